@@ -1,0 +1,77 @@
+import { contentHash, sha256 } from '../core/hash.ts';
+import { type Json, toJson } from '../core/json.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Artifact, State } from '../protocol/state.ts';
+import { History } from './history.ts';
+
+/** A session's state in memory: immutable, shared between versions, deeply frozen. */
+export interface SessionState {
+  readonly history: History;
+  readonly custom: Json | undefined;
+  readonly artifacts: readonly Artifact[];
+}
+
+const noArtifacts: readonly Artifact[] = toJson([], 'artifacts') as readonly never[];
+
+/** The state of a session in which nothing has happened. */
+export const emptyState: SessionState = {
+  history: History.empty,
+  custom: undefined,
+  artifacts: noArtifacts,
+};
+
+/**
+ * The content address of a state: SHA-256 over the message chain, the hash of the custom state and the hash of the
+ * artifacts, joined by line feeds, each empty when there is nothing. Costs what is new since the last call.
+ */
+export function hashState(state: SessionState): string {
+  const custom = state.custom === undefined ? '' : contentHash(state.custom);
+  const artifacts = state.artifacts.length === 0 ? '' : contentHash(state.artifacts as unknown as Json);
+  return sha256(`${state.history.chain()}\n${custom}\n${artifacts}`);
+}
+
+/** Takes the mark that reading put on a message off again, so that what was read can be put back unchanged. */
+export function withoutMark(message: Message): Message {
+  if (message.metadata?.['snapshotId'] === undefined) return message;
+  const { snapshotId: _, ...rest } = message.metadata;
+  const { metadata: __, ...bare } = message;
+  return Object.keys(rest).length === 0 ? bare : { ...bare, metadata: rest };
+}
+
+/** The in-memory form of a plain state that has been parsed. */
+export function fromPlainState(plain: State): SessionState {
+  const messages = (plain.messages ?? []).map(
+    (message) => toJson(withoutMark(message), 'message') as unknown as Message,
+  );
+  return {
+    history: History.of(messages),
+    custom: plain.custom === undefined ? undefined : toJson(plain.custom, 'custom'),
+    artifacts:
+      plain.artifacts === undefined || plain.artifacts.length === 0
+        ? noArtifacts
+        : (toJson(plain.artifacts, 'artifacts') as unknown as readonly Artifact[]),
+  };
+}
+
+/** The snapshot that a turn ended with, by the place of the turn's last message. */
+export type Marks = ReadonlyMap<number, string>;
+
+/** The plain form of a state: what leaves. `marks` puts `metadata.snapshotId` on the last message of each turn. */
+export function toPlainState(
+  state: SessionState,
+  options: { readonly sessionId?: string; readonly marks?: Marks } = {},
+): State {
+  const messages = state.history.toArray();
+  for (const [place, snapshotId] of options.marks ?? []) {
+    const message = messages[place];
+    if (message !== undefined) {
+      messages[place] = { ...message, metadata: { ...message.metadata, snapshotId } };
+    }
+  }
+  return {
+    ...(options.sessionId === undefined ? {} : { sessionId: options.sessionId }),
+    messages,
+    ...(state.custom === undefined ? {} : { custom: state.custom }),
+    ...(state.artifacts.length === 0 ? {} : { artifacts: [...state.artifacts] }),
+  };
+}

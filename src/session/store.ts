@@ -1,0 +1,406 @@
+import type { Json, JsonObject } from '../core/json.ts';
+import type { JsonPatch } from '../core/patch.ts';
+import type { ErrorBody } from '../core/error.ts';
+import type { Page, SessionInfo } from '../protocol/session.ts';
+import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
+import type { Chunk, FinishReason, Init, Input, Usage } from '../protocol/turn.ts';
+import type { SessionState } from './session-state.ts';
+
+/**
+ * What a store must and may do. The minimum is {@link SnapshotStore}: read a snapshot, save one atomically.
+ * Everything else is a capability of its own, an optional property that is looked at once, when an agent is defined.
+ *
+ * Times are stamped by the store, from its own clock (Postgres: the database's), so that machines whose clocks differ
+ * agree on what has expired.
+ */
+
+/** Whose data. Ids live under (owner, agent): another agent's or another owner's id is simply unknown. */
+export interface Scope {
+  readonly agent: string;
+  readonly owner?: string;
+}
+
+/** One snapshot by its id, or the one at a session's head. */
+export type Lookup = { readonly snapshotId: string } | { readonly sessionId: string };
+
+/** The least a store can be: plain snapshots, saved by an atomic read-modify-write. */
+export interface SnapshotStore {
+  /**
+   * The snapshot with its plain state, `orphaned` and `expired` worked out and `metadata.snapshotId` on the last
+   * message of each turn; `undefined` when there is none in this scope. The reserved id of a turn that is being
+   * worked on reads as `pending`. `{ sessionId }` gives the session's latest saved state.
+   */
+  getSnapshot(scope: Scope, lookup: Lookup): Promise<Snapshot | undefined>;
+  /**
+   * Reads the snapshot, asks `mutate` what it should become, and writes that, as one atomic step.
+   * `mutate` is synchronous, has no side effects and may be called again; `undefined` from it means "leave it".
+   * A terminal status never changes. Resolves to what is stored afterwards.
+   */
+  saveSnapshot(
+    scope: Scope,
+    snapshotId: string,
+    mutate: (current: Snapshot | undefined) => Snapshot | undefined,
+  ): Promise<Snapshot | undefined>;
+  /** Releases files, connections and timers. */
+  close?(): Promise<void>;
+}
+
+/** A store with whatever capabilities it has. */
+export interface Store extends SnapshotStore {
+  /** Shown in metadata and logs: `memory`, `sqlite`, … */
+  readonly name: string;
+  /** Makes the store usable (opens files, migrates); called before the first use, safe to call again. */
+  open?(): Promise<void>;
+  readonly runs?: RunSupport;
+  readonly abort?: AbortSupport;
+  readonly events?: EventSupport;
+  readonly timeline?: TimelineSupport;
+  readonly maintenance?: MaintenanceSupport;
+}
+
+// Claims and runs ------------------------------------------------------------------------------------------------
+
+/**
+ * Who answers for a run when its process dies. `attached`: a caller in that process, nobody else goes on with it.
+ * `accepted`: a server took it on, any process may go on with it. `detached`: as accepted, and no caller waits.
+ */
+export type RunMode = 'attached' | 'accepted' | 'detached';
+
+/** A run under one attempt. Every write names it, and is refused (`ABORTED`) when the attempt is no longer current. */
+export interface RunRef {
+  /** The reserved snapshot id. */
+  readonly runId: string;
+  readonly attempt: number;
+}
+
+/** What is needed to start a run over, in this or another process. */
+export interface RunRequest {
+  readonly mode: RunMode;
+  readonly init?: Init;
+  readonly inputs: readonly Input[];
+  /** The caller's context as JSON. */
+  readonly context?: JsonObject;
+}
+
+export interface ClaimRequest extends RunRequest {
+  readonly runId: string;
+  readonly sessionId: string;
+  /** `head`: the session's latest saved state; an unknown session is created. */
+  readonly from: 'head' | { readonly snapshotId: string };
+  /** When present, the head must still be this one (`null`: none yet), else `ABORTED`. */
+  readonly expectHead?: string | null;
+  /** Milliseconds without a heartbeat after which the claim has expired. */
+  readonly ttl: number;
+  /** Who holds the claim; for people to read. */
+  readonly worker: string;
+  /** The session in which this one is started as a sub-agent; kept when the session is created. */
+  readonly startedBy?: SessionInfo['startedBy'];
+}
+
+export interface Claim extends RunRef {
+  readonly sessionId: string;
+  /** The session was created by this claim. */
+  readonly fresh: boolean;
+  /** The snapshot the run goes on from; absent in an empty session. Always a succeeded one. */
+  readonly parent?: ParentRef;
+  /** The session's head when it was claimed: an id to compare a cached state with. */
+  readonly headId?: string;
+}
+
+/** What a turn must know of the snapshot it goes on from. */
+export interface ParentRef {
+  readonly snapshotId: string;
+  readonly turnIndex: number;
+  readonly finishReason?: FinishReason;
+  /** Whether a succeeded snapshot of this session already goes on from it; filled in for interrupted ones only. */
+  readonly answered?: boolean;
+  readonly totals?: Totals;
+}
+
+/** What a session has used along the path to a snapshot; kept only where an agent limits it. */
+export interface Totals {
+  readonly tokens: number;
+  readonly toolCalls: number;
+}
+
+/** A state as it was loaded or saved, with what its store needs to save the next one as a difference to it. */
+export interface StateBase {
+  readonly snapshotId: string;
+  readonly state: SessionState;
+  /** The store's own note of where the state lies. */
+  readonly ref: unknown;
+}
+
+/** A loaded state together with its snapshot's metadata. */
+export interface LoadedState extends StateBase {
+  readonly snapshot: Snapshot;
+}
+
+/** A state to be written, as it grew from the one before. */
+export interface StateWrite {
+  /** What `state` grew from; absent when the session was empty. */
+  readonly base?: StateBase;
+  readonly state: SessionState;
+  /** The change from the base's custom state to this one; absent: not known or unchanged, the store compares. */
+  readonly customPatch?: JsonPatch;
+}
+
+/** A snapshot to be written at the end of a turn or within it. */
+export interface CommitWrite extends StateWrite {
+  readonly snapshotId: string;
+  /** The snapshot it hangs on; absent for the first of a session. */
+  readonly parentId?: string;
+  readonly turnIndex: number;
+  readonly event: SnapshotEvent;
+  readonly status: Exclude<SnapshotStatus, 'pending' | 'expired'>;
+  readonly finishReason?: FinishReason;
+  readonly error?: ErrorBody;
+  readonly usage?: Usage;
+  readonly totals?: Totals;
+  readonly stateHash: string;
+  /**
+   * `false`: saved as the session's latest state only, not as a snapshot. It has no index, stands in no list, and
+   * is replaced by the next commit that goes on from it. @default true
+   */
+  readonly listed?: boolean;
+  /** Ends the run and frees the session. `false` for a snapshot in the middle of a turn. */
+  readonly end: boolean;
+}
+
+/** What a commit gave. A succeeded snapshot has become the head. */
+export interface Committed {
+  readonly base: StateBase;
+  readonly snapshot: Snapshot;
+}
+
+/** A run as it stands, for taking it over and for showing it. */
+export interface RunRecord extends RunRef, RunRequest {
+  readonly scope: Scope;
+  readonly sessionId: string;
+  readonly worker: string;
+  readonly parentId?: string;
+  readonly createdAt: string;
+  readonly heartbeatAt: string;
+  /** No heartbeat for longer than its ttl. */
+  readonly expired: boolean;
+  /** Somebody asked for it to be stopped. */
+  readonly stopping: boolean;
+  /** How many of `inputs` the last checkpoint has behind it. */
+  readonly inputsDone: number;
+  /** The last checkpoint lies within the turn of the next input, after a tool iteration, not before it. */
+  readonly midTurn: boolean;
+}
+
+/** A run taken over: the new attempt, and the state of its last checkpoint, or of its parent when it had none. */
+export interface TakenRun {
+  readonly run: RunRecord;
+  readonly claim: Claim;
+  readonly base?: StateBase;
+  /** The state of the last checkpoint; absent when there is none and the run starts from `base`. */
+  readonly checkpoint?: SessionState;
+}
+
+/** What a heartbeat tells: go on, stop gracefully, or stop at once because the run is no longer yours. */
+export type RunSignal = 'held' | 'stop' | 'lost';
+
+/** Claims: one run at a time works on a session; recovery: an expired one is taken over. */
+export interface RunSupport {
+  /**
+   * Accepts a run: records its inputs under the reserved id and marks the session as being worked on. One round trip.
+   * `ABORTED` with `details.running` when another run holds the session, or the head is not the expected one;
+   * `NOT_FOUND` for an unknown `from`; `INVALID_ARGUMENT` when it is another session's; `FAILED_PRECONDITION` when it
+   * has not succeeded. An expired `attached` run gives way and stays behind as a snapshot that reads `expired`.
+   */
+  claim(scope: Scope, request: ClaimRequest): Promise<Claim>;
+  /** The state to go on from, verified against its hash (`DATA_LOSS`); `undefined` when there is none. */
+  load(scope: Scope, lookup: Lookup): Promise<LoadedState | undefined>;
+  /** Prolongs the claim. */
+  heartbeat(run: RunRef): Promise<RunSignal>;
+  /** Changes an attached run into a detached one with these inputs, and lists its pending snapshot. */
+  detach(run: RunRef, request: RunRequest): Promise<Snapshot>;
+  /** Keeps the state reached so far with the pending run, for whoever takes it over. Never listed, never the head. */
+  checkpoint(
+    run: RunRef,
+    write: StateWrite & {
+      readonly stateHash: string;
+      readonly inputsDone: number;
+      readonly midTurn: boolean;
+    },
+  ): Promise<StateBase>;
+  /** Writes a snapshot, moves the head when it succeeded, ends the run when asked to: one transaction. */
+  commit(run: RunRef, write: CommitWrite): Promise<Committed>;
+  /** Ends the run without a snapshot and frees the session. */
+  release(run: RunRef): Promise<void>;
+  /**
+   * After an abort of a detached run: puts the partial state on its `aborted` snapshot, once, for inspection.
+   * Does nothing when the row is not an aborted one of this attempt.
+   */
+  attachPartial(run: RunRef, write: StateWrite & { readonly stateHash: string }): Promise<void>;
+  /** The recorded result of a durable step; `undefined` when it has not been recorded. */
+  getStep(run: RunRef, key: string): Promise<{ readonly value: Json | undefined } | undefined>;
+  saveStep(run: RunRef, key: string, value: Json | undefined): Promise<void>;
+  /** Takes over expired `accepted` and `detached` runs of these agents, with a higher attempt. */
+  takeOver(request: {
+    readonly agents: readonly string[];
+    readonly worker: string;
+    readonly ttl: number;
+    readonly limit: number;
+    /** Only this run. */
+    readonly runId?: string;
+  }): Promise<readonly TakenRun[]>;
+  /** The open run with this reserved id. */
+  getRun(scope: Scope, runId: string): Promise<RunRecord | undefined>;
+  /** Open runs, oldest first; without a scope those of everybody. */
+  listRuns(scope?: Scope): Promise<readonly RunRecord[]>;
+}
+
+// Abort and watch ------------------------------------------------------------------------------------------------
+
+/** Stopping a run from anywhere, and hearing of it at once. */
+export interface AbortSupport {
+  /**
+   * One atomic change. A detached run's pending snapshot becomes `aborted` and its session is free; an attached or
+   * accepted one is asked to stop and stays `pending`. Resolves to the status afterwards; `undefined` for an unknown id.
+   */
+  abortSnapshot(scope: Scope, snapshotId: string): Promise<SnapshotStatus | undefined>;
+  /**
+   * Calls back soon after anything about this run or snapshot may have changed (stop asked for, status, end), from any
+   * process. A hint: read again. Returns the way to stop listening.
+   */
+  onChange(snapshotId: string, listener: () => void): () => void;
+}
+
+/** One event of a run. `attempt.seq` is the cursor that a reader comes back with. */
+export interface RunEvent {
+  readonly attempt: number;
+  readonly seq: number;
+  readonly chunk: Chunk;
+}
+
+/** The place in a run's events after which to go on. */
+export interface EventCursor {
+  readonly attempt: number;
+  readonly seq: number;
+}
+
+/** Events of detached and accepted runs, kept until shortly after the end. */
+export interface EventSupport {
+  /** Appends events in order; refused when the attempt is no longer current. */
+  append(run: RunRef, events: readonly RunEvent[]): Promise<void>;
+  /**
+   * Events after the cursor, in order of (attempt, seq), at most `limit`. `ended`: the run is over and these are the last.
+   * `undefined` when nothing is known of the run (never was, or its events have been dropped).
+   */
+  read(
+    scope: Scope,
+    runId: string,
+    options: { readonly after?: EventCursor; readonly limit: number },
+  ): Promise<{ readonly events: readonly RunEvent[]; readonly ended: boolean } | undefined>;
+  /** Calls back soon after events were appended or the run ended, from any process. A hint: read again. */
+  onEvents(runId: string, listener: () => void): () => void;
+}
+
+// Timeline -------------------------------------------------------------------------------------------------------
+
+export interface ListOptions {
+  /** @default 50 */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/** Sessions and their trees: heads, branches, labels. */
+export interface TimelineSupport {
+  /** With its latest state when `state` is asked for. */
+  getSession(
+    scope: Scope,
+    sessionId: string,
+    options?: { readonly state?: boolean },
+  ): Promise<SessionInfo | undefined>;
+  /** Newest first; `query` looks in id, title and metadata. */
+  listSessions(
+    scope: Scope,
+    options?: ListOptions & { readonly query?: string },
+  ): Promise<Page<SessionInfo>>;
+  /** `null` removes the title. `NOT_FOUND` when there is no such session. */
+  updateSession(
+    scope: Scope,
+    sessionId: string,
+    change: { readonly title?: string | null; readonly metadata?: JsonObject | null },
+  ): Promise<SessionInfo>;
+  /**
+   * Erases the session with its snapshots, runs, events, steps and its sub-agents' sessions; what a fork shares stays.
+   * `ABORTED` when it is being worked on. `false` when there is no such session.
+   */
+  deleteSession(scope: Scope, sessionId: string): Promise<boolean>;
+  /** Metadata only, by index ascending, pending ones included; one query. */
+  listSnapshots(
+    scope: Scope,
+    sessionId: string,
+    options?: ListOptions & { readonly includeOrphaned?: boolean },
+  ): Promise<Page<Snapshot>>;
+  /** Moves the head. `ABORTED` while the session is being worked on; `FAILED_PRECONDITION` unless it succeeded. */
+  restore(scope: Scope, snapshotId: string): Promise<Snapshot>;
+  /** A new session under `sessionId` whose first snapshot shares the state of this one without copying it. */
+  fork(
+    scope: Scope,
+    snapshotId: string,
+    target: { readonly sessionId: string; readonly snapshotId: string },
+  ): Promise<Snapshot>;
+  /** `null` removes the label. */
+  label(scope: Scope, snapshotId: string, label: string | null): Promise<Snapshot>;
+}
+
+// Maintenance ----------------------------------------------------------------------------------------------------
+
+/** What to keep. A snapshot goes when `olderThan` or `keepLast` says so and nothing below keeps it. */
+export interface RetentionPolicy {
+  /** Per session, the newest n snapshots stay. */
+  readonly keepLast?: number;
+  /** Milliseconds since the last write. */
+  readonly olderThan?: number;
+  /** @default true */
+  readonly keepLabelled?: boolean;
+  /** Whole sessions that never go, by id. */
+  readonly keepSessions?: readonly string[];
+  /** Also drops sessions of which nothing but an old head would be left. @default false */
+  readonly dropSessions?: boolean;
+}
+
+export interface PruneReport {
+  readonly snapshots: number;
+  readonly sessions: number;
+}
+
+/** A fault that `verify` found. */
+export interface Fault {
+  readonly kind: 'hash' | 'parent' | 'head' | 'unreachable' | 'run';
+  readonly sessionId?: string;
+  readonly snapshotId?: string;
+  readonly message: string;
+}
+
+/** One session as one JSON document, with its whole tree. */
+export interface SessionExport {
+  readonly format: 1;
+  readonly session: SessionInfo;
+  /** Messages, custom states and artifacts each stand once; snapshots name them by hash. */
+  readonly content: JsonObject;
+  readonly snapshots: readonly JsonObject[];
+}
+
+/** Keeping a store small, whole and portable. */
+export interface MaintenanceSupport {
+  /** Never breaks a live branch, a head, or a pending interrupt. Without a scope, over the whole store. */
+  prune(policy: RetentionPolicy, scope?: Scope): Promise<PruneReport>;
+  /** Erases all sessions of one owner over all agents. */
+  eraseOwner(owner: string): Promise<number>;
+  /** Walks the store; an empty list means that it is whole. */
+  verify(options?: { readonly onProgress?: (done: number) => void }): Promise<readonly Fault[]>;
+  exportSession(scope: Scope, sessionId: string): Promise<SessionExport | undefined>;
+  /** `ALREADY_EXISTS` when the id is taken; `sessionId` gives it another. Hashes are checked (`DATA_LOSS`). */
+  importSession(
+    scope: Scope,
+    document: SessionExport,
+    options?: { readonly sessionId?: string },
+  ): Promise<SessionInfo>;
+}
