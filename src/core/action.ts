@@ -1,0 +1,144 @@
+import { createChannel } from './channel.ts';
+import type { JsonObject } from './json.ts';
+import {
+  type InferSchema,
+  type InferSchemaInput,
+  type JsonSchema,
+  parse,
+  type Schema,
+  toJsonSchema,
+} from './schema.ts';
+import { throwIfAborted } from './signal.ts';
+
+/** What the caller of an action passes along: who is calling, and whatever an app adds. */
+export type ActionContext = Readonly<Record<string, unknown>>;
+
+/** An action as data, for tools that list and call actions. */
+export interface ActionDescriptor {
+  readonly key: string;
+  readonly name: string;
+  readonly description?: string;
+  readonly inputSchema?: JsonSchema;
+  readonly outputSchema?: JsonSchema;
+  readonly streamSchema?: JsonSchema;
+  readonly initSchema?: JsonSchema;
+  readonly metadata?: JsonObject;
+}
+
+/** How an action is declared; schemas that are left out let everything through. */
+export interface ActionOptions<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+  Chunk extends Schema | undefined = undefined,
+> {
+  /** Where it is registered, such as `/tool/weather`. */
+  readonly key: string;
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly input?: Input;
+  readonly output?: Output;
+  readonly stream?: Chunk;
+}
+
+/** What an action's function gets besides its input. */
+export interface ActionCall<Chunk = unknown> {
+  readonly signal: AbortSignal;
+  readonly context: ActionContext;
+  /** Hands a chunk to the caller, if it listens; resolves when there is room for the next one. */
+  send(chunk: Chunk): Promise<void>;
+}
+
+/** How an action is run. */
+export interface RunOptions<Chunk = unknown> {
+  readonly signal?: AbortSignal | undefined;
+  readonly context?: ActionContext | undefined;
+  readonly onChunk?: ((chunk: Chunk) => void | Promise<void>) | undefined;
+}
+
+/** Something with a key, a checked input and an output, which may stream on its way. */
+export interface Action<Input = unknown, Output = unknown, Chunk = unknown> {
+  readonly key: string;
+  readonly name: string;
+  readonly descriptor: ActionDescriptor;
+  /** Checks the input and runs the action. */
+  run(input: Input, options?: RunOptions<Chunk>): Promise<Output>;
+  /** Runs the action and gives its chunks as they come; the action waits for a slow reader. */
+  stream(
+    input: Input,
+    options?: Omit<RunOptions<Chunk>, 'onChunk'>,
+  ): { readonly stream: AsyncIterable<Chunk>; readonly output: Promise<Output> };
+}
+
+type Given<S> = S extends Schema ? InferSchemaInput<S> : unknown;
+type Parsed<S> = S extends Schema ? InferSchema<S> : unknown;
+
+const neverAborted = new AbortController().signal;
+
+/** Declares an action; a schema that cannot be described as JSON Schema is refused here. */
+export function defineAction<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+  Chunk extends Schema | undefined = undefined,
+  Result extends Parsed<Output> = Parsed<Output>,
+>(
+  options: ActionOptions<Input, Output, Chunk>,
+  fn: (input: Parsed<Input>, call: ActionCall<Parsed<Chunk>>) => Result | Promise<Result>,
+): Action<Given<Input>, Result, Parsed<Chunk>> {
+  type Ours = Action<Given<Input>, Result, Parsed<Chunk>>;
+  const { key, name } = options;
+
+  const run: Ours['run'] = async (input, { signal = neverAborted, context = {}, onChunk } = {}) => {
+    throwIfAborted(signal);
+    const parsed = options.input ? await parse(options.input, input, `The input of ${key}`) : input;
+    const call: ActionCall<Parsed<Chunk>> = {
+      signal,
+      context,
+      send: async (chunk) => onChunk?.(chunk),
+    };
+    const result = await fn(parsed as Parsed<Input>, call);
+    return (
+      options.output ? await parse(options.output, result, `The output of ${key}`) : result
+    ) as Result;
+  };
+
+  const stream: Ours['stream'] = (input, runOptions = {}) => {
+    const chunks = createChannel<Parsed<Chunk>>();
+    const output = run(input, {
+      ...runOptions,
+      onChunk: (chunk) => chunks.send(chunk, runOptions.signal),
+    });
+    output.then(
+      () => chunks.close(),
+      (error: unknown) => chunks.fail(error),
+    );
+    return { stream: chunks, output };
+  };
+
+  return { key, name, descriptor: describe(options), run, stream };
+}
+
+/** The descriptor of an action, with its schemas as JSON Schema. */
+export function describe({
+  key,
+  name,
+  description,
+  metadata,
+  input,
+  output,
+  stream,
+  init,
+}: ActionOptions<Schema | undefined, Schema | undefined, Schema | undefined> & {
+  readonly init?: Schema | undefined;
+}): ActionDescriptor {
+  return {
+    key,
+    name,
+    ...(description !== undefined && { description }),
+    ...(input && { inputSchema: toJsonSchema(input, 'input') }),
+    ...(output && { outputSchema: toJsonSchema(output, 'output') }),
+    ...(stream && { streamSchema: toJsonSchema(stream, 'output') }),
+    ...(init && { initSchema: toJsonSchema(init, 'input') }),
+    ...(metadata && { metadata }),
+  };
+}

@@ -1,0 +1,58 @@
+import type { Clock } from './clock.ts';
+import { randomBytes } from './platform.ts';
+
+/** Makes a new id; ids of one source sort by the order in which they were made. */
+export type NewId = () => string;
+
+/** Fills an array with random bytes. */
+export type FillRandom = (into: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>;
+
+/** A source of time-ordered UUIDs (version 7) over a clock. */
+export function createIds(clock: Clock, random: FillRandom = randomBytes): NewId {
+  const next = createGenerator(random);
+  return () => next(clock.now());
+}
+
+const sharedGenerator = createGenerator(randomBytes);
+
+/** A time-ordered UUID (version 7); greater than every one this process made before, also when time stands still. */
+export function uuidv7(now: number, random?: FillRandom): string {
+  return random ? createGenerator(random)(now) : sharedGenerator(now);
+}
+
+const hex = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+// 48 bits of time, 12 bits that count within a millisecond, 62 random bits (RFC 9562, 6.2 method 1).
+function createGenerator(random: FillRandom): (now: number) => string {
+  const pool = new Uint8Array(1024);
+  let used = pool.length;
+  let time = -1;
+  let count = 0;
+  let prefix = '';
+
+  const byte = (): number => {
+    if (used === pool.length) {
+      random(pool);
+      used = 0;
+    }
+    return pool[used++] ?? 0;
+  };
+
+  const moveTo = (now: number): void => {
+    time = now;
+    // Start low, so that there is room to count within this millisecond.
+    count = ((byte() & 0x07) << 8) | byte();
+    const digits = now.toString(16).padStart(12, '0');
+    prefix = `${digits.slice(0, 8)}-${digits.slice(8)}-7`;
+  };
+
+  return (now) => {
+    const whole = Math.floor(now);
+    if (whole > time) moveTo(whole);
+    else if (++count > 0xfff) moveTo(time + 1);
+    const counter = (0x1000 | count).toString(16).slice(1);
+    const variant = hex[(byte() & 0x3f) | 0x80];
+    const head = `${prefix}${counter}-${variant}${hex[byte()]}-`;
+    return `${head}${hex[byte()]}${hex[byte()]}${hex[byte()]}${hex[byte()]}${hex[byte()]}${hex[byte()]}`;
+  };
+}

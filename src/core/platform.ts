@@ -1,0 +1,105 @@
+import { WaymarkError } from './error.ts';
+
+// The seam to Node. Everything else in the core runs anywhere; no module imports `node:*`, so that a browser
+// bundle holds none of it.
+type Builtins = {
+  'node:crypto': typeof import('node:crypto');
+  'node:async_hooks': typeof import('node:async_hooks');
+  'node:module': typeof import('node:module');
+};
+
+function builtin<Name extends keyof Builtins>(name: Name): Builtins[Name] | undefined {
+  return globalThis.process?.getBuiltinModule?.(name) as Builtins[Name] | undefined;
+}
+
+const crypto = builtin('node:crypto');
+
+/** SHA-256 of a text's UTF-8 bytes, in lower-case hex. */
+export function sha256Hex(text: string): string {
+  return nodeCrypto('SHA-256').hash('sha256', text, 'hex');
+}
+
+/** HMAC-SHA256 of a text's UTF-8 bytes. */
+export function hmacSha256(
+  key: string | Uint8Array,
+  text: string,
+  encoding: 'hex' | 'base64' | 'base64url' = 'hex',
+): string {
+  return nodeCrypto('HMAC').createHmac('sha256', key).update(text).digest(encoding);
+}
+
+/** Whether two texts are equal, in a time that does not tell where they differ. */
+export function timingSafeEqual(a: string, b: string): boolean {
+  const left = new TextEncoder().encode(a);
+  const right = new TextEncoder().encode(b);
+  if (left.length !== right.length) return false;
+  if (crypto) return crypto.timingSafeEqual(left, right);
+  let difference = 0;
+  for (const [at, byte] of left.entries()) difference |= byte ^ (right[at] ?? 0);
+  return difference === 0;
+}
+
+/** Fills an array with random bytes fit for secrets, and returns it. */
+export function randomBytes(into: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return globalThis.crypto.getRandomValues(into);
+}
+
+/** A value that follows a call through its awaits. */
+export interface AsyncContext<T> {
+  run<R>(value: T, fn: () => R): R;
+  get(): T | undefined;
+}
+
+/** An async context; without AsyncLocalStorage its value is seen in the synchronous part of `fn` only. */
+export function createAsyncContext<T>(): AsyncContext<T> {
+  const hooks = builtin('node:async_hooks');
+  if (!hooks) return createSyncContext();
+  const storage = new hooks.AsyncLocalStorage<T>();
+  return { run: (value, fn) => storage.run(value, fn), get: () => storage.getStore() };
+}
+
+/** Loads an optional package synchronously; `undefined` if it is not installed or this is not Node. */
+export function requireOptional(name: string): unknown {
+  const require = builtin('node:module')?.createRequire(import.meta.url);
+  if (!require) return undefined;
+  try {
+    return require(name);
+  } catch (error) {
+    if (isMissing(error, name)) return undefined;
+    throw error;
+  }
+}
+
+function createSyncContext<T>(): AsyncContext<T> {
+  let current: T | undefined;
+  return {
+    run(value, fn) {
+      const before = current;
+      current = value;
+      try {
+        return fn();
+      } finally {
+        current = before;
+      }
+    },
+    get: () => current,
+  };
+}
+
+function nodeCrypto(what: string): Builtins['node:crypto'] {
+  if (crypto) return crypto;
+  throw new WaymarkError(
+    'UNIMPLEMENTED',
+    `${what} is not available here: it needs Node 22 or a runtime with process.getBuiltinModule.`,
+  );
+}
+
+// Only the package itself may be missing; a package that is there but broken should say so.
+function isMissing(error: unknown, name: string): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    (error.code === 'MODULE_NOT_FOUND' || error.code === 'ERR_MODULE_NOT_FOUND') &&
+    error.message.includes(name)
+  );
+}

@@ -1,0 +1,149 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
+import { WaymarkError } from './error.ts';
+import { type Json, type JsonObject, toJson } from './json.ts';
+import { toPointer } from './json-pointer.ts';
+import { type JsonSchema, jsonSchemaIssues, type SchemaIssue } from './json-schema.ts';
+import { requireOptional } from './platform.ts';
+
+export type { JsonSchema, SchemaIssue } from './json-schema.ts';
+
+/** A schema of zod, valibot, arktype or any other Standard Schema library, or a plain JSON Schema. */
+export type Schema<Output = unknown> = StandardSchemaV1<unknown, Output> | JsonSchema;
+
+/** The type of what a schema gives. */
+export type InferSchema<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : Json;
+
+/** The type of what a schema takes. */
+export type InferSchemaInput<S> = S extends StandardSchemaV1
+  ? StandardSchemaV1.InferInput<S>
+  : Json;
+
+/** Checks a value at the door; INVALID_ARGUMENT says what is wrong where. A promise only if the schema is asynchronous. */
+export function parse<S extends Schema>(
+  schema: S,
+  value: unknown,
+  what: string,
+): InferSchema<S> | Promise<InferSchema<S>> {
+  const standard = standardOf(schema);
+  if (!standard) return checkJsonSchema(schema as JsonSchema, value, what) as InferSchema<S>;
+  const result = standard.validate(value);
+  return result instanceof Promise
+    ? result.then((settled) => outputOf(settled, what) as InferSchema<S>)
+    : (outputOf(result, what) as InferSchema<S>);
+}
+
+/** Like `parse`, for places that cannot wait; an asynchronous schema is INVALID_ARGUMENT. */
+export function parseSync<S extends Schema>(
+  schema: S,
+  value: unknown,
+  what: string,
+): InferSchema<S> {
+  const result = parse(schema, value, what);
+  if (!(result instanceof Promise)) return result;
+  result.catch(() => {});
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `The schema of ${what} is asynchronous; use one without asynchronous checks here.`,
+  );
+}
+
+/** The JSON Schema (draft 7) of what a schema takes or gives; INVALID_ARGUMENT if there is none. */
+export function toJsonSchema(schema: Schema, direction: 'input' | 'output' = 'input'): JsonSchema {
+  const cache = jsonSchemas[direction];
+  const known = cache.get(schema);
+  if (known) return known;
+  const converted = convert(schema, direction);
+  cache.set(schema, converted);
+  return converted;
+}
+
+const jsonSchemas = {
+  input: new WeakMap<Schema, JsonSchema>(),
+  output: new WeakMap<Schema, JsonSchema>(),
+};
+
+type Props = StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>;
+
+// The schemas of arktype are functions.
+function standardOf(schema: Schema): Props | undefined {
+  if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null)
+    throw noSchema();
+  if (!('~standard' in schema)) {
+    if (typeof schema === 'function') throw noSchema();
+    return undefined;
+  }
+  return schema['~standard'] as Props;
+}
+
+function convert(schema: Schema, direction: 'input' | 'output'): JsonSchema {
+  const standard = standardOf(schema);
+  if (!standard) return toJson(schema, 'The JSON Schema') as JsonObject;
+  try {
+    const converter = standard.jsonSchema;
+    if (converter)
+      return toJson(converter[direction]({ target: 'draft-07' }), 'The JSON Schema') as JsonObject;
+    if (standard.vendor === 'valibot') return fromValibot(schema, direction);
+  } catch (cause) {
+    if (cause instanceof WaymarkError) throw cause;
+    const reason = cause instanceof Error ? `: ${cause.message}` : '';
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `This ${standard.vendor} schema cannot be turned into JSON Schema${reason}. Use types that JSON has, or pass a JSON Schema.`,
+      { cause },
+    );
+  }
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `Schemas of ${standard.vendor} cannot be turned into JSON Schema. Pass a JSON Schema instead.`,
+  );
+}
+
+function fromValibot(schema: Schema, direction: 'input' | 'output'): JsonSchema {
+  const converter = requireOptional('@valibot/to-json-schema') as
+    | { toJsonSchema(schema: unknown, options: object): object }
+    | undefined;
+  if (!converter) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'Turning a valibot schema into JSON Schema needs the package @valibot/to-json-schema: install it, or pass a JSON Schema.',
+    );
+  }
+  const options = { target: 'draft-07', typeMode: direction, errorMode: 'throw' };
+  return toJson(converter.toJsonSchema(schema, options), 'The JSON Schema') as JsonObject;
+}
+
+function checkJsonSchema(schema: JsonSchema, value: unknown, what: string): unknown {
+  const issues = jsonSchemaIssues(schema, value);
+  if (issues.length > 0) throw misfit(issues, what);
+  return value;
+}
+
+function outputOf(result: StandardSchemaV1.Result<unknown>, what: string): unknown {
+  if (!result.issues) return result.value;
+  const issues = result.issues.map(({ message, path = [] }) => ({
+    path: toPointer(path.map((step) => (typeof step === 'object' ? step.key : step))),
+    message,
+  }));
+  throw misfit(issues, what);
+}
+
+function misfit(issues: readonly SchemaIssue[], what: string): WaymarkError {
+  const listed = issues
+    .slice(0, 5)
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  const more = issues.length > 5 ? ` (and ${issues.length - 5} more)` : '';
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    `${what} does not fit its schema. ${listed.join('; ')}${more}`,
+    {
+      details: { issues },
+    },
+  );
+}
+
+function noSchema(): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    'A schema must be a Standard Schema (zod, valibot, arktype) or a JSON Schema object.',
+  );
+}

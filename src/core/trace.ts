@@ -1,0 +1,185 @@
+import type * as OpenTelemetry from '@opentelemetry/api';
+import { toErrorBody } from './error.ts';
+import { requireOptional } from './platform.ts';
+import { attributes as names } from './trace-names.ts';
+
+type Api = typeof OpenTelemetry;
+
+/** What a span carries: ids, names and counts, never content. */
+export type SpanAttributes = Readonly<
+  Record<string, string | number | boolean | readonly string[] | undefined>
+>;
+
+/** A place in a trace, in the form of the W3C headers; plain JSON, so it can be stored with a run. */
+export type TraceContext = { readonly traceparent: string; readonly tracestate?: string };
+
+/** The part of a span that its work sees. */
+export interface Span {
+  /** Whether anybody records it; what is costly to compute need not be computed otherwise. */
+  readonly recording: boolean;
+  setAttributes(attributes: SpanAttributes): void;
+  /** Marks the span as failed without ending it. */
+  recordError(error: unknown): void;
+  /** Its place in the trace, to hand to another process. */
+  context(): TraceContext | undefined;
+}
+
+/** How a span begins. */
+export interface SpanOptions {
+  /** @default 'internal' */
+  readonly kind?: 'internal' | 'client' | 'server' | 'producer' | 'consumer';
+  readonly attributes?: SpanAttributes;
+  /** The span it belongs under, when that is not the active one. */
+  readonly parent?: TraceContext | undefined;
+}
+
+const noSpan: Span = {
+  recording: false,
+  setAttributes() {},
+  recordError() {},
+  context: () => undefined,
+};
+
+/** Runs work inside a span that ends with it and records its error; costs next to nothing when nobody traces. */
+export function inSpan<T>(name: string, options: SpanOptions, fn: (span: Span) => T): T {
+  const api = tracing();
+  if (!api) return fn(noSpan);
+  const { kind = 'internal', attributes = {}, parent } = options;
+  const context = parent ? contextOf(api, parent) : api.context.active();
+  const spanOptions = { kind: kinds[kind], attributes: defined(attributes) };
+  return tracer(api).startActiveSpan(name, spanOptions, context, (span) => follow(api, span, fn));
+}
+
+/** The active span's place in its trace. */
+export function currentTrace(): TraceContext | undefined {
+  const api = tracing();
+  const span = api?.trace.getActiveSpan();
+  return api && span ? toTraceContext(api, span) : undefined;
+}
+
+/** Adds the active trace to the headers of a request. */
+export function injectTrace(headers: Headers | Record<string, string>): void {
+  const trace = currentTrace();
+  for (const [name, value] of Object.entries(trace ?? {})) {
+    if (headers instanceof Headers) headers.set(name, value);
+    else headers[name] = value;
+  }
+}
+
+/** The trace that the headers of a request belong to, if they name one. */
+export function extractTrace(
+  headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>,
+): TraceContext | undefined {
+  const header = (name: string): string | undefined => {
+    const value = headers instanceof Headers ? headers.get(name) : headers[name];
+    return typeof value === 'string' ? value : value?.[0];
+  };
+  const traceparent = header('traceparent');
+  if (!traceparent || !parseTraceparent(traceparent)) return undefined;
+  const tracestate = header('tracestate');
+  return tracestate ? { traceparent, tracestate } : { traceparent };
+}
+
+// The API keeps what is registered in one global, under the same key for every copy of its first major version.
+const registered = Symbol.for('opentelemetry.js.api.1');
+let loaded: { readonly api: Api | undefined } | undefined;
+
+// The package takes 26 ms to load, so it is loaded when somebody traces and not before.
+function tracing(): Api | undefined {
+  const global = (globalThis as { [registered]?: { readonly trace?: unknown } })[registered];
+  if (global?.trace === undefined) return undefined;
+  loaded ??= { api: requireOptional('@opentelemetry/api') as Api | undefined };
+  return loaded.api;
+}
+
+function tracer(api: Api): OpenTelemetry.Tracer {
+  return api.trace.getTracer('waymark');
+}
+
+// The values of the API's SpanKind.
+const kinds = { internal: 0, server: 1, client: 2, producer: 3, consumer: 4 } as const;
+
+function follow<T>(api: Api, span: OpenTelemetry.Span, fn: (span: Span) => T): T {
+  const ours = wrap(api, span);
+  let result: T;
+  try {
+    result = fn(ours);
+  } catch (error) {
+    ours.recordError(error);
+    span.end();
+    throw error;
+  }
+  if (!(result instanceof Promise)) {
+    span.end();
+    return result;
+  }
+  const settled = result.then(
+    (value: unknown) => {
+      span.end();
+      return value;
+    },
+    (error: unknown) => {
+      ours.recordError(error);
+      span.end();
+      throw error;
+    },
+  );
+  // T is the promise type that `fn` returned; following it does not change its value.
+  return settled as T;
+}
+
+function wrap(api: Api, span: OpenTelemetry.Span): Span {
+  return {
+    recording: span.isRecording(),
+    setAttributes: (attributes) => {
+      span.setAttributes(defined(attributes));
+    },
+    recordError(error) {
+      span.recordException(
+        error instanceof Error ? error : { name: 'Error', message: 'Not an error object.' },
+      );
+      const { status, message } = toErrorBody(error);
+      span.setAttributes({ [names.errorType]: status });
+      span.setStatus({ code: api.SpanStatusCode.ERROR, message });
+    },
+    context: () => toTraceContext(api, span),
+  };
+}
+
+function defined(attributes: SpanAttributes): OpenTelemetry.Attributes {
+  const result: OpenTelemetry.Attributes = {};
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined) result[name] = typeof value === 'object' ? [...value] : value;
+  }
+  return result;
+}
+
+function contextOf(api: Api, { traceparent, tracestate }: TraceContext): OpenTelemetry.Context {
+  const parent = parseTraceparent(traceparent);
+  if (!parent) return api.context.active();
+  return api.trace.setSpanContext(api.context.active(), {
+    ...parent,
+    isRemote: true,
+    ...(tracestate && { traceState: api.createTraceState(tracestate) }),
+  });
+}
+
+function toTraceContext(api: Api, span: OpenTelemetry.Span): TraceContext | undefined {
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+  if (!api.trace.isSpanContextValid(span.spanContext())) return undefined;
+  const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+  const tracestate = traceState?.serialize();
+  return tracestate ? { traceparent, tracestate } : { traceparent };
+}
+
+const traceparentForm = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
+
+function parseTraceparent(
+  header: string,
+): { traceId: string; spanId: string; traceFlags: number } | undefined {
+  const [, version, traceId = '', spanId = '', flags = '', rest] =
+    traceparentForm.exec(header) ?? [];
+  if (version === undefined || version === 'ff' || (version === '00' && rest)) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1 };
+}
