@@ -28,7 +28,7 @@ export interface SnapshotStore {
   /**
    * The snapshot with its plain state, `orphaned` and `expired` worked out and `metadata.snapshotId` on the last
    * message of each turn; `undefined` when there is none in this scope. The reserved id of a turn that is being
-   * worked on reads as `pending`. `{ sessionId }` gives the session's latest saved state.
+   * worked on reads as `pending`. `{ sessionId }` gives the session's latest saved state that succeeded.
    */
   getSnapshot(scope: Scope, lookup: Lookup): Promise<Snapshot | undefined>;
   /**
@@ -114,6 +114,8 @@ export interface ParentRef {
   readonly finishReason?: FinishReason;
   /** Whether a succeeded snapshot of this session already goes on from it; filled in for interrupted ones only. */
   readonly answered?: boolean;
+  /** `false`: it is the latest saved state only, not a snapshot. */
+  readonly listed?: boolean;
   readonly totals?: Totals;
 }
 
@@ -148,7 +150,7 @@ export interface StateWrite {
 /** A snapshot to be written at the end of a turn or within it. */
 export interface CommitWrite extends StateWrite {
   readonly snapshotId: string;
-  /** The snapshot it hangs on; absent for the first of a session. */
+  /** What it goes on from: the base's id. When that one is not listed, the store hangs it on the nearest listed one. */
   readonly parentId?: string;
   readonly turnIndex: number;
   readonly event: SnapshotEvent;
