@@ -1,0 +1,55 @@
+import * as v from 'valibot';
+import { jsonObject } from './json-value.ts';
+import { session } from './session.ts';
+import { snapshot, snapshotStatus } from './snapshot.ts';
+import { init, input } from './turn.ts';
+
+/** Body of `runTurn`. */
+export const turnRequest = v.object({ init: v.optional(init), input });
+
+/** Body of `updateSession`: what is left out stays, `null` removes. */
+export const sessionChange = v.object({
+  title: v.optional(v.nullable(v.string())),
+  metadata: v.optional(v.nullable(jsonObject)),
+});
+
+/** Body of `label`; `null` removes the label. */
+export const snapshotChange = v.object({ label: v.nullable(v.string()) });
+
+/** Body of `fork`, which may be left out: the id that the new session is to have. */
+export const forkRequest = v.object({ sessionId: v.optional(v.string()) });
+
+/** Answer of `abort`: the status after the attempt. An attached turn reads `pending` until it has stopped. */
+export const abortResult = v.object({ snapshotId: v.string(), status: snapshotStatus });
+
+/** Answer of `getAgent`: an agent, and what its store can do. */
+export const agentInfo = v.object({
+  name: v.string(),
+  description: v.optional(v.string()),
+  metadata: v.object({
+    stateManagement: v.picklist(['server', 'client']),
+    abortable: v.boolean(),
+    detachable: v.boolean(),
+    watchable: v.boolean(),
+    timeline: v.boolean(),
+    claims: v.boolean(),
+    store: v.optional(v.string()),
+    stateSchema: v.optional(jsonObject),
+  }),
+});
+
+/** Answer of `listAgents`. */
+export const agentList = v.object({ items: v.array(agentInfo) });
+
+/** Answer of `listSessions`; `next` is the cursor of the following page. */
+export const sessionPage = v.object({ items: v.array(session), next: v.optional(v.string()) });
+
+/** Answer of `listSnapshots`; metadata only. */
+export const snapshotPage = v.object({ items: v.array(snapshot), next: v.optional(v.string()) });
+
+export interface TurnRequest extends v.InferOutput<typeof turnRequest> {}
+export interface SessionChange extends v.InferOutput<typeof sessionChange> {}
+export interface SnapshotChange extends v.InferOutput<typeof snapshotChange> {}
+export interface ForkRequest extends v.InferOutput<typeof forkRequest> {}
+export interface AbortResult extends v.InferOutput<typeof abortResult> {}
+export interface AgentInfo extends v.InferOutput<typeof agentInfo> {}

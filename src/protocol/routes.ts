@@ -1,0 +1,30 @@
+/** One call of the native dialect; path parameters as `:name`. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly path: string;
+}
+
+/** Every call of the native dialect by its name. `connect` is a WebSocket; `runTurn` and `watch` answer with SSE. */
+export const routes = {
+  listAgents: { method: 'GET', path: '/agents' },
+  getAgent: { method: 'GET', path: '/agents/:agent' },
+  runTurn: { method: 'POST', path: '/agents/:agent/turns' },
+  connect: { method: 'GET', path: '/agents/:agent/connect' },
+  listSessions: { method: 'GET', path: '/agents/:agent/sessions' },
+  getSession: { method: 'GET', path: '/agents/:agent/sessions/:session' },
+  updateSession: { method: 'PATCH', path: '/agents/:agent/sessions/:session' },
+  deleteSession: { method: 'DELETE', path: '/agents/:agent/sessions/:session' },
+  /** The snapshot at the session's head, with its state. */
+  getHead: { method: 'GET', path: '/agents/:agent/sessions/:session/snapshot' },
+  listSnapshots: { method: 'GET', path: '/agents/:agent/sessions/:session/snapshots' },
+  getSnapshot: { method: 'GET', path: '/agents/:agent/snapshots/:snapshot' },
+  label: { method: 'PATCH', path: '/agents/:agent/snapshots/:snapshot' },
+  diff: { method: 'GET', path: '/agents/:agent/snapshots/:snapshot/diff/:other' },
+  restore: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/restore' },
+  fork: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/fork' },
+  abort: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/abort' },
+  watch: { method: 'GET', path: '/agents/:agent/snapshots/:snapshot/events' },
+} as const satisfies Record<string, Route>;
+
+/** What a caller wants to do; the same names in every dialect. */
+export type Operation = keyof typeof routes;
