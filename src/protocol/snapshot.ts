@@ -25,7 +25,7 @@ export const snapshot = v.object({
   snapshotId: v.string(),
   sessionId: v.string(),
   parentId: v.optional(v.string()),
-  /** Counts the session's snapshots; never reused; orders lists. */
+  /** Counts the session's snapshots; never reused; orders lists. -1 while it is not among them. */
   index: v.number(),
   /** 0-based along the path from the root. */
   turnIndex: v.number(),

@@ -14,7 +14,10 @@ import type { SessionState } from './session-state.ts';
  * agree on what has expired.
  */
 
-/** Whose data. Ids live under (owner, agent): another agent's or another owner's id is simply unknown. */
+/**
+ * Whose data. Ids live under (owner, agent): another agent's or another owner's id is simply unknown. Snapshot ids are
+ * UUIDs, unique over the whole store; session ids are the callers' and unique within a scope. See ids.ts.
+ */
 export interface Scope {
   readonly agent: string;
   readonly owner?: string;
@@ -34,7 +37,9 @@ export interface SnapshotStore {
   /**
    * Reads the snapshot, asks `mutate` what it should become, and writes that, as one atomic step.
    * `mutate` is synchronous, has no side effects and may be called again; `undefined` from it means "leave it".
-   * A terminal status never changes. Resolves to what is stored afterwards.
+   * A snapshot with a terminal status stays as it is, but for its label. A succeeded one becomes the head of its session,
+   * which is created when it is new. The store works out index, hash, times and `orphaned`. `ABORTED` while the session is
+   * being worked on. Resolves to what is stored afterwards.
    */
   saveSnapshot(
     scope: Scope,
@@ -161,12 +166,19 @@ export interface CommitWrite extends StateWrite {
   readonly totals?: Totals;
   readonly stateHash: string;
   /**
-   * `false`: saved as the session's latest state only, not as a snapshot. It has no index, stands in no list, and
-   * is replaced by the next commit that goes on from it. @default true
+   * `false` (succeeded ones only): saved as the session's latest state, not as a snapshot. It is the head, reads with
+   * index -1, stands in no list, and is replaced by the next succeeded commit that goes on from it, which takes over its
+   * parent. It is never lost: when the head leaves it in another way, or anything else is to hang on it or be written on
+   * it (a failed or detached snapshot, a label), it is listed first. @default true
    */
   readonly listed?: boolean;
-  /** Ends the run and frees the session. `false` for a snapshot in the middle of a turn. */
+  /**
+   * Ends the run and frees the session. `false` for a snapshot in the middle of a run, which then is what the run hangs
+   * on, and counts as a checkpoint: after a `toolIterationEnd` within the turn, else with one more input done.
+   */
   readonly end: boolean;
+  /** Appended to the run's events in the same step, so that nobody sees the end of a turn that was not saved. */
+  readonly events?: readonly RunEvent[];
 }
 
 /** What a commit gave. A succeeded snapshot has become the head. */
@@ -196,7 +208,9 @@ export interface RunRecord extends RunRef, RunRequest {
 /** A run taken over: the new attempt, and the state of its last checkpoint, or of its parent when it had none. */
 export interface TakenRun {
   readonly run: RunRecord;
+  /** `claim.parent` is what the run was first claimed from, never `answered`: its own snapshots do not count. */
   readonly claim: Claim;
+  /** The last committed snapshot that the run goes on from: its own last one, else that of `claim.parent`. */
   readonly base?: StateBase;
   /** The state of the last checkpoint; absent when there is none and the run starts from `base`. */
   readonly checkpoint?: SessionState;
@@ -229,10 +243,16 @@ export interface RunSupport {
       readonly midTurn: boolean;
     },
   ): Promise<StateBase>;
-  /** Writes a snapshot, moves the head when it succeeded, ends the run when asked to: one transaction. */
+  /**
+   * Writes a snapshot, moves the head when it succeeded, ends the run when asked to: one transaction. The row of a
+   * detached run keeps its index, its parent and `createdAt`. `ALREADY_EXISTS` when the id is another snapshot's.
+   */
   commit(run: RunRef, write: CommitWrite): Promise<Committed>;
-  /** Ends the run without a snapshot and frees the session. */
-  release(run: RunRef): Promise<void>;
+  /**
+   * Ends the run without a snapshot and frees the session; `events` as in {@link CommitWrite}.
+   * `FAILED_PRECONDITION` for a detached one: its pending snapshot needs a terminal status.
+   */
+  release(run: RunRef, events?: readonly RunEvent[]): Promise<void>;
   /**
    * After an abort of a detached run: puts the partial state on its `aborted` snapshot, once, for inspection.
    * Does nothing when the row is not an aborted one of this attempt.
@@ -261,8 +281,9 @@ export interface RunSupport {
 /** Stopping a run from anywhere, and hearing of it at once. */
 export interface AbortSupport {
   /**
-   * One atomic change. A detached run's pending snapshot becomes `aborted` and its session is free; an attached or
-   * accepted one is asked to stop and stays `pending`. Resolves to the status afterwards; `undefined` for an unknown id.
+   * One atomic change. A detached run's pending snapshot becomes `aborted` and its session is free, and so does that of
+   * an accepted run that has expired; any other attached or accepted one is asked to stop and stays `pending`.
+   * Resolves to the status afterwards, as it reads; `undefined` for an unknown id.
    */
   abortSnapshot(scope: Scope, snapshotId: string): Promise<SnapshotStatus | undefined>;
   /**
@@ -287,7 +308,7 @@ export interface EventCursor {
 
 /** Events of detached and accepted runs, kept until shortly after the end. */
 export interface EventSupport {
-  /** Appends events in order; refused when the attempt is no longer current. */
+  /** Appends events in order; refused (`ABORTED`) when the attempt is no longer current or the run is over. */
   append(run: RunRef, events: readonly RunEvent[]): Promise<void>;
   /**
    * Events after the cursor, in order of (attempt, seq), at most `limit`. `ended`: the run is over and these are the last.
