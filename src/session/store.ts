@@ -253,6 +253,8 @@ export interface RunSupport {
    * `FAILED_PRECONDITION` for a detached one: its pending snapshot needs a terminal status.
    */
   release(run: RunRef, events?: readonly RunEvent[]): Promise<void>;
+  /** Lets go of an accepted or detached run at once, as if its claim had expired, so that another may take it over. */
+  handOver(run: RunRef): Promise<void>;
   /**
    * After an abort of a detached run: puts the partial state on its `aborted` snapshot, once, for inspection.
    * Does nothing when the row is not an aborted one of this attempt.
