@@ -167,9 +167,9 @@ export interface CommitWrite extends StateWrite {
   readonly stateHash: string;
   /**
    * `false` (succeeded ones only): saved as the session's latest state, not as a snapshot. It is the head, reads with
-   * index -1, stands in no list, and is replaced by the next succeeded commit that goes on from it, which takes over its
-   * parent. It is never lost: when the head leaves it in another way, or anything else is to hang on it or be written on
-   * it (a failed or detached snapshot, a label), it is listed first. @default true
+   * index -1, stands in no list, nothing hangs on it, and it is replaced by the next succeeded commit that goes on from
+   * it. It is never lost: when the head leaves it in another way (a restore, a commit that goes on from elsewhere), or it
+   * gets a label, it is listed first. @default true
    */
   readonly listed?: boolean;
   /**
