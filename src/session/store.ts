@@ -110,6 +110,8 @@ export interface Claim extends RunRef {
   readonly parent?: ParentRef;
   /** The session's head when it was claimed: an id to compare a cached state with. */
   readonly headId?: string;
+  /** The index that the session's next listed snapshot will have. */
+  readonly nextIndex: number;
 }
 
 /** What a turn must know of the snapshot it goes on from. */
