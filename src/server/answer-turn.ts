@@ -1,0 +1,70 @@
+import { WaymarkError } from '../core/error.ts';
+import type { Init, Input, Output } from '../protocol/turn.ts';
+import type { FeedEvent } from './feed.ts';
+import type { OpenCall, Served, ServerContext } from './served.ts';
+import { refusedFirst, type StreamFormat, takeSeat } from './stream-response.ts';
+import { type ServedTurn, startTurn } from './turn.ts';
+
+/** What to run, and how its answer looks. */
+export interface TurnAnswer {
+  readonly init?: Init | undefined;
+  readonly input: Input;
+  /** The form of the stream; `false` when the caller wants the output alone. */
+  readonly stream: StreamFormat<FeedEvent> | false;
+  /** Whether a client of this dialect can take up a stream that was cut. @default true */
+  readonly resumable?: boolean;
+  readonly respond: (output: Output) => Response;
+}
+
+/** Runs a turn for a caller; refusals are thrown, so that they get their HTTP status. */
+export async function answerTurn(
+  served: Served,
+  c: ServerContext,
+  { agent, caller }: OpenCall,
+  { stream, respond, ...answer }: TurnAnswer,
+): Promise<Response> {
+  const release = served.turns.take(caller.principal);
+  const seat = takeOrRelease(() => takeSeat(served, c), release);
+  const stopWithReader = served.options.onDisconnect === 'abort';
+  const turn = startTurn(agent, { ...answer, caller, reader: seat.signal, stopWithReader });
+  void served.lifetime.track(turn.done.finally(release));
+  try {
+    if (stream) {
+      await refusedFirst(served, turn.accepted);
+      return seat.respond(turn.events, stream);
+    }
+    const output = await outputOfTurn(turn, seat.signal);
+    seat.leave();
+    return respond(output);
+  } catch (error) {
+    seat.leave();
+    throw error;
+  }
+}
+
+function takeOrRelease<T>(take: () => T, release: () => void): T {
+  try {
+    return take();
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+// Reads the events of a turn for a caller who only wants its output.
+async function outputOfTurn({ events }: ServedTurn, reader: AbortSignal): Promise<Output> {
+  let snapshotId: string | undefined;
+  for await (const event of events) {
+    if (event.type === 'output') return event.output;
+    if (event.type === 'error') {
+      const { status, message, details } = event.error;
+      throw new WaymarkError(status, message, { details });
+    }
+    if (event.type === 'chunk') snapshotId ??= event.chunk.turnStart?.snapshotId;
+  }
+  // The server ends before the turn does: say where to find it.
+  throw new WaymarkError('UNAVAILABLE', 'This server is shutting down before the turn is done.', {
+    cause: reader.reason,
+    details: { retryAfter: 1, ...(snapshotId !== undefined && { snapshotId }) },
+  });
+}

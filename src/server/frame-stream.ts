@@ -1,0 +1,166 @@
+import type { Clock } from '../core/clock.ts';
+
+/** How a body of frames is written, and how it behaves towards its reader. */
+export interface FrameStreamOptions<Event> {
+  readonly clock: Clock;
+  readonly encode: (event: Event) => string;
+  /** Sent when nothing else was for `keepAliveMs`, so that nobody in between takes the line for dead. */
+  readonly keepAlive: string;
+  readonly keepAliveMs: number;
+  /** How long a reader may leave a full body unread before it is dropped. */
+  readonly stallMs: number;
+  /** Cuts the line of a reader that was dropped; without it the body fails. */
+  readonly cut?: (() => void) | undefined;
+  /** Called once, however the body ended: read to its end, left by its reader, or dropped. */
+  readonly onEnd?: (how: FrameStreamEnd) => void;
+}
+
+export type FrameStreamEnd = 'complete' | 'disconnected' | 'stalled' | 'failed';
+
+/** Bytes that wait for the reader at most, and one frame. */
+const bufferBytes = 64 * 1024;
+
+const encoder = new TextEncoder();
+
+/**
+ * A response body of one text frame per event, with a bounded buffer: events are asked for only while there is room.
+ * Frames that come within one turn of the event loop go out as one piece; the first of them goes at once.
+ */
+export function frameStream<Event>(
+  events: AsyncIterable<Event>,
+  options: FrameStreamOptions<Event>,
+): ReadableStream<Uint8Array> {
+  const pump = new Pump(events, options);
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => pump.start(controller),
+      pull: () => pump.pulled(),
+      cancel: () => pump.end('disconnected'),
+    },
+    { highWaterMark: bufferBytes, size: (piece) => piece?.byteLength ?? 0 },
+  );
+}
+
+class Pump<Event> {
+  readonly #options: FrameStreamOptions<Event>;
+  readonly #iterator: AsyncIterator<Event>;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #pending = '';
+  #flushing = false;
+  #room = Promise.withResolvers<void>();
+  #stopTimer: () => void = () => {};
+  #lastSent: number;
+  #fullSince: number | undefined;
+  #ended = false;
+
+  constructor(events: AsyncIterable<Event>, options: FrameStreamOptions<Event>) {
+    this.#options = options;
+    this.#iterator = events[Symbol.asyncIterator]();
+    this.#lastSent = options.clock.now();
+  }
+
+  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.#controller = controller;
+    const { clock, keepAliveMs, stallMs } = this.#options;
+    this.#stopTimer = clock.every(Math.min(keepAliveMs, stallMs), () => this.#tick());
+    void this.#run();
+  }
+
+  /** The reader took something. */
+  pulled(): void {
+    this.#fullSince = undefined;
+    this.#room.resolve();
+  }
+
+  /** Ends the body; the source of frames is told to stop. */
+  end(how: FrameStreamEnd): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#stopTimer();
+    this.#room.resolve();
+    // The source may be waiting for its next value, and hears of this through its own signal.
+    if (how !== 'complete') this.#iterator.return?.().catch(() => {});
+    this.#options.onEnd?.(how);
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (!this.#ended) {
+        const { value, done } = await this.#iterator.next();
+        if (this.#ended) return;
+        if (done) break;
+        this.#pending += this.#options.encode(value);
+        this.#schedule();
+        if (this.#isFull()) await this.#waitForRoom();
+      }
+      this.#flush();
+      this.#close();
+      this.end('complete');
+    } catch {
+      this.#fail();
+      this.end('failed');
+    }
+  }
+
+  #isFull(): boolean {
+    return this.#pending.length >= bufferBytes || (this.#controller?.desiredSize ?? 0) <= 0;
+  }
+
+  async #waitForRoom(): Promise<void> {
+    this.#flush();
+    if ((this.#controller?.desiredSize ?? 1) > 0) return;
+    this.#fullSince = this.#options.clock.now();
+    this.#room = Promise.withResolvers();
+    await this.#room.promise;
+  }
+
+  // The first frame after a pause goes at once; what follows in the same turn of the loop is sent together.
+  #schedule(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    this.#flush();
+    afterThisTurn(() => {
+      this.#flushing = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    if (this.#pending === '' || this.#ended) return;
+    const piece = encoder.encode(this.#pending);
+    this.#pending = '';
+    this.#lastSent = this.#options.clock.now();
+    this.#controller?.enqueue(piece);
+  }
+
+  #tick(): void {
+    const { clock, keepAlive, keepAliveMs, stallMs } = this.#options;
+    const now = clock.now();
+    if (this.#fullSince !== undefined && now - this.#fullSince >= stallMs) {
+      this.#fail();
+      this.end('stalled');
+    } else if (this.#fullSince === undefined && now - this.#lastSent >= keepAliveMs) {
+      this.#pending += keepAlive;
+      this.#flush();
+    }
+  }
+
+  #close(): void {
+    try {
+      this.#controller?.close();
+    } catch {
+      // The reader has left in the same moment.
+    }
+  }
+
+  #fail(): void {
+    const { cut } = this.#options;
+    if (cut) cut();
+    else this.#controller?.error(new Error('The stream was cut.'));
+  }
+}
+
+const afterThisTurn: (fn: () => void) => void =
+  typeof setImmediate === 'function'
+    ? (fn) => void setImmediate(fn)
+    : (fn) => void setTimeout(fn, 0);

@@ -1,0 +1,68 @@
+import { answerTurn } from '../answer-turn.ts';
+import { readBody } from '../body.ts';
+import { toWireError } from '../error-response.ts';
+import { jsonResponse } from '../json-response.ts';
+import { notFound, openCall, type Router, type Served, type ServerContext } from '../served.ts';
+import { sseHeaders, wantsEvents } from '../sse.ts';
+import { errorFrame, genkitFormat } from './format.ts';
+import {
+  genkitAbort,
+  genkitLookup,
+  genkitTurn,
+  toGenkitOutput,
+  toGenkitSnapshot,
+  toGenkitStatus,
+} from './shapes.ts';
+
+/** On a stream Genkit's client reads a status from a frame only, so that every refusal is one. */
+export function prepareGenkit(router: Router): void {
+  router.use('/genkit/*', async (c, next) => {
+    if (isStream(c)) c.set('renderError', streamError);
+    await next();
+  });
+}
+
+/** The dialect of Genkit's own clients, for each agent at `/genkit/:agent`. */
+export function mountGenkit(router: Router, served: Served): void {
+  router.post('/genkit/:agent', async (c) => {
+    const body = await readBody(c.req.raw, genkitTurn, { what: 'turn', ...served });
+    const init = body.init ?? {};
+    const call = await openCall(served, c, 'runTurn', init);
+    return answerTurn(served, c, call, {
+      init,
+      input: body.data,
+      stream: isStream(c) && genkitFormat,
+      resumable: false,
+      respond: (output) => jsonResponse({ result: toGenkitOutput(output) }),
+    });
+  });
+
+  router.post('/genkit/:agent/getSnapshot', async (c) => {
+    const { data } = await readBody(c.req.raw, genkitLookup, { what: 'lookup', ...served });
+    const { snapshotId, sessionId } = data;
+    const { agent, options } = await openCall(served, c, 'getSnapshot', data);
+    const lookup = snapshotId === undefined ? { sessionId: sessionId ?? '' } : { snapshotId };
+    const snapshot = await agent.getSnapshot(lookup, options);
+    if (snapshot) return jsonResponse({ result: toGenkitSnapshot(snapshot) });
+    throw snapshotId === undefined
+      ? notFound('session', sessionId ?? '')
+      : notFound('snapshot', snapshotId);
+  });
+
+  router.post('/genkit/:agent/abort', async (c) => {
+    const { data } = await readBody(c.req.raw, genkitAbort, { what: 'abort', ...served });
+    const { snapshotId } = data;
+    const { agent, options } = await openCall(served, c, 'abort', data);
+    const status = await agent.abort(snapshotId, options);
+    const result = { snapshotId, ...(status && { status: toGenkitStatus(status) }) };
+    return jsonResponse({ result });
+  });
+}
+
+function isStream(c: ServerContext): boolean {
+  return wantsEvents(c.req.raw) || c.req.query('stream') === 'true';
+}
+
+function streamError(error: unknown): Response {
+  return new Response(errorFrame(toWireError(error)), { headers: { ...sseHeaders } });
+}

@@ -1,0 +1,80 @@
+import * as v from 'valibot';
+import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
+import type { State } from '../../protocol/state.ts';
+import { type Chunk, init, input, type Output } from '../../protocol/turn.ts';
+
+/** The body of a turn: `init` may be missing or null. */
+export const genkitTurn = v.object({ data: input, init: v.optional(v.nullable(init)) });
+
+/** The body of `getSnapshot`: exactly one id. */
+export const genkitLookup = v.object({
+  data: v.pipe(
+    v.object({ snapshotId: v.optional(v.string()), sessionId: v.optional(v.string()) }),
+    v.check(
+      ({ snapshotId, sessionId }) => (snapshotId === undefined) !== (sessionId === undefined),
+      'Expected exactly one of snapshotId and sessionId',
+    ),
+  ),
+});
+
+/** The body of `abort`. */
+export const genkitAbort = v.object({ data: v.object({ snapshotId: v.string() }) });
+
+/** Genkit's word for a status. */
+export function toGenkitStatus(status: SnapshotStatus): string {
+  return status === 'succeeded' ? 'completed' : status;
+}
+
+/** The fields of a chunk that Genkit's clients know; `undefined` when none is left. */
+export function toGenkitChunk(chunk: Chunk): object | undefined {
+  // A sub-agent's patches, artifacts and end are not those of the agent that is being talked to.
+  if (chunk.agent !== undefined) return undefined;
+  const { modelChunk, customPatch, artifact, turnEnd } = chunk;
+  if (!modelChunk && !customPatch && !artifact && !turnEnd) return undefined;
+  return {
+    ...(modelChunk && { modelChunk }),
+    ...(customPatch && { customPatch }),
+    ...(artifact && { artifact }),
+    ...(turnEnd && { turnEnd: toGenkitTurnEnd(turnEnd) }),
+  };
+}
+
+/** An output with the fields that Genkit's clients know. */
+export function toGenkitOutput(output: Output): object {
+  const { sessionId, snapshotId, state, message, artifacts, finishReason, error } = output;
+  return {
+    sessionId,
+    ...(snapshotId !== undefined && { snapshotId }),
+    ...(state && { state }),
+    ...(message && { message }),
+    ...(artifacts && { artifacts }),
+    ...(finishReason && { finishReason }),
+    ...(error && { error }),
+  };
+}
+
+/** A snapshot with the fields that Genkit's clients know. */
+export function toGenkitSnapshot(snapshot: Omit<Snapshot, 'state'> & { state?: unknown }): object {
+  const { snapshotId, sessionId, parentId, createdAt, updatedAt, heartbeatAt } = snapshot;
+  const { status, finishReason, error } = snapshot;
+  const state = snapshot.state as State | undefined;
+  return {
+    snapshotId,
+    sessionId,
+    ...(parentId !== undefined && { parentId }),
+    createdAt,
+    updatedAt,
+    ...(heartbeatAt !== undefined && { heartbeatAt }),
+    status: toGenkitStatus(status),
+    ...(finishReason && { finishReason }),
+    ...(error && { error }),
+    ...(state && { state }),
+  };
+}
+
+function toGenkitTurnEnd({ snapshotId, finishReason }: NonNullable<Chunk['turnEnd']>): object {
+  return {
+    ...(snapshotId !== undefined && { snapshotId }),
+    ...(finishReason && { finishReason }),
+  };
+}

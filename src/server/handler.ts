@@ -1,0 +1,45 @@
+import { systemClock } from '../core/clock.ts';
+import type { NodeBindings } from './connection.ts';
+import type { HandlerOptions } from './handler-options.ts';
+import { createLifetime } from './lifetime.ts';
+import { resolveLimits } from './limits.ts';
+import { createRouter } from './router.ts';
+import type { Served } from './served.ts';
+import type { ServedApp } from './served-app.ts';
+import { createSlots } from './slots.ts';
+
+/** Answers requests; `env` is what a Node adapter knows of the connection. */
+export type FetchHandler = (request: Request, env?: NodeBindings) => Promise<Response>;
+
+/** An app as a fetch handler, to be mounted inside another server. It has no WebSocket; `serve` has. */
+export function handler(app: ServedApp, options: HandlerOptions = {}): FetchHandler {
+  return fetchOf(createServed(app, options));
+}
+
+/** Everything that the dialects of one server share. */
+export function createServed(app: ServedApp, options: HandlerOptions): Served {
+  const { clock = systemClock, log = () => {} } = options;
+  const limits = resolveLimits(options.limits);
+  return {
+    app,
+    options,
+    limits,
+    clock,
+    log,
+    lifetime: createLifetime(clock),
+    streams: createSlots('streams', {
+      total: limits.streams,
+      perPrincipal: limits.streamsPerPrincipal,
+    }),
+    turns: createSlots('turns', {
+      total: Number.POSITIVE_INFINITY,
+      perPrincipal: limits.turnsPerPrincipal,
+    }),
+  };
+}
+
+/** The fetch handler over what is shared. */
+export function fetchOf(served: Served): FetchHandler {
+  const router = createRouter(served);
+  return async (request, env) => router.fetch(request, env ?? {});
+}

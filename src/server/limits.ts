@@ -1,0 +1,50 @@
+import { WaymarkError } from '../core/error.ts';
+
+/** How much one request, one principal and the whole server may take. */
+export interface Limits {
+  /** Bytes of a request body, or of a WebSocket frame. @default 8 MiB */
+  readonly bodyBytes: number;
+  /** How deeply the JSON of a body may be nested. @default 128 */
+  readonly jsonDepth: number;
+  /** Characters of a request's URL. @default 8192 */
+  readonly urlLength: number;
+  /** Bytes of all headers of a request; `serve` only. @default 16 KiB */
+  readonly headerBytes: number;
+  /** Milliseconds within which a request, its body included, must have arrived. @default 30 s */
+  readonly requestTimeout: number;
+  /** Streams and WebSockets open at once, of everybody. @default 10000 */
+  readonly streams: number;
+  /** Streams and WebSockets open at once, of one principal. @default 100 */
+  readonly streamsPerPrincipal: number;
+  /** Turns being worked on at once for one principal. @default 20 */
+  readonly turnsPerPrincipal: number;
+  /** Requests of one principal within a minute; absent: any number. */
+  readonly requestsPerMinute?: number;
+  /** Milliseconds that a client may leave a full stream unread before its line is dropped. @default 30 s */
+  readonly stallTimeout: number;
+}
+
+const defaults: Limits = {
+  bodyBytes: 8 * 1024 * 1024,
+  jsonDepth: 128,
+  urlLength: 8192,
+  headerBytes: 16 * 1024,
+  requestTimeout: 30_000,
+  streams: 10_000,
+  streamsPerPrincipal: 100,
+  turnsPerPrincipal: 20,
+  stallTimeout: 30_000,
+};
+
+/** The given limits over the defaults; one that is not a positive number is refused. */
+export function resolveLimits(given: Partial<Limits> = {}): Limits {
+  const limits: Limits = { ...defaults, ...given };
+  for (const [name, value] of Object.entries(limits)) {
+    if (typeof value === 'number' && value > 0) continue;
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `limits.${name} must be a positive number, not ${String(value)}.`,
+    );
+  }
+  return limits;
+}

@@ -1,0 +1,22 @@
+import type { Agent } from '../../agent/agent.ts';
+import { routes } from '../../protocol/routes.ts';
+import { jsonResponse } from '../json-response.ts';
+import { checkCall, openCall, type Router, type Served } from '../served.ts';
+
+/** Which agents there are, and what each can do. */
+export function mountAgents(router: Router, served: Served): void {
+  router.get(routes.listAgents.path, async (c) => {
+    const caller = c.get('caller');
+    await checkCall(served, { request: c.req.raw, caller, operation: 'listAgents' });
+    return jsonResponse({ items: served.app.agents().map(describeAgent) });
+  });
+
+  router.get(routes.getAgent.path, async (c) => {
+    const { agent } = await openCall(served, c, 'getAgent');
+    return jsonResponse(describeAgent(agent));
+  });
+}
+
+function describeAgent({ name, description, metadata }: Agent): object {
+  return { name, ...(description !== undefined && { description }), metadata };
+}

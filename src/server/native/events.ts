@@ -1,0 +1,48 @@
+import { WaymarkError } from '../../core/error.ts';
+import { routes } from '../../protocol/routes.ts';
+import { type FeedEvent, runFeed } from '../feed.ts';
+import { openCall, type Router, type Served } from '../served.ts';
+import { refusedFirst, takeSeat } from '../stream-response.ts';
+import { ownerOf } from '../turn.ts';
+import { nativeFormat } from './format.ts';
+import { lastEventId } from './query.ts';
+import { snapshotParam } from './snapshots.ts';
+
+/** `watch`: the events of a run, live or past, from the last one a reader has seen. */
+export function mountEvents(router: Router, served: Served): void {
+  router.get(routes.watch.path, async (c) => {
+    const snapshotId = snapshotParam(c);
+    const after = lastEventId(c);
+    const { agent, caller } = await openCall(served, c, 'watch', { snapshotId });
+    const seat = takeSeat(served, c);
+    const feed = runFeed(agent, snapshotId, {
+      ...ownerOf(caller),
+      reader: seat.signal,
+      ...(after !== undefined && { after }),
+    });
+    const first = feed.next();
+    try {
+      await refusedFirst(served, first.then(throwError), 250);
+    } catch (error) {
+      seat.leave();
+      throw error;
+    }
+    return seat.respond(startingWith(first, feed), nativeFormat);
+  });
+}
+
+function throwError({ value }: IteratorResult<FeedEvent>): void {
+  if (value?.type !== 'error') return;
+  const { status, message, details } = value.error;
+  throw new WaymarkError(status, message, { details });
+}
+
+async function* startingWith<T>(
+  first: Promise<IteratorResult<T>>,
+  rest: AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  const { value, done } = await first;
+  if (done) return;
+  yield value;
+  yield* rest;
+}

@@ -1,0 +1,24 @@
+import { WaymarkError } from '../../core/error.ts';
+import { routes } from '../../protocol/routes.ts';
+import type { Router, Served } from '../served.ts';
+import { mountAgents } from './agents.ts';
+import { mountEvents } from './events.ts';
+import { mountSessions } from './sessions.ts';
+import { mountSnapshots } from './snapshots.ts';
+import { mountTurns } from './turns.ts';
+
+/** The native dialect: REST, and streams of server-sent events. */
+export function mountNative(router: Router, served: Served): void {
+  mountAgents(router, served);
+  mountTurns(router, served);
+  mountSessions(router, served);
+  mountSnapshots(router, served);
+  mountEvents(router, served);
+  // An upgrade never comes here: `serve` takes it before.
+  router.get(routes.connect.path, () => {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'This is a WebSocket: connect to it with ws:// or wss://, at a server started by serve().',
+    );
+  });
+}

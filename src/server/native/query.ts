@@ -1,0 +1,55 @@
+import type { EventId } from '../../agent/agent.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { type ServerContext, short } from '../served.ts';
+
+/** The longest page that can be asked for. */
+const mostItems = 200;
+
+/** `limit` and `cursor` of a list. */
+export function pageQuery(c: ServerContext): { readonly limit?: number; readonly cursor?: string } {
+  const limit = c.req.query('limit');
+  const cursor = c.req.query('cursor');
+  return {
+    ...(limit !== undefined && { limit: parseLimit(limit) }),
+    ...(cursor !== undefined && { cursor }),
+  };
+}
+
+/** A flag of the query: there, `true` or `1` is yes; absent, `false` or `0` is no. */
+export function flagQuery(c: ServerContext, name: string): boolean {
+  const value = c.req.query(name);
+  switch (value) {
+    case undefined:
+    case 'false':
+    case '0':
+      return false;
+    case '':
+    case 'true':
+    case '1':
+      return true;
+    default:
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        `${name} must be true or false, not ${short(value)}.`,
+      );
+  }
+}
+
+/** The event after which a reader wants to go on, from the header that browsers set or from `?after=`. */
+export function lastEventId(c: ServerContext): EventId | undefined {
+  const id = c.req.header('last-event-id') ?? c.req.query('after');
+  if (id === undefined || id === '' || /^\d{1,9}\.\d{1,15}$/.test(id)) return id || undefined;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `${short(id)} is not the id of an event. Expected attempt.sequence, such as 1.42.`,
+  );
+}
+
+function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= mostItems) return limit;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `limit must be a whole number from 1 to ${mostItems}, not ${short(text)}.`,
+  );
+}

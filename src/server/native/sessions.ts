@@ -1,0 +1,72 @@
+import { sessionChange } from '../../protocol/requests.ts';
+import { routes } from '../../protocol/routes.ts';
+import { readBody } from '../body.ts';
+import { jsonResponse } from '../json-response.ts';
+import { notFound, openCall, type Router, type Served, type ServerContext } from '../served.ts';
+import { flagQuery, pageQuery } from './query.ts';
+
+/** Sessions: list, read, label, erase, and their timelines. */
+export function mountSessions(router: Router, served: Served): void {
+  router.get(routes.listSessions.path, async (c) => {
+    const { agent, options } = await openCall(served, c, 'listSessions');
+    const query = c.req.query('query');
+    const page = { ...pageQuery(c), ...(query !== undefined && { query }) };
+    return jsonResponse(await agent.listSessions({ ...options, ...page }));
+  });
+
+  router.get(routes.getSession.path, async (c) => {
+    const sessionId = sessionParam(c);
+    const { agent, options } = await openCall(served, c, 'getSession', { sessionId });
+    const session = await agent.getSession(sessionId, options);
+    if (!session) throw notFound('session', sessionId);
+    return jsonResponse(session);
+  });
+
+  router.patch(routes.updateSession.path, async (c) => {
+    const sessionId = sessionParam(c);
+    const { title, metadata } = await readBody(c.req.raw, sessionChange, {
+      what: 'change of a session',
+      ...served,
+    });
+    const { agent, options } = await openCall(served, c, 'updateSession', { sessionId });
+    const change = {
+      ...(title !== undefined && { title }),
+      ...(metadata !== undefined && { metadata }),
+    };
+    return jsonResponse(await agent.updateSession(sessionId, change, options));
+  });
+
+  router.delete(routes.deleteSession.path, async (c) => {
+    const sessionId = sessionParam(c);
+    const { agent, options } = await openCall(served, c, 'deleteSession', { sessionId });
+    if (!(await agent.deleteSession(sessionId, options))) throw notFound('session', sessionId);
+    return new Response(null, { status: 204 });
+  });
+
+  router.get(routes.getHead.path, async (c) => {
+    const sessionId = sessionParam(c);
+    const { agent, options } = await openCall(served, c, 'getHead', { sessionId });
+    const snapshot = await agent.getSnapshot({ sessionId }, options);
+    if (!snapshot) throw notFound('session', sessionId);
+    return jsonResponse(snapshot);
+  });
+
+  router.get(routes.listSnapshots.path, async (c) => {
+    const sessionId = sessionParam(c);
+    const { agent, options } = await openCall(served, c, 'listSnapshots', { sessionId });
+    const page = await agent.listSnapshots(sessionId, {
+      ...options,
+      ...pageQuery(c),
+      includeOrphaned: flagQuery(c, 'includeOrphaned'),
+    });
+    // An empty page may be that of a session without snapshots, or of none.
+    if (page.items.length === 0 && !(await agent.getSession(sessionId, options))) {
+      throw notFound('session', sessionId);
+    }
+    return jsonResponse(page);
+  });
+}
+
+function sessionParam(c: ServerContext): string {
+  return c.req.param('session') ?? '';
+}

@@ -1,0 +1,138 @@
+import { Hono } from 'hono';
+import { compress } from 'hono/compress';
+import { cors } from 'hono/cors';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { extractTrace, inSpan } from '../core/trace.ts';
+import { authenticate } from './auth.ts';
+import { remoteAddress } from './connection.ts';
+import { errorResponse } from './error-response.ts';
+import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
+import type { CorsOptions } from './handler-options.ts';
+import { mountHealth } from './health.ts';
+import { describeError } from './log.ts';
+import { mountNative } from './native/mount.ts';
+import { mountOpenApi } from './native/openapi.ts';
+import { checkLoopbackHost, checkOrigin } from './origin.ts';
+import { createRateLimit } from './rate-limit.ts';
+import { mountReflection } from './reflection/mount.ts';
+import { type Router, type Served, type ServerContext, type ServerEnv, short } from './served.ts';
+import { mountUiStream } from './ui-stream/mount.ts';
+
+/** All dialects on one router, behind the checks that every request goes through. */
+export function createRouter(served: Served): Router {
+  const { options } = served;
+  const router = new Hono<ServerEnv>().basePath(options.basePath ?? '');
+  router.onError((error, c) => answerError(served, c, error));
+  router.notFound((c) => answerError(served, c, unknownRoute(c)));
+
+  router.use(observe(served));
+  prepareGenkit(router);
+  router.use(checkRequest(served));
+  if (options.cors) router.use(corsOf(options.cors));
+  if (options.compress !== false) router.use(compress());
+  mountHealth(router, served);
+  mountOpenApi(router);
+  router.use(identify(served));
+
+  mountNative(router, served);
+  mountGenkit(router, served);
+  mountUiStream(router, served);
+  if (options.reflection !== false) mountReflection(router, served);
+  return router;
+}
+
+type Middleware = (c: ServerContext, next: () => Promise<void>) => Promise<Response | undefined>;
+
+// A span and a line in the log for each request.
+function observe({ clock, log }: Served): Middleware {
+  return async (c, next) => {
+    const started = clock.now();
+    const { method, path } = c.req;
+    c.set('logged', { method, path: path.slice(0, 256) });
+    await inSpan(
+      `${method} ${path.split('/')[1] ?? ''}`,
+      {
+        kind: 'server',
+        attributes: { 'http.request.method': method, 'url.path': path.slice(0, 256) },
+        parent: extractTrace(c.req.raw.headers),
+      },
+      async (span) => {
+        await next();
+        span.setAttributes({ 'http.response.status_code': c.res.status });
+      },
+    );
+    const { status } = c.res;
+    const ms = clock.now() - started;
+    const level = status >= 500 ? 'error' : 'info';
+    log({ level, time: clock.now(), msg: 'request', ...c.get('logged'), status, ms });
+    return undefined;
+  };
+}
+
+// What is wrong with a request whoever sends it.
+function checkRequest({ options, limits, lifetime }: Served): Middleware {
+  return async (c, next) => {
+    const request = c.req.raw;
+    if (request.url.length > limits.urlLength) {
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        `The URL is over the limit of ${limits.urlLength} characters.`,
+      );
+    }
+    if (!options.auth) checkLoopbackHost(request);
+    if (!isSafe(request.method)) checkOrigin(request, options.cors?.origins);
+    lifetime.checkOpen();
+    await next();
+    return undefined;
+  };
+}
+
+// Who is calling, and whether they call too often.
+function identify({ options, limits, clock }: Served): Middleware {
+  const rate = createRateLimit(limits.requestsPerMinute, clock);
+  return async (c, next) => {
+    const caller = await authenticate(options.auth, c.req.raw);
+    c.set('caller', caller);
+    if (caller.principal !== undefined) c.get('logged').principal = caller.principal;
+    rate.check(caller.principal ?? remoteAddress(c.env) ?? '');
+    await next();
+    return undefined;
+  };
+}
+
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}
+
+function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeof cors> {
+  if (origins === true && credentials) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'cors: name the origins that may send credentials; every origin at once must not.',
+    );
+  }
+  return cors({
+    origin: origins === true ? '*' : [...origins],
+    credentials,
+    allowMethods: ['GET', 'POST', 'PATCH', 'DELETE'],
+    exposeHeaders: ['retry-after', 'x-vercel-ai-ui-message-stream'],
+    maxAge: 600,
+  });
+}
+
+async function answerError(served: Served, c: ServerContext, error: unknown): Promise<Response> {
+  if (!isWaymarkError(error) || error.status === 'INTERNAL' || error.status === 'DATA_LOSS') {
+    const { clock, log } = served;
+    const fields = { ...c.get('logged'), error: describeError(error) };
+    log({ level: 'error', time: clock.now(), msg: 'failed', ...fields });
+  }
+  const render = c.get('renderError') ?? errorResponse;
+  return render(error);
+}
+
+function unknownRoute(c: ServerContext): WaymarkError {
+  return new WaymarkError(
+    'NOT_FOUND',
+    `There is nothing at ${c.req.method} ${short(c.req.path)}. GET /openapi.json lists what there is.`,
+  );
+}

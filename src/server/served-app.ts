@@ -1,0 +1,11 @@
+import type { Agent } from '../agent/agent.ts';
+import type { Action } from '../core/action.ts';
+import type { Registry } from '../core/registry.ts';
+
+/** What the server needs of an app; `waymark({…})` gives it. */
+export interface ServedApp {
+  /** All agents, in the order of their definition. */
+  agents(): readonly Agent[];
+  /** The actions that the reflection dialect lists and runs; it is left out without them. */
+  readonly registry?: Registry<Action>;
+}

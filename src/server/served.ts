@@ -1,0 +1,111 @@
+import type { Context, Hono } from 'hono';
+import type { Agent, CallOptions } from '../agent/agent.ts';
+import type { Clock } from '../core/clock.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { Operation } from '../protocol/routes.ts';
+import { type Caller, checkAuthorized } from './auth.ts';
+import type { NodeBindings } from './connection.ts';
+import type { HandlerOptions } from './handler-options.ts';
+import type { Lifetime } from './lifetime.ts';
+import type { Limits } from './limits.ts';
+import type { Log } from './log.ts';
+import type { ServedApp } from './served-app.ts';
+import type { Slots } from './slots.ts';
+import { ownerOf } from './turn.ts';
+
+/** What all dialects of one server share. */
+export interface Served {
+  readonly app: ServedApp;
+  readonly options: HandlerOptions;
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly lifetime: Lifetime;
+  readonly streams: Slots;
+  readonly turns: Slots;
+}
+
+/** What travels with a request. */
+export interface ServerEnv {
+  Bindings: NodeBindings;
+  Variables: {
+    caller: Caller;
+    /** Fields for this request's line in the log. */
+    logged: Record<string, unknown>;
+    /** How this dialect says that something went wrong. */
+    renderError?: (error: unknown) => Response | Promise<Response>;
+  };
+}
+
+export type ServerContext = Context<ServerEnv>;
+export type Router = Hono<ServerEnv>;
+
+/** What a call is about. */
+export interface Subject {
+  readonly sessionId?: string | undefined;
+  readonly snapshotId?: string | undefined;
+}
+
+/** A call that was let through. */
+export interface OpenCall {
+  readonly agent: Agent;
+  readonly caller: Caller;
+  /** The owner, and a signal that aborts when the caller leaves. */
+  readonly options: CallOptions;
+}
+
+/** Finds the agent and asks whether this caller may do this. */
+export async function openCall(
+  served: Served,
+  c: ServerContext,
+  operation: Operation,
+  subject: Subject = {},
+): Promise<OpenCall> {
+  const agent = findAgent(served.app, c.req.param('agent') ?? '');
+  const caller = c.get('caller');
+  await checkCall(served, { request: c.req.raw, caller, operation, agent: agent.name, ...subject });
+  Object.assign(c.get('logged'), { agent: agent.name, operation });
+  return { agent, caller, options: { ...ownerOf(caller), signal: c.req.raw.signal } };
+}
+
+/** Asks the `authorize` hook. */
+export async function checkCall(
+  { options }: Served,
+  {
+    caller,
+    sessionId,
+    snapshotId,
+    agent,
+    ...call
+  }: Subject & {
+    readonly request: Request;
+    readonly caller: Caller;
+    readonly operation: Operation;
+    readonly agent?: string;
+  },
+): Promise<void> {
+  await checkAuthorized(options.authorize, {
+    ...caller,
+    ...call,
+    ...(agent !== undefined && { agent }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(snapshotId !== undefined && { snapshotId }),
+  });
+}
+
+/** The agent of this name, or `NOT_FOUND`. */
+export function findAgent(app: ServedApp, name: string): Agent {
+  const agent = app.agents().find((candidate) => candidate.name === name);
+  if (agent) return agent;
+  throw new WaymarkError('NOT_FOUND', `There is no agent ${short(name)}. GET /agents lists them.`);
+}
+
+/** The error for an id that is unknown to this caller, whether or not somebody else has it. */
+export function notFound(what: 'session' | 'snapshot', id: string): WaymarkError {
+  return new WaymarkError('NOT_FOUND', `There is no ${what} ${short(id)} here.`);
+}
+
+/** A text from outside, escaped and cut, to be put into a message. */
+export function short(text: string): string {
+  return JSON.stringify(text.length > 64 ? `${text.slice(0, 63)}…` : text);
+}

@@ -1,0 +1,87 @@
+import { WaymarkError } from '../core/error.ts';
+import { linkSignals } from '../core/signal.ts';
+import { cutOf, cutWhenIdle } from './connection.ts';
+import type { FeedEvent } from './feed.ts';
+import { frameStream } from './frame-stream.ts';
+import type { Served, ServerContext } from './served.ts';
+
+/** How one dialect writes a stream. */
+export interface StreamFormat<Event> {
+  readonly encode: (event: Event) => string;
+  readonly keepAlive: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A place for one more reader. */
+export interface ReaderSeat {
+  /** Aborts when the reader has left, or the server ends. */
+  readonly signal: AbortSignal;
+  /** Answers with the events; the seat is free again when they have ended. */
+  respond<Event>(events: AsyncIterable<Event>, format: StreamFormat<Event>): Response;
+  /** Frees the seat when nothing will be streamed after all. */
+  leave(): void;
+}
+
+/** Takes a seat, or is `RESOURCE_EXHAUSTED` when there are too many readers. */
+export function takeSeat(served: Served, c: ServerContext): ReaderSeat {
+  const { limits, clock, lifetime, log, options } = served;
+  const release = served.streams.take(c.get('caller').principal);
+  const link = linkSignals(lifetime.ending, c.req.raw.signal);
+  const started = clock.now();
+  const leave = (): void => {
+    release();
+    link[Symbol.dispose]();
+  };
+  return {
+    signal: link.signal,
+    leave,
+    respond(events, { encode, keepAlive, headers }) {
+      let sent = 0;
+      const body = frameStream(events, {
+        clock,
+        encode: (event) => {
+          sent++;
+          return encode(event);
+        },
+        keepAlive,
+        keepAliveMs: options.keepAlive ?? 15_000,
+        stallMs: limits.stallTimeout,
+        cut: cutOf(c.env),
+        onEnd: (how) => {
+          if (how === 'complete') cutWhenIdle(c.env, limits.stallTimeout);
+          else link.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
+          leave();
+          log({
+            level: how === 'stalled' || how === 'failed' ? 'warn' : 'info',
+            time: clock.now(),
+            msg: 'stream',
+            ...c.get('logged'),
+            end: how,
+            events: sent,
+            ms: clock.now() - started,
+          });
+        },
+      });
+      return new Response(body, { headers });
+    },
+  };
+}
+
+/** Waits a moment for the first event, so that a refusal can be told by the HTTP status. */
+export async function refusedFirst(
+  { clock }: Served,
+  accepted: Promise<unknown>,
+  ms = 1000,
+): Promise<void> {
+  const timer = new AbortController();
+  try {
+    await Promise.race([accepted, clock.sleep(ms, timer.signal).catch(() => {})]);
+  } finally {
+    timer.abort();
+  }
+}
+
+/** Whether an event ends its feed. */
+export function isFinal(event: FeedEvent): boolean {
+  return event.type === 'output' || event.type === 'error';
+}

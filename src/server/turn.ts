@@ -1,0 +1,118 @@
+import type { Agent, InvokeOptions } from '../agent/agent.ts';
+import type { JsonObject } from '../core/json.ts';
+import { linkSignals } from '../core/signal.ts';
+import type { Chunk, Init, Input, Output } from '../protocol/turn.ts';
+import type { Caller } from './auth.ts';
+import { toWireError } from './error-response.ts';
+import { drain, type FeedEvent, turnChunks } from './feed.ts';
+
+/** What a server was asked to run, and for whom. */
+export interface TurnOptions {
+  readonly input: Input;
+  readonly init?: Init | undefined;
+  readonly caller: Caller;
+  /** Aborts when the reader has left, or the server ends. */
+  readonly reader: AbortSignal;
+  /** Whether the turn is stopped when its reader leaves. */
+  readonly stopWithReader: boolean;
+  /**
+   * Whether a stream that is cut can be taken up again, and so may end without a final event.
+   * @default true, where the agent's runs can be watched
+   */
+  readonly resumable?: boolean;
+}
+
+/** A turn that a server runs. */
+export interface ServedTurn {
+  /** Resolves when the turn has been accepted, rejects with the reason when it was refused. */
+  readonly accepted: Promise<void>;
+  /** What happens, up to an `output` or `error`; ends without one only when its reader has left. */
+  readonly events: AsyncGenerator<FeedEvent>;
+  /** Resolves when the turn is over, whether anybody reads it or not. */
+  readonly done: Promise<void>;
+}
+
+/** Starts a turn, which goes on without its reader where its result can be found later. */
+export function startTurn(
+  agent: Agent,
+  { input, init, caller, reader, stopWithReader, resumable = true }: TurnOptions,
+): ServedTurn {
+  // A state that only the client holds is lost with the client.
+  const stop = stopWithReader || agent.metadata.stateManagement === 'client';
+  const link = linkSignals(stop ? reader : undefined);
+  const { stream, output } = agent.stream(input, {
+    ...invokeOptions(init, caller),
+    accept: agent.metadata.watchable,
+    signal: link.signal,
+  });
+  const source = (stream as AsyncIterable<Chunk>)[Symbol.asyncIterator]();
+  const first = source.next();
+  first.catch(() => {});
+  const done = output.then(
+    () => link[Symbol.dispose](),
+    () => link[Symbol.dispose](),
+  );
+  // A detached turn is only reported; who wants to see it watches it.
+  const watched = agent.metadata.watchable && input.detach !== true;
+  const events = turnEvents(agent, startingWith(first, source), output as Promise<Output>, {
+    ...ownerOf(caller),
+    reader,
+    watched,
+    resumable: watched && resumable,
+  });
+  return { accepted: first.then(() => {}), events, done };
+}
+
+/** The options of a call that begins a turn. */
+export function invokeOptions(
+  init: Init | undefined,
+  { principal, context }: Caller,
+): InvokeOptions {
+  const { snapshotId, sessionId, state } = init ?? {};
+  return {
+    ...(snapshotId !== undefined && { snapshotId }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(state !== undefined && { state }),
+    ...(principal !== undefined && { owner: principal }),
+    ...(context !== undefined && { context: context as JsonObject }),
+  };
+}
+
+/** The owner under which a caller's sessions live. */
+export function ownerOf({ principal }: Caller): { readonly owner?: string } {
+  return principal === undefined ? {} : { owner: principal };
+}
+
+async function* turnEvents(
+  agent: Agent,
+  source: AsyncIterator<Chunk>,
+  output: Promise<Output>,
+  { resumable, ...options }: Parameters<typeof turnChunks>[2] & { readonly resumable: boolean },
+): AsyncGenerator<FeedEvent> {
+  const { reader } = options;
+  try {
+    const elsewhere = yield* turnChunks(agent, source, options);
+    if (!reader.aborted) yield { type: 'output', output: elsewhere ?? (await output) };
+    else if (!resumable) throw reader.reason;
+  } catch (error) {
+    if (!reader.aborted) yield { type: 'error', error: toWireError(error) };
+    else if (!resumable) yield { type: 'error', error: toWireError(reader.reason) };
+  } finally {
+    // Whoever left, the turn goes on.
+    void drain(source);
+  }
+}
+
+function startingWith<T>(
+  first: Promise<IteratorResult<T>>,
+  source: AsyncIterator<T>,
+): AsyncIterator<T> {
+  let begun = false;
+  return {
+    next() {
+      if (begun) return source.next();
+      begun = true;
+      return first;
+    },
+  };
+}
