@@ -1,3 +1,4 @@
+import { hashToken, setHashToken } from './frozen-mark.ts';
 import { canonicalText, type Json, toJson } from './json.ts';
 import { sha256Hex } from './platform.ts';
 
@@ -8,8 +9,6 @@ export function sha256(text: string): string {
 
 // A container whose text is longer than this stands in its parent as its hash.
 const inlineLimit = 256;
-
-const tokens = new WeakMap<object, string>();
 
 /**
  * The content address of a JSON value: SHA-256 in hex over its canonical JSON, in which every nested object or array whose
@@ -24,10 +23,10 @@ export function contentHash(value: Json): string {
 // Texts of JSON never begin with `#`, so a hash cannot be taken for a value.
 function tokenOf(value: Json): string {
   if (typeof value !== 'object' || value === null) return canonicalText(value);
-  const known = tokens.get(value);
+  const known = hashToken(value);
   if (known !== undefined) return known;
   const text = canonicalText(value, tokenOf);
   const token = text.length > inlineLimit ? `#${sha256Hex(text)}` : text;
-  tokens.set(value, token);
+  setHashToken(value, token);
   return token;
 }

@@ -1,11 +1,16 @@
-import { isJsonArray, isJsonObject, type Json, type JsonObject, jsonEqual } from './json.ts';
+import {
+  getOwn,
+  isJsonArray,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  jsonEqual,
+} from './json.ts';
+import { commonItems } from './json-common-items.ts';
 import { escapeStep } from './json-pointer.ts';
 import type { JsonPatchOperation } from './patch.ts';
 
-// Beyond this many pairs of items an array is compared position by position.
-const maxPairs = 250_000;
-
-/** The operations that make `to` out of `from`; both frozen, so that what they share is skipped. */
+/** The operations that make `to` out of `from`; what is the same object in both is not looked into. */
 export function diffValues(from: Json, to: Json): readonly JsonPatchOperation[] {
   const operations: JsonPatchOperation[] = [];
   diffInto(operations, '', from, to);
@@ -14,9 +19,13 @@ export function diffValues(from: Json, to: Json): readonly JsonPatchOperation[] 
 
 function diffInto(out: JsonPatchOperation[], path: string, from: Json, to: Json): void {
   if (from === to) return;
+  const before = out.length;
   if (isJsonArray(from) && isJsonArray(to)) diffArrays(out, path, from, to);
   else if (isJsonObject(from) && isJsonObject(to)) diffObjects(out, path, from, to);
   else out.push({ op: 'replace', path, value: to });
+  if (out.length - before > manyOperations && isHeavier(out.slice(before), to)) {
+    out.splice(before, out.length, { op: 'replace', path, value: to });
+  }
 }
 
 function diffObjects(
@@ -25,16 +34,20 @@ function diffObjects(
   from: JsonObject,
   to: JsonObject,
 ): void {
-  for (const key of Object.keys(from)) {
-    if (!Object.hasOwn(to, key)) out.push({ op: 'remove', path: `${path}/${escapeStep(key)}` });
-  }
+  let shared = 0;
   for (const key of Object.keys(to)) {
     const value = to[key];
-    if (value === undefined) continue;
+    const before = getOwn(from, key);
+    if (before !== undefined) shared++;
+    if (value === before || value === undefined) continue;
     const place = `${path}/${escapeStep(key)}`;
-    const before = Object.hasOwn(from, key) ? from[key] : undefined;
     if (before === undefined) out.push({ op: 'add', path: place, value });
     else diffInto(out, place, before, value);
+  }
+  const keys = Object.keys(from);
+  if (shared === keys.length) return;
+  for (const key of keys) {
+    if (!Object.hasOwn(to, key)) out.push({ op: 'remove', path: `${path}/${escapeStep(key)}` });
   }
 }
 
@@ -44,73 +57,66 @@ function diffArrays(
   from: readonly Json[],
   to: readonly Json[],
 ): void {
-  let start = 0;
-  while (start < from.length && start < to.length && jsonEqual(from[start], to[start])) start++;
-  let fromEnd = from.length;
-  let toEnd = to.length;
-  while (fromEnd > start && toEnd > start && jsonEqual(from[fromEnd - 1], to[toEnd - 1])) {
-    fromEnd--;
-    toEnd--;
-  }
-  const oldItems = from.slice(start, fromEnd);
-  const newItems = to.slice(start, toEnd);
-  const kept = oldItems.length * newItems.length > maxPairs ? [] : commonItems(oldItems, newItems);
-  let at = start;
+  const shorter = Math.min(from.length, to.length);
+  let head = 0;
+  while (head < shorter && jsonEqual(from[head], to[head])) head++;
+  let tail = 0;
+  while (tail < shorter - head && jsonEqual(from.at(-1 - tail), to.at(-1 - tail))) tail++;
+
+  const oldItems = from.slice(head, from.length - tail);
+  const newItems = to.slice(head, to.length - tail);
+  const end = [oldItems.length, newItems.length] as const;
   let oldAt = 0;
   let newAt = 0;
-  for (const [oldNext, newNext] of [...kept, [oldItems.length, newItems.length] as const]) {
-    at = diffRun(out, path, at, oldItems.slice(oldAt, oldNext), newItems.slice(newAt, newNext));
-    at++;
+  for (const [oldNext, newNext] of [...commonItems(oldItems, newItems), end]) {
+    const stretch = [oldItems.slice(oldAt, oldNext), newItems.slice(newAt, newNext)] as const;
+    diffStretch(out, path, head + newAt, ...stretch);
     oldAt = oldNext + 1;
     newAt = newNext + 1;
   }
 }
 
-// One stretch without common items: pairs are changed in place, the rest is removed or added.
-function diffRun(
+// A stretch between two kept items: pairs are changed in place, the rest is added or removed. What comes before it is
+// already as in the new array, so its items stand at their new positions.
+function diffStretch(
   out: JsonPatchOperation[],
   path: string,
   start: number,
   oldItems: readonly Json[],
   newItems: readonly Json[],
-): number {
-  const pairs = Math.min(oldItems.length, newItems.length);
+): void {
   for (const [offset, item] of newItems.entries()) {
     const before = oldItems[offset];
-    if (before === undefined)
-      out.push({ op: 'add', path: `${path}/${start + offset}`, value: item });
-    else diffInto(out, `${path}/${start + offset}`, before, item);
+    const place = `${path}/${start + offset}`;
+    if (before === undefined) out.push({ op: 'add', path: place, value: item });
+    else diffInto(out, place, before, item);
   }
-  // From the back, so that every operation is independent of the ones before it.
-  for (let extra = oldItems.length - 1; extra >= pairs; extra--) {
+  for (let extra = oldItems.length - 1; extra >= newItems.length; extra--) {
     out.push({ op: 'remove', path: `${path}/${start + extra}` });
   }
-  return start + newItems.length;
 }
 
-// A longest common subsequence, as pairs of positions.
-function commonItems(
-  oldItems: readonly Json[],
-  newItems: readonly Json[],
-): readonly (readonly [number, number])[] {
-  const width = newItems.length + 1;
-  const lengths = new Uint32Array((oldItems.length + 1) * width);
-  const equal = (i: number, j: number): boolean => jsonEqual(oldItems[i], newItems[j]);
-  const length = (i: number, j: number): number => lengths[i * width + j] ?? 0;
-  for (let i = oldItems.length - 1; i >= 0; i--) {
-    for (let j = newItems.length - 1; j >= 0; j--) {
-      lengths[i * width + j] = equal(i, j)
-        ? length(i + 1, j + 1) + 1
-        : Math.max(length(i + 1, j), length(i, j + 1));
-    }
+// Few operations are kept even where a replacement would be shorter, as they say better what changed.
+const manyOperations = 32;
+
+function isHeavier(operations: readonly JsonPatchOperation[], value: Json): boolean {
+  let weight = 0;
+  for (const operation of operations) {
+    weight += 30 + operation.path.length;
+    if ('value' in operation) weight += weightOf(operation.value, Number.POSITIVE_INFINITY);
   }
-  const pairs: (readonly [number, number])[] = [];
-  let i = 0;
-  let j = 0;
-  while (i < oldItems.length && j < newItems.length) {
-    if (equal(i, j)) pairs.push([i++, j++]);
-    else if (length(i + 1, j) >= length(i, j + 1)) i++;
-    else j++;
+  return weightOf(value, weight) < weight;
+}
+
+// About the length of a value's text; stops counting at the limit.
+function weightOf(value: Json, limit: number): number {
+  if (typeof value === 'string') return value.length + 3;
+  if (typeof value !== 'object' || value === null) return 6;
+  let weight = 2;
+  for (const [key, child] of Object.entries(value)) {
+    if (weight >= limit) break;
+    weight += isJsonArray(value) ? 0 : key.length + 3;
+    if (child !== undefined) weight += weightOf(child, limit - weight);
   }
-  return pairs;
+  return weight;
 }

@@ -1,4 +1,6 @@
 import { WaymarkError } from './error.ts';
+import { isSealed, seal } from './frozen-mark.ts';
+import { isPlainObject, maxJsonDepth, notJson } from './not-json.ts';
 
 /** What JSON can say. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
@@ -6,15 +8,9 @@ export type Json = string | number | boolean | null | readonly Json[] | JsonObje
 /** A JSON object; a property that is `undefined` counts as not there. */
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
-/** How deeply values may be nested; what walks over them is recursive and must not overflow the stack. */
-export const maxJsonDepth = 512;
-
-// Only this module freezes into this set, and only what it has checked: a member is JSON, and frozen all through.
-const frozen = new WeakSet<object>();
-
 /** Whether a value is JSON that was checked and frozen here, all through, or is no object at all. */
 export function isDeepFrozen(value: unknown): boolean {
-  return typeof value !== 'object' || value === null || frozen.has(value);
+  return typeof value !== 'object' || value === null || isSealed(value);
 }
 
 /**
@@ -24,12 +20,14 @@ export function isDeepFrozen(value: unknown): boolean {
 export function toJson<T extends Json>(value: T, what: string): T;
 export function toJson(value: unknown, what: string): Json;
 export function toJson(value: unknown, what: string): Json {
-  return copy(value, { what, path: [] });
+  const result = copy(value, 0);
+  if (result === undefined) throw notJson(value, what);
+  return result;
 }
 
-/** Freezes a JSON value all through, in place: only for values that nobody else holds. */
+/** Freezes a JSON value all through, in place, without its undefined properties: only for values that nobody else holds. */
 export function deepFreeze<T>(value: T, what = 'The value'): T {
-  freeze(value, { what, path: [] });
+  if (!freeze(value, 0)) throw notJson(value, what);
   return value;
 }
 
@@ -44,22 +42,28 @@ export function parseJson(text: string, what: string): Json {
   return deepFreeze(value, what);
 }
 
-/** The canonical text of a value (RFC 8785): properties sorted by UTF-16 code units, numbers as ECMAScript prints them. */
+/**
+ * The canonical text of a value (RFC 8785): properties sorted by UTF-16 code units, strings and numbers as ECMAScript prints
+ * them. A surrogate without its other half, which the RFC refuses, is written as its escape.
+ */
 export function canonicalJson(value: unknown): string {
   return canonicalText(toJson(value, 'The value'));
 }
 
-/** The canonical text of a frozen value, with the text of what is inside it given by `inner`; core use only. */
+/** The canonical text of a frozen value, with the text of what it holds given by `inner`; for use in core. */
 export function canonicalText(value: Json, inner: (child: Json) => string = canonicalText): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (isJsonArray(value)) return `[${value.map((item) => inner(item)).join(',')}]`;
   let text = '';
+  if (isJsonArray(value)) {
+    for (const item of value) text += text === '' ? inner(item) : `,${inner(item)}`;
+    return `[${text}]`;
+  }
   for (const key of Object.keys(value).sort()) {
     const property = value[key];
     if (property === undefined) continue;
-    text += `${text === '' ? '{' : ','}${JSON.stringify(key)}:${inner(property)}`;
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${inner(property)}`;
   }
-  return text === '' ? '{}' : `${text}}`;
+  return `{${text}}`;
 }
 
 /** Whether two JSON values say the same; the order of properties does not matter. */
@@ -69,8 +73,8 @@ export function jsonEqual(a: Json | undefined, b: Json | undefined): boolean {
   if (isJsonArray(a)) {
     return isJsonArray(b) && a.length === b.length && a.every((item, at) => jsonEqual(item, b[at]));
   }
-  if (isJsonArray(b)) return false;
-  return countOf(a) === countOf(b) && Object.keys(a).every((key) => jsonEqual(a[key], own(b, key)));
+  if (isJsonArray(b) || countOf(a) !== countOf(b)) return false;
+  return Object.keys(a).every((key) => jsonEqual(a[key], getOwn(b, key)));
 }
 
 /** Whether a JSON value is an array; unlike Array.isArray it knows about readonly ones. */
@@ -83,144 +87,124 @@ export function isJsonObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** A property of an object; never one that it inherits. */
+export function getOwn(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
 /** Sets a property, also one called `__proto__`, on an object that is still being made. */
 export function setOwn<T>(object: Record<string, T>, key: string, value: T): void {
   if (key !== '__proto__') object[key] = value;
-  else
-    Object.defineProperty(object, key, {
-      value,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
+  else Object.defineProperty(object, key, { ...writable, value });
 }
 
-/** Where a walk over a value is, to name it in an error. */
-export interface JsonPlace {
-  readonly what: string;
-  readonly path: (string | number)[];
+const writable = { enumerable: true, configurable: true, writable: true };
+
+/** A copy of one plain object that shares what it holds; for use in core. */
+export function shallowCopy<T>(object: { readonly [key: string]: T }): Record<string, T> {
+  const keys = Object.keys(object);
+  if (keys.length > 128) return wideCopy(object, keys);
+  // V8 clones at once here, mostly; but it would set an own `__proto__` as the prototype.
+  return Object.hasOwn(object, '__proto__') ? { ...object } : Object.assign({}, object);
 }
 
-/** The error for a value that JSON cannot say. */
-export function notJson(value: unknown, { what, path }: JsonPlace): WaymarkError {
-  const pointer = path
-    .map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`)
-    .join('');
-  const place = pointer === '' ? what : `${what} at ${pointer}`;
-  return new WaymarkError('INVALID_ARGUMENT', `${place} is not JSON: ${describe(value)}.`, {
-    details: { path: pointer },
-  });
+// An object that is made without a prototype is a hash table from the start; adding key after key to another one takes
+// five times as long.
+function wideCopy<T>(
+  object: { readonly [key: string]: T },
+  keys: readonly string[],
+): Record<string, T> {
+  const result: Record<string, T> = Object.create(null);
+  for (const key of keys) result[key] = object[key] as T;
+  return Object.setPrototypeOf(result, Object.prototype);
 }
 
-/** Whether an object is a plain one, of any realm: no class instance, Map, Date and the like. */
-export function isPlainObject(value: object): value is Record<string, unknown> {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return (
-    prototype === Object.prototype ||
-    prototype === null ||
-    Object.getPrototypeOf(prototype) === null
-  );
-}
-
-function copy(value: unknown, place: JsonPlace): Json {
+// `undefined` says that the value is not JSON; why and where is found out only when somebody has to be told.
+function copy(value: unknown, depth: number): Json | undefined {
   switch (typeof value) {
     case 'string':
     case 'boolean':
       return value;
     case 'number':
-      if (!Number.isFinite(value)) throw notJson(value, place);
-      return value + 0; // JSON texts have no -0
+      return Number.isFinite(value) ? value + 0 : undefined; // JSON has no -0
     case 'object':
       if (value === null) return null;
-      if (frozen.has(value)) return value as Json;
-      if (place.path.length >= maxJsonDepth) throw tooDeep(place);
-      return Array.isArray(value) ? copyArray(value, place) : copyObject(value, place);
+      if (isSealed(value)) return value as Json;
+      if (depth === maxJsonDepth) return undefined;
+      if (Array.isArray(value)) return copyArray(value, depth + 1);
+      return isPlainObject(value) ? copyObject(value, depth + 1) : undefined;
     default:
-      throw notJson(value, place);
+      return undefined;
   }
 }
 
-function copyArray(value: readonly unknown[], place: JsonPlace): Json {
-  const { path } = place;
+function copyArray(value: readonly unknown[], depth: number): Json | undefined {
   const result: Json[] = [];
   for (let at = 0; at < value.length; at++) {
-    path.push(at);
-    result.push(copy(value[at], place));
-    path.pop();
+    const item = copy(value[at], depth);
+    if (item === undefined) return undefined;
+    result.push(item);
   }
-  return sealed(result);
+  return seal(result);
 }
 
-function copyObject(value: object, place: JsonPlace): Json {
-  if (!isPlainObject(value)) throw notJson(value, place);
-  const { path } = place;
-  const result: Record<string, Json> = {};
+function copyObject(value: Record<string, unknown>, depth: number): Json | undefined {
+  // Getters are called once, here.
+  const result = shallowCopy(value);
+  let extra = Object.getOwnPropertySymbols(result).length > 0;
+  for (const key of Object.keys(result)) {
+    const before = result[key];
+    if (typeof before === 'string') continue;
+    const after = copy(before, depth);
+    if (after === undefined && before !== undefined) return undefined;
+    if (after === undefined) extra = true;
+    else if (!Object.is(after, before)) result[key] = after;
+  }
+  return seal(extra ? withoutExtra(result) : result) as JsonObject;
+}
+
+// Leaves out what JSON.stringify leaves out: symbols, and properties that are undefined.
+function withoutExtra(object: Record<string, unknown>): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(object)) {
+    if (value !== undefined) setOwn(result, key, value);
+  }
+  return result;
+}
+
+function freeze(value: unknown, depth: number): boolean {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return true;
+    case 'number':
+      return Number.isFinite(value);
+    case 'object':
+      if (value === null || isSealed(value)) return true;
+      if (depth === maxJsonDepth) return false;
+      return freezeInside(value, depth + 1) && seal(value) === value;
+    default:
+      return false;
+  }
+}
+
+function freezeInside(value: object, depth: number): boolean {
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) if (!freeze(value[at], depth)) return false;
+    return true;
+  }
+  if (!isPlainObject(value)) return false;
   for (const key of Object.keys(value)) {
     const property = value[key];
-    if (property === undefined) continue;
-    path.push(key);
-    setOwn(result, key, copy(property, place));
-    path.pop();
+    const fits =
+      property === undefined ? Reflect.deleteProperty(value, key) : freeze(property, depth);
+    if (!fits) return false;
   }
-  return sealed(result);
-}
-
-function freeze(value: unknown, place: JsonPlace): void {
-  if (typeof value !== 'object' || value === null) {
-    if (typeof value === 'string' || typeof value === 'boolean' || value === null) return;
-    if (typeof value === 'number' && Number.isFinite(value)) return;
-    throw notJson(value, place);
-  }
-  if (frozen.has(value)) return;
-  const { path } = place;
-  if (path.length >= maxJsonDepth) throw tooDeep(place);
-  if (Array.isArray(value)) {
-    for (let at = 0; at < value.length; at++) {
-      path.push(at);
-      freeze(value[at], place);
-      path.pop();
-    }
-  } else {
-    if (!isPlainObject(value)) throw notJson(value, place);
-    for (const key of Object.keys(value)) {
-      path.push(key);
-      freeze(value[key], place);
-      path.pop();
-    }
-  }
-  sealed(value);
-}
-
-/** Freezes one object or array whose children are all frozen by this module; core use only. */
-export function sealed<T extends object>(value: T): T {
-  Object.freeze(value);
-  frozen.add(value);
-  return value;
-}
-
-function tooDeep({ what, path }: JsonPlace): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    `${what} is circular, or nested deeper than ${maxJsonDepth} levels, from "${path[0]}" on.`,
-  );
-}
-
-function own(object: JsonObject, key: string): Json | undefined {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
+  return true;
 }
 
 function countOf(object: JsonObject): number {
   let count = 0;
   for (const key of Object.keys(object)) if (object[key] !== undefined) count++;
   return count;
-}
-
-function describe(value: unknown): string {
-  if (value === undefined) return 'it is undefined';
-  if (typeof value === 'number') return `it is ${value}`;
-  if (typeof value === 'object') {
-    const type: unknown = value?.constructor;
-    return `it is an instance of ${typeof type === 'function' ? type.name : 'a class'}`;
-  }
-  return `it is a ${typeof value}`;
 }

@@ -1,6 +1,15 @@
 import { create } from 'mutative';
 import { WaymarkError } from './error.ts';
-import { isJsonArray, isJsonObject, type Json, jsonEqual, sealed, setOwn, toJson } from './json.ts';
+import { seal } from './frozen-mark.ts';
+import {
+  isJsonArray,
+  isJsonObject,
+  type Json,
+  jsonEqual,
+  setOwn,
+  shallowCopy,
+  toJson,
+} from './json.ts';
 import { diffValues } from './json-diff.ts';
 import { parsePointer } from './json-pointer.ts';
 
@@ -53,41 +62,37 @@ export interface Produced<T> {
 }
 
 /**
- * Changes a document through a draft: the recipe changes the draft or returns a new value. What it does not touch is the
+ * Changes a document through a draft: the recipe changes the draft, or returns a new value. What it does not touch is the
  * same object as before; what it assigns is checked and copied.
  */
 export function produce<T>(doc: T, recipe: (draft: Draft<T>) => unknown): Produced<T> {
   const base = doc === undefined ? undefined : toJson(doc, 'The document');
-  const patch = draftPatch(base, recipe as (draft: unknown) => unknown);
+  const changed = drafted(base, recipe as (draft: unknown) => unknown);
   // The recipe's types say that it makes a T; whoever has a schema checks the value against it.
-  if (patch.length === 0) return { value: base as T, patch };
-  return { value: applyPatch(base ?? null, patch) as T, patch };
+  if (changed === undefined || changed === base) return { value: base as T, patch: [] };
+  const value = toJson(changed, 'The changed document');
+  // The patch is read off the two values and not recorded on the way: the draft library writes a removal at the front of
+  // an array as a change of every item. Shared parts are skipped, so this too costs what changed.
+  const patch = base === undefined ? [whole(value)] : diffValues(base, value);
+  return patch.length === 0 ? { value: base as T, patch } : { value: value as T, patch };
 }
 
-function draftPatch(base: Json | undefined, recipe: (draft: unknown) => unknown): JsonPatch {
+function drafted(base: Json | undefined, recipe: (draft: unknown) => unknown): unknown {
   const run = (draft: unknown): unknown => {
     const result = recipe(draft);
-    if (result instanceof Promise) {
-      result.catch(() => {});
-      throw new WaymarkError(
-        'INVALID_ARGUMENT',
-        'A recipe must be synchronous: do the waiting before it.',
-      );
-    }
-    return result;
+    if (!(result instanceof Promise)) return result;
+    result.catch(() => {});
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'A recipe must be synchronous: do the waiting before it.',
+    );
   };
-  if (typeof base !== 'object' || base === null) return toOperation('replace', '', run(base));
-  const [, patches] = create(base as object, run as (draft: object) => void, {
-    enablePatches: { pathAsArray: false, arrayLengthAssignment: false },
-  });
-  return patches.flatMap(({ op, path, value }) => toOperation(op, path, value));
+  if (typeof base !== 'object' || base === null) return run(base);
+  return create(base as object, run as (draft: object) => void);
 }
 
-function toOperation(op: 'add' | 'replace' | 'remove', path: string, value: unknown): JsonPatch {
-  if (op === 'remove') return [{ op, path }];
-  // A property set to undefined is a property taken away.
-  if (value === undefined) return op === 'replace' && path !== '' ? [{ op: 'remove', path }] : [];
-  return [{ op, path, value: toJson(value, `The new value at "${path}"`) }];
+function whole(value: Json): JsonPatchOperation {
+  return { op: 'replace', path: '', value };
 }
 
 type Container = Json[] | Record<string, Json>;
@@ -124,7 +129,7 @@ class WorkingCopy {
 
   /** Freezes what was copied so far; a value that will stand in two places must not change any more. */
   settle(): void {
-    for (const copy of this.#owned) sealed(copy);
+    for (const copy of this.#owned) seal(copy);
     this.#owned.clear();
   }
 
@@ -141,7 +146,7 @@ class WorkingCopy {
     if (this.#owned.has(value)) return value as Container;
     const copy: Container = isJsonArray(value)
       ? [...value]
-      : ({ ...value } as Record<string, Json>);
+      : (shallowCopy(value) as Record<string, Json>);
     this.#owned.add(copy);
     replace(copy);
     return copy;

@@ -1,0 +1,49 @@
+class Given {
+  constructor(object: object) {
+    // biome-ignore lint/correctness/noConstructorReturn: a subclass then puts its private fields on the object it was given
+    return object;
+  }
+}
+
+/**
+ * A private field on objects that are JSON and frozen all through: nobody outside can set, see or copy it. A WeakSet would
+ * say the same, but with 200,000 messages in memory it is 3 to 7 times slower and makes a full collection take 10 times
+ * as long.
+ */
+class Mark extends Given {
+  #token: string | undefined = undefined;
+
+  static has(object: object): boolean {
+    return #token in object;
+  }
+
+  static token(object: object): string | undefined {
+    return #token in object ? object.#token : undefined;
+  }
+
+  static setToken(object: object, token: string): void {
+    if (#token in object) object.#token = token;
+  }
+}
+
+/** Freezes and marks one object or array, whose content has been checked and frozen. */
+export function seal<T extends object>(value: T): T {
+  // An object that somebody else has frozen may refuse a new field; it is then checked again the next time.
+  if (!Mark.has(value) && Object.isExtensible(value)) new Mark(value);
+  return Object.freeze(value);
+}
+
+/** Whether an object was sealed here. */
+export function isSealed(value: object): boolean {
+  return Mark.has(value);
+}
+
+/** The text that stands for a sealed object in the hash of what holds it, if it was computed before. */
+export function hashToken(value: object): string | undefined {
+  return Mark.token(value);
+}
+
+/** Remembers the hash token of a sealed object. */
+export function setHashToken(value: object, token: string): void {
+  Mark.setToken(value, token);
+}

@@ -1,0 +1,52 @@
+import { type Json, jsonEqual } from './json.ts';
+
+/** Positions of an item in two arrays. */
+export type ItemPair = readonly [from: number, to: number];
+
+// Beyond this many additions and removals no items count as common.
+const maxEdits = 200;
+
+// Myers, "An O(ND) difference algorithm": a way from (0, 0) to the ends of both arrays, where x moves on by a removal, y by
+// an addition, and both by a common item. `reach` says how far x comes on each diagonal k = x - y with so many edits.
+type Reach = ReadonlyMap<number, number>;
+
+/** The items that two arrays have in common, in order: as many as possible, or none if they differ in very many places. */
+export function commonItems(a: readonly Json[], b: readonly Json[]): readonly ItemPair[] {
+  if (a.length === 0 || b.length === 0) return [];
+  const limit = Math.min(a.length + b.length, maxEdits);
+  const reach = new Map<number, number>();
+  const history: Reach[] = [];
+  for (let edits = 0; edits <= limit; edits++) {
+    history.push(new Map(reach));
+    for (let k = -edits; k <= edits; k += 2) {
+      let { x } = afterEdit(k, edits, reach);
+      while (x < a.length && x - k < b.length && jsonEqual(a[x], b[x - k])) x++;
+      reach.set(k, x);
+      if (x >= a.length && x - k >= b.length) return wayBack(history, a.length, b.length);
+    }
+  }
+  return [];
+}
+
+// Where the last edit leads on a diagonal, and from which one it came: an addition from above, or a removal from the left.
+function afterEdit(k: number, edits: number, reach: Reach): { x: number; from: number } {
+  if (edits === 0) return { x: 0, from: 0 };
+  const added = reach.get(k + 1) ?? -1;
+  const removed = reach.get(k - 1) ?? -1;
+  return k === -edits || (k !== edits && removed < added)
+    ? { x: added, from: k + 1 }
+    : { x: removed + 1, from: k - 1 };
+}
+
+function wayBack(history: readonly Reach[], endX: number, endY: number): readonly ItemPair[] {
+  const pairs: ItemPair[] = [];
+  let x = endX;
+  let k = endX - endY;
+  for (const [edits, reach] of [...history.entries()].reverse()) {
+    const edit = afterEdit(k, edits, reach);
+    while (x > edit.x) pairs.push([--x, x - k]);
+    x = reach.get(edit.from) ?? 0;
+    k = edit.from;
+  }
+  return pairs.reverse();
+}
