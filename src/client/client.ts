@@ -1,0 +1,43 @@
+import type { AgentTypes } from '../agent/agent.ts';
+import type { AgentInfo } from '../protocol/requests.ts';
+import { createRemoteAgent } from './create-remote-agent.ts';
+import type { ClientOptions } from './options.ts';
+import type { RemoteAgent, RemoteCallOptions, TypesOf } from './remote-agent.ts';
+import { createTransport } from './transport.ts';
+
+/** Anything an agent's types can be read off: `typeof chat`. */
+export interface Typed {
+  readonly '~types'?: AgentTypes;
+}
+
+/** A server and the agents on it. */
+export interface Client {
+  /** The agents on the server, and what their stores can do. */
+  agents(options?: RemoteCallOptions): Promise<readonly AgentInfo[]>;
+  /**
+   * An agent by its name; nothing is sent before it is used. `client.agent<typeof chat>('chat')` has the types of
+   * `chat`, which is imported as a type only.
+   */
+  agent<A extends Typed = Typed>(name: string): RemoteAgent<TypesOf<A>>;
+}
+
+/** A client of the server at `url`. It holds nothing open between calls, so there is nothing to close. */
+export function createClient(options: ClientOptions): Client {
+  const transport = createTransport(options);
+  return {
+    async agents({ signal } = {}) {
+      const request = { operation: 'listAgents', signal } as const;
+      const { items } = await transport.json<{ items: readonly AgentInfo[] }>(request);
+      return items;
+    },
+    agent: (name) => createRemoteAgent(transport, name, options.transport ?? 'http'),
+  };
+}
+
+/** One agent of a server: `client<typeof chat>({ url, agent: 'chat' })`. */
+export function client<A extends Typed = Typed>({
+  agent,
+  ...options
+}: ClientOptions & { readonly agent: string }): RemoteAgent<TypesOf<A>> {
+  return createClient(options).agent<A>(agent);
+}

@@ -1,0 +1,269 @@
+import type {
+  AgentConnection,
+  AgentTypes,
+  ChunkOf,
+  OutputOf,
+  ResumeInput,
+} from '../agent/agent.ts';
+import { createChannel } from '../core/channel.ts';
+import { toWaymarkError, WaymarkError } from '../core/error.ts';
+import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Init, Input, Output } from '../protocol/turn.ts';
+import { followRun } from './follow-run.ts';
+import { toInit } from './init.ts';
+import type { RemoteInvokeOptions } from './remote-agent.ts';
+import { fromErrorBody } from './remote-error.ts';
+import { cannotConnect, openLine, type SocketLine } from './socket-line.ts';
+import { abortRun } from './stop-turn.ts';
+import type { Transport } from './transport.ts';
+import { TurnPlace } from './turn-place.ts';
+import { chunksOf, type ReadEvent } from './turn-stream.ts';
+
+/** Many turns over a WebSocket. One that is cut is taken up: a running turn by its events, the next ones on a new socket. */
+export function connect<Types extends AgentTypes>(
+  transport: Transport,
+  agent: string,
+  options: RemoteInvokeOptions<Types> = {},
+): AgentConnection<Types> {
+  return new SocketConnection(transport, agent, options);
+}
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: WaymarkError) => void;
+}
+
+class SocketConnection<Types extends AgentTypes> implements AgentConnection<Types> {
+  readonly #transport: Transport;
+  readonly #agent: string;
+  readonly #chunks: AsyncIterable<ChunkOf<Types>>;
+  readonly #events = createChannel<ReadEvent>({ capacity: Number.POSITIVE_INFINITY });
+  readonly #output = Promise.withResolvers<Output>();
+  readonly #place: TurnPlace;
+  // Frames that the server has not answered yet, by their ref.
+  readonly #unanswered = new Map<number, Waiter>();
+  // Ends what follows a turn over HTTP after a cut.
+  readonly #over = new AbortController();
+  #line: SocketLine | undefined;
+  #lastRef = 0;
+  #state: 'open' | 'closing' | 'aborting' | 'ended' = 'open';
+  readonly done: Promise<void>;
+
+  constructor(transport: Transport, agent: string, options: RemoteInvokeOptions<Types>) {
+    this.#transport = transport;
+    this.#agent = agent;
+    this.#place = new TurnPlace(toInit(options).init ?? {});
+    this.#chunks = chunksOf(this.#events, options.onReset);
+    const { signal } = options;
+    const stop = (): void => this.abort(signal?.reason);
+    const forget = (): void => signal?.removeEventListener('abort', stop);
+    this.done = this.#output.promise.then(forget, forget);
+    signal?.addEventListener('abort', stop);
+    this.#open(this.#place.init);
+    if (signal?.aborted) stop();
+  }
+
+  async send(input: Input): Promise<void> {
+    this.#mustBeOpen();
+    const accepted = this.#ask((ref) => ({ type: 'input', ref, input }));
+    this.#place.queued(1);
+    await accepted.catch((error: unknown) => {
+      this.#place.queued(-1);
+      throw error;
+    });
+  }
+
+  sendText(text: string): Promise<void> {
+    return this.sendMessage({ role: 'user', content: [{ text }] });
+  }
+
+  sendMessage(message: Message): Promise<void> {
+    return this.send({ message });
+  }
+
+  sendResume({ respond, restart }: ResumeInput): Promise<void> {
+    return this.send({
+      resume: {
+        ...(respond && { respond: [...respond] }),
+        ...(restart && { restart: [...restart] }),
+      },
+    });
+  }
+
+  receive(): AsyncIterable<ChunkOf<Types>> {
+    return this.#chunks;
+  }
+
+  async *turn(): AsyncGenerator<ChunkOf<Types>, void, undefined> {
+    for await (const chunk of this.#chunks) {
+      yield chunk;
+      if (chunk.turnEnd && chunk.agent === undefined) return;
+    }
+  }
+
+  async detach(input?: Input): Promise<OutputOf<Types>> {
+    this.#mustBeOpen();
+    await this.#ask((ref) => ({ type: 'detach', ref, ...(input && { input }) }));
+    this.#state = 'closing';
+    return this.#typedOutput();
+  }
+
+  abort(_reason?: unknown): void {
+    if (this.#state === 'ended' || this.#state === 'aborting') return;
+    this.#state = 'aborting';
+    if (this.#line) this.#line.send({ type: 'abort' });
+    else this.#stopRunning();
+  }
+
+  close(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'closing';
+    this.#currentLine().send({ type: 'close' });
+  }
+
+  output(): Promise<OutputOf<Types>> {
+    this.close();
+    return this.#typedOutput();
+  }
+
+  #typedOutput(): Promise<OutputOf<Types>> {
+    // The server speaks for the types its agent declared.
+    return this.#output.promise as Promise<OutputOf<Types>>;
+  }
+
+  #mustBeOpen(): void {
+    if (this.#state === 'open') return;
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'The connection is closed: open another with streamBidi to send more.',
+    );
+  }
+
+  #ask(frame: (ref: number) => ClientFrame): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const ref = ++this.#lastRef;
+    this.#unanswered.set(ref, { resolve, reject });
+    this.#currentLine().send(frame(ref));
+    return promise;
+  }
+
+  // After a cut between two turns there is no line until somebody has something to say.
+  #currentLine(): SocketLine {
+    return this.#line ?? this.#open(this.#place.init);
+  }
+
+  #open(init: Init): SocketLine {
+    const line = openLine(this.#transport, this.#agent, init, {
+      onFrame: (frame) => this.#read(frame),
+      onClose: (opened, cause) => {
+        this.#line = undefined;
+        if (opened) this.#cut();
+        else this.#end(cannotConnect(cause));
+      },
+    });
+    this.#line = line;
+    return line;
+  }
+
+  #read(frame: ServerFrame): void {
+    switch (frame.type) {
+      case 'chunk':
+        this.#place.note(frame.chunk, frame.id);
+        this.#events.trySend(frame);
+        return;
+      case 'reset':
+        this.#place.after = frame.id;
+        this.#events.trySend(frame);
+        return;
+      case 'accepted':
+        this.#answer(frame.ref)?.resolve();
+        return;
+      case 'error': {
+        const error = fromErrorBody(frame.error) ?? toWaymarkError(frame.error);
+        if (frame.ref === undefined) this.#end(error);
+        else this.#answer(frame.ref)?.reject(error);
+        return;
+      }
+      case 'output':
+        this.#end(frame.output);
+        return;
+      default:
+        // A kind of frame that a later server may send says nothing here.
+        frame satisfies never;
+    }
+  }
+
+  #answer(ref: string | number): Waiter | undefined {
+    const waiter = this.#unanswered.get(Number(ref));
+    this.#unanswered.delete(Number(ref));
+    return waiter;
+  }
+
+  #cut(): void {
+    const lost = this.#unanswered.size > 0;
+    const { running } = this.#place;
+    if (running) this.#takeUp(running).catch((error: unknown) => this.#end(toWaymarkError(error)));
+    else if (lost || !this.#place.canGoOn || this.#state === 'aborting') this.#end(cutOff());
+    else if (this.#state === 'closing') this.#currentLine().send({ type: 'close' });
+  }
+
+  // The turn goes on at the server; the rest of it comes over HTTP.
+  async #takeUp({ snapshotId, after }: { snapshotId: string; after: string }): Promise<void> {
+    if (this.#state === 'aborting') this.#stopRunning();
+    const line = { agent: this.#agent, snapshotId, after };
+    for await (const event of followRun(this.#transport, line, this.#over.signal)) {
+      if (event.type === 'error') throw event.error;
+      if (event.type === 'output') {
+        this.#place.ended(event.output);
+        // What was sent after this turn began went down with the socket, and nobody knows how far it came.
+        if (this.#place.waiting > 0 || this.#unanswered.size > 0) throw cutOff();
+        if (this.#state !== 'open') this.#end(event.output);
+        return;
+      }
+      if (event.type === 'chunk') this.#place.note(event.chunk, event.id);
+      this.#events.trySend(event);
+    }
+  }
+
+  #stopRunning(): void {
+    const { running } = this.#place;
+    const fail = (error: unknown): void => this.#end(toWaymarkError(error));
+    if (running) {
+      const params = { agent: this.#agent, snapshot: running.snapshotId };
+      abortRun(this.#transport, params).catch(fail);
+    } else fail(cutOff());
+  }
+
+  #end(result: Output | WaymarkError): void {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    this.#over.abort();
+    this.#line?.hangUp();
+    this.#line = undefined;
+    const failed = result instanceof WaymarkError;
+    for (const { reject } of this.#unanswered.values()) reject(failed ? result : notRun());
+    this.#unanswered.clear();
+    if (failed) {
+      this.#events.fail(result);
+      this.#output.reject(result);
+    } else {
+      this.#events.close();
+      this.#output.resolve(this.#place.complete(result));
+    }
+  }
+}
+
+function cutOff(): WaymarkError {
+  return new WaymarkError(
+    'UNAVAILABLE',
+    'The connection was cut, and what was sent last may or may not have been taken. Look at the session first.',
+  );
+}
+
+function notRun(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The connection ended before this input was taken.',
+  );
+}

@@ -1,0 +1,90 @@
+import type { AgentStream, AgentTypes } from '../agent/agent.ts';
+import type { Input } from '../protocol/turn.ts';
+import { createChat, toInput } from './chat.ts';
+import { connect } from './connection.ts';
+import type { ClientOptions } from './options.ts';
+import type { RemoteAgent, RemoteInvokeOptions } from './remote-agent.ts';
+import { abortRun } from './stop-turn.ts';
+import type { RemoteRequest, Transport } from './transport.ts';
+import { streamTurn } from './turn-stream.ts';
+import { waitForRun, watchRun } from './watch.ts';
+
+/** The agent of that name on the server at the other end. */
+export function createRemoteAgent<Types extends AgentTypes>(
+  transport: Transport,
+  name: string,
+  turnsOver: NonNullable<ClientOptions['transport']>,
+): RemoteAgent<Types> {
+  const stream = turnsOver === 'http' ? streamTurn : streamOverSocket;
+  const at = (
+    operation: RemoteRequest['operation'],
+    params: Readonly<Record<string, string>> = {},
+    options: { readonly signal?: AbortSignal } = {},
+  ): RemoteRequest => ({
+    operation,
+    params: { agent: name, ...params },
+    signal: options.signal,
+  });
+
+  const agent: RemoteAgent<Types> = {
+    name,
+    describe: (options) => transport.json(at('getAgent', {}, options)),
+
+    // Over a stream, too: only a stream tells its id, by which a turn is stopped or found again.
+    run: (input, options) => agent.stream(input, options).output,
+    runText: (text, options) => agent.stream(toInput(text), options).output,
+    stream: (input, options) => stream(transport, name, input, options),
+    streamText: (text, options) => agent.stream(toInput(text), options),
+    streamBidi: (options) => connect(transport, name, options),
+    chat: (options) => createChat(agent, options),
+
+    getSnapshot: (lookup, options) =>
+      transport.find(
+        'snapshotId' in lookup
+          ? at('getSnapshot', { snapshot: lookup.snapshotId }, options)
+          : at('getHead', { session: lookup.sessionId }, options),
+      ),
+    listSnapshots: (session, { limit, cursor, includeOrphaned, ...options } = {}) =>
+      transport.json({
+        ...at('listSnapshots', { session }, options),
+        query: { limit, cursor, includeOrphaned },
+      }),
+    getSession: (session, options) => transport.find(at('getSession', { session }, options)),
+    listSessions: ({ limit, cursor, query, ...options } = {}) =>
+      transport.json({ ...at('listSessions', {}, options), query: { limit, cursor, query } }),
+    updateSession: (session, change, options) =>
+      transport.json({ ...at('updateSession', { session }, options), body: change }),
+    deleteSession: async (session, options) =>
+      (await transport.find(at('deleteSession', { session }, options))) !== undefined,
+
+    wait: (snapshotId, options) => waitForRun(transport, { agent: name, snapshotId }, options),
+    watch: (snapshotId, options) => watchRun(transport, { agent: name, snapshotId }, options),
+    abort: async (snapshot, { signal } = {}) =>
+      (await abortRun(transport, { agent: name, snapshot }, signal))?.status,
+
+    restore: (snapshot, options) => transport.json(at('restore', { snapshot }, options)),
+    fork: (snapshot, { sessionId, ...options } = {}) =>
+      transport.json({
+        ...at('fork', { snapshot }, options),
+        body: sessionId === undefined ? {} : { sessionId },
+      }),
+    diff: (snapshot, other, options) => transport.json(at('diff', { snapshot, other }, options)),
+    label: (snapshot, label, options) =>
+      transport.json({ ...at('label', { snapshot }, options), body: { label } }),
+  };
+  return agent;
+}
+
+/** One turn on a connection of its own. */
+function streamOverSocket<Types extends AgentTypes>(
+  transport: Transport,
+  agent: string,
+  input: Input,
+  options?: RemoteInvokeOptions<Types>,
+): AgentStream<Types> {
+  const connection = connect<Types>(transport, agent, options);
+  // An input that is refused has no output; the refusal takes its place.
+  const output = connection.send(input).then(() => connection.output());
+  output.catch((error: unknown) => connection.abort(error));
+  return { stream: connection.receive(), output };
+}

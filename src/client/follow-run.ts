@@ -1,0 +1,135 @@
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { abortError } from '../core/signal.ts';
+import type { Chunk } from '../protocol/turn.ts';
+import { isPassing } from './reconnect.ts';
+import { responseError } from './remote-error.ts';
+import { type RunEvent, readRunEvents } from './run-events.ts';
+import type { RemoteRequest, Transport } from './transport.ts';
+
+/** A run to follow: one that a first request starts, or one whose id is known. */
+export type RunLine =
+  | { readonly agent: string; readonly start: RemoteRequest }
+  | { readonly agent: string; readonly snapshotId: string; readonly after?: string };
+
+/**
+ * The events of a run up to the final one, over as many lines as it takes: one that drops is taken up after the last
+ * event that came, without gap or repeat. Throws when the server refuses, or cannot be reached any more.
+ */
+export async function* followRun(
+  transport: Transport,
+  line: RunLine,
+  signal?: AbortSignal,
+): AsyncGenerator<RunEvent, void, undefined> {
+  const place = 'start' in line ? {} : { snapshotId: line.snapshotId, after: line.after };
+  const run: Place = { agent: line.agent, ...place };
+  let request = 'start' in line ? line.start : watchRequest(run);
+  for (let tries = 1; ; tries++) {
+    const opened = transport.clock.now();
+    const failure: Failure = {};
+    for await (const event of readLine(transport, request, failure, signal)) {
+      tries = 1;
+      note(run, event);
+      yield event;
+      if (event.type === 'output' || event.type === 'error') return;
+    }
+    if (signal?.aborted) throw abortError(signal);
+    // A line that was quiet but held for long was a good one.
+    if (transport.clock.now() - opened > steady) tries = 1;
+    const delay = transport.reconnect.delayOf(tries);
+    const { error, retryAfter = 0 } = failure;
+    if (error && !isPassing(error.status)) throw error;
+    if (delay === undefined || !canBeTakenUp(run, line)) throw lost(run, error);
+    await transport.clock.sleep(Math.max(delay, retryAfter), signal);
+    request = watchRequest(run);
+  }
+}
+
+const steady = 30_000;
+
+/** Where in which run a follower is. */
+interface Place {
+  readonly agent: string;
+  snapshotId?: string | undefined;
+  after?: string | undefined;
+}
+
+/** Why a line ended without a final event; empty when it was just cut. */
+interface Failure {
+  error?: WaymarkError;
+  retryAfter?: number;
+}
+
+/** The events of one request, until it ends in whichever way. */
+async function* readLine(
+  { fetch, clock, reconnect }: Transport,
+  request: RemoteRequest,
+  failure: Failure,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<RunEvent, void, undefined> {
+  // No linkSignals: not every browser has the Symbol.dispose it is disposed of with.
+  const line = new AbortController();
+  const cut = (): void => line.abort(signal?.reason);
+  if (signal?.aborted) cut();
+  signal?.addEventListener('abort', cut);
+  let heard = clock.now();
+  // One timer that looks now and then, not one for each piece that arrives.
+  const stopLooking = clock.every(Math.max(reconnect.silence / 4, 1), () => {
+    if (clock.now() - heard > reconnect.silence) line.abort();
+  });
+  try {
+    const response = await fetch({ ...request, signal: line.signal });
+    if (!response.ok) {
+      failure.error = await responseError(response);
+      failure.retryAfter = Number(response.headers.get('retry-after') ?? 0) * 1000 || 0;
+    } else if (response.body) {
+      yield* readRunEvents(response.body, () => {
+        heard = clock.now();
+      });
+    }
+  } catch (error) {
+    // A body that breaks throws whatever the platform throws; only our own errors say more than "cut".
+    if (isWaymarkError(error) && !line.signal.aborted) failure.error = error;
+  } finally {
+    stopLooking();
+    signal?.removeEventListener('abort', cut);
+  }
+}
+
+function watchRequest({ agent, snapshotId = '', after }: Place): RemoteRequest {
+  return {
+    operation: 'watch',
+    params: { agent, snapshot: snapshotId },
+    headers: { accept: 'text/event-stream', ...(after && { 'last-event-id': after }) },
+  };
+}
+
+function note(place: Place, event: RunEvent): void {
+  if (event.type !== 'chunk' && event.type !== 'reset') return;
+  place.after = event.id ?? place.after;
+  if (event.type === 'chunk')
+    place.snapshotId = ownTurnStart(event.chunk)?.snapshotId ?? place.snapshotId;
+}
+
+/** The start of a turn of this agent; not one of its sub-agents', whose chunks come along. */
+export function ownTurnStart({ agent, turnStart }: Chunk): Chunk['turnStart'] {
+  return agent === undefined ? turnStart : undefined;
+}
+
+// A turn whose events have no ids is not kept anywhere, and a request that starts one is never sent twice.
+function canBeTakenUp({ snapshotId, after }: Place, line: RunLine): boolean {
+  return snapshotId !== undefined && (after !== undefined || !('start' in line));
+}
+
+function lost({ snapshotId }: Place, cause: WaymarkError | undefined): WaymarkError {
+  return snapshotId === undefined
+    ? (cause ??
+        new WaymarkError(
+          'UNAVAILABLE',
+          'The line dropped before the turn was known to be accepted. Look at the session before sending it again.',
+        ))
+    : new WaymarkError(
+        'UNAVAILABLE',
+        `The line dropped and could not be taken up. The turn may still be running: see snapshot "${snapshotId}".`,
+        { details: { snapshotId }, cause },
+      );
+}

@@ -1,0 +1,21 @@
+import type { AgentTypes } from '../agent/agent.ts';
+import type { State } from '../protocol/state.ts';
+import type { Init } from '../protocol/turn.ts';
+import type { RemoteInvokeOptions } from './remote-agent.ts';
+
+/** The part of the options that says where to start; nothing when they say nothing. */
+export function toInit<Types extends AgentTypes>({
+  snapshotId,
+  sessionId,
+  state,
+}: RemoteInvokeOptions<Types>): { init?: Init } {
+  if (snapshotId === undefined && sessionId === undefined && state === undefined) return {};
+  return {
+    init: {
+      ...(snapshotId !== undefined && { snapshotId }),
+      ...(sessionId !== undefined && { sessionId }),
+      // Its custom part has the agent's type, which the server checks.
+      ...(state !== undefined && { state: state as State }),
+    },
+  };
+}

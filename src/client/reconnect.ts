@@ -1,0 +1,47 @@
+import type { Status } from '../core/error.ts';
+import { randomBytes } from '../core/platform.ts';
+import type { ReconnectOptions } from './options.ts';
+
+/** When to try again, and when to give up. */
+export interface Reconnect {
+  /** Milliseconds of silence after which a stream counts as dropped. */
+  readonly silence: number;
+  /** How long to wait before a try, from 1 on; `undefined` when it is one too many. */
+  delayOf(attempt: number): number | undefined;
+}
+
+export function toReconnect(options: ReconnectOptions | false): Reconnect {
+  const {
+    attempts = 10,
+    delay = 200,
+    maxDelay = 10_000,
+    silence = 60_000,
+  } = options || { attempts: 0 };
+  return {
+    silence,
+    delayOf(attempt) {
+      if (attempt > attempts) return undefined;
+      const most = Math.min(delay * 2 ** (attempt - 1), maxDelay);
+      // Between half and all of it, so that the clients of a server that restarts do not all come back at once.
+      return (most / 2) * (1 + fraction());
+    },
+  };
+}
+
+const passing: ReadonlySet<Status> = new Set([
+  'UNAVAILABLE',
+  'DEADLINE_EXCEEDED',
+  'RESOURCE_EXHAUSTED',
+  'INTERNAL',
+  'UNKNOWN',
+]);
+
+/** Whether the same request may well succeed a little later. */
+export function isPassing(status: Status): boolean {
+  return passing.has(status);
+}
+
+function fraction(): number {
+  const [byte = 0] = randomBytes(new Uint8Array(1));
+  return byte / 255;
+}

@@ -1,0 +1,108 @@
+import type {
+  AgentConnection,
+  AgentStream,
+  AgentTypes,
+  Chat,
+  EventId,
+  OutputOf,
+  SessionOf,
+  SnapshotOf,
+  StateOf,
+  WatchEvent,
+} from '../agent/agent.ts';
+import type { Diff } from '../protocol/diff.ts';
+import type { AgentInfo, SessionChange } from '../protocol/requests.ts';
+import type { Page, SessionInfo } from '../protocol/session.ts';
+import type { SnapshotStatus } from '../protocol/snapshot.ts';
+import type { Input } from '../protocol/turn.ts';
+import type { ListOptions, Lookup } from '../session/store.ts';
+
+/** What every call over the wire takes. Owner and context are not a client's to say: the server's auth gives them. */
+export interface RemoteCallOptions {
+  /** Ends the wait; of a turn, stops it on the server and keeps the partial answer. */
+  readonly signal?: AbortSignal;
+}
+
+/** Where a turn starts, and who hears of a takeover. */
+export interface RemoteInvokeOptions<Types extends AgentTypes = AgentTypes>
+  extends RemoteCallOptions {
+  readonly snapshotId?: string;
+  readonly sessionId?: string;
+  readonly state?: StateOf<Types>;
+  /**
+   * Called, in order with the chunks, when another process took the turn over: of this turn only what came before its
+   * last checkpoint still stands, and what came after it comes again.
+   */
+  readonly onReset?: (attempt: number) => void;
+}
+
+/**
+ * An agent on a server: the surface of `Agent`, over HTTP. What is missing is what only the process of the agent can
+ * give (`metadata` at once, `context`, `model`, `owner`).
+ */
+export interface RemoteAgent<Types extends AgentTypes = AgentTypes> {
+  readonly name: string;
+  /** Only there for inference; always absent. */
+  readonly '~types'?: Types;
+
+  /** What the agent is and what its store can do. */
+  describe(options?: RemoteCallOptions): Promise<AgentInfo>;
+
+  /** One turn. */
+  run(input: Input, options?: RemoteInvokeOptions<Types>): Promise<OutputOf<Types>>;
+  runText(text: string, options?: RemoteInvokeOptions<Types>): Promise<OutputOf<Types>>;
+  /** One turn as it comes. Chunks that nobody reads are kept until the stream is dropped. */
+  stream(input: Input, options?: RemoteInvokeOptions<Types>): AgentStream<Types>;
+  streamText(text: string, options?: RemoteInvokeOptions<Types>): AgentStream<Types>;
+  /** Many turns on one connection, over a WebSocket. */
+  streamBidi(options?: RemoteInvokeOptions<Types>): AgentConnection<Types>;
+  chat(options?: RemoteInvokeOptions<Types>): Chat<Types>;
+
+  /** `undefined` for an id that is unknown there. */
+  getSnapshot(lookup: Lookup, options?: RemoteCallOptions): Promise<SnapshotOf<Types> | undefined>;
+  listSnapshots(
+    sessionId: string,
+    options?: RemoteCallOptions & ListOptions & { readonly includeOrphaned?: boolean },
+  ): Promise<Page<SnapshotOf<Types>>>;
+  /** With its latest state; `undefined` for an id that is unknown there. */
+  getSession(sessionId: string, options?: RemoteCallOptions): Promise<SessionOf<Types> | undefined>;
+  listSessions(
+    options?: RemoteCallOptions & ListOptions & { readonly query?: string },
+  ): Promise<Page<SessionInfo>>;
+  updateSession(
+    sessionId: string,
+    change: Readonly<SessionChange>,
+    options?: RemoteCallOptions,
+  ): Promise<SessionInfo>;
+  /** Erases it with all that hangs on it; `false` when there is none. */
+  deleteSession(sessionId: string, options?: RemoteCallOptions): Promise<boolean>;
+
+  /** Resolves when the snapshot has a terminal status (or reads `expired`). */
+  wait(snapshotId: string, options?: RemoteCallOptions): Promise<SnapshotOf<Types>>;
+  /** Past and live events of a run, in order, without gap or repeat, also over a line that drops. */
+  watch(
+    snapshotId: string,
+    options?: RemoteCallOptions & { readonly after?: EventId },
+  ): AsyncIterable<WatchEvent<Types>>;
+  /** Stops a run from anywhere. Resolves to the status after the attempt, `undefined` for an unknown id. */
+  abort(snapshotId: string, options?: RemoteCallOptions): Promise<SnapshotStatus | undefined>;
+
+  /** Moves the head of the session to this snapshot. */
+  restore(snapshotId: string, options?: RemoteCallOptions): Promise<SnapshotOf<Types>>;
+  /** A new session that goes on from this snapshot. */
+  fork(
+    snapshotId: string,
+    options?: RemoteCallOptions & { readonly sessionId?: string },
+  ): Promise<SnapshotOf<Types>>;
+  diff(from: string, to: string, options?: RemoteCallOptions): Promise<Diff>;
+  label(
+    snapshotId: string,
+    label: string | null,
+    options?: RemoteCallOptions,
+  ): Promise<SnapshotOf<Types>>;
+}
+
+/** The types of an agent, read off the agent: `TypesOf<typeof chat>`. */
+export type TypesOf<A> = A extends { readonly '~types'?: infer Types extends AgentTypes }
+  ? Types
+  : AgentTypes;

@@ -1,0 +1,60 @@
+import type { ErrorBody, WaymarkError } from '../core/error.ts';
+import type { SseEvents } from '../protocol/frames.ts';
+import type { Chunk, Output } from '../protocol/turn.ts';
+import { fromErrorBody } from './remote-error.ts';
+import { createSseParser, type SseMessage } from './sse-parser.ts';
+
+/** What a run tells, whichever line it came over. `output` and `error` are the last. */
+export type RunEvent =
+  | { readonly type: 'chunk'; readonly id?: string; readonly chunk: Chunk }
+  | { readonly type: 'reset'; readonly id: string; readonly attempt: number }
+  | { readonly type: 'output'; readonly output: Output }
+  | { readonly type: 'error'; readonly error: WaymarkError };
+
+/** The events of an SSE response until it ends or breaks; whoever needs a final one looks whether it came. */
+export async function* readRunEvents(
+  body: ReadableStream<Uint8Array>,
+  onBytes: () => void,
+): AsyncGenerator<RunEvent, void, undefined> {
+  const parser = createSseParser();
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      onBytes();
+      for (const message of parser.push(value)) {
+        const event = toRunEvent(message);
+        if (event) yield event;
+      }
+    }
+  } finally {
+    // Left early: the server should know. A broken body cannot be cancelled, and need not be.
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** An SSE message as the event it stands for; one of a kind that a later server may add says nothing here. */
+function toRunEvent({ event, data, id }: SseMessage): RunEvent | undefined {
+  const name = event as keyof SseEvents;
+  switch (name) {
+    case 'chunk': {
+      const chunk: Chunk = JSON.parse(data);
+      return id === undefined ? { type: 'chunk', chunk } : { type: 'chunk', id, chunk };
+    }
+    case 'reset': {
+      const { attempt }: SseEvents['reset'] = JSON.parse(data);
+      return { type: 'reset', id: id ?? '', attempt };
+    }
+    case 'output':
+      return { type: 'output', output: JSON.parse(data) };
+    case 'error': {
+      const body: ErrorBody = JSON.parse(data);
+      const error = fromErrorBody(body);
+      return error && { type: 'error', error };
+    }
+    default:
+      name satisfies never;
+      return undefined;
+  }
+}

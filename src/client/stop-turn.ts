@@ -1,0 +1,75 @@
+import { isWaymarkError } from '../core/error.ts';
+import type { AbortResult } from '../protocol/requests.ts';
+import { isPassing } from './reconnect.ts';
+import type { Transport } from './transport.ts';
+
+/** Asks the server to stop a run, again if need be: a stop must stop. `undefined` for an unknown id. */
+export async function abortRun(
+  transport: Transport,
+  params: { readonly agent: string; readonly snapshot: string },
+  signal?: AbortSignal,
+): Promise<AbortResult | undefined> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await transport.find<AbortResult>({ operation: 'abort', params, signal });
+    } catch (error) {
+      const delay = transport.reconnect.delayOf(tries);
+      if (delay === undefined || !isWaymarkError(error) || !isPassing(error.status)) throw error;
+      await transport.clock.sleep(delay, signal);
+    }
+  }
+}
+
+/** How a caller's signal reaches a turn that runs on a server. */
+export interface TurnStop {
+  /** Aborts when there is no way left but to cut the line. */
+  readonly cut: AbortSignal;
+  /** To be called with the reserved id when the turn has started; without one it cannot be stopped by id. */
+  started(snapshotId: string | undefined): void;
+  /** To be called when the turn has ended, however it did. */
+  ended(): void;
+}
+
+/** How long a stop waits to learn the id of a turn that was just sent. */
+const grace = 5_000;
+
+/**
+ * Stops a turn when the signal aborts: on the server, by its id, so that it ends there with its partial answer, which
+ * then comes as the output. The line is cut only where the turn has no id.
+ */
+export function stopOnAbort(
+  transport: Transport,
+  agent: string,
+  signal: AbortSignal | undefined,
+): TurnStop {
+  const cut = new AbortController();
+  const done = new AbortController();
+  let turn: { readonly snapshotId: string | undefined } | undefined;
+
+  const stop = (): void => {
+    const cutNow = (): void => cut.abort(signal?.reason);
+    if (turn?.snapshotId) {
+      abortRun(transport, { agent, snapshot: turn.snapshotId }, done.signal).catch(cutNow);
+    } else if (turn) cutNow();
+    else {
+      transport.clock.sleep(grace, done.signal).then(
+        () => turn || cutNow(),
+        () => {}, // the turn has ended
+      );
+    }
+  };
+  if (signal?.aborted) cut.abort(signal.reason);
+  else signal?.addEventListener('abort', stop);
+
+  return {
+    cut: cut.signal,
+    started(snapshotId) {
+      turn = { snapshotId };
+      if (signal?.aborted) stop();
+    },
+    ended() {
+      signal?.removeEventListener('abort', stop);
+      done.abort();
+    },
+  };
+}

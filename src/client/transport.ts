@@ -1,0 +1,149 @@
+import { type Clock, systemClock } from '../core/clock.ts';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { abortError, throwIfAborted } from '../core/signal.ts';
+import { type Operation, routes } from '../protocol/routes.ts';
+import type { ClientOptions, WebSocketLike } from './options.ts';
+import { type Reconnect, toReconnect } from './reconnect.ts';
+import { responseError } from './remote-error.ts';
+import { traceHeaders } from './trace-headers.ts';
+
+/** One request of the native dialect. */
+export interface RemoteRequest {
+  readonly operation: Operation;
+  /** Values of the path's `:name` parts. */
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The line to one server. */
+export interface Transport {
+  readonly clock: Clock;
+  readonly reconnect: Reconnect;
+  /** The response, whatever its status; `UNAVAILABLE` when there is none. */
+  fetch(request: RemoteRequest): Promise<Response>;
+  /** The JSON of a response that is ok; otherwise throws the error the server sent. */
+  json<T>(request: RemoteRequest): Promise<T>;
+  /** As {@link Transport.json}, but `undefined` when the server knows nothing of the kind. */
+  find<T>(request: RemoteRequest): Promise<T | undefined>;
+  /** A WebSocket that is being opened, and what stands in for the header it may not have sent. */
+  connect(
+    request: Pick<RemoteRequest, 'operation' | 'params'>,
+  ): Promise<{ readonly socket: WebSocketLike; readonly authorization?: string }>;
+}
+
+export function createTransport({
+  url,
+  headers: configured = {},
+  fetch: send = globalThis.fetch,
+  WebSocket = globalThis.WebSocket,
+  reconnect = {},
+  clock = systemClock,
+}: ClientOptions): Transport {
+  const base = String(url).replace(/\/+$/, '');
+
+  const headersOf = async (extra: Readonly<Record<string, string>> = {}): Promise<Headers> => {
+    const headers = new Headers(typeof configured === 'function' ? await configured() : configured);
+    for (const [name, value] of Object.entries({ ...traceHeaders(), ...extra })) {
+      headers.set(name, value);
+    }
+    return headers;
+  };
+
+  const transport: Transport = {
+    clock,
+    reconnect: toReconnect(reconnect),
+
+    async fetch(request) {
+      const { operation, body, signal } = request;
+      throwIfAborted(signal);
+      const target = base + pathOf(request);
+      const headers = await headersOf(request.headers);
+      if (body !== undefined) headers.set('content-type', 'application/json');
+      try {
+        // Called without a receiver: a browser's fetch refuses to be the method of another object.
+        return await send(target, {
+          method: routes[operation].method,
+          headers,
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+          ...(signal && { signal }),
+        });
+      } catch (cause) {
+        if (signal?.aborted) throw abortError(signal);
+        throw unreachable(base, cause);
+      }
+    },
+
+    async json(request) {
+      const response = await transport.fetch(request);
+      if (!response.ok) throw await responseError(response);
+      try {
+        return await response.json();
+      } catch (cause) {
+        if (request.signal?.aborted) throw abortError(request.signal);
+        if (cause instanceof SyntaxError) {
+          throw new WaymarkError(
+            'UNKNOWN',
+            `"${base}" did not answer with JSON. Is this the URL of a Waymark server?`,
+            { cause },
+          );
+        }
+        throw unreachable(base, cause);
+      }
+    },
+
+    async find<T>(request: RemoteRequest) {
+      try {
+        return await transport.json<T>(request);
+      } catch (error) {
+        if (isWaymarkError(error) && error.status === 'NOT_FOUND') return undefined;
+        throw error;
+      }
+    },
+
+    async connect(request) {
+      if (!WebSocket) {
+        throw new WaymarkError(
+          'UNIMPLEMENTED',
+          'There is no WebSocket here: give createClient one as `WebSocket`, or use single turns.',
+        );
+      }
+      const authorization = (await headersOf()).get('authorization');
+      const socket = new WebSocket(socketUrl(base + pathOf(request)));
+      return authorization === null ? { socket } : { socket, authorization };
+    },
+  };
+  return transport;
+}
+
+function pathOf({ operation, params = {}, query = {} }: RemoteRequest): string {
+  const path = routes[operation].path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = params[name];
+    // Empty and dotted parts would make another path, with another meaning; no encoding hides them.
+    if (!value || /^\.\.?$/.test(value)) {
+      throw new WaymarkError('INVALID_ARGUMENT', `"${value ?? ''}" cannot be the id of a ${name}.`);
+    }
+    return encodeURIComponent(value);
+  });
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) search.set(name, String(value));
+  }
+  return search.size === 0 ? path : `${path}?${search}`;
+}
+
+function socketUrl(url: string): string {
+  const absolute = new URL(url, globalThis.location?.href);
+  absolute.protocol = absolute.protocol === 'https:' ? 'wss:' : 'ws:';
+  return absolute.href;
+}
+
+function unreachable(base: string, cause: unknown): WaymarkError {
+  return new WaymarkError(
+    'UNAVAILABLE',
+    `Cannot reach "${base}": check that the server runs and that the URL and its origin are allowed.`,
+    { cause },
+  );
+}

@@ -1,0 +1,74 @@
+import type { Chunk, Init, Output } from '../protocol/turn.ts';
+
+/** Where a connection stands: what runs, what waits, and from where another line would go on. */
+export class TurnPlace {
+  /** The last event that came. */
+  after: string | undefined;
+  #init: Init;
+  #turn: { readonly snapshotId: string | undefined } | undefined;
+  #waiting = 0;
+  #serverManaged = false;
+  readonly #snapshotIds: string[] = [];
+
+  constructor(init: Init) {
+    this.#init = init;
+  }
+
+  /** Where a new line starts. */
+  get init(): Init {
+    return this.#init;
+  }
+
+  /** Inputs that were sent and whose turn has not started. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Whether a new line would find what this one left. A client-managed state is known at the end only. */
+  get canGoOn(): boolean {
+    return !this.#turn && this.#waiting === 0 && this.#serverManaged;
+  }
+
+  /** The turn that can be taken up by its events. */
+  get running(): { readonly snapshotId: string; readonly after: string } | undefined {
+    const snapshotId = this.#turn?.snapshotId;
+    if (snapshotId === undefined || this.after === undefined) return undefined;
+    return { snapshotId, after: this.after };
+  }
+
+  queued(inputs: 1 | -1): void {
+    this.#waiting += inputs;
+  }
+
+  note({ agent, turnStart, turnEnd, snapshotCreated }: Chunk, id: string | undefined): void {
+    this.after = id ?? this.after;
+    if (agent !== undefined) return; // a sub-agent's
+    if (snapshotCreated) this.#snapshotIds.push(snapshotCreated);
+    if (turnStart) {
+      const { sessionId, snapshotId } = turnStart;
+      this.#turn = { snapshotId };
+      this.#waiting = Math.max(0, this.#waiting - 1);
+      this.#serverManaged = snapshotId !== undefined;
+      if (this.#serverManaged) this.#init = { sessionId };
+    }
+    if (turnEnd) {
+      this.#turn = undefined;
+      const { snapshotId } = turnEnd;
+      if (snapshotId !== undefined) this.#init = { ...this.#init, snapshotId };
+    }
+  }
+
+  /** A turn that was taken up has ended, seen to its end or not. */
+  ended({ sessionId, snapshotId }: Output): void {
+    this.#turn = undefined;
+    this.#init = snapshotId === undefined ? { sessionId } : { sessionId, snapshotId };
+  }
+
+  /** The output with the snapshots that were made on earlier lines as well. */
+  complete(output: Output): Output {
+    const { snapshotIds } = output;
+    if (!snapshotIds) return output;
+    const earlier = this.#snapshotIds.filter((id) => !snapshotIds.includes(id));
+    return earlier.length === 0 ? output : { ...output, snapshotIds: [...earlier, ...snapshotIds] };
+  }
+}

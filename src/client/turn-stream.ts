@@ -1,0 +1,84 @@
+import type { AgentStream, AgentTypes, ChunkOf, OutputOf } from '../agent/agent.ts';
+import { type Channel, createChannel } from '../core/channel.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { TurnRequest } from '../protocol/requests.ts';
+import type { Input } from '../protocol/turn.ts';
+import { followRun, ownTurnStart } from './follow-run.ts';
+import { toInit } from './init.ts';
+import type { RemoteInvokeOptions } from './remote-agent.ts';
+import type { RunEvent } from './run-events.ts';
+import { stopOnAbort, type TurnStop } from './stop-turn.ts';
+import type { Transport } from './transport.ts';
+
+/** What a reader of chunks sees; in order, so that a reset stands where it belongs. */
+export type ReadEvent = Extract<RunEvent, { type: 'chunk' | 'reset' }>;
+
+/** One turn over HTTP. The turn goes on whether or not its chunks are read. */
+export function streamTurn<Types extends AgentTypes>(
+  transport: Transport,
+  agent: string,
+  input: Input,
+  options: RemoteInvokeOptions<Types> = {},
+): AgentStream<Types> {
+  const events = createChannel<ReadEvent>({ capacity: Number.POSITIVE_INFINITY });
+  const body: TurnRequest = { ...toInit(options), input };
+  const stop = stopOnAbort(transport, agent, options.signal);
+  const output = follow<Types>(transport, { agent, body, stop, events }).finally(stop.ended);
+  // Whoever only reads the chunks hears of a failure there.
+  output.catch((error: unknown) => events.fail(error));
+  return { stream: chunksOf(events, options.onReset), output };
+}
+
+interface Turn {
+  readonly agent: string;
+  readonly body: TurnRequest;
+  readonly stop: TurnStop;
+  readonly events: Channel<ReadEvent>;
+}
+
+async function follow<Types extends AgentTypes>(
+  transport: Transport,
+  { agent, body, stop, events }: Turn,
+): Promise<OutputOf<Types>> {
+  const start = {
+    operation: 'runTurn',
+    params: { agent },
+    headers: { accept: 'text/event-stream' },
+    body,
+  } as const;
+  for await (const event of followRun(transport, { agent, start }, stop.cut)) {
+    switch (event.type) {
+      case 'chunk': {
+        const turn = ownTurnStart(event.chunk);
+        if (turn) stop.started(turn.snapshotId);
+        events.trySend(event);
+        break;
+      }
+      case 'reset':
+        events.trySend(event);
+        break;
+      case 'output':
+        events.close();
+        // The server speaks for the types its agent declared.
+        return event.output as OutputOf<Types>;
+      case 'error':
+        throw event.error;
+    }
+  }
+  throw new WaymarkError('INTERNAL', 'The stream ended without an output.');
+}
+
+/** The chunks among the events; a reset is told to whoever asked for it when the reader comes past it. */
+export function chunksOf<Types extends AgentTypes>(
+  events: AsyncIterable<ReadEvent>,
+  onReset: RemoteInvokeOptions['onReset'],
+): AsyncIterable<ChunkOf<Types>> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const event of events) {
+        if (event.type === 'reset') onReset?.(event.attempt);
+        else yield event.chunk as ChunkOf<Types>;
+      }
+    },
+  };
+}

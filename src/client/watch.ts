@@ -1,0 +1,80 @@
+import type { AgentTypes, EventId, SnapshotOf, WatchEvent } from '../agent/agent.ts';
+import { isWaymarkError } from '../core/error.ts';
+import type { SnapshotStatus } from '../protocol/snapshot.ts';
+import { followRun } from './follow-run.ts';
+import type { RemoteCallOptions } from './remote-agent.ts';
+import type { Transport } from './transport.ts';
+
+/** A snapshot of an agent on a server. */
+export interface RemoteSnapshot {
+  readonly agent: string;
+  readonly snapshotId: string;
+}
+
+/** The events of a run, and at its end the snapshot it came to. */
+export async function* watchRun<Types extends AgentTypes>(
+  transport: Transport,
+  { agent, snapshotId }: RemoteSnapshot,
+  { after, signal }: RemoteCallOptions & { readonly after?: EventId } = {},
+): AsyncGenerator<WatchEvent<Types>, void, undefined> {
+  const line = { agent, snapshotId, ...(after !== undefined && { after }) };
+  for await (const event of followRun(transport, line, signal)) {
+    switch (event.type) {
+      case 'chunk':
+        // The server speaks for the types its agent declared.
+        yield { type: 'chunk', id: event.id ?? '', chunk: event.chunk } as WatchEvent<Types>;
+        break;
+      case 'reset':
+        yield event;
+        break;
+      case 'output':
+        yield {
+          type: 'end',
+          snapshot: await readSnapshot(transport, { agent, snapshotId }, signal),
+        };
+        break;
+      case 'error':
+        throw event.error;
+    }
+  }
+}
+
+/** Resolves when the snapshot has a terminal status, or reads `expired`. */
+export async function waitForRun<Types extends AgentTypes>(
+  transport: Transport,
+  run: RemoteSnapshot,
+  { signal }: RemoteCallOptions = {},
+): Promise<SnapshotOf<Types>> {
+  const read = (): Promise<SnapshotOf<Types>> => readSnapshot(transport, run, signal);
+  let snapshot = await read();
+  if (isOver(snapshot.status)) return snapshot;
+  try {
+    for await (const event of watchRun<Types>(transport, run, signal ? { signal } : {})) {
+      if (event.type === 'end') return event.snapshot;
+    }
+  } catch (error) {
+    // A store that keeps no events can still be asked.
+    if (!isWaymarkError(error) || error.status !== 'FAILED_PRECONDITION') throw error;
+  }
+  for (let delay = 250; !isOver(snapshot.status); delay = Math.min(delay * 2, 5_000)) {
+    await transport.clock.sleep(delay, signal);
+    snapshot = await read();
+  }
+  return snapshot;
+}
+
+async function readSnapshot<Types extends AgentTypes>(
+  transport: Transport,
+  { agent, snapshotId }: RemoteSnapshot,
+  signal: AbortSignal | undefined,
+): Promise<SnapshotOf<Types>> {
+  return await transport.json<SnapshotOf<Types>>({
+    operation: 'getSnapshot',
+    params: { agent, snapshot: snapshotId },
+    signal,
+  });
+}
+
+function isOver(status: SnapshotStatus): boolean {
+  return status !== 'pending';
+}

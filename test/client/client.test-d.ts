@@ -1,0 +1,51 @@
+import { expectTypeOf, test } from 'vitest';
+import type { Agent, AgentTypes } from '../../src/agent/agent.ts';
+import { client, createClient, type RemoteAgent, type TypesOf } from '../../src/client/index.ts';
+
+interface ChatTypes {
+  readonly custom: { topics: string[] };
+  readonly status: 'thinking' | 'writing';
+  readonly output: { title: string };
+}
+declare const chat: Agent<ChatTypes>;
+
+test('the types of an agent come from its type', () => {
+  expectTypeOf<TypesOf<typeof chat>>().toEqualTypeOf<ChatTypes>();
+  const remote = client<typeof chat>({ url: '', agent: 'chat' });
+  expectTypeOf(remote).toEqualTypeOf<RemoteAgent<ChatTypes>>();
+  expectTypeOf(createClient({ url: '' }).agent<typeof chat>('chat')).toEqualTypeOf(remote);
+});
+
+test('custom state, status and output are typed in every call', async () => {
+  const remote = client<typeof chat>({ url: '', agent: 'chat' });
+  const output = await remote.runText('hi');
+  expectTypeOf(output.output).toEqualTypeOf<{ title: string } | undefined>();
+  expectTypeOf(output.state?.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+  for await (const chunk of remote.streamText('hi').stream) {
+    expectTypeOf(chunk.status).toEqualTypeOf<'thinking' | 'writing' | undefined>();
+  }
+  for await (const event of remote.watch('id')) {
+    if (event.type === 'end') {
+      expectTypeOf(event.snapshot.state?.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+    }
+  }
+  const session = await remote.getSession('id');
+  expectTypeOf(session?.state?.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+  expectTypeOf(remote.chat().state?.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+  // @ts-expect-error a state of another type
+  void remote.runText('hi', { state: { custom: { topics: 1 } } });
+  // @ts-expect-error the server's auth says whose call it is
+  void remote.runText('hi', { owner: 'me' });
+});
+
+test('without a type everything is unknown, not any', async () => {
+  const output = await client({ url: '', agent: 'chat' }).runText('hi');
+  expectTypeOf(output.output).toEqualTypeOf<unknown>();
+  expectTypeOf(output.state?.custom).toEqualTypeOf<unknown>();
+});
+
+test('a remote agent has the surface of an agent', () => {
+  type Surface<Types extends AgentTypes> = Omit<Agent<Types>, 'metadata' | 'description'>;
+  expectTypeOf<RemoteAgent<ChatTypes>>().toExtend<Surface<ChatTypes>>();
+  expectTypeOf<keyof Surface<ChatTypes>>().toExtend<keyof RemoteAgent<ChatTypes>>();
+});
