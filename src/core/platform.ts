@@ -6,6 +6,7 @@ type Builtins = {
   'node:crypto': typeof import('node:crypto');
   'node:async_hooks': typeof import('node:async_hooks');
   'node:module': typeof import('node:module');
+  'node:fs/promises': typeof import('node:fs/promises');
 };
 
 function builtin<Name extends keyof Builtins>(name: Name): Builtins[Name] | undefined {
@@ -68,6 +69,29 @@ export function requireOptional(name: string): unknown {
     if (isMissing(error, name)) return undefined;
     throw error;
   }
+}
+
+/** A text file: its path below the directory it was looked for in, with `/` between folders. */
+export interface TextFile {
+  readonly path: string;
+  readonly source: string;
+}
+
+/** Reads the files of a directory and its folders whose names end in a certain way, in the order of their paths. */
+export async function readTextFiles(
+  directory: string,
+  ending: string,
+): Promise<readonly TextFile[]> {
+  const fs = builtin('node:fs/promises');
+  if (!fs) throw new WaymarkError('UNIMPLEMENTED', 'Files can be read only on Node and the like.');
+  const paths = await fs.readdir(directory, { recursive: true });
+  const wanted = paths.filter((path) => path.endsWith(ending)).sort();
+  return Promise.all(
+    wanted.map(async (path) => ({
+      path: path.replaceAll('\\', '/'),
+      source: await fs.readFile(`${directory}/${path}`, 'utf8'),
+    })),
+  );
 }
 
 function createSyncContext<T>(): AsyncContext<T> {
