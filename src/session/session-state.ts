@@ -26,14 +26,16 @@ export const emptyState: SessionState = {
  */
 export function hashState(state: SessionState): string {
   const custom = state.custom === undefined ? '' : contentHash(state.custom);
-  const artifacts = state.artifacts.length === 0 ? '' : contentHash(state.artifacts as unknown as Json);
+  const artifacts =
+    state.artifacts.length === 0 ? '' : contentHash(state.artifacts as unknown as Json);
   return sha256(`${state.history.chain()}\n${custom}\n${artifacts}`);
 }
 
 /** Takes the mark that reading put on a message off again, so that what was read can be put back unchanged. */
 export function withoutMark(message: Message): Message {
-  if (message.metadata?.['snapshotId'] === undefined) return message;
-  const { snapshotId: _, ...rest } = message.metadata;
+  if (message.metadata === undefined) return message;
+  const { snapshotId, ...rest } = message.metadata;
+  if (snapshotId === undefined && Object.keys(rest).length > 0) return message;
   const { metadata: __, ...bare } = message;
   return Object.keys(rest).length === 0 ? bare : { ...bare, metadata: rest };
 }

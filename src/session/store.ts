@@ -1,6 +1,6 @@
+import type { ErrorBody } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { JsonPatch } from '../core/patch.ts';
-import type { ErrorBody } from '../core/error.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Chunk, FinishReason, Init, Input, Usage } from '../protocol/turn.ts';
@@ -25,6 +25,9 @@ export interface Scope {
 
 /** One snapshot by its id, or the one at a session's head. */
 export type Lookup = { readonly snapshotId: string } | { readonly sessionId: string };
+
+/** Milliseconds after its last write at which a pending snapshot that was written by `saveSnapshot` reads `expired`. */
+export const savedPendingTtl = 60_000;
 
 /** The least a store can be: plain snapshots, saved by an atomic read-modify-write. */
 export interface SnapshotStore {

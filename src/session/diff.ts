@@ -1,0 +1,79 @@
+import type { Json } from '../core/json.ts';
+import { diffJson, type JsonPatch } from '../core/patch.ts';
+import type { ArtifactDiff, Diff } from '../protocol/diff.ts';
+import type { Artifact } from '../protocol/state.ts';
+import type { History } from './history.ts';
+import type { SessionState } from './session-state.ts';
+
+/** A state with the id of its snapshot. */
+export interface NamedState {
+  readonly snapshotId: string;
+  readonly state: SessionState;
+}
+
+/** What changed from one state to another. */
+export function diffStates(from: NamedState, to: NamedState): Diff {
+  const common = commonLength(from.state.history, to.state.history);
+  return {
+    from: from.snapshotId,
+    to: to.snapshotId,
+    messages: {
+      added: to.state.history.toArray(common),
+      removed: from.state.history.toArray(common),
+    },
+    custom: toMutable(customPatch(from.state.custom, to.state.custom)),
+    artifacts: artifactDiffs(from.state.artifacts, to.state.artifacts),
+  };
+}
+
+/** How many messages two histories have in common at their beginning. The chain tells for any length at once. */
+function commonLength(a: History, b: History): number {
+  let low = 0;
+  let high = Math.min(a.length, b.length);
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (a.chain(middle) === b.chain(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** A custom state that is not there is as good as `null` to a patch, which has no other word for it. */
+function customPatch(from: Json | undefined, to: Json | undefined): JsonPatch {
+  if (from === undefined && to === undefined) return [];
+  if (from === undefined) return [{ op: 'replace', path: '', value: to ?? null }];
+  if (to === undefined) return [{ op: 'replace', path: '', value: null }];
+  return diffJson(from, to);
+}
+
+function artifactDiffs(from: readonly Artifact[], to: readonly Artifact[]): ArtifactDiff[] {
+  const before = byName(from);
+  const after = byName(to);
+  const diffs: ArtifactDiff[] = [];
+  for (const [name, artifact] of after) {
+    const old = before.get(name);
+    if (old === undefined) diffs.push({ name, change: 'added' });
+    else if (old !== artifact) {
+      const patch = diffJson(asJson(old), asJson(artifact));
+      if (patch.length > 0) diffs.push({ name, change: 'changed', patch: toMutable(patch) });
+    }
+  }
+  for (const name of before.keys()) {
+    if (!after.has(name)) diffs.push({ name, change: 'removed' });
+  }
+  return diffs;
+}
+
+function byName(artifacts: readonly Artifact[]): Map<string, Artifact> {
+  let unnamed = 0;
+  return new Map(artifacts.map((each) => [each.name ?? `#${unnamed++}`, each]));
+}
+
+// An artifact is JSON by its schema; its optional properties are what the type of JSON objects does not know.
+function asJson(artifact: Artifact): Json {
+  return artifact as unknown as Json;
+}
+
+function toMutable(patch: JsonPatch): Diff['custom'] {
+  return patch.map((operation) => ({ ...operation }));
+}

@@ -1,0 +1,184 @@
+import { WaymarkError } from '../../core/error.ts';
+import { checkScope, checkSessionId, checkSnapshotId } from '../ids.ts';
+import type { Claim, ClaimRequest, ParentRef, RunRequest, Scope } from '../store.ts';
+import { eventKey } from './events.ts';
+import { notFound } from './reading.ts';
+import { createSessionRow } from './rows.ts';
+import {
+  busy,
+  checkUnused,
+  findRun,
+  findSession,
+  findSnapshot,
+  holder,
+  list,
+  nearestListed,
+  type RunRow,
+  reached,
+  type SessionRow,
+  type SnapshotRow,
+  type Tables,
+} from './tables.ts';
+
+/** Accepts a run: see {@link RunSupport.claim}. Everything is checked before anything is written. */
+export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Claim {
+  checkScope(scope);
+  checkSessionId(request.sessionId);
+  checkSnapshotId(request.runId);
+  checkUnused(tables, request.runId);
+  const known = findSession(tables, scope, request.sessionId);
+  const start = startOf(tables, scope, request, known);
+  const now = tables.clock.now();
+  const running = known && holder(known, now);
+  if (known && running) throw busy(known, running);
+  checkHead(known, request.expectHead);
+  const session = known ?? createSessionRow(tables, scope, request.sessionId, request);
+  if (session.run !== undefined) leaveBehind(tables, session.run);
+  const run = createRun(tables, session, start, request);
+  return toClaim(run, { fresh: known === undefined });
+}
+
+function startOf(
+  tables: Tables,
+  scope: Scope,
+  { from, sessionId }: ClaimRequest,
+  session: SessionRow | undefined,
+): SnapshotRow | undefined {
+  if (from === 'head') return session?.head;
+  const row = findSnapshot(tables, scope, from.snapshotId);
+  const found = row ?? findRun(tables, scope, from.snapshotId);
+  if (found === undefined) throw notFound('snapshot', from.snapshotId);
+  if (found.session.id !== sessionId) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `Snapshot "${from.snapshotId}" belongs to session "${found.session.id}", not to "${sessionId}".`,
+    );
+  }
+  return succeeded(row, from.snapshotId);
+}
+
+/** A snapshot that a session can go on from. */
+export function succeeded(row: SnapshotRow | undefined, snapshotId: string): SnapshotRow {
+  if (row?.status === 'succeeded') return row;
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Snapshot "${snapshotId}" is ${row?.status ?? 'pending'}. Only a succeeded one can be gone on from.`,
+  );
+}
+
+function checkHead(session: SessionRow | undefined, expected: string | null | undefined): void {
+  const headId = session?.head?.id ?? null;
+  if (expected === undefined || expected === headId) return;
+  throw new WaymarkError('ABORTED', 'The session has moved on since it was read. Read it again.', {
+    details: { headId },
+  });
+}
+
+/** The run of a caller that died: it holds nothing any more, and what it worked on reads `expired` from now on. */
+export function leaveBehind(tables: Tables, run: RunRow): void {
+  const { session } = run;
+  const row: SnapshotRow = {
+    id: run.id,
+    session,
+    parent: nearestListed(run.base),
+    index: -1,
+    turnIndex: run.turnIndex,
+    event: 'turnEnd',
+    status: 'pending',
+    createdAt: run.createdAt,
+    updatedAt: run.heartbeatAt,
+    heartbeatAt: run.heartbeatAt,
+    ttl: run.ttl,
+    state: reached(run).state,
+    stateHash: reached(run).stateHash,
+  };
+  list(row);
+  tables.snapshots.set(row.id, row);
+  endRun(tables, run);
+}
+
+function createRun(
+  tables: Tables,
+  session: SessionRow,
+  start: SnapshotRow | undefined,
+  request: ClaimRequest,
+): RunRow {
+  const now = tables.clock.now();
+  const run: RunRow = {
+    id: request.runId,
+    session,
+    attempt: 1,
+    request: toRunRequest(request),
+    worker: request.worker,
+    ttl: request.ttl,
+    createdAt: now,
+    heartbeatAt: now,
+    start,
+    base: start,
+    turnIndex: start === undefined ? 0 : start.turnIndex + 1,
+    stopping: false,
+    steps: new Map(),
+  };
+  tables.runs.set(run.id, run);
+  session.run = run;
+  return run;
+}
+
+/** What is kept of a request. */
+export function toRunRequest({ mode, init, inputs, context }: RunRequest): RunRequest {
+  return {
+    mode,
+    ...(init === undefined ? {} : { init }),
+    inputs,
+    ...(context === undefined ? {} : { context }),
+  };
+}
+
+/** The claim as its holder sees it. */
+export function toClaim(run: RunRow, options: { readonly fresh: boolean }): Claim {
+  const { session, start } = run;
+  return {
+    runId: run.id,
+    attempt: run.attempt,
+    sessionId: session.id,
+    fresh: options.fresh,
+    ...(start === undefined ? {} : { parent: toParent(start, run) }),
+    ...(session.head === undefined ? {} : { headId: session.head.id }),
+    nextIndex: session.nextIndex + (leavesUnlisted(run) ? 1 : 0),
+  };
+}
+
+// A head that is not listed will be, before the first snapshot that goes on from elsewhere.
+function leavesUnlisted({ session, base }: RunRow): boolean {
+  return session.head !== undefined && session.head.index < 0 && session.head !== base;
+}
+
+function toParent(row: SnapshotRow, run: RunRow): ParentRef {
+  return {
+    snapshotId: row.id,
+    turnIndex: row.turnIndex,
+    ...(row.finishReason === undefined ? {} : { finishReason: row.finishReason }),
+    ...(row.finishReason === 'interrupted' ? { answered: isAnswered(row, run) } : {}),
+    ...(row.index < 0 ? { listed: false } : {}),
+    ...(row.totals === undefined ? {} : { totals: row.totals }),
+  };
+}
+
+// A run that was taken over was accepted while the interrupt was open; its own snapshots are no second answer.
+function isAnswered(row: SnapshotRow, run: RunRow): boolean {
+  if (run.attempt > 1) return false;
+  const goesOn = (other: SnapshotRow): boolean =>
+    other.parent === row && other.status === 'succeeded';
+  const { listed, head } = row.session;
+  return (head !== undefined && goesOn(head)) || listed.some(goesOn);
+}
+
+/** Forgets a run; its events stay for a while. */
+export function endRun(tables: Tables, run: RunRow): void {
+  tables.runs.delete(run.id);
+  if (run.session.run === run) run.session.run = undefined;
+  const log = tables.events.get(run.id);
+  if (log !== undefined) log.endedAt = tables.clock.now();
+  tables.hub.tell(run.id);
+  tables.hub.tell(eventKey(run.id));
+}

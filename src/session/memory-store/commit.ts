@@ -1,0 +1,133 @@
+import { WaymarkError } from '../../core/error.ts';
+import { checkSnapshotId } from '../ids.ts';
+import type { Committed, CommitWrite, RunRef } from '../store.ts';
+import { endRun } from './claim.ts';
+import { appendTo } from './events.ts';
+import { toMetadata } from './reading.ts';
+import {
+  checkUnused,
+  currentRun,
+  list,
+  moveHead,
+  nearestListed,
+  type RunRow,
+  type SnapshotRow,
+  type Tables,
+} from './tables.ts';
+
+/** Writes a snapshot under a run: see {@link RunSupport.commit}. */
+export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committed {
+  const run = currentRun(tables, ref);
+  checkWrite(tables, run, write);
+  const base = baseOf(tables, run, write.parentId);
+  if (write.events !== undefined) appendTo(tables, run, write.events);
+  const row = run.row?.id === write.snapshotId ? run.row : createRow(tables, run, base, write);
+  fill(row, write, tables.clock.now());
+  if (row.status === 'succeeded') advance(tables, row, base);
+  if (row.index < 0 && write.listed !== false) list(row);
+  row.session.updatedAt = row.updatedAt;
+  if (write.end) endRun(tables, run);
+  else if (row.status === 'succeeded') goOn(run, row);
+  tables.hub.tell(row.id);
+  return {
+    base: { snapshotId: row.id, state: row.state, ref: row },
+    snapshot: toMetadata(row, row.updatedAt, nearbyPath(row)),
+  };
+}
+
+/** Moves the head on. The unlisted state that this one goes on from has had its time. */
+function advance(tables: Tables, row: SnapshotRow, base: SnapshotRow | undefined): void {
+  const { session } = row;
+  if (base !== undefined && base.index < 0 && session.head === base) {
+    tables.snapshots.delete(base.id);
+    session.head = undefined;
+  }
+  moveHead(session, row);
+}
+
+/** A snapshot in the middle of a run: the run hangs on it from now on, and would be started over from it. */
+function goOn(run: RunRow, row: SnapshotRow): void {
+  const midTurn = row.event === 'toolIterationEnd';
+  const done = run.checkpoint?.inputsDone ?? 0;
+  run.base = row;
+  run.checkpoint = {
+    state: row.state,
+    stateHash: row.stateHash,
+    inputsDone: midTurn ? done : done + 1,
+    midTurn,
+  };
+}
+
+// The whole path is walked only where the answer is not plain: a turn costs the same however long the session is.
+function nearbyPath(row: SnapshotRow): ReadonlySet<SnapshotRow> | undefined {
+  const { head } = row.session;
+  return head !== undefined && (row === head || row.parent === head) ? new Set([head]) : undefined;
+}
+
+function checkWrite(tables: Tables, run: RunRow, write: CommitWrite): void {
+  if (write.listed === false && write.status !== 'succeeded') {
+    throw new WaymarkError('INVALID_ARGUMENT', `A ${write.status} snapshot is always listed.`);
+  }
+  if (run.row?.id === write.snapshotId && write.end) return;
+  if (run.row !== undefined && (write.end || run.row.id === write.snapshotId)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `A detached run ends with its own snapshot "${run.row.id}".`,
+    );
+  }
+  checkSnapshotId(write.snapshotId);
+  if (write.snapshotId !== run.id) checkUnused(tables, write.snapshotId);
+  else if (tables.snapshots.has(run.id)) {
+    throw new WaymarkError('ALREADY_EXISTS', `Snapshot "${run.id}" has been written already.`);
+  }
+}
+
+function baseOf(
+  tables: Tables,
+  run: RunRow,
+  parentId: string | undefined,
+): SnapshotRow | undefined {
+  if (parentId === undefined) return undefined;
+  const row = tables.snapshots.get(parentId);
+  if (row?.session === run.session && row.status === 'succeeded') return row;
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Snapshot "${parentId}" is no succeeded snapshot of session "${run.session.id}", so nothing can go on from it.`,
+  );
+}
+
+function createRow(
+  tables: Tables,
+  run: RunRow,
+  base: SnapshotRow | undefined,
+  write: CommitWrite,
+): SnapshotRow {
+  const row: SnapshotRow = {
+    id: write.snapshotId,
+    session: run.session,
+    parent: nearestListed(base),
+    index: -1,
+    turnIndex: write.turnIndex,
+    event: write.event,
+    status: write.status,
+    createdAt: write.snapshotId === run.id ? run.createdAt : tables.clock.now(),
+    updatedAt: tables.clock.now(),
+    state: write.state,
+    stateHash: write.stateHash,
+  };
+  tables.snapshots.set(row.id, row);
+  return row;
+}
+
+function fill(row: SnapshotRow, write: CommitWrite, now: number): void {
+  row.turnIndex = write.turnIndex;
+  row.event = write.event;
+  row.status = write.status;
+  row.state = write.state;
+  row.stateHash = write.stateHash;
+  row.updatedAt = now;
+  if (write.finishReason !== undefined) row.finishReason = write.finishReason;
+  if (write.error !== undefined) row.error = write.error;
+  if (write.usage !== undefined) row.usage = write.usage;
+  if (write.totals !== undefined) row.totals = write.totals;
+}

@@ -1,0 +1,51 @@
+import type { EventCursor, EventSupport, RunEvent } from '../store.ts';
+import { currentRun, findRun, inScope, type RunRow, type Tables } from './tables.ts';
+
+/** Events of runs, kept for a while after their end. */
+export function eventSupport(tables: Tables): EventSupport {
+  return {
+    async append(ref, events) {
+      appendTo(tables, currentRun(tables, ref), events);
+    },
+    async read(scope, runId, { after, limit }) {
+      forgetOldEvents(tables);
+      const log = tables.events.get(runId);
+      if (log === undefined) {
+        return findRun(tables, scope, runId) && { events: [], ended: false };
+      }
+      if (!inScope(log.session, scope)) return undefined;
+      const from = log.events.findIndex((event) => isAfter(event, after));
+      const events = from < 0 ? [] : log.events.slice(from, from + limit);
+      const isLast = from < 0 || from + limit >= log.events.length;
+      return { events, ended: isLast && log.endedAt !== undefined };
+    },
+    onEvents: (runId, listener) => tables.hub.listen(eventKey(runId), listener),
+  };
+}
+
+/** Appends to the events of a run that is open under the caller's attempt. Those that are there already are left out. */
+export function appendTo(tables: Tables, run: RunRow, events: readonly RunEvent[]): void {
+  forgetOldEvents(tables);
+  const log = tables.events.get(run.id) ?? { session: run.session, events: [] };
+  tables.events.set(run.id, log);
+  for (const event of events) if (isAfter(event, log.events.at(-1))) log.events.push(event);
+  tables.hub.tell(eventKey(run.id));
+}
+
+/** The key under which the listeners of a run's events stand. */
+export function eventKey(runId: string): string {
+  return `events ${runId}`;
+}
+
+function isAfter(event: RunEvent, cursor: EventCursor | undefined): boolean {
+  if (cursor === undefined || event.attempt > cursor.attempt) return true;
+  return event.attempt === cursor.attempt && event.seq > cursor.seq;
+}
+
+// Runs end in any order, but the map keeps the order in which they began: most of the old ones stand at its beginning.
+function forgetOldEvents(tables: Tables): void {
+  const before = tables.clock.now() - tables.eventsTtl;
+  for (const [runId, { endedAt }] of tables.events) {
+    if (endedAt !== undefined && endedAt <= before) tables.events.delete(runId);
+  }
+}

@@ -1,0 +1,36 @@
+import type { MaintenanceSupport } from '../store.ts';
+import { type ExportRow, toDocument } from '../transfer.ts';
+import { importSession } from './import.ts';
+import { prune } from './prune.ts';
+import { toMetadata, toSessionInfo } from './reading.ts';
+import { allRows, dropSessionRow } from './rows.ts';
+import { findSession, type SessionRow, type Tables } from './tables.ts';
+import { verify } from './verify.ts';
+
+/** Keeping the store small, whole and portable. */
+export function maintenanceSupport(tables: Tables): MaintenanceSupport {
+  return {
+    prune: async (policy, scope) => prune(tables, policy, scope),
+    async eraseOwner(owner) {
+      const sessions = [...tables.sessions.values()].filter((each) => each.scope.owner === owner);
+      for (const session of sessions) dropSessionRow(tables, session);
+      return sessions.length;
+    },
+    verify: async (options = {}) => verify(tables, options),
+    async exportSession(scope, sessionId) {
+      const session = findSession(tables, scope, sessionId);
+      if (session === undefined) return undefined;
+      const now = tables.clock.now();
+      return toDocument(toSessionInfo(session, now), exportRows(session, now));
+    },
+    importSession: async (scope, document, options = {}) =>
+      toSessionInfo(importSession(tables, scope, document, options), tables.clock.now()),
+  };
+}
+
+function* exportRows(session: SessionRow, now: number): Iterable<ExportRow> {
+  for (const row of allRows(session)) {
+    if (row.status === 'pending') continue;
+    yield { snapshot: toMetadata(row, now), totals: row.totals, state: row.state };
+  }
+}

@@ -1,0 +1,52 @@
+import type { SessionInfo } from '../../protocol/session.ts';
+import type { Scope } from '../store.ts';
+import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from './tables.ts';
+
+/** What a session is told when it is created. */
+interface Origin {
+  readonly startedBy?: SessionInfo['startedBy'];
+  readonly forkedFrom?: SessionInfo['forkedFrom'];
+  /** @default now */
+  readonly createdAt?: number;
+}
+
+/** A new empty session. */
+export function createSessionRow(
+  tables: Tables,
+  scope: Scope,
+  sessionId: string,
+  { startedBy, forkedFrom, createdAt = tables.clock.now() }: Origin = {},
+): SessionRow {
+  const session: SessionRow = {
+    scope: scope.owner === undefined ? { agent: scope.agent } : { ...scope },
+    id: sessionId,
+    createdAt,
+    updatedAt: createdAt,
+    ...(startedBy === undefined ? {} : { startedBy }),
+    ...(forkedFrom === undefined ? {} : { forkedFrom }),
+    head: undefined,
+    listed: [],
+    nextIndex: 0,
+    run: undefined,
+  };
+  tables.sessions.set(sessionKey(scope, sessionId), session);
+  return session;
+}
+
+/** The snapshots of a session: those that are listed, and an unlisted head. */
+export function allRows({ listed, head }: SessionRow): readonly SnapshotRow[] {
+  return head !== undefined && head.index < 0 ? [...listed, head] : listed;
+}
+
+/** Forgets a session and all that hangs on it. Returns how many snapshots went. */
+export function dropSessionRow(tables: Tables, session: SessionRow): number {
+  const rows = allRows(session);
+  for (const row of rows) tables.snapshots.delete(row.id);
+  if (session.run !== undefined) tables.runs.delete(session.run.id);
+  for (const [runId, log] of tables.events)
+    if (log.session === session) tables.events.delete(runId);
+  tables.sessions.delete(sessionKey(session.scope, session.id));
+  for (const row of rows) tables.hub.tell(row.id);
+  if (session.run !== undefined) tables.hub.tell(session.run.id);
+  return rows.length;
+}

@@ -1,0 +1,125 @@
+import { WaymarkError } from '../../core/error.ts';
+import { toJson } from '../../core/json.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { RunEvent, RunRef, RunRequest, RunSupport } from '../store.ts';
+import { claim, endRun, toRunRequest } from './claim.ts';
+import { commit } from './commit.ts';
+import { appendTo } from './events.ts';
+import { loadState, toMetadata, toRunRecord } from './reading.ts';
+import {
+  currentRun,
+  findRun,
+  inScope,
+  list,
+  nearestListed,
+  reached,
+  type SnapshotRow,
+  type Tables,
+} from './tables.ts';
+import { takeOver } from './take-over.ts';
+
+/** Claims, and the writes under them. */
+export function runSupport(tables: Tables): RunSupport {
+  const now = (): number => tables.clock.now();
+  return {
+    claim: async (scope, request) => claim(tables, scope, request),
+    load: async (scope, lookup) => loadState(tables, scope, lookup),
+    async heartbeat({ runId, attempt }) {
+      const run = tables.runs.get(runId);
+      if (run?.attempt !== attempt) return 'lost';
+      run.heartbeatAt = now();
+      return run.stopping ? 'stop' : 'held';
+    },
+    detach: async (ref, request) => detach(tables, ref, request),
+    async checkpoint(ref, { state, stateHash, inputsDone, midTurn }) {
+      const run = currentRun(tables, ref);
+      run.checkpoint = { state, stateHash, inputsDone, midTurn };
+      return { snapshotId: run.id, state, ref: run.base };
+    },
+    commit: async (ref, write) => commit(tables, ref, write),
+    release: async (ref, events) => release(tables, ref, events),
+    handOver: async (ref) => handOver(tables, ref),
+    async attachPartial({ runId, attempt }, { state, stateHash }) {
+      const row = tables.snapshots.get(runId);
+      if (row?.status !== 'aborted' || row.partialFrom !== attempt) return;
+      row.state = state;
+      row.stateHash = stateHash;
+      row.updatedAt = now();
+      delete row.partialFrom;
+      tables.hub.tell(runId);
+    },
+    async getStep(ref, key) {
+      const { steps } = currentRun(tables, ref);
+      return steps.has(key) ? { value: steps.get(key) } : undefined;
+    },
+    async saveStep(ref, key, value) {
+      const { steps } = currentRun(tables, ref);
+      if (steps.has(key)) return;
+      steps.set(
+        key,
+        value === undefined ? undefined : toJson(value, `The result of step "${key}"`),
+      );
+    },
+    takeOver: async (request) => takeOver(tables, request),
+    async getRun(scope, runId) {
+      const run = findRun(tables, scope, runId);
+      return run && toRunRecord(run, now());
+    },
+    async listRuns(scope) {
+      // In the order of the map, which is the order of the claims.
+      const runs = [...tables.runs.values()].filter((run) => inScope(run.session, scope));
+      return runs.map((run) => toRunRecord(run, now()));
+    },
+  };
+}
+
+function detach(tables: Tables, ref: RunRef, request: RunRequest): Snapshot {
+  const run = currentRun(tables, ref);
+  const now = tables.clock.now();
+  run.request = toRunRequest(request);
+  run.heartbeatAt = now;
+  if (run.row === undefined) {
+    const row: SnapshotRow = {
+      id: run.id,
+      session: run.session,
+      parent: nearestListed(run.base),
+      index: -1,
+      turnIndex: run.turnIndex,
+      event: 'detach',
+      status: 'pending',
+      createdAt: run.createdAt,
+      updatedAt: now,
+      ...reached(run),
+    };
+    list(row);
+    tables.snapshots.set(row.id, row);
+    run.row = row;
+  }
+  tables.hub.tell(run.id);
+  return toMetadata(run.row, now);
+}
+
+function release(tables: Tables, ref: RunRef, events: readonly RunEvent[] | undefined): void {
+  const run = currentRun(tables, ref);
+  if (run.row !== undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
+    );
+  }
+  if (events !== undefined) appendTo(tables, run, events);
+  endRun(tables, run);
+}
+
+function handOver(tables: Tables, ref: RunRef): void {
+  const run = currentRun(tables, ref);
+  if (run.request.mode === 'attached') {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'An attached run cannot be handed over: only its caller can go on with it.',
+    );
+  }
+  // However often its old worker is still heard of, the claim stays expired.
+  run.ttl = 0;
+  tables.hub.tell(run.id);
+}

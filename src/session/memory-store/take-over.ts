@@ -1,0 +1,34 @@
+import type { RunSupport, TakenRun } from '../store.ts';
+import { toClaim } from './claim.ts';
+import { toRunRecord } from './reading.ts';
+import { isExpired, type RunRow, type Tables } from './tables.ts';
+
+type Request = Parameters<RunSupport['takeOver']>[0];
+
+/** Takes over expired runs that outlive their process, oldest first. */
+export function takeOver(tables: Tables, request: Request): readonly TakenRun[] {
+  const now = tables.clock.now();
+  const agents = new Set(request.agents);
+  const isWanted = (run: RunRow): boolean =>
+    run.request.mode !== 'attached' &&
+    isExpired(run, now) &&
+    agents.has(run.session.scope.agent) &&
+    (request.runId === undefined || request.runId === run.id);
+  const runs = [...tables.runs.values()].filter(isWanted).slice(0, request.limit);
+  return runs.map((run) => take(tables, run, request));
+}
+
+function take(tables: Tables, run: RunRow, { worker, ttl }: Request): TakenRun {
+  run.attempt++;
+  run.worker = worker;
+  run.ttl = ttl;
+  run.heartbeatAt = tables.clock.now();
+  tables.hub.tell(run.id);
+  const { base, checkpoint } = run;
+  return {
+    run: toRunRecord(run, run.heartbeatAt),
+    claim: toClaim(run, { fresh: false }),
+    ...(base === undefined ? {} : { base: { snapshotId: base.id, state: base.state, ref: base } }),
+    ...(checkpoint === undefined ? {} : { checkpoint: checkpoint.state }),
+  };
+}

@@ -1,0 +1,66 @@
+import type { SnapshotEvent } from '../protocol/snapshot.ts';
+import type { State } from '../protocol/state.ts';
+import { hashState, type SessionState, toPlainState } from './session-state.ts';
+
+/** A chance to make a snapshot, as a policy sees it. */
+export interface SnapshotChance<Custom = unknown> {
+  readonly event: SnapshotEvent;
+  /** The state that would be kept; made when it is read. */
+  readonly state: Omit<State, 'custom'> & { custom?: Custom };
+  /** The state of the last snapshot, if there is one; made when it is read. */
+  readonly prevState: (Omit<State, 'custom'> & { custom?: Custom }) | undefined;
+  /** Whether the two differ. Costs what is new, however long the conversation is. */
+  readonly changed: boolean;
+  /** The index that the snapshot would have. */
+  readonly index: number;
+  readonly turnIndex: number;
+  /** How many chances this session has had in this invocation before this one. */
+  readonly opportunity: number;
+}
+
+/** Decides whether an event becomes a snapshot. */
+export type SnapshotPolicy<Custom = unknown> = (chance: SnapshotChance<Custom>) => boolean;
+
+/** A snapshot at every event. */
+export const always: SnapshotPolicy = () => true;
+
+/** No snapshots; the latest state of a session is saved all the same. */
+export const never: SnapshotPolicy = () => false;
+
+/** A snapshot at these events. */
+export function on(...events: readonly SnapshotEvent[]): SnapshotPolicy {
+  return ({ event }) => events.includes(event);
+}
+
+/** A snapshot at these events, at all of them when none is named, if the state has changed since the last one. */
+export function onChange(...events: readonly SnapshotEvent[]): SnapshotPolicy {
+  return (chance) => (events.length === 0 || events.includes(chance.event)) && chance.changed;
+}
+
+/** The chance that an event is, over states in their shared form. What a policy does not look at costs nothing. */
+export function toChance(options: {
+  readonly event: SnapshotEvent;
+  readonly state: SessionState;
+  readonly prevState: SessionState | undefined;
+  readonly index: number;
+  readonly turnIndex: number;
+  readonly opportunity: number;
+}): SnapshotChance {
+  const { state, prevState, ...rest } = options;
+  let plain: State | undefined;
+  let prevPlain: State | undefined;
+  return {
+    ...rest,
+    get state() {
+      plain ??= toPlainState(state);
+      return plain;
+    },
+    get prevState() {
+      if (prevState !== undefined) prevPlain ??= toPlainState(prevState);
+      return prevPlain;
+    },
+    get changed() {
+      return prevState === undefined || hashState(state) !== hashState(prevState);
+    },
+  };
+}
