@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { abortContract } from './abort.ts';
+import { eventContract } from './events.ts';
+import { createKit, type Kit, type OpenedStore } from './kit.ts';
+import { maintenanceContract } from './maintenance.ts';
+import { runContract } from './runs.ts';
+import { snapshotContract } from './snapshots.ts';
+import { timelineContract } from './timeline.ts';
+
+/** The parts of a store beyond its minimum. */
+export type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance';
+
+const all: readonly Capability[] = ['runs', 'abort', 'events', 'timeline', 'maintenance'];
+
+export interface StoreContractOptions {
+  /** What the store can do; checked, so that nothing is left out by accident. @default all of it */
+  readonly capabilities?: readonly Capability[];
+}
+
+/** What a group of tests gets: the kit of the test that is running. */
+export type UseKit = () => Kit;
+
+/**
+ * Declares the tests that every store is held to. `open` gives an empty store for each test. The name of the suite says
+ * which capabilities are tested.
+ */
+export function storeContract(
+  name: string,
+  open: () => Promise<OpenedStore>,
+  { capabilities = all }: StoreContractOptions = {},
+): void {
+  describe(`${name} store: snapshots, ${capabilities.join(', ')}`, () => {
+    let opened: OpenedStore;
+    let kit: Kit;
+    beforeEach(async () => {
+      opened = await open();
+      await opened.store.open?.();
+      kit = createKit(opened);
+    });
+    afterEach(() => opened.close());
+    const useKit: UseKit = () => kit;
+
+    test('has the capabilities that are tested here, and no others', () => {
+      expect(all.filter((part) => opened.store[part] !== undefined)).toEqual(
+        all.filter((part) => capabilities.includes(part)),
+      );
+    });
+    snapshotContract(useKit);
+    for (const part of capabilities) groups[part](useKit);
+  });
+}
+
+const groups: Record<Capability, (useKit: UseKit) => void> = {
+  runs: runContract,
+  abort: abortContract,
+  events: eventContract,
+  timeline: timelineContract,
+  maintenance: maintenanceContract,
+};
