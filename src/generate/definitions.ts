@@ -1,0 +1,92 @@
+import { type Action, type ActionCall, defineAction } from '../core/action.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { NewId } from '../core/id.ts';
+import { createRegistry, type Registry } from '../core/registry.ts';
+import type { Schema } from '../core/schema.ts';
+import type { Model, ModelRequest } from './model.ts';
+import type { Prompt } from './prompt.ts';
+import type { Resource } from './resource.ts';
+import type { Tool, ToolContext } from './tool.ts';
+
+/** What has been defined by name, each kind with its own type. */
+export interface Definitions {
+  readonly models: Registry<Model>;
+  readonly tools: Registry<Tool>;
+  readonly prompts: Registry<Prompt>;
+  readonly resources: Registry<Resource>;
+  readonly schemas: Registry<Schema>;
+}
+
+/** No definitions yet. */
+export function createDefinitions(): Definitions {
+  return {
+    models: createRegistry(),
+    tools: createRegistry(),
+    prompts: createRegistry(),
+    resources: createRegistry(),
+    schemas: createRegistry(),
+  };
+}
+
+/** A model as an action, which takes a request, streams chunks and gives a response. */
+export function modelAction(model: Model): Action {
+  const { name, description } = model;
+  return defineAction(
+    { key: `/model/${name}`, name, description, metadata: { type: 'model' } },
+    (input, { signal, context, send }) => {
+      // Whoever runs a model by hand writes its request by hand; a model says what it cannot read.
+      const { tools = [], ...request } = input as Partial<ModelRequest>;
+      return model.run({ messages: [], ...request, tools }, { signal, context, stream: send });
+    },
+  );
+}
+
+/** A tool as an action; an interrupt fails there, as nobody could answer it. */
+export function toolAction(
+  tool: Tool,
+  { newId, extras }: { readonly newId: NewId; readonly extras: (ref: string) => object },
+): Action {
+  const { name, description, definition } = tool;
+  const { inputSchema, outputSchema } = definition;
+  const action = defineAction(
+    { key: `/tool/${name}`, name, description, metadata: { type: 'tool' } },
+    (input, call) => {
+      const ref = newId();
+      return tool.run(input, { ...standalone(name, ref, call), ...extras(ref) });
+    },
+  );
+  // The tool checks its input itself, by the schema this JSON Schema was made from.
+  const schemas = { inputSchema, ...(outputSchema && { outputSchema }) };
+  return { ...action, descriptor: { ...action.descriptor, ...schemas } };
+}
+
+/** A prompt as an action, which takes the prompt's input and gives what it renders. */
+export function promptAction(prompt: Prompt): Action {
+  const { name, description, inputSchema } = prompt;
+  const action = defineAction(
+    { key: `/prompt/${name}`, name, description, metadata: { type: 'prompt' } },
+    async (input, { context }) => {
+      const { system, before, after } = await prompt.render(input, { context });
+      const first = system ? [{ role: 'system', content: system }] : [];
+      return { messages: [...first, ...before, ...after] };
+    },
+  );
+  return inputSchema ? { ...action, descriptor: { ...action.descriptor, inputSchema } } : action;
+}
+
+function standalone(name: string, ref: string, { signal, context, send }: ActionCall): ToolContext {
+  return {
+    signal,
+    context,
+    ref,
+    resumed: undefined,
+    idempotencyKey: ref,
+    stream: send,
+    interrupt() {
+      throw new WaymarkError(
+        'FAILED_PRECONDITION',
+        `Tool "${name}" interrupts: run it inside a conversation, where it can be answered.`,
+      );
+    },
+  };
+}

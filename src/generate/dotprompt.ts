@@ -1,0 +1,167 @@
+import type { Dotprompt } from 'dotprompt';
+import { WaymarkError } from '../core/error.ts';
+import { isPlainObject } from '../core/not-json.ts';
+import type { JsonSchema } from '../core/schema.ts';
+import type { Message, Part } from '../protocol/message.ts';
+import { historyPlace, type TemplateEngine, type TemplateScope } from './template.ts';
+
+/** What a prompt file says about itself, before its template. */
+export interface FrontMatter {
+  readonly [field: string]: unknown;
+}
+
+/** The template engine for texts: Handlebars as dotprompt has it. The package is loaded when a text first needs it. */
+export interface DotpromptEngine extends TemplateEngine {
+  /** Makes a text usable in others as `{{> name}}`. */
+  definePartial(name: string, source: string): void;
+  /** Takes a prompt file apart. */
+  parse(
+    source: string,
+    what: string,
+  ): Promise<{ readonly front: FrontMatter; readonly template: string }>;
+  /** The JSON Schema of a schema in dotprompt's short form; names in it are those of defined schemas. */
+  toJsonSchema(schema: unknown): Promise<JsonSchema>;
+}
+
+type Package = typeof import('dotprompt');
+type Compiled = (scope: TemplateScope) => Promise<readonly Message[]>;
+
+// Handlebars keeps partials in one place for the whole process, so each engine's get a name of their own.
+let engines = 0;
+
+/** A new engine; `findSchema` gives the JSON Schema that a name stands for. */
+export function createDotpromptEngine(findSchema: (name: string) => JsonSchema): DotpromptEngine {
+  const prefix = `waymark${++engines}_`;
+  const partials = new Map<string, string>();
+  const compiled = new Map<string, Promise<Compiled>>();
+  let loading: Promise<{ readonly pkg: Package; readonly dotprompt: Dotprompt }> | undefined;
+
+  const load = (): NonNullable<typeof loading> => {
+    loading ??= loadPackage().then((pkg) => ({ pkg, dotprompt: new pkg.Dotprompt() }));
+    return loading;
+  };
+
+  const compile = async (source: string): Promise<Compiled> => {
+    const { dotprompt } = await load();
+    for (const [name, text] of partials) {
+      dotprompt.definePartial(prefix + name, ownPartials(text, prefix, partials));
+    }
+    const template = ownPartials(source, prefix, partials);
+    const render = await dotprompt.compile({ template });
+    return async ({ input, state, context }) => {
+      const rendered = await render({
+        input: withoutMarkers(input ?? {}),
+        context: { ...withoutMarkers(context), state: withoutMarkers(state) },
+        messages: [historyPlace as never],
+      });
+      return rendered.messages.map(toMessage);
+    };
+  };
+
+  return {
+    definePartial(name, source) {
+      partials.set(name, source);
+      compiled.clear();
+    },
+    async render(source, scope) {
+      let template = compiled.get(source);
+      if (!template) {
+        template = compile(source);
+        compiled.set(source, template);
+      }
+      try {
+        return await (await template)(scope);
+      } catch (cause) {
+        throw badTemplate(source, cause);
+      }
+    },
+    async parse(source, what) {
+      const { dotprompt } = await load();
+      const { template, raw } = dotprompt.parse(source);
+      // It prints what it cannot read and goes on with the whole file as the template.
+      if (raw === undefined && /^---\s*\n/.test(source)) {
+        throw new WaymarkError(
+          'INVALID_ARGUMENT',
+          `The front matter of ${what} is not valid YAML.`,
+        );
+      }
+      return { front: raw ?? {}, template };
+    },
+    async toJsonSchema(schema) {
+      const { pkg } = await load();
+      return pkg.picoschema(schema, { schemaResolver: findSchema }) as Promise<JsonSchema>;
+    },
+  };
+}
+
+async function loadPackage(): Promise<Package> {
+  try {
+    return await import('dotprompt');
+  } catch (cause) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'Prompt files and texts with {{placeholders}} need the package dotprompt: install it, or use a function as template.',
+      { cause },
+    );
+  }
+}
+
+function ownPartials(
+  source: string,
+  prefix: string,
+  partials: ReadonlyMap<string, string>,
+): string {
+  return source.replace(/(\{\{~?#?>\s*)([\w./-]+)/g, (_, open: string, name: string) => {
+    if (partials.has(name)) return open + prefix + name;
+    const known = [...partials.keys()].join(', ');
+    throw new WaymarkError(
+      'NOT_FOUND',
+      `There is no partial "${name}". ${known === '' ? 'None is defined.' : `There is ${known}.`}`,
+    );
+  });
+}
+
+const marker = '<<<dotprompt:';
+
+// Dotprompt marks roles and media in the rendered text. What a user typed must not be taken for such a mark.
+function withoutMarkers<T>(value: T): T {
+  if (typeof value === 'string') {
+    return (value.includes(marker) ? value.replaceAll(marker, '<<< dotprompt:') : value) as T;
+  }
+  if (Array.isArray(value)) {
+    const items = value.map(withoutMarkers);
+    return items.some((item, at) => item !== value[at]) ? (items as T) : value;
+  }
+  // An instance of a class, such as a client in the context, is none of our business.
+  if (typeof value !== 'object' || value === null || !isPlainObject(value)) return value;
+  const cleaned = Object.entries(value).map(
+    ([key, inner]) => [key, withoutMarkers(inner)] as const,
+  );
+  const changed = cleaned.some(([key, inner]) => inner !== value[key]);
+  return changed ? (Object.fromEntries(cleaned) as T) : value;
+}
+
+type Rendered = Awaited<ReturnType<Dotprompt['render']>>['messages'][number];
+
+function toMessage({ role, content, metadata }: Rendered): Message {
+  return { role, content: content.flatMap(toPart), ...(metadata && { metadata }) };
+}
+
+function toPart(part: Rendered['content'][number]): Part[] {
+  // A section is a place for tools to fill; nobody fills it here.
+  if (part.metadata?.pending) return [];
+  return [part as Part];
+}
+
+function badTemplate(source: string, cause: unknown): WaymarkError {
+  if (cause instanceof WaymarkError) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const shown = source.length > 80 ? `${source.slice(0, 80)}…` : source;
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    `The template ${JSON.stringify(shown)} cannot be rendered: ${reason}`,
+    {
+      cause,
+    },
+  );
+}

@@ -1,0 +1,88 @@
+import type { Json, JsonObject } from '../core/json.ts';
+import type { InferSchema, Schema } from '../core/schema.ts';
+import type { Message, ToolRequestPart } from '../protocol/message.ts';
+import type { FinishReason, Usage } from '../protocol/turn.ts';
+import { textOf, toolRequestsOf } from './message.ts';
+import type { ModelResponse } from './model.ts';
+import { isInterrupted } from './open-requests.ts';
+import { parseOutput, type ResolvedOutput } from './output/output.ts';
+import type { Progress } from './progress.ts';
+
+/** The type of the output for an output schema; without one it is JSON, and plain text is a text. */
+export type OutputOf<Output extends Schema | undefined> = Output extends Schema
+  ? InferSchema<Output>
+  : Json;
+
+/** How a generate call ended. */
+export interface GenerateResponse<Output = unknown> {
+  /** The last message: the model's answer, or one with interrupted requests. */
+  readonly message: Message;
+  /** All messages the call added to the conversation, in order. */
+  readonly messages: readonly Message[];
+  /** The text of the last message. */
+  readonly text: string;
+  /** The structured output; there is none when the model did not come to its end, or asks for tools. */
+  readonly output: Output | undefined;
+  /** The requests of the last message that nobody has answered. */
+  readonly toolRequests: readonly ToolRequestPart[];
+  /** Those of them that wait for an answer from outside. */
+  readonly interrupts: readonly ToolRequestPart[];
+  readonly finishReason: FinishReason;
+  /** The tokens of all model calls. */
+  readonly usage: Usage;
+  /** The name of the model. */
+  readonly model: string;
+  /** What the model did not do as told. */
+  readonly warnings: readonly Json[];
+  /** What else the provider said about the last answer. */
+  readonly metadata: JsonObject;
+}
+
+/** The response for an answer of the model that ends the call. */
+export async function finished(
+  model: string,
+  progress: Progress,
+  answer: ModelResponse,
+  output: ResolvedOutput,
+): Promise<GenerateResponse> {
+  const { message, finishReason, warnings = [], metadata = {} } = answer;
+  const base = toResponse(model, progress, message, finishReason);
+  const isWhole = finishReason === 'stop' && base.toolRequests.length === 0;
+  return {
+    ...base,
+    ...(isWhole && { output: await parseOutput(output, base.text) }),
+    warnings,
+    metadata,
+  };
+}
+
+/** The response when a tool waits for an answer from outside. */
+export function interruptedResponse(
+  model: string,
+  progress: Progress,
+  message: Message,
+): GenerateResponse {
+  return toResponse(model, progress, message, 'interrupted');
+}
+
+function toResponse(
+  model: string,
+  progress: Progress,
+  message: Message,
+  finishReason: FinishReason,
+): GenerateResponse {
+  const toolRequests = toolRequestsOf(message);
+  return {
+    message,
+    messages: progress.whole(),
+    text: textOf(message),
+    output: undefined,
+    toolRequests,
+    interrupts: toolRequests.filter(isInterrupted),
+    finishReason,
+    usage: progress.usage,
+    model,
+    warnings: [],
+    metadata: {},
+  };
+}

@@ -1,0 +1,149 @@
+import type { ActionContext } from '../core/action.ts';
+import type { Clock } from '../core/clock.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { NewId } from '../core/id.ts';
+import { deadline, type LinkedSignal, linkSignals } from '../core/signal.ts';
+import { callModel, type ModelCallScope } from './call-model.ts';
+import type { GenerateOptions } from './generate-options.ts';
+import { finished, type GenerateResponse, interruptedResponse } from './generate-response.ts';
+import { callContext, generateHooks } from './hooks.ts';
+import { checkTokens, checkToolCalls, checkTurns } from './limits.ts';
+import { toolRequestsOf } from './message.ts';
+import type { Model, ModelRef, ModelRequest, ModelResponse } from './model.ts';
+import { type ResolvedOutput, resolveOutput } from './output/output.ts';
+import type { Progress } from './progress.ts';
+import { baseMessages, checkConversation, requestSettings } from './request.ts';
+import type { Resource, ResourceRef } from './resource.ts';
+import { planResume } from './resume.ts';
+import { runTools, type ToolCallInfo, type ToolScope } from './run-tools.ts';
+import type { Tool, ToolRef } from './tool.ts';
+import { addResults, addResumed } from './tool-results.ts';
+
+/** What generate needs from the app around it. */
+export interface GenerateEnv {
+  readonly clock: Clock;
+  readonly newId: NewId;
+  /** The model that is meant; the app's own if none is named. */
+  resolveModel(ref: ModelRef | undefined): Model;
+  resolveTool(ref: ToolRef): Tool;
+  resolveResource(ref: ResourceRef): Resource;
+  /** What the app adds to the context of its tools. */
+  toolExtras(call: ToolCallInfo): object;
+}
+
+/** One generate call: what it was asked, and what it works with. */
+interface Call extends ModelCallScope, ToolScope {
+  readonly options: GenerateOptions;
+  readonly output: ResolvedOutput;
+  readonly resources: readonly Resource[];
+  readonly signal: AbortSignal;
+}
+
+const defaultMaxTurns = 10;
+
+/** Lets the model answer, runs the tools it asks for and lets it go on, until it is done or a tool is interrupted. */
+export async function runGenerate(
+  env: GenerateEnv,
+  options: GenerateOptions,
+  progress: Progress,
+): Promise<GenerateResponse> {
+  const { signal, limits } = options;
+  const stop =
+    limits?.timeMs === undefined ? linkSignals(signal) : deadline(env.clock, limits.timeMs, signal);
+  try {
+    const context = options.context ?? callContext.get() ?? {};
+    const call = prepare(env, options, { progress, stop, context });
+    return await (options.context ? callContext.run(context, () => loop(call)) : loop(call));
+  } catch (error) {
+    // Whatever is still at work on this call should hear that nobody waits for it.
+    stop.abort(error);
+    throw error;
+  } finally {
+    stop[Symbol.dispose]();
+  }
+}
+
+async function loop(call: Call): Promise<GenerateResponse> {
+  const { options, progress, model, limits, tools } = call;
+  const { messages = [], resume, maxTurns = defaultMaxTurns, returnToolRequests = false } = options;
+  checkConversation(options);
+  const base = await baseMessages(options, call);
+  const settings = requestSettings(options, tools, call.output);
+
+  if (resume) {
+    const steps = await planResume(messages, resume, tools);
+    const waiting = addResumed(progress, await runTools(call, steps));
+    if (waiting) return interruptedResponse(model.name, progress, waiting);
+    await reportIteration(progress);
+  }
+
+  let toolCalls = 0;
+  for (let turn = 0; ; turn++) {
+    const answer = await answerOf(call, { ...settings, messages: base.concat(progress.whole()) });
+    const requests = toolRequestsOf(answer.message);
+    if (requests.length === 0 || returnToolRequests) {
+      return finished(model.name, progress, answer, call.output);
+    }
+    checkTurns(maxTurns, turn);
+    checkTokens(limits, progress.usage);
+    toolCalls += requests.length;
+    checkToolCalls(limits, toolCalls);
+    const outcomes = await runTools(
+      call,
+      requests.map((request) => ({ request })),
+    );
+    const waiting = addResults(progress, answer.message, outcomes);
+    if (waiting) return interruptedResponse(model.name, progress, waiting);
+    await reportIteration(progress);
+  }
+}
+
+async function answerOf(call: Call, request: ModelRequest): Promise<ModelResponse> {
+  const answer = await callModel(call, request);
+  const { finishReason, usage = {} } = answer;
+  await generateHooks.get()?.onModelCall?.({ model: call.model.name, finishReason, usage });
+  return answer;
+}
+
+async function reportIteration(progress: Progress): Promise<void> {
+  await generateHooks.get()?.onToolIteration?.(progress);
+}
+
+function prepare(
+  env: GenerateEnv,
+  options: GenerateOptions,
+  state: {
+    readonly progress: Progress;
+    readonly stop: LinkedSignal;
+    readonly context: ActionContext;
+  },
+): Call {
+  const { use = [], limits = {}, tools = [], resources = [], onChunk } = options;
+  return {
+    ...state,
+    options,
+    signal: state.stop.signal,
+    clock: env.clock,
+    newId: env.newId,
+    use,
+    limits,
+    model: env.resolveModel(options.model),
+    tools: toolMap(tools.map((tool) => env.resolveTool(tool))),
+    resources: resources.map((resource) => env.resolveResource(resource)),
+    output: resolveOutput(options.output),
+    emit: (chunk) => onChunk?.(chunk),
+    resolveModel: (ref) => env.resolveModel(ref),
+    toolExtras: (info) => env.toolExtras(info),
+  };
+}
+
+function toolMap(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
+  const map = new Map<string, Tool>();
+  for (const tool of tools) {
+    if (map.has(tool.name) && map.get(tool.name) !== tool) {
+      throw new WaymarkError('INVALID_ARGUMENT', `Two tools are called "${tool.name}".`);
+    }
+    map.set(tool.name, tool);
+  }
+  return map;
+}

@@ -1,0 +1,219 @@
+import type { Action } from '../core/action.ts';
+import type { Clock } from '../core/clock.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { NewId } from '../core/id.ts';
+import { readTextFiles } from '../core/platform.ts';
+import { type Schema, toJsonSchema } from '../core/schema.ts';
+import { createDefinitions, modelAction, promptAction, toolAction } from './definitions.ts';
+import { createDotpromptEngine } from './dotprompt.ts';
+import { type GenerateEnv, runGenerate } from './generate.ts';
+import type { GenerateOptions } from './generate-options.ts';
+import type { GenerateResponse, OutputOf } from './generate-response.ts';
+import { type GenerateStream, startGenerate } from './generate-stream.ts';
+import { callContext } from './hooks.ts';
+import { type InterruptOptions, interrupt } from './interrupt.ts';
+import { fromLanguageModel, isLanguageModel } from './language-model/language-model.ts';
+import type { LanguageModel } from './language-model/types.ts';
+import type { Content } from './message.ts';
+import { type Model, type ModelOptions, type ModelRef, type ModelRunner, model } from './model.ts';
+import { Progress } from './progress.ts';
+import {
+  createPrompt,
+  type Prompt,
+  type PromptArgument,
+  type PromptEnv,
+  type PromptOptions,
+} from './prompt.ts';
+import { fromPromptFile, partialName } from './prompt-file.ts';
+import { type Resource, type ResourceOptions, type ResourceRequest, resource } from './resource.ts';
+import type { ToolCallInfo } from './run-tools.ts';
+import {
+  type Tool,
+  type ToolArgument,
+  type ToolContext,
+  type ToolInput,
+  type ToolOptions,
+  type ToolResult,
+  type ToolReturn,
+  tool,
+} from './tool.ts';
+
+/** What a generator is made from. */
+export interface GeneratorOptions<Extras extends object = object> {
+  /** Where everything that is defined is registered as an action. */
+  readonly registry: { register(key: string, action: Action): void };
+  readonly clock: Clock;
+  readonly newId: NewId;
+  /** The model of calls that name none. */
+  readonly model?: ModelRef | undefined;
+  /** What the context of each tool call has besides its own, such as the session; what it returns types the tools. */
+  readonly toolExtras?: ((call: ToolCallInfo) => Extras) | undefined;
+  /** What `@state` is in templates, where a call does not say. */
+  readonly templateState?: (() => unknown) | undefined;
+}
+
+/** Defines models, tools and prompts, and generates with them. */
+export interface Generator<Extras extends object = object> {
+  /** Defines a model by a function, or gives an AI SDK language model a name. */
+  defineModel(options: ModelOptions, run: ModelRunner | LanguageModel): Model;
+  /** Defines a tool. */
+  defineTool<
+    Input extends Schema | undefined = undefined,
+    Output extends Schema | undefined = undefined,
+    Returned extends ToolReturn<Output> = ToolReturn<Output>,
+  >(
+    options: ToolOptions<Input, Output>,
+    fn: (input: ToolInput<Input>, context: ToolContext & Extras) => Returned | Promise<Returned>,
+  ): Tool<ToolArgument<Input>, ToolResult<Output, Returned>>;
+  /** Defines a tool whose answer always comes from outside. */
+  defineInterrupt<
+    Input extends Schema | undefined = undefined,
+    Output extends Schema | undefined = undefined,
+  >(options: InterruptOptions<Input, Output>): ReturnType<typeof interrupt<Input, Output>>;
+  /** Defines content that messages refer to by its URI. */
+  defineResource(
+    options: ResourceOptions,
+    read: (request: ResourceRequest) => Content | Promise<Content>,
+  ): Resource;
+  /** Gives a schema a name, for `.prompt` files. */
+  defineSchema<S extends Schema>(name: string, schema: S): S;
+  /** Makes a text usable in templates as `{{> name}}`. */
+  definePartial(name: string, source: string): void;
+  /** Defines a prompt. */
+  definePrompt<
+    Input extends Schema | undefined = undefined,
+    Output extends Schema | undefined = undefined,
+  >(options: PromptOptions<Input, Output>): Prompt<PromptArgument<Input>, Output>;
+  /** Defines the prompts in the `.prompt` files of a directory and its folders; those that begin with `_` are partials. */
+  loadPrompts(directory: string): Promise<readonly Prompt[]>;
+  /** The prompt under a name; an unknown one is NOT_FOUND and says what exists. */
+  prompt(name: string): Prompt;
+  /** The tool that is meant; an unknown name is NOT_FOUND and says what exists. */
+  resolveTool: GenerateEnv['resolveTool'];
+  /** The model that is meant, the default one if none is named; an unknown name is NOT_FOUND and says what exists. */
+  resolveModel: GenerateEnv['resolveModel'];
+  /** Lets a model answer, with tools. */
+  generate<Output extends Schema | undefined = undefined>(
+    options: GenerateOptions<Output> | string,
+  ): Promise<GenerateResponse<OutputOf<Output>>>;
+  /** Like `generate`, with the answer as it comes. */
+  generateStream<Output extends Schema | undefined = undefined>(
+    options: GenerateOptions<Output> | string,
+  ): GenerateStream<OutputOf<Output>>;
+}
+
+/** A new generator, with nothing defined yet. */
+export function createGenerator<Extras extends object = object>({
+  registry,
+  clock,
+  newId,
+  model: defaultModel,
+  toolExtras,
+  templateState,
+}: GeneratorOptions<Extras>): Generator<Extras> {
+  const { models, tools, prompts, resources, schemas } = createDefinitions();
+  const extras = (call: ToolCallInfo): object => toolExtras?.(call) ?? {};
+  const findSchema = (name: string): Schema => schemas.lookup(`/schema/${name}`);
+  const engine = createDotpromptEngine((name) => toJsonSchema(findSchema(name)));
+
+  const env: GenerateEnv = {
+    clock,
+    newId,
+    toolExtras: extras,
+    resolveModel(ref = defaultModel) {
+      if (ref === undefined) throw noModel();
+      if (typeof ref === 'string') return models.lookup(`/model/${ref}`);
+      return isLanguageModel(ref) ? fromLanguageModel(ref) : ref;
+    },
+    resolveTool: (ref) => (typeof ref === 'string' ? tools.lookup(`/tool/${ref}`) : ref),
+    resolveResource: (ref) =>
+      typeof ref === 'string' ? resources.lookup(`/resource/${ref}`) : ref,
+  };
+
+  const promptEnv: PromptEnv = {
+    engine,
+    ambientScope: () => ({ state: templateState?.(), context: callContext.get() ?? {} }),
+    generate: (options) => runGenerate(env, options, new Progress()),
+    stream: (options, output) => startGenerate(env, options, output),
+  };
+
+  const addTool = <T extends Tool>(defined: T): T => {
+    const { name } = defined;
+    tools.register(`/tool/${name}`, defined);
+    registry.register(
+      `/tool/${name}`,
+      toolAction(defined, { newId, extras: (ref) => extras({ name, ref }) }),
+    );
+    return defined;
+  };
+
+  const addPrompt = <T extends Prompt>(defined: T): T => {
+    prompts.register(`/prompt/${defined.name}`, defined);
+    registry.register(`/prompt/${defined.name}`, promptAction(defined));
+    return defined;
+  };
+
+  return {
+    resolveTool: env.resolveTool,
+    resolveModel: env.resolveModel,
+    defineModel(options, run) {
+      const defined = isLanguageModel(run)
+        ? { ...fromLanguageModel(run), ...options }
+        : model(options, run);
+      models.register(`/model/${options.name}`, defined);
+      registry.register(`/model/${options.name}`, modelAction(defined));
+      return defined;
+    },
+    defineTool: (options, fn) =>
+      // Every context that a tool gets has the extras in it.
+      addTool(tool(options, (input, context) => fn(input, context as ToolContext & Extras))),
+    defineInterrupt: (options) => addTool(interrupt(options)),
+    defineResource(options, read) {
+      const defined = resource(options, read);
+      resources.register(`/resource/${options.name}`, defined);
+      return defined;
+    },
+    defineSchema(name, schema) {
+      toJsonSchema(schema);
+      schemas.register(`/schema/${name}`, schema);
+      return schema;
+    },
+    definePartial: (name, source) => engine.definePartial(name, source),
+    definePrompt: (options) => addPrompt(createPrompt(options, promptEnv)),
+    async loadPrompts(directory) {
+      const files = await readTextFiles(directory, '.prompt');
+      const loaded: Prompt[] = [];
+      for (const file of files) {
+        const partial = partialName(file);
+        if (partial !== undefined) engine.definePartial(partial, file.source);
+      }
+      for (const file of files) {
+        if (partialName(file) !== undefined) continue;
+        loaded.push(
+          addPrompt(createPrompt(await fromPromptFile(file, engine, findSchema), promptEnv)),
+        );
+      }
+      return loaded;
+    },
+    prompt: (name) => prompts.lookup(`/prompt/${name}`),
+    generate: <Output extends Schema | undefined>(options: GenerateOptions<Output> | string) =>
+      // The output of the call is read by the schema that its type comes from.
+      runGenerate(env, toOptions(options), new Progress()) as Promise<
+        GenerateResponse<OutputOf<Output>>
+      >,
+    generateStream: (options) => startGenerate(env, toOptions(options)),
+  };
+}
+
+function toOptions<Output extends Schema | undefined>(
+  options: GenerateOptions<Output> | string,
+): GenerateOptions<Output> {
+  return typeof options === 'string' ? { prompt: options } : options;
+}
+
+function noModel(): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    'No model is named: pass `model`, or give the app one that is used when none is named.',
+  );
+}

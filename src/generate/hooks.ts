@@ -1,0 +1,41 @@
+import type { ActionContext } from '../core/action.ts';
+import { type ContextKey, createContextKey } from '../core/context.ts';
+import type { Message } from '../protocol/message.ts';
+import type { FinishReason, Usage } from '../protocol/turn.ts';
+
+/** How far a generate call has come. */
+export interface GenerateProgress {
+  /** The messages it has added so far, in order. */
+  readonly messages: readonly Message[];
+  /** The tokens of its model calls so far. */
+  readonly usage: Usage;
+}
+
+/** A model call that has ended well. */
+export interface ModelCallReport {
+  readonly model: string;
+  readonly finishReason: FinishReason;
+  readonly usage: Usage;
+}
+
+/** What the layers above want to hear of every generate call inside them. What a hook throws ends the call. */
+export interface GenerateHooks {
+  /** Called when all tools of one model message are done, before the model is called again. */
+  readonly onToolIteration?: (progress: GenerateProgress) => void | Promise<void>;
+  /** Called after each model call, also those made inside tools. */
+  readonly onModelCall?: (report: ModelCallReport) => void | Promise<void>;
+}
+
+/** Where the layers above leave their hooks for the generate calls inside them. */
+export const generateHooks: ContextKey<GenerateHooks> = createContextKey('generate hooks');
+
+/** The caller's context for generate calls that are not given one of their own. */
+export const callContext: ContextKey<ActionContext> = createContextKey('call context');
+
+/** Runs a tool so that a generate call inside it counts its tokens, but is no iteration of the conversation around it. */
+export function insideTool<T>(fn: () => T): T {
+  const hooks = generateHooks.get();
+  if (!hooks?.onToolIteration) return fn();
+  const { onModelCall } = hooks;
+  return generateHooks.run(onModelCall ? { onModelCall } : {}, fn);
+}

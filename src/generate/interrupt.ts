@@ -1,0 +1,35 @@
+import type { Json } from '../core/json.ts';
+import type { Schema } from '../core/schema.ts';
+import {
+  type Tool,
+  type ToolArgument,
+  type ToolInput,
+  type ToolOptions,
+  type ToolResult,
+  tool,
+} from './tool.ts';
+
+/** How an interrupt is declared: a tool without a function, whose answer comes from outside. */
+export interface InterruptOptions<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+> extends ToolOptions<Input, Output> {
+  /**
+   * What whoever answers is shown, from what the model asked.
+   * @default the input as it is
+   */
+  readonly request?: (input: ToolInput<Input>) => Json | Promise<Json>;
+}
+
+/** A tool that always waits for an answer from outside, which its output schema checks. */
+export function interrupt<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+>(options: InterruptOptions<Input, Output>): Tool<ToolArgument<Input>, ToolResult<Output, Json>> {
+  const { request, ...toolOptions } = options;
+  return tool(
+    toolOptions,
+    async (input, context): Promise<never> =>
+      context.interrupt(request ? await request(input) : undefined),
+  );
+}

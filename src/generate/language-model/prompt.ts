@@ -1,0 +1,112 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
+import { textOf } from '../message.ts';
+import { toFileData } from './file-data.ts';
+import { toToolOutput } from './tool-output.ts';
+import type { PromptMessage, PromptPart, ProviderOptions, SpecificationVersion } from './types.ts';
+
+/** The part metadata under which what a provider wants back is kept: signatures, item ids and the like. */
+export const providerMetadataKey = 'providerMetadata';
+
+/** Messages as an AI SDK model takes them. */
+export function toPrompt(
+  messages: readonly Message[],
+  version: SpecificationVersion,
+): PromptMessage[] {
+  const prompt: PromptMessage[] = [];
+  for (const message of messages) {
+    const { role } = message;
+    if (role === 'system') {
+      prompt.push({ role, content: textOf(message), ...providerOptions(message.metadata) });
+      continue;
+    }
+    const content = toPromptParts(message, version);
+    // Providers refuse a message that says nothing.
+    if (content.length === 0) continue;
+    const last = prompt.at(-1);
+    if (role === 'tool' && last?.role === 'tool') {
+      // Results that came in one after the other answer one message of the model; providers want them together.
+      prompt[prompt.length - 1] = { ...last, content: [...last.content, ...content] };
+      continue;
+    }
+    prompt.push({
+      role: role === 'model' ? 'assistant' : role,
+      content,
+      ...providerOptions(message.metadata),
+    });
+  }
+  return prompt;
+}
+
+function toPromptParts({ role, content }: Message, version: SpecificationVersion): PromptPart[] {
+  const parts: PromptPart[] = [];
+  for (const part of content) {
+    // A tool message names the requests that were interrupted again; the model knows them already.
+    if (role === 'tool' && !('toolResponse' in part)) continue;
+    const converted = toPromptPart(part, version);
+    if (converted) parts.push(converted);
+  }
+  return parts;
+}
+
+function toPromptPart(part: Part, version: SpecificationVersion): PromptPart | undefined {
+  const options = providerOptions(part.metadata);
+  if ('text' in part) {
+    // Providers refuse empty texts, but a signature may ride on one.
+    if (part.text === '' && !options) return undefined;
+    return { type: 'text', text: part.text, ...options };
+  }
+  if ('reasoning' in part) return { type: 'reasoning', text: part.reasoning, ...options };
+  if ('media' in part) {
+    const type = part.metadata?.reasoning === true && version === 'v4' ? 'reasoning-file' : 'file';
+    return { type, ...toFileData(part, version), ...options };
+  }
+  if ('toolRequest' in part) {
+    const { name, ref, input } = part.toolRequest;
+    return {
+      type: 'tool-call',
+      toolCallId: ref ?? name,
+      toolName: name,
+      input: input ?? {},
+      ...(part.metadata?.providerExecuted === true && { providerExecuted: true }),
+      ...options,
+    };
+  }
+  if ('toolResponse' in part) return toToolResult(part, version, options);
+  if ('data' in part) return { type: 'text', text: JSON.stringify(part.data), ...options };
+  if ('resource' in part) {
+    throw new WaymarkError(
+      'NOT_FOUND',
+      `Nothing gave the content of resource "${part.resource.uri}": name it in \`resources\`.`,
+    );
+  }
+  const { kind } = part.custom;
+  // Other custom parts, such as the sources of an answer, are for the reader and not for the model.
+  return typeof kind === 'string' && version === 'v4'
+    ? { type: 'custom', kind, ...options }
+    : undefined;
+}
+
+function toToolResult(
+  part: ToolResponsePart,
+  version: SpecificationVersion,
+  options: { readonly providerOptions: ProviderOptions } | undefined,
+): PromptPart {
+  const { name, ref } = part.toolResponse;
+  return {
+    type: 'tool-result',
+    toolCallId: ref ?? name,
+    toolName: name,
+    output: toToolOutput(part, version),
+    ...options,
+  };
+}
+
+function providerOptions(
+  metadata: JsonObject | undefined,
+): { readonly providerOptions: ProviderOptions } | undefined {
+  const options = metadata?.[providerMetadataKey];
+  // Only the adapter writes this key, with what a provider gave it.
+  return options === undefined ? undefined : { providerOptions: options as ProviderOptions };
+}

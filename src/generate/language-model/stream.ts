@@ -1,0 +1,209 @@
+import type { Json, JsonObject } from '../../core/json.ts';
+import { abortError } from '../../core/signal.ts';
+import type { Part } from '../../protocol/message.ts';
+import type { FinishReason } from '../../protocol/turn.ts';
+import type { ModelCall, ModelResponse } from '../model.ts';
+import { ContentBuilder, toPart, withProvider } from './content.ts';
+import { badStream, fromProviderError } from './errors.ts';
+import type { ProviderOptions, StreamPart } from './types.ts';
+import { toUsage } from './usage.ts';
+
+type Finish = Extract<StreamPart, { type: 'finish' }>;
+
+/** Reads a model's stream to its end, hands its pieces out as they come, and gives the whole answer. */
+export async function readStream(
+  stream: ReadableStream<unknown>,
+  model: string,
+  call: ModelCall,
+): Promise<ModelResponse> {
+  const { signal } = call;
+  const reader = stream.getReader();
+  // Cancelling ends a read that is under way, so no single read has to watch the signal.
+  const onAbort = (): void => {
+    reader.cancel(signal.reason).catch(() => {});
+  };
+  signal.addEventListener('abort', onAbort);
+  const answer = new Answer(model);
+  let ended = false;
+  try {
+    while (!answer.finish) {
+      const { value, done } = await reader.read();
+      if (signal.aborted) throw abortError(signal);
+      if (done) {
+        ended = true;
+        break;
+      }
+      // By the specification these are stream parts; what has another type is passed over.
+      const piece = answer.take(value as StreamPart);
+      if (piece) {
+        const wait = call.stream({ content: [piece] });
+        if (wait !== undefined) await wait;
+      }
+    }
+  } catch (error) {
+    if (signal.aborted) throw abortError(signal);
+    throw fromProviderError(error, model);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    if (!ended) reader.cancel().catch(() => {});
+  }
+  return answer.toResponse();
+}
+
+/** What a stream has said so far. */
+class Answer {
+  readonly #model: string;
+  readonly #content = new ContentBuilder();
+  #warnings: readonly Json[] = [];
+  #metadata: JsonObject = {};
+  finish: Finish | undefined;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  /** Takes in a part; gives what of it is news for a reader. */
+  take(part: StreamPart): Part | undefined {
+    switch (part.type) {
+      case 'text-delta':
+        this.#content.append('text', part.id, part.delta, part.providerMetadata);
+        return part.delta === '' ? undefined : { text: part.delta };
+      case 'reasoning-delta':
+        this.#content.append('reasoning', part.id, part.delta, part.providerMetadata);
+        return part.delta === '' ? undefined : { reasoning: part.delta };
+      case 'text-start':
+        this.#content.append('text', part.id, '', part.providerMetadata);
+        return undefined;
+      case 'reasoning-start':
+        this.#content.append('reasoning', part.id, '', part.providerMetadata);
+        return undefined;
+      case 'text-end':
+        this.#endBlock('text', part.id, part.providerMetadata, part.citations);
+        return undefined;
+      case 'reasoning-end':
+        this.#endBlock('reasoning', part.id, part.providerMetadata);
+        return undefined;
+      case 'tool-call':
+        return this.#add(this.#toolRequest(part));
+      case 'tool-result':
+        return part.preliminary ? undefined : this.#add(toolResponse(part));
+      case 'file':
+      case 'reasoning-file':
+      case 'source':
+      case 'custom':
+        return this.#add(toPart(part));
+      case 'stream-start':
+        this.#warnings = (part.warnings ?? []) as readonly Json[];
+        return undefined;
+      case 'response-metadata':
+        this.#metadata = {
+          ...this.#metadata,
+          ...(part.id !== undefined && { responseId: part.id }),
+          ...(part.modelId !== undefined && { responseModel: part.modelId }),
+        };
+        return undefined;
+      case 'finish':
+        this.finish = part;
+        return undefined;
+      case 'error':
+        throw fromProviderError(part.error, this.#model);
+      default:
+        // Raw chunks, pings, tool input as it grows, and whatever a later version brings.
+        return undefined;
+    }
+  }
+
+  toResponse(): ModelResponse {
+    const { finish } = this;
+    if (!finish) {
+      throw badStream(this.#model, 'broke its answer off: the stream ended without a finish.');
+    }
+    const finishReason = this.#finishReason(finish);
+    const usage = toUsage(finish.usage);
+    const { providerMetadata } = finish;
+    const metadata = providerMetadata ? { ...this.#metadata, providerMetadata } : this.#metadata;
+    return {
+      message: { role: 'model', content: this.#content.toParts() },
+      finishReason,
+      metadata,
+      ...(usage && { usage }),
+      ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
+    };
+  }
+
+  #add(part: Part): Part {
+    this.#content.add(part);
+    return part;
+  }
+
+  #endBlock(
+    kind: 'text' | 'reasoning',
+    id: string,
+    metadata: ProviderOptions | undefined,
+    citations?: readonly unknown[],
+  ): void {
+    if (metadata) this.#content.append(kind, id, '', metadata);
+    this.#content.end(kind, id, citations);
+  }
+
+  #toolRequest(part: Extract<StreamPart, { type: 'tool-call' }>): Part {
+    const { toolName: name, toolCallId: ref, providerMetadata } = part;
+    const input = this.#toolInput(name, part.input);
+    const metadata = {
+      ...(part.providerExecuted && { providerExecuted: true }),
+      ...(providerMetadata && withProvider(undefined, providerMetadata)),
+    };
+    const toolRequest = { name, ref, input };
+    return Object.keys(metadata).length > 0 ? { toolRequest, metadata } : { toolRequest };
+  }
+
+  #toolInput(tool: string, input: unknown): Json {
+    // Already JSON from a model that does not follow the specification to the letter; checked with the message.
+    if (typeof input !== 'string') return (input ?? {}) as Json;
+    // A call without arguments comes as an empty text from some providers.
+    if (input.trim() === '') return {};
+    try {
+      return JSON.parse(input) as Json;
+    } catch (cause) {
+      const problem = `sent arguments for tool "${tool}" that are not JSON: ${input.slice(0, 200)}`;
+      throw badStream(this.#model, problem, { status: 'INTERNAL', cause });
+    }
+  }
+
+  #finishReason({ finishReason = 'unknown' }: Finish): FinishReason {
+    const { unified, raw } =
+      typeof finishReason === 'string'
+        ? { unified: finishReason, raw: finishReason }
+        : finishReason;
+    switch (unified) {
+      case 'stop':
+      case 'tool-calls':
+        return 'stop';
+      case 'length':
+        return 'length';
+      case 'content-filter':
+        return 'blocked';
+      case 'interrupted':
+        throw badStream(this.#model, 'broke its answer off before it was complete.');
+      case 'error':
+        throw badStream(this.#model, `ended with an error (${raw ?? 'no reason given'}).`);
+      case 'other':
+        return 'other';
+      default:
+        return 'unknown';
+    }
+  }
+}
+
+function toolResponse(part: Extract<StreamPart, { type: 'tool-result' }>): Part {
+  const { toolName: name, toolCallId: ref, result, isError, providerMetadata } = part;
+  return {
+    // A result is JSON by its specification; checked with the whole message.
+    toolResponse: { name, ref, output: (result ?? null) as Json },
+    metadata: {
+      providerExecuted: true,
+      ...(isError && { error: { status: 'UNKNOWN' } }),
+      ...(providerMetadata && withProvider(undefined, providerMetadata)),
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { WaymarkError } from '../core/error.ts';
+import type { Usage } from '../protocol/turn.ts';
+import { totalTokens } from './usage.ts';
+
+/** What one generate call may take; what is over a limit ends it with RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED. */
+export interface Limits {
+  /** Milliseconds in all. */
+  readonly timeMs?: number;
+  /** Tokens of all model calls together; the model is not called again once they are used up. */
+  readonly tokens?: number;
+  /** Tool calls in all. */
+  readonly toolCalls?: number;
+  /**
+   * Milliseconds without a sign of life from the model.
+   * @default 600000
+   */
+  readonly idleMs?: number;
+  /**
+   * Characters of one answer of the model: one that never ends must not fill the memory.
+   * @default 10000000
+   */
+  readonly answerLength?: number;
+  /**
+   * Characters of one tool result as JSON; the model is told to ask for less.
+   * @default 4000000
+   */
+  readonly toolResultLength?: number;
+}
+
+export const defaultLimits = {
+  idleMs: 600_000,
+  answerLength: 10_000_000,
+  toolResultLength: 4_000_000,
+} as const satisfies Limits;
+
+/** Throws when the tokens are used up. */
+export function checkTokens({ tokens }: Limits, used: Usage): void {
+  if (tokens === undefined || totalTokens(used) < tokens) return;
+  throw exhausted(
+    `${totalTokens(used)} of ${tokens} tokens are used, and the answer is not complete`,
+  );
+}
+
+/** Throws when so many tool calls are too many. */
+export function checkToolCalls({ toolCalls }: Limits, count: number): void {
+  if (toolCalls === undefined || count <= toolCalls) return;
+  throw exhausted(`The model asked for ${count} tool calls of at most ${toolCalls}`);
+}
+
+/** Throws when the model has been answered by tools for the last time and still asks for more. */
+export function checkTurns(maxTurns: number, turn: number): void {
+  if (turn < maxTurns) return;
+  throw new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The model still asks for tools after ${maxTurns} rounds of them. Raise \`maxTurns\`, or see why it does not come to an end.`,
+    { details: { limit: 'maxTurns', maxTurns } },
+  );
+}
+
+function exhausted(what: string): WaymarkError {
+  return new WaymarkError('RESOURCE_EXHAUSTED', `${what}. Raise \`limits\`, or ask for less.`);
+}

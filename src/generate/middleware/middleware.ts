@@ -1,0 +1,50 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Json } from '../../core/json.ts';
+import type { ToolRequest } from '../../protocol/message.ts';
+import type { Model, ModelCall, ModelRef, ModelRequest, ModelResponse } from '../model.ts';
+import type { Tool, ToolContext } from '../tool.ts';
+
+/** A model call on its way through the middleware. */
+export interface ModelStep {
+  readonly model: Model;
+  readonly request: ModelRequest;
+  readonly call: ModelCall;
+  /** Whether a reader has seen some of this answer already, so that starting over would say it twice. */
+  hasStreamed(): boolean;
+  /** The model under a name, or an AI SDK model as one of ours. */
+  resolveModel(ref: ModelRef): Model;
+  readonly clock: Clock;
+}
+
+/** A tool call on its way through the middleware. */
+export interface ToolStep {
+  readonly tool: Tool;
+  readonly request: ToolRequest;
+  readonly context: ToolContext;
+}
+
+/** What stands around every model call and every tool call; each calls `next` to go on, with a changed step if it likes. */
+export interface Middleware {
+  readonly name?: string;
+  readonly model?: (
+    step: ModelStep,
+    next: (step: ModelStep) => Promise<ModelResponse>,
+  ) => Promise<ModelResponse>;
+  readonly tool?: (step: ToolStep, next: (step: ToolStep) => Promise<Json>) => Promise<Json>;
+}
+
+/** The model calls of all middleware as one, the first outermost. */
+export function composeModel(
+  use: readonly Middleware[],
+  last: (step: ModelStep) => Promise<ModelResponse>,
+): (step: ModelStep) => Promise<ModelResponse> {
+  return use.reduceRight((next, { model }) => (model ? (step) => model(step, next) : next), last);
+}
+
+/** The tool calls of all middleware as one, the first outermost. */
+export function composeTool(
+  use: readonly Middleware[],
+  last: (step: ToolStep) => Promise<Json>,
+): (step: ToolStep) => Promise<Json> {
+  return use.reduceRight((next, { tool }) => (tool ? (step) => tool(step, next) : next), last);
+}

@@ -1,0 +1,35 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Json } from '../../core/json.ts';
+import type { JsonSchema } from '../../core/schema.ts';
+import type { OutputRequest } from '../model.ts';
+
+/** A way in which an answer can be structured: what the model is told, and how its text is read. */
+export interface OutputFormat {
+  readonly name: OutputFormatName;
+  /** What a model that constrains its output itself is asked for. */
+  request(schema: JsonSchema | undefined): OutputRequest | undefined;
+  /** What a model that does not is told. */
+  instructions(schema: JsonSchema | undefined): string | undefined;
+  /** Reads a whole answer; INTERNAL if it does not have the format. */
+  parse(text: string): Json;
+  /** Reads an answer that is still growing; `undefined` while there is nothing to say. */
+  parsePartial(text: string): Json | undefined;
+}
+
+/** The ways in which an answer can be structured. */
+export type OutputFormatName = 'text' | 'json' | 'array' | 'enum' | 'jsonl';
+
+/** The error for an answer that does not have the format it was asked for. */
+export function badOutput(
+  format: string,
+  text: string,
+  problem: string,
+  cause?: unknown,
+): WaymarkError {
+  const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
+  return new WaymarkError(
+    'INTERNAL',
+    `The model was asked for ${format} output, but its answer ${problem}: ${JSON.stringify(shown)}`,
+    { details: { format, retryable: true }, cause },
+  );
+}

@@ -1,0 +1,93 @@
+import { WaymarkError } from '../../core/error.ts';
+import { type JsonSchema, parse, type Schema, toJsonSchema } from '../../core/schema.ts';
+import { arrayFormat } from './array.ts';
+import { enumFormat } from './enum.ts';
+import { badOutput, type OutputFormat, type OutputFormatName } from './format.ts';
+import { jsonFormat } from './json.ts';
+import { jsonlFormat } from './jsonl.ts';
+import { textFormat } from './text.ts';
+
+/** How an answer should be structured. */
+export interface OutputOptions<S extends Schema | undefined = Schema | undefined> {
+  /** What the whole output must fit; its type becomes the type of the output. */
+  readonly schema?: S;
+  /** @default what the schema calls for: `array`, `enum` or `json`; without a schema `text` */
+  readonly format?: OutputFormatName;
+  /**
+   * What the model is told about the format: a text of yours, or `false` for nothing.
+   * @default true: told in words, unless the model constrains its output itself
+   */
+  readonly instructions?: boolean | string;
+}
+
+/** The output of one call: what the model is asked, and how its answer is read. */
+export interface ResolvedOutput {
+  readonly format: OutputFormat;
+  readonly jsonSchema: JsonSchema | undefined;
+  readonly schema: Schema | undefined;
+  readonly instructions: boolean | string;
+}
+
+const formats: Readonly<Record<OutputFormatName, OutputFormat>> = {
+  text: textFormat,
+  json: jsonFormat,
+  array: arrayFormat,
+  enum: enumFormat,
+  jsonl: jsonlFormat,
+};
+
+const plainText: ResolvedOutput = {
+  format: textFormat,
+  jsonSchema: undefined,
+  schema: undefined,
+  instructions: false,
+};
+
+/** Output options as one call uses them; a format or schema that cannot be used is INVALID_ARGUMENT. */
+export function resolveOutput(options: OutputOptions | undefined): ResolvedOutput {
+  if (!options) return plainText;
+  const { schema, instructions = true } = options;
+  const jsonSchema = schema && toJsonSchema(schema, 'input');
+  const name = options.format ?? formatFor(jsonSchema);
+  const format = formats[name];
+  if (!format) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `There is no output format "${name}"; there is ${Object.keys(formats).join(', ')}.`,
+    );
+  }
+  return { format, jsonSchema, schema, instructions };
+}
+
+/** What the model is told in words about its output. */
+export function instructionsOf(
+  { format, jsonSchema, instructions }: ResolvedOutput,
+  constrainsOutput: boolean,
+): string | undefined {
+  if (typeof instructions === 'string') return instructions;
+  if (!instructions) return undefined;
+  // Without a schema there is nothing to constrain: at least one provider then wants to read the word JSON.
+  const isConstrained = constrainsOutput && jsonSchema && format.request(jsonSchema)?.schema;
+  return isConstrained ? undefined : format.instructions(jsonSchema);
+}
+
+/** The output that a whole answer holds, checked; INTERNAL if it does not have the format or does not fit the schema. */
+export async function parseOutput(
+  { format, schema }: ResolvedOutput,
+  text: string,
+): Promise<unknown> {
+  const value = format.parse(text);
+  if (!schema) return value;
+  try {
+    return await parse(schema, value, 'The answer');
+  } catch (cause) {
+    const reason = cause instanceof Error ? ` (${cause.message})` : '';
+    throw badOutput(format.name, text, `does not fit the schema${reason}`, cause);
+  }
+}
+
+function formatFor(jsonSchema: JsonSchema | undefined): OutputFormatName {
+  if (!jsonSchema) return 'text';
+  if (jsonSchema.type === 'array') return 'array';
+  return Array.isArray(jsonSchema.enum) && jsonSchema.type === 'string' ? 'enum' : 'json';
+}

@@ -1,0 +1,190 @@
+import type { ActionContext } from '../core/action.ts';
+import type { JsonObject } from '../core/json.ts';
+import {
+  type InferSchema,
+  type InferSchemaInput,
+  type JsonSchema,
+  parse,
+  type Schema,
+  toJsonSchema,
+} from '../core/schema.ts';
+import type { Message, Part } from '../protocol/message.ts';
+import type { GenerateOptions, GenerateSettings } from './generate-options.ts';
+import type { GenerateResponse, OutputOf } from './generate-response.ts';
+import type { GenerateStream } from './generate-stream.ts';
+import { userMessage } from './message.ts';
+import { resolveOutput } from './output/output.ts';
+import {
+  type MessagesTemplate,
+  renderContent,
+  renderMessages,
+  splitAtHistory,
+  type Template,
+  type TemplateEngine,
+  type TemplateScope,
+} from './template.ts';
+
+/** How a prompt is declared: templates, and settings for the calls made with it. */
+export interface PromptOptions<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+> extends GenerateSettings<Output> {
+  readonly name: string;
+  readonly description?: string;
+  /** What the templates take. */
+  readonly input?: Input;
+  /** What the input is where a call does not say. */
+  readonly defaultInput?: JsonObject;
+  /** What the model is told first. */
+  readonly system?: Template<PromptInput<Input>>;
+  /** Messages around the conversation. */
+  readonly messages?: MessagesTemplate<PromptInput<Input>>;
+  /** A user message behind the conversation. */
+  readonly prompt?: Template<PromptInput<Input>>;
+  readonly metadata?: JsonObject;
+}
+
+/** What the templates of a prompt get for its input schema. */
+export type PromptInput<Input> = Input extends Schema ? InferSchema<Input> : JsonObject | undefined;
+
+/** What the caller of a prompt passes for its input schema. */
+export type PromptArgument<Input> = Input extends Schema
+  ? InferSchemaInput<Input>
+  : JsonObject | undefined;
+
+/** Generate options whose messages are made for one request and stored nowhere. */
+export interface RenderedPrompt<Output extends Schema | undefined = Schema | undefined>
+  extends GenerateSettings<Output> {
+  readonly system?: readonly Part[];
+  readonly before: readonly Message[];
+  readonly after: readonly Message[];
+}
+
+/** What a prompt is rendered for. */
+export interface RenderOptions {
+  /** @default the custom state of the session around the call */
+  readonly state?: unknown;
+  /** @default the context of the call around it */
+  readonly context?: ActionContext;
+}
+
+/** What the arguments of a prompt's functions are: the input may be left out where there is nothing to say. */
+export type PromptArguments<Argument, Options> = undefined extends Argument
+  ? [input?: Argument, options?: Options]
+  : [input: Argument, options?: Options];
+
+/** A prompt that can be rendered, and answered by a model. */
+export interface Prompt<
+  Argument = unknown,
+  Output extends Schema | undefined = Schema | undefined,
+> {
+  readonly name: string;
+  readonly description?: string;
+  readonly metadata?: JsonObject;
+  readonly inputSchema?: JsonSchema;
+  /** Checks an input; INVALID_ARGUMENT says what is wrong. */
+  checkInput(input: Argument): Promise<void>;
+  /** Checks the input and makes the messages of one request. */
+  render(...args: PromptArguments<Argument, RenderOptions>): Promise<RenderedPrompt<Output>>;
+  /** Renders the prompt and lets a model answer; options override the prompt's own, `messages` are the conversation. */
+  generate(
+    ...args: PromptArguments<Argument, PromptCallOptions>
+  ): Promise<GenerateResponse<OutputOf<Output>>>;
+  /** Like `generate`, with the answer as it comes. */
+  stream(...args: PromptArguments<Argument, PromptCallOptions>): GenerateStream<OutputOf<Output>>;
+}
+
+/** What a call with a prompt can say for itself: everything but what the prompt renders. */
+export type PromptCallOptions = Omit<GenerateOptions, 'system' | 'before' | 'after' | 'output'> & {
+  readonly state?: unknown;
+};
+
+/** What a prompt needs from the app around it. */
+export interface PromptEnv {
+  readonly engine: TemplateEngine;
+  /** What `@state` and `context` are when a call does not say. */
+  ambientScope(): Pick<TemplateScope, 'state' | 'context'>;
+  generate(options: GenerateOptions): Promise<GenerateResponse>;
+  stream(options: Promise<GenerateOptions>, output: GenerateSettings['output']): GenerateStream;
+}
+
+/** A prompt out of templates and settings; a schema that cannot be described as JSON Schema is refused here. */
+export function createPrompt<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+>(options: PromptOptions<Input, Output>, env: PromptEnv): Prompt<PromptArgument<Input>, Output> {
+  type Argument = PromptArgument<Input>;
+  type Ours = Prompt<Argument, Output>;
+  const {
+    name,
+    description,
+    metadata,
+    input: schema,
+    defaultInput,
+    system,
+    messages,
+    prompt,
+    ...settings
+  } = options;
+  resolveOutput(settings.output);
+
+  const parseInput = async (input: unknown): Promise<PromptInput<Input>> => {
+    const what = `The input of prompt "${name}"`;
+    const full = defaultInput && isPlain(input) ? { ...defaultInput, ...input } : input;
+    return (schema ? await parse(schema, full ?? {}, what) : full) as PromptInput<Input>;
+  };
+
+  const render = async (
+    input?: unknown,
+    scope: RenderOptions = {},
+  ): Promise<RenderedPrompt<Output>> => {
+    const full = { ...env.ambientScope(), ...scope, input: await parseInput(input) };
+    const { engine } = env;
+    const [told, around, asked] = await Promise.all([
+      system === undefined ? undefined : renderContent(system, full, engine),
+      messages === undefined ? [] : renderMessages(messages, full, engine),
+      prompt === undefined ? undefined : renderContent(prompt, full, engine),
+    ]);
+    const { before, after } = splitAtHistory(around);
+    return {
+      ...settings,
+      ...(told && { system: told }),
+      before,
+      after: asked ? [...after, userMessage(asked)] : after,
+    };
+  };
+
+  const callOptions = async (
+    input: unknown,
+    { state, ...own }: PromptCallOptions = {},
+  ): Promise<GenerateOptions> => {
+    const scope = {
+      ...(state !== undefined && { state }),
+      ...(own.context && { context: own.context }),
+    };
+    const rendered = await render(input, scope);
+    const config =
+      rendered.config && own.config ? { ...rendered.config, ...own.config } : undefined;
+    return { ...rendered, ...own, ...(config && { config }) };
+  };
+
+  // The calls' output is read by the schema that its type comes from; rest parameters defeat inference inside.
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    ...(metadata && { metadata }),
+    ...(schema && { inputSchema: toJsonSchema(schema, 'input') }),
+    checkInput: async (input: unknown) => {
+      await parseInput(input);
+    },
+    render: (input?: Argument, scope?: RenderOptions) => render(input, scope),
+    generate: async (input?: Argument, own?: PromptCallOptions) =>
+      env.generate(await callOptions(input, own)),
+    stream: (input?: Argument, own?: PromptCallOptions) =>
+      env.stream(callOptions(input, own), settings.output),
+  } as Ours;
+}
+
+function isPlain(input: unknown): input is object | undefined {
+  return input === undefined || (typeof input === 'object' && input !== null);
+}

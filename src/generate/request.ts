@@ -1,0 +1,99 @@
+import { WaymarkError } from '../core/error.ts';
+import type { Message } from '../protocol/message.ts';
+import { withDocuments } from './document.ts';
+import type { GenerateOptions } from './generate-options.ts';
+import type { HistoryScope } from './history.ts';
+import { systemMessage, toParts, userMessage } from './message.ts';
+import type { ModelRequest } from './model.ts';
+import { openToolRequests } from './open-requests.ts';
+import { instructionsOf, type ResolvedOutput } from './output/output.ts';
+import { type Resource, withResources } from './resource.ts';
+import type { Tool } from './tool.ts';
+
+/** What the messages of a request are made from, besides the options. */
+export interface RequestScope extends HistoryScope {
+  readonly output: ResolvedOutput;
+  readonly resources: readonly Resource[];
+}
+
+/** The messages a model sees first: system, what stands before, the selected conversation, what stands behind it. */
+export async function baseMessages(
+  options: GenerateOptions,
+  scope: RequestScope,
+): Promise<readonly Message[]> {
+  const { before = [], after = [], docs = [], messages = [], prompt, history } = options;
+  const selected = history ? await history(messages, scope) : messages;
+  const conversation = prompt === undefined ? selected : [...selected, userMessage(prompt)];
+  const spoken = lastUser(conversation) + 1;
+  const base =
+    after.length === 0
+      ? before.concat(conversation)
+      : before.concat(conversation.slice(0, spoken), after, conversation.slice(spoken));
+  if (base.length === 0 && options.system === undefined) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'There is nothing to answer: pass `prompt` or `messages`.',
+    );
+  }
+  const told = withSystem(base, options, scope);
+  return withResources(withDocs(told, docs), scope.resources, scope.signal);
+}
+
+/** Throws unless the conversation is one that a model can answer, or that `resume` goes on with. */
+export function checkConversation({ messages = [], prompt, resume }: GenerateOptions): void {
+  if (resume) {
+    if (prompt === undefined) return;
+    throw new WaymarkError('INVALID_ARGUMENT', 'Pass `prompt` or `resume`, not both.');
+  }
+  const [open] = openToolRequests(messages);
+  if (!open) return;
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `The conversation ends with an open request of tool "${open.toolRequest.name}". Pass \`resume\`, or close it with \`closeToolRequests\` first.`,
+  );
+}
+
+/** The parts of a request that stay the same from one model call to the next. */
+export function requestSettings(
+  { config, toolChoice }: GenerateOptions,
+  tools: ReadonlyMap<string, Tool>,
+  { format, jsonSchema }: ResolvedOutput,
+): Omit<ModelRequest, 'messages'> {
+  const output = format.request(jsonSchema);
+  return {
+    tools: tools.size === 0 ? noTools : [...tools.values()].map(({ definition }) => definition),
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(config && { config }),
+    ...(output && { output }),
+  };
+}
+
+const noTools: ModelRequest['tools'] = [];
+
+function withSystem(
+  messages: readonly Message[],
+  { system }: GenerateOptions,
+  { output, model }: RequestScope,
+): readonly Message[] {
+  const told = system === undefined ? messages : [systemMessage(system), ...messages];
+  const instructions = instructionsOf(output, model.constrainsOutput ?? false);
+  if (instructions === undefined) return told;
+  const [first, ...rest] = told;
+  if (first?.role !== 'system') return [systemMessage(instructions), ...told];
+  return [{ ...first, content: [...first.content, ...toParts(`\n\n${instructions}`)] }, ...rest];
+}
+
+function withDocs(
+  messages: readonly Message[],
+  docs: NonNullable<GenerateOptions['docs']>,
+): readonly Message[] {
+  if (docs.length === 0) return messages;
+  const at = lastUser(messages);
+  const message = messages[at];
+  if (!message) return [...messages, withDocuments(userMessage([]), docs)];
+  return messages.with(at, withDocuments(message, docs));
+}
+
+function lastUser(messages: readonly Message[]): number {
+  return messages.findLastIndex(({ role }) => role === 'user');
+}

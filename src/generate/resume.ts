@@ -1,0 +1,117 @@
+import { WaymarkError } from '../core/error.ts';
+import { type Json, jsonEqual } from '../core/json.ts';
+import type {
+  Message,
+  ToolRequest,
+  ToolRequestPart,
+  ToolResponsePart,
+} from '../protocol/message.ts';
+import type { Resume } from '../protocol/turn.ts';
+import {
+  isInterrupted,
+  keptResponse,
+  lastToolRound,
+  requestKey,
+  respond,
+} from './open-requests.ts';
+import type { Tool } from './tool.ts';
+
+/** What is done about one open request: it has its response, or its tool runs again. */
+export type ResumeStep =
+  | { readonly request: ToolRequestPart; readonly response: ToolResponsePart }
+  | { readonly request: ToolRequestPart; readonly resumed: Json };
+
+/**
+ * Checks the answers to the interrupted requests that a conversation ends with. Every entry must match one of them by
+ * name and ref, a restart must have the original's input, and every one must be covered: else INVALID_ARGUMENT. One that has
+ * its answer already is FAILED_PRECONDITION.
+ */
+export async function planResume(
+  messages: readonly Message[],
+  { respond: responses = [], restart: restarts = [] }: Resume,
+  tools: ReadonlyMap<string, Tool>,
+): Promise<readonly ResumeStep[]> {
+  const round = lastToolRound(messages) ?? { requests: [], answered: new Set() };
+  const entries = new Map<string, ToolResponsePart | ToolRequestPart>();
+  for (const entry of [...responses, ...restarts]) {
+    const named = 'toolResponse' in entry ? entry.toolResponse : entry.toolRequest;
+    const key = requestKey(named);
+    const request = round.requests.find(({ toolRequest }) => requestKey(toolRequest) === key);
+    if (round.answered.has(key) || (!request && wasAnswered(messages, key))) throw answered(named);
+    if (!request) throw bad(`The latest model message did not ask for ${nameOf(named)}`);
+    if (!isInterrupted(request)) throw bad(`${nameOf(named)} was not interrupted`);
+    if (entries.has(key)) throw bad(`There are two answers to ${nameOf(named)}`);
+    if ('toolRequest' in entry) checkRestart(entry, request, tools);
+    entries.set(key, entry);
+  }
+  if (entries.size === 0) throw bad('It is empty');
+  const open = round.requests.filter(
+    ({ toolRequest }) => !round.answered.has(requestKey(toolRequest)),
+  );
+  return Promise.all(
+    open.map((request) => planStep(request, entries.get(requestKey(request.toolRequest)), tools)),
+  );
+}
+
+async function planStep(
+  request: ToolRequestPart,
+  entry: ToolResponsePart | ToolRequestPart | undefined,
+  tools: ReadonlyMap<string, Tool>,
+): Promise<ResumeStep> {
+  if (!entry) {
+    const response = keptResponse(request);
+    if (response) return { request, response };
+    throw bad(`There is no answer to ${nameOf(request.toolRequest)}; all of them must be answered`);
+  }
+  if ('toolRequest' in entry) return { request, resumed: entry.metadata?.resumed ?? true };
+  const { output = null, content } = entry.toolResponse;
+  const tool = tools.get(request.toolRequest.name);
+  const checked = tool ? await tool.parseOutput(output) : output;
+  // Metadata of the answer is left behind: what it says about errors and providers is ours to say.
+  const { toolResponse } = respond(request.toolRequest, checked);
+  return {
+    request,
+    response: { toolResponse: content ? { ...toolResponse, content } : toolResponse },
+  };
+}
+
+function checkRestart(
+  { toolRequest }: ToolRequestPart,
+  original: ToolRequestPart,
+  tools: ReadonlyMap<string, Tool>,
+): void {
+  // What was approved is what runs.
+  if (!jsonEqual(toolRequest.input, original.toolRequest.input)) {
+    throw bad(`The input of ${nameOf(toolRequest)} is not the one it was interrupted with`);
+  }
+  if (!tools.has(toolRequest.name)) {
+    throw bad(`${nameOf(toolRequest)} cannot be restarted: there is no such tool here`);
+  }
+}
+
+// Looked for only when something is wrong, so that a second click is told from a forged answer.
+function wasAnswered(messages: readonly Message[], key: string): boolean {
+  return messages.some(
+    ({ role, content }) =>
+      role === 'tool' &&
+      content.some((part) => 'toolResponse' in part && requestKey(part.toolResponse) === key),
+  );
+}
+
+function nameOf({ name, ref }: Pick<ToolRequest, 'name' | 'ref'>): string {
+  return ref === undefined ? `tool "${name}"` : `tool "${name}" (ref "${ref}")`;
+}
+
+function bad(problem: string): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    `${problem}. \`resume\` takes one answer for each interrupted request of the latest model message.`,
+  );
+}
+
+function answered(named: Pick<ToolRequest, 'name' | 'ref'>): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `The interrupt of ${nameOf(named)} has its answer already. Fork the conversation to try another one.`,
+  );
+}

@@ -1,0 +1,174 @@
+import type { ActionContext } from '../core/action.ts';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { type Json, type JsonObject, toJson } from '../core/json.ts';
+import { closest } from '../core/registry.ts';
+import { raceSignal } from '../core/signal.ts';
+import { inSpan } from '../core/trace.ts';
+import { genAi, operations } from '../core/trace-names.ts';
+import type { ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
+import type { ModelChunk } from '../protocol/turn.ts';
+import { insideTool } from './hooks.ts';
+import { defaultLimits, type Limits } from './limits.ts';
+import { composeTool, type Middleware } from './middleware/middleware.ts';
+import { respond } from './open-requests.ts';
+import type { Progress, ToolOutcome } from './progress.ts';
+import type { Tool, ToolContext } from './tool.ts';
+
+/** What a tool call is, for those who add to its context. */
+export interface ToolCallInfo {
+  readonly name: string;
+  readonly ref: string;
+}
+
+/** What tool calls need from the generate call around them. */
+export interface ToolScope {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly use: readonly Middleware[];
+  readonly limits: Limits;
+  readonly context: ActionContext;
+  readonly signal: AbortSignal;
+  readonly progress: Progress;
+  /** What an app adds to the context of its tools. */
+  toolExtras(call: ToolCallInfo): object;
+  /** Hands a chunk to the reader. */
+  emit(chunk: ModelChunk): void | Promise<void>;
+}
+
+/** A request whose tool is to run; `resumed` is there when it runs again. */
+export interface ToolRun {
+  readonly request: ToolRequestPart;
+  readonly resumed?: Json;
+  /** A response that is there already; nothing runs. */
+  readonly response?: ToolResponsePart;
+}
+
+/** Runs tools side by side and gives what each came to, in order; rejects at once when the signal aborts. */
+export async function runTools(
+  scope: ToolScope,
+  runs: readonly ToolRun[],
+): Promise<readonly ToolOutcome[]> {
+  const { progress, signal } = scope;
+  const index = progress.length;
+  progress.startTools(runs.map(({ request }) => request));
+  const outcomes = runs.map(async (run, at): Promise<ToolOutcome> => {
+    const outcome = run.response ? { response: run.response } : await runTool(scope, run, index);
+    progress.endTool(at, outcome);
+    if ('response' in outcome) {
+      await scope.emit({ role: 'tool', index, content: [outcome.response] });
+    }
+    return outcome;
+  });
+  return raceSignal(Promise.all(outcomes), signal);
+}
+
+async function runTool(
+  scope: ToolScope,
+  { request, resumed }: ToolRun,
+  index: number,
+): Promise<ToolOutcome> {
+  const { toolRequest } = request;
+  const { name, ref = name } = toolRequest;
+  const attributes = {
+    [genAi.operation]: operations.executeTool,
+    [genAi.toolName]: name,
+    [genAi.toolCallId]: ref,
+  };
+  return inSpan(`execute_tool ${name}`, { attributes }, async (span) => {
+    const interrupt = new Interrupt(name);
+    try {
+      const tool = scope.tools.get(name);
+      if (!tool) throw unknownTool(name, scope.tools);
+      const context = toContext(scope, { name, ref, resumed, index, interrupt });
+      const run = composeTool(scope.use, async (step) =>
+        // Checked by the tool itself, as model output may be anything.
+        toJson(
+          await step.tool.run(step.request.input, step.context),
+          `The output of tool "${name}"`,
+        ),
+      );
+      const output = await insideTool(() => run({ tool, request: toolRequest, context }));
+      // An interrupt that the tool caught stands: what waits for an approval must not go on without it.
+      if (interrupt.data === undefined)
+        return { response: respond({ name, ref }, checkSize(scope, name, output)) };
+    } catch (error) {
+      if (interrupt.data === undefined) {
+        span.recordError(error);
+        return { response: errorResponse({ name, ref }, error) };
+      }
+    }
+    return { interrupted: interrupted(request, interrupt.data) };
+  });
+}
+
+/** Whether a tool interrupted itself, and with what. */
+class Interrupt {
+  readonly #tool: string;
+  data: Json | undefined;
+
+  constructor(tool: string) {
+    this.#tool = tool;
+  }
+
+  raise(data: Json = true): never {
+    this.data = toJson(data, `What tool "${this.#tool}" interrupts with`);
+    throw new WaymarkError(
+      'CANCELLED',
+      `Tool "${this.#tool}" is interrupted and waits for an answer.`,
+    );
+  }
+}
+
+function toContext(
+  scope: ToolScope,
+  call: ToolCallInfo & {
+    readonly resumed: Json | undefined;
+    readonly index: number;
+    readonly interrupt: Interrupt;
+  },
+): ToolContext {
+  const { name, ref, resumed, index, interrupt } = call;
+  return {
+    signal: scope.signal,
+    context: scope.context,
+    ref,
+    resumed,
+    idempotencyKey: ref,
+    interrupt: (data) => interrupt.raise(data),
+    stream: (output) => {
+      if (scope.signal.aborted) return undefined;
+      const part = respond({ name, ref }, toJson(output, `What tool "${name}" streams`), {
+        partial: true,
+      });
+      return scope.emit({ role: 'tool', index, content: [part] });
+    },
+    ...scope.toolExtras({ name, ref }),
+  };
+}
+
+function interrupted({ toolRequest, metadata }: ToolRequestPart, data: Json): ToolRequestPart {
+  return { toolRequest, metadata: { ...metadata, interrupt: data } };
+}
+
+function checkSize({ limits }: ToolScope, name: string, output: Json): Json {
+  const most = limits.toolResultLength ?? defaultLimits.toolResultLength;
+  const { length } = typeof output === 'string' ? output : JSON.stringify(output);
+  if (length <= most) return output;
+  throw new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The output of tool "${name}" has ${length} characters, of at most ${most}. Ask it for less.`,
+  );
+}
+
+// The model reads what went wrong and can do better; that is why a tool's own message is passed on, and its stack is not.
+function errorResponse(request: ToolCallInfo, error: unknown): ToolResponsePart {
+  const status = isWaymarkError(error) ? error.status : 'UNKNOWN';
+  const message =
+    error instanceof Error && error.message !== '' ? error.message : 'The tool failed.';
+  return respond(request, message, { error: { status } } satisfies JsonObject);
+}
+
+function unknownTool(name: string, tools: ReadonlyMap<string, Tool>): WaymarkError {
+  const names = closest(name, [...tools.keys()]).slice(0, 10);
+  const existing = names.length > 0 ? `There is ${names.join(', ')}.` : 'There are no tools.';
+  return new WaymarkError('NOT_FOUND', `There is no tool "${name}". ${existing}`);
+}

@@ -1,0 +1,145 @@
+import type { ActionContext } from '../core/action.ts';
+import { WaymarkError } from '../core/error.ts';
+import { type Json, type JsonObject, toJson } from '../core/json.ts';
+import {
+  type InferSchema,
+  type InferSchemaInput,
+  parse,
+  type Schema,
+  toJsonSchema,
+} from '../core/schema.ts';
+import type { ToolDefinition } from './model.ts';
+
+/** What a tool gets along with its input; an app adds to it, such as the session. */
+export interface ToolContext {
+  /** Aborts when nobody waits for the result any more. */
+  readonly signal: AbortSignal;
+  /** Tells this call from others of the same message. */
+  readonly ref: string;
+  /** The caller's context, such as who is asking. */
+  readonly context: ActionContext;
+  /** What a restart after an interrupt brought along; `undefined` the first time. */
+  readonly resumed: Json | undefined;
+  /** The same for every attempt at this call, so that an effect outside happens once. */
+  readonly idempotencyKey: string;
+  /** Ends this call without a result until somebody answers or restarts it; the data says what is asked. */
+  interrupt(data?: Json): never;
+  /** Shows a reader how far the tool is; the model sees only the result. */
+  stream(output: Json): void | Promise<void>;
+}
+
+/** How a tool is declared. */
+export interface ToolOptions<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+> {
+  /** Letters, digits, `_` and `-`, at most 64: what all providers take. */
+  readonly name: string;
+  /** Tells the model what the tool does and when to use it. */
+  readonly description: string;
+  readonly input?: Input;
+  readonly output?: Output;
+  readonly metadata?: JsonObject;
+}
+
+/** Something a model can ask to be run. */
+export interface Tool<Input = unknown, Output = unknown> {
+  readonly name: string;
+  readonly description: string;
+  readonly metadata?: JsonObject;
+  /** The tool as a model sees it. */
+  readonly definition: ToolDefinition;
+  /** Checks the input, runs the tool and checks the output. */
+  run(input: Input, context: ToolContext): Promise<Output>;
+  /** Checks an output that somebody gave in the tool's place. */
+  parseOutput(value: unknown): Promise<Json>;
+}
+
+/** How a tool is named where one is wanted: by a registered name, or the tool itself. */
+export type ToolRef = string | Tool;
+
+/** What a tool's function gets for its input schema. */
+export type ToolInput<Input> = Input extends Schema ? InferSchema<Input> : JsonObject;
+
+/** What a tool's function may return for its output schema. */
+export type ToolReturn<Output> = Output extends Schema ? InferSchemaInput<Output> : unknown;
+
+/** What the result of a tool is: what its output schema gives, or else what its function returned. */
+export type ToolResult<Output, Returned> = Output extends Schema ? InferSchema<Output> : Returned;
+
+/** What the caller of a tool passes for its input schema. */
+export type ToolArgument<Input> = Input extends Schema ? InferSchemaInput<Input> : JsonObject;
+
+const noInput = { type: 'object', properties: {}, additionalProperties: false };
+
+/** A tool out of a function, known only to those it is handed to. */
+export function tool<
+  Input extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+  Returned extends ToolReturn<Output> = ToolReturn<Output>,
+>(
+  options: ToolOptions<Input, Output>,
+  fn: (input: ToolInput<Input>, context: ToolContext) => Returned | Promise<Returned>,
+): Tool<ToolArgument<Input>, ToolResult<Output, Returned>> {
+  type Ours = Tool<ToolArgument<Input>, ToolResult<Output, Returned>>;
+  const { name, description, metadata, input: inputSchema, output: outputSchema } = options;
+  checkName(name);
+  const parseOutput = async (value: unknown): Promise<Json> => {
+    const what = `The output of tool "${name}"`;
+    const output = outputSchema ? await parse(outputSchema, value, what) : value;
+    // A tool that returns nothing has still answered.
+    return toJson(output ?? null, what);
+  };
+  const run: Ours['run'] = async (value, context) => {
+    const what = `The input of tool "${name}"`;
+    const input = inputSchema ? await parse(inputSchema, value, what) : (value ?? {});
+    // Parsed by the schema that the function's parameter type is read off.
+    const returned = await fn(input as ToolInput<Input>, context);
+    return (await parseOutput(returned)) as Awaited<ReturnType<Ours['run']>>;
+  };
+  return {
+    name,
+    description,
+    ...(metadata && { metadata }),
+    definition: {
+      name,
+      description,
+      inputSchema: inputSchema ? toJsonSchema(inputSchema, 'input') : noInput,
+      ...(outputSchema && { outputSchema: toJsonSchema(outputSchema, 'output') }),
+    },
+    run,
+    parseOutput,
+  };
+}
+
+/** A tool that the model's provider brings and runs itself, such as its web search. */
+export function providerTool({
+  name,
+  id,
+  args = {},
+}: {
+  /** What it is called in this conversation. */
+  readonly name: string;
+  /** `provider.tool`, such as `openai.web_search`. */
+  readonly id: string;
+  readonly args?: JsonObject;
+}): Tool {
+  const refuse = (): never => {
+    throw new WaymarkError('UNIMPLEMENTED', `Tool "${name}" is run by the provider of the model.`);
+  };
+  return {
+    name,
+    description: '',
+    definition: { name, inputSchema: noInput, provider: { id, args } },
+    run: async () => refuse(),
+    parseOutput: async () => refuse(),
+  };
+}
+
+function checkName(name: string): void {
+  if (/^[\w-]{1,64}$/.test(name)) return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `"${name}" cannot be the name of a tool: providers take letters, digits, "_" and "-", at most 64.`,
+  );
+}
