@@ -81,7 +81,11 @@ function drafted(base: Json | undefined, recipe: (draft: unknown) => unknown): u
   const run = (draft: unknown): unknown => {
     const result = recipe(draft);
     if (!(result instanceof Promise)) return result;
-    result.catch(() => {});
+    // Its outcome is of no interest, and it may be a draft, which cannot be looked at any more.
+    result.then(
+      () => {},
+      () => {},
+    );
     throw new WaymarkError(
       'INVALID_ARGUMENT',
       'A recipe must be synchronous: do the waiting before it.',
@@ -154,6 +158,7 @@ class WorkingCopy {
 }
 
 function applyOperation(working: WorkingCopy, operation: JsonPatchOperation): void {
+  if (typeof operation !== 'object' || operation === null) throw failed('it must be an object');
   const path = steps(operation.path);
   switch (operation.op) {
     case 'add':
