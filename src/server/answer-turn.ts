@@ -14,6 +14,8 @@ export interface TurnAnswer {
   /** Whether a client of this dialect can take up a stream that was cut. @default true */
   readonly resumable?: boolean;
   readonly respond: (output: Output) => Response;
+  /** Looks on while the events of a stream go by. */
+  readonly decorate?: (events: AsyncGenerator<FeedEvent>) => AsyncIterable<FeedEvent>;
 }
 
 /** Runs a turn for a caller; refusals are thrown, so that they get their HTTP status. */
@@ -21,7 +23,7 @@ export async function answerTurn(
   served: Served,
   c: ServerContext,
   { agent, caller }: OpenCall,
-  { stream, respond, ...answer }: TurnAnswer,
+  { stream, respond, decorate = (events) => events, ...answer }: TurnAnswer,
 ): Promise<Response> {
   const release = served.turns.take(caller.principal);
   const seat = takeOrRelease(() => takeSeat(served, c), release);
@@ -31,7 +33,7 @@ export async function answerTurn(
   try {
     if (stream) {
       await refusedFirst(served, turn.accepted);
-      return seat.respond(turn.events, stream);
+      return seat.respond(decorate(turn.events), stream);
     }
     const output = await outputOfTurn(turn, seat.signal);
     seat.leave();

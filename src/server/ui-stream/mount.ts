@@ -1,2 +1,118 @@
-import type { Router, Served } from '../served.ts';
-export function mountUiStream(_router: Router, _served: Served): void {}
+import { isWaymarkError } from '../../core/error.ts';
+import { isJsonObject } from '../../core/json.ts';
+import type { State } from '../../protocol/state.ts';
+import { answerTurn } from '../answer-turn.ts';
+import { readBody } from '../body.ts';
+import { type FeedEvent, runFeed } from '../feed.ts';
+import { jsonResponse } from '../json-response.ts';
+import {
+  notFound,
+  type OpenCall,
+  openCall,
+  type Router,
+  type Served,
+  type ServerContext,
+} from '../served.ts';
+import { sseEvent, sseHeaders, sseKeepAlive } from '../sse.ts';
+import { isFinal, type StreamFormat, takeSeat } from '../stream-response.ts';
+import { ownerOf } from '../turn.ts';
+import { createUiEncoder } from './encode.ts';
+import { toTurn } from './input.ts';
+import { toUiMessages } from './messages.ts';
+import { uiRequest } from './shapes.ts';
+import { createViewers, type Viewers } from './viewers.ts';
+
+/** The dialect of AI SDK UI's `useChat`, for each agent at `/ui/:agent`; the chat id is the session id. */
+export function mountUiStream(router: Router, served: Served): void {
+  const viewers = createViewers();
+
+  router.post('/ui/:agent', async (c) => {
+    const request = await readBody(c.req.raw, uiRequest, { what: 'chat request', ...served });
+    const call = await openCall(served, c, 'runTurn', { sessionId: request.id });
+    const turn = await toTurn(call.agent, request, call.options);
+    const run = (): Promise<Response> =>
+      answerTurn(served, c, call, {
+        ...turn,
+        stream: uiFormat(),
+        resumable: false,
+        decorate: viewers.watching,
+        respond: (output) => jsonResponse(output),
+      });
+    return afterStop(served, call, viewers, run);
+  });
+
+  router.get('/ui/:agent/:chat/stream', async (c) => {
+    const sessionId = chatParam(c);
+    const { agent, caller, options } = await openCall(served, c, 'watch', { sessionId });
+    const running = (await agent.getSession(sessionId, options))?.running;
+    if (running === undefined) return new Response(null, { status: 204 });
+    const seat = takeSeat(served, c);
+    const feed = runFeed(agent, running, { ...ownerOf(caller), reader: seat.signal });
+    return seat.respond(viewers.watching(feed), uiFormat());
+  });
+
+  router.post('/ui/:agent/:chat/stop', async (c) => {
+    const sessionId = chatParam(c);
+    const { agent, options } = await openCall(served, c, 'abort', { sessionId });
+    const session = await agent.getSession(sessionId, options);
+    if (!session) throw notFound('session', sessionId);
+    if (session.running !== undefined) await agent.abort(session.running, options);
+    return new Response(null, { status: 204 });
+  });
+
+  router.get('/ui/:agent/:chat/messages', async (c) => {
+    const sessionId = chatParam(c);
+    const { agent, options } = await openCall(served, c, 'getSession', { sessionId });
+    const session = await agent.getSession(sessionId, options);
+    if (!session) throw notFound('session', sessionId);
+    const state = session.state as State | undefined;
+    return jsonResponse(toUiMessages(state?.messages ?? []));
+  });
+}
+
+/**
+ * Runs a turn; one that is in its way is stopped first. `useChat` stops by leaving, which a server cannot tell from a
+ * reload: the turn goes on until the page says something else. While anybody looks on, it is not stopped.
+ */
+async function afterStop(
+  { clock }: Served,
+  { agent, options }: OpenCall,
+  viewers: Viewers,
+  run: () => Promise<Response>,
+): Promise<Response> {
+  try {
+    return await run();
+  } catch (error) {
+    const running = runningIn(error);
+    if (running === undefined) throw error;
+    // The news that the page has left may be on its way.
+    if (viewers.has(running)) await clock.sleep(200);
+    if (viewers.has(running)) throw error;
+    await agent.abort(running, options);
+    await agent.wait(running, options);
+    return run();
+  }
+}
+
+function runningIn(error: unknown): string | undefined {
+  if (!isWaymarkError(error) || error.status !== 'ABORTED') return undefined;
+  const running = isJsonObject(error.details) ? error.details.running : undefined;
+  return typeof running === 'string' ? running : undefined;
+}
+
+function uiFormat(): StreamFormat<FeedEvent> {
+  const toChunks = createUiEncoder();
+  return {
+    encode(event) {
+      const frames = toChunks(event).map((chunk) => sseEvent({ data: JSON.stringify(chunk) }));
+      if (isFinal(event)) frames.push(sseEvent({ data: '[DONE]' }));
+      return frames.join('');
+    },
+    keepAlive: sseKeepAlive,
+    headers: { ...sseHeaders, 'x-vercel-ai-ui-message-stream': 'v1' },
+  };
+}
+
+function chatParam(c: ServerContext): string {
+  return c.req.param('chat') ?? '';
+}

@@ -1,0 +1,40 @@
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WaymarkError } from '../core/error.ts';
+import { errorHeaders, httpStatusOf, toWireError } from './error-response.ts';
+
+/** Answers what never became a request, with the same body as every other error. */
+export function answerBadRequest(error: Error & { readonly code?: string }, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  answerRaw(socket, reasonOf(error.code));
+}
+
+/** Writes an error onto a socket that no response belongs to, and closes it. */
+export function answerRaw(socket: Duplex, error: unknown): void {
+  const body = toWireError(error);
+  const status = httpStatusOf(body);
+  const text = JSON.stringify(body);
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    connection: 'close',
+    ...errorHeaders(body),
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const statusLine = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n`;
+  socket.end(`${statusLine}${lines.join('')}\r\n${text}`);
+}
+
+function reasonOf(code: string | undefined): WaymarkError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new WaymarkError('INVALID_ARGUMENT', 'The headers are over their limit.');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new WaymarkError('DEADLINE_EXCEEDED', 'The request took too long to arrive.');
+    default:
+      return new WaymarkError('INVALID_ARGUMENT', 'This is not a valid HTTP request.');
+  }
+}

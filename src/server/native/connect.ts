@@ -1,0 +1,244 @@
+import type { WebSocket } from 'ws';
+import type { Agent, AgentConnection } from '../../agent/agent.ts';
+import { assertNever, WaymarkError } from '../../core/error.ts';
+import { linkSignals } from '../../core/signal.ts';
+import { type ClientFrame, clientFrame } from '../../protocol/frames.ts';
+import { parseShape } from '../../protocol/parse.ts';
+import type { Chunk, Init, Input, Output } from '../../protocol/turn.ts';
+import type { Caller } from '../auth.ts';
+import { parseJsonText } from '../body.ts';
+import { toWireError } from '../error-response.ts';
+import { drain, type FeedEvent, turnChunks } from '../feed.ts';
+import { checkCall, findAgent, type Served } from '../served.ts';
+import { invokeOptions, ownerOf } from '../turn.ts';
+import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
+
+/** Milliseconds within which the first frame must have come. */
+const initTimeout = 10_000;
+
+/** Inputs that wait to be taken at most. */
+const mostWaiting = 64;
+
+/** What a WebSocket is opened for. */
+export interface ConnectOptions {
+  readonly agent: string;
+  readonly request: Request;
+  /** Says who is calling; gets the request with the `authorization` of the first frame. */
+  readonly identify: (request: Request) => Promise<Caller>;
+}
+
+/** Serves one WebSocket: a connection of many turns, up to its output. */
+export function serveConnection(served: Served, socket: WebSocket, options: ConnectOptions): void {
+  const connection = new SocketConnection(served, socket, options);
+  socket.on('message', (data, isBinary) => connection.receive(isBinary ? undefined : String(data)));
+  socket.once('close', () => connection.left());
+}
+
+class SocketConnection {
+  readonly #served: Served;
+  readonly #options: ConnectOptions;
+  readonly #socket: FrameSocket;
+  readonly #reader;
+  #agent: Agent | undefined;
+  #caller: Caller = {};
+  #line: AgentConnection | undefined;
+  #opening = false;
+  #final = false;
+  #waiting = 0;
+  #release: () => void = () => {};
+  readonly #stopTimer: () => void;
+
+  constructor(served: Served, socket: WebSocket, options: ConnectOptions) {
+    const { clock, limits, lifetime } = served;
+    this.#served = served;
+    this.#options = options;
+    this.#socket = createFrameSocket(socket, {
+      clock,
+      keepAliveMs: served.options.keepAlive ?? 15_000,
+      stallMs: limits.stallTimeout,
+    });
+    this.#reader = linkSignals(lifetime.ending);
+    this.#reader.signal.addEventListener('abort', () => this.#end());
+    this.#stopTimer = clock.every(initTimeout, () => {
+      this.#stopTimer();
+      if (this.#opening) return;
+      void this.#finish(
+        new WaymarkError('DEADLINE_EXCEEDED', 'No init frame came. Send one first.'),
+      );
+    });
+  }
+
+  /** Takes a frame; `undefined` for one that is not text. */
+  receive(text: string | undefined): void {
+    if (this.#final) return;
+    let frame: ClientFrame;
+    try {
+      frame = parseFrame(text, this.#served.limits.jsonDepth);
+    } catch (error) {
+      void this.#finish(error);
+      return;
+    }
+    void this.#handle(frame).then(
+      () => this.#accept(frame),
+      (error: unknown) => this.#refuse(frame, error),
+    );
+  }
+
+  /** The socket is closed: the turn goes on, unless the server was told otherwise. */
+  left(): void {
+    this.#stopTimer();
+    this.#final = true;
+    this.#reader.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
+    this.#reader[Symbol.dispose]();
+  }
+
+  async #handle(frame: ClientFrame): Promise<void> {
+    if (frame.type === 'init') return this.#open(frame);
+    const line = this.#line;
+    if (!line) {
+      throw new WaymarkError('FAILED_PRECONDITION', 'The first frame must be an init, accepted.');
+    }
+    switch (frame.type) {
+      case 'input':
+        return this.#send(line, frame.input);
+      case 'detach':
+        return this.#detach(line, frame.input);
+      case 'abort':
+        return line.abort();
+      case 'close':
+        return line.close();
+      default:
+        return assertNever(frame);
+    }
+  }
+
+  async #open(frame: Extract<ClientFrame, { type: 'init' }>): Promise<void> {
+    if (this.#opening) {
+      throw new WaymarkError('FAILED_PRECONDITION', 'This connection is already open.');
+    }
+    this.#opening = true;
+    const { agent: name, request, identify } = this.#options;
+    const caller = await identify(withAuthorization(request, frame.authorization));
+    const agent = findAgent(this.#served.app, name);
+    const { sessionId, snapshotId } = frame.init ?? {};
+    const subject = { sessionId, snapshotId, operation: 'connect', agent: name } as const;
+    await checkCall(this.#served, { request, caller, ...subject });
+    if (this.#final) return;
+    this.#agent = agent;
+    this.#caller = caller;
+    this.#line = this.#connect(agent, frame.init);
+    void this.#served.lifetime.track(this.#line.done);
+    void this.#forward(agent, this.#line);
+  }
+
+  #connect(agent: Agent, init: Init | undefined): AgentConnection {
+    return agent.streamBidi({
+      ...invokeOptions(init, this.#caller),
+      accept: agent.metadata.watchable,
+    });
+  }
+
+  async #send(line: AgentConnection, input: Input): Promise<void> {
+    if (this.#waiting >= mostWaiting) {
+      throw new WaymarkError('RESOURCE_EXHAUSTED', `${mostWaiting} inputs are waiting already.`);
+    }
+    if (this.#waiting === 0) this.#release = this.#served.turns.take(this.#caller.principal);
+    this.#waiting++;
+    try {
+      await line.send(input);
+    } catch (error) {
+      this.#turnEnded();
+      throw error;
+    }
+  }
+
+  async #detach(line: AgentConnection, input: Input | undefined): Promise<void> {
+    const output = await line.detach(input);
+    await this.#finish(undefined, output as Output);
+  }
+
+  // Sends what happens, turn after turn, and then the output.
+  async #forward(agent: Agent, line: AgentConnection): Promise<void> {
+    const source = (line.receive() as AsyncIterable<Chunk>)[Symbol.asyncIterator]();
+    try {
+      const elsewhere = await this.#sendAll(
+        turnChunks(agent, source, {
+          ...ownerOf(this.#caller),
+          reader: this.#reader.signal,
+          watched: agent.metadata.watchable,
+        }),
+      );
+      if (this.#final || this.#reader.signal.aborted) return;
+      await this.#finish(undefined, elsewhere ?? ((await line.output()) as Output));
+    } catch (error) {
+      await this.#finish(error);
+    } finally {
+      void drain(source);
+    }
+  }
+
+  async #sendAll(
+    events: AsyncGenerator<FeedEvent, Output | undefined>,
+  ): Promise<Output | undefined> {
+    for (;;) {
+      const { value, done } = await events.next();
+      if (done) return value;
+      if (this.#final) return undefined;
+      if (value.type === 'chunk' && value.chunk.turnEnd && value.chunk.agent === undefined) {
+        this.#turnEnded();
+      }
+      if (value.type !== 'output') await this.#socket.send(value);
+    }
+  }
+
+  #turnEnded(): void {
+    this.#waiting = Math.max(0, this.#waiting - 1);
+    if (this.#waiting === 0) this.#release();
+  }
+
+  #accept({ ref }: ClientFrame): void {
+    if (ref !== undefined && !this.#final) void this.#socket.send({ type: 'accepted', ref });
+  }
+
+  // A frame that its sender can tell from others is refused alone; without a line there is nothing to go on with.
+  #refuse({ ref }: ClientFrame, error: unknown): void {
+    if (ref === undefined || !this.#line) void this.#finish(error);
+    else void this.#socket.send({ type: 'error', ref, error: toWireError(error) });
+  }
+
+  async #finish(error: unknown, output?: Output): Promise<void> {
+    if (this.#final) return;
+    this.#final = true;
+    if (output) await this.#socket.send({ type: 'output', output });
+    else await this.#socket.send({ type: 'error', error: toWireError(error) });
+    this.#socket.close(output ? closeCodes.done : closeCodes.refused, '');
+  }
+
+  // The reader has left, or the server ends.
+  #end(): void {
+    this.#release();
+    // A state that only the client holds is lost with the client.
+    const lost = this.#agent?.metadata.stateManagement === 'client';
+    const left = this.#final;
+    if (lost || (left && this.#served.options.onDisconnect === 'abort')) this.#line?.abort();
+    else this.#line?.close();
+    if (lost && !left) void this.#finish(this.#reader.signal.reason);
+    else this.#socket.close(closeCodes.goingAway, 'The server is going away.');
+  }
+}
+
+function parseFrame(text: string | undefined, jsonDepth: number): ClientFrame {
+  if (text === undefined) throw new WaymarkError('INVALID_ARGUMENT', 'Frames must be JSON texts.');
+  return parseShape(clientFrame, parseJsonText(text, jsonDepth), 'frame');
+}
+
+// Browsers cannot set headers on a WebSocket. Only what the request did not say itself can be added.
+function withAuthorization(request: Request, authorization: string | undefined): Request {
+  if (authorization === undefined || request.headers.has('authorization')) return request;
+  if (!/^[\x20-\x7e]+$/.test(authorization)) {
+    throw new WaymarkError('INVALID_ARGUMENT', 'authorization must be printable ASCII.');
+  }
+  const headers = new Headers(request.headers);
+  headers.set('authorization', authorization);
+  return new Request(request.url, { headers });
+}

@@ -1,0 +1,70 @@
+import type { WebSocket } from 'ws';
+import type { Clock } from '../../core/clock.ts';
+import type { ServerFrame } from '../../protocol/frames.ts';
+
+/** A frame before it has its number. */
+export type Unnumbered = ServerFrame extends infer Frame
+  ? Frame extends ServerFrame
+    ? Omit<Frame, 'seq'>
+    : never
+  : never;
+
+/** The server's end of a WebSocket: numbered frames, a bounded buffer, signs of life. */
+export interface FrameSocket {
+  /** Sends a frame; resolves when there is room for the next one, or the socket is closed. */
+  send(frame: Unnumbered): Promise<void>;
+  close(code: number, reason: string): void;
+}
+
+/** Close codes of RFC 6455 that this server uses. */
+export const closeCodes = { done: 1000, goingAway: 1001, refused: 1008, tryLater: 1013 } as const;
+
+/** Bytes that wait to be sent at most, and one frame. */
+const bufferBytes = 256 * 1024;
+
+/** Wraps a socket; one whose reader does not read, or does not answer pings, is cut. */
+export function createFrameSocket(
+  socket: WebSocket,
+  {
+    clock,
+    keepAliveMs,
+    stallMs,
+  }: { readonly clock: Clock; readonly keepAliveMs: number; readonly stallMs: number },
+): FrameSocket {
+  let seq = 0;
+  let alive = true;
+  let fullSince: number | undefined;
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+
+  const stopTimer = clock.every(Math.min(keepAliveMs, stallMs), () => {
+    const stalled = fullSince !== undefined && clock.now() - fullSince >= stallMs;
+    if (stalled || !alive) return socket.terminate();
+    alive = false;
+    socket.ping();
+  });
+  socket.on('pong', () => {
+    alive = true;
+  });
+  socket.once('close', stopTimer);
+  // An error is always followed by a close.
+  socket.on('error', () => {});
+
+  return {
+    async send(frame) {
+      if (socket.readyState !== socket.OPEN) return;
+      const { type, ...rest } = frame;
+      const text = JSON.stringify({ type, seq: seq++, ...rest });
+      if (socket.bufferedAmount < bufferBytes) return socket.send(text);
+      fullSince = clock.now();
+      const written = new Promise<void>((resolve) => socket.send(text, () => resolve()));
+      await Promise.race([written, closed]);
+      fullSince = undefined;
+    },
+    close(code, reason) {
+      socket.close(code, reason);
+      // Whoever does not answer the goodbye is left.
+      const cut = clock.every(stallMs, () => socket.terminate());
+      socket.once('close', cut);
+    },
+  };
+}

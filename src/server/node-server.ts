@@ -1,0 +1,42 @@
+import { createServer, type Server } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { WaymarkError } from '../core/error.ts';
+import { answerBadRequest } from './bad-request.ts';
+import type { NodeBindings } from './connection.ts';
+import { errorResponse } from './error-response.ts';
+import { fetchOf } from './handler.ts';
+import type { Served } from './served.ts';
+import { createUpgrade } from './upgrade.ts';
+
+export { writeRuntimeFile } from './reflection/runtime-file.ts';
+
+/** A Node server over what the dialects share, with limits on how slowly and how much a client may send. */
+export function createNodeServer(served: Served): Server {
+  const { limits } = served;
+  const fetch = fetchOf(served);
+  const listener = getRequestListener((request, env) => fetch(request, env as NodeBindings), {
+    // Two servers in one process must not change each other's globals.
+    overrideGlobalObjects: false,
+    errorHandler: (error) => errorResponse(toBadRequest(error)),
+  });
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      requestTimeout: limits.requestTimeout,
+      headersTimeout: Math.min(limits.requestTimeout, 10_000),
+      // How often the two above are looked at.
+      connectionsCheckingInterval: Math.min(limits.requestTimeout / 2, 1000),
+      keepAliveTimeout: 5000,
+    },
+    listener,
+  );
+  server.on('clientError', answerBadRequest);
+  server.on('upgrade', createUpgrade(served));
+  return server;
+}
+
+function toBadRequest(error: unknown): unknown {
+  return error instanceof Error && error.name === 'RequestError'
+    ? new WaymarkError('INVALID_ARGUMENT', 'The request line or its Host header is not valid.')
+    : error;
+}

@@ -1,0 +1,147 @@
+import type { Agent } from '../../agent/agent.ts';
+import type { Action, ActionDescriptor } from '../../core/action.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { toJson } from '../../core/json.ts';
+import { parseShape } from '../../protocol/parse.ts';
+import { init as initShape, input as inputShape } from '../../protocol/turn.ts';
+import type { Caller } from '../auth.ts';
+import {
+  genkitAbort,
+  genkitLookup,
+  toGenkitChunk,
+  toGenkitOutput,
+  toGenkitSnapshot,
+  toGenkitStatus,
+} from '../genkit/shapes.ts';
+import { short } from '../served.ts';
+import type { ServedApp } from '../served-app.ts';
+import { invokeOptions, ownerOf } from '../turn.ts';
+
+/** What the development tools ask to run. */
+export interface RunRequest {
+  readonly key: string;
+  readonly input?: unknown;
+  readonly init?: unknown;
+  readonly context: Readonly<Record<string, unknown>>;
+}
+
+/** How it is run. */
+export interface RunActionOptions {
+  readonly signal: AbortSignal;
+  readonly onChunk?: (chunk: unknown) => void;
+}
+
+/** Something that can be run by its key. */
+export interface Runnable {
+  readonly descriptor: Descriptor;
+  run(request: RunRequest, options: RunActionOptions): Promise<unknown>;
+}
+
+type Descriptor = Omit<ActionDescriptor, 'streamSchema' | 'initSchema'>;
+
+/** All actions by key: those that the app has registered, and its agents under the keys that Genkit's tools look for. */
+export function listActions(app: ServedApp, caller: Caller): Record<string, Descriptor> {
+  return Object.fromEntries(
+    [...runnables(app, caller)].map(([key, { descriptor }]) => [key, descriptor]),
+  );
+}
+
+/** The action of this key, or `NOT_FOUND`. */
+export function findAction(app: ServedApp, key: string, caller: Caller): Runnable {
+  const runnable = runnables(app, caller).get(key);
+  if (runnable) return runnable;
+  throw new WaymarkError(
+    'NOT_FOUND',
+    `There is no action ${short(key)}. GET /api/actions lists them.`,
+  );
+}
+
+/** Runs an action. */
+export function runAction(
+  action: Runnable,
+  request: RunRequest,
+  options: RunActionOptions,
+): Promise<unknown> {
+  return action.run(request, options);
+}
+
+function runnables(app: ServedApp, caller: Caller): Map<string, Runnable> {
+  const found = new Map<string, Runnable>();
+  for (const action of app.registry?.list() ?? []) found.set(action.key, fromAction(action));
+  for (const agent of app.agents()) {
+    for (const runnable of fromAgent(agent, caller)) found.set(runnable.descriptor.key, runnable);
+  }
+  return found;
+}
+
+function fromAction(action: Action): Runnable {
+  const { key, name, description, metadata, inputSchema, outputSchema } = action.descriptor;
+  return {
+    descriptor: {
+      key,
+      name,
+      ...(description !== undefined && { description }),
+      ...(metadata && { metadata }),
+      ...(inputSchema && { inputSchema }),
+      ...(outputSchema && { outputSchema }),
+    },
+    run: ({ input, context }, { signal, onChunk }) =>
+      action.run(input, { signal, context, ...(onChunk && { onChunk }) }),
+  };
+}
+
+// The agent itself goes through its own surface and not through its action, so that its owner counts here as everywhere.
+function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
+  const { name, description, metadata } = agent;
+  const described = {
+    name,
+    ...(description !== undefined && { description }),
+  };
+  const owner = ownerOf(caller);
+  return [
+    {
+      descriptor: {
+        ...described,
+        key: `/agent/${name}`,
+        metadata: { agent: toJson({ ...metadata }, 'metadata') },
+      },
+      async run({ input, init, context }, { signal, onChunk }) {
+        const { stream, output } = agent.stream(parseShape(inputShape, input, 'input'), {
+          ...invokeOptions(parseShape(initShape, init ?? {}, 'init'), {
+            ...caller,
+            context: toJson({ ...context }, 'context') as Record<string, never>,
+          }),
+          accept: agent.metadata.watchable,
+          signal,
+        });
+        for await (const chunk of stream) {
+          const shown = toGenkitChunk(chunk as Parameters<typeof toGenkitChunk>[0]);
+          if (shown) onChunk?.(shown);
+        }
+        return toGenkitOutput((await output) as Parameters<typeof toGenkitOutput>[0]);
+      },
+    },
+    {
+      descriptor: { ...described, key: `/agent-snapshot/${name}` },
+      async run({ input }, { signal }) {
+        const { data } = parseShape(genkitLookup, { data: input }, 'lookup');
+        const { snapshotId, sessionId = '' } = data;
+        const lookup = snapshotId === undefined ? { sessionId } : { snapshotId };
+        const snapshot = await agent.getSnapshot(lookup, { ...owner, signal });
+        if (snapshot) return toGenkitSnapshot(snapshot);
+        throw new WaymarkError(
+          'NOT_FOUND',
+          `There is no snapshot ${short(snapshotId ?? sessionId)}.`,
+        );
+      },
+    },
+    {
+      descriptor: { ...described, key: `/agent-abort/${name}` },
+      async run({ input }, { signal }) {
+        const { data } = parseShape(genkitAbort, { data: input }, 'abort');
+        const status = await agent.abort(data.snapshotId, { ...owner, signal });
+        return { snapshotId: data.snapshotId, ...(status && { status: toGenkitStatus(status) }) };
+      },
+    },
+  ];
+}

@@ -1,0 +1,194 @@
+import { assertNever } from '../../core/error.ts';
+import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
+import type { Chunk, FinishReason, Output } from '../../protocol/turn.ts';
+import type { FeedEvent } from '../feed.ts';
+import { pendingRequests } from './input.ts';
+import { toolCallId, type UiChunk } from './shapes.ts';
+
+/** Turns the events of one turn into the chunks that `useChat` reads, in the order that it insists on. */
+export function createUiEncoder(): (event: FeedEvent) => readonly UiChunk[] {
+  const encoder = new UiEncoder();
+  return (event) => encoder.encode(event);
+}
+
+const uiFinishReason: Record<FinishReason, string> = {
+  stop: 'stop',
+  length: 'length',
+  blocked: 'content-filter',
+  interrupted: 'tool-calls',
+  other: 'other',
+  unknown: 'other',
+  aborted: 'other',
+  detached: 'other',
+  failed: 'error',
+};
+
+class UiEncoder {
+  #out: UiChunk[] = [];
+  #started = false;
+  #inStep = false;
+  // The text or reasoning that is being written.
+  #open: { readonly kind: 'text' | 'reasoning'; readonly id: string } | undefined;
+  #count = 0;
+  // The tools have answered: what the model says next is another step.
+  #toolsDone = false;
+  readonly #asked = new Set<string>();
+
+  encode(event: FeedEvent): readonly UiChunk[] {
+    this.#out = [];
+    switch (event.type) {
+      case 'chunk':
+        this.#chunk(event.chunk);
+        break;
+      case 'reset':
+        this.#open = undefined;
+        this.#push({ type: 'reset-step' });
+        break;
+      case 'output':
+        this.#output(event.output);
+        break;
+      case 'error':
+        this.#start();
+        this.#push({ type: 'error', errorText: event.error.message });
+        this.#finish('failed', {});
+        break;
+      default:
+        assertNever(event);
+    }
+    return this.#out;
+  }
+
+  #chunk({ agent, turnStart, modelChunk, status, artifact, customPatch }: Chunk): void {
+    // What a sub-agent says goes to its caller, not to the page.
+    if (agent !== undefined) return;
+    if (turnStart) this.#start(turnStart);
+    for (const part of modelChunk?.content ?? []) this.#part(part);
+    if (status !== undefined) this.#push({ type: 'data-status', data: status, transient: true });
+    if (customPatch) this.#push({ type: 'data-customPatch', data: customPatch, transient: true });
+    if (artifact) {
+      const id = artifact.name;
+      this.#push({ type: 'data-artifact', ...(id !== undefined && { id }), data: artifact });
+    }
+  }
+
+  #part(part: Part): void {
+    if ('text' in part) this.#write('text', part.text);
+    else if ('reasoning' in part) this.#write('reasoning', part.reasoning);
+    else if ('toolRequest' in part) this.#request(part);
+    else if ('toolResponse' in part) this.#response(part);
+    else if ('media' in part) {
+      const { url, contentType = 'application/octet-stream' } = part.media;
+      this.#beginStep();
+      this.#close();
+      this.#push({ type: 'file', url, mediaType: contentType });
+    } else if ('data' in part) this.#push({ type: 'data-part', data: part.data });
+  }
+
+  #write(kind: 'text' | 'reasoning', delta: string): void {
+    this.#beginStep();
+    if (this.#open?.kind !== kind) {
+      this.#close();
+      this.#open = { kind, id: `${kind}-${this.#count++}` };
+      this.#push({ type: `${kind}-start`, id: this.#open.id });
+    }
+    this.#push({ type: `${kind}-delta`, id: this.#open.id, delta });
+  }
+
+  #request({ toolRequest }: ToolRequestPart): void {
+    const id = toolCallId(toolRequest);
+    if (this.#asked.has(id)) return;
+    this.#asked.add(id);
+    this.#beginStep();
+    this.#close();
+    const { name, input = {} } = toolRequest;
+    this.#push({ type: 'tool-input-available', toolCallId: id, toolName: name, input });
+  }
+
+  #response({ toolResponse, metadata }: ToolResponsePart): void {
+    const id = toolCallId(toolResponse);
+    const { name, output = null } = toolResponse;
+    // The answer to an interrupt of an earlier turn: the page may have been loaded since.
+    if (!this.#asked.has(id)) this.#request({ toolRequest: { name, ref: id } });
+    const preliminary = metadata?.partial === true;
+    if (metadata?.error !== undefined) {
+      this.#push({ type: 'tool-output-error', toolCallId: id, errorText: String(output) });
+    } else {
+      const flag = preliminary ? { preliminary } : {};
+      this.#push({ type: 'tool-output-available', toolCallId: id, output, ...flag });
+    }
+    if (!preliminary) this.#toolsDone = true;
+  }
+
+  #output(output: Output): void {
+    this.#start(output);
+    const { message, finishReason = 'unknown', error, snapshotId, usage } = output;
+    // Interrupted requests wait for the page to answer them.
+    for (const request of message ? pendingRequests([message]) : []) {
+      this.#request(request);
+      const id = toolCallId(request.toolRequest);
+      const descriptor = request.metadata?.interrupt;
+      this.#push({
+        type: 'tool-approval-request',
+        approvalId: id,
+        toolCallId: id,
+        ...(descriptor !== true && { approvalDescriptor: descriptor }),
+      });
+    }
+    if (error) this.#push({ type: 'error', errorText: error.message });
+    if (finishReason === 'aborted') {
+      this.#endStep();
+      this.#push({ type: 'abort' });
+    }
+    this.#finish(finishReason, {
+      ...(snapshotId !== undefined && { snapshotId }),
+      ...(usage && { usage }),
+    });
+  }
+
+  // The message has the id of its snapshot, so that the page can go back to it.
+  #start({
+    sessionId,
+    snapshotId,
+  }: {
+    sessionId?: string;
+    snapshotId?: string | undefined;
+  } = {}): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#push({
+      type: 'start',
+      ...(snapshotId !== undefined && { messageId: snapshotId }),
+      ...(sessionId !== undefined && { messageMetadata: { sessionId } }),
+    });
+  }
+
+  #finish(reason: FinishReason, messageMetadata: object): void {
+    this.#endStep();
+    this.#push({ type: 'finish', finishReason: uiFinishReason[reason], messageMetadata });
+  }
+
+  #beginStep(): void {
+    this.#start();
+    if (this.#toolsDone) this.#endStep();
+    if (this.#inStep) return;
+    this.#inStep = true;
+    this.#push({ type: 'start-step' });
+  }
+
+  #endStep(): void {
+    this.#close();
+    this.#toolsDone = false;
+    if (!this.#inStep) return;
+    this.#inStep = false;
+    this.#push({ type: 'finish-step' });
+  }
+
+  #close(): void {
+    if (this.#open) this.#push({ type: `${this.#open.kind}-end`, id: this.#open.id });
+    this.#open = undefined;
+  }
+
+  #push(chunk: UiChunk): void {
+    this.#out.push(chunk);
+  }
+}

@@ -1,0 +1,138 @@
+import type { Agent, CallOptions } from '../../agent/agent.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { toJson } from '../../core/json.ts';
+import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
+import type { State } from '../../protocol/state.ts';
+import type { Init, Input, Resume } from '../../protocol/turn.ts';
+import { short } from '../served.ts';
+import { toolCallId, type UiMessage, type UiPart, type UiRequest } from './shapes.ts';
+
+/** A turn as the UI asks for it. */
+export interface UiTurn {
+  readonly init: Init;
+  readonly input: Input;
+}
+
+/**
+ * What a request of `useChat` asks for: a message at the head, a message in the place of an earlier one, an answer once
+ * more, or answers to interrupts. The server's own history counts; of the posted one only the last message is read.
+ */
+export async function toTurn(
+  agent: Agent,
+  request: UiRequest,
+  options: CallOptions,
+): Promise<UiTurn> {
+  const { id, messages, trigger, messageId } = request;
+  const last = messages.at(-1);
+  if (trigger === 'regenerate-message') {
+    const asked = messages.findLast(({ role }) => role === 'user');
+    return { init: await beforeAnswer(agent, request, options), input: inputOf(asked) };
+  }
+  if (last?.role === 'assistant') {
+    const resume = await resumeOf(agent, id, last, options);
+    return { init: { sessionId: id }, input: { resume } };
+  }
+  const init = messageId === undefined ? { sessionId: id } : afterAnswer(request);
+  return { init, input: inputOf(last) };
+}
+
+function inputOf(message: UiMessage | undefined): Input {
+  if (message?.role !== 'user') {
+    throw new WaymarkError('INVALID_ARGUMENT', 'The last message must be one of the user.');
+  }
+  return { message: { role: 'user', content: message.parts.flatMap(toPart) } };
+}
+
+function toPart({ type, text, url, mediaType }: UiPart): Part[] {
+  if (type === 'text' && text !== undefined) return [{ text }];
+  if (type === 'file' && url !== undefined) {
+    return [{ media: { url, ...(mediaType !== undefined && { contentType: mediaType }) } }];
+  }
+  return [];
+}
+
+// An answer has the id of its snapshot; it is given again from where that turn began.
+async function beforeAnswer(
+  agent: Agent,
+  { id: sessionId, messageId }: UiRequest,
+  options: CallOptions,
+): Promise<Init> {
+  const lookup = messageId === undefined ? { sessionId } : { snapshotId: messageId };
+  const snapshot = await agent.getSnapshot(lookup, options);
+  if (!snapshot || snapshot.sessionId !== sessionId) {
+    throw new WaymarkError('NOT_FOUND', `There is no answer ${short(messageId ?? '')} to repeat.`);
+  }
+  return fromParent(snapshot.parentId, sessionId);
+}
+
+// An edited message takes the place of one behind an answer, and that answer has the id of its snapshot.
+function afterAnswer({ id: sessionId, messages }: UiRequest): Init {
+  return fromParent(messages.findLast(({ role }) => role === 'assistant')?.id, sessionId);
+}
+
+function fromParent(snapshotId: string | undefined, sessionId: string): Init {
+  if (snapshotId !== undefined) return { snapshotId, sessionId };
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The first turn of a session cannot be replaced. Start a new chat.',
+  );
+}
+
+async function resumeOf(
+  agent: Agent,
+  sessionId: string,
+  { parts }: UiMessage,
+  options: CallOptions,
+): Promise<Resume> {
+  const session = await agent.getSession(sessionId, options);
+  const pending = pendingRequests((session?.state as State | undefined)?.messages ?? []);
+  const respond: NonNullable<Resume['respond']> = [];
+  const restart: NonNullable<Resume['restart']> = [];
+  for (const request of pending) {
+    const part = parts.findLast(({ toolCallId: id }) => id === toolCallId(request.toolRequest));
+    const answer = part && answerOf(request, part);
+    if (answer && 'toolResponse' in answer) respond.push(answer);
+    else if (answer) restart.push(answer);
+  }
+  return {
+    ...(respond.length > 0 && { respond }),
+    ...(restart.length > 0 && { restart }),
+  };
+}
+
+function answerOf(
+  { toolRequest }: ToolRequestPart,
+  part: UiPart,
+): ToolResponsePart | ToolRequestPart | undefined {
+  const { name, ref } = toolRequest;
+  const respond = (output: unknown): ToolResponsePart => ({
+    toolResponse: {
+      name,
+      ...(ref !== undefined && { ref }),
+      output: toJson(output ?? null, 'The output of a tool'),
+    },
+  });
+  switch (part.state) {
+    case 'output-available':
+      return respond(part.output);
+    case 'output-error':
+      return respond(part.errorText ?? 'The tool failed.');
+    case 'approval-responded': {
+      const { approved = false, reason } = part.approval ?? {};
+      const resumed = { approved, ...(reason !== undefined && { reason }) };
+      return approved ? { toolRequest, metadata: { resumed } } : respond({ ...resumed });
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The interrupted requests that a conversation ends with. */
+export function pendingRequests(messages: readonly Message[]): readonly ToolRequestPart[] {
+  const content = messages.at(-1)?.content ?? [];
+  return content.filter((part): part is ToolRequestPart => 'toolRequest' in part && isOpen(part));
+}
+
+function isOpen({ metadata }: Part): boolean {
+  return metadata?.interrupt !== undefined && metadata.interrupt !== false;
+}

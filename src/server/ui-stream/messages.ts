@@ -1,0 +1,95 @@
+import type { Message, Part } from '../../protocol/message.ts';
+import { toolCallId } from './shapes.ts';
+
+/** A message as `useChat` holds it. */
+export interface UiHistoryMessage {
+  readonly id: string;
+  readonly role: 'user' | 'assistant';
+  readonly parts: UiHistoryPart[];
+}
+
+type UiHistoryPart = { type: string; [field: string]: unknown };
+
+/**
+ * A session's messages for a page that is loaded again. All that a turn answered is one message, under the id of its
+ * snapshot, as it was when it streamed.
+ */
+export function toUiMessages(messages: readonly Message[]): readonly UiHistoryMessage[] {
+  const result: UiHistoryMessage[] = [];
+  let turn: Message[] = [];
+  const endTurn = (): void => {
+    if (turn.length === 0) return;
+    const id = snapshotOf(turn) ?? `turn-${result.length}`;
+    const asked = turn.filter(({ role }) => role === 'user');
+    const answered = turn.filter(({ role }) => role === 'model' || role === 'tool');
+    asked.forEach(({ content }, at) => {
+      result.push({ id: `${id}-user-${at}`, role: 'user', parts: content.flatMap(toTextPart) });
+    });
+    if (answered.length > 0) result.push({ id, role: 'assistant', parts: toAnswer(answered) });
+    turn = [];
+  };
+  for (const message of messages) {
+    if (message.role === 'user' && turn.some(({ role }) => role !== 'user')) endTurn();
+    turn.push(message);
+    if (snapshotOf([message]) !== undefined) endTurn();
+  }
+  endTurn();
+  return result;
+}
+
+function snapshotOf(turn: readonly Message[]): string | undefined {
+  const id = turn.at(-1)?.metadata?.snapshotId;
+  return typeof id === 'string' ? id : undefined;
+}
+
+function toAnswer(messages: readonly Message[]): UiHistoryPart[] {
+  const parts: UiHistoryPart[] = [];
+  for (const { role, content } of messages) {
+    if (role === 'model') parts.push({ type: 'step-start' });
+    for (const part of content) {
+      if ('toolResponse' in part) answerTool(parts, part);
+      else if ('toolRequest' in part) askTool(parts, part);
+      else parts.push(...toTextPart(part));
+    }
+  }
+  return parts;
+}
+
+function askTool(parts: UiHistoryPart[], part: Part & { toolRequest: { name: string } }): void {
+  const { toolRequest, metadata } = part as Extract<Part, { toolRequest: unknown }>;
+  const id = toolCallId(toolRequest);
+  const interrupted = metadata?.interrupt !== undefined && metadata.interrupt !== false;
+  parts.push({
+    type: `tool-${toolRequest.name}`,
+    toolCallId: id,
+    state: interrupted ? 'approval-requested' : 'input-available',
+    input: toolRequest.input ?? {},
+    ...(interrupted && { approval: { id, descriptor: metadata.interrupt } }),
+  });
+}
+
+function answerTool(parts: UiHistoryPart[], part: Extract<Part, { toolResponse: unknown }>): void {
+  const { toolResponse, metadata } = part;
+  const asked = parts.findLast((other) => other.toolCallId === toolCallId(toolResponse));
+  const target = asked ?? {
+    type: `tool-${toolResponse.name}`,
+    toolCallId: toolCallId(toolResponse),
+  };
+  if (!asked) parts.push(target);
+  delete target.approval;
+  if (metadata?.error === undefined) {
+    Object.assign(target, { state: 'output-available', output: toolResponse.output ?? null });
+  } else {
+    Object.assign(target, { state: 'output-error', errorText: String(toolResponse.output) });
+  }
+}
+
+function toTextPart(part: Part): UiHistoryPart[] {
+  if ('text' in part) return [{ type: 'text', text: part.text, state: 'done' }];
+  if ('reasoning' in part) return [{ type: 'reasoning', text: part.reasoning, state: 'done' }];
+  if ('media' in part) {
+    const { url, contentType = 'application/octet-stream' } = part.media;
+    return [{ type: 'file', url, mediaType: contentType }];
+  }
+  return [];
+}

@@ -1,0 +1,43 @@
+import * as v from 'valibot';
+import type { ToolRequestPart } from '../../protocol/message.ts';
+
+/** The parts of a UI message that say something to an agent; others are let through and ignored. */
+const uiPart = v.looseObject({
+  type: v.string(),
+  text: v.optional(v.string()),
+  url: v.optional(v.string()),
+  mediaType: v.optional(v.string()),
+  toolCallId: v.optional(v.string()),
+  state: v.optional(v.string()),
+  output: v.optional(v.unknown()),
+  errorText: v.optional(v.string()),
+  approval: v.optional(
+    v.looseObject({ approved: v.optional(v.boolean()), reason: v.optional(v.string()) }),
+  ),
+});
+
+const uiMessage = v.looseObject({
+  id: v.optional(v.string()),
+  role: v.picklist(['system', 'user', 'assistant']),
+  parts: v.array(uiPart),
+});
+
+/** What `useChat` posts. `id` is the chat's, and the session's. */
+export const uiRequest = v.object({
+  id: v.string(),
+  messages: v.pipe(v.array(uiMessage), v.minLength(1, 'Expected at least one message')),
+  trigger: v.optional(v.picklist(['submit-message', 'regenerate-message'])),
+  messageId: v.optional(v.string()),
+});
+
+export type UiPart = v.InferOutput<typeof uiPart>;
+export type UiMessage = v.InferOutput<typeof uiMessage>;
+export type UiRequest = v.InferOutput<typeof uiRequest>;
+
+/** One chunk of the stream that `useChat` reads. */
+export type UiChunk = { readonly type: string; readonly [field: string]: unknown };
+
+/** The id under which the UI knows a tool call. */
+export function toolCallId({ name, ref = name }: ToolRequestPart['toolRequest']): string {
+  return ref;
+}
