@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { systemClock } from '../../core/clock.ts';
 import type { Status } from '../../core/error.ts';
 import { createIds } from '../../core/id.ts';
@@ -71,6 +71,9 @@ export interface Kit {
   readonly textsOf: (lookup: Parameters<Store['getSnapshot']>[1]) => Promise<readonly string[]>;
 }
 
+/** What a group of tests gets: the kit of the test that is running. */
+export type UseKit = () => Kit;
+
 /** What is special about a turn's end. */
 export interface TurnWrite extends Partial<Omit<CommitWrite, 'state'>> {
   /** The text of the user's message; the model answers with the same in capitals. */
@@ -131,6 +134,26 @@ export async function refused(
     (reason: unknown) => reason,
   );
   expect(error).toMatchObject({ name: 'WaymarkError', status, ...(details && { details }) });
+}
+
+/** Counts what a listener hears; `next` waits for something to be heard and starts counting anew. */
+export function heard(listen: (listener: () => void) => () => void): {
+  readonly next: () => Promise<void>;
+  readonly count: () => number;
+  readonly leave: () => void;
+} {
+  let count = 0;
+  const leave = listen(() => {
+    count++;
+  });
+  return {
+    async next() {
+      await vi.waitFor(() => expect(count).toBeGreaterThan(0), { timeout: 3000, interval: 5 });
+      count = 0;
+    },
+    count: () => count,
+    leave,
+  };
 }
 
 const isClocked = (opened: OpenedStore): boolean => opened.advance !== undefined;

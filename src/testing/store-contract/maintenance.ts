@@ -1,3 +1,196 @@
-import type { UseKit } from './store-contract.ts';
+import { describe, expect, test } from 'vitest';
+import type { RetentionPolicy } from '../../session/store.ts';
+import { type Kit, refused, texts, type UseKit } from './kit.ts';
+import { transferContract } from './transfer.ts';
 
-export function maintenanceContract(_useKit: UseKit): void {}
+async function indexes({ timeline, scope }: Kit, sessionId = 's'): Promise<number[]> {
+  const { items } = await timeline.listSnapshots(scope, sessionId, { includeOrphaned: true });
+  return items.map((each) => each.index);
+}
+
+/** Retention, erasure of an owner, verification, export and import. */
+export function maintenanceContract(useKit: UseKit): void {
+  describe('retention', () => {
+    test('the newest snapshots stay, whole, and hang together', async () => {
+      const kit = useKit();
+      const { turn, maintenance, scope, store, timeline } = kit;
+      for (let n = 0; n < 10; n++) await turn('s', { text: `t${n}` });
+      expect(await maintenance.prune({ keepLast: 3 }, scope)).toEqual({
+        snapshots: 7,
+        sessions: 0,
+      });
+      expect(await indexes(kit)).toEqual([7, 8, 9]);
+      const { items } = await timeline.listSnapshots(scope, 's');
+      expect(items.map((each) => each.parentId)).toEqual([
+        undefined,
+        items[0]?.snapshotId,
+        items[1]?.snapshotId,
+      ]);
+      for (const { snapshotId, index } of items) {
+        const read = await store.getSnapshot(scope, { snapshotId });
+        expect(texts(read?.state)).toHaveLength(2 * (index + 1));
+      }
+      expect(await maintenance.verify()).toEqual([]);
+      expect((await turn('s')).snapshot).toMatchObject({ index: 10, turnIndex: 10 });
+    });
+
+    test('survivors are moved up to the nearest ancestor that stays', async () => {
+      const kit = useKit();
+      const { turn, maintenance, scope, timeline } = kit;
+      const made = [];
+      for (let n = 0; n < 5; n++) made.push((await turn('s')).snapshot.snapshotId);
+      await timeline.label(scope, made[1] ?? '', 'stays');
+      await maintenance.prune({ keepLast: 1 }, scope);
+      const { items } = await timeline.listSnapshots(scope, 's');
+      expect(items.map((each) => [each.snapshotId, each.parentId, each.orphaned])).toEqual([
+        [made[1], undefined, false],
+        [made[4], made[1], false],
+      ]);
+      await maintenance.prune({ keepLast: 0, keepLabelled: false }, scope);
+      expect(await indexes(kit)).toEqual([4]);
+      expect(await maintenance.verify()).toEqual([]);
+    });
+
+    test('what is old goes, what is young stays', async () => {
+      const kit = useKit();
+      const { turn, maintenance, scope, expire, ttl } = kit;
+      for (let n = 0; n < 3; n++) await turn('s');
+      await turn('old');
+      await expire();
+      for (let n = 0; n < 2; n++) await turn('s');
+      expect(await maintenance.prune({ olderThan: ttl }, scope)).toMatchObject({ snapshots: 3 });
+      expect(await indexes(kit)).toEqual([3, 4]);
+      expect(await indexes(kit, 'old')).toEqual([0]);
+      await maintenance.prune({ olderThan: ttl, dropSessions: true, keepSessions: ['old'] }, scope);
+      expect(await indexes(kit, 'old')).toEqual([0]);
+      const report = await maintenance.prune({ olderThan: ttl, dropSessions: true }, scope);
+      expect(report).toEqual({ snapshots: 1, sessions: 1 });
+      expect(await kit.timeline.getSession(scope, 'old')).toBeUndefined();
+      expect(await kit.timeline.getSession(scope, 's')).toBeDefined();
+    });
+
+    test('the head, what runs, what could still be answered and what was answered stay', async () => {
+      const kit = useKit();
+      const { turn, claim, maintenance, scope, runs, commit } = kit;
+      const root = (await turn('s')).snapshot; // 0
+      await turn('s', { finishReason: 'interrupted' }); // 1, open
+      const request = { from: { snapshotId: root.snapshotId } };
+      const answered = (await turn('s', { finishReason: 'interrupted', request })).snapshot; // 2
+      await turn('s'); // 3, its answer
+      await turn('s', { status: 'failed' }); // 4
+      await turn('s', { request }); // 5
+      await turn('s'); // 6
+      const held = await claim('s', { from: { snapshotId: answered.snapshotId } });
+      await runs.detach(held, { mode: 'detached', inputs: [] }); // 7
+      await maintenance.prune({ keepLast: 0 }, scope);
+      // 6 is the head, 7 runs and hangs on 2, which keeps its answer 3.
+      expect(await indexes(kit)).toEqual([1, 2, 3, 6, 7]);
+      expect((await commit(held)).snapshot).toMatchObject({ parentId: answered.snapshotId });
+      const again = await claim('s', { from: { snapshotId: answered.snapshotId } });
+      expect(again.parent).toMatchObject({ answered: true });
+      expect(await maintenance.verify()).toEqual([]);
+    });
+
+    test('a state that is not listed stays', async () => {
+      const kit = useKit();
+      const { turn, maintenance, scope, textsOf } = kit;
+      for (let n = 0; n < 3; n++) await turn('s', { text: `t${n}` });
+      await turn('s', { text: 'latest', listed: false });
+      await maintenance.prune({ keepLast: 0 }, scope);
+      expect(await indexes(kit)).toEqual([]);
+      expect(await textsOf({ sessionId: 's' })).toHaveLength(8);
+      expect(await maintenance.verify()).toEqual([]);
+      expect((await turn('s')).snapshot).toMatchObject({ index: 3, turnIndex: 4 });
+    });
+
+    test('without a scope over the whole store, with one only there', async () => {
+      const kit = useKit();
+      const { turn, maintenance, scope } = kit;
+      const other = { ...scope, owner: 'other' };
+      for (const of of [scope, other]) {
+        for (let n = 0; n < 3; n++) await turn('s', { scope: of });
+      }
+      expect(await maintenance.prune({ keepLast: 2 }, other)).toMatchObject({ snapshots: 1 });
+      expect(await maintenance.prune({ keepLast: 2 })).toMatchObject({ snapshots: 1 });
+      expect(await maintenance.prune({})).toEqual({ snapshots: 0, sessions: 0 });
+    });
+
+    test('what hung together in a trimmed history still reads the same', async () => {
+      const { turn, runs, scope, maintenance, store } = useKit();
+      for (let n = 0; n < 12; n++) {
+        const base = await runs.load(scope, { sessionId: 's' });
+        const state = base && {
+          ...base.state,
+          history: base.state.history.replace(base.state.history.toArray().slice(-4)),
+        };
+        await turn('s', n % 3 === 2 && state ? { state } : { text: `t${n}` });
+      }
+      const before = await store.getSnapshot(scope, { sessionId: 's' });
+      await maintenance.prune({ keepLast: 2 }, scope);
+      const after = await store.getSnapshot(scope, { sessionId: 's' });
+      expect(texts(after?.state)).toEqual(texts(before?.state));
+      expect(after?.stateHash).toBe(before?.stateHash);
+      expect(await maintenance.verify()).toEqual([]);
+    });
+
+    test('a policy that cannot be meant is refused', async () => {
+      const { maintenance } = useKit();
+      const bad: RetentionPolicy[] = [
+        { keepLast: -1 },
+        { keepLast: 1.5 },
+        { keepLast: Number.NaN },
+        { olderThan: -1 },
+        { olderThan: Number.NaN },
+      ];
+      for (const policy of bad) await refused(maintenance.prune(policy), 'INVALID_ARGUMENT');
+    });
+  });
+
+  describe('erasure of an owner', () => {
+    test('takes all their sessions, also one that runs, and nobody else’s', async () => {
+      const { turn, claim, commit, maintenance, scope, timeline, runs, store, opened } = useKit();
+      const mine = { ...scope, owner: 'me' };
+      const elsewhere = { agent: `${scope.agent}2`, owner: 'me' };
+      const others = [scope, { ...scope, owner: 'you' }];
+      for (const of of [mine, elsewhere, ...others]) {
+        await turn('s', { scope: of, text: of.owner === 'me' ? 'forget-me' : 'keep' });
+      }
+      const held = await claim('s', {}, mine);
+      expect(await maintenance.eraseOwner('me')).toBe(2);
+      expect(await maintenance.eraseOwner('me')).toBe(0);
+      expect(await runs.heartbeat(held)).toBe('lost');
+      await refused(commit(held, {}, mine), 'ABORTED');
+      for (const of of [mine, elsewhere]) {
+        expect((await timeline.listSessions(of)).items).toEqual([]);
+        expect(await store.getSnapshot(of, { sessionId: 's' })).toBeUndefined();
+      }
+      for (const of of others) expect(await timeline.getSession(of, 's')).toBeDefined();
+      expect(await maintenance.verify()).toEqual([]);
+      if (opened.dump !== undefined) {
+        expect((await opened.dump()).toLowerCase()).not.toContain('forget-me');
+      }
+    });
+  });
+
+  describe('verification', () => {
+    test('an untouched store is whole, whatever state its runs are in', async () => {
+      const { turn, claim, runs, maintenance, expire, ttl } = useKit();
+      expect(await maintenance.verify()).toEqual([]);
+      await turn('s');
+      await turn('s', { status: 'failed' });
+      await claim('s', { ttl });
+      await expire();
+      await claim('s');
+      const held = await claim('d');
+      await runs.detach(held, { mode: 'detached', inputs: [] });
+      let progress = 0;
+      const onProgress = (done: number): void => {
+        progress = done;
+      };
+      expect(await maintenance.verify({ onProgress })).toEqual([]);
+      expect(progress).toBeGreaterThan(0);
+    });
+  });
+
+  transferContract(useKit);
+}

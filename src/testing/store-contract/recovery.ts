@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
-import type { Kit, TurnWrite } from './kit.ts';
+import type { Kit, TurnWrite, UseKit } from './kit.ts';
 import { exchange, refused, say, texts } from './kit.ts';
-import type { UseKit } from './store-contract.ts';
 
 function checkpointOf(state: SessionState, inputsDone = 0, midTurn = true) {
   return { state, stateHash: hashState(state), inputsDone, midTurn };

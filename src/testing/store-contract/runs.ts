@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { emptyState, hashState } from '../../session/session-state.ts';
-import { exchange, marksIn, plain, refused, say, stateOf, texts } from './kit.ts';
+import { badInputContract } from './bad-input.ts';
+import { exchange, marksIn, plain, refused, say, stateOf, texts, type UseKit } from './kit.ts';
 import { recoveryContract } from './recovery.ts';
-import type { UseKit } from './store-contract.ts';
 import { unlistedContract } from './unlisted.ts';
 
 /** Claims, and the turns under them. */
@@ -351,4 +351,5 @@ export function runContract(useKit: UseKit): void {
 
   unlistedContract(useKit);
   recoveryContract(useKit);
+  badInputContract(useKit);
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import { marksIn, refused, say, texts } from './kit.ts';
-import type { UseKit } from './store-contract.ts';
+import { marksIn, refused, say, texts, type UseKit } from './kit.ts';
 
 /** A snapshot to save, as somebody without claims would write it. */
 function draft(snapshotId: string, change: Partial<Snapshot> = {}): Snapshot {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { abortContract } from './abort.ts';
 import { eventContract } from './events.ts';
-import { createKit, type Kit, type OpenedStore } from './kit.ts';
+import { createKit, type Kit, type OpenedStore, type UseKit } from './kit.ts';
 import { maintenanceContract } from './maintenance.ts';
 import { runContract } from './runs.ts';
 import { snapshotContract } from './snapshots.ts';
@@ -16,9 +16,6 @@ export interface StoreContractOptions {
   /** What the store can do; checked, so that nothing is left out by accident. @default all of it */
   readonly capabilities?: readonly Capability[];
 }
-
-/** What a group of tests gets: the kit of the test that is running. */
-export type UseKit = () => Kit;
 
 /**
  * Declares the tests that every store is held to. `open` gives an empty store for each test. The name of the suite says

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { marksIn, refused, texts } from './kit.ts';
-import type { UseKit } from './store-contract.ts';
+import { marksIn, refused, texts, type UseKit } from './kit.ts';
 
 /** States that are saved although the policy makes no snapshot of them. */
 export function unlistedContract(useKit: UseKit): void {
