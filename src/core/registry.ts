@@ -52,7 +52,7 @@ function unknownKey(key: string, keys: readonly string[]): WaymarkError {
   const existing =
     sorted.length === 0
       ? `Nothing is defined under "${kind}".`
-      : `There is ${sorted.slice(0, shown).join(', ')}${more}.`;
+      : `Defined: ${sorted.slice(0, shown).join(', ')}${more}.`;
   return new WaymarkError('NOT_FOUND', `"${key}" is not defined. ${existing}`, {
     details: { key, existing: sorted.slice(0, shown) },
   });
