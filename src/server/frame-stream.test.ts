@@ -1,0 +1,120 @@
+import { expect, test, vi } from 'vitest';
+import type { Clock } from '../core/clock.ts';
+import { systemClock } from '../core/clock.ts';
+import { type FrameStreamEnd, type FrameStreamOptions, frameStream } from './frame-stream.ts';
+
+const base: FrameStreamOptions<string> = {
+  clock: systemClock,
+  encode: (text) => text,
+  keepAlive: '!',
+  keepAliveMs: 10_000,
+  stallMs: 10_000,
+};
+
+test('everything arrives, in order, in few pieces', async () => {
+  const ends: FrameStreamEnd[] = [];
+  async function* numbers(): AsyncGenerator<string> {
+    for (let at = 0; at < 10_000; at++) yield `${at}\n`;
+  }
+  const body = frameStream(numbers(), { ...base, onEnd: (how) => ends.push(how) });
+  const pieces = await readAll(body);
+  expect(pieces.join('')).toBe(Array.from({ length: 10_000 }, (_, at) => `${at}\n`).join(''));
+  expect(pieces.length).toBeLessThan(100);
+  expect(ends).toEqual(['complete']);
+});
+
+test('a frame after a pause does not wait for company', async () => {
+  async function* slowly(): AsyncGenerator<string> {
+    yield 'a';
+    await systemClock.sleep(20);
+    yield 'b';
+  }
+  expect(await readAll(frameStream(slowly(), base))).toEqual(['a', 'b']);
+});
+
+test('a reader that does not read holds a bounded buffer, and is dropped', async () => {
+  const clock = manualClock();
+  const ends: FrameStreamEnd[] = [];
+  let made = 0;
+  async function* endless(): AsyncGenerator<string> {
+    for (;;) {
+      made++;
+      yield 'x'.repeat(1024);
+    }
+  }
+  const cut = vi.fn();
+  frameStream(endless(), { ...base, clock, cut, onEnd: (how) => ends.push(how) });
+  await systemClock.sleep(20);
+  const before = made;
+  expect(before * 1024).toBeLessThan(200_000);
+  clock.advance(9_999);
+  expect(cut).not.toHaveBeenCalled();
+  clock.advance(10_000);
+  expect(cut).toHaveBeenCalledOnce();
+  expect(ends).toEqual(['stalled']);
+  await systemClock.sleep(20);
+  expect(made).toBe(before);
+});
+
+test('silence is filled with signs of life', async () => {
+  const clock = manualClock();
+  const end = Promise.withResolvers<void>();
+  async function* silent(): AsyncGenerator<string> {
+    await end.promise;
+    yield 'done';
+  }
+  const reader = frameStream(silent(), { ...base, clock, keepAliveMs: 100 }).getReader();
+  const first = reader.read();
+  clock.advance(100);
+  expect(textOf((await first).value)).toBe('!');
+  const second = reader.read();
+  end.resolve();
+  expect(textOf((await second).value)).toBe('done');
+});
+
+test('a reader that leaves ends the source', async () => {
+  let ended = false;
+  async function* source(): AsyncGenerator<string> {
+    try {
+      for (;;) {
+        yield 'x';
+        await systemClock.sleep(1);
+      }
+    } finally {
+      ended = true;
+    }
+  }
+  const ends: FrameStreamEnd[] = [];
+  const reader = frameStream(source(), { ...base, onEnd: (how) => ends.push(how) }).getReader();
+  await reader.read();
+  await reader.cancel();
+  await vi.waitFor(() => expect(ended).toBe(true));
+  expect(ends).toEqual(['disconnected']);
+});
+
+async function readAll(body: ReadableStream<Uint8Array>): Promise<string[]> {
+  const pieces: string[] = [];
+  for await (const piece of body) pieces.push(textOf(piece));
+  return pieces;
+}
+
+function textOf(piece: Uint8Array | undefined): string {
+  return new TextDecoder().decode(piece);
+}
+
+function manualClock(): Clock & { advance(ms: number): void } {
+  let time = 0;
+  const timers = new Set<() => void>();
+  return {
+    now: () => time,
+    sleep: () => Promise.resolve(),
+    every(_, fn) {
+      timers.add(fn);
+      return () => timers.delete(fn);
+    },
+    advance(ms) {
+      time += ms;
+      for (const fn of timers) fn();
+    },
+  };
+}

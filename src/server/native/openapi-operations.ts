@@ -1,0 +1,124 @@
+import type { Operation } from '../../protocol/routes.ts';
+
+interface Parameter {
+  readonly name: string;
+  readonly description?: string;
+  readonly schema: object;
+}
+
+/** What a call takes and gives besides its path. */
+export interface OperationInfo {
+  readonly summary: string;
+  readonly query?: readonly Parameter[];
+  readonly header?: readonly Parameter[];
+  readonly body?: { readonly schema: string; readonly required?: boolean };
+  readonly answer: {
+    readonly status?: number;
+    readonly description: string;
+    readonly schema?: string;
+    /** It can be had as server-sent events. */
+    readonly events?: boolean;
+  };
+}
+
+const page: readonly Parameter[] = [
+  { name: 'limit', schema: { type: 'integer', minimum: 1, maximum: 200, default: 50 } },
+  { name: 'cursor', description: '`next` of the page before.', schema: { type: 'string' } },
+];
+
+const snapshot = { description: 'The snapshot.', schema: 'Snapshot' } as const;
+
+/** The calls of the native dialect, described. */
+export const operations: Readonly<Record<string, OperationInfo>> &
+  Record<Operation, OperationInfo> = {
+  listAgents: {
+    summary: 'The agents, and what each can do.',
+    answer: { description: 'The agents.', schema: 'AgentList' },
+  },
+  getAgent: {
+    summary: 'One agent.',
+    answer: { description: 'The agent.', schema: 'AgentInfo' },
+  },
+  runTurn: {
+    summary: 'Runs one turn.',
+    body: { schema: 'TurnRequest' },
+    answer: {
+      description:
+        'The output; or, asked for text/event-stream, the events `chunk` and `reset` with an id, and at last `output` or `error`.',
+      schema: 'Output',
+      events: true,
+    },
+  },
+  connect: {
+    summary: 'A WebSocket for many turns: ClientFrame in, ServerFrame out.',
+    answer: { status: 101, description: 'The connection is a WebSocket.' },
+  },
+  listSessions: {
+    summary: 'The sessions, newest first.',
+    query: [
+      ...page,
+      {
+        name: 'query',
+        description: 'Looks in id, title and metadata.',
+        schema: { type: 'string' },
+      },
+    ],
+    answer: { description: 'A page of sessions.', schema: 'SessionPage' },
+  },
+  getSession: {
+    summary: 'A session with its latest state.',
+    answer: { description: 'The session.', schema: 'Session' },
+  },
+  updateSession: {
+    summary: 'Changes the title or metadata of a session.',
+    body: { schema: 'SessionChange' },
+    answer: { description: 'The session.', schema: 'Session' },
+  },
+  deleteSession: {
+    summary: 'Erases a session with all that hangs on it.',
+    answer: { status: 204, description: 'It is erased.' },
+  },
+  getHead: { summary: 'The snapshot at the head of a session, with its state.', answer: snapshot },
+  listSnapshots: {
+    summary: 'The timeline of a session, metadata only.',
+    query: [...page, { name: 'includeOrphaned', schema: { type: 'boolean', default: false } }],
+    answer: { description: 'A page of snapshots.', schema: 'SnapshotPage' },
+  },
+  getSnapshot: { summary: 'A snapshot with its state.', answer: snapshot },
+  label: { summary: 'Labels a snapshot.', body: { schema: 'SnapshotChange' }, answer: snapshot },
+  diff: {
+    summary: 'What changed from one snapshot to another.',
+    answer: { description: 'The difference.', schema: 'Diff' },
+  },
+  restore: { summary: 'Moves the head of the session to this snapshot.', answer: snapshot },
+  fork: {
+    summary: 'A new session that goes on from this snapshot.',
+    body: { schema: 'ForkRequest', required: false },
+    answer: { description: 'The first snapshot of the new session.', schema: 'Snapshot' },
+  },
+  abort: {
+    summary: 'Stops a run.',
+    answer: { description: 'The status after the attempt.', schema: 'AbortResult' },
+  },
+  watch: {
+    summary: 'The events of a run, past and live, and its output.',
+    header: [
+      {
+        name: 'Last-Event-ID',
+        description: 'The id of the last event that was seen.',
+        schema: { type: 'string', pattern: '^\\d+\\.\\d+$' },
+      },
+    ],
+    query: [
+      {
+        name: 'after',
+        description: 'As Last-Event-ID, for clients that cannot set headers.',
+        schema: { type: 'string', pattern: '^\\d+\\.\\d+$' },
+      },
+    ],
+    answer: {
+      description: 'The events `chunk`, `reset`, and at last `output` or `error`.',
+      events: true,
+    },
+  },
+};

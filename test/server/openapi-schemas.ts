@@ -1,0 +1,58 @@
+import { toJsonSchemaDefs } from '@valibot/to-json-schema';
+import { diff } from '../../src/protocol/diff.ts';
+import { errorBody } from '../../src/protocol/error-body.ts';
+import { clientFrame } from '../../src/protocol/frames.ts';
+import { message, part } from '../../src/protocol/message.ts';
+import {
+  abortResult,
+  agentInfo,
+  agentList,
+  forkRequest,
+  sessionChange,
+  sessionPage,
+  snapshotChange,
+  snapshotPage,
+  turnRequest,
+} from '../../src/protocol/requests.ts';
+import { session } from '../../src/protocol/session.ts';
+import { snapshot } from '../../src/protocol/snapshot.ts';
+import { artifact, state } from '../../src/protocol/state.ts';
+import { chunk, init, input, output } from '../../src/protocol/turn.ts';
+
+/** The schemas of the wire as JSON Schema, by the names that the OpenAPI document gives them. */
+export function generateSchemas(): Record<string, object> {
+  const definitions = {
+    Part: part,
+    Message: message,
+    Artifact: artifact,
+    State: state,
+    Error: errorBody,
+    Init: init,
+    Input: input,
+    Chunk: chunk,
+    Output: output,
+    Snapshot: snapshot,
+    SnapshotPage: snapshotPage,
+    SnapshotChange: snapshotChange,
+    Session: session,
+    SessionPage: sessionPage,
+    SessionChange: sessionChange,
+    Diff: diff,
+    TurnRequest: turnRequest,
+    ForkRequest: forkRequest,
+    AbortResult: abortResult,
+    AgentInfo: agentInfo,
+    AgentList: agentList,
+    ClientFrame: clientFrame,
+  };
+  const schemas = toJsonSchemaDefs(definitions, {
+    target: 'draft-2020-12',
+    typeMode: 'input',
+    errorMode: 'throw',
+    overrideRef: ({ referenceId }) => `#/components/schemas/${referenceId}`,
+    // The one custom check in protocol/ is that of a JSON object with any keys.
+    overrideSchema: ({ valibotSchema }) =>
+      valibotSchema.type === 'custom' ? { type: 'object' } : undefined,
+  });
+  return JSON.parse(JSON.stringify(schemas));
+}
