@@ -1,0 +1,236 @@
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Input } from '../protocol/turn.ts';
+import { hashState } from '../session/session-state.ts';
+import type { RunMode, Store } from '../session/store.ts';
+import { claimWhenBusy } from './concurrency.ts';
+import { freshState } from './init.ts';
+import type { ActiveRun, Invocation } from './invocation.ts';
+import type { Position, TurnRequest } from './ledger.ts';
+import { fullStore } from './spec.ts';
+import type { Turn } from './turn.ts';
+
+/** Accepts an input: claims the session, goes to its state, checks the input against it, and says so. */
+export async function beginTurn(invocation: Invocation, input: Input): Promise<Turn> {
+  const { run } = invocation;
+  // A detached run takes all that was queued; one that was taken over is claimed already.
+  if (run !== undefined) return await startTurn(invocation, run, input);
+  invocation.host.checkOpen();
+  const claimed = await claimRun(invocation, invocation.request.mode, [input]);
+  try {
+    return await startTurn(invocation, claimed, input);
+  } catch (refusal) {
+    await dropRun(invocation, claimed);
+    throw refusal;
+  }
+}
+
+/** Makes the running turn, or what is queued, a run of its own that goes on without the caller. */
+export async function claimDetached(invocation: Invocation): Promise<void> {
+  const { inbox, turn } = invocation;
+  const store = detachableStore(invocation);
+  const inputs = turn === undefined ? inbox.queued : [turn.input, ...inbox.queued];
+  const running = turn === undefined ? undefined : invocation.run;
+  const run = running ?? (await claimRun(invocation, 'attached', inputs));
+  const ref = run.position.run;
+  if (ref === undefined) throw new TypeError('A store that can abort gives claims.');
+  try {
+    const [first] = inputs;
+    if (running === undefined && first !== undefined) await checkReceivable(invocation, run, first);
+    const { init, context } = invocation.request;
+    await store.runs?.detach(ref, { mode: 'detached', init, inputs, context });
+  } catch (error) {
+    if (running === undefined) await dropRun(invocation, run);
+    throw error;
+  }
+  run.detached = { inputsDone: 0 };
+  if (store.events !== undefined) run.log.writeTo(store.events, ref);
+  invocation.run = run;
+  invocation.outbox.log = run.log;
+}
+
+function detachableStore({ spec }: Invocation): Store {
+  const store = fullStore(spec);
+  if (store?.runs === undefined || store.abort === undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      spec.store === undefined
+        ? `Agent "${spec.name}" has no store, so nothing can go on in the background. Give it one to detach.`
+        : `The store of agent "${spec.name}" cannot abort runs, so it takes no detached ones.`,
+    );
+  }
+  return store;
+}
+
+async function claimRun(
+  invocation: Invocation,
+  mode: RunMode,
+  inputs: readonly Input[],
+): Promise<ActiveRun> {
+  const { host, spec, request } = invocation;
+  const runId = host.newId();
+  const position = await claimPosition(invocation, {
+    runId,
+    sessionId: invocation.sessionId,
+    mode,
+    init: request.init,
+    inputs,
+    context: request.context,
+    ...startOf(invocation),
+    ...(request.startedBy && { startedBy: request.startedBy }),
+  });
+  takePosition(invocation, position);
+  return activateRun(invocation, { runId, position, durable: mode !== 'attached', spec, host });
+}
+
+/** Claims the session once more, after the last turn, to save what the handler did behind it. */
+export async function claimAgain(invocation: Invocation): Promise<ActiveRun> {
+  return await claimRun(invocation, 'attached', []);
+}
+
+/** Puts a claimed run on the list of those this process works on. */
+export function activateRun(
+  invocation: Invocation,
+  options: Pick<Invocation, 'spec' | 'host'> & {
+    readonly runId: string;
+    readonly position: Position;
+    readonly durable: boolean;
+  },
+): ActiveRun {
+  const { spec, host, runId, position, durable } = options;
+  const store = fullStore(spec);
+  const ref = position.run;
+  const log = host.logs.open({ runId, scope: invocation.scope, attempt: ref?.attempt ?? 1 });
+  if (durable && ref !== undefined && store?.events !== undefined) log.writeTo(store.events, ref);
+  const leave =
+    ref === undefined || store === undefined
+      ? () => {}
+      : host.live.add({
+          ref,
+          store,
+          control: invocation.control,
+          recoverable: () => log.durable,
+        });
+  return { runId, position, log, leave };
+}
+
+/** Where the first turn starts is up to the init; each later one goes on from the one before. */
+function startOf({
+  request,
+  spec,
+  base,
+  turnsBegun,
+}: Invocation): Pick<TurnRequest, 'from' | 'expectHead'> {
+  const { snapshotId } = request.init;
+  if (turnsBegun === 0) return { from: snapshotId === undefined ? 'head' : { snapshotId } };
+  if (spec.store === undefined || spec.concurrency === 'wait') return { from: 'head' };
+  return { from: 'head', expectHead: base?.snapshotId ?? null };
+}
+
+async function claimPosition(invocation: Invocation, request: TurnRequest): Promise<Position> {
+  const { spec, scope } = invocation;
+  try {
+    return await spec.ledger.begin(scope, request);
+  } catch (error) {
+    const busy = isWaymarkError(error) && error.status === 'ABORTED';
+    if (!busy || spec.concurrency === 'reject') throw error;
+    return await claimWhenBusy(invocation, request, error);
+  }
+}
+
+/** Goes to where the claim says the session stands. */
+export function takePosition(invocation: Invocation, position: Position): void {
+  const { spec, base } = invocation;
+  const first = invocation.turnsBegun === 0;
+  invocation.sessionId = position.sessionId;
+  if (spec.store === undefined) return;
+  const moved = position.base?.snapshotId !== base?.snapshotId;
+  if (first || moved) invocation.setState(position.state ?? freshState(spec));
+  const { parent } = position;
+  invocation.base = position.base;
+  invocation.parentId = parent?.snapshotId;
+  invocation.totals = parent?.totals;
+  invocation.turnIndex = parent?.turnIndex ?? -1;
+  invocation.savedInRun = 0;
+  if (first || moved) {
+    invocation.lastSnapshot =
+      parent === undefined || parent.listed === false || position.base === undefined
+        ? undefined
+        : {
+            id: parent.snapshotId,
+            hash: hashState(position.base.state),
+            state: position.base.state,
+          };
+  }
+}
+
+/** Throws when the input is none for the state that the run goes on from. */
+async function checkReceivable(
+  invocation: Invocation,
+  run: ActiveRun,
+  input: Input,
+): Promise<readonly Message[]> {
+  const { spec, working } = invocation;
+  if (
+    input.resume !== undefined &&
+    run.position.parent?.answered === true &&
+    run.detached === undefined
+  ) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'This interrupt has been answered already. To try another answer, fork the snapshot and answer there.',
+    );
+  }
+  return await spec.receive(working.state, input);
+}
+
+async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): Promise<Turn> {
+  const { spec, working, control, outbox } = invocation;
+  const messages = await checkReceivable(invocation, run, input);
+  const turn = createTurn(invocation, run, input, { turnIndex: invocation.turnIndex + 1 });
+  invocation.run = run;
+  invocation.turnIndex++;
+  invocation.turnsBegun++;
+  invocation.clearTurn(turn);
+  outbox.log = run.log;
+  outbox.push({
+    turnStart: {
+      sessionId: invocation.sessionId,
+      ...(spec.store !== undefined && { snapshotId: run.runId }),
+      turnIndex: turn.info.turnIndex,
+    },
+  });
+  if (!control.signal.aborted) working.addMessages(messages);
+  return turn;
+}
+
+/** A turn of a run. */
+export function createTurn(
+  { spec, parentId, control }: Invocation,
+  { runId }: ActiveRun,
+  input: Input,
+  { turnIndex, continued = false }: { readonly turnIndex: number; readonly continued?: boolean },
+): Turn {
+  const info = {
+    ...(spec.store !== undefined && { snapshotId: runId }),
+    ...(parentId !== undefined && { parentId }),
+    turnIndex,
+    signal: control.signal,
+  };
+  return {
+    info,
+    input,
+    continued,
+    customSent: false,
+    usage: {},
+    toolCalls: 0,
+    toolKeys: new Map(),
+  };
+}
+
+async function dropRun({ host, spec }: Invocation, run: ActiveRun): Promise<void> {
+  run.leave();
+  host.logs.close(run.log);
+  // What was refused must be heard of, and the claim expires in any case.
+  await spec.ledger.release(run.position).catch(() => {});
+}

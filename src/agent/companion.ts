@@ -1,0 +1,92 @@
+import { type Action, defineAction } from '../core/action.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { Json, JsonObject } from '../core/json.ts';
+import type { Agent } from './agent.ts';
+
+/** What a caller of an agent's action may pass as context besides its own: where to start, and whose session it is. */
+interface AgentCallContext {
+  readonly init?: JsonObject;
+  readonly owner?: string;
+  readonly context?: JsonObject;
+}
+
+const one = { type: 'string' } as const;
+
+/** The actions through which tools find and run an agent; of its companions only those that its store can serve. */
+export function agentActions(agent: Agent): readonly Action[] {
+  const { name, metadata } = agent;
+  const actions = [agentAction(agent)];
+  const companion = (
+    key: string,
+    idName: 'snapshotId' | 'sessionId',
+    run: (id: string, owner: { readonly owner?: string }) => Promise<unknown>,
+  ): void => {
+    actions.push(
+      defineAction(
+        {
+          key,
+          name: key.slice(1),
+          input: { type: 'object', properties: { [idName]: one }, required: [idName] },
+        },
+        async (input, { context }) => {
+          const id = (input as Record<string, string>)[idName] ?? '';
+          const found = await run(id, ownerOf(context));
+          if (found === undefined)
+            throw new WaymarkError('NOT_FOUND', `No ${idName} "${id.slice(0, 64)}".`);
+          return found;
+        },
+      ),
+    );
+  };
+  if (metadata.stateManagement === 'client') return actions;
+  companion(`/snapshot-store/${name}/getSnapshot`, 'snapshotId', (snapshotId, owner) =>
+    agent.getSnapshot({ snapshotId }, owner),
+  );
+  if (metadata.timeline) {
+    companion(`/snapshot-store/${name}/listSnapshots`, 'sessionId', async (id, owner) => {
+      const { items } = await agent.listSnapshots(id, {
+        ...owner,
+        includeOrphaned: true,
+        limit: 1000,
+      });
+      return items;
+    });
+    companion(`/session-store/${name}/getSession`, 'sessionId', (id, owner) =>
+      agent.getSession(id, owner),
+    );
+  }
+  if (metadata.abortable) {
+    companion(`/snapshot-store/${name}/abortSnapshot`, 'snapshotId', async (snapshotId, owner) => {
+      const status = await agent.abort(snapshotId, owner);
+      return status && { snapshotId, status };
+    });
+  }
+  return actions;
+}
+
+function agentAction(agent: Agent): Action {
+  const { name, description, metadata } = agent;
+  return defineAction(
+    {
+      key: `/agent/${name}`,
+      name,
+      description,
+      metadata: { agent: metadata as unknown as JsonObject },
+    },
+    async (input, { signal, context, send }) => {
+      const { init, context: callerContext } = context as AgentCallContext;
+      const { stream, output } = agent.stream((input ?? {}) as Json as object, {
+        ...init,
+        signal,
+        ...ownerOf(context),
+        ...(callerContext && { context: callerContext }),
+      });
+      for await (const chunk of stream) await send(chunk);
+      return await output;
+    },
+  );
+}
+
+function ownerOf(context: object): { readonly owner?: string } {
+  return 'owner' in context && typeof context.owner === 'string' ? { owner: context.owner } : {};
+}

@@ -1,0 +1,84 @@
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { raceSignal } from '../core/signal.ts';
+import type { Invocation } from './invocation.ts';
+import type { Position, TurnRequest } from './ledger.ts';
+import { fullStore } from './spec.ts';
+
+/** How often a waiting turn looks again when it hears nothing. */
+const lookAgainMs = 250;
+
+/** Gets a turn in although the session is being worked on: after the other one, or in a session of its own. */
+export async function claimWhenBusy(
+  invocation: Invocation,
+  request: TurnRequest,
+  busy: WaymarkError,
+): Promise<Position> {
+  return invocation.spec.concurrency === 'fork'
+    ? await forkAndClaim(invocation, request, busy)
+    : await waitAndClaim(invocation, request, busy);
+}
+
+async function waitAndClaim(
+  invocation: Invocation,
+  request: TurnRequest,
+  busy: WaymarkError,
+): Promise<Position> {
+  const { spec, scope, control } = invocation;
+  let running = runningOf(busy);
+  for (;;) {
+    await changeOf(invocation, running);
+    if (control.signal.aborted)
+      throw new WaymarkError('CANCELLED', 'Stopped while waiting for the session.');
+    try {
+      return await spec.ledger.begin(scope, request);
+    } catch (error) {
+      if (!isWaymarkError(error) || error.status !== 'ABORTED') throw error;
+      running = runningOf(error);
+    }
+  }
+}
+
+/** Resolves when something about the run may have changed, or after a while. */
+async function changeOf(
+  { spec, host, control }: Invocation,
+  runId: string | undefined,
+): Promise<void> {
+  const over = new AbortController();
+  const changed = Promise.withResolvers<void>();
+  const unlisten =
+    runId === undefined ? undefined : fullStore(spec)?.abort?.onChange(runId, changed.resolve);
+  try {
+    const later = host.clock.sleep(lookAgainMs, over.signal);
+    await raceSignal(Promise.race([changed.promise, later]), control.signal);
+  } catch {
+    // Stopped: the caller looks at its signal.
+  } finally {
+    over.abort();
+    unlisten?.();
+  }
+}
+
+async function forkAndClaim(
+  invocation: Invocation,
+  request: TurnRequest,
+  busy: WaymarkError,
+): Promise<Position> {
+  const { spec, scope, host } = invocation;
+  const { timeline } = fullStore(spec) ?? {};
+  if (timeline === undefined) throw busy;
+  const sessionId = host.newId();
+  const place = await spec.ledger.load(
+    scope,
+    request.from === 'head' ? { sessionId: request.sessionId } : request.from,
+  );
+  const { expectHead: _, ...rest } = request;
+  if (place !== undefined) {
+    await timeline.fork(scope, place.snapshotId, { sessionId, snapshotId: host.newId() });
+  }
+  return await spec.ledger.begin(scope, { ...rest, sessionId, from: 'head' });
+}
+
+function runningOf({ details }: WaymarkError): string | undefined {
+  if (typeof details !== 'object' || details === null || !('running' in details)) return undefined;
+  return typeof details.running === 'string' ? details.running : undefined;
+}

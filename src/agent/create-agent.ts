@@ -1,0 +1,218 @@
+import { WaymarkError } from '../core/error.ts';
+import { type JsonObject, toJson } from '../core/json.ts';
+import type { SessionInfo } from '../protocol/session.ts';
+import type { Snapshot } from '../protocol/snapshot.ts';
+import { diffStates } from '../session/diff.ts';
+import { fromPlainState } from '../session/session-state.ts';
+import type { Scope, Store, TimelineSupport } from '../session/store.ts';
+import type { Agent, AgentConnection, CallOptions, InvokeOptions } from './agent.ts';
+import { createChat } from './chat.ts';
+import { connect, streamOne, textInput } from './connection.ts';
+import { parseInit } from './init.ts';
+import type { InvocationRequest } from './invocation.ts';
+import { leavingSnapshot, leavingState } from './leaving.ts';
+import { metadataOf } from './options.ts';
+import { type AgentHost, type AgentSpec, fullStore, scopeOf } from './spec.ts';
+import { waitForRun, watchRun } from './watch.ts';
+
+/** An agent's insides, for the layers that run agents on behalf of others. */
+export interface AgentInternals {
+  readonly spec: AgentSpec;
+  readonly host: AgentHost;
+}
+
+const internals = new WeakMap<object, AgentInternals>();
+
+/** The insides of an agent of this process. */
+export function internalsOf(agent: Agent): AgentInternals {
+  const found = internals.get(agent);
+  if (found === undefined) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'Expected an agent that was defined in this process.',
+    );
+  }
+  return found;
+}
+
+/** The public face of an agent. */
+export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
+  const open = (options: InvokeOptions = {}): AgentConnection =>
+    connect(spec, host, () => requestOf(spec, options));
+  const agent: Agent = {
+    name: spec.name,
+    ...(spec.description !== undefined && { description: spec.description }),
+    metadata: metadataOf(spec),
+    streamBidi: open,
+    stream: (input, options) => streamOne(open(options), input),
+    streamText: (text, options) => streamOne(open(options), textInput(text)),
+    run: async (input, options) => await streamOne(open(options), input).output,
+    runText: async (text, options) => await streamOne(open(options), textInput(text)).output,
+    chat: (options) => createChat(agent, options),
+    ...reading(spec, host),
+    ...timeline(spec, host),
+  };
+  internals.set(agent, { spec, host });
+  return agent;
+}
+
+/** The request of an invocation, with its init and context parsed. */
+export function requestOf(
+  spec: AgentSpec,
+  options: InvokeOptions & { readonly startedBy?: SessionInfo['startedBy'] },
+): InvocationRequest {
+  const { snapshotId, sessionId, state, owner, context = {}, model, signal, startedBy } = options;
+  const init = parseInit(spec, { snapshotId, sessionId, state });
+  return {
+    init,
+    mode: options.accept === true ? 'accepted' : 'attached',
+    context: toJson(context, 'context') as JsonObject,
+    ...(owner !== undefined && { owner }),
+    ...(model !== undefined && { model }),
+    ...(signal && { signal }),
+    ...(startedBy && { startedBy }),
+  };
+}
+
+type Reading = Pick<Agent, 'getSnapshot' | 'wait' | 'watch' | 'abort'>;
+
+function reading(spec: AgentSpec, host: AgentHost): Reading {
+  const watching = (runId: string, { owner, signal }: CallOptions) => ({
+    spec,
+    host,
+    scope: scopeOf(spec, owner),
+    runId,
+    signal,
+  });
+  return {
+    async getSnapshot(lookup, { owner } = {}) {
+      if (spec.store === undefined) throw noStore(spec);
+      const snapshot = await spec.store.getSnapshot(scopeOf(spec, owner), lookup);
+      return snapshot && leavingSnapshot(spec.transform, snapshot);
+    },
+    async wait(snapshotId, options = {}) {
+      capability(spec, 'runs');
+      return await waitForRun(watching(snapshotId, options));
+    },
+    async *watch(snapshotId, options = {}) {
+      capability(spec, 'runs');
+      yield* watchRun(watching(snapshotId, options), options.after);
+    },
+    abort: async (snapshotId, { owner } = {}) =>
+      await capability(spec, 'abort').abortSnapshot(scopeOf(spec, owner), snapshotId),
+  };
+}
+
+type Timeline = Omit<
+  Agent,
+  | keyof Reading
+  | 'name'
+  | 'description'
+  | 'metadata'
+  | '~types'
+  | 'run'
+  | 'runText'
+  | 'stream'
+  | 'streamText'
+  | 'streamBidi'
+  | 'chat'
+>;
+
+function timeline(spec: AgentSpec, host: AgentHost): Timeline {
+  const use = (owner: string | undefined): [TimelineSupport, Scope] => [
+    capability(spec, 'timeline'),
+    scopeOf(spec, owner),
+  ];
+  const leaving = (snapshot: Snapshot): Snapshot => leavingSnapshot(spec.transform, snapshot);
+  return {
+    async listSnapshots(sessionId, { owner, ...options } = {}) {
+      const [sessions, scope] = use(owner);
+      return await sessions.listSnapshots(scope, sessionId, withoutSignal(options));
+    },
+    async getSession(sessionId, { owner } = {}) {
+      const [sessions, scope] = use(owner);
+      const session = await sessions.getSession(scope, sessionId, { state: true });
+      if (session?.state === undefined) return session;
+      const { state, ...rest } = session;
+      const shown = leavingState(spec.transform, state);
+      return shown === undefined ? rest : { ...rest, state: shown };
+    },
+    async listSessions({ owner, ...options } = {}) {
+      const [sessions, scope] = use(owner);
+      return await sessions.listSessions(scope, withoutSignal(options));
+    },
+    async updateSession(sessionId, change, { owner } = {}) {
+      const [sessions, scope] = use(owner);
+      return await sessions.updateSession(scope, sessionId, change);
+    },
+    async deleteSession(sessionId, { owner } = {}) {
+      const [sessions, scope] = use(owner);
+      host.cache.delete(scope, sessionId);
+      return await sessions.deleteSession(scope, sessionId);
+    },
+    async restore(snapshotId, { owner } = {}) {
+      const [sessions, scope] = use(owner);
+      return leaving(await sessions.restore(scope, snapshotId));
+    },
+    async fork(snapshotId, { owner, sessionId = host.newId() } = {}) {
+      const [sessions, scope] = use(owner);
+      return leaving(
+        await sessions.fork(scope, snapshotId, { sessionId, snapshotId: host.newId() }),
+      );
+    },
+    async label(snapshotId, label, { owner } = {}) {
+      const [sessions, scope] = use(owner);
+      return leaving(await sessions.label(scope, snapshotId, label));
+    },
+    async diff(from, to, { owner } = {}) {
+      const [, scope] = use(owner);
+      const [a, b] = await Promise.all([from, to].map((id) => stateOf(spec, scope, id)));
+      return diffStates(
+        { snapshotId: from, state: fromPlainState(a ?? {}) },
+        { snapshotId: to, state: fromPlainState(b ?? {}) },
+      );
+    },
+  };
+}
+
+async function stateOf(
+  spec: AgentSpec,
+  scope: Scope,
+  snapshotId: string,
+): Promise<Snapshot['state']> {
+  const snapshot = await spec.store?.getSnapshot(scope, { snapshotId });
+  if (snapshot === undefined) {
+    throw new WaymarkError(
+      'NOT_FOUND',
+      `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}".`,
+    );
+  }
+  return leavingSnapshot(spec.transform, snapshot).state;
+}
+
+function withoutSignal<Options extends object>(
+  options: Options & { signal?: AbortSignal },
+): Omit<Options, 'signal'> {
+  const { signal: _, ...rest } = options;
+  return rest;
+}
+
+function capability<Name extends 'runs' | 'abort' | 'timeline' | 'events'>(
+  spec: AgentSpec,
+  name: Name,
+): NonNullable<Store[Name]> {
+  const found = fullStore(spec)?.[name];
+  if (found !== undefined) return found;
+  if (spec.store === undefined) throw noStore(spec);
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `The store of agent "${spec.name}" has no ${name}. Use one that has, such as sqliteStore.`,
+  );
+}
+
+function noStore(spec: AgentSpec): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Agent "${spec.name}" has no store: its state is held by the client. Give it one to use this.`,
+  );
+}

@@ -1,0 +1,70 @@
+import { WaymarkError } from '../core/error.ts';
+import type { Input } from '../protocol/turn.ts';
+
+/** More queued inputs than anybody waits for. */
+const mostQueued = 1_000;
+
+/** The inputs of an invocation that have not been worked on yet. */
+export class Inbox {
+  readonly #queue: Input[] = [];
+  #closed = false;
+  #waiting: (() => void) | undefined;
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** What is queued, oldest first. */
+  get queued(): readonly Input[] {
+    return [...this.#queue];
+  }
+
+  push(input: Input): void {
+    if (this.#closed) {
+      throw new WaymarkError(
+        'FAILED_PRECONDITION',
+        'The connection is closed: it takes no more inputs. Open a new one.',
+      );
+    }
+    if (this.#queue.length >= mostQueued) {
+      throw new WaymarkError(
+        'RESOURCE_EXHAUSTED',
+        `${mostQueued} inputs are queued already. Wait for a turn to end before sending more.`,
+      );
+    }
+    this.#queue.push(input);
+    this.#wake();
+  }
+
+  /** No more inputs; what is queued is still given out. */
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  /** Closes and forgets what is queued. */
+  clear(): void {
+    this.#queue.length = 0;
+    this.close();
+  }
+
+  /** The next input, left where it is; `undefined` when none will come. */
+  async peek(): Promise<Input | undefined> {
+    while (this.#queue.length === 0 && !this.#closed) {
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve;
+      });
+    }
+    return this.#queue[0];
+  }
+
+  /** Takes the input that was looked at. */
+  take(): Input | undefined {
+    return this.#queue.shift();
+  }
+
+  #wake(): void {
+    this.#waiting?.();
+    this.#waiting = undefined;
+  }
+}

@@ -1,0 +1,85 @@
+import { WaymarkError } from '../core/error.ts';
+import type { Json } from '../core/json.ts';
+import { toJson } from '../core/json.ts';
+import { parse } from '../core/schema.ts';
+import { parseShape } from '../protocol/parse.ts';
+import type { State } from '../protocol/state.ts';
+import { type Init, init as initShape } from '../protocol/turn.ts';
+import { emptyState, fromPlainState, type SessionState } from '../session/session-state.ts';
+import { checkSeal } from './seal.ts';
+import type { AgentSpec } from './spec.ts';
+
+/** Parses where to start, and refuses what this agent cannot start from. */
+export function parseInit(spec: AgentSpec, value: unknown): Init {
+  const init = parseShape(initShape, value ?? {}, 'init');
+  const named = init.snapshotId !== undefined || init.sessionId !== undefined;
+  if (init.state !== undefined && named) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'Give either a state or an id to start from, not both.',
+    );
+  }
+  if (spec.store !== undefined && init.state !== undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${spec.name}" keeps its sessions in a store. Start it with { sessionId } or { snapshotId } instead of a state.`,
+    );
+  }
+  if (spec.store === undefined && named) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${spec.name}" has no store. Start it with { state }, the state of an earlier output.`,
+    );
+  }
+  return init;
+}
+
+/** The state of a fresh session. */
+export function freshState(spec: AgentSpec): SessionState {
+  return spec.initialState === undefined
+    ? emptyState
+    : { ...emptyState, custom: spec.initialState };
+}
+
+/** A state that a client held, checked. */
+export async function clientState(spec: AgentSpec, state: State): Promise<SessionState> {
+  if (spec.secret !== undefined) checkSeal(spec.secret, spec.name, state);
+  const loaded = fromPlainState(state);
+  if (loaded.custom === undefined || spec.stateSchema === undefined) return loaded;
+  const custom = await parse(spec.stateSchema, loaded.custom, 'The custom state');
+  return { ...loaded, custom: toJson(custom, 'custom state') };
+}
+
+type StateRules = Pick<AgentSpec, 'name' | 'stateSchema' | 'upgradeState'>;
+
+/** A stored state, brought up to the agent's present schema. */
+export async function storedState(spec: StateRules, state: SessionState): Promise<SessionState> {
+  const { stateSchema, upgradeState } = spec;
+  if (stateSchema === undefined || state.custom === undefined) return state;
+  const fault = await faultOf(spec, state.custom);
+  if (fault === undefined) return state;
+  if (upgradeState === undefined) throw misfit(spec, fault);
+  const upgraded = toJson(await upgradeState(state.custom), 'upgraded state');
+  const left = await faultOf(spec, upgraded);
+  if (left !== undefined) throw misfit(spec, left);
+  return { ...state, custom: upgraded };
+}
+
+async function faultOf({ stateSchema }: StateRules, custom: Json): Promise<unknown> {
+  if (stateSchema === undefined) return undefined;
+  try {
+    await parse(stateSchema, custom, 'The stored custom state');
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+function misfit(spec: StateRules, cause: unknown): WaymarkError {
+  const why = cause instanceof Error ? cause.message : '';
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `A stored state no longer fits the schema of agent "${spec.name}". ${why} Give the agent an \`upgradeState\`.`,
+    { cause },
+  );
+}

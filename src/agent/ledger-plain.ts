@@ -1,0 +1,80 @@
+import { WaymarkError } from '../core/error.ts';
+import type { Snapshot } from '../protocol/snapshot.ts';
+import { fromPlainState, hashState, toPlainState } from '../session/session-state.ts';
+import type { CommitWrite, LoadedState, Lookup, Scope, SnapshotStore } from '../session/store.ts';
+import type { Ledger, LedgerOptions, Position } from './ledger.ts';
+
+/**
+ * Over a store that can only read and save snapshots. Two turns at once on one session are not kept apart: the agent's
+ * metadata says so.
+ */
+export function plainLedger(store: SnapshotStore, { clock, upgrade }: LedgerOptions): Ledger {
+  const load = async (scope: Scope, lookup: Lookup): Promise<LoadedState | undefined> => {
+    const snapshot = await store.getSnapshot(scope, lookup);
+    if (snapshot === undefined) return undefined;
+    const state = fromPlainState(snapshot.state ?? {});
+    if (snapshot.status === 'succeeded' && hashState(state) !== snapshot.stateHash) {
+      throw new WaymarkError(
+        'DATA_LOSS',
+        `Snapshot "${snapshot.snapshotId}" does not match its hash: its state was changed in the store.`,
+      );
+    }
+    return { snapshotId: snapshot.snapshotId, state, ref: snapshot.index, snapshot };
+  };
+  return {
+    load,
+    async begin(scope, { sessionId, from, expectHead }) {
+      const found = await load(scope, from === 'head' ? { sessionId } : from);
+      if (found === undefined && from !== 'head') {
+        throw new WaymarkError('NOT_FOUND', `No snapshot "${from.snapshotId}" in this store.`);
+      }
+      if (expectHead !== undefined && (found?.snapshotId ?? null) !== expectHead) {
+        throw new WaymarkError('ABORTED', 'The session has moved on since; open it again.');
+      }
+      if (found === undefined) return { sessionId, nextIndex: 0 };
+      const { snapshot } = found;
+      const { turnIndex, finishReason } = snapshot;
+      const parent = {
+        snapshotId: found.snapshotId,
+        turnIndex,
+        ...(finishReason && { finishReason }),
+      };
+      return {
+        sessionId: snapshot.sessionId,
+        parent,
+        base: found,
+        state: await upgrade(found.state),
+        nextIndex: snapshot.index + 1,
+      };
+    },
+    async commit(scope, position, write) {
+      const snapshot = snapshotOf(position, write, new Date(clock.now()).toISOString());
+      const saved = await store.saveSnapshot(scope, write.snapshotId, () => snapshot);
+      const base = { snapshotId: write.snapshotId, state: write.state, ref: snapshot.index };
+      return { base, snapshot: saved ?? snapshot };
+    },
+    release: () => Promise.resolve(),
+  };
+}
+
+function snapshotOf({ sessionId, base }: Position, write: CommitWrite, now: string): Snapshot {
+  const index = typeof base?.ref === 'number' ? base.ref + 1 : 0;
+  const { finishReason, error, usage, parentId } = write;
+  return {
+    snapshotId: write.snapshotId,
+    sessionId,
+    ...(parentId !== undefined && { parentId }),
+    index,
+    turnIndex: write.turnIndex,
+    event: write.event,
+    status: write.status,
+    ...(finishReason && { finishReason }),
+    ...(error && { error }),
+    ...(usage && { usage }),
+    createdAt: now,
+    updatedAt: now,
+    stateHash: write.stateHash,
+    orphaned: false,
+    state: toPlainState(write.state, { sessionId }),
+  };
+}

@@ -1,0 +1,113 @@
+import type { Clock } from '../core/clock.ts';
+import type { SessionState } from '../session/session-state.ts';
+import type {
+  Claim,
+  ClaimRequest,
+  Committed,
+  CommitWrite,
+  LoadedState,
+  Lookup,
+  ParentRef,
+  RunRef,
+  RunSupport,
+  Scope,
+  SnapshotStore,
+  StateBase,
+  Store,
+} from '../session/store.ts';
+import { plainLedger } from './ledger-plain.ts';
+import type { SessionCache } from './session-cache.ts';
+
+/** What a turn asks its ledger for. */
+export type TurnRequest = Omit<ClaimRequest, 'ttl' | 'worker'>;
+
+/** Where a turn stands: its session, what it goes on from, and the claim it holds, if the store has claims. */
+export interface Position {
+  readonly sessionId: string;
+  readonly run?: RunRef;
+  readonly parent?: ParentRef;
+  /** What was last saved, as it was saved. */
+  readonly base?: StateBase;
+  /** The state to go on with: the base's, brought up to the agent's present schema. Absent in an empty session. */
+  readonly state?: SessionState;
+  /** The index that the next snapshot will have. */
+  readonly nextIndex: number;
+}
+
+/**
+ * How an agent reads and writes sessions, whatever its store can do: with claims, with plain snapshots only, or, for a
+ * client-managed agent, not at all. The turn loop knows only this.
+ */
+export interface Ledger {
+  /** The state to go on from, without claiming anything. */
+  load(scope: Scope, lookup: Lookup): Promise<LoadedState | undefined>;
+  /** Accepts a turn. */
+  begin(scope: Scope, request: TurnRequest): Promise<Position>;
+  /** Saves a snapshot. */
+  commit(scope: Scope, position: Position, write: CommitWrite): Promise<Committed>;
+  /** Ends a turn without a snapshot. */
+  release(position: Position): Promise<void>;
+}
+
+export interface LedgerOptions {
+  readonly cache: SessionCache;
+  readonly clock: Clock;
+  readonly worker: string;
+  readonly ttl: number;
+  /** Brings a stored state up to the agent's present schema. */
+  readonly upgrade: (state: SessionState) => Promise<SessionState>;
+}
+
+/** The ledger over a store. */
+export function ledgerOf(store: Store | SnapshotStore, options: LedgerOptions): Ledger {
+  return 'runs' in store && store.runs !== undefined
+    ? claimLedger(store.runs, options)
+    : plainLedger(store, options);
+}
+
+/** Claims first, then one transaction that saves: two round trips a turn when the session's state is cached. */
+function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
+  const { cache, worker, ttl, upgrade } = options;
+  const stateOf = async (scope: Scope, claim: Claim): Promise<Pick<Position, 'base' | 'state'>> => {
+    const { parent, sessionId } = claim;
+    if (parent === undefined) return {};
+    const cached = cache.get(scope, sessionId);
+    if (cached?.snapshotId === parent.snapshotId) return { base: cached, state: cached.state };
+    const base = await runs.load(scope, { snapshotId: parent.snapshotId });
+    return base === undefined ? {} : { base, state: await upgrade(base.state) };
+  };
+  return {
+    load: (scope, lookup) => runs.load(scope, lookup),
+    async begin(scope, request) {
+      const claim = await runs.claim(scope, { ...request, ttl, worker });
+      const { sessionId, parent, nextIndex } = claim;
+      const run = { runId: claim.runId, attempt: claim.attempt };
+      try {
+        const state = await stateOf(scope, claim);
+        return { sessionId, run, nextIndex, ...(parent && { parent }), ...state };
+      } catch (error) {
+        // The session must not stay claimed because its state could not be read.
+        await runs.release(run).catch(() => {});
+        throw error;
+      }
+    },
+    async commit(scope, position, write) {
+      const { run, sessionId } = position;
+      if (run === undefined) throw new TypeError('A commit needs the claim of its turn.');
+      const committed = await runs.commit(run, write);
+      if (write.status === 'succeeded') cache.set(scope, sessionId, committed.base);
+      return committed;
+    },
+    async release({ run }) {
+      if (run !== undefined) await runs.release(run);
+    },
+  };
+}
+
+/** A client-managed agent's: nothing is kept. */
+export const clientLedger: Ledger = {
+  load: () => Promise.resolve(undefined),
+  begin: (_scope, { sessionId }) => Promise.resolve({ sessionId, nextIndex: 0 }),
+  commit: () => Promise.reject(new TypeError('A client-managed agent saves nothing.')),
+  release: () => Promise.resolve(),
+};

@@ -1,0 +1,68 @@
+import type { Channel } from '../core/channel.ts';
+import type { Chunk } from '../protocol/turn.ts';
+import type { RunEvent } from '../session/store.ts';
+import { noteEventId } from './event-id.ts';
+import type { RunLog } from './run-log.ts';
+
+/** Where the chunks of an invocation go: to the run's log as they are, to the caller as they may leave. */
+export class Outbox {
+  readonly #leave: (chunk: Chunk) => Chunk | undefined;
+  readonly #signal: AbortSignal;
+  #caller: Channel<Chunk> | undefined;
+  #log: RunLog | undefined;
+
+  constructor(options: {
+    readonly caller: Channel<Chunk> | undefined;
+    readonly leave: (chunk: Chunk) => Chunk | undefined;
+    readonly signal: AbortSignal;
+  }) {
+    this.#caller = options.caller;
+    this.#leave = options.leave;
+    this.#signal = options.signal;
+  }
+
+  /** The run whose events the chunks are from now on. */
+  set log(log: RunLog | undefined) {
+    this.#log = log;
+  }
+
+  /** Sends a chunk and waits for a slow reader. After a stop it is dropped, and this returns at once. */
+  async send(chunk: Chunk): Promise<void> {
+    if (this.#signal.aborted) return;
+    const leaving = this.#record(chunk);
+    if (leaving === undefined || this.#caller === undefined) return;
+    if (this.#caller.trySend(leaving)) return;
+    await this.#caller.send(leaving, this.#signal).catch(() => {});
+  }
+
+  /** Sends what must arrive, also after a stop, without waiting for anybody. */
+  push(chunk: Chunk): void {
+    const leaving = this.#record(chunk);
+    if (leaving !== undefined) this.#deliver(leaving);
+  }
+
+  /** Sends a chunk that the log already has. */
+  pushLogged(chunk: Chunk, event: RunEvent): void {
+    const leaving = this.#leave(chunk);
+    if (leaving === undefined) return;
+    noteEventId(leaving, event);
+    this.#deliver(leaving);
+  }
+
+  /** Nobody listens any more; the log goes on. */
+  disconnect(): void {
+    this.#caller = undefined;
+  }
+
+  #deliver(chunk: Chunk): void {
+    // A full channel takes it in line; whoever reads next gets it.
+    this.#caller?.send(chunk).catch(() => {});
+  }
+
+  #record(chunk: Chunk): Chunk | undefined {
+    const event = this.#log?.push(chunk);
+    const leaving = this.#leave(chunk);
+    if (event !== undefined && leaving !== undefined) noteEventId(leaving, event);
+    return leaving;
+  }
+}

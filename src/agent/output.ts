@@ -1,0 +1,64 @@
+import { toErrorBody } from '../core/error.ts';
+import { toJson } from '../core/json.ts';
+import type { State } from '../protocol/state.ts';
+import type { Output } from '../protocol/turn.ts';
+import { toPlainState } from '../session/session-state.ts';
+import type { AgentResult } from './handler.ts';
+import type { Invocation } from './invocation.ts';
+import { leavingState } from './leaving.ts';
+import { sealOf } from './seal.ts';
+
+/** What an invocation gives back, as it may leave. */
+export function outputOf(invocation: Invocation, result: AgentResult | undefined): Output {
+  const { sessionId, lastSnapshot, snapshotIds, spec, failure, usage, last, control } = invocation;
+  const { message, artifacts } = resultOf(invocation, result);
+  const output = result?.output ?? last?.output;
+  const state = spec.store === undefined ? clientHeld(invocation) : undefined;
+  const finishReason =
+    failure !== undefined
+      ? 'failed'
+      : control.cause?.kind === 'stop'
+        ? 'aborted'
+        : last?.finishReason;
+  return {
+    sessionId,
+    ...(lastSnapshot && { snapshotId: lastSnapshot.id }),
+    ...(snapshotIds.length > 0 && { snapshotIds: [...snapshotIds] }),
+    ...(state && { state }),
+    ...(message && failure === undefined && { message }),
+    ...(output !== undefined && failure === undefined && { output: toJson(output, 'output') }),
+    ...(artifacts && artifacts.length > 0 && { artifacts: [...artifacts] }),
+    ...(finishReason && { finishReason }),
+    ...(Object.keys(usage).length > 0 && { usage }),
+    ...(failure && { error: toErrorBody(failure) }),
+  };
+}
+
+function resultOf(
+  invocation: Invocation,
+  result: AgentResult | undefined,
+): Pick<State, 'artifacts'> & Pick<Output, 'message'> {
+  const { spec, sessionId, working } = invocation;
+  const own = invocation.result();
+  const message = result === undefined ? own.message : result.message;
+  const artifacts = result === undefined ? own.artifacts : result.artifacts;
+  const plain = { ...(message && { message }), ...(artifacts && { artifacts: [...artifacts] }) };
+  if (spec.transform.state === undefined) return plain;
+  const whole = toPlainState(working.state, { sessionId });
+  const shown = leavingState(spec.transform, {
+    ...whole,
+    messages: message === undefined ? [] : [message],
+    artifacts: [...(artifacts ?? [])],
+  });
+  const last = shown?.messages?.at(-1);
+  return {
+    ...(last && { message: last }),
+    ...(shown?.artifacts && { artifacts: shown.artifacts }),
+  };
+}
+
+function clientHeld({ spec, sessionId, working }: Invocation): State | undefined {
+  const state = leavingState(spec.transform, toPlainState(working.state, { sessionId }));
+  if (state === undefined || spec.secret === undefined) return state;
+  return { ...state, seal: sealOf(spec.secret, spec.name, state) };
+}

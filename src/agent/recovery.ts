@@ -1,0 +1,76 @@
+import { hashState } from '../session/session-state.ts';
+import type { TakenRun } from '../session/store.ts';
+import type { Agent } from './agent.ts';
+import { activateRun, createTurn } from './beginning.ts';
+import { internalsOf } from './create-agent.ts';
+import { Invocation } from './invocation.ts';
+import type { Turn } from './turn.ts';
+
+/** Goes on with a run that another process let go of, and resolves when it has ended. */
+export async function resumeRun(agent: Agent, taken: TakenRun): Promise<void> {
+  const { spec, host } = internalsOf(agent);
+  const { run: record, claim } = taken;
+  const context = record.context ?? {};
+  const invocation = new Invocation(spec, host, {
+    init: record.init ?? {},
+    mode: record.mode === 'attached' ? 'attached' : 'accepted',
+    context: spec.restoreContext?.(context) ?? context,
+    ...(record.scope.owner !== undefined && { owner: record.scope.owner }),
+  });
+  placeInvocation(invocation, taken);
+  const run = activateRun(invocation, {
+    spec,
+    host,
+    runId: record.runId,
+    durable: true,
+    position: {
+      sessionId: record.sessionId,
+      run: { runId: claim.runId, attempt: claim.attempt },
+      nextIndex: claim.nextIndex,
+      ...(claim.parent && { parent: claim.parent }),
+      ...(taken.base && { base: taken.base }),
+    },
+  });
+  if (record.mode === 'detached') run.detached = { inputsDone: record.inputsDone };
+  invocation.run = run;
+  invocation.outbox.log = run.log;
+  for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
+  invocation.inbox.close();
+  if (record.stopping) invocation.control.stop();
+  await invocation.resume(continuedTurn(invocation, taken));
+}
+
+/** Puts an invocation where the run's last checkpoint left it. */
+function placeInvocation(invocation: Invocation, { run, claim, base, checkpoint }: TakenRun): void {
+  const { parent } = claim;
+  invocation.sessionId = run.sessionId;
+  invocation.base = base;
+  invocation.parentId = base?.snapshotId ?? parent?.snapshotId;
+  invocation.totals = parent?.totals;
+  invocation.turnIndex = (parent?.turnIndex ?? -1) + run.inputsDone;
+  const state = checkpoint ?? base?.state;
+  if (state !== undefined) invocation.setState(state);
+  if (base !== undefined && parent?.listed !== false) {
+    invocation.lastSnapshot = {
+      id: base.snapshotId,
+      hash: hashState(base.state),
+      state: base.state,
+    };
+  }
+}
+
+/** The turn that the last attempt was in the middle of; a custom handler starts its turn over. */
+function continuedTurn(invocation: Invocation, { run: record }: TakenRun): Turn | undefined {
+  const { run, inbox } = invocation;
+  if (run === undefined || !record.midTurn) return undefined;
+  const input = inbox.take();
+  if (input === undefined) return undefined;
+  invocation.turnIndex++;
+  const turn = createTurn(invocation, run, input, {
+    turnIndex: invocation.turnIndex,
+    continued: true,
+  });
+  invocation.turnsBegun++;
+  invocation.clearTurn(turn);
+  return turn;
+}

@@ -1,0 +1,350 @@
+import { toErrorBody, toWaymarkError, WaymarkError } from '../core/error.ts';
+import type { Span } from '../core/trace.ts';
+import { attributes as names } from '../core/trace-names.ts';
+import { addUsage } from '../generate/usage.ts';
+import type { SnapshotEvent } from '../protocol/snapshot.ts';
+import type { Chunk, FinishReason } from '../protocol/turn.ts';
+import { toChance } from '../session/policy.ts';
+import type { Committed, CommitWrite, StateWrite } from '../session/store.ts';
+import { claimAgain } from './beginning.ts';
+import { endDetachedTurn, finishDetached } from './detach.ts';
+import type { ActiveRun, Invocation } from './invocation.ts';
+import { lostError, type Outcome, type Turn } from './turn.ts';
+import { totalsOf } from './turn-limits.ts';
+
+/** Saves what a turn came to and ends it: exactly one `turnEnd`, whatever happened. */
+export function endTurn(
+  invocation: Invocation,
+  turn: Turn,
+  outcome: Outcome,
+  span: Span,
+): Promise<Outcome> {
+  return invocation.locked(async () => {
+    invocation.usage = addUsage(invocation.usage, turn.usage);
+    const { run } = invocation;
+    try {
+      if (run === undefined) return outcome;
+      if (run.detached !== undefined) return await endDetachedTurn(invocation, run, turn, outcome);
+      return await endAttachedTurn(invocation, run, turn, outcome, span);
+    } finally {
+      invocation.turn = undefined;
+    }
+  });
+}
+
+async function endAttachedTurn(
+  invocation: Invocation,
+  run: ActiveRun,
+  turn: Turn,
+  outcome: Outcome,
+  span: Span,
+): Promise<Outcome> {
+  // From here on the claim is kept by the commit that follows, and a late stop must not reach the next turn.
+  run.leave();
+  const ended = await saveOutcome(invocation, run, turn, outcome, span);
+  invocation.host.logs.close(run.log);
+  invocation.run = undefined;
+  return ended;
+}
+
+async function saveOutcome(
+  invocation: Invocation,
+  run: ActiveRun,
+  turn: Turn,
+  outcome: Outcome,
+  span: Span,
+): Promise<Outcome> {
+  switch (outcome.kind) {
+    case 'lost':
+      return { kind: 'failed', error: lostError() };
+    case 'failed':
+      await saveFailed(invocation, run, turn, outcome.error);
+      return outcome;
+    case 'stopped':
+    case 'done': {
+      const finishReason = outcome.kind === 'done' ? outcome.finishReason : 'aborted';
+      try {
+        await saveGood(invocation, run, turn, finishReason, span);
+      } catch (error) {
+        const failed = savingFailed(error);
+        publish(invocation, run, endChunk(turn, 'failed'));
+        invocation.working.reset(invocation.good);
+        return { kind: 'failed', error: failed };
+      }
+      invocation.last = {
+        finishReason,
+        ...(outcome.kind === 'done' && outcome.output !== undefined && { output: outcome.output }),
+      };
+      return outcome;
+    }
+  }
+}
+
+/** A good end: a snapshot if the policy says so; the latest state is saved in any case. */
+async function saveGood(
+  invocation: Invocation,
+  run: ActiveRun,
+  turn: Turn,
+  finishReason: FinishReason,
+  span: Span,
+): Promise<void> {
+  const { spec, working } = invocation;
+  const listed = wantsSnapshot(invocation, 'turnEnd');
+  const changed = invocation.savedHash() !== working.hash();
+  const snapshotId = listed ? run.runId : undefined;
+  const chunk = endChunk(turn, finishReason, snapshotId);
+  if (spec.store !== undefined && (listed || changed)) {
+    const totals = totalsOf(invocation, turn);
+    await commit(invocation, run, chunk, {
+      snapshotId: run.runId,
+      event: 'turnEnd',
+      status: 'succeeded',
+      finishReason,
+      usage: turn.usage,
+      ...(totals && { totals }),
+      listed,
+      end: true,
+    });
+    if (totals !== undefined) invocation.totals = totals;
+  } else {
+    await spec.ledger.release(run.position);
+    publish(invocation, run, chunk);
+  }
+  if (snapshotId !== undefined) noteSnapshot(invocation, snapshotId, span);
+  invocation.good = working.state;
+}
+
+/** A failed end: the state is kept for inspection under the reserved id, and the session goes on from the last good one. */
+async function saveFailed(
+  invocation: Invocation,
+  run: ActiveRun,
+  turn: Turn,
+  error: WaymarkError,
+): Promise<void> {
+  const chunk = endChunk(turn, 'failed');
+  const { spec } = invocation;
+  try {
+    if (spec.store === undefined) publish(invocation, run, chunk);
+    else {
+      await commit(invocation, run, chunk, {
+        snapshotId: run.runId,
+        event: 'turnEnd',
+        status: 'failed',
+        finishReason: 'failed',
+        error: toErrorBody(error),
+        usage: turn.usage,
+        end: true,
+      });
+    }
+  } catch {
+    // The first error is the one to tell; the claim expires by itself.
+    publish(invocation, run, chunk);
+  }
+  invocation.working.reset(invocation.good);
+}
+
+/** After all tools of one model message: a snapshot if the policy says so, a checkpoint if another process may go on. */
+export async function checkpointTurn(invocation: Invocation, turn: Turn): Promise<void> {
+  await invocation.locked(async () => {
+    const { run, host, spec, outbox } = invocation;
+    if (run === undefined || invocation.control.cause !== undefined) return;
+    if (run.detached === undefined && wantsSnapshot(invocation, 'toolIterationEnd')) {
+      const snapshotId = host.newId();
+      await commit(
+        invocation,
+        run,
+        { snapshotCreated: snapshotId },
+        {
+          snapshotId,
+          event: 'toolIterationEnd',
+          status: 'succeeded',
+          usage: turn.usage,
+          end: false,
+        },
+      );
+      noteSnapshot(invocation, snapshotId);
+      invocation.good = invocation.working.state;
+    } else if (run.log.durable && spec.recovery === 'checkpoint') {
+      await checkpoint(invocation, run, true);
+    }
+    outbox.log = run.log;
+  });
+}
+
+/** Keeps the state reached so far with the run. */
+export async function checkpoint(
+  invocation: Invocation,
+  run: ActiveRun,
+  midTurn: boolean,
+): Promise<void> {
+  const { spec, working } = invocation;
+  const ref = run.position.run;
+  if (ref === undefined || spec.store === undefined || !('runs' in spec.store)) return;
+  const inputsDone = run.detached?.inputsDone ?? 0;
+  const write = { ...stateWrite(invocation), stateHash: working.hash(), inputsDone, midTurn };
+  const base = await spec.store.runs?.checkpoint(ref, write);
+  if (base !== undefined) {
+    invocation.base = base;
+    working.saved();
+  }
+}
+
+/** The end of the invocation: what changed after the last turn is saved, as a snapshot if the policy says so. */
+export async function finishInvocation(invocation: Invocation): Promise<void> {
+  const { run, turn, failure, control } = invocation;
+  if (turn !== undefined) {
+    // The handler never came to its turn loop.
+    const outcome: Outcome =
+      failure === undefined
+        ? { kind: 'done', finishReason: 'stop' }
+        : { kind: 'failed', error: failure };
+    const ended = await endTurn(invocation, turn, outcome, noSpan);
+    if (ended.kind === 'failed') invocation.failure = ended.error;
+  }
+  if (run?.detached !== undefined) {
+    await invocation.locked(() => finishDetached(invocation, run));
+  } else if (invocation.run !== undefined) {
+    // Taken over with nothing left to do.
+    await invocation.spec.ledger.release(invocation.run.position);
+  } else if (failure === undefined && control.cause === undefined) {
+    await saveInvocationEnd(invocation);
+  }
+}
+
+async function saveInvocationEnd(invocation: Invocation): Promise<void> {
+  const { spec, working, turnIndex } = invocation;
+  if (spec.store === undefined || invocation.turnsBegun === 0) return;
+  const changed = invocation.savedHash() !== working.hash();
+  if (!changed && !wantsSnapshot(invocation, 'invocationEnd')) return;
+  try {
+    const run = await claimAgain(invocation);
+    const listed = !changed || wantsSnapshot(invocation, 'invocationEnd');
+    run.leave();
+    await commit(
+      invocation,
+      run,
+      {},
+      {
+        snapshotId: run.runId,
+        event: 'invocationEnd',
+        status: 'succeeded',
+        ...(invocation.last && { finishReason: invocation.last.finishReason }),
+        listed,
+        end: true,
+      },
+    );
+    if (listed) {
+      noteSnapshot(invocation, run.runId);
+      invocation.outbox.push({ snapshotCreated: run.runId });
+    }
+    invocation.good = working.state;
+  } catch (error) {
+    invocation.failure = savingFailed(error);
+    working.reset(invocation.good);
+  } finally {
+    invocation.turnIndex = turnIndex;
+  }
+}
+
+/** Whether an event is to become a snapshot: the state must differ from the last one's, and the policy must want it. */
+function wantsSnapshot(invocation: Invocation, event: SnapshotEvent): boolean {
+  const { spec, working, lastSnapshot, turnIndex, run } = invocation;
+  if (spec.store === undefined || lastSnapshot?.hash === working.hash()) return false;
+  return spec.policy(
+    toChance({
+      event,
+      state: working.state,
+      prevState: lastSnapshot?.state,
+      index: (run?.position.nextIndex ?? 0) + invocation.savedInRun,
+      turnIndex,
+      opportunity: invocation.opportunity++,
+    }),
+  );
+}
+
+/** Writes a snapshot; the chunk that tells of it is shown only once it is written. */
+export async function commit(
+  invocation: Invocation,
+  run: ActiveRun,
+  chunk: Chunk,
+  write: Omit<CommitWrite, keyof StateWrite | 'parentId' | 'turnIndex' | 'stateHash'>,
+): Promise<Committed> {
+  const { spec, scope, working, parentId, turnIndex } = invocation;
+  await run.log.settled();
+  const event = Object.keys(chunk).length === 0 ? undefined : run.log.prepare(chunk);
+  const committed = await spec.ledger.commit(scope, run.position, {
+    ...stateWrite(invocation),
+    ...write,
+    ...(parentId !== undefined && { parentId }),
+    turnIndex,
+    stateHash: working.hash(),
+    ...(run.log.durable && { events: [...run.log.takeUnwritten(), ...(event ? [event] : [])] }),
+  });
+  if (write.status === 'succeeded') {
+    invocation.base = committed.base;
+    invocation.parentId = write.snapshotId;
+    invocation.savedInRun += write.listed === false ? 0 : 1;
+    working.saved();
+  }
+  if (event !== undefined) {
+    run.log.publishWritten(event);
+    invocation.outbox.pushLogged(chunk, event);
+  }
+  return committed;
+}
+
+/** The state as it grew from what was saved last. */
+export function stateWrite({ base, working, good }: Invocation): StateWrite {
+  // A state that was brought up to a newer schema did not grow from the stored one by patches.
+  const known =
+    base !== undefined && (base.state.custom === good.custom || base.state === working.state);
+  return {
+    ...(base && { base }),
+    state: working.state,
+    ...(known && working.customPatch.length > 0 && { customPatch: working.customPatch }),
+  };
+}
+
+/** The chunk that ends a turn. */
+export function endChunk(turn: Turn, finishReason: FinishReason, snapshotId?: string): Chunk {
+  const { usage } = turn;
+  return {
+    ...(snapshotId !== undefined && { snapshotCreated: snapshotId }),
+    turnEnd: {
+      ...(snapshotId !== undefined && { snapshotId }),
+      finishReason,
+      ...(Object.keys(usage).length > 0 && { usage }),
+    },
+  };
+}
+
+function publish(invocation: Invocation, run: ActiveRun, chunk: Chunk): void {
+  const event = run.log.push(chunk);
+  invocation.outbox.pushLogged(chunk, event);
+}
+
+function noteSnapshot(invocation: Invocation, id: string, span?: Span): void {
+  const { working, spec } = invocation;
+  invocation.snapshotIds.push(id);
+  invocation.lastSnapshot = { id, hash: working.hash(), state: working.state };
+  span?.setAttributes({
+    [names.snapshotId]: id,
+    [names.genkitSnapshotId]: id,
+    [names.genkitAgent]: spec.name,
+  });
+}
+
+function savingFailed(cause: unknown): WaymarkError {
+  const { status, message, details } = toWaymarkError(cause);
+  return new WaymarkError(status, `The turn was done, but saving its snapshot failed: ${message}`, {
+    cause,
+    ...(details !== undefined && { details }),
+  });
+}
+
+const noSpan: Span = {
+  recording: false,
+  setAttributes() {},
+  recordError() {},
+  context: () => undefined,
+};

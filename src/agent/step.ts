@@ -1,0 +1,40 @@
+import { type Json, toJson } from '../core/json.ts';
+import type { AgentSession } from './handler.ts';
+import type { Invocation } from './invocation.ts';
+import { fullStore } from './spec.ts';
+
+/** Durable steps: recorded with the run where the store can, else only for the life of the invocation. */
+export function createSteps(invocation: Invocation): AgentSession['step'] {
+  const known = new Map<string, Promise<unknown>>();
+  return <Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> => {
+    const { run } = invocation;
+    // Two inputs of one run may use the same key for different work.
+    const name = `${run?.detached?.inputsDone ?? 0}:${key}`;
+    const id = `${run?.runId ?? ''}:${name}`;
+    const before = known.get(id);
+    if (before !== undefined) return before as Promise<Value>;
+    const result = perform(invocation, name, fn);
+    known.set(id, result);
+    // A step that failed may be tried again.
+    result.catch(() => known.delete(id));
+    return result;
+  };
+}
+
+async function perform<Value>(
+  { spec, run }: Invocation,
+  name: string,
+  fn: () => Promise<Value> | Value,
+): Promise<Value> {
+  const runs = fullStore(spec)?.runs;
+  const ref = run?.position.run;
+  if (runs === undefined || ref === undefined) return await fn();
+  const recorded = await runs.getStep(ref, name);
+  // What was recorded is what `fn` returned, as JSON.
+  if (recorded !== undefined) return recorded.value as Value;
+  const value = await fn();
+  const json: Json | undefined =
+    value === undefined ? undefined : toJson(value, `The result of step "${name}"`);
+  await runs.saveStep(ref, name, json);
+  return json as Value;
+}

@@ -1,0 +1,48 @@
+import { WaymarkError } from '../core/error.ts';
+import { totalTokens } from '../generate/usage.ts';
+import type { Totals } from '../session/store.ts';
+import type { Invocation } from './invocation.ts';
+import type { Turn } from './turn.ts';
+
+/** Ends the turn when its time is up; returns the way to call that off. */
+export function startTimeLimit(invocation: Invocation, timeMs: number | undefined): () => void {
+  if (timeMs === undefined) return () => {};
+  const over = new AbortController();
+  invocation.host.clock.sleep(timeMs, over.signal).then(
+    () =>
+      invocation.control.fail(
+        new WaymarkError('DEADLINE_EXCEEDED', `The turn took longer than its ${timeMs} ms.`),
+      ),
+    () => {},
+  );
+  return () => over.abort();
+}
+
+/** What the session has used, this turn included; `undefined` where nothing limits it. */
+export function totalsOf(invocation: Invocation, turn: Turn): Totals | undefined {
+  if (invocation.spec.limits.session === undefined) return undefined;
+  const { tokens = 0, toolCalls = 0 } = invocation.totals ?? {};
+  return {
+    tokens: tokens + totalTokens(turn.usage),
+    toolCalls: toolCalls + turn.toolCalls,
+  };
+}
+
+/** Throws when the turn or its session has used more than it may. */
+export function checkUsage(invocation: Invocation, turn: Turn): void {
+  const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
+  check('turn', 'tokens', totalTokens(turn.usage), ofTurn?.tokens);
+  check('turn', 'toolCalls', turn.toolCalls, ofTurn?.toolCalls);
+  const totals = totalsOf(invocation, turn);
+  check('session', 'tokens', totals?.tokens ?? 0, ofSession?.tokens);
+  check('session', 'toolCalls', totals?.toolCalls ?? 0, ofSession?.toolCalls);
+}
+
+function check(of: string, what: string, used: number, most: number | undefined): void {
+  if (most === undefined || used <= most) return;
+  throw new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The ${of} has used ${used} of ${most} ${what}. Raise \`limits.${of}.${what}\`, or start a new session.`,
+    { details: { limit: `${of}.${what}`, used, most } },
+  );
+}

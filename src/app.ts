@@ -1,0 +1,201 @@
+import type { Agent } from './agent/agent.ts';
+import { agentActions } from './agent/companion.ts';
+import { createCustomAgent } from './agent/custom-agent.ts';
+import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent/define.ts';
+import type { AgentHandler } from './agent/handler.ts';
+import { createLiveRuns } from './agent/live-runs.ts';
+import { createPromptAgent, type PromptAgentOptions } from './agent/prompt-agent.ts';
+import { createRunLogs } from './agent/run-log.ts';
+import { createSessionCache } from './agent/session-cache.ts';
+import type { AgentHost } from './agent/spec.ts';
+import { idempotencyKeyOf, invocationKey } from './agent/turn-key.ts';
+import type { Action } from './core/action.ts';
+import { type Clock, systemClock } from './core/clock.ts';
+import { WaymarkError } from './core/error.ts';
+import { createIds, type NewId } from './core/id.ts';
+import { createRegistry, type Registry } from './core/registry.ts';
+import { createLocalEngine, type Engine } from './engine/local-engine.ts';
+import { createGenerator, type Generator } from './generate/generator.ts';
+import type { ModelRef } from './generate/model.ts';
+import { type Session, sessionKey } from './session/session.ts';
+import type { SnapshotStore, Store } from './session/store.ts';
+
+/** What the context of every tool of an app has besides its own. */
+export interface ToolExtras {
+  /** The session of the turn that the tool was called in; absent in a plain `generate`. */
+  readonly session: Session | undefined;
+}
+
+/** How an app is made. */
+export interface AppOptions {
+  /** The model of agents and calls that name none. */
+  readonly model?: ModelRef;
+  /** Where agents keep their sessions; without one their state is held by the client. */
+  readonly store?: Store | SnapshotStore;
+  /** A directory of `.prompt` files, loaded by `ready()`. */
+  readonly promptDir?: string;
+  /** Milliseconds without a heartbeat after which another process takes a run over. @default 5000 */
+  readonly claimTtl?: number;
+  /** Whether this process goes on with runs that others let go of. @default true */
+  readonly recover?: boolean;
+  /** How many sessions' states are kept in memory between turns. @default 256 */
+  readonly cacheSize?: number;
+  /** Hears of errors that no caller waits for, such as those of background runs. */
+  readonly onError?: (
+    error: unknown,
+    about: { readonly agent: string; readonly runId: string },
+  ) => void;
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default time-ordered UUIDs */
+  readonly newId?: NewId;
+}
+
+/** An app: its own registry of models, tools, prompts and agents, over one store. */
+export interface App
+  extends Omit<Generator<ToolExtras>, 'prompt' | 'resolveTool' | 'resolveModel'> {
+  /** Declares an agent that answers each turn by a model, with tools. */
+  readonly defineAgent: DefineAgent;
+  /** Declares an agent whose turn loop is your own. */
+  readonly defineCustomAgent: DefineCustomAgent;
+  /** The agent under a name; an unknown one is NOT_FOUND and says what exists. */
+  agent(name: string): Agent;
+  /** All agents in the order of their definition. */
+  agents(): readonly Agent[];
+  /** Everything that is defined, as actions. */
+  readonly registry: Registry<Action>;
+  readonly store: Store | SnapshotStore | undefined;
+  readonly engine: Engine;
+  readonly clock: Clock;
+  /** Opens the store, loads prompt files and renders every agent's prompt once, so that a mistake shows at start. */
+  ready(): Promise<void>;
+  /**
+   * Takes no new work, lets running turns finish, hands over or stops what has not finished within `deadlineMs`, and
+   * closes the store. @default deadlineMs: 10000
+   */
+  close(options?: { readonly deadlineMs?: number }): Promise<void>;
+}
+
+/** A new app. */
+export function waymark(options: AppOptions = {}): App {
+  const { store, clock = systemClock, newId = createIds(clock), recover = true } = options;
+  const registry = createRegistry<Action>();
+  const agents = createRegistry<Agent>();
+  const checks: (() => Promise<void>)[] = [];
+  const life = createLife(options, { clock, newId });
+  const { host } = life;
+  const generator = createGenerator<ToolExtras>({
+    registry,
+    clock,
+    newId,
+    model: options.model,
+    templateState: () => sessionKey.get()?.custom,
+    toolExtras: ({ name }) => {
+      const invocation = invocationKey.get();
+      return {
+        session: sessionKey.get(),
+        ...(invocation && { idempotencyKey: idempotencyKeyOf(invocation, name) }),
+      };
+    },
+  });
+  const engine = createLocalEngine({ host, agents: () => agents.list() });
+  let loaded: Promise<void> | undefined;
+
+  const add = (agent: Agent): Agent => {
+    agents.register(`/agent/${agent.name}`, agent);
+    for (const action of agentActions(agent)) registry.register(action.key, action);
+    // After the definitions of this module, so that all agents are known when runs are looked for.
+    if (recover && agents.list().length === 1) queueMicrotask(() => life.closed || engine.start());
+    return agent;
+  };
+  const env = { host, store, generator };
+  const { prompt: _, resolveTool: __, resolveModel: ___, ...defining } = generator;
+
+  return {
+    ...defining,
+    // The types that these give are read off their options; inside, every agent is JSON.
+    defineAgent: ((own: PromptAgentOptions) => {
+      const { agent, check } = createPromptAgent(own, env);
+      checks.push(check);
+      return add(agent);
+    }) as DefineAgent,
+    defineCustomAgent: ((own: CustomAgentOptions, handler: AgentHandler) =>
+      add(createCustomAgent(own, handler, env))) as DefineCustomAgent,
+    agent: (name) => agents.lookup(`/agent/${name}`),
+    agents: () => agents.list(),
+    registry,
+    store,
+    engine,
+    clock,
+    async ready() {
+      if (store !== undefined && 'open' in store) await store.open?.();
+      loaded ??= options.promptDir === undefined ? undefined : load(generator, options.promptDir);
+      await loaded;
+      for (const check of checks) await check();
+    },
+    async close({ deadlineMs = 10_000 } = {}) {
+      engine.stop();
+      await life.drain(deadlineMs);
+      await store?.close?.();
+    },
+  };
+}
+
+async function load(generator: Generator<ToolExtras>, directory: string): Promise<void> {
+  await generator.loadPrompts(directory);
+}
+
+/** What is under way in an app, and how it ends. */
+function createLife(
+  { claimTtl: ttl = 5_000, cacheSize = 256, onError }: AppOptions,
+  { clock, newId }: { readonly clock: Clock; readonly newId: NewId },
+): {
+  readonly host: AgentHost;
+  readonly closed: boolean;
+  drain(deadlineMs: number): Promise<void>;
+} {
+  const work = new Set<Promise<unknown>>();
+  const live = createLiveRuns({ clock, ttl });
+  let closed = false;
+  const host: AgentHost = {
+    clock,
+    newId,
+    worker: newId(),
+    ttl,
+    cache: createSessionCache(cacheSize),
+    live,
+    logs: createRunLogs(clock),
+    checkOpen() {
+      if (closed)
+        throw new WaymarkError('UNAVAILABLE', 'The app is closing and takes no new turns.');
+    },
+    background(promise) {
+      const settled = promise.catch(() => {}).finally(() => work.delete(settled));
+      work.add(settled);
+    },
+    ...(onError && { report: onError }),
+  };
+  const idle = async (ms: number): Promise<void> => {
+    const over = new AbortController();
+    const later = clock.sleep(ms, over.signal).catch(() => {});
+    await Promise.race([live.idle(), later]);
+    over.abort();
+  };
+  return {
+    host,
+    get closed() {
+      return closed;
+    },
+    async drain(deadlineMs) {
+      closed = true;
+      await idle(deadlineMs);
+      for (const { ref, store, control, recoverable } of live.list()) {
+        if (recoverable()) {
+          control.lose();
+          await store.runs?.handOver(ref).catch(() => {});
+        } else control.stop();
+      }
+      await idle(1_000);
+    },
+  };
+}

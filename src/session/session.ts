@@ -1,0 +1,86 @@
+import { createContextKey } from '../core/context.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Artifact, State } from '../protocol/state.ts';
+import { toPlainState } from './session-state.ts';
+import type { WorkingState } from './working-state.ts';
+
+/** A change written on a draft, in place; it may also return the new document. */
+export type Recipe<Custom> = (draft: Custom) => Custom | undefined | void;
+
+/**
+ * One conversation while it is worked on. What is read from it is frozen, what is put in is copied: nothing a caller
+ * changes later reaches it.
+ */
+export interface Session<Custom = unknown> {
+  readonly id: string;
+  /** The whole state as plain JSON. */
+  readonly state: State;
+  readonly messages: readonly Message[];
+  readonly custom: Custom;
+  readonly artifacts: readonly Artifact[];
+  /** The snapshots made in this invocation. */
+  readonly snapshotIds: readonly string[];
+  addMessages(...messages: Message[]): void;
+  setMessages(messages: readonly Message[]): void;
+  setCustom(custom: Custom): void;
+  /** Changes the custom state by a recipe over a draft; costs what it changes. */
+  updateCustom(recipe: Recipe<NonNullable<Custom>>): void;
+  /** An artifact with the name of an existing one takes its place. */
+  addArtifacts(...artifacts: Artifact[]): void;
+  setArtifacts(artifacts: readonly Artifact[]): void;
+}
+
+/** The face of a working state, for handlers and tools. */
+export function createSession<Custom>(options: {
+  readonly id: () => string;
+  readonly working: WorkingState;
+  readonly snapshotIds: readonly string[];
+  /** Checks a custom state that is set as a whole. */
+  readonly checkCustom?: (custom: unknown) => unknown;
+}): Session<Custom> {
+  const { working, snapshotIds, checkCustom = (custom) => custom } = options;
+  return {
+    get id() {
+      return options.id();
+    },
+    get state() {
+      return toPlainState(working.state, { sessionId: options.id() });
+    },
+    get messages() {
+      return working.state.history.messages;
+    },
+    get custom() {
+      return working.state.custom as Custom;
+    },
+    get artifacts() {
+      return working.state.artifacts;
+    },
+    get snapshotIds() {
+      return [...snapshotIds];
+    },
+    addMessages: (...messages) => working.addMessages(messages),
+    setMessages: (messages) => working.setMessages(messages),
+    setCustom: (custom) => working.setCustom(checkCustom(custom)),
+    updateCustom: (recipe) => working.updateCustom(recipe as (draft: never) => unknown),
+    addArtifacts: (...artifacts) => {
+      working.addArtifacts(artifacts);
+    },
+    setArtifacts: (artifacts) => working.setArtifacts(artifacts),
+  };
+}
+
+/** The session that the running turn belongs to. */
+export const sessionKey = createContextKey<Session>('waymark.session');
+
+/** The session of the turn in which this is called, in tools and in whatever they call. */
+export function currentSession<Custom = unknown>(): Session<Custom> {
+  const session = sessionKey.get();
+  if (session === undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'There is no current session. Call currentSession() inside a turn: in a tool, or in an agent handler.',
+    );
+  }
+  return session as Session<Custom>;
+}

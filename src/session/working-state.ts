@@ -1,0 +1,141 @@
+import { WaymarkError } from '../core/error.ts';
+import { type Json, toJson } from '../core/json.ts';
+import { diffJson, type JsonPatch, produce } from '../core/patch.ts';
+import type { Message } from '../protocol/message.ts';
+import { parseArtifact, parseMessage } from '../protocol/parse.ts';
+import type { Artifact } from '../protocol/state.ts';
+import { hashState, type SessionState, withoutMark } from './session-state.ts';
+
+/** Hears of each change of the custom state as it is made. */
+export type CustomListener = (change: {
+  readonly patch: JsonPatch;
+  readonly custom: Json | undefined;
+}) => void;
+
+/**
+ * The state that a session is at while it is worked on: a line of immutable states, with the change of the custom state
+ * since the last saved one. What comes in is parsed, copied and frozen; a refused value changes nothing.
+ */
+export class WorkingState {
+  #state: SessionState;
+  #customPatch: JsonPatch = [];
+  #closed: string | undefined;
+  #onCustom: CustomListener | undefined;
+  #onMessages: ((messages: readonly Message[]) => void) | undefined;
+
+  constructor(state: SessionState) {
+    this.#state = state;
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  /** The change of the custom state since {@link WorkingState.saved}. */
+  get customPatch(): JsonPatch {
+    return this.#customPatch;
+  }
+
+  set onCustom(listener: CustomListener) {
+    this.#onCustom = listener;
+  }
+
+  set onMessages(listener: (messages: readonly Message[]) => void) {
+    this.#onMessages = listener;
+  }
+
+  hash(): string {
+    return hashState(this.#state);
+  }
+
+  /** Says that the state as it is has been saved. */
+  saved(): void {
+    this.#customPatch = [];
+  }
+
+  /** Goes to another state: one that was loaded, or the last good one after a failure. */
+  reset(state: SessionState): void {
+    this.#state = state;
+    this.#customPatch = [];
+  }
+
+  /** Refuses changes from now on: whoever still writes has been left behind. */
+  close(reason: string): void {
+    this.#closed = reason;
+  }
+
+  addMessages(messages: readonly Message[]): void {
+    this.#open();
+    const parsed = messages.map((message) => parseMessage(withoutMark(message)));
+    this.#set({ history: this.#state.history.append(parsed) });
+    this.#onMessages?.(parsed);
+  }
+
+  setMessages(messages: readonly Message[]): void {
+    this.#open();
+    const parsed = messages.map((message) => parseMessage(withoutMark(message)));
+    this.#set({ history: this.#state.history.replace(parsed) });
+  }
+
+  setCustom(value: unknown): void {
+    this.#open();
+    const custom = value === undefined ? undefined : toJson(value, 'custom state');
+    const before = this.#state.custom;
+    const patch: JsonPatch =
+      before === undefined || custom === undefined
+        ? [{ op: 'replace', path: '', value: custom ?? null }]
+        : diffJson(before, custom);
+    this.#changeCustom(custom, patch);
+  }
+
+  updateCustom(recipe: (draft: never) => unknown): void {
+    this.#open();
+    const { value, patch } = produce(
+      this.#state.custom ?? null,
+      recipe as (draft: unknown) => unknown,
+    );
+    const whole = this.#state.custom === undefined;
+    this.#changeCustom(value, whole ? [{ op: 'replace', path: '', value }] : patch);
+  }
+
+  /** Adds artifacts; one with the name of an existing one takes its place. Returns them as they were stored. */
+  addArtifacts(artifacts: readonly Artifact[]): readonly Artifact[] {
+    this.#open();
+    const parsed = artifacts.map(parseArtifact);
+    const next = [...this.#state.artifacts];
+    for (const artifact of parsed) {
+      const place =
+        artifact.name === undefined ? -1 : next.findIndex((other) => other.name === artifact.name);
+      if (place < 0) next.push(artifact);
+      else next[place] = artifact;
+    }
+    this.#setArtifacts(next);
+    return parsed;
+  }
+
+  setArtifacts(artifacts: readonly Artifact[]): void {
+    this.#open();
+    this.#setArtifacts(artifacts.map(parseArtifact));
+  }
+
+  #setArtifacts(artifacts: readonly Artifact[]): void {
+    this.#set({ artifacts: toJson(artifacts, 'artifacts') as unknown as readonly Artifact[] });
+  }
+
+  #changeCustom(custom: Json | undefined, patch: JsonPatch): void {
+    if (patch.length === 0) return;
+    this.#set({ custom });
+    this.#customPatch = [...this.#customPatch, ...patch];
+    this.#onCustom?.({ patch, custom });
+  }
+
+  #set(change: Partial<SessionState>): void {
+    this.#state = { ...this.#state, ...change };
+  }
+
+  #open(): void {
+    if (this.#closed !== undefined) {
+      throw new WaymarkError('FAILED_PRECONDITION', this.#closed);
+    }
+  }
+}
