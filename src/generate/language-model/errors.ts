@@ -1,28 +1,26 @@
 import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
-import type { JsonObject } from '../../core/json.ts';
 
 /** What went wrong in a provider as our error: the right status, and in `details` whether trying again may help. */
 export function fromProviderError(thrown: unknown, model: string): WaymarkError {
   if (isWaymarkError(thrown)) return thrown;
-  const error = unwrap(thrown);
+  // A provider's own retries hide what happened in their last error.
+  const error = property(thrown, 'lastError') ?? thrown;
   const httpStatus = numberOf(error, 'statusCode') ?? numberOf(error, 'status');
   const status = statusOf(error, httpStatus);
-  const retryable =
-    booleanOf(error, 'isRetryable') ??
-    (status === 'UNAVAILABLE' || status === 'RESOURCE_EXHAUSTED');
-  const retryAfterMs = retryAfter(error);
-  const details: JsonObject = {
-    model,
-    retryable,
-    ...(httpStatus !== undefined && { httpStatus }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  };
-  // What a provider says about our credentials is not for whoever sent the message.
-  const reason =
-    status === 'UNAUTHENTICATED' || status === 'PERMISSION_DENIED'
-      ? 'the provider refused the credentials; check its API key.'
-      : messageOf(error);
-  return new WaymarkError(status, `Model "${model}" failed: ${reason}`, { details, cause: thrown });
+  const told = property(error, 'isRetryable');
+  const retryAfterMs = retryAfter(property(error, 'responseHeaders'));
+  return new WaymarkError(status, `Model "${model}" failed: ${reasonOf(error, status)}`, {
+    details: {
+      model,
+      retryable:
+        typeof told === 'boolean'
+          ? told
+          : status === 'UNAVAILABLE' || status === 'RESOURCE_EXHAUSTED',
+      ...(httpStatus !== undefined && { httpStatus }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    },
+    cause: thrown,
+  });
 }
 
 /** The error for a model that broke the rules of its own protocol; asking again often helps. */
@@ -37,50 +35,28 @@ export function badStream(
   });
 }
 
-// A provider's own retry wrapper hides what happened in its last error.
-function unwrap(error: unknown): unknown {
-  const last = property(error, 'lastError');
-  return last === undefined ? error : last;
-}
-
 function statusOf(error: unknown, httpStatus: number | undefined): Status {
   if (httpStatus !== undefined) return statusOfHttp(httpStatus);
-  switch (property(error, 'name')) {
-    case 'AbortError':
-      return 'CANCELLED';
-    case 'TimeoutError':
-      return 'DEADLINE_EXCEEDED';
-    case 'AI_LoadAPIKeyError':
-      return 'UNAUTHENTICATED';
-    case 'AI_NoSuchModelError':
-      return 'NOT_FOUND';
-    case 'AI_InvalidPromptError':
-    case 'AI_InvalidArgumentError':
-    case 'AI_UnsupportedFunctionalityError':
-      return 'INVALID_ARGUMENT';
-    case 'AI_JSONParseError':
-    case 'AI_TypeValidationError':
-    case 'AI_InvalidResponseDataError':
-      return 'INTERNAL';
-    default:
-      return statusOfType(error);
-  }
+  const name = property(error, 'name');
+  const known = typeof name === 'string' ? statusOfName[name] : undefined;
+  if (known) return known;
+  if (isNetworkError(error)) return 'UNAVAILABLE';
+  // Errors inside a stream come without an HTTP status, as the provider's own JSON.
+  return error instanceof Error ? 'INTERNAL' : statusOfBody(property(error, 'error') ?? error);
 }
 
-// Errors inside a stream come without an HTTP status, as the provider's own JSON, which names a type or a code.
-function statusOfType(error: unknown): Status {
-  const inner = property(error, 'error') ?? error;
-  const code = property(inner, 'code');
-  if (typeof code === 'number' && code >= 400) return statusOfHttp(code);
-  const words = `${property(inner, 'type') ?? ''} ${code ?? ''} ${property(inner, 'status') ?? ''}`;
-  if (/rate_?limit|quota|resource_exhausted/i.test(words)) return 'RESOURCE_EXHAUSTED';
-  if (/authentication|unauthenticated|invalid_api_key/i.test(words)) return 'UNAUTHENTICATED';
-  if (/permission/i.test(words)) return 'PERMISSION_DENIED';
-  if (/invalid_request|invalid_argument|context_length/i.test(words)) return 'INVALID_ARGUMENT';
-  if (/not_found/i.test(words)) return 'NOT_FOUND';
-  // What has no known name is a connection that failed, or a provider in trouble.
-  return 'UNAVAILABLE';
-}
+const statusOfName: Readonly<Record<string, Status>> = {
+  AbortError: 'CANCELLED',
+  TimeoutError: 'DEADLINE_EXCEEDED',
+  // The provider could not be reached: what it would have answered has a status.
+  AI_APICallError: 'UNAVAILABLE',
+  AI_RetryError: 'UNAVAILABLE',
+  AI_LoadAPIKeyError: 'UNAUTHENTICATED',
+  AI_NoSuchModelError: 'NOT_FOUND',
+  AI_InvalidPromptError: 'INVALID_ARGUMENT',
+  AI_InvalidArgumentError: 'INVALID_ARGUMENT',
+  AI_UnsupportedFunctionalityError: 'INVALID_ARGUMENT',
+};
 
 function statusOfHttp(status: number): Status {
   if (status >= 500) return status === 501 ? 'UNIMPLEMENTED' : 'UNAVAILABLE';
@@ -96,38 +72,63 @@ function statusOfHttp(status: number): Status {
       return 'UNAVAILABLE';
     case 429:
       return 'RESOURCE_EXHAUSTED';
-    // A malformed answer comes with the status of a good one.
     default:
+      // An answer that cannot be read comes with the status of a good one.
       return status >= 400 ? 'INVALID_ARGUMENT' : 'INTERNAL';
   }
 }
 
-function retryAfter(error: unknown): number | undefined {
-  const headers = property(error, 'responseHeaders');
-  const ms = Number(property(headers, 'retry-after-ms') ?? Number.NaN);
-  if (Number.isFinite(ms)) return ms;
-  const seconds = Number(property(headers, 'retry-after') ?? Number.NaN);
-  return Number.isFinite(seconds) ? seconds * 1000 : undefined;
+// Providers name a kind of error in words of their own, or repeat the HTTP status.
+function statusOfBody(body: unknown): Status {
+  const code = property(body, 'code');
+  if (typeof code === 'number' && code >= 400) return statusOfHttp(code);
+  const words = [property(body, 'type'), code, property(body, 'status')].join(' ').toLowerCase();
+  if (/rate_?limit|quota|resource_exhausted/.test(words)) return 'RESOURCE_EXHAUSTED';
+  if (/authentication|unauthenticated|api_key/.test(words)) return 'UNAUTHENTICATED';
+  if (/permission/.test(words)) return 'PERMISSION_DENIED';
+  if (/invalid_(request|argument|prompt)|context_length/.test(words)) return 'INVALID_ARGUMENT';
+  if (/not_found/.test(words)) return 'NOT_FOUND';
+  return 'UNAVAILABLE';
 }
 
-function messageOf(error: unknown): string {
-  if (typeof error === 'string') return error;
-  const message = property(error, 'message') ?? property(property(error, 'error'), 'message');
+function isNetworkError(error: unknown): boolean {
+  const code = property(error, 'code') ?? property(property(error, 'cause'), 'code');
+  if (typeof code === 'string' && /^(E[A-Z]{3,}|UND_ERR_)/.test(code)) return true;
+  return error instanceof TypeError && /fetch failed|terminated|network/i.test(error.message);
+}
+
+function reasonOf(error: unknown, status: Status): string {
+  // What a provider says about our credentials is not for whoever sent the message.
+  if (status === 'UNAUTHENTICATED' || status === 'PERMISSION_DENIED') {
+    return 'the provider refused the credentials; check its API key.';
+  }
+  if (error instanceof Error && !isProviderError(error) && !isNetworkError(error)) {
+    // An exception of nobody in particular may say anything; it is in the cause.
+    return 'an unexpected error occurred; see its cause.';
+  }
+  const message =
+    property(error, 'message') ?? property(property(error, 'error'), 'message') ?? error;
   return typeof message === 'string' && message !== '' ? message : 'it gave no reason.';
 }
 
+function isProviderError(error: Error): boolean {
+  return error.name.startsWith('AI_') || 'statusCode' in error || 'status' in error;
+}
+
+function retryAfter(headers: unknown): number | undefined {
+  const ms = Number(property(headers, 'retry-after-ms') ?? Number.NaN);
+  const seconds = Number(property(headers, 'retry-after') ?? Number.NaN);
+  const after = Number.isFinite(ms) ? ms : seconds * 1000;
+  return Number.isFinite(after) ? after : undefined;
+}
+
 function property(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null
-    ? (value as Record<string, unknown>)[key]
+  return typeof value === 'object' && value !== null && key in value
+    ? value[key as keyof typeof value]
     : undefined;
 }
 
 function numberOf(value: unknown, key: string): number | undefined {
   const found = property(value, key);
   return typeof found === 'number' ? found : undefined;
-}
-
-function booleanOf(value: unknown, key: string): boolean | undefined {
-  const found = property(value, key);
-  return typeof found === 'boolean' ? found : undefined;
 }

@@ -1,0 +1,40 @@
+import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
+import type { ModelRef } from '../model.ts';
+import type { Middleware } from './middleware.ts';
+
+/** When another model is asked. */
+export interface FallbackOptions {
+  /**
+   * Whether an error is one that another model may not have.
+   * @default any but a bad request or a stop
+   */
+  readonly shouldFallBack?: (error: WaymarkError) => boolean;
+}
+
+/** Asks other models, in order, when one fails, unless some of its answer has been heard already. */
+export function fallback(
+  models: readonly ModelRef[],
+  { shouldFallBack = isTheirs }: FallbackOptions = {},
+): Middleware {
+  return {
+    name: 'fallback',
+    async model(step, next) {
+      let current = step;
+      for (const ref of models) {
+        try {
+          return await next(current);
+        } catch (error) {
+          if (step.call.signal.aborted || step.hasStreamed()) throw error;
+          if (!isWaymarkError(error) || !shouldFallBack(error)) throw error;
+          current = { ...step, model: step.resolveModel(ref) };
+        }
+      }
+      return next(current);
+    },
+  };
+}
+
+// What is wrong with the request is wrong for every model.
+function isTheirs({ status }: WaymarkError): boolean {
+  return status !== 'INVALID_ARGUMENT' && status !== 'CANCELLED';
+}

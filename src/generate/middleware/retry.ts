@@ -1,0 +1,71 @@
+import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
+import { isJsonObject } from '../../core/json.ts';
+import { randomBytes } from '../../core/platform.ts';
+import type { Middleware } from './middleware.ts';
+
+/** How often and how soon a model is asked again. */
+export interface RetryOptions {
+  /**
+   * How often the model is asked in all.
+   * @default 3
+   */
+  readonly attempts?: number;
+  /**
+   * Milliseconds before the second attempt; each further wait is twice as long.
+   * @default 500
+   */
+  readonly baseMs?: number;
+  /**
+   * The longest wait, also where the provider asks for a longer one.
+   * @default 30000
+   */
+  readonly maxMs?: number;
+  /**
+   * Whether an error is worth another attempt.
+   * @default what the error's details say
+   */
+  readonly shouldRetry?: (error: WaymarkError) => boolean;
+  /** A number from 0 to 1, which spreads the attempts of many callers. */
+  readonly random?: () => number;
+}
+
+/** Asks a model again after an error that may pass, unless some of its answer has been heard already. */
+export function retry({
+  attempts = 3,
+  baseMs = 500,
+  maxMs = 30_000,
+  shouldRetry = isRetryable,
+  random = systemRandom,
+}: RetryOptions = {}): Middleware {
+  return {
+    name: 'retry',
+    async model(step, next) {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await next(step);
+        } catch (error) {
+          const isLast = attempt >= attempts || step.call.signal.aborted || step.hasStreamed();
+          if (isLast || !isWaymarkError(error) || !shouldRetry(error)) throw error;
+          const backoff = baseMs * 2 ** (attempt - 1) * (0.5 + random() / 2);
+          const wait = Math.min(maxMs, Math.max(backoff, retryAfterMs(error)));
+          await step.clock.sleep(wait, step.call.signal);
+        }
+      }
+    },
+  };
+}
+
+/** Whether an error says of itself that trying again may help. */
+export function isRetryable({ details }: WaymarkError): boolean {
+  return isJsonObject(details) && details.retryable === true;
+}
+
+function retryAfterMs({ details }: WaymarkError): number {
+  const after = isJsonObject(details) ? details.retryAfterMs : undefined;
+  return typeof after === 'number' ? after : 0;
+}
+
+function systemRandom(): number {
+  const [byte = 0] = randomBytes(new Uint8Array(1));
+  return byte / 255;
+}

@@ -1,0 +1,44 @@
+import { WaymarkError } from '../../core/error.ts';
+import { isJsonObject, type Json } from '../../core/json.ts';
+import type { ToolRequest } from '../../protocol/message.ts';
+import type { Middleware } from './middleware.ts';
+
+/** Which tools need an approval: names, or a test of each request. */
+export type ApprovalRule =
+  | readonly string[]
+  | ((request: ToolRequest) => boolean | Promise<boolean>);
+
+/**
+ * Interrupts tools before they run, with `{ approval: { tool, input } }`. A restart with `metadata.resumed` of `true` or
+ * `{ approved: true }` runs the tool; `{ approved: false, reason? }` tells the model that it was declined.
+ */
+export function toolApproval(rule: ApprovalRule): Middleware {
+  return {
+    name: 'tool approval',
+    async tool(step, next) {
+      const { request, context } = step;
+      if (!(await needsApproval(rule, request))) return next(step);
+      if (context.resumed === undefined) {
+        context.interrupt({ approval: { tool: request.name, input: request.input ?? null } });
+      }
+      const { approved, reason } = decision(context.resumed);
+      if (approved) return next(step);
+      const because = reason === undefined ? '' : ` The reason: ${reason}`;
+      throw new WaymarkError(
+        'PERMISSION_DENIED',
+        `The user did not approve tool "${request.name}".${because}`,
+      );
+    },
+  };
+}
+
+async function needsApproval(rule: ApprovalRule, request: ToolRequest): Promise<boolean> {
+  return typeof rule === 'function' ? rule(request) : rule.includes(request.name);
+}
+
+// Only a clear yes is a yes.
+function decision(resumed: Json | undefined): { approved: boolean; reason: string | undefined } {
+  if (resumed === true) return { approved: true, reason: undefined };
+  const { approved, reason } = isJsonObject(resumed) ? resumed : {};
+  return { approved: approved === true, reason: typeof reason === 'string' ? reason : undefined };
+}

@@ -1,0 +1,96 @@
+import type { Message } from '../protocol/message.ts';
+import { type HistoryScope, type HistorySelection, userStart } from './history.ts';
+import { systemMessage, textOf, userMessage } from './message.ts';
+
+/** What is to be put into a summary: what came before in brief, and the messages that followed. */
+export interface SummaryRequest {
+  readonly previous: string | undefined;
+  readonly messages: readonly Message[];
+  readonly scope: HistoryScope;
+}
+
+/** Makes a summary. */
+export type Summarize = (request: SummaryRequest) => Promise<string>;
+
+/** How a rolling summary is kept. */
+export interface RollingSummaryOptions {
+  /**
+   * How many of the latest messages the model sees as they are, at least.
+   * @default 20
+   */
+  readonly keep?: number;
+  /**
+   * How many messages are summed up at a time.
+   * @default 20
+   */
+  readonly every?: number;
+  /** @default the model that answers, asked for a summary */
+  readonly summarize?: Summarize;
+}
+
+/**
+ * Shows the model the latest messages as they are and the older ones as a summary, which grows by some messages at a time:
+ * a conversation costs one summary for every so many messages, and not one a turn.
+ */
+export function rollingSummary({
+  keep = 20,
+  every = 20,
+  summarize = askForSummary,
+}: RollingSummaryOptions = {}): HistorySelection {
+  // By the last message that is in it. Messages are immutable, and a session that is in use keeps them.
+  const summaries = new WeakMap<Message, Promise<string>>();
+
+  const summaryUpTo = (
+    messages: readonly Message[],
+    end: number,
+    scope: HistoryScope,
+  ): Promise<string> => {
+    const last = messages[end - 1];
+    const known = last && summaries.get(last);
+    if (known) return known;
+    const start = end - every;
+    const made = (async () => {
+      const previous = start > 0 ? await summaryUpTo(messages, start, scope) : undefined;
+      return summarize({ previous, messages: messages.slice(Math.max(start, 0), end), scope });
+    })();
+    if (last) {
+      summaries.set(last, made);
+      // A summary that failed is tried again.
+      made.catch(() => summaries.delete(last));
+    }
+    return made;
+  };
+
+  return async (messages, scope) => {
+    const end = Math.floor((messages.length - keep) / every) * every;
+    if (end <= 0) return messages;
+    const summary = await summaryUpTo(messages, end, scope);
+    const told = userMessage(`Summary of the conversation before this:\n${summary}`);
+    // What the summary holds may be shown as well, where a conversation cannot begin in the middle.
+    return [told, ...messages.slice(Math.min(end, userStart(messages, end)))];
+  };
+}
+
+const task = systemMessage(
+  'Sum up a conversation, so that it can be continued without its text. Keep names, numbers, decisions, open questions and results of tools. Answer with the summary only.',
+);
+
+async function askForSummary({ previous, messages, scope }: SummaryRequest): Promise<string> {
+  const before = previous === undefined ? '' : `What came before:\n${previous}\n\n`;
+  const said = messages.map(({ role, content }) => `${role}: ${contentText(content)}`).join('\n');
+  const { message } = await scope.model.run(
+    { messages: [task, userMessage(`${before}${said}`)], tools: [] },
+    { signal: scope.signal, context: {}, stream: () => undefined },
+  );
+  return textOf(message);
+}
+
+function contentText(content: Message['content']): string {
+  return content
+    .map((part) => {
+      if ('text' in part) return part.text;
+      if ('toolRequest' in part) return JSON.stringify(part.toolRequest);
+      return 'toolResponse' in part ? JSON.stringify(part.toolResponse) : '';
+    })
+    .join('');
+}

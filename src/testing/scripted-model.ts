@@ -1,0 +1,228 @@
+import { type Clock, systemClock } from '../core/clock.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { Json } from '../core/json.ts';
+import { abortError } from '../core/signal.ts';
+import { textOf } from '../generate/message.ts';
+import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/model.ts';
+import type { Part } from '../protocol/message.ts';
+import type { FinishReason, Usage } from '../protocol/turn.ts';
+
+/** What a scripted model answers: a text, or everything an answer can be. */
+export type ScriptedReply = string | ScriptedAnswer;
+
+/** An answer in full; what is left out is not there. */
+export interface ScriptedAnswer {
+  /** Streamed as one piece; for several, `chunks`. */
+  readonly text?: string;
+  /** The text in the pieces it is streamed in. */
+  readonly chunks?: readonly string[];
+  readonly reasoning?: string;
+  readonly toolCalls?: readonly ScriptedToolCall[];
+  /** Further parts, such as media. */
+  readonly parts?: readonly Part[];
+  /** Milliseconds before the first piece. */
+  readonly delayMs?: number;
+  /** Milliseconds before each further piece. */
+  readonly chunkDelayMs?: number;
+  /** Thrown after everything else was streamed. */
+  readonly error?: unknown;
+  /** Never comes to an end after everything else was streamed, unless it is stopped. */
+  readonly hang?: boolean;
+  /** @default 'stop' */
+  readonly finishReason?: FinishReason;
+  /** @default one token for each message, and one for each piece */
+  readonly usage?: Usage;
+}
+
+/** A tool call of a scripted answer. */
+export interface ScriptedToolCall {
+  readonly name: string;
+  readonly input?: Json;
+  /** @default `call-1`, `call-2` and so on over the model's life */
+  readonly ref?: string;
+}
+
+/** A reply, or a function that makes one from what the model was asked. */
+export type ScriptStep =
+  | ScriptedReply
+  | ((request: ModelRequest, call: number) => ScriptedReply | Promise<ScriptedReply>);
+
+/** Answers by what the user said last: the first pattern that fits speaks. */
+export interface ScriptPatterns {
+  readonly patterns: readonly (readonly [
+    RegExp,
+    ScriptedReply | ((match: RegExpExecArray, request: ModelRequest) => ScriptedReply),
+  ])[];
+  /**
+   * What is said when tools have answered; it gets their results.
+   * @default the results themselves
+   */
+  readonly afterTools?: (request: ModelRequest, results: readonly Json[]) => ScriptedReply;
+  /** What is said when nothing fits. */
+  readonly otherwise: ScriptStep;
+}
+
+/** How a scripted model is set up. */
+export interface ScriptedModelOptions {
+  /** @default 'scripted' */
+  readonly name?: string;
+  /** Where its delays come from. @default systemClock */
+  readonly clock?: Clock;
+}
+
+/** A model that says what it was told to say, and remembers what it was asked. */
+export interface ScriptedModel extends Model {
+  /** What it was asked, in order. */
+  readonly requests: readonly ModelRequest[];
+  /** How often its answer was stopped. */
+  readonly stops: number;
+  /** Adds to the script. */
+  add(...steps: readonly ScriptStep[]): void;
+}
+
+/** A model for tests and demos, with a reply for each call or by pattern. A call beyond the script is FAILED_PRECONDITION. */
+export function scriptedModel(
+  script: readonly ScriptStep[] | ScriptPatterns,
+  { name = 'scripted', clock = systemClock }: ScriptedModelOptions = {},
+): ScriptedModel {
+  const steps: ScriptStep[] = 'patterns' in script ? [] : [...script];
+  const requests: ModelRequest[] = [];
+  let stops = 0;
+  let toolCalls = 0;
+
+  const stepOf = (call: number): ScriptStep => {
+    if ('patterns' in script) return (request) => replyByPattern(script, request, call);
+    const step = steps[call];
+    if (step === undefined) throw scriptEnded(name, steps.length);
+    return step;
+  };
+
+  const run = async (request: ModelRequest, call: ModelCall): Promise<ModelResponse> => {
+    const index = requests.push(request) - 1;
+    const step = stepOf(index);
+    const reply = typeof step === 'function' ? await step(request, index) : step;
+    const answer = typeof reply === 'string' ? { text: reply } : reply;
+    const onAbort = (): void => {
+      stops++;
+    };
+    call.signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await play(answer, { request, call, clock, newRef: () => `call-${++toolCalls}` });
+    } finally {
+      call.signal.removeEventListener('abort', onAbort);
+    }
+  };
+
+  return {
+    name,
+    provider: 'scripted',
+    run,
+    requests,
+    get stops() {
+      return stops;
+    },
+    add: (...more) => {
+      steps.push(...more);
+    },
+  };
+}
+
+interface Stage {
+  readonly request: ModelRequest;
+  readonly call: ModelCall;
+  readonly clock: Clock;
+  newRef(): string;
+}
+
+async function play(answer: ScriptedAnswer, stage: Stage): Promise<ModelResponse> {
+  const { call, clock, request } = stage;
+  const { signal } = call;
+  const { delayMs = 0, chunkDelayMs = 0, finishReason = 'stop', error, hang = false } = answer;
+  const pieces = piecesOf(answer, stage);
+  for (const [index, piece] of pieces.entries()) {
+    const wait = index === 0 ? delayMs : chunkDelayMs;
+    if (wait > 0) await clock.sleep(wait, signal);
+    await call.stream({ content: [piece] });
+    if (signal.aborted) throw abortError(signal);
+  }
+  if (error !== undefined) throw error;
+  if (hang)
+    await new Promise((_, reject) =>
+      signal.addEventListener('abort', () => reject(abortError(signal))),
+    );
+  return {
+    message: { role: 'model', content: join(pieces) },
+    finishReason,
+    usage: answer.usage ?? countUsage(request.messages.length, pieces.length),
+  };
+}
+
+function piecesOf(answer: ScriptedAnswer, { newRef }: Stage): Part[] {
+  const {
+    text,
+    chunks = text === undefined ? [] : [text],
+    reasoning,
+    toolCalls = [],
+    parts = [],
+  } = answer;
+  return [
+    ...(reasoning === undefined ? [] : [{ reasoning }]),
+    ...chunks.map((piece) => ({ text: piece })),
+    ...parts,
+    ...toolCalls.map(({ name, input = {}, ref = newRef() }) => ({
+      toolRequest: { name, ref, input },
+    })),
+  ];
+}
+
+// The whole answer: pieces of text that follow each other are one text.
+function join(pieces: readonly Part[]): Part[] {
+  const content: Part[] = [];
+  for (const piece of pieces) {
+    const last = content.at(-1);
+    if ('text' in piece && last && 'text' in last) {
+      content[content.length - 1] = { text: last.text + piece.text };
+    } else content.push(piece);
+  }
+  return content;
+}
+
+function countUsage(inputTokens: number, outputTokens: number): Usage {
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
+}
+
+async function replyByPattern(
+  {
+    patterns,
+    afterTools = (_, results) => results.map(said).join('\n'),
+    otherwise,
+  }: ScriptPatterns,
+  request: ModelRequest,
+  call: number,
+): Promise<ScriptedReply> {
+  const last = request.messages.at(-1);
+  if (last?.role === 'tool') {
+    const results = last.content.flatMap((part) =>
+      'toolResponse' in part ? [part.toolResponse.output ?? null] : [],
+    );
+    return afterTools(request, results);
+  }
+  const spoken = request.messages.findLast(({ role }) => role === 'user');
+  const text = spoken ? textOf(spoken) : '';
+  for (const [pattern, reply] of patterns) {
+    const match = pattern.exec(text);
+    if (match) return typeof reply === 'function' ? reply(match, request) : reply;
+  }
+  return typeof otherwise === 'function' ? otherwise(request, call) : otherwise;
+}
+
+function said(result: Json): string {
+  return typeof result === 'string' ? result : JSON.stringify(result);
+}
+
+function scriptEnded(name: string, length: number): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `The script of model "${name}" has ${length} replies, and this is one call more. Add a reply.`,
+  );
+}
