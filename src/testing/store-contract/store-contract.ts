@@ -3,6 +3,7 @@ import { abortContract } from './abort.ts';
 import { eventContract } from './events.ts';
 import { createKit, type Kit, type OpenedStore, type UseKit } from './kit.ts';
 import { maintenanceContract } from './maintenance.ts';
+import { randomContract } from './random.ts';
 import { runContract } from './runs.ts';
 import { snapshotContract } from './snapshots.ts';
 import { timelineContract } from './timeline.ts';
@@ -15,6 +16,8 @@ const all: readonly Capability[] = ['runs', 'abort', 'events', 'timeline', 'main
 export interface StoreContractOptions {
   /** What the store can do; checked, so that nothing is left out by accident. @default all of it */
   readonly capabilities?: readonly Capability[];
+  /** How many random histories to try. @default 50 */
+  readonly runs?: number;
 }
 
 /**
@@ -24,9 +27,11 @@ export interface StoreContractOptions {
 export function storeContract(
   name: string,
   open: () => Promise<OpenedStore>,
-  { capabilities = all }: StoreContractOptions = {},
+  { capabilities = all, runs = 50 }: StoreContractOptions = {},
 ): void {
-  describe(`${name} store: snapshots, ${capabilities.join(', ')}`, () => {
+  const isWhole = all.every((part) => capabilities.includes(part));
+  const tested = ['snapshots', ...capabilities, ...(isWhole ? ['random histories'] : [])];
+  describe(`${name} store: ${tested.join(', ')}`, () => {
     let opened: OpenedStore;
     let kit: Kit;
     beforeEach(async () => {
@@ -44,6 +49,7 @@ export function storeContract(
     });
     snapshotContract(useKit);
     for (const part of capabilities) groups[part](useKit);
+    if (isWhole) randomContract(useKit, runs);
   });
 }
 

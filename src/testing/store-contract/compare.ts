@@ -1,0 +1,93 @@
+import { expect } from 'vitest';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { State } from '../../protocol/state.ts';
+import { hashState, type SessionState } from '../../session/session-state.ts';
+import type { Scope } from '../../session/store.ts';
+import { type Kit, plain } from './kit.ts';
+import {
+  isOrphaned,
+  listedRows,
+  type Model,
+  type ModelRow,
+  type ModelSession,
+  pathTo,
+} from './model.ts';
+
+/** A copy that shares nothing with what the store holds. */
+export function copyOf(state: SessionState): State {
+  return JSON.parse(JSON.stringify(plain(state)));
+}
+
+/** Compares what is known of a snapshot. */
+export function expectRow(session: ModelSession, snapshot: Snapshot): void {
+  const row = session.rows.get(snapshot.snapshotId);
+  expect({
+    parent: snapshot.parentId,
+    index: snapshot.index,
+    turnIndex: snapshot.turnIndex,
+    event: snapshot.event,
+    status: snapshot.status,
+    label: snapshot.label,
+    orphaned: snapshot.orphaned,
+  }).toEqual({
+    parent: row?.parent,
+    index: row?.index,
+    turnIndex: row?.turnIndex,
+    event: row?.event,
+    status: row?.status,
+    label: row?.label,
+    orphaned: row && isOrphaned(session, row),
+  });
+}
+
+/** Reads everything and compares. */
+export async function compare(kit: Kit, scope: Scope, model: Model): Promise<void> {
+  const { store, timeline, maintenance, runs } = kit;
+  for (const session of model.values()) {
+    const options = { includeOrphaned: true, limit: 1000 };
+    const { items } = await timeline.listSnapshots(scope, session.id, options);
+    expect(items.map((each) => each.snapshotId)).toEqual(listedRows(session).map((row) => row.id));
+    for (const item of items) expectRow(session, item);
+    for (const row of session.rows.values()) {
+      const read = await store.getSnapshot(scope, { snapshotId: row.id });
+      if (read === undefined) expect.fail(`snapshot ${row.id} is gone`);
+      expectRow(session, read);
+      expectState(session, row, read.state ?? {});
+      const loaded = await runs.load(scope, { snapshotId: row.id });
+      expect(loaded && copyOf(loaded.state)).toEqual(row.state);
+      expect(loaded && hashState(loaded.state)).toBe(read.stateHash);
+    }
+    const head = await store.getSnapshot(scope, { sessionId: session.id });
+    expect(head?.snapshotId).toBe(session.head);
+  }
+  expect(await maintenance.verify()).toEqual([]);
+}
+
+function expectState(session: ModelSession, row: ModelRow, state: State): void {
+  const { messages = [], ...rest } = row.state;
+  const read = (state.messages ?? []).map(({ metadata: _, ...bare }) => bare);
+  expect({ ...state, messages: read }).toEqual({ ...rest, messages });
+  const marked = (state.messages ?? []).map((each) => each.metadata?.snapshotId);
+  const turns = pathTo(session, row.id).filter(isTurnEnd);
+  const needed: unknown[] = messages.map(() => undefined);
+  for (const turn of turns) {
+    const length = turn.state.messages?.length ?? 0;
+    const isPrefix =
+      JSON.stringify(turn.state.messages) === JSON.stringify(messages.slice(0, length));
+    if (length > 0 && isPrefix) needed[length - 1] = turn.id;
+  }
+  for (const [place, mark] of marked.entries()) {
+    if (needed[place] !== undefined) expect(mark).toBe(needed[place]);
+    else if (mark !== undefined) expectOwnMark(turns, mark, messages[place]);
+  }
+}
+
+function isTurnEnd({ status, event, index }: ModelRow): boolean {
+  return status === 'succeeded' && event !== 'toolIterationEnd' && index >= 0;
+}
+
+/** After a rewrite a store may still know whose last message this was, but must not guess wrong. */
+function expectOwnMark(turns: readonly ModelRow[], mark: unknown, message: unknown): void {
+  const turn = turns.find((each) => each.id === mark);
+  expect(turn?.state.messages?.at(-1)).toEqual(message);
+}
