@@ -8,7 +8,7 @@ import { freshState } from './init.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
 import type { Position, TurnRequest } from './ledger.ts';
 import { fullStore } from './spec.ts';
-import type { Turn } from './turn.ts';
+import type { Turn } from './turn-state.ts';
 
 /** Accepts an input: claims the session, goes to its state, checks the input against it, and says so. */
 export async function beginTurn(invocation: Invocation, input: Input): Promise<Turn> {

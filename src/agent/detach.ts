@@ -1,10 +1,10 @@
 import { toErrorBody } from '../core/error.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Output } from '../protocol/turn.ts';
+import { checkpoint, commit, endChunk, stateWrite } from './commit.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
-import { checkpoint, commit, endChunk, stateWrite } from './saving.ts';
 import { fullStore } from './spec.ts';
-import type { Outcome, Turn } from './turn.ts';
+import type { Outcome, Turn } from './turn-state.ts';
 
 /** What the caller who detached is told. */
 export function detachedOutput({ sessionId, run, snapshotIds }: Invocation): Output {

@@ -28,8 +28,9 @@ import type { RunLog } from './run-log.ts';
 import { finishInvocation } from './saving.ts';
 import { type AgentHost, type AgentSpec, scopeOf } from './spec.ts';
 import { createSteps } from './step.ts';
-import { type Outcome, runTurn, type Turn } from './turn.ts';
+import { runTurn } from './turn.ts';
 import { invocationKey } from './turn-key.ts';
+import type { Outcome, Turn } from './turn-state.ts';
 
 /** How long after a stop a handler may take to come to its end before it is left behind. */
 const graceMs = 5_000;

@@ -17,8 +17,8 @@ import { createAgent } from './create-agent.ts';
 import type { AgentHandler, HandlerIo, TurnInfo, TurnResult } from './handler.ts';
 import { checkPromptInput } from './input.ts';
 import { type AgentEnv, type AgentOptionsBase, commonSpec } from './options.ts';
-import { lastRound } from './turn.ts';
 import { invocationKey } from './turn-key.ts';
+import { lastRound } from './turn-state.ts';
 
 /** How an agent over a prompt is declared. */
 export interface PromptAgentOptions

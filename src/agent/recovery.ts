@@ -4,7 +4,7 @@ import type { Agent } from './agent.ts';
 import { activateRun, createTurn } from './beginning.ts';
 import { internalsOf } from './create-agent.ts';
 import { Invocation } from './invocation.ts';
-import type { Turn } from './turn.ts';
+import type { Turn } from './turn-state.ts';
 
 /** Goes on with a run that another process let go of, and resolves when it has ended. */
 export async function resumeRun(agent: Agent, taken: TakenRun): Promise<void> {

@@ -2,7 +2,7 @@ import { WaymarkError } from '../core/error.ts';
 import { totalTokens } from '../generate/usage.ts';
 import type { Totals } from '../session/store.ts';
 import type { Invocation } from './invocation.ts';
-import type { Turn } from './turn.ts';
+import type { Turn } from './turn-state.ts';
 
 /** Ends the turn when its time is up; returns the way to call that off. */
 export function startTimeLimit(invocation: Invocation, timeMs: number | undefined): () => void {

@@ -1,37 +1,14 @@
-import { toWaymarkError, WaymarkError } from '../core/error.ts';
+import { toWaymarkError } from '../core/error.ts';
 import { inSpan, type Span } from '../core/trace.ts';
 import { genAi, attributes as names } from '../core/trace-names.ts';
 import { generateHooks } from '../generate/hooks.ts';
 import { closeToolRequests, pendingInterrupts } from '../generate/open-requests.ts';
 import { addUsage } from '../generate/usage.ts';
-import type { Message } from '../protocol/message.ts';
-import type { FinishReason, Input, Usage } from '../protocol/turn.ts';
-import type { History } from '../session/history.ts';
-import type { TurnFunction, TurnInfo, TurnResult } from './handler.ts';
+import type { TurnFunction, TurnResult } from './handler.ts';
 import type { Invocation } from './invocation.ts';
 import { checkpointTurn, endTurn } from './saving.ts';
 import { checkUsage, startTimeLimit } from './turn-limits.ts';
-
-/** One turn while it runs. */
-export interface Turn {
-  readonly info: TurnInfo;
-  readonly input: Input;
-  /** A second attempt goes on with it in the middle: its input is in the state already. */
-  readonly continued: boolean;
-  /** Whether the custom state has been sent as a whole in this turn. */
-  customSent: boolean;
-  usage: Usage;
-  toolCalls: number;
-  /** How often each tool was called at each place, for keys that are the same on a second attempt. */
-  readonly toolKeys: Map<string, number>;
-}
-
-/** How a turn's work came out. */
-export type Outcome =
-  | { readonly kind: 'done'; readonly finishReason: FinishReason; readonly output?: unknown }
-  | { readonly kind: 'stopped' }
-  | { readonly kind: 'failed'; readonly error: WaymarkError }
-  | { readonly kind: 'lost' };
+import { lastRound, type Outcome, type Turn } from './turn-state.ts';
 
 /** Accepts the next input, works on it and saves what came of it. */
 export async function runTurn(invocation: Invocation, fn: TurnFunction): Promise<Outcome> {
@@ -104,13 +81,6 @@ function keepPartialAnswer({ working, partial }: Invocation): void {
   if (closing !== undefined) working.addMessages([closing]);
 }
 
-/** The latest message that is not a tool's, and those behind it: all that open requests can be told from. */
-export function lastRound(history: History): readonly Message[] {
-  let from = history.length - 1;
-  while (from > 0 && history.at(from)?.role === 'tool') from--;
-  return history.toArray(Math.max(0, from));
-}
-
 function inTurnSpan<Value>(
   { spec, sessionId }: Invocation,
   { info }: Turn,
@@ -123,12 +93,4 @@ function inTurnSpan<Value>(
     [names.turnIndex]: info.turnIndex,
   };
   return inSpan(`turn ${info.turnIndex}`, { attributes }, fn);
-}
-
-/** The error of a run that somebody else goes on with. */
-export function lostError(): WaymarkError {
-  return new WaymarkError(
-    'ABORTED',
-    'The run is no longer this process’s: it was aborted, or another worker took it over.',
-  );
 }

@@ -1,0 +1,41 @@
+import { WaymarkError } from '../core/error.ts';
+import type { Message } from '../protocol/message.ts';
+import type { FinishReason, Input, Usage } from '../protocol/turn.ts';
+import type { History } from '../session/history.ts';
+import type { TurnInfo } from './handler.ts';
+
+/** One turn while it runs. */
+export interface Turn {
+  readonly info: TurnInfo;
+  readonly input: Input;
+  /** A second attempt goes on with it in the middle: its input is in the state already. */
+  readonly continued: boolean;
+  /** Whether the custom state has been sent as a whole in this turn. */
+  customSent: boolean;
+  usage: Usage;
+  toolCalls: number;
+  /** How often each tool was called at each place, for keys that are the same on a second attempt. */
+  readonly toolKeys: Map<string, number>;
+}
+
+/** How a turn's work came out. */
+export type Outcome =
+  | { readonly kind: 'done'; readonly finishReason: FinishReason; readonly output?: unknown }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'failed'; readonly error: WaymarkError }
+  | { readonly kind: 'lost' };
+
+/** The latest message that is not a tool's, and those behind it: all that open requests can be told from. */
+export function lastRound(history: History): readonly Message[] {
+  let from = history.length - 1;
+  while (from > 0 && history.at(from)?.role === 'tool') from--;
+  return history.toArray(Math.max(0, from));
+}
+
+/** The error of a run that somebody else goes on with. */
+export function lostError(): WaymarkError {
+  return new WaymarkError(
+    'ABORTED',
+    'The run is no longer this process’s: it was aborted, or another worker took it over.',
+  );
+}
