@@ -29,51 +29,56 @@ export interface ModelCallScope {
   resolveModel(ref: ModelRef): Model;
 }
 
+/** An answer, and the model that gave it, which may be another than the one that was asked first. */
+export interface Answer extends ModelResponse {
+  readonly model: string;
+}
+
 /** Calls the model once and adds its answer to the progress. The signal always ends the wait. */
-export async function callModel(
-  scope: ModelCallScope,
-  request: ModelRequest,
-): Promise<ModelResponse> {
-  const { model, stop, progress } = scope;
+export async function callModel(scope: ModelCallScope, request: ModelRequest): Promise<Answer> {
+  const { stop, progress } = scope;
   const { signal } = stop;
   throwIfAborted(signal);
   progress.startAnswer();
+  const stream = new AnswerStream(scope);
+  let model = scope.model.name;
+  const call = composeModel(scope.use, (step) => {
+    model = step.model.name;
+    return runModel(step);
+  });
+  try {
+    const response = await raceSignal(call(toStep(scope, request, stream)), signal);
+    const message = progress.add(withRefs(response.message, scope.newId));
+    progress.addUsage(response.usage);
+    // A model that does not stream is heard all at once.
+    if (!stream.used) {
+      await scope.emit({ role: 'model', index: stream.index, content: message.content });
+    }
+    return { ...response, message, model };
+  } catch (error) {
+    if (signal.aborted) throw abortError(signal);
+    throw error;
+  } finally {
+    stream.end();
+  }
+}
+
+function runModel({ model, request, call }: ModelStep): Promise<ModelResponse> {
   const attributes = {
     [genAi.operation]: operations.chat,
     [genAi.requestModel]: model.name,
     [genAi.provider]: model.provider,
   };
   return inSpan(`chat ${model.name}`, { kind: 'client', attributes }, async (span) => {
-    const stream = new AnswerStream(scope);
     try {
-      const step = toStep(scope, request, stream);
-      const response = checkResponse(
-        await raceSignal(composeModel(scope.use, runModel)(step), signal),
-        model.name,
-      );
-      const message = progress.add(withRefs(response.message, scope.newId));
-      progress.addUsage(response.usage);
+      const response = checkResponse(await model.run(request, call), model.name);
       describe(span, response);
-      // A model that does not stream is heard all at once.
-      if (!stream.used)
-        await scope.emit({ role: 'model', index: stream.index, content: message.content });
-      return { ...response, message };
+      return response;
     } catch (error) {
-      if (signal.aborted) throw abortError(signal);
-      throw error;
-    } finally {
-      stream.end();
+      throwIfAborted(call.signal);
+      throw fromProviderError(error, model.name);
     }
   });
-}
-
-async function runModel({ model, request, call }: ModelStep): Promise<ModelResponse> {
-  try {
-    return await model.run(request, call);
-  } catch (error) {
-    throwIfAborted(call.signal);
-    throw fromProviderError(error, model.name);
-  }
 }
 
 function toStep(scope: ModelCallScope, request: ModelRequest, stream: AnswerStream): ModelStep {

@@ -2,8 +2,8 @@ import type { Json, JsonObject } from '../core/json.ts';
 import type { InferSchema, Schema } from '../core/schema.ts';
 import type { Message, ToolRequestPart } from '../protocol/message.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
+import type { Answer } from './call-model.ts';
 import { textOf, toolRequestsOf } from './message.ts';
-import type { ModelResponse } from './model.ts';
 import { isInterrupted } from './open-requests.ts';
 import { parseOutput, type ResolvedOutput } from './output/output.ts';
 import type { Progress } from './progress.ts';
@@ -30,7 +30,7 @@ export interface GenerateResponse<Output = unknown> {
   readonly finishReason: FinishReason;
   /** The tokens of all model calls. */
   readonly usage: Usage;
-  /** The name of the model. */
+  /** The name of the model that answered last. */
   readonly model: string;
   /** What the model did not do as told. */
   readonly warnings: readonly Json[];
@@ -40,12 +40,11 @@ export interface GenerateResponse<Output = unknown> {
 
 /** The response for an answer of the model that ends the call. */
 export async function finished(
-  model: string,
   progress: Progress,
-  answer: ModelResponse,
+  answer: Answer,
   output: ResolvedOutput,
 ): Promise<GenerateResponse> {
-  const { message, finishReason, warnings = [], metadata = {} } = answer;
+  const { model, message, finishReason, warnings = [], metadata = {} } = answer;
   const base = toResponse(model, progress, message, finishReason);
   const isWhole = finishReason === 'stop' && base.toolRequests.length === 0;
   return {

@@ -3,13 +3,13 @@ import type { Clock } from '../core/clock.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
 import { deadline, type LinkedSignal, linkSignals } from '../core/signal.ts';
-import { callModel, type ModelCallScope } from './call-model.ts';
+import { type Answer, callModel, type ModelCallScope } from './call-model.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { finished, type GenerateResponse, interruptedResponse } from './generate-response.ts';
 import { callContext, generateHooks } from './hooks.ts';
 import { checkTokens, checkToolCalls, checkTurns } from './limits.ts';
 import { toolRequestsOf } from './message.ts';
-import type { Model, ModelRef, ModelRequest, ModelResponse } from './model.ts';
+import type { Model, ModelRef, ModelRequest } from './model.ts';
 import { type ResolvedOutput, resolveOutput } from './output/output.ts';
 import type { Progress } from './progress.ts';
 import { baseMessages, checkConversation, requestSettings } from './request.ts';
@@ -82,7 +82,7 @@ async function loop(call: Call): Promise<GenerateResponse> {
     const answer = await answerOf(call, { ...settings, messages: base.concat(progress.whole()) });
     const requests = toolRequestsOf(answer.message);
     if (requests.length === 0 || returnToolRequests) {
-      return finished(model.name, progress, answer, call.output);
+      return finished(progress, answer, call.output);
     }
     checkTurns(maxTurns, turn);
     checkTokens(limits, progress.usage);
@@ -98,10 +98,10 @@ async function loop(call: Call): Promise<GenerateResponse> {
   }
 }
 
-async function answerOf(call: Call, request: ModelRequest): Promise<ModelResponse> {
+async function answerOf(call: Call, request: ModelRequest): Promise<Answer> {
   const answer = await callModel(call, request);
-  const { finishReason, usage = {} } = answer;
-  await generateHooks.get()?.onModelCall?.({ model: call.model.name, finishReason, usage });
+  const { model, finishReason, usage = {} } = answer;
+  await generateHooks.get()?.onModelCall?.({ model, finishReason, usage });
   return answer;
 }
 

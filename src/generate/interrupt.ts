@@ -16,7 +16,7 @@ export interface InterruptOptions<
 > extends ToolOptions<Input, Output> {
   /**
    * What whoever answers is shown, from what the model asked.
-   * @default the input as it is
+   * @default `true`: the request itself says what the model asked
    */
   readonly request?: (input: ToolInput<Input>) => Json | Promise<Json>;
 }

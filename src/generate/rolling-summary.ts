@@ -1,5 +1,6 @@
 import type { Message } from '../protocol/message.ts';
-import { type HistoryScope, type HistorySelection, userStart } from './history.ts';
+import type { HistoryScope, HistorySelection } from './history.ts';
+import { generateHooks } from './hooks.ts';
 import { systemMessage, textOf, userMessage } from './message.ts';
 
 /** What is to be put into a summary: what came before in brief, and the messages that followed. */
@@ -66,8 +67,10 @@ export function rollingSummary({
     if (end <= 0) return messages;
     const summary = await summaryUpTo(messages, end, scope);
     const told = userMessage(`Summary of the conversation before this:\n${summary}`);
-    // What the summary holds may be shown as well, where a conversation cannot begin in the middle.
-    return [told, ...messages.slice(Math.min(end, userStart(messages, end)))];
+    let start = end;
+    // A result is shown with the request it answers, also when the summary has both.
+    while (start > 0 && messages[start]?.role === 'tool') start--;
+    return [told, ...messages.slice(start)];
   };
 }
 
@@ -78,10 +81,16 @@ const task = systemMessage(
 async function askForSummary({ previous, messages, scope }: SummaryRequest): Promise<string> {
   const before = previous === undefined ? '' : `What came before:\n${previous}\n\n`;
   const said = messages.map(({ role, content }) => `${role}: ${contentText(content)}`).join('\n');
-  const { message } = await scope.model.run(
+  const { model, signal } = scope;
+  const {
+    message,
+    finishReason,
+    usage = {},
+  } = await model.run(
     { messages: [task, userMessage(`${before}${said}`)], tools: [] },
-    { signal: scope.signal, context: {}, stream: () => undefined },
+    { signal, context: {}, stream: () => undefined },
   );
+  await generateHooks.get()?.onModelCall?.({ model: model.name, finishReason, usage });
   return textOf(message);
 }
 
