@@ -37,14 +37,17 @@ async function* watchRun(
   { after, reader, ...owner }: FollowOptions & { readonly after?: string },
 ): AsyncGenerator<FeedEvent> {
   const options = { ...owner, signal: reader, ...(after !== undefined && { after }) };
+  let last = after;
   for await (const event of agent.watch(runId, options)) {
     if (reader.aborted) return;
     switch (event.type) {
       case 'chunk':
+        last = event.id;
         yield { type: 'chunk', id: event.id, chunk: event.chunk as Chunk };
         break;
       case 'reset':
-        yield event;
+        // A reader that comes back before the next chunk is told again.
+        yield { type: 'reset', id: last ?? event.id, attempt: event.attempt };
         break;
       case 'end':
         yield { type: 'output', output: outputOf(event.snapshot) };

@@ -47,7 +47,9 @@ export function startTurn(
   });
   const source = (stream as AsyncIterable<Chunk>)[Symbol.asyncIterator]();
   const first = source.next();
-  first.catch(() => {});
+  const accepted = first.then(() => {});
+  // Whoever reads the events learns of it there.
+  accepted.catch(() => {});
   const done = output.then(
     () => link[Symbol.dispose](),
     () => link[Symbol.dispose](),
@@ -60,7 +62,7 @@ export function startTurn(
     watched,
     resumable: watched && resumable,
   });
-  return { accepted: first.then(() => {}), events, done };
+  return { accepted, events, done };
 }
 
 /** The options of a call that begins a turn. */

@@ -7,6 +7,7 @@ import { jsonResponse } from '../json-response.ts';
 import { checkLoopbackHost, checkOrigin, isLoopback } from '../origin.ts';
 import { type Router, type Served, type ServerContext, short } from '../served.ts';
 import { type StreamFormat, takeSeat } from '../stream-response.ts';
+import { ownerOf } from '../turn.ts';
 import { createActive } from './active.ts';
 import { toReflectionError } from './error.ts';
 import { findAction, listActions, type RunRequest, runAction } from './run-action.ts';
@@ -42,10 +43,14 @@ export function mountReflection(router: Router, served: Served): void {
   router.post('/api/runAction', async (c) => {
     const body = await readBody(c.req.raw, runBody, { what: 'action call', ...served });
     const caller = c.get('caller');
-    const { context = {}, ...call } = body;
-    const action = findAction(served.app, call.key, caller);
-    const request: RunRequest = { ...call, context: { ...context, ...caller.context } };
-    return inSpan(`run ${call.key.slice(0, 100)}`, {}, async () => {
+    // Whose sessions they are is for `auth` to say, not for the caller.
+    const { owner: _, ...context } = body.context ?? {};
+    const action = findAction(served.app, body.key, caller);
+    const request: RunRequest = {
+      ...body,
+      context: { ...context, ...caller.context, ...ownerOf(caller) },
+    };
+    return inSpan(`run ${body.key.slice(0, 100)}`, {}, async () => {
       const traceId = currentTrace()?.traceparent.split('-')[1] ?? crypto.randomUUID();
       const run = active.begin(traceId, c.req.raw.signal);
       const headers = { 'x-genkit-trace-id': traceId };
