@@ -148,7 +148,7 @@ class Reader {
     const word = rest.exec(this.#text)?.[0] ?? '';
     const end = this.at + word.length;
     // At the end of the text `12` may become `123`, and `tru` may become `true`.
-    if (end === this.#text.length && this.at > 0 && !isWord(word)) {
+    if (end === this.#text.length && !isWord(word)) {
       this.at = end;
       return looksLikeValue(word) ? this.#cutOff() : this.#break();
     }
