@@ -1,4 +1,4 @@
-import type { AgentStream, AgentTypes, Chat, OutputOf } from '../agent/agent.ts';
+import type { AgentTypes, Chat, OutputOf } from '../agent/agent.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { RemoteAgent, RemoteInvokeOptions } from './remote-agent.ts';
 
@@ -14,39 +14,36 @@ export function createChat<Types extends AgentTypes>(
   agent: Pick<RemoteAgent<Types>, 'stream'>,
   options: RemoteInvokeOptions<Types> = {},
 ): Chat<Types> {
-  let { snapshotId, sessionId, state } = options;
-
-  const place = (): RemoteInvokeOptions<Types> => {
-    if (state !== undefined) return { state };
-    return {
-      ...(snapshotId !== undefined && { snapshotId }),
-      ...(sessionId !== undefined && { sessionId }),
-    };
+  const { snapshotId, sessionId, state, ...rest } = options;
+  let place: Pick<RemoteInvokeOptions<Types>, 'snapshotId' | 'sessionId' | 'state'> = {
+    ...(snapshotId !== undefined && { snapshotId }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(state && { state }),
   };
+  let last: OutputOf<Types> | undefined;
   const follow = (output: OutputOf<Types>): OutputOf<Types> => {
-    // A failed turn names the last good place, which is where the next one starts.
-    ({ snapshotId, sessionId, state } = output);
+    last = output;
+    // Only the output of a client-managed agent has a state; without one, a chat that began with one stays there.
+    if (output.state) place = { state: output.state };
+    else if (!place.state) place = { sessionId: output.sessionId };
     return output;
   };
-  const stream: Chat<Types>['stream'] = (input, { signal = options.signal } = {}) => {
-    const { onReset } = options;
-    const turn: AgentStream<Types> = agent.stream(toInput(input), {
-      ...place(),
-      ...(signal && { signal }),
-      ...(onReset && { onReset }),
-    });
-    return { stream: turn.stream, output: turn.output.then(follow) };
+  const stream: Chat<Types>['stream'] = (input, { signal = rest.signal } = {}) => {
+    const turn = agent.stream(toInput(input), { ...rest, ...place, ...(signal && { signal }) });
+    const output = turn.output.then(follow);
+    output.catch(() => {}); // whoever only reads the chunks hears of it there
+    return { stream: turn.stream, output };
   };
 
   return {
     get sessionId() {
-      return sessionId ?? state?.sessionId;
+      return last?.sessionId ?? sessionId ?? state?.sessionId;
     },
     get snapshotId() {
-      return snapshotId;
+      return last?.snapshotId ?? snapshotId;
     },
     get state() {
-      return state;
+      return last?.state ?? state;
     },
     stream,
     send: (input, callOptions) => stream(input, callOptions).output,

@@ -1,4 +1,4 @@
-import type { AgentTypes } from '../agent/agent.ts';
+import type { AgentTypes, WireTypes } from '../agent/agent.ts';
 import type { AgentInfo } from '../protocol/requests.ts';
 import { createRemoteAgent } from './create-remote-agent.ts';
 import type { ClientOptions } from './options.ts';
@@ -6,8 +6,8 @@ import type { RemoteAgent, RemoteCallOptions, TypesOf } from './remote-agent.ts'
 import { createTransport } from './transport.ts';
 
 /** Anything an agent's types can be read off: `typeof chat`. */
-export interface Typed {
-  readonly '~types'?: AgentTypes;
+export interface Typed<Types extends AgentTypes = AgentTypes> {
+  readonly '~types'?: Types;
 }
 
 /** A server and the agents on it. */
@@ -18,7 +18,7 @@ export interface Client {
    * An agent by its name; nothing is sent before it is used. `client.agent<typeof chat>('chat')` has the types of
    * `chat`, which is imported as a type only.
    */
-  agent<A extends Typed = Typed>(name: string): RemoteAgent<TypesOf<A>>;
+  agent<A extends Typed = Typed<WireTypes>>(name: string): RemoteAgent<TypesOf<A>>;
 }
 
 /** A client of the server at `url`. It holds nothing open between calls, so there is nothing to close. */
@@ -35,7 +35,7 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /** One agent of a server: `client<typeof chat>({ url, agent: 'chat' })`. */
-export function client<A extends Typed = Typed>({
+export function client<A extends Typed = Typed<WireTypes>>({
   agent,
   ...options
 }: ClientOptions & { readonly agent: string }): RemoteAgent<TypesOf<A>> {

@@ -11,6 +11,7 @@ export type {
   SnapshotOf,
   StateOf,
   WatchEvent,
+  WireTypes,
 } from '../agent/agent.ts';
 export { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 export type { Diff } from '../protocol/diff.ts';

@@ -9,6 +9,7 @@ import type {
   SnapshotOf,
   StateOf,
   WatchEvent,
+  WireTypes,
 } from '../agent/agent.ts';
 import type { Diff } from '../protocol/diff.ts';
 import type { AgentInfo, SessionChange } from '../protocol/requests.ts';
@@ -24,7 +25,7 @@ export interface RemoteCallOptions {
 }
 
 /** Where a turn starts, and who hears of a takeover. */
-export interface RemoteInvokeOptions<Types extends AgentTypes = AgentTypes>
+export interface RemoteInvokeOptions<Types extends AgentTypes = WireTypes>
   extends RemoteCallOptions {
   readonly snapshotId?: string;
   readonly sessionId?: string;
@@ -40,7 +41,7 @@ export interface RemoteInvokeOptions<Types extends AgentTypes = AgentTypes>
  * An agent on a server: the surface of `Agent`, over HTTP. What is missing is what only the process of the agent can
  * give (`metadata` at once, `context`, `model`, `owner`).
  */
-export interface RemoteAgent<Types extends AgentTypes = AgentTypes> {
+export interface RemoteAgent<Types extends AgentTypes = WireTypes> {
   readonly name: string;
   /** Only there for inference; always absent. */
   readonly '~types'?: Types;
@@ -105,4 +106,4 @@ export interface RemoteAgent<Types extends AgentTypes = AgentTypes> {
 /** The types of an agent, read off the agent: `TypesOf<typeof chat>`. */
 export type TypesOf<A> = A extends { readonly '~types'?: infer Types extends AgentTypes }
   ? Types
-  : AgentTypes;
+  : WireTypes;

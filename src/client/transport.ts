@@ -24,7 +24,7 @@ export interface Transport {
   readonly reconnect: Reconnect;
   /** The response, whatever its status; `UNAVAILABLE` when there is none. */
   fetch(request: RemoteRequest): Promise<Response>;
-  /** The JSON of a response that is ok; otherwise throws the error the server sent. */
+  /** The JSON of a response that is ok, `null` where it has none; otherwise throws the error the server sent. */
   json<T>(request: RemoteRequest): Promise<T>;
   /** As {@link Transport.json}, but `undefined` when the server knows nothing of the kind. */
   find<T>(request: RemoteRequest): Promise<T | undefined>;
@@ -80,7 +80,7 @@ export function createTransport({
       const response = await transport.fetch(request);
       if (!response.ok) throw await responseError(response);
       try {
-        return await response.json();
+        return response.status === 204 ? null : await response.json();
       } catch (cause) {
         if (request.signal?.aborted) throw abortError(request.signal);
         if (cause instanceof SyntaxError) {

@@ -1,0 +1,73 @@
+import type { AgentTypes, OutputOf, SessionOf, StateOf, WireTypes } from '../agent/agent.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Json } from '../core/json.ts';
+import type { Input } from '../protocol/turn.ts';
+import type { StoreAgent } from './settled.ts';
+import type { AgentView } from './view.ts';
+
+export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {
+  readonly agent: StoreAgent<Types>;
+  /** The session to go on with; without one the first message starts one. */
+  readonly sessionId?: string;
+  /** The session as a server has read it already, for a page that is rendered there. */
+  readonly initial?: SessionOf<Types>;
+  /** The state to go on from, of an agent whose state the client holds. */
+  readonly state?: StateOf<Types>;
+  /** Keeps `timeline` filled. @default false */
+  readonly timeline?: boolean;
+  /** The least number of milliseconds between two views while an answer streams. @default 16 */
+  readonly throttle?: number;
+  /** @default systemClock */
+  readonly clock?: Clock;
+}
+
+/** How a turn is sent. */
+export interface SendOptions {
+  /** Goes on from this snapshot instead of from the head: another way from there. */
+  readonly snapshotId?: string;
+  /** Runs in the background: it goes on, and can be watched, wherever the page is. @default false */
+  readonly detach?: boolean;
+}
+
+/** What can be done with a conversation. Nothing here rejects: what goes wrong is the view's `error`. */
+export interface AgentActions<Types extends AgentTypes = WireTypes> {
+  /** Runs a turn; resolves to its output, or `undefined` when it came to none. */
+  send(input: string | Input, options?: SendOptions): Promise<OutputOf<Types> | undefined>;
+  /** Sends the last input again, after it failed. */
+  retry(): Promise<OutputOf<Types> | undefined>;
+  /** Sends something else in place of an earlier user message: a branch from before it, never an overwrite. */
+  resend(messageIndex: number, input: string | Input): Promise<OutputOf<Types> | undefined>;
+  /** Answers an interrupt with a result; sent once all interrupts are answered. */
+  respond(key: string, output: Json): Promise<OutputOf<Types> | undefined>;
+  /** Answers an interrupt by running its tool again, which sees `resumed`; sent once all are answered. */
+  restart(key: string, resumed?: Json): Promise<OutputOf<Types> | undefined>;
+  /** Stops what runs; the partial answer is kept. */
+  stop(): Promise<void>;
+  /** Stops following what runs; it goes on at the server, and `load` or a new page finds it there. */
+  detach(): void;
+  /** Goes to another session, or with `undefined` to a new one. */
+  load(sessionId: string | undefined): Promise<void>;
+  /** Reads the session again, as others may have gone on with it. */
+  refresh(): Promise<void>;
+  /** Moves the head of the session back (or forth) to this snapshot. */
+  goBack(snapshotId: string): Promise<boolean>;
+  /** Goes to a new session that goes on from this snapshot; resolves to its id. */
+  branch(snapshotId: string): Promise<string | undefined>;
+  label(snapshotId: string, label: string | null): Promise<boolean>;
+  /** Shows an older snapshot as `past`, or nothing any more; changes nothing. */
+  look(snapshotId: string | undefined): Promise<void>;
+  /** Fills `timeline`, and keeps it filled. */
+  loadTimeline(): Promise<void>;
+}
+
+/** A conversation with an agent, to be shown: a view that changes, and what can be done. Knows nothing of React. */
+export interface AgentStore<Types extends AgentTypes = WireTypes> {
+  readonly agent: StoreAgent<Types>;
+  readonly actions: AgentActions<Types>;
+  getView(): AgentView<Types>;
+  /** The view before anything was loaded, which is what a server renders. */
+  readonly initialView: AgentView<Types>;
+  subscribe(listener: () => void): () => void;
+  /** Begins to load and to follow; the returned function ends that. May be done again. */
+  open(): () => void;
+}

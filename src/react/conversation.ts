@@ -1,0 +1,186 @@
+import type { AgentTypes, ChunkOf } from '../agent/agent.ts';
+import type { ErrorBody } from '../core/error.ts';
+import type { Json } from '../core/json.ts';
+import { applyPatch, type JsonPatch } from '../core/patch.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Artifact } from '../protocol/state.ts';
+import { type Interrupt, type InterruptAnswer, pendingInterrupts } from './interrupts.ts';
+import { LiveTurn, textOf } from './live-turn.ts';
+import { nothingSettled, type Settled } from './settled.ts';
+import { type AgentView, emptyView } from './view.ts';
+
+/** What of a view is not worked out from the messages. */
+export type Facts<Types extends AgentTypes> = Omit<
+  AgentView<Types>,
+  | 'sessionId'
+  | 'snapshotId'
+  | 'messages'
+  | 'answer'
+  | 'text'
+  | 'custom'
+  | 'artifacts'
+  | 'interrupts'
+>;
+
+/** A conversation as it is known here: what is saved, what runs on top of it, and the view of both. Does no I/O. */
+export class Conversation<Types extends AgentTypes> {
+  settled: Settled<Types>;
+  #live: LiveTurn | undefined;
+  #sessionId: string | undefined;
+  // As the running turn has changed them so far.
+  #custom: Types['custom'] | undefined;
+  #artifacts: readonly Artifact[];
+  #interrupts: readonly Interrupt[] = [];
+  #facts: Facts<Types>;
+  #view: AgentView<Types>;
+
+  constructor(settled: Settled<Types>, facts: Partial<Facts<Types>>) {
+    this.settled = settled;
+    this.#sessionId = settled.sessionId;
+    this.#custom = settled.custom;
+    this.#artifacts = settled.artifacts;
+    this.#facts = emptyView(facts);
+    this.#interrupts = pendingInterrupts(settled.messages);
+    this.#view = this.#build();
+  }
+
+  /** The present view: a new object when anything in it is new. */
+  get view(): AgentView<Types> {
+    const next = this.#build();
+    if (!isSameView(next, this.#view)) this.#view = next;
+    return this.#view;
+  }
+
+  /** The messages that are not saved: what was sent, and what came of it. */
+  get unsaved(): readonly Message[] {
+    return this.#live?.messages ?? [];
+  }
+
+  set(change: Partial<Facts<Types>>): void {
+    this.#facts = { ...this.#facts, ...change };
+  }
+
+  /** Goes to something saved; what ran on top of what was there before is dropped. */
+  settle(settled: Settled<Types>): void {
+    this.settled = settled;
+    this.#sessionId = settled.sessionId;
+    this.#live = undefined;
+    this.#interrupts = pendingInterrupts(settled.messages);
+    this.#revert();
+  }
+
+  /** Goes to another session, or to none. */
+  leave(sessionId: string | undefined): void {
+    this.#facts = emptyView();
+    this.settle(nothingSettled(sessionId));
+  }
+
+  /** A turn is about to run. */
+  begin(sent: readonly Message[]): void {
+    this.#live = new LiveTurn(sent);
+    this.#revert();
+    this.set({
+      phase: 'sending',
+      status: undefined,
+      finishReason: undefined,
+      usage: undefined,
+      output: undefined,
+      error: undefined,
+      takeovers: 0,
+    });
+  }
+
+  /** The turn did not come to anything that was saved. What was said stays to be seen until the next one. */
+  fail(error: ErrorBody | undefined): void {
+    this.#interrupts = pendingInterrupts(this.settled.messages);
+    this.#revert();
+    this.set({ phase: 'ready', running: undefined, error });
+  }
+
+  fold({
+    agent,
+    turnStart,
+    modelChunk,
+    status,
+    artifact,
+    customPatch,
+    turnEnd,
+  }: ChunkOf<Types>): void {
+    if (agent !== undefined) return; // a sub-agent's; its work shows in the tool that called it
+    this.#live ??= new LiveTurn();
+    if (turnStart) {
+      this.#sessionId = turnStart.sessionId;
+      this.#live.start(turnStart.turnIndex);
+      // A run that is followed keeps its own id, whichever of its turns begins.
+      this.set({ phase: 'running', running: this.#facts.running ?? turnStart.snapshotId });
+    }
+    if (modelChunk) this.#live.add(modelChunk);
+    if (status !== undefined) this.set({ status });
+    if (artifact) this.#artifacts = withArtifact(this.#artifacts, artifact);
+    if (customPatch) {
+      const patched = applyPatch((this.#custom ?? null) as Json, customPatch as JsonPatch);
+      this.#custom = patched as Types['custom'];
+    }
+    if (turnEnd) this.set({ finishReason: turnEnd.finishReason, usage: turnEnd.usage });
+  }
+
+  takenOver(): void {
+    this.#live?.reset();
+    this.set({ takeovers: this.#facts.takeovers + 1 });
+  }
+
+  /** Notes an answer to an interrupt, and gives all interrupts with the answers so far. */
+  answer(key: string, answer: InterruptAnswer): readonly Interrupt[] {
+    this.#interrupts = this.#interrupts.map((one) => (one.key === key ? { ...one, answer } : one));
+    return this.#interrupts;
+  }
+
+  #revert(): void {
+    this.#custom = this.settled.custom;
+    this.#artifacts = this.settled.artifacts;
+  }
+
+  #build(): AgentView<Types> {
+    const { settled } = this;
+    const isRunning = this.#facts.phase !== 'ready';
+    const answer = isRunning ? this.#live?.answer : undefined;
+    return {
+      ...this.#facts,
+      sessionId: this.#sessionId,
+      snapshotId: settled.snapshotId,
+      messages: this.#messages(),
+      answer,
+      text: textOf(answer),
+      custom: this.#custom,
+      artifacts: this.#artifacts,
+      interrupts: isRunning ? none : this.#interrupts,
+    };
+  }
+
+  #joined:
+    | { settled: readonly Message[]; live: readonly Message[]; all: readonly Message[] }
+    | undefined;
+
+  #messages(): readonly Message[] {
+    const settled = this.settled.messages;
+    const live = this.unsaved;
+    if (live.length === 0) return settled;
+    if (this.#joined?.settled !== settled || this.#joined.live !== live) {
+      this.#joined = { settled, live, all: [...settled, ...live] };
+    }
+    return this.#joined.all;
+  }
+}
+
+const none: readonly Interrupt[] = [];
+
+function withArtifact(artifacts: readonly Artifact[], artifact: Artifact): readonly Artifact[] {
+  const place =
+    artifact.name === undefined ? -1 : artifacts.findIndex(({ name }) => name === artifact.name);
+  return place === -1 ? [...artifacts, artifact] : artifacts.with(place, artifact);
+}
+
+function isSameView<View extends object>(a: View, b: View): boolean {
+  const keys = Object.keys(a) as (keyof View)[];
+  return keys.every((key) => Object.is(a[key], b[key]));
+}

@@ -1,0 +1,310 @@
+import type { AgentTypes, OutputOf } from '../agent/agent.ts';
+import { toInput } from '../client/chat.ts';
+import type { RemoteInvokeOptions } from '../client/index.ts';
+import { systemClock } from '../core/clock.ts';
+import { type ErrorBody, toErrorBody, WaymarkError } from '../core/error.ts';
+import type { Input } from '../protocol/turn.ts';
+import type { AgentActions, AgentStore, AgentStoreOptions, SendOptions } from './agent-store.ts';
+import { Conversation } from './conversation.ts';
+import { type InterruptAnswer, toResume } from './interrupts.ts';
+import { createPublisher } from './publisher.ts';
+import { readSent, readSession } from './read-session.ts';
+import {
+  nothingSettled,
+  type Settled,
+  type StoreAgent,
+  settledSession,
+  settledSnapshot,
+  settledState,
+  snapshotBefore,
+} from './settled.ts';
+import { type Stage, showFailure } from './stage.ts';
+import { TimelineKeeper } from './timeline-keeper.ts';
+import { followOtherRun, runOwnTurn } from './turn-flow.ts';
+import type { AgentView } from './view.ts';
+
+/** A store of one conversation at a time. It sends nothing before it is opened or used. */
+export function createAgentStore<Types extends AgentTypes>(
+  options: AgentStoreOptions<Types>,
+): AgentStore<Types> {
+  return new ConversationStore(options);
+}
+
+class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
+  readonly agent: StoreAgent<Types>;
+  readonly initialView: AgentView<Types>;
+  readonly #stage: Stage<Types>;
+  // The current flow; aborted when another takes its place.
+  #flow = new AbortController();
+  #loaded: Promise<void> = Promise.resolve();
+  // What is shown must be read again before it can be relied on.
+  #stale: boolean;
+  // Whether the current flow is a turn that was sent from here.
+  #isOwnTurn = false;
+  #stop: (() => Promise<unknown>) | undefined;
+  // Set while the conversation stands somewhere else than at the session's head.
+  #branchFrom: string | undefined;
+  #lastSent: { readonly input: Input; readonly options: SendOptions } | undefined;
+  #looking: string | undefined;
+
+  constructor(options: AgentStoreOptions<Types>) {
+    const { agent, sessionId, initial, timeline = false } = options;
+    const { clock = systemClock, throttle = 16 } = options;
+    this.agent = agent;
+    this.#stale = initial ? initial.running !== undefined : sessionId !== undefined;
+    const conversation = new Conversation<Types>(firstSettled(options), {
+      phase: this.#stale && !initial ? 'loading' : 'ready',
+      title: initial?.title,
+      running: initial?.running,
+    });
+    const publisher = createPublisher({ clock, throttle, read: () => conversation.view });
+    const keeper = new TimelineKeeper<Types>(agent, timeline, (snapshots) => {
+      conversation.set({ timeline: snapshots });
+      publisher.publish();
+    });
+    this.#stage = { agent, conversation, publisher, timeline: keeper };
+    this.initialView = publisher.get();
+  }
+
+  readonly getView = (): AgentView<Types> => this.#stage.publisher.get();
+
+  readonly subscribe = (listener: () => void): (() => void) =>
+    this.#stage.publisher.subscribe(listener);
+
+  readonly open = (): (() => void) => {
+    const { conversation, timeline } = this.#stage;
+    const { sessionId } = conversation.view;
+    if (this.#stale && sessionId !== undefined) void this.#load(sessionId);
+    else timeline.update(sessionId, 'all');
+    return () => this.#close();
+  };
+
+  readonly actions: AgentActions<Types> = {
+    send: (input, options = {}) => this.#send(toInput(input), options),
+    retry: async () => {
+      const last = this.#lastSent;
+      return last && (await this.#send(last.input, last.options));
+    },
+    resend: (messageIndex, input) => this.#resend(messageIndex, toInput(input)),
+    respond: (key, output) => this.#answer(key, { type: 'respond', output }),
+    restart: (key, resumed = true) => this.#answer(key, { type: 'restart', resumed }),
+    stop: () => this.#stopTurn(),
+    detach: () => {
+      this.#newFlow();
+      this.#change({ phase: 'ready' });
+    },
+    load: async (sessionId) => {
+      this.#newFlow();
+      this.#stage.conversation.leave(sessionId);
+      this.#branchFrom = undefined;
+      if (sessionId === undefined) this.#change({ phase: 'ready' });
+      else await this.#load(sessionId);
+    },
+    refresh: async () => {
+      const { sessionId } = this.#stage.conversation.view;
+      if (sessionId !== undefined) await this.#load(sessionId);
+    },
+    goBack: (snapshotId) => this.#try(() => this.#goBack(snapshotId)),
+    branch: async (snapshotId) => {
+      let sessionId: string | undefined;
+      await this.#try(async () => {
+        ({ sessionId } = await this.agent.fork(snapshotId));
+        await this.actions.load(sessionId);
+      });
+      return sessionId;
+    },
+    label: (snapshotId, label) =>
+      this.#try(async () => {
+        this.#stage.timeline.replace(await this.agent.label(snapshotId, label));
+      }),
+    look: (snapshotId) => this.#look(snapshotId),
+    loadTimeline: async () => {
+      const { conversation, timeline } = this.#stage;
+      await this.#try(() => timeline.want(conversation.view.sessionId));
+    },
+  };
+
+  #close(): void {
+    const { phase } = this.#stage.conversation.view;
+    // A turn of one's own is seen to its end, so that whoever comes back finds it whole.
+    if (phase === 'ready' || this.#isOwnTurn) return;
+    this.#newFlow();
+    this.#stale = true;
+  }
+
+  #newFlow(): AbortSignal {
+    this.#flow.abort();
+    this.#flow = new AbortController();
+    this.#isOwnTurn = false;
+    this.#stop = undefined;
+    return this.#flow.signal;
+  }
+
+  // The session as it is now, and what runs in it.
+  #load(sessionId: string): Promise<void> {
+    const flow = this.#newFlow();
+    this.#change({ phase: 'loading', error: undefined });
+    this.#loaded = this.#read(flow, sessionId).catch((error: unknown) => {
+      if (!flow.aborted) showFailure(this.#stage, error);
+    });
+    return this.#loaded;
+  }
+
+  async #read(flow: AbortSignal, sessionId: string): Promise<void> {
+    const { conversation, timeline } = this.#stage;
+    const session = await readSession(this.agent, sessionId, flow);
+    if (flow.aborted) return;
+    this.#stale = false;
+    this.#branchFrom = undefined;
+    // An id that is unknown there becomes a session with the first turn.
+    conversation.settle(
+      session ? settledSession(session, conversation.settled) : nothingSettled(sessionId),
+    );
+    this.#change({ phase: 'ready', title: session?.title, running: session?.running });
+    timeline.update(session && sessionId, 'all');
+    if (session?.running !== undefined) void this.#follow(flow, session.running);
+  }
+
+  async #follow(flow: AbortSignal, runId: string): Promise<void> {
+    this.#stop = () => this.agent.abort(runId);
+    const sent = await readSent(this.agent, runId, this.#stage.conversation.settled, flow);
+    if (!flow.aborted) await followOtherRun(this.#stage, flow, runId, sent);
+  }
+
+  async #send(input: Input, options: SendOptions): Promise<OutputOf<Types> | undefined> {
+    const { conversation } = this.#stage;
+    await this.#loaded;
+    if (conversation.view.phase !== 'ready') {
+      this.#change({ error: busy });
+      return undefined;
+    }
+    const flow = this.#newFlow();
+    this.#isOwnTurn = true;
+    this.#lastSent = { input, options };
+    const stop = new AbortController();
+    this.#stop = async () => stop.abort();
+    // Before anything is awaited, so that a double click does not send twice.
+    this.#change({ phase: 'sending', error: undefined });
+    if (!(await this.#standAt(flow, options.snapshotId))) return undefined;
+    const output = await runOwnTurn(this.#stage, flow, {
+      input: options.detach ? { ...input, detach: true } : input,
+      init: this.#init(),
+      sent: input.message ? [input.message] : [],
+      stop: stop.signal,
+    });
+    if (flow.aborted) return output;
+    this.#isOwnTurn = false;
+    if (output && !output.error) this.#branchFrom = undefined;
+    if (output?.finishReason === 'detached' && output.snapshotId !== undefined) {
+      const runId = output.snapshotId;
+      this.#stop = () => this.agent.abort(runId);
+    }
+    return output;
+  }
+
+  // Moves to the snapshot a turn is to go on from.
+  async #standAt(flow: AbortSignal, snapshotId: string | undefined): Promise<boolean> {
+    const { conversation } = this.#stage;
+    if (snapshotId === undefined || snapshotId === conversation.settled.snapshotId) return true;
+    try {
+      const snapshot = await this.agent.getSnapshot({ snapshotId });
+      if (flow.aborted) return false;
+      if (!snapshot) throw unknown(snapshotId);
+      conversation.settle(settledSnapshot(snapshot, conversation.settled));
+      this.#branchFrom = snapshotId;
+      return true;
+    } catch (error) {
+      if (!flow.aborted) showFailure(this.#stage, error);
+      return false;
+    }
+  }
+
+  #init(): RemoteInvokeOptions<Types> {
+    const { state, sessionId } = this.#stage.conversation.settled;
+    if (state) return { state };
+    return {
+      ...(sessionId !== undefined && { sessionId }),
+      // At the head only the session is named: others may have gone on with it, and must not be cut off.
+      ...(this.#branchFrom !== undefined && { snapshotId: this.#branchFrom }),
+    };
+  }
+
+  async #resend(messageIndex: number, input: Input): Promise<OutputOf<Types> | undefined> {
+    const { conversation } = this.#stage;
+    const snapshotId = snapshotBefore(conversation.view.messages, messageIndex);
+    if (snapshotId !== undefined) return await this.#send(input, { snapshotId });
+    // Before the first turn there is no snapshot to branch from.
+    await this.actions.load(undefined);
+    return await this.#send(input, {});
+  }
+
+  async #answer(key: string, answer: InterruptAnswer): Promise<OutputOf<Types> | undefined> {
+    const { conversation, publisher } = this.#stage;
+    if (!conversation.view.interrupts.some((interrupt) => interrupt.key === key)) return undefined;
+    const resume = toResume(conversation.answer(key, answer));
+    publisher.publish();
+    return resume && (await this.#send({ resume }, {}));
+  }
+
+  async #stopTurn(): Promise<void> {
+    const stop = this.#stop;
+    if (!stop || this.#stage.conversation.view.phase === 'ready') return;
+    this.#change({ phase: 'stopping' });
+    await stop().catch((error: unknown) => this.#change({ error: toErrorBody(error) }));
+  }
+
+  async #goBack(snapshotId: string): Promise<void> {
+    const { conversation, timeline } = this.#stage;
+    await this.agent.restore(snapshotId);
+    const snapshot = await this.agent.getSnapshot({ snapshotId });
+    if (!snapshot) throw unknown(snapshotId);
+    this.#branchFrom = undefined;
+    conversation.settle(settledSnapshot(snapshot, conversation.settled));
+    this.#change({ past: undefined, finishReason: snapshot.finishReason });
+    timeline.update(snapshot.sessionId, 'all');
+  }
+
+  async #look(snapshotId: string | undefined): Promise<void> {
+    this.#looking = snapshotId;
+    if (snapshotId === undefined) return this.#change({ past: undefined });
+    await this.#try(async () => {
+      const past = await this.agent.getSnapshot({ snapshotId });
+      // Somebody who steps through the timeline sees where he is, not where he was.
+      if (this.#looking === snapshotId) this.#change({ past });
+    });
+  }
+
+  #change(change: Parameters<Conversation<Types>['set']>[0]): void {
+    this.#stage.conversation.set(change);
+    this.#stage.publisher.publish();
+  }
+
+  async #try(work: () => Promise<void>): Promise<boolean> {
+    this.#change({ error: undefined });
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      this.#change({ error: toErrorBody(error) });
+      return false;
+    }
+  }
+}
+
+function firstSettled<Types extends AgentTypes>({
+  initial,
+  state,
+  sessionId,
+}: AgentStoreOptions<Types>): Settled<Types> {
+  if (initial) return settledSession(initial);
+  return state ? settledState(state) : nothingSettled(sessionId);
+}
+
+const busy: ErrorBody = {
+  status: 'FAILED_PRECONDITION',
+  message: 'A turn is running: stop it, or wait for its end.',
+};
+
+function unknown(snapshotId: string): WaymarkError {
+  return new WaymarkError('NOT_FOUND', `There is no snapshot "${snapshotId}" any more.`);
+}

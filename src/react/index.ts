@@ -1,0 +1,19 @@
+export type {
+  AgentActions,
+  AgentStore,
+  AgentStoreOptions,
+  SendOptions,
+} from './agent-store.ts';
+export { createAgentStore } from './create-agent-store.ts';
+export type { Interrupt, InterruptAnswer } from './interrupts.ts';
+export { type StoreAgent, snapshotBefore } from './settled.ts';
+export { type TimelineNode, type TimelineShot, toTimeline } from './timeline.ts';
+export {
+  type UseAgent,
+  type UseAgentOptions,
+  type UseRemoteAgentOptions,
+  useAgent,
+  useAgentStore,
+  useAgentValue,
+} from './use-agent.ts';
+export type { AgentView, Phase } from './view.ts';

@@ -1,0 +1,24 @@
+import type { AgentTypes } from '../agent/agent.ts';
+import { toErrorBody } from '../core/error.ts';
+import type { Conversation } from './conversation.ts';
+import type { Publisher } from './publisher.ts';
+import type { StoreAgent } from './settled.ts';
+import type { TimelineKeeper } from './timeline-keeper.ts';
+import type { AgentView } from './view.ts';
+
+/** What the flows of a store share. A flow is whatever changes the conversation over time; one is current. */
+export interface Stage<Types extends AgentTypes> {
+  readonly agent: StoreAgent<Types>;
+  readonly conversation: Conversation<Types>;
+  readonly publisher: Publisher<AgentView<Types>>;
+  readonly timeline: TimelineKeeper<Types>;
+}
+
+/** Shows what went wrong, and that nothing runs any more. */
+export function showFailure<Types extends AgentTypes>(
+  { conversation, publisher }: Stage<Types>,
+  error: unknown,
+): void {
+  conversation.fail(toErrorBody(error));
+  publisher.publish();
+}

@@ -1,0 +1,155 @@
+import type { AgentTypes, OutputOf, SnapshotOf } from '../agent/agent.ts';
+import type { RemoteInvokeOptions } from '../client/index.ts';
+import type { ErrorBody } from '../core/error.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Input } from '../protocol/turn.ts';
+import { type Settled, settledSnapshot, settleTurn } from './settled.ts';
+import { type Stage, showFailure } from './stage.ts';
+
+/** A turn to be run. */
+export interface OwnTurn<Types extends AgentTypes> {
+  readonly input: Input;
+  /** Where it starts. */
+  readonly init: RemoteInvokeOptions<Types>;
+  /** What to show as sent. */
+  readonly sent: readonly Message[];
+  readonly stop: AbortSignal;
+}
+
+/** Runs a turn and shows it. When another flow has become the current one it goes on unseen. */
+export async function runOwnTurn<Types extends AgentTypes>(
+  stage: Stage<Types>,
+  flow: AbortSignal,
+  { input, init, sent, stop }: OwnTurn<Types>,
+): Promise<OutputOf<Types> | undefined> {
+  const { agent, conversation, publisher } = stage;
+  conversation.begin(sent);
+  publisher.publish();
+  try {
+    const onReset = (): void => {
+      if (!flow.aborted) conversation.takenOver();
+    };
+    const { stream, output } = agent.stream(input, { ...init, signal: stop, onReset });
+    output.catch(() => {}); // the stream fails with it
+    for await (const chunk of stream) if (!flow.aborted) show(stage, chunk);
+    const result = await output;
+    if (!flow.aborted) await finishTurn(stage, flow, result, sent);
+    return result;
+  } catch (error) {
+    if (!flow.aborted) showFailure(stage, error);
+    return undefined;
+  }
+}
+
+/** Shows a run that was begun elsewhere, or before the page was loaded, from its first event to its end. */
+export async function followOtherRun<Types extends AgentTypes>(
+  stage: Stage<Types>,
+  flow: AbortSignal,
+  runId: string,
+  sent: readonly Message[],
+): Promise<void> {
+  const { agent, conversation, publisher } = stage;
+  conversation.begin(sent);
+  conversation.set({ phase: 'running', running: runId });
+  publisher.publish();
+  try {
+    for await (const event of agent.watch(runId, { signal: flow })) {
+      if (flow.aborted) return;
+      if (event.type === 'chunk') show(stage, event.chunk);
+      else if (event.type === 'end') endRun(stage, event.snapshot);
+      else {
+        conversation.takenOver();
+        publisher.publishSoon();
+      }
+    }
+  } catch (error) {
+    if (!flow.aborted) showFailure(stage, error);
+  }
+}
+
+function show<Types extends AgentTypes>(
+  { conversation, publisher, timeline }: Stage<Types>,
+  chunk: Parameters<typeof conversation.fold>[0],
+): void {
+  const { sessionId } = conversation.view;
+  conversation.fold(chunk);
+  if (!chunk.turnStart) {
+    publisher.publishSoon();
+    return;
+  }
+  publisher.publish();
+  timeline.update(conversation.view.sessionId, sessionId === undefined ? 'all' : 'end');
+}
+
+async function finishTurn<Types extends AgentTypes>(
+  stage: Stage<Types>,
+  flow: AbortSignal,
+  output: OutputOf<Types>,
+  sent: readonly Message[],
+): Promise<void> {
+  const { agent, conversation } = stage;
+  const { finishReason, snapshotId, usage, error } = output;
+  if (finishReason === 'detached' && snapshotId !== undefined) {
+    void followOtherRun(stage, flow, snapshotId, sent);
+  } else if (finishReason === 'failed' || error) {
+    conversation.fail(error as ErrorBody | undefined);
+    conversation.set({ finishReason, usage });
+    announceEnd(stage);
+  } else {
+    const settled = await settleTurn(agent, conversation.settled, output).catch(() =>
+      asSeen(stage, output),
+    );
+    if (flow.aborted) return;
+    conversation.settle(settled);
+    conversation.set({
+      phase: 'ready',
+      running: undefined,
+      finishReason,
+      usage,
+      output: output.output,
+    });
+    announceEnd(stage);
+  }
+}
+
+function endRun<Types extends AgentTypes>(stage: Stage<Types>, snapshot: SnapshotOf<Types>): void {
+  const { conversation } = stage;
+  const { status, finishReason, usage, error } = snapshot;
+  if (status === 'succeeded') {
+    conversation.settle(
+      snapshot.state ? settledSnapshot(snapshot, conversation.settled) : asSeen(stage, snapshot),
+    );
+    conversation.set({ phase: 'ready', running: undefined });
+  } else {
+    conversation.fail(status === 'expired' ? expired : (error as ErrorBody | undefined));
+  }
+  const ended = status === 'aborted' ? 'aborted' : finishReason;
+  conversation.set({ finishReason: ended, usage });
+  announceEnd(stage);
+}
+
+/** What is saved, as far as the chunks told; for when it cannot be read, and reading it again later will tell. */
+function asSeen<Types extends AgentTypes>(
+  { conversation }: Stage<Types>,
+  {
+    sessionId,
+    snapshotId,
+  }: { readonly sessionId: string; readonly snapshotId?: string | undefined },
+): Settled<Types> {
+  const { messages, custom, artifacts } = conversation.view;
+  return { sessionId, snapshotId, messages, custom, artifacts };
+}
+
+function announceEnd<Types extends AgentTypes>({
+  conversation,
+  publisher,
+  timeline,
+}: Stage<Types>): void {
+  publisher.publish();
+  timeline.update(conversation.view.sessionId, 'all');
+}
+
+const expired: ErrorBody = {
+  status: 'UNAVAILABLE',
+  message: 'The process that worked on this turn has stopped. Send it again.',
+};

@@ -1,0 +1,109 @@
+import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
+import type { AgentTypes } from '../agent/agent.ts';
+import { type ClientOptions, client, type Typed, type TypesOf } from '../client/index.ts';
+import type { AgentActions, AgentStore, AgentStoreOptions } from './agent-store.ts';
+import { createAgentStore } from './create-agent-store.ts';
+import type { StoreAgent } from './settled.ts';
+import type { AgentView } from './view.ts';
+
+type StoreOptions<Types extends AgentTypes> = Omit<AgentStoreOptions<Types>, 'agent'>;
+
+/** An agent that is at hand; a new one makes a new conversation, so keep it outside of the component. */
+export type UseAgentOptions<Types extends AgentTypes> = StoreOptions<Types> & {
+  readonly agent: StoreAgent<Types>;
+};
+
+/** An agent by its server and name. */
+export type UseRemoteAgentOptions<Types extends AgentTypes> = StoreOptions<Types> &
+  ClientOptions & { readonly agent: string };
+
+/** The view, what can be done, and the store of both. */
+export interface UseAgent<Types extends AgentTypes> extends AgentView<Types>, AgentActions<Types> {
+  readonly store: AgentStore<Types>;
+}
+
+/**
+ * A conversation with an agent: `useAgent({ agent })`, or `useAgent<typeof chat>({ url, agent: 'chat' })`. The component
+ * is drawn again whenever anything in the view changes; where that is too often, take {@link useAgentStore} and
+ * {@link useAgentValue}.
+ */
+export function useAgent<Types extends AgentTypes>(
+  options: UseAgentOptions<Types>,
+): UseAgent<Types>;
+export function useAgent<A extends Typed>(
+  options: UseRemoteAgentOptions<TypesOf<A>>,
+): UseAgent<TypesOf<A>>;
+export function useAgent<Types extends AgentTypes>(
+  options: UseAgentOptions<Types> | UseRemoteAgentOptions<Types>,
+): UseAgent<Types> {
+  const store = useStore(options);
+  const view = useSyncExternalStore(store.subscribe, store.getView, () => store.initialView);
+  return useMemo(() => ({ ...view, ...store.actions, store }), [view, store]);
+}
+
+/** The store of a conversation; the component that holds it is never drawn again because of it. */
+export function useAgentStore<Types extends AgentTypes>(
+  options: UseAgentOptions<Types>,
+): AgentStore<Types>;
+export function useAgentStore<A extends Typed>(
+  options: UseRemoteAgentOptions<TypesOf<A>>,
+): AgentStore<TypesOf<A>>;
+export function useAgentStore<Types extends AgentTypes>(
+  options: UseAgentOptions<Types> | UseRemoteAgentOptions<Types>,
+): AgentStore<Types> {
+  return useStore(options);
+}
+
+/** A part of the view; the component is drawn again only when that part changes. */
+export function useAgentValue<Types extends AgentTypes, Value>(
+  store: AgentStore<Types>,
+  select: (view: AgentView<Types>) => Value,
+): Value {
+  return useSyncExternalStore(
+    store.subscribe,
+    () => select(store.getView()),
+    () => select(store.initialView),
+  );
+}
+
+function useStore<Types extends AgentTypes>(
+  options: UseAgentOptions<Types> | UseRemoteAgentOptions<Types>,
+): AgentStore<Types> {
+  const { agent, sessionId } = options;
+  const url = 'url' in options ? String(options.url) : '';
+  // Options are usually written in place, so only what names the agent makes a new store.
+  const key = typeof agent === 'string' ? `${agent} ${url}` : agent;
+  const kept = useRef<{ readonly key: unknown; readonly store: AgentStore<Types> }>(undefined);
+  if (kept.current?.key !== key) kept.current = { key, store: createStore(options) };
+  const { store } = kept.current;
+  useEffect(() => store.open(), [store]);
+  useEffect(() => {
+    // A session that the conversation itself began is not one that was asked for.
+    if (sessionId !== undefined && sessionId !== store.getView().sessionId) {
+      void store.actions.load(sessionId);
+    }
+  }, [store, sessionId]);
+  return store;
+}
+
+function createStore<Types extends AgentTypes>(
+  options: UseAgentOptions<Types> | UseRemoteAgentOptions<Types>,
+): AgentStore<Types> {
+  return createAgentStore({
+    ...options,
+    agent: isRemote(options) ? remote(options) : options.agent,
+  });
+}
+
+function isRemote<Types extends AgentTypes>(
+  options: UseAgentOptions<Types> | UseRemoteAgentOptions<Types>,
+): options is UseRemoteAgentOptions<Types> {
+  return typeof options.agent === 'string';
+}
+
+function remote<Types extends AgentTypes>(
+  options: UseRemoteAgentOptions<Types>,
+): StoreAgent<Types> {
+  // The types are those the caller named; a type parameter does not reduce here.
+  return client<Typed<Types>>(options) as StoreAgent<Types>;
+}

@@ -1,0 +1,78 @@
+import type { AgentTypes, SnapshotOf, WireTypes } from '../agent/agent.ts';
+import type { ErrorBody } from '../core/error.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Artifact } from '../protocol/state.ts';
+import type { FinishReason, Usage } from '../protocol/turn.ts';
+import type { Interrupt } from './interrupts.ts';
+
+/**
+ * What is going on. `loading`: the session is being read. `ready`: nothing runs. `sending`: sent, and nothing has come
+ * yet. `running`: a turn is being worked on and followed. `stopping`: it was asked to stop.
+ */
+export type Phase = 'loading' | 'ready' | 'sending' | 'running' | 'stopping';
+
+/** A conversation as a page shows it. Frozen in time: a change makes a new view, in which only what changed is new. */
+export interface AgentView<Types extends AgentTypes = WireTypes> {
+  readonly phase: Phase;
+  readonly sessionId: string | undefined;
+  readonly title: string | undefined;
+  /** Where the conversation stands: the snapshot the next turn goes on from. */
+  readonly snapshotId: string | undefined;
+  /** The reserved id of the turn or run that is being worked on. */
+  readonly running: string | undefined;
+  /** All messages, with what was just sent and what has come of the answer. */
+  readonly messages: readonly Message[];
+  /** The answer that is being written; also the last of `messages`. */
+  readonly answer: Message | undefined;
+  /** The text of that answer so far; empty when none is being written. */
+  readonly text: string;
+  /** The custom state, live. */
+  readonly custom: Types['custom'] | undefined;
+  /** The artifacts, live. */
+  readonly artifacts: readonly Artifact[];
+  /** The last status that the running turn sent. */
+  readonly status: Types['status'] | undefined;
+  /** How the last turn ended. */
+  readonly finishReason: FinishReason | undefined;
+  readonly usage: Usage | undefined;
+  /** The structured output of the last turn. */
+  readonly output: Types['output'] | undefined;
+  /** Why the last turn or call failed; gone with the next one. */
+  readonly error: ErrorBody | undefined;
+  /** Tool calls that wait for an answer. */
+  readonly interrupts: readonly Interrupt[];
+  /** How often the running turn was taken over by another process. */
+  readonly takeovers: number;
+  /** All snapshots of the session, without their states; empty until asked for. */
+  readonly timeline: readonly SnapshotOf<Types>[];
+  /** An older snapshot that is being looked at, with its state; nothing is changed by looking. */
+  readonly past: SnapshotOf<Types> | undefined;
+}
+
+/** A view of nothing yet. */
+export function emptyView<Types extends AgentTypes>(
+  change: Partial<AgentView<Types>> = {},
+): AgentView<Types> {
+  return {
+    phase: 'ready',
+    sessionId: undefined,
+    title: undefined,
+    snapshotId: undefined,
+    running: undefined,
+    messages: [],
+    answer: undefined,
+    text: '',
+    custom: undefined,
+    artifacts: [],
+    status: undefined,
+    finishReason: undefined,
+    usage: undefined,
+    output: undefined,
+    error: undefined,
+    interrupts: [],
+    takeovers: 0,
+    timeline: [],
+    past: undefined,
+    ...change,
+  };
+}
