@@ -1,5 +1,12 @@
-import { type OutputUnit, type SchemaDraft, Validator } from '@cfworker/json-schema';
+import {
+  type OutputUnit,
+  type Schema as RawSchema,
+  type SchemaDraft,
+  Validator,
+} from '@cfworker/json-schema';
 import { WaymarkError } from './error.ts';
+import { type JsonObject, toJson } from './json.ts';
+import { checkSchemaForm } from './json-schema-form.ts';
 
 /** A plain JSON Schema object, of any draft from 4 to 2020-12. */
 export interface JsonSchema {
@@ -12,49 +19,64 @@ export type SchemaIssue = { readonly path: string; readonly message: string };
 const validators = new WeakMap<JsonSchema, Validator>();
 
 /** The issues of a value under a JSON Schema; none when it fits. */
-export function jsonSchemaIssues(schema: JsonSchema, value: unknown): readonly SchemaIssue[] {
-  let validator = validators.get(schema);
-  if (!validator) {
-    validator = new Validator(schema, draftOf(schema), false);
-    validators.set(schema, validator);
-  }
+export function jsonSchemaIssues(
+  schema: JsonSchema,
+  value: unknown,
+  what: string,
+): readonly SchemaIssue[] {
   if (value === undefined) return [{ path: '', message: 'A value is required.' }];
+  const instance = toJson(value, what);
+  const validator = validatorOf(schema);
   try {
-    return toIssues(validator.validate(value).errors);
+    return toIssues(validator.validate(instance).errors);
   } catch (cause) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'The JSON Schema cannot be used: check its $ref and pattern.',
-      {
-        cause,
-      },
-    );
+    // What the check of its form does not see, such as a $ref that leads back to itself.
+    throw new WaymarkError('INVALID_ARGUMENT', `The JSON Schema of ${what} cannot be applied.`, {
+      cause,
+    });
   }
 }
 
-// An error of an inner schema is reported again by every keyword around it.
+/** A checked and frozen copy of a JSON Schema; INVALID_ARGUMENT says where it is not one. */
+export function parseJsonSchema(schema: JsonSchema): JsonObject {
+  const copy = toJson(schema, 'The JSON Schema');
+  checkSchemaForm(copy);
+  return copy as JsonObject;
+}
+
+function validatorOf(schema: JsonSchema): Validator {
+  let validator = validators.get(schema);
+  if (!validator) {
+    // The validator writes into the schema that it is given.
+    const own: RawSchema = JSON.parse(JSON.stringify(parseJsonSchema(schema)));
+    validator = new Validator(own, draftOf(schema), false);
+    validators.set(schema, validator);
+  }
+  return validator;
+}
+
+// A misfit inside is reported again by every keyword around it.
 const wrappers: ReadonlySet<string> = new Set([
   '$ref',
-  '$dynamicRef',
   '$recursiveRef',
   'properties',
   'patternProperties',
   'additionalProperties',
+  'unevaluatedProperties',
   'items',
   'prefixItems',
   'additionalItems',
+  'unevaluatedItems',
   'allOf',
   'if',
-  'then',
-  'else',
   'dependentSchemas',
 ]);
 
 function toIssues(errors: readonly OutputUnit[]): readonly SchemaIssue[] {
   const inner = errors.filter(({ keyword }) => !wrappers.has(keyword));
-  return (inner.length > 0 ? inner : errors).map(({ instanceLocation, error }) => ({
-    path: decodeURIComponent(instanceLocation.replace(/^#/, '')),
-    message: error,
+  return (inner.length > 0 ? inner : errors).map(({ instanceLocation, keyword, error }) => ({
+    path: decodeURI(instanceLocation.slice(1).replaceAll('%23', '#')),
+    message: keyword === 'false' ? 'Nothing is allowed here.' : error,
   }));
 }
 

@@ -1,8 +1,13 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
-import { WaymarkError } from './error.ts';
-import { type Json, type JsonObject, toJson } from './json.ts';
+import { isWaymarkError, WaymarkError } from './error.ts';
+import { type Json, toJson } from './json.ts';
 import { toPointer } from './json-pointer.ts';
-import { type JsonSchema, jsonSchemaIssues, type SchemaIssue } from './json-schema.ts';
+import {
+  type JsonSchema,
+  jsonSchemaIssues,
+  parseJsonSchema,
+  type SchemaIssue,
+} from './json-schema.ts';
 import { requireOptional } from './platform.ts';
 
 export type { JsonSchema, SchemaIssue } from './json-schema.ts';
@@ -48,7 +53,7 @@ export function parseSync<S extends Schema>(
 }
 
 /** The JSON Schema (draft 7) of what a schema takes or gives; INVALID_ARGUMENT if there is none. */
-export function toJsonSchema(schema: Schema, direction: 'input' | 'output' = 'input'): JsonSchema {
+export function toJsonSchema(schema: Schema, direction: Direction = 'input'): JsonSchema {
   const cache = jsonSchemas[direction];
   const known = cache.get(schema);
   if (known) return known;
@@ -56,6 +61,8 @@ export function toJsonSchema(schema: Schema, direction: 'input' | 'output' = 'in
   cache.set(schema, converted);
   return converted;
 }
+
+type Direction = 'input' | 'output';
 
 const jsonSchemas = {
   input: new WeakMap<Schema, JsonSchema>(),
@@ -75,53 +82,77 @@ function standardOf(schema: Schema): Props | undefined {
   return schema['~standard'] as Props;
 }
 
-function convert(schema: Schema, direction: 'input' | 'output'): JsonSchema {
+function convert(schema: Schema, direction: Direction): JsonSchema {
   const standard = standardOf(schema);
-  if (!standard) return toJson(schema, 'The JSON Schema') as JsonObject;
+  if (!standard) return parseJsonSchema(schema as JsonSchema);
   try {
-    const converter = standard.jsonSchema;
-    if (converter)
-      return toJson(converter[direction]({ target: 'draft-07' }), 'The JSON Schema') as JsonObject;
-    if (standard.vendor === 'valibot') return fromValibot(schema, direction);
+    const converted = convertStandard(schema, standard, direction);
+    return toJson(converted, 'The JSON Schema') as JsonSchema;
   } catch (cause) {
-    if (cause instanceof WaymarkError) throw cause;
-    const reason = cause instanceof Error ? `: ${cause.message}` : '';
+    if (isWaymarkError(cause)) throw cause;
+    const reason = cause instanceof Error ? `: ${cause.message.replace(/\.+$/, '')}` : '';
     throw new WaymarkError(
       'INVALID_ARGUMENT',
       `This ${standard.vendor} schema cannot be turned into JSON Schema${reason}. Use types that JSON has, or pass a JSON Schema.`,
       { cause },
     );
   }
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `Schemas of ${standard.vendor} cannot be turned into JSON Schema. Pass a JSON Schema instead.`,
-  );
 }
 
-function fromValibot(schema: Schema, direction: 'input' | 'output'): JsonSchema {
-  const converter = requireOptional('@valibot/to-json-schema') as
-    | { toJsonSchema(schema: unknown, options: object): object }
-    | undefined;
-  if (!converter) {
+function convertStandard(schema: Schema, standard: Props, direction: Direction): unknown {
+  const { vendor, jsonSchema } = standard;
+  if (jsonSchema) {
+    const libraryOptions = vendor === 'arktype' ? { libraryOptions: strictArktype } : {};
+    return jsonSchema[direction]({ target: 'draft-07', ...libraryOptions });
+  }
+  if (vendor !== 'valibot') {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `Schemas of ${vendor} cannot be turned into JSON Schema. Pass a JSON Schema instead.`,
+    );
+  }
+  const valibot = requireOptional('@valibot/to-json-schema') as ValibotConverter | undefined;
+  if (!valibot) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',
       'Turning a valibot schema into JSON Schema needs the package @valibot/to-json-schema: install it, or pass a JSON Schema.',
     );
   }
-  const options = { target: 'draft-07', typeMode: direction, errorMode: 'throw' };
-  return toJson(converter.toJsonSchema(schema, options), 'The JSON Schema') as JsonObject;
+  return valibot.toJsonSchema(schema, {
+    target: 'draft-07',
+    typeMode: direction,
+    errorMode: 'throw',
+  });
 }
 
+type ValibotConverter = { toJsonSchema(schema: unknown, options: object): unknown };
+
+// Left alone, arktype says `{}` (anything) for what JSON does not have.
+const refuse = ({ code }: { readonly code: string }): never => {
+  throw new Error(`JSON has nothing for this ${code}`);
+};
+const strictArktype = {
+  fallback: {
+    arrayObject: refuse,
+    date: refuse,
+    domain: refuse,
+    proto: refuse,
+    symbolKey: refuse,
+    unit: refuse,
+  },
+};
+
 function checkJsonSchema(schema: JsonSchema, value: unknown, what: string): unknown {
-  const issues = jsonSchemaIssues(schema, value);
+  const issues = jsonSchemaIssues(schema, value, what);
   if (issues.length > 0) throw misfit(issues, what);
   return value;
 }
 
 function outputOf(result: StandardSchemaV1.Result<unknown>, what: string): unknown {
   if (!result.issues) return result.value;
-  const issues = result.issues.map(({ message, path = [] }) => ({
-    path: toPointer(path.map((step) => (typeof step === 'object' ? step.key : step))),
+  // Array.from: the lists of arktype are arrays of a class of its own, which `map` would make another one of.
+  const issues = Array.from(result.issues, ({ message, path = [] }) => ({
+    path: toPointer(Array.from(path, (step) => (typeof step === 'object' ? step.key : step))),
     message,
   }));
   throw misfit(issues, what);
