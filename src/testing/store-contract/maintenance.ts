@@ -69,6 +69,21 @@ export function maintenanceContract(useKit: UseKit): void {
       expect(await kit.timeline.getSession(scope, 's')).toBeDefined();
     });
 
+    test('a session goes together with its sub-agents’ sessions, or not at all', async () => {
+      const { turn, maintenance, scope, timeline, expire, ttl } = useKit();
+      const startedBy = (sessionId: string) => ({ startedBy: { agent: scope.agent, sessionId } });
+      for (const name of ['a', 'b']) {
+        await turn(name);
+        await turn(`${name}-sub`, { request: startedBy(name) });
+      }
+      await expire();
+      await turn('b-sub');
+      const policy = { olderThan: ttl, dropSessions: true };
+      expect(await maintenance.prune(policy, scope)).toEqual({ snapshots: 3, sessions: 2 });
+      const { items } = await timeline.listSessions(scope);
+      expect(items.map((each) => each.sessionId)).toEqual(['b-sub', 'b']);
+    });
+
     test('the head, what runs, what could still be answered and what was answered stay', async () => {
       const kit = useKit();
       const { turn, claim, maintenance, scope, runs, commit } = kit;

@@ -3,6 +3,7 @@ import { emptyState, hashState } from '../../session/session-state.ts';
 import { badInputContract } from './bad-input.ts';
 import { exchange, marksIn, plain, refused, say, stateOf, texts, type UseKit } from './kit.ts';
 import { recoveryContract } from './recovery.ts';
+import { draft } from './snapshots.ts';
 import { unlistedContract } from './unlisted.ts';
 
 /** Claims, and the turns under them. */
@@ -158,6 +159,23 @@ export function runContract(useKit: UseKit): void {
       await commit(other);
       await commit(held);
       expect(await claim('s')).toMatchObject({ headId: held.runId });
+    });
+
+    test('nothing is saved past a run that works on the session', async () => {
+      const { claim, commit, store, scope, id } = useKit();
+      const held = await claim('s');
+      const save = (snapshotId: string) =>
+        store.saveSnapshot(scope, snapshotId, () => draft(snapshotId));
+      await refused(save(id()), 'ABORTED', { running: held.runId });
+      await refused(save(held.runId), 'ABORTED', { running: held.runId });
+      const { snapshot } = await commit(held);
+      expect(snapshot).toMatchObject({ index: 0, status: 'succeeded' });
+      const after = id();
+      const saved = await store.saveSnapshot(scope, after, () =>
+        draft(after, { parentId: held.runId }),
+      );
+      expect(saved).toMatchObject({ index: 1, orphaned: false });
+      expect((await claim('s')).headId).toBe(after);
     });
 
     test('of many claims at once exactly one gets the session', async () => {

@@ -3,7 +3,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import { marksIn, refused, say, texts, type UseKit } from './kit.ts';
 
 /** A snapshot to save, as somebody without claims would write it. */
-function draft(snapshotId: string, change: Partial<Snapshot> = {}): Snapshot {
+export function draft(snapshotId: string, change: Partial<Snapshot> = {}): Snapshot {
   return {
     snapshotId,
     sessionId: 's',

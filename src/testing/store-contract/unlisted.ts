@@ -46,11 +46,12 @@ export function unlistedContract(useKit: UseKit): void {
     });
 
     test('is listed before the head leaves it for another branch', async () => {
-      const { turn, store, scope } = useKit();
+      const { turn, claim, commit, store, scope } = useKit();
       const first = (await turn('s', { text: 'one' })).snapshot;
       const saved = (await turn('s', { text: 'two', listed: false })).snapshot;
-      const request = { from: { snapshotId: first.snapshotId } };
-      const branch = (await turn('s', { text: 'three', request })).snapshot;
+      const held = await claim('s', { from: { snapshotId: first.snapshotId } });
+      expect(held.nextIndex).toBe(2);
+      const branch = (await commit(held, { text: 'three' })).snapshot;
       expect(branch).toMatchObject({ index: 2, parentId: first.snapshotId });
       const left = await store.getSnapshot(scope, { snapshotId: saved.snapshotId });
       expect(left).toMatchObject({ index: 1, orphaned: true, parentId: first.snapshotId });
