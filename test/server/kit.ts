@@ -79,10 +79,12 @@ export function createTestApp({ store = memoryStore() }: { readonly store?: Stor
     },
     async (input, { session }) => {
       const { topic } = input as { topic: string };
-      session?.updateCustom((custom) => {
-        const state = (custom ?? { topics: [] }) as { topics: string[] };
-        return { topics: [...state.topics, topic] };
-      });
+      if (session?.custom === undefined) session?.setCustom({ topics: [topic] });
+      else {
+        session.updateCustom((custom) => {
+          (custom as { topics: string[] }).topics.push(topic);
+        });
+      }
       session?.addArtifacts({ name: 'topics.md', parts: [{ text: `# ${topic}` }] });
       return 'noted';
     },
