@@ -9,9 +9,10 @@ import { createChannel } from '../core/channel.ts';
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Message } from '../protocol/message.ts';
-import type { Init, Input, Output } from '../protocol/turn.ts';
+import type { Input, Output } from '../protocol/turn.ts';
 import { followRun } from './follow-run.ts';
 import { toInit } from './init.ts';
+import { isPassing } from './reconnect.ts';
 import type { RemoteInvokeOptions } from './remote-agent.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { cannotConnect, openLine, type SocketLine } from './socket-line.ts';
@@ -46,6 +47,8 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   // Ends what follows a turn over HTTP after a cut.
   readonly #over = new AbortController();
   #line: SocketLine | undefined;
+  #wasOpen = false;
+  readonly #unsent: ClientFrame[] = [];
   #lastRef = 0;
   #state: 'open' | 'closing' | 'aborting' | 'ended' = 'open';
   readonly done: Promise<void>;
@@ -60,7 +63,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     const forget = (): void => signal?.removeEventListener('abort', stop);
     this.done = this.#output.promise.then(forget, forget);
     signal?.addEventListener('abort', stop);
-    this.#open(this.#place.init);
+    this.#open();
     if (signal?.aborted) stop();
   }
 
@@ -112,14 +115,14 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   abort(_reason?: unknown): void {
     if (this.#state === 'ended' || this.#state === 'aborting') return;
     this.#state = 'aborting';
-    if (this.#line) this.#line.send({ type: 'abort' });
+    if (this.#line) this.#say({ type: 'abort' });
     else this.#stopRunning();
   }
 
   close(): void {
     if (this.#state !== 'open') return;
     this.#state = 'closing';
-    this.#currentLine().send({ type: 'close' });
+    this.#say({ type: 'close' });
   }
 
   output(): Promise<OutputOf<Types>> {
@@ -144,26 +147,42 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const ref = ++this.#lastRef;
     this.#unanswered.set(ref, { resolve, reject });
-    this.#currentLine().send(frame(ref));
+    this.#say(frame(ref));
     return promise;
   }
 
   // After a cut between two turns there is no line until somebody has something to say.
-  #currentLine(): SocketLine {
-    return this.#line ?? this.#open(this.#place.init);
+  #say(frame: ClientFrame): void {
+    if (this.#line?.ready) this.#line.send(frame);
+    else this.#unsent.push(frame);
+    if (!this.#line) this.#open();
   }
 
-  #open(init: Init): SocketLine {
-    const line = openLine(this.#transport, this.#agent, init, {
+  #open(tries = 1): void {
+    const line = openLine(this.#transport, this.#agent, this.#place.init, {
+      onReady: () => {
+        this.#wasOpen = true;
+        for (const frame of this.#unsent.splice(0)) line.send(frame);
+      },
       onFrame: (frame) => this.#read(frame),
-      onClose: (opened, cause) => {
-        this.#line = undefined;
-        if (opened) this.#cut();
-        else this.#end(cannotConnect(cause));
+      onClose: (cause) => {
+        if (line.ready) this.#cut();
+        else this.#openAgain(tries, cannotConnect(cause));
       },
     });
     this.#line = line;
-    return line;
+  }
+
+  // Of what has not been sent nothing is lost. A first line that cannot be opened is a mistake, and told at once.
+  #openAgain(tries: number, error: WaymarkError): void {
+    const delay = this.#wasOpen ? this.#transport.reconnect.delayOf(tries) : undefined;
+    if (delay === undefined || !isPassing(error.status)) this.#end(error);
+    else {
+      this.#transport.clock.sleep(delay, this.#over.signal).then(
+        () => this.#open(tries + 1),
+        () => {}, // ended meanwhile
+      );
+    }
   }
 
   #read(frame: ServerFrame): void {
@@ -201,11 +220,12 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   }
 
   #cut(): void {
+    this.#line = undefined;
     const lost = this.#unanswered.size > 0;
     const { running } = this.#place;
     if (running) this.#takeUp(running).catch((error: unknown) => this.#end(toWaymarkError(error)));
     else if (lost || !this.#place.canGoOn || this.#state === 'aborting') this.#end(cutOff());
-    else if (this.#state === 'closing') this.#currentLine().send({ type: 'close' });
+    else if (this.#state === 'closing') this.#say({ type: 'close' });
   }
 
   // The turn goes on at the server; the rest of it comes over HTTP.
@@ -242,7 +262,12 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     this.#line?.hangUp();
     this.#line = undefined;
     const failed = result instanceof WaymarkError;
-    for (const { reject } of this.#unanswered.values()) reject(failed ? result : notRun());
+    const detached = !failed && result.finishReason === 'detached';
+    for (const { resolve, reject } of this.#unanswered.values()) {
+      // Everything that was sent before goes to the background with the rest.
+      if (detached) resolve();
+      else reject(failed ? result : notRun());
+    }
     this.#unanswered.clear();
     if (failed) {
       this.#events.fail(result);

@@ -26,6 +26,16 @@ export function createRemoteAgent<Types extends AgentTypes>(
     signal: options.signal,
   });
 
+  // Where nothing is found the agent itself may be unknown, which is a mistake and no answer.
+  let known = false;
+  const found = async <T>(answer: Promise<T | undefined>): Promise<T | undefined> => {
+    const value = await answer;
+    known ||= value !== undefined;
+    if (!known) await agent.describe();
+    known = true;
+    return value;
+  };
+
   const agent: RemoteAgent<Types> = {
     name,
     describe: (options) => transport.json(at('getAgent', {}, options)),
@@ -39,28 +49,30 @@ export function createRemoteAgent<Types extends AgentTypes>(
     chat: (options) => createChat(agent, options),
 
     getSnapshot: (lookup, options) =>
-      transport.find(
-        'snapshotId' in lookup
-          ? at('getSnapshot', { snapshot: lookup.snapshotId }, options)
-          : at('getHead', { session: lookup.sessionId }, options),
+      found(
+        transport.find(
+          'snapshotId' in lookup
+            ? at('getSnapshot', { snapshot: lookup.snapshotId }, options)
+            : at('getHead', { session: lookup.sessionId }, options),
+        ),
       ),
     listSnapshots: (session, { limit, cursor, includeOrphaned, ...options } = {}) =>
       transport.json({
         ...at('listSnapshots', { session }, options),
         query: { limit, cursor, includeOrphaned },
       }),
-    getSession: (session, options) => transport.find(at('getSession', { session }, options)),
+    getSession: (session, options) => found(transport.find(at('getSession', { session }, options))),
     listSessions: ({ limit, cursor, query, ...options } = {}) =>
       transport.json({ ...at('listSessions', {}, options), query: { limit, cursor, query } }),
     updateSession: (session, change, options) =>
       transport.json({ ...at('updateSession', { session }, options), body: change }),
     deleteSession: async (session, options) =>
-      (await transport.find(at('deleteSession', { session }, options))) !== undefined,
+      (await found(transport.find(at('deleteSession', { session }, options)))) !== undefined,
 
     wait: (snapshotId, options) => waitForRun(transport, { agent: name, snapshotId }, options),
     watch: (snapshotId, options) => watchRun(transport, { agent: name, snapshotId }, options),
     abort: async (snapshot, { signal } = {}) =>
-      (await abortRun(transport, { agent: name, snapshot }, signal))?.status,
+      (await found(abortRun(transport, { agent: name, snapshot }, signal)))?.status,
 
     restore: (snapshot, options) => transport.json(at('restore', { snapshot }, options)),
     fork: (snapshot, { sessionId, ...options } = {}) =>

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Init } from '../protocol/turn.ts';
 import type { WebSocketLike } from './options.ts';
@@ -6,61 +6,67 @@ import type { Transport } from './transport.ts';
 
 /** One WebSocket of a connection; a connection whose line is cut may open another. */
 export interface SocketLine {
-  /** Sends a frame, once the socket is open. */
+  /** Whether the server has let this line in; before, nothing may be sent. */
+  readonly ready: boolean;
   send(frame: ClientFrame): void;
   /** Hangs up; nothing is heard of this line any more. */
   hangUp(): void;
 }
 
 export interface LineHandlers {
+  onReady(): void;
   onFrame(frame: ServerFrame): void;
-  /** The socket closed; not called after {@link SocketLine.hangUp}. `opened` tells whether it was ever open. */
-  onClose(opened: boolean, cause?: unknown): void;
+  /** The socket closed; not called after {@link SocketLine.hangUp}. */
+  onClose(cause?: unknown): void;
 }
+
+const initRef = 'init';
 
 /** Opens a WebSocket and says where to start. */
 export function openLine(
   transport: Transport,
   agent: string,
   init: Init,
-  { onFrame, onClose }: LineHandlers,
+  { onReady, onFrame, onClose }: LineHandlers,
 ): SocketLine {
-  const waiting: ClientFrame[] = [];
   let socket: WebSocketLike | undefined;
-  let opened = false;
+  let ready = false;
   let over = false;
 
+  const send = (frame: ClientFrame): void => socket?.send(JSON.stringify(frame));
   const close = (cause?: unknown): void => {
     if (over) return;
     over = true;
-    onClose(opened, cause);
+    onClose(cause);
   };
-  const sendNow = (to: WebSocketLike, frame: ClientFrame): void => to.send(JSON.stringify(frame));
-
+  const read = (frame: ServerFrame): void => {
+    if (frame.type === 'accepted' && frame.ref === initRef) {
+      ready = true;
+      onReady();
+    } else onFrame(frame);
+  };
   const open = async (): Promise<void> => {
     const connected = await transport.connect({ operation: 'connect', params: { agent } });
-    const { socket: opening, authorization } = connected;
-    if (over) return opening.close();
-    socket = opening;
-    opening.addEventListener('open', () => {
-      opened = true;
-      sendNow(opening, { type: 'init', init, ...(authorization && { authorization }) });
-      for (const frame of waiting.splice(0)) sendNow(opening, frame);
+    const { authorization } = connected;
+    socket = connected.socket;
+    if (over) return socket.close();
+    socket.addEventListener('open', () =>
+      send({ type: 'init', ref: initRef, init, ...(authorization && { authorization }) }),
+    );
+    socket.addEventListener('message', ({ data }) => {
+      if (!over && typeof data === 'string') read(JSON.parse(data));
     });
-    opening.addEventListener('message', ({ data }) => {
-      if (!over && typeof data === 'string') onFrame(JSON.parse(data));
-    });
-    opening.addEventListener('close', () => close());
+    socket.addEventListener('close', () => close());
     // A close follows every error; the listener is there because Node ends a process for an error nobody listens to.
-    opening.addEventListener('error', () => {});
+    socket.addEventListener('error', () => {});
   };
   open().catch(close);
 
   return {
-    send(frame) {
-      if (opened && socket) sendNow(socket, frame);
-      else waiting.push(frame);
+    get ready() {
+      return ready;
     },
+    send,
     hangUp() {
       over = true;
       socket?.close();
@@ -70,7 +76,7 @@ export function openLine(
 
 /** Why a line could not be opened. */
 export function cannotConnect(cause: unknown): WaymarkError {
-  return cause instanceof WaymarkError
+  return isWaymarkError(cause)
     ? cause
     : new WaymarkError(
         'UNAVAILABLE',

@@ -1,6 +1,7 @@
 import { expectTypeOf, test } from 'vitest';
 import type { Agent, AgentTypes } from '../../src/agent/agent.ts';
 import { client, createClient, type RemoteAgent, type TypesOf } from '../../src/client/index.ts';
+import type { Json } from '../../src/core/json.ts';
 
 interface ChatTypes {
   readonly custom: { topics: string[] };
@@ -38,10 +39,10 @@ test('custom state, status and output are typed in every call', async () => {
   void remote.runText('hi', { owner: 'me' });
 });
 
-test('without a type everything is unknown, not any', async () => {
+test('without a type everything is JSON', async () => {
   const output = await client({ url: '', agent: 'chat' }).runText('hi');
-  expectTypeOf(output.output).toEqualTypeOf<unknown>();
-  expectTypeOf(output.state?.custom).toEqualTypeOf<unknown>();
+  expectTypeOf(output.output).toEqualTypeOf<Json | undefined>();
+  expectTypeOf(output.state?.custom).toEqualTypeOf<Json | undefined>();
 });
 
 test('a remote agent has the surface of an agent', () => {

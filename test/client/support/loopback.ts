@@ -218,7 +218,10 @@ function speakFrames(
   socket.on('message', (data) => {
     const frame: ClientFrame = JSON.parse(String(data));
     frames.push(frame);
-    if (frame.type === 'init') init = frame.init;
+    if (frame.type === 'init') {
+      init = frame.init;
+      send({ type: 'accepted', ref: frame.ref });
+    }
     if (frame.type === 'input') {
       if (frame.input.message?.role === 'model') {
         send({
