@@ -3,7 +3,9 @@ import { WaymarkError } from '../core/error.ts';
 
 /** A server's life from the first request to the last stream. */
 export interface Lifetime {
-  /** Aborts when open streams are to end, so that their clients go on elsewhere. */
+  /** Aborts when the server begins to shut down: what nobody works for ends now. */
+  readonly closing: AbortSignal;
+  /** Aborts when running turns have had their time: all streams end, so that their clients go on elsewhere. */
   readonly ending: AbortSignal;
   /** `UNAVAILABLE` once the server is shutting down. */
   checkOpen(): void;
@@ -15,18 +17,19 @@ export interface Lifetime {
 
 /** A lifetime that has just begun. */
 export function createLifetime(clock: Clock): Lifetime {
+  const closing = new AbortController();
   const ending = new AbortController();
   const running = new Set<Promise<unknown>>();
-  let closing = false;
 
   const settled = async (): Promise<void> => {
     while (running.size > 0) await Promise.allSettled(running);
   };
 
   return {
+    closing: closing.signal,
     ending: ending.signal,
     checkOpen() {
-      if (closing) throw shuttingDown();
+      if (closing.signal.aborted) throw shuttingDown();
     },
     track(work) {
       running.add(work);
@@ -35,7 +38,7 @@ export function createLifetime(clock: Clock): Lifetime {
       return work;
     },
     async end(graceMs) {
-      closing = true;
+      closing.abort(shuttingDown());
       const timer = new AbortController();
       const grace = clock.sleep(graceMs, timer.signal).catch(() => {});
       await Promise.race([settled(), grace]);

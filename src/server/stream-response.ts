@@ -22,11 +22,18 @@ export interface ReaderSeat {
   leave(): void;
 }
 
-/** Takes a seat, or is `RESOURCE_EXHAUSTED` when there are too many readers. */
-export function takeSeat(served: Served, c: ServerContext): ReaderSeat {
+/**
+ * Takes a seat, or is `RESOURCE_EXHAUSTED` when there are too many readers. A reader of what others work on leaves as
+ * soon as the server begins to shut down; one whose own turn runs may stay for a while.
+ */
+export function takeSeat(
+  served: Served,
+  c: ServerContext,
+  { own = true }: { readonly own?: boolean } = {},
+): ReaderSeat {
   const { limits, clock, lifetime, log, options } = served;
   const release = served.streams.take(c.get('caller').principal);
-  const link = linkSignals(lifetime.ending, c.req.raw.signal);
+  const link = linkSignals(own ? lifetime.ending : lifetime.closing, c.req.raw.signal);
   const started = clock.now();
   const leave = (): void => {
     release();

@@ -4,7 +4,7 @@ import { assertNever, WaymarkError } from '../../core/error.ts';
 import { linkSignals } from '../../core/signal.ts';
 import { type ClientFrame, clientFrame } from '../../protocol/frames.ts';
 import { parseShape } from '../../protocol/parse.ts';
-import type { Chunk, Init, Input, Output } from '../../protocol/turn.ts';
+import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { Caller } from '../auth.ts';
 import { parseJsonText } from '../body.ts';
 import { toWireError } from '../error-response.ts';
@@ -42,10 +42,14 @@ class SocketConnection {
   #agent: Agent | undefined;
   #caller: Caller = {};
   #line: AgentConnection | undefined;
-  #opening = false;
+  #opened: Promise<AgentConnection> | undefined;
   #final = false;
   #waiting = 0;
   #release: () => void = () => {};
+  // An idle connection does not keep a server that shuts down.
+  readonly #endIdle = (): void => {
+    if (this.#waiting === 0) this.#reader.abort(this.#served.lifetime.closing.reason);
+  };
   readonly #stopTimer: () => void;
 
   constructor(served: Served, socket: WebSocket, options: ConnectOptions) {
@@ -59,9 +63,10 @@ class SocketConnection {
     });
     this.#reader = linkSignals(lifetime.ending);
     this.#reader.signal.addEventListener('abort', () => this.#end());
+    lifetime.closing.addEventListener('abort', this.#endIdle);
     this.#stopTimer = clock.every(initTimeout, () => {
       this.#stopTimer();
-      if (this.#opening) return;
+      if (this.#opened) return;
       void this.#finish(
         new WaymarkError('DEADLINE_EXCEEDED', 'No init frame came. Send one first.'),
       );
@@ -90,14 +95,23 @@ class SocketConnection {
     this.#final = true;
     this.#reader.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
     this.#reader[Symbol.dispose]();
+    this.#served.lifetime.closing.removeEventListener('abort', this.#endIdle);
   }
 
   async #handle(frame: ClientFrame): Promise<void> {
-    if (frame.type === 'init') return this.#open(frame);
-    const line = this.#line;
-    if (!line) {
-      throw new WaymarkError('FAILED_PRECONDITION', 'The first frame must be an init, accepted.');
+    if (frame.type === 'init') {
+      if (this.#opened) {
+        throw new WaymarkError('FAILED_PRECONDITION', 'This connection has had its init frame.');
+      }
+      this.#opened = this.#open(frame);
+      await this.#opened;
+      return;
     }
+    if (!this.#opened) {
+      throw new WaymarkError('FAILED_PRECONDITION', 'The first frame must be an init.');
+    }
+    // Frames may follow the first one before it is accepted.
+    const line = await this.#opened;
     switch (frame.type) {
       case 'input':
         return this.#send(line, frame.input);
@@ -112,37 +126,30 @@ class SocketConnection {
     }
   }
 
-  async #open(frame: Extract<ClientFrame, { type: 'init' }>): Promise<void> {
-    if (this.#opening) {
-      throw new WaymarkError('FAILED_PRECONDITION', 'This connection is already open.');
-    }
-    this.#opening = true;
+  async #open(frame: Extract<ClientFrame, { type: 'init' }>): Promise<AgentConnection> {
     const { agent: name, request, identify } = this.#options;
     const caller = await identify(withAuthorization(request, frame.authorization));
     const agent = findAgent(this.#served.app, name);
     const { sessionId, snapshotId } = frame.init ?? {};
     const subject = { sessionId, snapshotId, operation: 'connect', agent: name } as const;
     await checkCall(this.#served, { request, caller, ...subject });
-    if (this.#final) return;
+    if (this.#final) throw this.#reader.signal.reason;
     this.#agent = agent;
     this.#caller = caller;
-    this.#line = this.#connect(agent, frame.init);
-    void this.#served.lifetime.track(this.#line.done);
-    void this.#forward(agent, this.#line);
-  }
-
-  #connect(agent: Agent, init: Init | undefined): AgentConnection {
-    return agent.streamBidi({
-      ...invokeOptions(init, this.#caller),
+    const line = agent.streamBidi({
+      ...invokeOptions(frame.init, caller),
       accept: agent.metadata.watchable,
     });
+    this.#line = line;
+    void this.#forward(agent, line);
+    return line;
   }
 
   async #send(line: AgentConnection, input: Input): Promise<void> {
     if (this.#waiting >= mostWaiting) {
       throw new WaymarkError('RESOURCE_EXHAUSTED', `${mostWaiting} inputs are waiting already.`);
     }
-    if (this.#waiting === 0) this.#release = this.#served.turns.take(this.#caller.principal);
+    if (this.#waiting === 0) this.#begin();
     this.#waiting++;
     try {
       await line.send(input);
@@ -191,9 +198,21 @@ class SocketConnection {
     }
   }
 
+  #begin(): void {
+    const giveBack = this.#served.turns.take(this.#caller.principal);
+    const working = Promise.withResolvers<void>();
+    void this.#served.lifetime.track(working.promise);
+    this.#release = () => {
+      giveBack();
+      working.resolve();
+    };
+  }
+
   #turnEnded(): void {
     this.#waiting = Math.max(0, this.#waiting - 1);
-    if (this.#waiting === 0) this.#release();
+    if (this.#waiting > 0) return;
+    this.#release();
+    if (this.#served.lifetime.closing.aborted) this.#endIdle();
   }
 
   #accept({ ref }: ClientFrame): void {

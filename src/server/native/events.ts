@@ -14,7 +14,7 @@ export function mountEvents(router: Router, served: Served): void {
     const snapshotId = snapshotParam(c);
     const after = lastEventId(c);
     const { agent, caller } = await openCall(served, c, 'watch', { snapshotId });
-    const seat = takeSeat(served, c);
+    const seat = takeSeat(served, c, { own: false });
     const feed = runFeed(agent, snapshotId, {
       ...ownerOf(caller),
       reader: seat.signal,

@@ -46,7 +46,7 @@ export function mountUiStream(router: Router, served: Served): void {
     const { agent, caller, options } = await openCall(served, c, 'watch', { sessionId });
     const running = (await agent.getSession(sessionId, options))?.running;
     if (running === undefined) return new Response(null, { status: 204 });
-    const seat = takeSeat(served, c);
+    const seat = takeSeat(served, c, { own: false });
     const feed = runFeed(agent, running, { ...ownerOf(caller), reader: seat.signal });
     return seat.respond(viewers.watching(feed), uiFormat());
   });

@@ -1,0 +1,224 @@
+import {
+  AbstractChat,
+  type ChatState,
+  type ChatStatus,
+  DefaultChatTransport,
+  type UIMessage,
+} from 'ai';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { get, post, startServer } from './kit.ts';
+
+let server: Awaited<ReturnType<typeof startServer>>;
+let api: string;
+
+beforeAll(async () => {
+  server = await startServer({ keepAlive: 20 });
+  api = `${server.url}/ui/chat`;
+});
+afterAll(() => server.close());
+
+describe('the chat of npm `ai`', () => {
+  test('sends, streams and goes on', async () => {
+    const chat = createChat('ui-1');
+    await chat.sendMessage({ text: 'count 4 30' });
+    expect(chat.error).toBeUndefined();
+    expect(texts(chat)).toEqual(['count 4 30', '0 1 2 3 ']);
+    await chat.sendMessage({ text: 'hello' });
+    expect(texts(chat).at(-1)).toBe('You said 2 things.');
+    const { turnCount } = await get(`${server.url}/agents/chat/sessions/ui-1`);
+    expect(turnCount).toBe(2);
+  });
+
+  test('shows reasoning, a tool call with its result, and what the model said then', async () => {
+    const chat = createChat('ui-2');
+    await chat.sendMessage({ text: 'think' });
+    expect(chat.messages.at(-1)?.parts).toMatchObject([
+      { type: 'step-start' },
+      { type: 'reasoning', text: 'Hm.', state: 'done' },
+      { type: 'text', text: 'Thought.', state: 'done' },
+    ]);
+    await chat.sendMessage({ text: 'weather in Rome' });
+    expect(chat.messages.at(-1)?.parts).toMatchObject([
+      { type: 'step-start' },
+      { type: 'text', text: 'Let me look.' },
+      {
+        type: 'tool-weather',
+        state: 'output-available',
+        input: { city: 'Rome' },
+        output: 'Sunny in Rome',
+      },
+      { type: 'step-start' },
+      { type: 'text', text: 'Sunny in Rome' },
+    ]);
+  });
+
+  test('an approval runs the interrupted tool, a denial does not', async () => {
+    for (const approved of [true, false]) {
+      const chat = createChat(`ui-approve-${approved}`);
+      await chat.sendMessage({ text: 'transfer 9' });
+      const part = chat.messages.at(-1)?.parts.at(-1);
+      expect(part).toMatchObject({
+        type: 'tool-transfer',
+        state: 'approval-requested',
+        approval: { descriptor: { sum: 9 } },
+      });
+      const { id } = (part as { approval: { id: string } }).approval;
+      await chat.addToolApprovalResponse({ id, approved, reason: 'said so' });
+      await chat.sendMessage();
+      expect(chat.error).toBeUndefined();
+      const said = texts(chat).at(-1);
+      if (approved) expect(said).toContain('"moved":9');
+      else expect(said).toContain('"approved":false');
+    }
+  });
+
+  test('the page gives the output of a tool that only asks', async () => {
+    const chat = createChat('ui-ask');
+    await chat.sendMessage({ text: 'ask' });
+    const part = chat.messages.at(-1)?.parts.at(-1);
+    const toolCallId = part && 'toolCallId' in part ? part.toolCallId : '';
+    await chat.addToolOutput({ tool: 'question', toolCallId, output: 'green' });
+    await chat.sendMessage();
+    expect(texts(chat).at(-1)).toContain('green');
+  });
+
+  test('after a stop the next message goes through, and the partial answer stays', async () => {
+    const chat = createChat('ui-stop');
+    const sending = chat.sendMessage({ text: 'hang' });
+    await vi.waitFor(() => expect(texts(chat).at(-1)).toBe('It hangs'));
+    await chat.stop();
+    await sending;
+    await chat.sendMessage({ text: 'hello' });
+    expect(chat.error).toBeUndefined();
+    expect(texts(chat).at(-1)).toBe('You said 2 things.');
+    const { state } = await get(`${server.url}/agents/chat/sessions/ui-stop`);
+    expect(state.messages[1].content[0].text).toBe('It hangs');
+  });
+
+  test('while another page looks on, its turn is not stopped', async () => {
+    const first = createChat('ui-two');
+    const sending = first.sendMessage({ text: 'hang' });
+    await vi.waitFor(() => expect(texts(first).at(-1)).toBe('It hangs'));
+    const second = createChat('ui-two');
+    await second.sendMessage({ text: 'hello' });
+    expect(second.error?.message).toContain('ABORTED');
+    expect((await post(`${api}/ui-two/stop`, {})).status).toBe(204);
+    await sending;
+    expect(texts(first).at(-1)).toBe('It hangs');
+  });
+
+  test('a page that is loaded again gets the whole message from its start', async () => {
+    const first = createChat('ui-reload');
+    const sending = first.sendMessage({ text: 'count 20 20' });
+    await vi.waitFor(() => expect(texts(first).at(-1)).toMatch(/^0 1 2 /));
+    await first.stop();
+    await sending;
+    const messages = await get(`${api}/ui-reload/messages`);
+    const second = createChat('ui-reload', messages);
+    await second.resumeStream();
+    expect(texts(second).at(-1)).toMatch(/^0 1 2 .*19 $/);
+    expect((await fetch(`${api}/ui-reload/stream`)).status).toBe(204);
+    const later = await get(`${api}/ui-reload/messages`);
+    expect(later.map(({ role }: UIMessage) => role)).toEqual(['user', 'assistant']);
+    expect(later[1].id).toBe(second.messages.at(-1)?.id);
+  });
+
+  test('an answer is given again, and a message is replaced, from where they stood', async () => {
+    const chat = createChat('ui-again');
+    await chat.sendMessage({ text: 'one' });
+    await chat.sendMessage({ text: 'two' });
+    await chat.regenerate();
+    expect(chat.error).toBeUndefined();
+    expect(texts(chat)).toEqual(['one', 'You said 1 things.', 'two', 'You said 2 things.']);
+    await chat.sendMessage({ text: 'other', messageId: chat.messages[2]?.id ?? '' });
+    expect(texts(chat)).toEqual(['one', 'You said 1 things.', 'other', 'You said 2 things.']);
+    const { items } = await get(
+      `${server.url}/agents/chat/sessions/ui-again/snapshots?includeOrphaned`,
+    );
+    expect(items).toHaveLength(4);
+  });
+
+  test('what fails is an error of the chat, without the exception’s text', async () => {
+    const chat = createChat('ui-fail');
+    await chat.sendMessage({ text: 'fail' });
+    expect(chat.status).toBe('error');
+    expect(chat.error?.message).not.toContain('secret');
+  });
+});
+
+describe('the wire', () => {
+  test('has the header, only data lines and comments, and ends with [DONE]', async () => {
+    const response = await post(api, {
+      id: 'ui-wire',
+      messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text: 'remember rain' }] }],
+    });
+    expect(response.headers.get('x-vercel-ai-ui-message-stream')).toBe('v1');
+    const text = await response.text();
+    expect(text).toMatch(/^data: \{"type":"start","messageId":"[0-9a-f-]{36}"/);
+    expect(text).toMatch(/data: \[DONE\]\n\n$/);
+    expect(text).toContain('"type":"data-customPatch"');
+  });
+
+  test('bad requests say what is wrong', async () => {
+    const cases: [unknown, string][] = [
+      [{}, 'INVALID_ARGUMENT'],
+      [{ id: 'x', messages: [] }, 'INVALID_ARGUMENT'],
+      [{ id: 'x', messages: [{ role: 'user', parts: [] }] }, 'INVALID_ARGUMENT'],
+      [{ id: 'x', messages: [{ role: 'assistant', parts: [] }] }, 'INVALID_ARGUMENT'],
+      [
+        { id: 'x', trigger: 'regenerate-message', messages: [{ role: 'user', parts: [] }] },
+        'NOT_FOUND',
+      ],
+      [
+        {
+          id: 'x',
+          messageId: 'm',
+          messages: [{ role: 'user', parts: [{ type: 'text', text: 'a' }] }],
+        },
+        'FAILED_PRECONDITION',
+      ],
+    ];
+    for (const [body, status] of cases) {
+      const response = await post(api, body);
+      expect(await response.json()).toMatchObject({ status });
+    }
+  });
+});
+
+/** What `useChat` drives, without React. */
+class Chat extends AbstractChat<UIMessage> {}
+
+class PlainState implements ChatState<UIMessage> {
+  messages: UIMessage[];
+  status: ChatStatus = 'ready';
+  error: Error | undefined;
+
+  constructor(messages: UIMessage[]) {
+    this.messages = messages;
+  }
+
+  pushMessage = (message: UIMessage): void => {
+    this.messages = [...this.messages, message];
+  };
+  popMessage = (): void => {
+    this.messages = this.messages.slice(0, -1);
+  };
+  replaceMessage = (index: number, message: UIMessage): void => {
+    this.messages = this.messages.with(index, structuredClone(message));
+  };
+  snapshot = <T>(value: T): T => structuredClone(value);
+}
+
+function createChat(id: string, messages: UIMessage[] = []): Chat {
+  return new Chat({
+    id,
+    transport: new DefaultChatTransport({ api }),
+    state: new PlainState(messages),
+  });
+}
+
+function texts(chat: { messages: UIMessage[] }): string[] {
+  return chat.messages.map(({ parts }) =>
+    parts.map((part) => (part.type === 'text' ? part.text : '')).join(''),
+  );
+}
