@@ -77,14 +77,16 @@ export interface TextFile {
   readonly source: string;
 }
 
-/** Reads the files of a directory and its folders whose names end in a certain way, in the order of their paths. */
+/** Reads the files of a directory and its folders whose names end in a certain way, by path; NOT_FOUND without a directory. */
 export async function readTextFiles(
   directory: string,
   ending: string,
 ): Promise<readonly TextFile[]> {
   const fs = builtin('node:fs/promises');
   if (!fs) throw new WaymarkError('UNIMPLEMENTED', 'Files can be read only on Node and the like.');
-  const paths = await fs.readdir(directory, { recursive: true });
+  const paths = await fs.readdir(directory, { recursive: true }).catch((cause: unknown) => {
+    throw new WaymarkError('NOT_FOUND', `There is no directory "${directory}" to read.`, { cause });
+  });
   const wanted = paths.filter((path) => path.endsWith(ending)).sort();
   return Promise.all(
     wanted.map(async (path) => ({
