@@ -45,7 +45,7 @@ export interface GenerateOptions<Output extends Schema | undefined = Schema | un
   readonly messages?: readonly Message[];
   /** What the user says now; it stands behind `messages`. */
   readonly prompt?: Content;
-  /** Messages that reach the model behind the last user message. */
+  /** Messages that reach the model behind the conversation, before its answer begins. */
   readonly after?: readonly Message[];
   /**
    * What of `messages` the model sees.

@@ -5,7 +5,7 @@ import type { GenerateOptions } from './generate-options.ts';
 import type { HistoryScope } from './history.ts';
 import { systemMessage, toParts, userMessage } from './message.ts';
 import type { ModelRequest } from './model.ts';
-import { openToolRequests } from './open-requests.ts';
+import { lastToolRound, openToolRequests } from './open-requests.ts';
 import { instructionsOf, type ResolvedOutput } from './output/output.ts';
 import { type Resource, withResources } from './resource.ts';
 import type { Tool } from './tool.ts';
@@ -24,11 +24,7 @@ export async function baseMessages(
   const { before = [], after = [], docs = [], messages = [], prompt, history } = options;
   const selected = history ? await history(messages, scope) : messages;
   const conversation = prompt === undefined ? selected : [...selected, userMessage(prompt)];
-  const spoken = lastUser(conversation) + 1;
-  const base =
-    after.length === 0
-      ? before.concat(conversation)
-      : before.concat(conversation.slice(0, spoken), after, conversation.slice(spoken));
+  const base = before.concat(withAfter(conversation, after));
   if (base.length === 0 && options.system === undefined) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',
@@ -69,6 +65,17 @@ export function requestSettings(
 }
 
 const noTools: ModelRequest['tools'] = [];
+
+// What stands after the conversation stays where it was when an answer goes on: behind what the user said, not between
+// a tool request and its result.
+function withAfter(
+  conversation: readonly Message[],
+  after: readonly Message[],
+): readonly Message[] {
+  if (after.length === 0) return conversation;
+  const end = lastToolRound(conversation) ? lastUser(conversation) + 1 : conversation.length;
+  return [...conversation.slice(0, end), ...after, ...conversation.slice(end)];
+}
 
 function withSystem(
   messages: readonly Message[],

@@ -5,6 +5,7 @@ import type { Action } from '../../core/action.ts';
 import { systemClock } from '../../core/clock.ts';
 import type { Json } from '../../core/json.ts';
 import { createRegistry } from '../../core/registry.ts';
+import type { Schema } from '../../core/schema.ts';
 import { type ScriptStep, scriptedModel } from '../../testing/scripted-model.ts';
 import { createGenerator } from '../generator.ts';
 import { textOf } from '../message.ts';
@@ -101,7 +102,7 @@ describe('structured output', () => {
   ])('that is %s is INTERNAL and shows the answer', async (_, text, options) => {
     const { app } = setUp([text]);
     await expect(
-      app.generate({ prompt: 'x', output: { schema: person, ...options } }),
+      app.generate({ prompt: 'x', output: { schema: person as Schema, ...options } }),
     ).rejects.toMatchObject({
       status: 'INTERNAL',
       message: expect.stringContaining(JSON.stringify(text).slice(1, 8)),
