@@ -45,7 +45,6 @@ export type { GenerateStream } from './generate/generate-stream.ts';
 export {
   type HistorySelection,
   lastMessages,
-  rollingSummary,
   tokenBudget,
 } from './generate/history.ts';
 export {

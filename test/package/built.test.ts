@@ -1,0 +1,134 @@
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+const root = resolve(import.meta.dirname, '../..');
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly exports: Record<string, { readonly default: string } | string>;
+  readonly dependencies: Record<string, string>;
+  readonly peerDependencies: Record<string, string>;
+};
+
+/** A folder in which the package is installed as a user would have it: what is packed, and its dependencies, no more. */
+let project: string;
+
+beforeAll(() => {
+  project = mkdtempSync(join(tmpdir(), 'waymark-built-'));
+  execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'pipe' });
+  const installed = join(project, 'node_modules/waymark');
+  mkdirSync(installed, { recursive: true });
+  cpSync(join(root, 'dist'), join(installed, 'dist'), { recursive: true });
+  cpSync(join(root, 'package.json'), join(installed, 'package.json'));
+  for (const name of Object.keys(manifest.dependencies)) link(name);
+  writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
+}, 180_000);
+
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+function link(name: string): void {
+  const target = join(project, 'node_modules', name);
+  mkdirSync(join(target, '..'), { recursive: true });
+  symlinkSync(join(root, 'node_modules', name), target);
+}
+
+function bin(name: string, args: readonly string[], cwd = project): string {
+  return execFileSync(join(root, 'node_modules/.bin', name), args, { cwd, encoding: 'utf8' });
+}
+
+function run(code: string): string {
+  writeFileSync(join(project, 'main.mjs'), code);
+  return bin('node', ['main.mjs']);
+}
+
+describe('the built package', () => {
+  test('runs an agent with nothing installed but its own dependencies', () => {
+    const printed = run(`
+      import { memoryStore, waymark } from 'waymark';
+      const app = waymark({ store: memoryStore() });
+      const model = app.defineModel({ name: 'echo' }, async ({ messages }) => ({
+        message: { role: 'model', content: [{ text: 'You said: ' + messages.at(-1).content[0].text }] },
+        finishReason: 'stop',
+      }));
+      const chat = app.defineAgent({ name: 'chat', model });
+      const { message, snapshotId } = await chat.runText('hello');
+      console.log(message.content[0].text, typeof snapshotId);
+      await app.close();
+    `);
+    expect(printed).toBe('You said: hello string\n');
+  });
+
+  test('pulls in a handful of small dependencies', () => {
+    expect(Object.keys(manifest.dependencies).sort()).toEqual([
+      '@cfworker/json-schema',
+      '@standard-schema/spec',
+      'mutative',
+      'rfc6902',
+      'valibot',
+    ]);
+  });
+
+  test('has every entry that it names, once the optional peers are installed', () => {
+    for (const name of [...Object.keys(manifest.peerDependencies), 'vitest', 'fast-check'])
+      link(name);
+    const entries = Object.keys(manifest.exports).filter((name) => name !== './package.json');
+    const printed = run(`
+      for (const entry of ${JSON.stringify(entries)}) {
+        // The contract suites register tests, so they load inside a test runner only.
+        if (entry === './testing') continue;
+        const names = Object.keys(await import(entry.replace('.', 'waymark')));
+        console.log(entry, names.length > 0);
+      }
+    `);
+    const expected = entries.filter((entry) => entry !== './testing');
+    expect(printed.trim().split('\n')).toEqual(expected.map((entry) => `${entry} true`));
+  });
+
+  test('has types that a strict consumer compiles against', () => {
+    writeFileSync(
+      join(project, 'main.ts'),
+      `
+      import { waymark, memoryStore, type Output } from 'waymark';
+      import { createClient } from 'waymark/client';
+      const app = waymark({ store: memoryStore() });
+      const chat = app.defineAgent({ name: 'chat' });
+      export const output: Promise<Output> = chat.runText('hello');
+      export const client = createClient({ url: 'http://127.0.0.1:1' });
+      `,
+    );
+    const options = ['--noEmit', '--strict', '--target', 'es2024', '--module', 'nodenext'];
+    expect(() =>
+      bin('tsc', [...options, '--skipLibCheck', 'false', '--types', '', 'main.ts']),
+    ).not.toThrow();
+  });
+
+  test('passes publint', () => {
+    expect(() => bin('publint', ['--strict', root], root)).not.toThrow();
+  });
+
+  test('holds nothing of Node in what a browser loads', () => {
+    const dist = join(root, 'dist');
+    const seen = new Set<string>();
+    const visit = (file: string): void => {
+      if (seen.has(file)) return;
+      seen.add(file);
+      const text = readFileSync(join(dist, file), 'utf8');
+      expect(text).not.toMatch(/(?:from|import)\s*\(?["']node:/);
+      for (const [, next] of text.matchAll(/from\s*["']\.\/([^"']+)["']/g)) visit(next ?? '');
+    };
+    visit('client.mjs');
+    visit('react.mjs');
+    expect(seen.size).toBeGreaterThan(1);
+    expect(readdirSync(dist)).toContain('client.mjs');
+  });
+});
