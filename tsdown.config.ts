@@ -4,6 +4,7 @@ export default defineConfig({
   entry: {
     index: 'src/index.ts',
     testing: 'src/testing/index.ts',
+    'testing-contract': 'src/testing/contract.ts',
     sqlite: 'src/store/sqlite/index.ts',
     file: 'src/store/file/index.ts',
     postgres: 'src/store/postgres/index.ts',

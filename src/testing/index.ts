@@ -1,6 +1,11 @@
-export type { OpenedStore } from './store-contract/kit.ts';
+export { type FakeClock, fakeClock } from './fake-clock.ts';
 export {
-  type Capability,
-  type StoreContractOptions,
-  storeContract,
-} from './store-contract/store-contract.ts';
+  type ScriptedAnswer,
+  type ScriptedModel,
+  type ScriptedModelOptions,
+  type ScriptedReply,
+  type ScriptedToolCall,
+  type ScriptPatterns,
+  type ScriptStep,
+  scriptedModel,
+} from './scripted-model.ts';
