@@ -123,7 +123,9 @@ export function createGenerator<Extras extends object = object>({
     resolveModel(ref = defaultModel) {
       if (ref === undefined) throw noModel();
       if (typeof ref === 'string') return models.lookup(`/model/${ref}`);
-      return isLanguageModel(ref) ? fromLanguageModel(ref) : ref;
+      if (isLanguageModel(ref)) return fromLanguageModel(ref);
+      if (typeof ref.run !== 'function') throw notAModel();
+      return ref;
     },
     resolveTool: (ref) => (typeof ref === 'string' ? tools.lookup(`/tool/${ref}`) : ref),
     resolveResource: (ref) =>
@@ -215,5 +217,12 @@ function noModel(): WaymarkError {
   return new WaymarkError(
     'INVALID_ARGUMENT',
     'No model is named: pass `model`, or give the app one that is used when none is named.',
+  );
+}
+
+function notAModel(): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    'This is not a model: pass a name, a model of `defineModel`, or an AI SDK language model of specification v2, v3 or v4.',
   );
 }
