@@ -21,30 +21,21 @@ export function historyDelta(base: History | undefined, next: History): HistoryD
   return { kind: 'rewrite', pieces: pieces(base, next) };
 }
 
-function pieces(base: History, next: History): HistoryPiece[] {
-  const places = new Map<Message, number>();
-  base.toArray().forEach((message, place) => {
-    places.set(message, place);
-  });
-  const found: HistoryPiece[] = [];
-  let kept: { kind: 'kept'; from: number; to: number } | undefined;
-  let fresh: { kind: 'new'; messages: Message[] } | undefined;
+type GrowingPiece =
+  | { readonly kind: 'kept'; readonly from: number; to: number }
+  | { readonly kind: 'new'; readonly messages: Message[] };
+
+function pieces(base: History, next: History): readonly HistoryPiece[] {
+  const places = new Map(base.toArray().map((message, place) => [message, place]));
+  const found: GrowingPiece[] = [];
   for (const message of next.toArray()) {
+    const last = found.at(-1);
     const place = places.get(message);
-    if (place === undefined) {
-      kept = undefined;
-      if (fresh === undefined) {
-        fresh = { kind: 'new', messages: [] };
-        found.push(fresh);
-      }
-      fresh.messages.push(message);
-    } else if (kept?.to === place) {
-      kept.to = place + 1;
-    } else {
-      fresh = undefined;
-      kept = { kind: 'kept', from: place, to: place + 1 };
-      found.push(kept);
-    }
+    // Going on with a range comes first: a message may stand in the base more than once.
+    if (last?.kind === 'kept' && base.at(last.to) === message) last.to++;
+    else if (place !== undefined) found.push({ kind: 'kept', from: place, to: place + 1 });
+    else if (last?.kind === 'new') last.messages.push(message);
+    else found.push({ kind: 'new', messages: [message] });
   }
   return found;
 }

@@ -27,7 +27,7 @@ export interface RetainedSession {
   readonly headId?: string | undefined;
   /** What the open run was claimed from and what it goes on from. */
   readonly held: readonly (string | undefined)[];
-  /** A run is open, expired or not. */
+  /** A run holds it. */
   readonly running: boolean;
 }
 

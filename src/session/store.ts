@@ -42,7 +42,7 @@ export interface SnapshotStore {
    * `mutate` is synchronous, has no side effects and may be called again; `undefined` from it means "leave it".
    * A snapshot with a terminal status stays as it is, but for its label. A succeeded one becomes the head of its session,
    * which is created when it is new. The store works out index, hash, times and `orphaned`. `ABORTED` while the session is
-   * being worked on. Resolves to what is stored afterwards.
+   * being worked on; an expired attached run gives way. Resolves to what is stored afterwards.
    */
   saveSnapshot(
     scope: Scope,
@@ -368,7 +368,10 @@ export interface TimelineSupport {
     sessionId: string,
     options?: ListOptions & { readonly includeOrphaned?: boolean },
   ): Promise<Page<Snapshot>>;
-  /** Moves the head. `ABORTED` while the session is being worked on; `FAILED_PRECONDITION` unless it succeeded. */
+  /**
+   * Moves the head. `ABORTED` while the session is being worked on; `FAILED_PRECONDITION` unless it succeeded. An expired
+   * attached run gives way, as to a claim, so that it cannot move the head back later.
+   */
   restore(scope: Scope, snapshotId: string): Promise<Snapshot>;
   /** A new session under `sessionId` whose first snapshot shares the state of this one without copying it. */
   fork(

@@ -1,16 +1,15 @@
 import { WaymarkError } from '../../core/error.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../ids.ts';
 import type { Claim, ClaimRequest, ParentRef, RunRequest, Scope } from '../store.ts';
-import { eventKey } from './events.ts';
+import { endEvents } from './events.ts';
 import { notFound } from './reading.ts';
 import { createSessionRow } from './rows.ts';
 import {
-  busy,
+  checkFree,
   checkUnused,
   findRun,
   findSession,
   findSnapshot,
-  holder,
   list,
   nearestListed,
   type RunRow,
@@ -28,12 +27,10 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
   checkUnused(tables, request.runId);
   const known = findSession(tables, scope, request.sessionId);
   const start = startOf(tables, scope, request, known);
-  const now = tables.clock.now();
-  const running = known && holder(known, now);
-  if (known && running) throw busy(known, running);
+  if (known !== undefined) checkFree(known, tables.clock.now());
   checkHead(known, request.expectHead);
   const session = known ?? createSessionRow(tables, scope, request.sessionId, request);
-  if (session.run !== undefined) leaveBehind(tables, session.run);
+  displace(tables, session);
   const run = createRun(tables, session, start, request);
   return toClaim(run, { fresh: known === undefined });
 }
@@ -72,6 +69,12 @@ function checkHead(session: SessionRow | undefined, expected: string | null | un
   throw new WaymarkError('ABORTED', 'The session has moved on since it was read. Read it again.', {
     details: { headId },
   });
+}
+
+/** Takes a free session from an expired attached run, so that its caller, if only slow, cannot write any more. */
+export function displace(tables: Tables, session: SessionRow): void {
+  checkFree(session, tables.clock.now());
+  if (session.run !== undefined) leaveBehind(tables, session.run);
 }
 
 /** The run of a caller that died: it holds nothing any more, and what it worked on reads `expired` from now on. */
@@ -177,8 +180,6 @@ function isAnswered(row: SnapshotRow, run: RunRow): boolean {
 export function endRun(tables: Tables, run: RunRow): void {
   tables.runs.delete(run.id);
   if (run.session.run === run) run.session.run = undefined;
-  const log = tables.events.get(run.id);
-  if (log !== undefined) log.endedAt = tables.clock.now();
+  endEvents(tables, run.id);
   tables.hub.tell(run.id);
-  tables.hub.tell(eventKey(run.id));
 }

@@ -17,7 +17,7 @@ export function eventSupport(tables: Tables): EventSupport {
       const from = log.events.findIndex((event) => isAfter(event, after));
       const events = from < 0 ? [] : log.events.slice(from, from + limit);
       const isLast = from < 0 || from + limit >= log.events.length;
-      return { events, ended: isLast && log.endedAt !== undefined };
+      return { events, ended: isLast && tables.endedAt.has(runId) };
     },
     onEvents: (runId, listener) => tables.hub.listen(eventKey(runId), listener),
   };
@@ -33,7 +33,7 @@ export function appendTo(tables: Tables, run: RunRow, events: readonly RunEvent[
 }
 
 /** The key under which the listeners of a run's events stand. */
-export function eventKey(runId: string): string {
+function eventKey(runId: string): string {
   return `events ${runId}`;
 }
 
@@ -42,10 +42,17 @@ function isAfter(event: RunEvent, cursor: EventCursor | undefined): boolean {
   return event.attempt === cursor.attempt && event.seq > cursor.seq;
 }
 
-// Runs end in any order, but the map keeps the order in which they began: most of the old ones stand at its beginning.
+/** Notes that a run is over: its events have had their last, and go some time later. */
+export function endEvents(tables: Tables, runId: string): void {
+  if (tables.events.has(runId)) tables.endedAt.set(runId, tables.clock.now());
+  tables.hub.tell(eventKey(runId));
+}
+
 function forgetOldEvents(tables: Tables): void {
   const before = tables.clock.now() - tables.eventsTtl;
-  for (const [runId, { endedAt }] of tables.events) {
-    if (endedAt !== undefined && endedAt <= before) tables.events.delete(runId);
+  for (const [runId, endedAt] of tables.endedAt) {
+    if (endedAt > before) return;
+    tables.endedAt.delete(runId);
+    tables.events.delete(runId);
   }
 }

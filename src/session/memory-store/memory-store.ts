@@ -35,6 +35,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     snapshots: new Map(),
     runs: new Map(),
     events: new Map(),
+    endedAt: new Map(),
   };
   return {
     name: 'memory',

@@ -2,7 +2,7 @@ import { checkPolicy, type RetainedSession, selectVictims } from '../retention.t
 import type { PruneReport, RetentionPolicy, Scope } from '../store.ts';
 import { allRows, dropSessionRow } from './rows.ts';
 import { withSubSessions } from './sub-sessions.ts';
-import { inScope, type SessionRow, type Tables } from './tables.ts';
+import { holder, inScope, type SessionRow, type Tables } from './tables.ts';
 
 /** Removes what a policy does not keep. */
 export function prune(
@@ -16,7 +16,7 @@ export function prune(
   let snapshots = 0;
   for (const session of tables.sessions.values()) {
     if (!inScope(session, scope)) continue;
-    const { victims, dropSession } = selectVictims(toRetained(session), policy, now);
+    const { victims, dropSession } = selectVictims(toRetained(session, now), policy, now);
     if (dropSession) spent.add(session);
     snapshots += victims.size;
     removeRows(tables, session, victims);
@@ -32,14 +32,14 @@ function wholeFamilies(tables: Tables, spent: ReadonlySet<SessionRow>): Set<Sess
   return new Set(families.filter((family) => family.every((each) => spent.has(each))).flat());
 }
 
-function toRetained(session: SessionRow): RetainedSession {
+function toRetained(session: SessionRow, now: number): RetainedSession {
   const { run } = session;
   return {
     sessionId: session.id,
     updatedAt: session.updatedAt,
     headId: session.head?.id,
     held: [run?.start?.id, run?.base?.id],
-    running: run !== undefined,
+    running: holder(session, now) !== undefined,
     snapshots: allRows(session).map((row) => ({
       snapshotId: row.id,
       parentId: row.parent?.id,

@@ -43,8 +43,11 @@ export function dropSessionRow(tables: Tables, session: SessionRow): number {
   const rows = allRows(session);
   for (const row of rows) tables.snapshots.delete(row.id);
   if (session.run !== undefined) tables.runs.delete(session.run.id);
-  for (const [runId, log] of tables.events)
-    if (log.session === session) tables.events.delete(runId);
+  for (const [runId, log] of tables.events) {
+    if (log.session !== session) continue;
+    tables.events.delete(runId);
+    tables.endedAt.delete(runId);
+  }
   tables.sessions.delete(sessionKey(session.scope, session.id));
   for (const row of rows) tables.hub.tell(row.id);
   if (session.run !== undefined) tables.hub.tell(session.run.id);

@@ -3,10 +3,10 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../ids.ts';
 import { emptyState, fromPlainState, hashState } from '../session-state.ts';
 import { type Scope, savedPendingTtl } from '../store.ts';
+import { displace } from './claim.ts';
 import { readSnapshot, withState } from './reading.ts';
 import { createSessionRow } from './rows.ts';
 import {
-  checkFree,
   checkUnused,
   findSession,
   findSnapshot,
@@ -29,11 +29,10 @@ export function saveSnapshot(
   const current = readSnapshot(tables, scope, { snapshotId });
   const next = mutate(current);
   if (next === undefined) return current;
-  const row = findSnapshot(tables, scope, snapshotId);
-  checkNext(row, snapshotId, next);
+  checkNext(findSnapshot(tables, scope, snapshotId), snapshotId, next);
   const session = findSession(tables, scope, next.sessionId);
-  const now = tables.clock.now();
-  if (session !== undefined) checkFree(session, now);
+  if (session !== undefined) displace(tables, session);
+  const row = findSnapshot(tables, scope, snapshotId);
   const saved =
     row === undefined
       ? create(tables, scope, session, next)
@@ -41,7 +40,7 @@ export function saveSnapshot(
         ? change(tables, row, next)
         : relabel(row, next);
   tables.hub.tell(saved.id);
-  return withState(saved, now);
+  return withState(saved, tables.clock.now());
 }
 
 function checkNext(row: SnapshotRow | undefined, snapshotId: string, next: Snapshot): void {

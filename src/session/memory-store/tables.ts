@@ -85,7 +85,6 @@ export interface RunRow {
 export interface EventLog {
   readonly session: SessionRow;
   readonly events: RunEvent[];
-  endedAt?: number;
 }
 
 /** Everything a memory store holds. */
@@ -98,6 +97,8 @@ export interface Tables {
   readonly snapshots: Map<string, SnapshotRow>;
   readonly runs: Map<string, RunRow>;
   readonly events: Map<string, EventLog>;
+  /** When runs with events ended, in that order; until their events are forgotten. */
+  readonly endedAt: Map<string, number>;
 }
 
 const nothing = { state: emptyState, stateHash: hashState(emptyState) };

@@ -4,7 +4,7 @@ import type { Page } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { checkSessionId, checkSnapshotId } from '../ids.ts';
 import type { Scope, TimelineSupport } from '../store.ts';
-import { succeeded } from './claim.ts';
+import { displace, succeeded } from './claim.ts';
 import { pageOf } from './page.ts';
 import {
   activePath,
@@ -75,8 +75,9 @@ export function timelineSupport(tables: Tables): TimelineSupport {
       listSnapshots(tables, scope, sessionId, options),
     async restore(scope, snapshotId) {
       const row = written(tables, scope, snapshotId);
-      checkFree(row.session, now());
-      moveHead(row.session, succeeded(row, snapshotId));
+      succeeded(row, snapshotId);
+      displace(tables, row.session);
+      moveHead(row.session, row);
       row.session.updatedAt = now();
       return toMetadata(row, now());
     },

@@ -109,14 +109,22 @@ export function timelineContract(useKit: UseKit): void {
       expect(await timeline.restore(scope, good.snapshotId)).toMatchObject({ orphaned: false });
     });
 
-    test('a session whose attached run has expired is free', async () => {
-      const { turn, claim, expire, ttl, timeline, scope } = useKit();
+    test('a session whose attached run has expired is free, and the run cannot come back', async () => {
+      const kit = useKit();
+      const { turn, claim, commit, expire, ttl, timeline, scope, runs } = kit;
       const good = (await turn('s')).snapshot;
       await turn('s');
-      await claim('s', { ttl });
+      const dead = await claim('s', { ttl });
       await expire();
       expect((await timeline.getSession(scope, 's'))?.running).toBeUndefined();
       await timeline.restore(scope, good.snapshotId);
+      expect(await runs.heartbeat(dead)).toBe('lost');
+      await refused(commit(dead), 'ABORTED');
+      expect(await listed(kit)).toEqual(['0', '1 orphaned', '2 orphaned']);
+      const { items } = await timeline.listSnapshots(scope, 's', { includeOrphaned: true });
+      expect(items.at(-1)).toMatchObject({ snapshotId: dead.runId, status: 'expired' });
+      await claim('s', { ttl });
+      await expire();
       expect(await timeline.deleteSession(scope, 's')).toBe(true);
     });
 
