@@ -85,7 +85,6 @@ export class Conversation<Types extends AgentTypes> {
       finishReason: undefined,
       usage: undefined,
       output: undefined,
-      error: undefined,
       takeovers: 0,
     });
   }

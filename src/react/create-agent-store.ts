@@ -173,7 +173,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
 
   async #send(input: Input, options: SendOptions): Promise<OutputOf<Types> | undefined> {
     const { conversation } = this.#stage;
-    await this.#loaded;
+    if (conversation.view.phase === 'loading') await this.#loaded;
     if (conversation.view.phase !== 'ready') {
       this.#change({ error: busy });
       return undefined;

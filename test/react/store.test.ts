@@ -1,0 +1,313 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { client, type Message } from '../../src/client/index.ts';
+import { type AgentStore, createAgentStore, type StoreAgent } from '../../src/react/index.ts';
+import { serveTestApp, type TestApp } from '../client/support/served.ts';
+
+type Types = NonNullable<TestApp['chat']['~types']>;
+
+let served: Awaited<ReturnType<typeof serveTestApp>>;
+beforeAll(async () => {
+  served = await serveTestApp();
+});
+afterAll(() => served[Symbol.asyncDispose]());
+
+const agents: Record<'in process' | 'over HTTP' | 'over WebSocket', () => StoreAgent<Types>> = {
+  'in process': () => served.chat,
+  'over HTTP': () => client<TestApp['chat']>({ url: served.url, agent: 'chat' }),
+  'over WebSocket': () =>
+    client<TestApp['chat']>({ url: served.url, agent: 'chat', transport: 'websocket' }),
+};
+
+function texts(messages: readonly Message[]): string[] {
+  return messages.map(({ content }) =>
+    content.map((part) => ('text' in part ? part.text : Object.keys(part)[0])).join(''),
+  );
+}
+
+async function ready(store: AgentStore<Types>): Promise<void> {
+  await expect.poll(() => store.getView().phase, { timeout: 3000 }).toBe('ready');
+}
+
+describe.each(Object.entries(agents))('%s', (_, agentOf) => {
+  test('a turn is shown from what was sent to what is saved', async () => {
+    const store = createAgentStore({ agent: agentOf(), throttle: 0 });
+    const phases: string[] = [];
+    const seen: string[] = [];
+    store.subscribe(() => {
+      const { phase, text } = store.getView();
+      if (phases.at(-1) !== phase) phases.push(phase);
+      if (text !== '' && seen.at(-1) !== text) seen.push(text);
+    });
+    const output = await store.actions.send('say one two three');
+    expect(phases).toEqual(['sending', 'running', 'ready']);
+    expect(seen.at(-1)).toBe('one two three');
+    expect(seen.every((text) => 'one two three'.startsWith(text))).toBe(true);
+    const view = store.getView();
+    expect(texts(view.messages)).toEqual(['say one two three', 'one two three']);
+    expect(view).toMatchObject({
+      sessionId: output?.sessionId,
+      snapshotId: output?.snapshotId,
+      finishReason: 'stop',
+      running: undefined,
+      answer: undefined,
+      text: '',
+    });
+    expect(view.messages.at(-1)?.metadata).toMatchObject({ snapshotId: output?.snapshotId });
+  });
+
+  test('what was there before a turn stays the same objects', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    await store.actions.send('say one');
+    const before = store.getView();
+    await store.actions.send('note Lisbon');
+    const after = store.getView();
+    expect(after.messages.slice(0, 2)).toEqual(before.messages);
+    for (const [at, message] of before.messages.entries()) expect(after.messages[at]).toBe(message);
+    expect(after.custom).toEqual({ topics: ['Lisbon'] });
+    expect(after.artifacts).toMatchObject([{ name: 'notes.md' }]);
+    expect(texts(after.messages)).toEqual([
+      'say one',
+      'one',
+      'note Lisbon',
+      'toolRequest',
+      'toolResponse',
+      'noted',
+    ]);
+    await store.actions.send('say three');
+    expect(store.getView().custom).toBe(after.custom);
+    expect(store.getView().artifacts).toBe(after.artifacts);
+  });
+
+  test('a page that comes later finds the session', async () => {
+    const first = createAgentStore({ agent: agentOf() });
+    await first.actions.send('note Porto');
+    const { sessionId = '', messages } = first.getView();
+    const store = createAgentStore({ agent: agentOf(), sessionId });
+    expect(store.getView()).toMatchObject({ phase: 'loading', messages: [] });
+    const close = store.open();
+    await ready(store);
+    expect(texts(store.getView().messages)).toEqual(texts(messages));
+    expect(store.getView().custom).toEqual({ topics: ['Porto'] });
+    close();
+  });
+
+  test('a page that is loaded again in the middle of a turn follows it to its end', async () => {
+    const first = createAgentStore({ agent: agentOf() });
+    const turn = first.actions.send('slow 12');
+    await expect.poll(() => first.getView().text).toContain('w2');
+    const store = createAgentStore({
+      agent: agentOf(),
+      sessionId: first.getView().sessionId ?? '',
+    });
+    store.open();
+    await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
+    expect(store.getView()).toMatchObject({ phase: 'running', running: first.getView().running });
+    await turn;
+    await ready(store);
+    expect(texts(store.getView().messages)).toEqual(texts(first.getView().messages));
+  });
+
+  test('a stop keeps the partial answer, and the session goes on', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    const turn = store.actions.send('hang');
+    await expect.poll(() => store.getView().text).toBe('half ');
+    await store.actions.stop();
+    expect(await turn).toMatchObject({ finishReason: 'aborted' });
+    expect(texts(store.getView().messages)).toEqual(['hang', 'half ']);
+    await store.actions.send('say on');
+    expect(texts(store.getView().messages).at(-1)).toBe('on');
+  });
+
+  test('a failed turn stays to be seen, and can be sent again', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    await store.actions.send('say one');
+    const { snapshotId } = store.getView();
+    await store.actions.send('fail');
+    const failed = store.getView();
+    expect(failed).toMatchObject({ phase: 'ready', finishReason: 'failed', snapshotId });
+    expect(failed.error?.status).toBe('INTERNAL');
+    expect(texts(failed.messages)).toEqual(['say one', 'one', 'fail', 'half ']);
+    await store.actions.retry();
+    expect(store.getView().error?.status).toBe('INTERNAL');
+    await store.actions.send('say two');
+    expect(texts(store.getView().messages)).toEqual(['say one', 'one', 'say two', 'two']);
+    expect(store.getView().error).toBeUndefined();
+  });
+
+  test('an interrupt is answered by a restart, and only once', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    await store.actions.send('book a table');
+    const [interrupt] = store.getView().interrupts;
+    expect(interrupt).toMatchObject({
+      name: 'book',
+      input: { what: 'a table' },
+      data: { price: 40 },
+    });
+    const both = [
+      store.actions.restart(interrupt?.key ?? '', 'me'),
+      store.actions.restart(interrupt?.key ?? '', 'me'),
+    ];
+    expect(store.getView().interrupts).toEqual([]);
+    const outputs = await Promise.all(both);
+    expect(outputs.filter((output) => output !== undefined)).toHaveLength(1);
+    expect(texts(store.getView().messages).at(-1)).toBe('{"booked":"a table","by":"me"}');
+    expect(store.getView().interrupts).toEqual([]);
+  });
+
+  test('an interrupt is answered by a result', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    await store.actions.send('book a table');
+    await store.actions.respond(store.getView().interrupts[0]?.key ?? '', 'no thanks');
+    expect(texts(store.getView().messages).at(-1)).toBe('no thanks');
+  });
+
+  test('a background run is followed, and can be left and found again', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    store.open();
+    const output = await store.actions.send('slow 12', { detach: true });
+    expect(output?.finishReason).toBe('detached');
+    await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
+    store.actions.detach();
+    expect(store.getView()).toMatchObject({ phase: 'ready', running: output?.snapshotId });
+    await store.actions.refresh();
+    await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w4');
+    await ready(store);
+    expect(texts(store.getView().messages).at(-1)).toMatch(/^w0 .* w11 $/);
+    expect(store.getView().running).toBeUndefined();
+  });
+
+  test('a background run is stopped', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    await store.actions.send('hang', { detach: true });
+    await expect.poll(() => store.getView().text, { timeout: 3000 }).toBe('half ');
+    await store.actions.stop();
+    await ready(store);
+    expect(store.getView()).toMatchObject({ finishReason: 'aborted', running: undefined });
+  });
+
+  test('the timeline: look back, go back, branch, label', async () => {
+    const store = createAgentStore({ agent: agentOf(), timeline: true });
+    store.open();
+    for (const text of ['say one', 'note Rome', 'say three']) await store.actions.send(text);
+    await expect
+      .poll(() => store.getView().timeline.map(({ status }) => status))
+      .toEqual(['succeeded', 'succeeded', 'succeeded']);
+    const { sessionId, timeline } = store.getView();
+    const [one, two] = timeline.map(({ snapshotId }) => snapshotId);
+
+    await store.actions.look(one);
+    expect(store.getView().past).toMatchObject({
+      snapshotId: one,
+      state: { custom: { topics: [] } },
+    });
+    expect(texts(store.getView().messages)).toHaveLength(8);
+    await store.actions.look(undefined);
+    expect(store.getView().past).toBeUndefined();
+
+    expect(await store.actions.label(one ?? '', 'good')).toBe(true);
+    expect(store.getView().timeline[0]).toMatchObject({ label: 'good' });
+
+    expect(await store.actions.goBack(one ?? '')).toBe(true);
+    expect(texts(store.getView().messages)).toEqual(['say one', 'one']);
+    expect(store.getView()).toMatchObject({
+      custom: { topics: [] },
+      artifacts: [],
+      snapshotId: one,
+    });
+    await expect
+      .poll(() => store.getView().timeline.map(({ orphaned }) => orphaned))
+      .toEqual([false, true, true]);
+
+    await store.actions.send('say else');
+    expect(texts(store.getView().messages)).toEqual(['say one', 'one', 'say else', 'else']);
+
+    const forked = await store.actions.branch(two ?? '');
+    expect(forked).not.toBe(sessionId);
+    expect(store.getView()).toMatchObject({ sessionId: forked, custom: { topics: ['Rome'] } });
+  });
+
+  test('a message is sent in another form from where it stood: a branch', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    for (const text of ['say one', 'say two', 'say three']) await store.actions.send(text);
+    const { sessionId } = store.getView();
+    await store.actions.resend(2, 'say zwei');
+    expect(texts(store.getView().messages)).toEqual(['say one', 'one', 'say zwei', 'zwei']);
+    expect(store.getView().sessionId).toBe(sessionId);
+    await store.actions.loadTimeline();
+    expect(store.getView().timeline.map(({ orphaned }) => orphaned)).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+    await store.actions.send('say drei');
+    expect(texts(store.getView().messages).at(-1)).toBe('drei');
+    await store.actions.resend(0, 'say new');
+    expect(texts(store.getView().messages)).toEqual(['say new', 'new']);
+    expect(store.getView().sessionId).not.toBe(sessionId);
+  });
+
+  test('what goes wrong is told in the view, not thrown', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    expect(await store.actions.goBack('no-such')).toBe(false);
+    expect(store.getView().error?.status).toBe('NOT_FOUND');
+    expect(await store.actions.send('x', { snapshotId: 'no-such' })).toBeUndefined();
+    expect(store.getView()).toMatchObject({ phase: 'ready', error: { status: 'NOT_FOUND' } });
+    expect(await store.actions.send({})).toBeUndefined();
+    expect(store.getView().error?.status).toBe('INVALID_ARGUMENT');
+    const turn = store.actions.send('slow 3');
+    expect(await store.actions.send('me too')).toBeUndefined();
+    expect(store.getView().error?.status).toBe('FAILED_PRECONDITION');
+    await turn;
+  });
+});
+
+test('custom state, status and artifacts of a custom agent are live', async () => {
+  const agent = client<TestApp['counter']>({ url: served.url, agent: 'counter' });
+  const store = createAgentStore({ agent, throttle: 0 });
+  const seen = new Set<string>();
+  store.subscribe(() => {
+    const { custom, status, artifacts } = store.getView();
+    const [artifact] = artifacts;
+    const part = artifact?.parts[0];
+    seen.add(`${custom?.n} ${status?.at} ${part && 'text' in part ? part.text : ''}`);
+  });
+  await store.actions.send('count');
+  expect([...seen]).toContain('3 3 3');
+  expect(store.getView()).toMatchObject({ custom: { n: 3 }, status: { at: 3 } });
+});
+
+test('a client-managed agent is a conversation like any other', async () => {
+  const agent = client<TestApp['portable']>({ url: served.url, agent: 'portable' });
+  const store = createAgentStore({ agent });
+  await store.actions.send('say one');
+  const before = store.getView().messages;
+  await store.actions.send('say two');
+  expect(texts(store.getView().messages)).toEqual(['say one', 'one', 'say two', 'two']);
+  expect(store.getView().messages[0]).toBe(before[0]);
+});
+
+test('views come in steps however fast the chunks are', async () => {
+  const store = createAgentStore({ agent: served.chat, throttle: 50 });
+  let views = 0;
+  store.subscribe(() => views++);
+  await store.actions.send(`say ${'word '.repeat(500)}`);
+  expect(views).toBeLessThan(25);
+  expect(texts(store.getView().messages).at(-1)).toHaveLength(2500);
+});
+
+test('nothing is sent before a store is opened or used', () => {
+  const store = createAgentStore({
+    agent: client({ url: 'http://127.0.0.1:1', agent: 'chat' }),
+    sessionId: 's',
+  });
+  expect(store.getView()).toMatchObject({ phase: 'loading', sessionId: 's', error: undefined });
+});
+
+test('a server that is not there is an error of the view', async () => {
+  const agent = client({ url: 'http://127.0.0.1:1', agent: 'chat', reconnect: false });
+  const store = createAgentStore({ agent, sessionId: 's' });
+  store.open();
+  await expect.poll(() => store.getView().error?.status).toBe('UNAVAILABLE');
+  expect(store.getView().phase).toBe('ready');
+});
