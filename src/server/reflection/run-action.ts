@@ -114,6 +114,8 @@ function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
           accept: agent.metadata.watchable,
           signal,
         });
+        // When the stream throws, so does this.
+        output.catch(() => {});
         for await (const chunk of stream) {
           const shown = toGenkitChunk(chunk as Parameters<typeof toGenkitChunk>[0]);
           if (shown) onChunk?.(shown);

@@ -1,0 +1,286 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Operation, routes } from '../../src/protocol/routes.ts';
+import type { AuthorizeCall } from '../../src/server/index.ts';
+import { allEvents, get, post, startServer, streamTurn, userInput } from './kit.ts';
+
+let server: Awaited<ReturnType<typeof startServer>>;
+let url: string;
+const calls: AuthorizeCall[] = [];
+
+/** What Ann has: a finished turn, and a run that is under way. */
+const ann = { sessionId: 'anns', snapshotId: '', running: '', busy: 'anns-busy' };
+
+const as = (name: string): Record<string, string> => ({ authorization: name });
+
+beforeAll(async () => {
+  server = await startServer({
+    auth(request) {
+      const principal = request.headers.get('authorization');
+      if (principal === 'broken') throw new Error('database of users is down: secret');
+      return principal ? { principal, context: { name: principal } } : undefined;
+    },
+    authorize(call) {
+      calls.push(call);
+      return !(call.operation === 'deleteSession' && call.principal === 'reader');
+    },
+  });
+  ({ url } = server);
+  const done = await allEvents(
+    await streamTurn(url, 'hello', { init: { sessionId: ann.sessionId }, headers: as('ann') }),
+  );
+  ann.snapshotId = done.at(-1)?.data.snapshotId;
+  const detached = await post(
+    `${url}/agents/chat/turns`,
+    { init: { sessionId: ann.busy }, input: { ...userInput('hang'), detach: true } },
+    as('ann'),
+  );
+  ann.running = (await detached.json()).snapshotId;
+});
+afterAll(() => server.close());
+
+type Attempt = () => Promise<Response>;
+
+const asBob = (path: string, method: string, body?: unknown): Promise<Response> =>
+  fetch(`${url}${path}`, {
+    method,
+    headers: { ...as('bob'), 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+
+// Each call of the native dialect that names a session or a snapshot, with what its body needs.
+const bodies: Partial<Record<Operation, unknown>> = {
+  updateSession: { title: 'mine now' },
+  label: { label: 'mine now' },
+  restore: {},
+  fork: {},
+  abort: {},
+};
+const natives = Object.entries(routes).filter(([, { path }]) => /:session|:snapshot/.test(path));
+
+describe('another principal’s', () => {
+  test('every native route that takes an id is tried', () => {
+    expect(natives.map(([name]) => name).sort()).toEqual(
+      [
+        'getSession',
+        'updateSession',
+        'deleteSession',
+        'getHead',
+        'listSnapshots',
+        'getSnapshot',
+        'label',
+        'diff',
+        'restore',
+        'fork',
+        'abort',
+        'watch',
+      ].sort(),
+    );
+  });
+
+  describe.each(natives)('%s', (name, { method, path }) => {
+    test.each(['finished', 'running'])('%s is NOT_FOUND', async (which) => {
+      const sessionId = which === 'finished' ? ann.sessionId : ann.busy;
+      const snapshotId = which === 'finished' ? ann.snapshotId : ann.running;
+      const at = path
+        .replace(':agent', 'chat')
+        .replace(':session', sessionId)
+        .replace(':snapshot', snapshotId)
+        .replace(':other', snapshotId);
+      const response = await asBob(at, method, bodies[name as Operation]);
+      const body = await response.json();
+      expect(body).toMatchObject({ status: 'NOT_FOUND' });
+      expect(response.status).toBe(404);
+      expect(JSON.stringify(body)).not.toContain('hello');
+    });
+  });
+
+  const elsewhere: Record<string, { attempt: Attempt; expected: unknown }> = {
+    'a native turn from a snapshot': {
+      attempt: () =>
+        asBob('/agents/chat/turns', 'POST', {
+          init: { snapshotId: ann.snapshotId },
+          input: userInput('x'),
+        }),
+      expected: { status: 'NOT_FOUND' },
+    },
+    'a Genkit turn from a snapshot': {
+      attempt: () =>
+        asBob('/genkit/chat', 'POST', {
+          init: { snapshotId: ann.snapshotId },
+          data: userInput('x'),
+        }),
+      expected: { status: 'NOT_FOUND' },
+    },
+    'a Genkit lookup of a snapshot': {
+      attempt: () =>
+        asBob('/genkit/chat/getSnapshot', 'POST', { data: { snapshotId: ann.snapshotId } }),
+      expected: { status: 'NOT_FOUND' },
+    },
+    'a Genkit lookup of a running turn': {
+      attempt: () =>
+        asBob('/genkit/chat/getSnapshot', 'POST', { data: { snapshotId: ann.running } }),
+      expected: { status: 'NOT_FOUND' },
+    },
+    'a Genkit lookup of a session': {
+      attempt: () =>
+        asBob('/genkit/chat/getSnapshot', 'POST', { data: { sessionId: ann.sessionId } }),
+      expected: { status: 'NOT_FOUND' },
+    },
+    'a regenerated answer of the UI': {
+      attempt: () =>
+        asBob('/ui/chat', 'POST', {
+          id: ann.sessionId,
+          trigger: 'regenerate-message',
+          messageId: ann.snapshotId,
+          messages: [{ role: 'user', parts: [{ type: 'text', text: 'x' }] }],
+        }),
+      expected: { status: 'NOT_FOUND' },
+    },
+    'a stop of the UI': {
+      attempt: () => asBob(`/ui/chat/${ann.busy}/stop`, 'POST', {}),
+      expected: { status: 'NOT_FOUND' },
+    },
+    'the history of the UI': {
+      attempt: () => asBob(`/ui/chat/${ann.sessionId}/messages`, 'GET'),
+      expected: { status: 'NOT_FOUND' },
+    },
+    'a snapshot by reflection': {
+      attempt: () =>
+        asBob('/api/runAction', 'POST', {
+          key: '/agent-snapshot/chat',
+          input: { snapshotId: ann.snapshotId },
+        }),
+      expected: { error: { code: 5 } },
+    },
+    'a turn by reflection': {
+      attempt: () =>
+        asBob('/api/runAction', 'POST', {
+          key: '/agent/chat',
+          input: userInput('x'),
+          init: { snapshotId: ann.snapshotId },
+        }),
+      expected: { error: { code: 5 } },
+    },
+    'the companions by reflection': {
+      attempt: () =>
+        asBob('/api/runAction', 'POST', {
+          key: '/session-store/chat/getSession',
+          input: { sessionId: ann.sessionId },
+          context: { owner: 'ann' },
+        }),
+      expected: { error: { code: 5 } },
+    },
+  };
+
+  test.each(Object.entries(elsewhere))('%s is unknown', async (_, { attempt, expected }) => {
+    const response = await attempt();
+    expect(await response.json()).toMatchObject(expected as object);
+  });
+
+  // Where the wire has no NOT_FOUND, an id of somebody else is answered as one that nobody has.
+  test('an abort or a reconnect answers as for an id that nobody has', async () => {
+    const aborted = await asBob('/genkit/chat/abort', 'POST', {
+      data: { snapshotId: ann.running },
+    });
+    expect(await aborted.json()).toEqual({ result: { snapshotId: ann.running } });
+    const byTool = await asBob('/api/runAction', 'POST', {
+      key: '/agent-abort/chat',
+      input: { snapshotId: ann.running },
+    });
+    expect(await byTool.json()).toMatchObject({ result: { snapshotId: ann.running } });
+    expect((await asBob(`/ui/chat/${ann.busy}/stream`, 'GET')).status).toBe(204);
+    const still = await get(`${url}/agents/chat/snapshots/${ann.running}`, { headers: as('ann') });
+    expect(still.status).toBe('pending');
+  });
+
+  test('the same session id is a session of one’s own', async () => {
+    const mine = await post(
+      `${url}/agents/chat/turns`,
+      { init: { sessionId: ann.sessionId }, input: userInput('x') },
+      as('carol'),
+    );
+    expect((await mine.json()).message.content[0].text).toBe('You said 1 things.');
+    const { items } = await get(`${url}/agents/chat/sessions`, { headers: as('bob') });
+    expect(items).toEqual([]);
+  });
+
+  test('another agent’s ids are unknown as well', async () => {
+    const response = await fetch(`${url}/agents/other/snapshots/${ann.snapshotId}`, {
+      headers: as('ann'),
+    });
+    expect(response.status).toBe(404);
+  });
+});
+
+describe('auth', () => {
+  test('who is nobody, or cannot be recognised, is UNAUTHENTICATED in every dialect', async () => {
+    for (const path of [
+      '/agents',
+      '/agents/chat/sessions',
+      '/genkit/chat',
+      '/ui/chat',
+      '/api/actions',
+      '/nowhere',
+    ]) {
+      for (const headers of [{}, as('broken')]) {
+        const response = await fetch(`${url}${path}`, {
+          headers,
+          method: path.includes('chat') ? 'POST' : 'GET',
+        });
+        expect(response.status).toBe(401);
+        const text = await response.text();
+        expect(text).toContain('UNAUTHENTICATED');
+        expect(text).not.toContain('secret');
+      }
+    }
+    const stream = await post(`${url}/genkit/chat?stream=true`, { data: userInput('x') });
+    expect(stream.status).toBe(200);
+    expect(await stream.text()).toMatch(/^data: \{"error":\{"status":"UNAUTHENTICATED"/);
+  });
+
+  test('the context reaches the tools, and the detached work', async () => {
+    const output = await (
+      await post(`${url}/agents/chat/turns`, { input: userInput('who am i') }, as('dora'))
+    ).json();
+    expect(output.message.content[0].text).toContain('"name":"dora"');
+    const detached = await post(
+      `${url}/agents/chat/turns`,
+      { input: { ...userInput('who am i'), detach: true } },
+      as('dora'),
+    );
+    const { snapshotId } = await detached.json();
+    const events = await allEvents(
+      await fetch(`${url}/agents/chat/snapshots/${snapshotId}/events`, { headers: as('dora') }),
+    );
+    expect(events.at(-1)?.data.message.content[0].text).toContain('"name":"dora"');
+  });
+
+  test('authorize sees who does what, and may refuse', async () => {
+    calls.length = 0;
+    await fetch(`${url}/agents/chat/sessions/s1`, { headers: as('reader') });
+    expect(calls).toMatchObject([
+      {
+        principal: 'reader',
+        context: { name: 'reader' },
+        operation: 'getSession',
+        agent: 'chat',
+        sessionId: 's1',
+      },
+    ]);
+    const refused = await fetch(`${url}/agents/chat/sessions/s1`, {
+      method: 'DELETE',
+      headers: as('reader'),
+    });
+    expect(refused.status).toBe(403);
+    expect(await refused.json()).toMatchObject({ status: 'PERMISSION_DENIED' });
+  });
+
+  test('without auth, another host is refused at start', async () => {
+    for (const host of ['0.0.0.0', '::', '192.168.0.1', 'example.com']) {
+      await expect(startServer({ host })).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+    }
+    const open = await startServer({ host: '0.0.0.0', auth: () => ({ principal: 'all' }) });
+    expect((await fetch(`http://127.0.0.1:${open.port}/healthz`)).status).toBe(200);
+    await open.close();
+  });
+});
