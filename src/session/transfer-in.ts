@@ -159,17 +159,24 @@ function readSnapshot(
   return { snapshot: metadata, ...(totals === undefined ? {} : { totals }), state };
 }
 
-function readMessages(
-  list: Document['snapshots'][number]['messages'],
-  content: Content,
-  parent: History,
-): History {
+type MessageList = Document['snapshots'][number]['messages'];
+
+function readMessages(list: MessageList, content: Content, parent: History): History {
+  const [first, ...rest] = list;
+  // The usual case, an append, must not cost the whole history again.
+  if (Array.isArray(first) && first[0] === 0 && first[1] === parent.length) {
+    return parent.append(readPieces(rest, content, parent));
+  }
+  return parent.replace(readPieces(list, content, parent));
+}
+
+function readPieces(list: MessageList, content: Content, parent: History): Message[] {
   const messages: Message[] = [];
   for (const piece of list) {
     if (typeof piece === 'string') messages.push(get(content.messages, piece));
     else for (let place = piece[0]; place < piece[1]; place++) messages.push(at(parent, place));
   }
-  return parent.replace(messages);
+  return messages;
 }
 
 function at(history: History, place: number): Message {

@@ -79,7 +79,7 @@ export function timelineSupport(tables: Tables): TimelineSupport {
       displace(tables, row.session);
       moveHead(row.session, row);
       row.session.updatedAt = now();
-      return toMetadata(row, now());
+      return toMetadata(row, now(), new Set([row]));
     },
     fork: async (scope, snapshotId, target) => fork(tables, scope, snapshotId, target),
     async label(scope, snapshotId, label) {
@@ -173,5 +173,5 @@ function fork(
   list(row);
   session.head = row;
   tables.snapshots.set(row.id, row);
-  return toMetadata(row, row.createdAt);
+  return toMetadata(row, row.createdAt, new Set([row]));
 }
