@@ -40,29 +40,37 @@ export function startTurn(
   // A state that only the client holds is lost with the client.
   const stop = stopWithReader || agent.metadata.stateManagement === 'client';
   const link = linkSignals(stop ? reader : undefined);
-  const { stream, output } = agent.stream(input, {
+  const started = agent.stream(input, {
     ...invokeOptions(init, caller),
     accept: agent.metadata.watchable,
     signal: link.signal,
   });
-  const source = (stream as AsyncIterable<Chunk>)[Symbol.asyncIterator]();
+  const source = (started.stream as AsyncIterable<Chunk>)[Symbol.asyncIterator]();
   const first = source.next();
   const accepted = first.then(() => {});
+  // Asked for only when all chunks are read: until then the turn waits for a slow reader.
+  const done = Promise.withResolvers<void>();
+  const output = (): Promise<Output> => {
+    const settled = started.output as Promise<Output>;
+    settled
+      .catch(() => {})
+      .finally(() => {
+        link[Symbol.dispose]();
+        done.resolve();
+      });
+    return settled;
+  };
   // Whoever reads the events learns of it there.
-  accepted.catch(() => {});
-  const done = output.then(
-    () => link[Symbol.dispose](),
-    () => link[Symbol.dispose](),
-  );
+  accepted.catch(output).catch(() => {});
   // A detached turn is only reported; who wants to see it watches it.
   const watched = agent.metadata.watchable && input.detach !== true;
-  const events = turnEvents(agent, startingWith(first, source), output as Promise<Output>, {
+  const events = turnEvents(agent, startingWith(first, source), output, {
     ...ownerOf(caller),
     reader,
     watched,
     resumable: watched && resumable,
   });
-  return { accepted, events, done };
+  return { accepted, events, done: done.promise };
 }
 
 /** The options of a call that begins a turn. */
@@ -88,20 +96,22 @@ export function ownerOf({ principal }: Caller): { readonly owner?: string } {
 async function* turnEvents(
   agent: Agent,
   source: AsyncIterator<Chunk>,
-  output: Promise<Output>,
+  output: () => Promise<Output>,
   { resumable, ...options }: Parameters<typeof turnChunks>[2] & { readonly resumable: boolean },
 ): AsyncGenerator<FeedEvent> {
   const { reader } = options;
   try {
     const elsewhere = yield* turnChunks(agent, source, options);
-    if (!reader.aborted) yield { type: 'output', output: elsewhere ?? (await output) };
+    if (!reader.aborted) yield { type: 'output', output: elsewhere ?? (await output()) };
     else if (!resumable) throw reader.reason;
   } catch (error) {
     if (!reader.aborted) yield { type: 'error', error: toWireError(error) };
     else if (!resumable) yield { type: 'error', error: toWireError(reader.reason) };
   } finally {
     // Whoever left, the turn goes on.
-    void drain(source);
+    void drain(source)
+      .then(output)
+      .catch(() => {});
   }
 }
 
