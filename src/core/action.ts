@@ -63,7 +63,7 @@ export interface Action<Input = unknown, Output = unknown, Chunk = unknown> {
   readonly descriptor: ActionDescriptor;
   /** Checks the input and runs the action. */
   run(input: Input, options?: RunOptions<Chunk>): Promise<Output>;
-  /** Runs the action and gives its chunks as they come; the action waits for a slow reader. */
+  /** Runs the action and gives its chunks as they come; it does not wait for them to be read, as `onChunk` lets it. */
   stream(
     input: Input,
     options?: Omit<RunOptions<Chunk>, 'onChunk'>,
@@ -103,11 +103,9 @@ export function defineAction<
   };
 
   const stream: Ours['stream'] = (input, runOptions = {}) => {
-    const chunks = createChannel<Parsed<Chunk>>();
-    const output = run(input, {
-      ...runOptions,
-      onChunk: (chunk) => chunks.send(chunk, runOptions.signal),
-    });
+    // Without a limit, so that whoever waits for the output alone does not wait forever.
+    const chunks = createChannel<Parsed<Chunk>>({ capacity: Number.POSITIVE_INFINITY });
+    const output = run(input, { ...runOptions, onChunk: (chunk) => chunks.send(chunk) });
     output.then(
       () => chunks.close(),
       (error: unknown) => chunks.fail(error),

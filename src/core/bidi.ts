@@ -1,7 +1,8 @@
 import { createChannel } from './channel.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { toWaymarkError, WaymarkError } from './error.ts';
-import { abortError, linkSignals } from './signal.ts';
+import { toErrorBody, WaymarkError } from './error.ts';
+import { handled } from './handled.ts';
+import { abortError, linkSignals, throwIfAborted } from './signal.ts';
 
 /** The caller's end of a running bidirectional action. */
 export interface Connection<In, Out, Chunk> {
@@ -11,7 +12,7 @@ export interface Connection<In, Out, Chunk> {
   receive(): AsyncIterable<Chunk>;
   /** Says that no more inputs come; those already sent are still worked on. */
   close(): void;
-  /** Closes the input and gives the result; the action no longer waits for chunks to be read. */
+  /** Closes the input and gives the result; the action no longer waits for its chunks to be read. */
   output(): Promise<Out>;
   /** Resolves when the action has ended, well or not. */
   readonly done: Promise<void>;
@@ -32,14 +33,15 @@ export interface ConnectionIo<In, Chunk, Init = undefined> {
 /** How a connection is opened. */
 export interface ConnectionOptions<Init = undefined> {
   readonly init?: Init;
+  /** Aborts the connection, as `abort` does. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * How many inputs, and how many chunks, are held before the sender waits.
+   * How many inputs, and how many chunks, are held before their sender waits.
    * @default 16
    */
   readonly capacity?: number | undefined;
   /**
-   * How long after an abort the action may take to come to an end before `output` rejects without it.
+   * How long after an abort the action may take to come to an end before the connection ends without it.
    * @default 5000
    */
   readonly graceMs?: number | undefined;
@@ -55,102 +57,104 @@ export function createConnection<In, Out, Chunk, Init = undefined>(
   const { capacity, graceMs = 5000, clock = systemClock } = options;
   const inputs = createChannel<In>({ capacity });
   const chunks = createChannel<Chunk>({ capacity });
+  const result = Promise.withResolvers<Out>();
+  const done = Promise.withResolvers<void>();
   const link = linkSignals(options.signal);
   const { signal } = link;
-  const settled = Promise.withResolvers<Out>();
-  const done = Promise.withResolvers<void>();
-  const graceTimer = new AbortController();
+  const grace = new AbortController();
   let finished = false;
 
-  const finish = (end: () => void): void => {
+  const finish = (settle: () => void): void => {
     if (finished) return;
     finished = true;
     link[Symbol.dispose]();
     signal.removeEventListener('abort', onAbort);
-    graceTimer.abort();
-    inputs.fail(
-      new WaymarkError(
-        'FAILED_PRECONDITION',
-        'The connection has ended: open a new one to send more.',
-      ),
-    );
-    end();
+    grace.abort();
+    inputs.fail(ended());
+    settle();
     done.resolve();
   };
   const succeed = (output: Out): void =>
     finish(() => {
-      settled.resolve(output);
+      result.resolve(output);
       chunks.close();
     });
   const fail = (error: unknown): void =>
     finish(() => {
-      settled.reject(error);
+      result.reject(error);
       chunks.fail(error);
     });
   const onAbort = (): void => {
     inputs.close();
-    clock.sleep(graceMs, graceTimer.signal).then(
+    clock.sleep(graceMs, grace.signal).then(
       () => fail(abortError(signal)),
-      () => {}, // the action ended by itself
+      () => {}, // the action came to its end
     );
   };
 
-  const send = async (chunk: Chunk): Promise<void> => {
-    if (signal.aborted) return;
-    try {
-      await chunks.send(chunk, signal);
-    } catch (error) {
+  const send = (chunk: Chunk): Promise<void> => {
+    if (signal.aborted || chunks.trySend(chunk)) return sent;
+    const waiting = chunks.send(chunk, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error;
-    }
+    });
+    return handled(waiting);
   };
 
-  // Nobody has to look at a result; an unhandled rejection would end the process.
-  settled.promise.catch(() => {});
+  void handled(result.promise);
   if (signal.aborted) {
     fail(abortError(signal));
   } else {
-    signal.addEventListener('abort', onAbort, { once: true });
-    const io = {
-      init: options.init as Init,
-      inputs: untilAborted(inputs, signal),
-      send: (chunk: Chunk) => handled(send(chunk)),
-      signal,
+    signal.addEventListener('abort', onAbort);
+    // Every caller either gives an init or has one of type undefined.
+    const init = options.init as Init;
+    const io = { init, inputs: untilAborted(inputs, signal), send, signal };
+    const start = async (): Promise<Out> => {
+      await null;
+      throwIfAborted(signal);
+      return run(io);
     };
-    Promise.resolve()
-      .then(() => run(io))
-      .then(succeed, (error: unknown) => fail(toWaymarkError(error)));
+    start().then(succeed, (error: unknown) =>
+      fail(isAbort(error, signal) ? abortError(signal) : error),
+    );
   }
 
   return {
     send: (input) => handled(inputs.send(input)),
-    receive: () => chunks,
+    receive: () => ({ [Symbol.asyncIterator]: () => chunks[Symbol.asyncIterator]() }),
     close: () => inputs.close(),
     output() {
       inputs.close();
       chunks.unbound();
-      return settled.promise;
+      return result.promise;
     },
     done: done.promise,
-    abort: (reason) => {
+    abort(reason) {
       if (!finished) link.abort(reason);
     },
   };
 }
 
-function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
+const sent = Promise.resolve();
+
+function ended(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The connection has ended: open a new one to send more.',
+  );
+}
+
+// What a fetch or a stream throws when it is told to stop says less than why it was told to.
+function isAbort(error: unknown, signal: AbortSignal): boolean {
+  return signal.aborted && (error === signal.reason || toErrorBody(error).status === 'CANCELLED');
 }
 
 // Inputs that were queued before an abort are not begun after it.
 function untilAborted<T>(inputs: AsyncIterable<T>, signal: AbortSignal): AsyncIterable<T> {
+  const end = Promise.resolve({ value: undefined, done: true as const });
   return {
     [Symbol.asyncIterator]() {
       const iterator = inputs[Symbol.asyncIterator]();
-      return {
-        next: async () => (signal.aborted ? { value: undefined, done: true } : iterator.next()),
-        return: async () => ({ value: undefined, done: true }),
-      };
+      return { next: () => (signal.aborted ? end : iterator.next()), return: () => end };
     },
   };
 }

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { anyJson } from './any-json.ts';
 import { contentHash, sha256 } from './hash.ts';
 import { canonicalJson, type Json, jsonEqual, parseJson, toJson } from './json.ts';
-import { applyPatch, produce } from './patch.ts';
+import { applyPatch } from './patch.ts';
+import { produce } from './produce.ts';
 
 test('sha256 is that of the UTF-8 bytes', () => {
   expect(sha256('')).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { anyJson, nastyKeys } from './any-json.ts';
 import { isDeepFrozen, type Json, jsonEqual, toJson } from './json.ts';
 import { toPointer } from './json-pointer.ts';
-import { applyPatch, diffJson, type JsonPatch, type JsonPatchOperation, produce } from './patch.ts';
+import { applyPatch, diffJson, type JsonPatch, type JsonPatchOperation } from './patch.ts';
+import { produce } from './produce.ts';
 
 // The other implementation loses these names, or follows them into the prototype.
 const theirKeys = nastyKeys.filter((key) => !['__proto__', 'constructor'].includes(key));
