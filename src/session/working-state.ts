@@ -1,6 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
 import { type Json, toJson } from '../core/json.ts';
-import { diffJson, type JsonPatch, produce } from '../core/patch.ts';
+import { diffJson, type JsonPatch } from '../core/patch.ts';
+import { produce } from '../core/produce.ts';
 import type { Message } from '../protocol/message.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
