@@ -1,14 +1,16 @@
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import { storeContract } from '../../src/testing/store-contract/store-contract.ts';
+import { storeContract } from '../../src/testing/contract.ts';
+import { fakeClock } from '../../src/testing/fake-clock.ts';
 
-storeContract('memory', async () => {
-  let now = Date.parse('2026-01-01T00:00:00Z');
-  const clock = { now: () => now, sleep: async () => {}, every: () => () => {} };
-  return {
-    store: memoryStore({ clock }),
-    close: async () => {},
-    advance: (ms) => {
-      now += ms;
-    },
-  };
-});
+storeContract(
+  'memory',
+  async () => {
+    const clock = fakeClock('2026-01-01T00:00:00Z');
+    return {
+      store: memoryStore({ clock }),
+      close: async () => {},
+      advance: (ms) => clock.advance(ms),
+    };
+  },
+  { runs: process.env.LONG === '1' ? 3000 : 100 },
+);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Clock } from '../../core/clock.ts';
 import { systemClock } from '../../core/clock.ts';
 import { createIds } from '../../core/id.ts';
 import { toJson } from '../../core/json.ts';
 import type { Message } from '../../protocol/message.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
 import { emptyState, hashState } from '../session-state.ts';
 import type { Claim, StateBase, Store } from '../store.ts';
 import { memoryStore } from './memory-store.ts';
@@ -25,19 +25,18 @@ function claim(store: Store): Promise<Claim | undefined> | undefined {
 
 describe('the memory store', () => {
   test('forgets the events of a run some time after its end', async () => {
-    let now = 0;
-    const clock: Clock = { now: () => now, sleep: async () => {}, every: () => () => {} };
+    const clock = fakeClock();
     const store = memoryStore({ clock, eventsTtl: 500 });
     const held = await claim(store);
     if (held === undefined) expect.fail('not claimed');
     await store.events?.append(held, [{ attempt: 1, seq: 0, chunk: {} }]);
-    now = 10_000;
+    await clock.advance(10_000);
     const read = () => store.events?.read(scope, held.runId, { limit: 1 });
     expect(await read()).toMatchObject({ ended: false });
     await store.runs?.release(held);
-    now += 499;
+    await clock.advance(499);
     expect(await read()).toMatchObject({ ended: true });
-    now += 1;
+    await clock.advance(1);
     expect(await read()).toBeUndefined();
   });
 

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest';
+import { emptyState, hashState } from '../../session/session-state.ts';
+import { marksIn, plain, refused, say, stateOf, texts, type UseKit } from './kit.ts';
+
+/** Turns under a claim: what is written is what is read. */
+export function turnContract(useKit: UseKit): void {
+  describe('turns', () => {
+    test('a first turn creates the session, and its snapshot becomes the head', async () => {
+      const { runs, claim, commit, store, scope } = useKit();
+      const held = await claim('s');
+      expect(held).toMatchObject({ sessionId: 's', attempt: 1, fresh: true, nextIndex: 0 });
+      expect(held.parent).toBeUndefined();
+      expect(held.headId).toBeUndefined();
+      const { snapshot, base } = await commit(held, { text: 'hi', usage: { inputTokens: 3 } });
+      expect(snapshot).toMatchObject({
+        snapshotId: held.runId,
+        sessionId: 's',
+        index: 0,
+        turnIndex: 0,
+        event: 'turnEnd',
+        status: 'succeeded',
+        finishReason: 'stop',
+        usage: { inputTokens: 3 },
+        orphaned: false,
+      });
+      expect(snapshot.state).toBeUndefined();
+      const read = await store.getSnapshot(scope, { sessionId: 's' });
+      expect(read).toMatchObject(snapshot);
+      expect(texts(read?.state)).toEqual(['hi', 'HI']);
+      const loaded = await runs.load(scope, { sessionId: 's' });
+      expect(loaded?.snapshot).toEqual(snapshot);
+      expect(loaded?.snapshotId).toBe(base.snapshotId);
+      expect(hashState(loaded?.state ?? emptyState)).toBe(snapshot.stateHash);
+    });
+
+    test('turns follow each other, each message of each state is there, and each turn is marked', async () => {
+      const { turn, claim, store, scope } = useKit();
+      const ids: string[] = [];
+      for (let n = 0; n < 5; n++)
+        ids.push((await turn('s', { text: `t${n}` })).snapshot.snapshotId);
+      for (const [n, snapshotId] of ids.entries()) {
+        const read = await store.getSnapshot(scope, { snapshotId });
+        expect(read).toMatchObject({ index: n, turnIndex: n });
+        expect(read?.parentId).toBe(ids[n - 1]);
+        expect(texts(read?.state)).toEqual(
+          ids.slice(0, n + 1).flatMap((_, turnOf) => [`t${turnOf}`, `T${turnOf}`]),
+        );
+        const marks = ids.slice(0, n + 1).map((id, turnOf) => [2 * turnOf + 1, id]);
+        expect(marksIn(read?.state)).toEqual(Object.fromEntries(marks));
+      }
+      const next = await claim('s');
+      expect(next).toMatchObject({
+        fresh: false,
+        headId: ids[4],
+        nextIndex: 5,
+        parent: { snapshotId: ids[4], turnIndex: 4, finishReason: 'stop' },
+      });
+    });
+
+    test('custom state and artifacts are kept as they were at each snapshot', async () => {
+      const { turn, store, scope } = useKit();
+      const states = [
+        stateOf({ custom: null }),
+        stateOf({ custom: { a: 1, deep: { list: [1, 2, { x: '' }] } } }),
+        stateOf({ custom: { a: 2, deep: { list: [1, { x: '' }] } } }),
+        stateOf({
+          custom: JSON.parse('{"__proto__": {"a": 1}, "constructor": 0, "": false}'),
+          artifacts: [{ name: 'f', parts: [{ text: 'one' }], metadata: { v: 1 } }],
+        }),
+        stateOf({
+          artifacts: [
+            { name: 'f', parts: [{ text: 'two' }] },
+            { parts: [{ media: { url: `data:,${'x'.repeat(5000)}` } }] },
+          ],
+        }),
+        stateOf({ messages: [say('user', '\u0000 lone \ud800 surrogate')], custom: 0 }),
+        stateOf({}),
+      ];
+      const ids: string[] = [];
+      for (const state of states) ids.push((await turn('s', { state })).snapshot.snapshotId);
+      for (const [n, state] of states.entries()) {
+        const read = await store.getSnapshot(scope, { snapshotId: ids[n] ?? '' });
+        expect(read?.state?.custom).toEqual(plain(state).custom);
+        expect(JSON.stringify(read?.state?.custom)).toBe(JSON.stringify(state.custom));
+        expect(read?.state?.artifacts).toEqual(plain(state).artifacts);
+        expect(texts(read?.state)).toEqual(texts(plain(state)));
+        expect(read?.stateHash).toBe(hashState(state));
+      }
+    });
+
+    test('a history that was trimmed or rewritten is kept as it was', async () => {
+      const { turn, runs, store, scope } = useKit();
+      for (let n = 0; n < 4; n++) await turn('s', { text: `t${n}` });
+      const base = await runs.load(scope, { sessionId: 's' });
+      const old = base?.state.history.toArray() ?? [];
+      const rewritten = [old[6], say('user', 'a summary'), old[7], old[0], old[7]].filter(
+        (each) => each !== undefined,
+      );
+      const state = {
+        ...emptyState,
+        history: (base?.state ?? emptyState).history.replace(rewritten),
+      };
+      const trimmed = await turn('s', { state });
+      const grown = await turn('s', { text: 'after' });
+      const read = await store.getSnapshot(scope, { snapshotId: grown.snapshot.snapshotId });
+      const expected = ['t3', 'a summary', 'T3', 't0', 'T3', 'after', 'AFTER'];
+      expect(texts(read?.state)).toEqual(expected);
+      // Older turns may be marked where their last message still stands, but a mark is never wrong.
+      expect(marksIn(read?.state)).toMatchObject({
+        4: trimmed.snapshot.snapshotId,
+        6: grown.snapshot.snapshotId,
+      });
+      const before = await store.getSnapshot(scope, { snapshotId: base?.snapshotId ?? '' });
+      expect(texts(before?.state)).toEqual(old.map((each) => texts({ messages: [each] })[0]));
+    });
+
+    test('a failed turn leaves a snapshot to look at, and the head where it was', async () => {
+      const { turn, claim, commit, store, scope } = useKit();
+      const good = (await turn('s', { text: 'good' })).snapshot;
+      const error = { status: 'INTERNAL', message: 'broke', details: { at: 1 } } as const;
+      const { snapshot } = await commit(await claim('s'), {
+        text: 'bad',
+        status: 'failed',
+        finishReason: 'failed',
+        error,
+      });
+      expect(snapshot).toMatchObject({
+        status: 'failed',
+        error,
+        index: 1,
+        parentId: good.snapshotId,
+        orphaned: false,
+      });
+      const read = await store.getSnapshot(scope, { snapshotId: snapshot.snapshotId });
+      expect(texts(read?.state)).toEqual(['good', 'GOOD', 'bad', 'BAD']);
+      const next = await turn('s', { text: 'next' });
+      expect(next.snapshot).toMatchObject({ index: 2, turnIndex: 1, parentId: good.snapshotId });
+    });
+
+    test('a snapshot in the middle of a turn becomes the head, and the run goes on', async () => {
+      const { turn, claim, commit, runs, id, scope, store } = useKit();
+      await turn('s', { text: 'one' });
+      const held = await claim('s');
+      const middle = await commit(held, {
+        snapshotId: id(),
+        event: 'toolIterationEnd',
+        end: false,
+        text: 'two',
+      });
+      expect(middle.snapshot).toMatchObject({ index: 1, turnIndex: 1 });
+      expect(await runs.heartbeat(held)).toBe('held');
+      expect((await runs.getRun(scope, held.runId))?.parentId).toBe(middle.base.snapshotId);
+      const last = await commit(held, { base: middle.base, text: 'three' });
+      expect(last.snapshot).toMatchObject({
+        snapshotId: held.runId,
+        index: 2,
+        turnIndex: 1,
+        parentId: middle.base.snapshotId,
+      });
+      const read = await store.getSnapshot(scope, { sessionId: 's' });
+      // It does not end a turn, so there is nothing to go back to at its last message.
+      expect(Object.keys(marksIn(read?.state))).toEqual(['1', '5']);
+      expect(await runs.heartbeat(held)).toBe('lost');
+    });
+
+    test('a snapshot id is used once', async () => {
+      const { turn, claim, commit } = useKit();
+      const { snapshotId } = (await turn('s')).snapshot;
+      const held = await claim('s');
+      await refused(commit(held, { snapshotId }), 'ALREADY_EXISTS');
+      await refused(commit(held, { snapshotId: 'not-an-id' }), 'INVALID_ARGUMENT');
+      expect((await commit(held)).snapshot.index).toBe(1);
+    });
+
+    test('sessions of the same id under other owners and agents have nothing to do with each other', async () => {
+      const { turn, scope, store } = useKit();
+      const scopes = [
+        scope,
+        { ...scope, owner: 'a' },
+        { ...scope, owner: 'b' },
+        { agent: `${scope.agent}x`, owner: 'a' },
+      ];
+      for (const [n, each] of scopes.entries()) await turn('s', { scope: each, text: `t${n}` });
+      for (const [n, each] of scopes.entries()) {
+        const read = await store.getSnapshot(each, { sessionId: 's' });
+        expect(read).toMatchObject({ index: 0 });
+        expect(texts(read?.state)).toEqual([`t${n}`, `T${n}`]);
+      }
+    });
+  });
+}
