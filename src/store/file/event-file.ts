@@ -1,0 +1,126 @@
+import * as v from 'valibot';
+import type { NewId } from '../../core/id.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { appendTo } from '../../session/memory-store/events.ts';
+import type { EventLog, Tables } from '../../session/memory-store/tables.ts';
+import type { RunEvent } from '../../session/store.ts';
+import type { Disk } from './disk.ts';
+import { format } from './format.ts';
+import { Journal, type JournalReader } from './journal.ts';
+import { iso, time } from './journal-line.ts';
+import { eventsFile } from './layout.ts';
+import type { FindHome } from './run-file.ts';
+
+const eventsHead = v.object({
+  waymark: v.number(),
+  id: v.string(),
+  agent: v.string(),
+  owner: v.optional(v.string()),
+  session: v.string(),
+  run: v.string(),
+});
+
+const eventsLine = v.object({
+  events: v.optional(v.custom<readonly RunEvent[]>(Array.isArray)),
+  endedAt: v.optional(time),
+});
+
+/** What a run has streamed: there until a while after its end. */
+export class EventFile implements JournalReader {
+  readonly runId: string;
+  readonly journal: Journal;
+  readonly #disk: Disk;
+  readonly #tables: Tables;
+  readonly #find: FindHome;
+  #log: EventLog | undefined;
+  #saved = 0;
+  #endedAt: number | undefined;
+
+  constructor(disk: Disk, tables: Tables, runId: string, find: FindHome) {
+    this.runId = runId;
+    this.journal = new Journal(disk, eventsFile(runId), this);
+    this.#disk = disk;
+    this.#tables = tables;
+    this.#find = find;
+  }
+
+  /** The events, when there are any and their session is still there. */
+  get log(): EventLog | undefined {
+    return this.#log;
+  }
+
+  /** Makes the tables say what the file says. */
+  refresh(): void {
+    this.journal.refresh();
+  }
+
+  /** Writes what is new. */
+  save(newId: NewId): void {
+    const log = this.#tables.events.get(this.runId);
+    if (log === undefined) return;
+    if (!this.journal.exists) this.#create(log, newId);
+    const events = log.events.slice(this.#saved);
+    const endedAt = this.#tables.endedAt.get(this.runId);
+    if (events.length === 0 && endedAt === this.#endedAt) return;
+    const line = {
+      ...(events.length === 0 ? {} : { events }),
+      ...(endedAt === undefined ? {} : { endedAt: iso(endedAt) }),
+    };
+    this.journal.append(line, { durable: false });
+    this.#saved = log.events.length;
+    this.#endedAt = endedAt;
+  }
+
+  remove(): void {
+    this.#disk.unlink(this.journal.name);
+    this.journal.forget();
+  }
+
+  reset(): void {
+    if (this.#log !== undefined && this.#tables.events.get(this.runId) === this.#log) {
+      this.#tables.events.delete(this.runId);
+      this.#tables.endedAt.delete(this.runId);
+    }
+    this.#log = undefined;
+    this.#saved = 0;
+    this.#endedAt = undefined;
+  }
+
+  head(line: JsonObject): void {
+    const { agent, owner, session, run } = v.parse(eventsHead, line);
+    const home = this.#find(owner === undefined ? { agent } : { agent, owner }, session);
+    if (home === undefined || run !== this.runId) return;
+    this.#log = { session: home.session, events: [] };
+    this.#tables.events.set(run, this.#log);
+  }
+
+  line(line: JsonObject): void {
+    const { events = [], endedAt } = v.parse(eventsLine, line);
+    const log = this.#log;
+    if (log === undefined) return;
+    const run = this.#tables.runs.get(this.runId);
+    if (run === undefined) log.events.push(...events);
+    else appendTo(this.#tables, run, events);
+    this.#saved = log.events.length;
+    if (endedAt === undefined) return;
+    this.#endedAt = endedAt;
+    this.#tables.endedAt.set(this.runId, endedAt);
+    sortByTime(this.#tables.endedAt);
+  }
+
+  #create(log: EventLog, newId: NewId): void {
+    const { scope, id: session } = log.session;
+    this.journal.append(
+      { waymark: format, id: newId(), ...scope, session, run: this.runId },
+      { durable: false },
+    );
+    this.#log = log;
+  }
+}
+
+// Files are read in any order; the tables want those that ended first at the beginning.
+function sortByTime(times: Map<string, number>): void {
+  const sorted = [...times].sort(([, a], [, b]) => a - b);
+  times.clear();
+  for (const [runId, at] of sorted) times.set(runId, at);
+}

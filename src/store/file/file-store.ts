@@ -1,0 +1,58 @@
+import { join, resolve } from 'node:path';
+import { systemClock } from '../../core/clock.ts';
+import { createIds } from '../../core/id.ts';
+import { createHub } from '../../session/memory-store/hub.ts';
+import type { Tables } from '../../session/memory-store/tables.ts';
+import type { Store } from '../../session/store.ts';
+import { Disk } from './disk.ts';
+import { abortSupport, eventSupport } from './events.ts';
+import { createGate } from './gate.ts';
+import { lockFile } from './layout.ts';
+import { createLock } from './lock.ts';
+import { maintenanceSupport } from './maintenance.ts';
+import { Mirror } from './mirror.ts';
+import type { FileStoreOptions } from './options.ts';
+import { runSupport } from './runs.ts';
+import { snapshotSupport } from './snapshots.ts';
+import { timelineSupport } from './timeline.ts';
+import { createWatch } from './watch.ts';
+
+/**
+ * A store of plain files in a directory, for people to read and to put under version control. Several processes may use one
+ * directory. It does its work on the tables of a memory store: what these must say of a session is read from its files
+ * before, and what a call has changed is written to them after, under one lock.
+ */
+export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
+  const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
+  const { durable = true, lockTimeout = 10_000 } = options;
+  const disk = new Disk(resolve(directory));
+  const tables: Tables = {
+    clock,
+    newId,
+    eventsTtl,
+    hub: createHub(),
+    sessions: new Map(),
+    snapshots: new Map(),
+    runs: new Map(),
+    events: new Map(),
+    endedAt: new Map(),
+  };
+  const mirror = new Mirror(disk, tables);
+  const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });
+  const gate = createGate(mirror, { lock, durable });
+  const watch = createWatch(mirror, gate);
+  return {
+    name: 'file',
+    open: gate.open,
+    ...snapshotSupport(mirror, gate),
+    runs: runSupport(mirror, gate),
+    abort: abortSupport(mirror, gate, watch),
+    events: eventSupport(mirror, gate, watch),
+    timeline: timelineSupport(mirror, gate),
+    maintenance: maintenanceSupport(mirror, gate),
+    async close() {
+      watch.close();
+      gate.close();
+    },
+  };
+}

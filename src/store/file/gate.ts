@@ -1,0 +1,77 @@
+import { WaymarkError } from '../../core/error.ts';
+import { recover } from './intent.ts';
+import type { Lock } from './lock.ts';
+import type { Mirror } from './mirror.ts';
+import { openDirectory } from './open-directory.ts';
+
+/** The one way to the files: opened once, locked, and on the disk before a caller hears of it. */
+export interface Gate {
+  open(): Promise<void>;
+  /** Reads under the lock; without it where nothing can be written. */
+  read<Result>(section: () => Result | Promise<Result>): Promise<Result>;
+  /** Works on the tables and then saves what that has changed. The result may be a promise that is settled already. */
+  write<Result>(work: () => Result | Promise<Result>, save: () => void): Promise<Result>;
+  close(): void;
+}
+
+export function createGate(
+  mirror: Mirror,
+  { lock, durable }: { readonly lock: Lock; readonly durable: boolean },
+): Gate {
+  const { disk } = mirror;
+  let opening: Promise<void> | undefined;
+  let isClosed = false;
+
+  const open = (): Promise<void> => {
+    if (isClosed) throw closed();
+    opening ??= openDirectory(disk, lock).catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+
+  return {
+    open,
+    async read(section) {
+      await open();
+      const result = await lock.hold(
+        (isLocked) => {
+          if (isLocked) recover(mirror);
+          return [section()] as const;
+        },
+        { orWithout: true },
+      );
+      return await result[0];
+    },
+    async write(work, save) {
+      await open();
+      const { result, unsynced } = await lock.hold(() => {
+        recover(mirror);
+        const result = work();
+        try {
+          save();
+        } catch (error) {
+          Promise.resolve(result).catch(() => {});
+          mirror.forget();
+          throw error;
+        }
+        return { result, unsynced: disk.takeUnsynced() };
+      });
+      const value = await result;
+      if (durable) await disk.sync(unsynced);
+      return value;
+    },
+    close() {
+      isClosed = true;
+      lock.close();
+    },
+  };
+}
+
+function closed(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The file store has been closed. Open another one.',
+  );
+}

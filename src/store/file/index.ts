@@ -1,0 +1,2 @@
+export { fileStore } from './file-store.ts';
+export type { FileStoreOptions } from './options.ts';

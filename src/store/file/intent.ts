@@ -1,0 +1,80 @@
+import * as v from 'valibot';
+import { parseJson } from '../../core/json.ts';
+import type { Scope } from '../../session/store.ts';
+import type { Disk } from './disk.ts';
+import { dataLoss } from './disk-error.ts';
+import { format } from './format.ts';
+import { intentFile, runFile } from './layout.ts';
+import type { Mirror } from './mirror.ts';
+import { pointerFile } from './pointer.ts';
+import { artifactHashes } from './state-delta.ts';
+
+const intent = v.object({
+  waymark: v.number(),
+  folders: v.array(v.string()),
+  sessions: v.array(v.object({ agent: v.string(), owner: v.optional(v.string()), id: v.string() })),
+});
+
+/** Where a step that touches several files may leave something behind. */
+export interface Leftovers {
+  /** Folders of families, in which artifacts may be left that nobody needs. */
+  readonly folders: readonly string[];
+  /** Sessions that come or go; their other files must not be there without them. */
+  readonly sessions: readonly { readonly scope: Scope; readonly id: string }[];
+}
+
+/**
+ * Does something that touches several files. What may be left behind when the process dies in the middle is written down
+ * before, and whoever holds the lock next clears it away.
+ */
+export function withIntent(mirror: Mirror, leftovers: Leftovers, action: () => void): void {
+  const { disk } = mirror;
+  const sessions = leftovers.sessions.map(({ scope, id }) => ({ ...scope, id }));
+  const content = { waymark: format, folders: leftovers.folders, sessions };
+  disk.replace(intentFile, `${JSON.stringify(content)}\n`);
+  action();
+  disk.unlink(intentFile);
+}
+
+/** Clears away what a process left behind that died in the middle of something. */
+export function recover(mirror: Mirror): void {
+  const { disk } = mirror;
+  if (disk.stamp(intentFile) === undefined) return;
+  const { folders, sessions } = readIntent(disk);
+  for (const { id, agent, owner } of sessions) {
+    const scope = owner === undefined ? { agent } : { agent, owner };
+    if (mirror.reachSession(scope, id) === undefined) clearSession(mirror, scope, id);
+  }
+  for (const folder of folders) sweep(mirror, folder);
+  mirror.reachAllEvents();
+  mirror.sweepEvents();
+  disk.unlink(intentFile);
+}
+
+/** Removes what is left of a session outside its journal. */
+export function clearSession({ disk }: Mirror, scope: Scope, sessionId: string): void {
+  disk.remove(pointerFile(scope, sessionId));
+  disk.remove(`${pointerFile(scope, sessionId)}.tmp`);
+  disk.remove(runFile(scope, sessionId));
+}
+
+/** Removes what no session in a folder needs, and the folder when no session is left. */
+export function sweep(mirror: Mirror, folder: string): void {
+  const family = mirror.reachFamily(folder);
+  if (family === undefined || family.sessions.size === 0) {
+    mirror.disk.remove(folder);
+    family?.refresh();
+    return;
+  }
+  const hashes = [...family.rows.values()].flatMap(({ row }) => artifactHashes(row.state));
+  for (const name of family.artifacts.others(new Set(hashes))) mirror.disk.remove(name);
+  mirror.disk.remove(`${family.journal.name}.tmp`);
+}
+
+function readIntent(disk: Disk): v.InferOutput<typeof intent> {
+  try {
+    return v.parse(intent, parseJson(disk.readText(intentFile) ?? '', intentFile));
+  } catch (cause) {
+    throw dataLoss(intentFile, 'it is not what this store writes', cause);
+  }
+}

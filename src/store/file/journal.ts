@@ -1,0 +1,148 @@
+import { isWaymarkError } from '../../core/error.ts';
+import { isJsonObject, type Json, type JsonObject, parseJson } from '../../core/json.ts';
+import type { Disk, FileReader, FileStamp } from './disk.ts';
+import { dataLoss } from './disk-error.ts';
+import { checkFormat } from './format.ts';
+
+/** Who hears of a journal's lines: the head line first, then every other, once and in order. */
+export interface JournalReader {
+  /** Forget everything: the file is gone, or is another one now. */
+  reset(): void;
+  head(line: JsonObject): void;
+  line(line: JsonObject): void;
+}
+
+const newline = 0x0a;
+const chunk = 4 * 1024 * 1024;
+
+/**
+ * A file of JSON lines that is only ever appended to, or replaced as a whole. A line is a change: it is there when its line
+ * feed is. The head line carries the format and an id that is new whenever the file is written anew, so that a reader knows
+ * whether it may go on where it stopped.
+ */
+export class Journal {
+  readonly name: string;
+  readonly #disk: Disk;
+  readonly #reader: JournalReader;
+  #stamp: FileStamp | undefined;
+  /** The bytes of the head line that was read. */
+  #head: Buffer | undefined;
+  /** Where the last whole line ends. */
+  #end = 0;
+  #lines = 0;
+
+  constructor(disk: Disk, name: string, reader: JournalReader) {
+    this.#disk = disk;
+    this.name = name;
+    this.#reader = reader;
+  }
+
+  /** Whether the file had a head line when it was last looked at. */
+  get exists(): boolean {
+    return this.#head !== undefined;
+  }
+
+  /** How many bytes of whole lines there are. */
+  get size(): number {
+    return this.#end;
+  }
+
+  /** Reads what is new; costs one look at the file when nothing is. Returns whether anything was. */
+  refresh(): boolean {
+    const stamp = this.#disk.stamp(this.name);
+    if (isSame(stamp, this.#stamp)) return false;
+    try {
+      const found = this.#disk.open(this.name, (file) => this.#read(file));
+      if (found === undefined) this.#reset();
+    } catch (error) {
+      // Half read is not read: the next refresh begins anew.
+      this.#reset();
+      throw error;
+    }
+    return true;
+  }
+
+  /**
+   * Appends one line, the head line when the file is new. Only under the lock and after a refresh. A line that is not durable
+   * survives the death of the process, but perhaps not a power cut.
+   */
+  append(line: object, { durable = true }: { readonly durable?: boolean } = {}): void {
+    const data = Buffer.from(`${JSON.stringify(line)}\n`);
+    const size = this.#stamp?.size ?? 0;
+    this.#stamp = this.#disk.append(this.name, { at: this.#end, size, durable }, data);
+    this.#head ??= data;
+    this.#end += data.length;
+    this.#lines++;
+  }
+
+  /** Forgets what was read, so that the next refresh reads everything. */
+  forget(): void {
+    this.#reset();
+  }
+
+  #read(file: FileReader): true {
+    if (this.#head !== undefined && !isContinued(file, this.#head, this.#end)) this.#reset();
+    let at = this.#end;
+    let rest: Buffer = Buffer.alloc(0);
+    while (at < file.stamp.size) {
+      const bytes = file.read(at, Math.min(chunk, file.stamp.size - at));
+      if (bytes.length === 0) break;
+      at += bytes.length;
+      rest = this.#take(rest.length === 0 ? bytes : Buffer.concat([rest, bytes]));
+    }
+    this.#stamp = file.stamp;
+    return true;
+  }
+
+  // Hands over the whole lines in some bytes and returns what is left.
+  #take(bytes: Buffer): Buffer {
+    let start = 0;
+    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
+      this.#hand(bytes.subarray(start, end + 1));
+      start = end + 1;
+    }
+    return bytes.subarray(start);
+  }
+
+  #hand(bytes: Buffer): void {
+    const place = `line ${this.#lines + 1}`;
+    const line = parseLine(bytes, this.name, place);
+    try {
+      if (this.#head !== undefined) this.#reader.line(line);
+      else this.#reader.head(checkFormat(line, this.name));
+    } catch (error) {
+      throw isWaymarkError(error) ? error : dataLoss(this.name, `${place} makes no sense`, error);
+    }
+    this.#head ??= Buffer.from(bytes);
+    this.#end += bytes.length;
+    this.#lines++;
+  }
+
+  #reset(): void {
+    this.#stamp = undefined;
+    this.#head = undefined;
+    this.#end = 0;
+    this.#lines = 0;
+    this.#reader.reset();
+  }
+}
+
+function parseLine(bytes: Buffer, name: string, place: string): JsonObject {
+  let value: Json;
+  try {
+    value = parseJson(bytes.toString('utf8'), place);
+  } catch (cause) {
+    throw dataLoss(name, `${place} is not JSON`, cause);
+  }
+  if (!isJsonObject(value)) throw dataLoss(name, `${place} is no object`);
+  return value;
+}
+
+function isContinued(file: FileReader, head: Buffer, end: number): boolean {
+  return file.stamp.size >= end && file.read(0, head.length).equals(head);
+}
+
+function isSame(a: FileStamp | undefined, b: FileStamp | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.inode === b.inode && a.size === b.size && a.changed === b.changed;
+}

@@ -1,0 +1,116 @@
+import { statSync } from 'node:fs';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { systemClock } from '../../core/clock.ts';
+import { WaymarkError } from '../../core/error.ts';
+
+/** One writer at a time over all processes that use a directory. */
+export interface Lock {
+  /**
+   * Runs `section` while nobody else holds the lock. It is synchronous: no other code of this thread runs within it, and a
+   * process holds the lock only while it is really at work. With `orWithout`, for readers, it runs without the lock where
+   * the lock cannot be had because nothing can be written.
+   */
+  hold<Result>(
+    section: (isLocked: boolean) => Result,
+    options?: { readonly orWithout?: boolean },
+  ): Promise<Result>;
+  close(): void;
+}
+
+interface Handle {
+  readonly database: DatabaseSync;
+  readonly begin: StatementSync;
+  readonly end: StatementSync;
+  readonly inode: bigint;
+}
+
+// SQLite's codes for a lock that another connection holds, and for a file that cannot be opened or written.
+const busy = 5;
+const unusable = [8, 14];
+
+/**
+ * The kernel's own file lock, reached through Node's SQLite: `BEGIN IMMEDIATE` on a database in which nothing is stored. The
+ * kernel frees it when its holder dies, however it dies: there are no stale locks, and nobody has to guess who is alive.
+ */
+export function createLock(path: string, { timeout }: { readonly timeout: number }): Lock {
+  let handle: Handle | undefined;
+
+  const close = (): void => {
+    handle?.database.close();
+    handle = undefined;
+  };
+
+  const begin = (): Handle | 'busy' | 'unusable' => {
+    try {
+      handle ??= openHandle(path);
+      handle.begin.run();
+    } catch (error) {
+      if (codeOf(error) === busy) return 'busy';
+      if (unusable.includes(Number(codeOf(error)))) return 'unusable';
+      throw error;
+    }
+    if (inodeOf(path) === handle.inode) return handle;
+    // Somebody removed the file: what is locked now keeps nobody out. Begin again with the file that is there.
+    close();
+    return 'busy';
+  };
+
+  return {
+    close,
+    async hold(section, { orWithout = false } = {}) {
+      for (let waited = 0, pause = 1; ; waited += pause, pause = Math.min(pause + 1, 10)) {
+        const held = begin();
+        if (held === 'unusable') {
+          if (orWithout) return section(false);
+          throw cannotLock();
+        }
+        if (held !== 'busy') return release(held, () => section(true));
+        if (waited >= timeout) throw heldTooLong(timeout);
+        // Real time, whatever clock the store was given: it is another process that is waited for.
+        await systemClock.sleep(pause);
+      }
+    },
+  };
+}
+
+function release<Result>({ end }: Handle, section: () => Result): Result {
+  try {
+    return section();
+  } finally {
+    end.run();
+  }
+}
+
+function openHandle(path: string): Handle {
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    const begin = database.prepare('BEGIN IMMEDIATE');
+    const end = database.prepare('COMMIT');
+    return { database, begin, end, inode: inodeOf(path) ?? 0n };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function inodeOf(path: string): bigint | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'errcode' in error ? error.errcode : undefined;
+}
+
+function cannotLock(): WaymarkError {
+  return new WaymarkError(
+    'PERMISSION_DENIED',
+    'The file store cannot write its file "lock": it can be read, but not written. Check the permissions of its directory.',
+  );
+}
+
+function heldTooLong(timeout: number): WaymarkError {
+  return new WaymarkError(
+    'UNAVAILABLE',
+    `Another process has held the lock of the file store for more than ${timeout} ms. Is one stopped in a debugger?`,
+  );
+}

@@ -1,0 +1,232 @@
+import { isSnapshotId } from '../../session/ids.ts';
+import { endEvents } from '../../session/memory-store/events.ts';
+import type { RunRow, SessionRow, Tables } from '../../session/memory-store/tables.ts';
+import type { Lookup, Scope } from '../../session/store.ts';
+import type { Disk } from './disk.ts';
+import { EventFile } from './event-file.ts';
+import { Family, type FamilyContext } from './family.ts';
+import { eventsFolder, runFile, runsFolder, safeName, scopeFolder } from './layout.ts';
+import { readPointer } from './pointer.ts';
+import { RunFile } from './run-file.ts';
+import type { Home } from './run-row.ts';
+import { WarmSet } from './warm-set.ts';
+
+/**
+ * The tables of a memory store, kept in step with files. To `reach` something is to make the tables say of it what the files
+ * say; it costs one look at each file when nothing has changed. Everything happens under the lock.
+ */
+export class Mirror implements FamilyContext {
+  readonly disk: Disk;
+  readonly tables: Tables;
+  readonly families = new Map<string, Family>();
+  readonly homes = new WeakMap<SessionRow, Family>();
+  readonly use = (family: Family): void => this.#warm.use(family);
+  readonly #runFiles = new Map<string, RunFile>();
+  readonly #eventFiles = new Map<string, EventFile>();
+  readonly #pointers = new Map<string, string>();
+  readonly #warm = new WarmSet();
+
+  constructor(disk: Disk, tables: Tables) {
+    this.disk = disk;
+    this.tables = tables;
+  }
+
+  /** Forgets everything that is in memory, because it may differ from the files. */
+  forget(): void {
+    for (const { journal } of [
+      ...this.families.values(),
+      ...this.#runFiles.values(),
+      ...this.#eventFiles.values(),
+    ]) {
+      journal.forget();
+    }
+  }
+
+  /** The family in a folder, as it is in memory. */
+  family(folder: string): Family {
+    const known = this.families.get(folder);
+    if (known !== undefined) return known;
+    const family = new Family(folder, this);
+    this.families.set(folder, family);
+    return family;
+  }
+
+  /** The family in a folder, as it is on disk; `undefined` when there is none. */
+  reachFamily(folder: string): Family | undefined {
+    const family = this.family(folder);
+    family.refresh();
+    if (family.journal.exists) return family;
+    this.families.delete(folder);
+    return undefined;
+  }
+
+  /** A session and the run that works on it. */
+  reachSession(scope: Scope, sessionId: string): Home | undefined {
+    const home = this.#find(scope, sessionId);
+    if (home !== undefined) this.runFile(home.session).refresh();
+    return home;
+  }
+
+  /** The session of a snapshot or of a run under its reserved id. */
+  reachSnapshot(scope: Scope, snapshotId: string): void {
+    if (!isSnapshotId(snapshotId) || this.#reachKnown(snapshotId)) return;
+    this.reachRuns();
+    if (this.tables.runs.has(snapshotId)) return;
+    const { error } = this.reachScope(scopeFolder(scope));
+    if (error !== undefined && !this.tables.snapshots.has(snapshotId)) throw error;
+  }
+
+  reachLookup(scope: Scope, lookup: Lookup): void {
+    if ('snapshotId' in lookup) this.reachSnapshot(scope, lookup.snapshotId);
+    else this.reachSession(scope, lookup.sessionId);
+  }
+
+  /** A run and its session, which is gone when the run is over and unknown here. */
+  reachRun(runId: string): void {
+    if (!this.#reachKnown(runId)) this.reachRuns();
+  }
+
+  /** All open runs. */
+  reachRuns(): void {
+    const names = this.disk.list(runsFolder).map((name) => `${runsFolder}/${name}`);
+    for (const name of new Set([...this.#runFiles.keys(), ...names])) {
+      const file = this.#runFileAt(name);
+      if (file.run !== undefined) this.#find(file.run.session.scope, file.run.session.id);
+      file.refresh();
+      if (!file.journal.exists) this.#runFiles.delete(name);
+    }
+    sortRuns(this.tables.runs);
+  }
+
+  /**
+   * All sessions in the folder of a scope, without their states. One that cannot be read does not hide the others; the
+   * error says what is wrong with it.
+   */
+  reachScope(folder: string): { readonly families: readonly Family[]; readonly error?: unknown } {
+    const known = [...this.families.keys()].filter((each) => each.startsWith(`${folder}/`));
+    const families: Family[] = [];
+    let error: unknown;
+    for (const each of new Set([...known, ...this.foldersIn(folder)])) {
+      try {
+        const family = this.reachCold(each);
+        if (family !== undefined) families.push(family);
+      } catch (cause) {
+        error ??= cause;
+      }
+    }
+    return error === undefined ? { families } : { families, error };
+  }
+
+  /** A family whose states nobody has asked for yet. */
+  reachCold(folder: string): Family | undefined {
+    if (!this.families.has(folder)) this.family(folder).states.cool();
+    return this.reachFamily(folder);
+  }
+
+  /** The folders of families in the folder of a scope. */
+  foldersIn(folder: string): readonly string[] {
+    // Pointers have a dot in their names, folders never.
+    const names = this.disk.list(folder).filter((name) => !name.includes('.'));
+    return names.map((name) => `${folder}/${name}`);
+  }
+
+  /** The events of a run, and whether it is over. */
+  reachEvents(runId: string): void {
+    if (!isSnapshotId(runId)) return;
+    this.reachRun(runId);
+    this.#refreshEvents(runId);
+  }
+
+  #refreshEvents(runId: string): void {
+    const file = this.eventFile(runId);
+    file.refresh();
+    if (!file.journal.exists) this.#eventFiles.delete(runId);
+    // Its process died before it could say so.
+    else if (!this.tables.runs.has(runId) && !this.tables.endedAt.has(runId)) {
+      endEvents(this.tables, runId);
+    }
+  }
+
+  /** Runs and snapshots that somebody listens for, with their events. */
+  reachListened(ids: Iterable<string>): void {
+    this.reachRuns();
+    for (const id of ids) if (!this.tables.runs.has(id)) this.#reachKnown(id);
+    for (const id of ids) this.#refreshEvents(id);
+  }
+
+  /** The events of all runs. */
+  reachAllEvents(): void {
+    for (const name of this.disk.list(eventsFolder)) this.reachEvents(name.replace('.jsonl', ''));
+  }
+
+  eventFile(runId: string): EventFile {
+    const known = this.#eventFiles.get(runId);
+    if (known !== undefined) return known;
+    const file = new EventFile(this.disk, this.tables, runId, this.#find);
+    this.#eventFiles.set(runId, file);
+    return file;
+  }
+
+  /** Removes the files of events whose time is over, or whose session is gone. */
+  sweepEvents(): void {
+    for (const [runId, file] of this.#eventFiles) {
+      if (this.tables.events.has(runId)) continue;
+      if (file.journal.exists) file.remove();
+      this.#eventFiles.delete(runId);
+    }
+  }
+
+  /** Writes what is new about the events of a run. */
+  saveEvents(runId: string): void {
+    if (this.tables.events.has(runId)) this.eventFile(runId).save(this.tables.newId);
+  }
+
+  runFile({ scope, id }: SessionRow): RunFile {
+    return this.#runFileAt(runFile(scope, id));
+  }
+
+  #runFileAt(name: string): RunFile {
+    const known = this.#runFiles.get(name);
+    if (known !== undefined) return known;
+    const file = new RunFile(this.disk, this.tables, name, this.#find);
+    this.#runFiles.set(name, file);
+    return file;
+  }
+
+  /** Reaches what this process already knows; `false` when it is not known, or not there any more. */
+  #reachKnown(id: string): boolean {
+    const { snapshots, runs } = this.tables;
+    const session = (snapshots.get(id) ?? runs.get(id))?.session;
+    if (session === undefined) return false;
+    this.reachSession(session.scope, session.id);
+    return snapshots.has(id) || runs.has(id);
+  }
+
+  readonly #find = (scope: Scope, sessionId: string): Home | undefined => {
+    for (const folder of this.#foldersOf(scope, sessionId)) {
+      const family = this.reachFamily(folder);
+      const session = family?.sessions.get(sessionId);
+      if (family !== undefined && session !== undefined) return { family, session };
+    }
+    return undefined;
+  };
+
+  /** Where a session may be: in its own folder, else, being a fork, in that of what it was forked from. */
+  *#foldersOf(scope: Scope, sessionId: string): Iterable<string> {
+    const own = `${scopeFolder(scope)}/${safeName(sessionId)}`;
+    yield own;
+    const known = this.#pointers.get(own);
+    if (known !== undefined) yield known;
+    const named = readPointer(this.disk, scope, sessionId);
+    if (named === undefined || named === known) return;
+    this.#pointers.set(own, named);
+    yield named;
+  }
+}
+
+// Whoever lists runs expects the oldest first, which is the order of the claims but not of the file names.
+function sortRuns(runs: Map<string, RunRow>): void {
+  const sorted = [...runs.values()].sort((a, b) => a.createdAt - b.createdAt);
+  runs.clear();
+  for (const run of sorted) runs.set(run.id, run);
+}

@@ -1,0 +1,35 @@
+import { isJsonObject, parseJson } from '../../core/json.ts';
+import type { Disk } from './disk.ts';
+import { dataLoss } from './disk-error.ts';
+import { checkFormat, format } from './format.ts';
+import { formatFile, ignored, ignoreFile } from './layout.ts';
+import type { Lock } from './lock.ts';
+
+/** Makes a directory a store, or finds out that it is one that this version can use. */
+export async function openDirectory(disk: Disk, lock: Lock): Promise<void> {
+  if (checkDirectory(disk)) return;
+  disk.makeFolder('.');
+  await lock.hold(() => {
+    if (checkDirectory(disk)) return;
+    disk.replace(ignoreFile, `${ignored.join('\n')}\n`);
+    disk.replace(formatFile, `${JSON.stringify({ waymark: format, store: 'file' })}\n`);
+  });
+}
+
+/** Whether the directory is a store already. */
+function checkDirectory(disk: Disk): boolean {
+  const text = disk.readText(formatFile);
+  if (text === undefined) return false;
+  const content = parse(text);
+  if (!isJsonObject(content)) throw dataLoss(formatFile, 'it is no object');
+  checkFormat(content, formatFile);
+  return true;
+}
+
+function parse(text: string): ReturnType<typeof parseJson> {
+  try {
+    return parseJson(text, formatFile);
+  } catch (cause) {
+    throw dataLoss(formatFile, 'it is not JSON', cause);
+  }
+}

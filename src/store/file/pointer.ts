@@ -1,0 +1,36 @@
+import * as v from 'valibot';
+import { parseJson } from '../../core/json.ts';
+import type { Scope } from '../../session/store.ts';
+import type { Disk } from './disk.ts';
+import { dataLoss } from './disk-error.ts';
+import { format } from './format.ts';
+import { safeName, scopeFolder } from './layout.ts';
+
+const pointer = v.object({
+  waymark: v.number(),
+  session: v.string(),
+  folder: v.pipe(v.string(), v.regex(/^[a-z0-9_~-]+$/)),
+});
+
+/** The file that says in which folder a fork lives. */
+export function pointerFile(scope: Scope, sessionId: string): string {
+  return `${scopeFolder(scope)}/${safeName(sessionId)}.json`;
+}
+
+/** The folder that a pointer names; `undefined` when there is no such file. */
+export function readPointer(disk: Disk, scope: Scope, sessionId: string): string | undefined {
+  const name = pointerFile(scope, sessionId);
+  const text = disk.readText(name);
+  if (text === undefined) return undefined;
+  try {
+    return `${scopeFolder(scope)}/${v.parse(pointer, parseJson(text, name)).folder}`;
+  } catch (cause) {
+    throw dataLoss(name, 'it names no folder', cause);
+  }
+}
+
+export function writePointer(disk: Disk, scope: Scope, sessionId: string, folder: string): void {
+  const base = folder.slice(folder.lastIndexOf('/') + 1);
+  const content = { waymark: format, session: sessionId, folder: base };
+  disk.replace(pointerFile(scope, sessionId), `${JSON.stringify(content)}\n`);
+}

@@ -1,0 +1,147 @@
+import * as v from 'valibot';
+import type { Json } from '../../core/json.ts';
+import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
+import type { Artifact } from '../../protocol/state.ts';
+import { finishReason, type Init, type Input } from '../../protocol/turn.ts';
+import type { Checkpoint, RunRow, SnapshotRow } from '../../session/memory-store/tables.ts';
+import { iso, time } from './journal-line.ts';
+import { artifactHash, type NamedState, stateDelta, toDelta } from './state-delta.ts';
+
+// What goes in was parsed by whoever claimed.
+const request = v.object({
+  mode: v.picklist(['attached', 'accepted', 'detached']),
+  init: v.optional(v.custom<Init>((value) => typeof value === 'object')),
+  inputs: v.custom<readonly Input[]>(Array.isArray),
+  context: v.optional(jsonObject),
+});
+
+/** What a run was claimed from, as far as its claim tells. */
+const start = v.object({
+  id: v.string(),
+  turnIndex: v.number(),
+  index: v.number(),
+  finishReason: v.optional(finishReason),
+  totals: v.optional(v.object({ tokens: v.number(), toolCalls: v.number() })),
+});
+
+/** The state a run has reached: that of a snapshot, or one that is written here. */
+const checkpoint = v.object({
+  inputsDone: v.number(),
+  midTurn: v.boolean(),
+  of: v.optional(v.string()),
+  stateHash: v.optional(v.string()),
+  state: v.optional(stateDelta),
+  /** Artifacts that no snapshot has yet, by hash. */
+  artifacts: v.optional(
+    v.record(
+      v.string(),
+      v.custom<Artifact>((value) => typeof value === 'object'),
+    ),
+  ),
+});
+
+/** What is new about a run. */
+export const runLine = v.object({
+  attempt: v.optional(v.number()),
+  worker: v.optional(v.string()),
+  ttl: v.optional(v.number()),
+  heartbeatAt: v.optional(time),
+  request: v.optional(request),
+  stopping: v.optional(v.boolean()),
+  /** The snapshot it goes on from. It may not be in the journal: then its process died before it was written. */
+  base: v.optional(v.string()),
+  checkpoint: v.optional(checkpoint),
+  steps: v.optional(v.array(v.object({ key: v.string(), value: v.optional(jsonValue) }))),
+});
+
+/** The first line of a run's file: what never changes, and what is new so far. */
+export const runHead = v.object({
+  waymark: v.number(),
+  id: v.string(),
+  agent: v.string(),
+  owner: v.optional(v.string()),
+  session: v.string(),
+  run: v.string(),
+  createdAt: time,
+  turnIndex: v.number(),
+  start: v.optional(start),
+  ...runLine.entries,
+  attempt: v.number(),
+  worker: v.string(),
+  ttl: v.number(),
+  heartbeatAt: time,
+  request,
+});
+
+export interface RunHead extends v.InferOutput<typeof runHead> {}
+export interface RunChange extends v.InferOutput<typeof runLine> {}
+export interface RunLine extends v.InferInput<typeof runLine> {}
+export type CheckpointChange = NonNullable<RunChange['checkpoint']>;
+
+/** What a run was when it was last written or read. */
+export type SavedRun = Pick<
+  RunRow,
+  'attempt' | 'worker' | 'ttl' | 'heartbeatAt' | 'request' | 'stopping' | 'base' | 'checkpoint'
+> & { readonly steps: number };
+
+export function toSavedRun(run: RunRow): SavedRun {
+  return { ...run, steps: run.steps.size };
+}
+
+/** What has changed about a run. */
+export function toRunLine(run: RunRow, saved: SavedRun | undefined): RunLine {
+  const { attempt, worker, ttl, heartbeatAt, stopping, base, steps } = run;
+  const newSteps = [...steps].slice(saved?.steps ?? 0);
+  return {
+    ...(attempt === saved?.attempt ? {} : { attempt }),
+    ...(worker === saved?.worker ? {} : { worker }),
+    ...(ttl === saved?.ttl ? {} : { ttl }),
+    ...(heartbeatAt === saved?.heartbeatAt ? {} : { heartbeatAt: iso(heartbeatAt) }),
+    ...(run.request === saved?.request ? {} : { request: run.request }),
+    ...(stopping === (saved?.stopping ?? false) ? {} : { stopping }),
+    ...(base === undefined || base === saved?.base ? {} : { base: base.id }),
+    ...(run.checkpoint === undefined || run.checkpoint === saved?.checkpoint
+      ? {}
+      : { checkpoint: toCheckpointLine(run.checkpoint, run, saved?.checkpoint) }),
+    ...(newSteps.length === 0 ? {} : { steps: newSteps.map(([key, value]) => toStep(key, value)) }),
+  };
+}
+
+/** What a run was claimed from, for the first line. */
+export function toStart({ id, turnIndex, index, finishReason: finish, totals }: SnapshotRow) {
+  return {
+    id,
+    turnIndex,
+    index,
+    ...(finish === undefined ? {} : { finishReason: finish }),
+    ...(totals === undefined ? {} : { totals }),
+  };
+}
+
+function toCheckpointLine(
+  { state, stateHash, inputsDone, midTurn }: Checkpoint,
+  { base }: RunRow,
+  before: Checkpoint | undefined,
+): NonNullable<RunLine['checkpoint']> {
+  if (stateHash === base?.stateHash) return { inputsDone, midTurn, of: base.id };
+  const bases: NamedState[] = [
+    ...(before === undefined ? [] : [{ name: 'checkpoint', state: before.state }]),
+    ...(base === undefined ? [] : [{ name: base.id, state: base.state }]),
+  ];
+  const known = new Set(bases.flatMap((each) => each.state.artifacts.map(artifactHash)));
+  const delta = toDelta(state, bases);
+  const fresh = state.artifacts
+    .map((artifact) => [artifactHash(artifact), artifact] as const)
+    .filter(([hash]) => !known.has(hash));
+  return {
+    inputsDone,
+    midTurn,
+    stateHash,
+    state: delta,
+    ...(fresh.length === 0 ? {} : { artifacts: Object.fromEntries(fresh) }),
+  };
+}
+
+function toStep(key: string, value: Json | undefined): { key: string; value?: Json } {
+  return value === undefined ? { key } : { key, value };
+}

@@ -1,0 +1,103 @@
+import { isSnapshotId } from '../../session/ids.ts';
+import { runSupport as memoryRuns } from '../../session/memory-store/runs.ts';
+import { findSession, type SessionRow } from '../../session/memory-store/tables.ts';
+import type { RunRef, RunSupport } from '../../session/store.ts';
+import { checkStored } from './check-stored.ts';
+import type { Trace } from './family-changes.ts';
+import type { Gate } from './gate.ts';
+import type { Mirror } from './mirror.ts';
+import { saveSession } from './save.ts';
+
+/** Claims, and the writes under them. */
+export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
+  const { tables } = mirror;
+  const memory = memoryRuns(tables);
+
+  /** Does something under a run, and writes what it has changed. */
+  const under = <Result>(
+    { runId }: RunRef,
+    work: () => Promise<Result>,
+    trace: Trace = {},
+  ): Promise<Result> => {
+    let session: SessionRow | undefined;
+    return gate.write(
+      () => {
+        mirror.reachRun(runId);
+        session = (tables.runs.get(runId) ?? tables.snapshots.get(runId))?.session;
+        return work();
+      },
+      () => {
+        if (session !== undefined) saveSession(mirror, session, trace);
+      },
+    );
+  };
+
+  return {
+    claim: (scope, request) =>
+      gate.write(
+        () => {
+          mirror.reachSession(scope, request.sessionId);
+          if (request.from !== 'head') mirror.reachSnapshot(scope, request.from.snapshotId);
+          return memory.claim(scope, request);
+        },
+        () => {
+          const session = findSession(tables, scope, request.sessionId);
+          if (session !== undefined) saveSession(mirror, session);
+        },
+      ),
+    load: (scope, lookup) =>
+      gate.read(() => {
+        mirror.reachLookup(scope, lookup);
+        checkStored(mirror, scope, lookup);
+        return memory.load(scope, lookup);
+      }),
+    heartbeat: (run) => under(run, () => memory.heartbeat(run)),
+    detach: (run, request) => under(run, () => memory.detach(run, request)),
+    checkpoint: (run, write) => under(run, () => memory.checkpoint(run, write)),
+    commit(run, write) {
+      const { snapshotId, base, events } = write;
+      const work = (): ReturnType<RunSupport['commit']> => {
+        if (events !== undefined) mirror.reachEvents(run.runId);
+        return memory.commit(run, write);
+      };
+      return under(run, work, { snapshotId, base });
+    },
+    release: (run, events) =>
+      under(run, () => {
+        if (events !== undefined) mirror.reachEvents(run.runId);
+        return memory.release(run, events);
+      }),
+    handOver: (run) => under(run, () => memory.handOver(run)),
+    attachPartial: (run, write) =>
+      under(run, () => memory.attachPartial(run, write), {
+        snapshotId: run.runId,
+        base: write.base,
+      }),
+    getStep: (run, key) =>
+      gate.read(() => {
+        mirror.reachRun(run.runId);
+        return memory.getStep(run, key);
+      }),
+    saveStep: (run, key, value) => under(run, () => memory.saveStep(run, key, value)),
+    takeOver: (request) =>
+      gate.write(
+        () => {
+          mirror.reachRuns();
+          return memory.takeOver(request);
+        },
+        () => {
+          for (const { session } of tables.runs.values()) mirror.runFile(session).update();
+        },
+      ),
+    getRun: (scope, runId) =>
+      gate.read(() => {
+        if (isSnapshotId(runId)) mirror.reachRun(runId);
+        return memory.getRun(scope, runId);
+      }),
+    listRuns: (scope) =>
+      gate.read(() => {
+        mirror.reachRuns();
+        return memory.listRuns(scope);
+      }),
+  };
+}

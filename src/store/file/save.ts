@@ -1,0 +1,73 @@
+import type { Artifact } from '../../protocol/state.ts';
+import { inScope, type SessionRow } from '../../session/memory-store/tables.ts';
+import type { Family } from './family.ts';
+import { changeOf, type Trace } from './family-changes.ts';
+import { withIntent } from './intent.ts';
+import type { JournalLine } from './journal-line.ts';
+import { safeName, scopeFolder } from './layout.ts';
+import type { Mirror } from './mirror.ts';
+import { writePointer } from './pointer.ts';
+import { artifactHash } from './state-delta.ts';
+
+/**
+ * Writes what an operation on the tables has changed about a session. It has happened when the journal's line is there: what
+ * is written before that line does no harm without it, and what comes after it is made up for by whoever reads.
+ */
+export function saveSession(mirror: Mirror, session: SessionRow, trace: Trace = {}): void {
+  const { tables } = mirror;
+  const family = familyOf(mirror, session);
+  const runFile = mirror.runFile(session);
+  const former = runFile.run;
+  const open = session.run;
+  const ended = former === open ? undefined : former?.id;
+  for (const run of new Set([former, open])) if (run !== undefined) mirror.saveEvents(run.id);
+  if (former !== undefined && former === open) runFile.update();
+  const line = changeOf(tables, family, session, { ...trace, ended });
+  if (line !== undefined) writeLine(mirror, family, session, line);
+  if (open !== undefined && open !== former)
+    runFile.create(open, { family, session }, tables.newId);
+  else if (ended !== undefined) runFile.remove();
+}
+
+/** The family that has a session; a new one joins what it was forked from, else gets a folder of its own. */
+function familyOf(mirror: Mirror, session: SessionRow): Family {
+  const { homes, tables } = mirror;
+  const known = homes.get(session);
+  if (known !== undefined) return known;
+  const source = tables.snapshots.get(session.forkedFrom?.snapshotId ?? '')?.session;
+  const shared =
+    source !== undefined && inScope(source, session.scope) ? homes.get(source) : undefined;
+  const family = shared ?? mirror.family(ownFolder(session));
+  family.begin(session.scope, session.id);
+  return family;
+}
+
+function ownFolder({ scope, id }: SessionRow): string {
+  return `${scopeFolder(scope)}/${safeName(id)}`;
+}
+
+function writeLine(mirror: Mirror, family: Family, session: SessionRow, line: JournalLine): void {
+  const artifacts = newArtifacts(mirror, family, line);
+  const isNewFork = !family.sessions.has(session.id) && family.folder !== ownFolder(session);
+  const write = (): void => {
+    for (const [hash, artifact] of artifacts) family.artifacts.write(artifact, hash);
+    if (isNewFork) writePointer(mirror.disk, session.scope, session.id, family.folder);
+    family.write(session, line);
+  };
+  const folders = artifacts.size > 0 ? [family.folder] : [];
+  if (folders.length === 0 && !isNewFork) write();
+  else withIntent(mirror, { folders, sessions: isNewFork ? [session] : [] }, write);
+}
+
+function newArtifacts(mirror: Mirror, family: Family, line: JournalLine): Map<string, Artifact> {
+  const found = new Map<string, Artifact>();
+  for (const { id, state } of line.snapshots ?? []) {
+    if (state?.artifacts === undefined) continue;
+    const artifacts = mirror.tables.snapshots.get(id)?.state.artifacts ?? [];
+    for (const artifact of artifacts) {
+      const hash = artifactHash(artifact);
+      if (!family.artifacts.has(hash)) found.set(hash, artifact);
+    }
+  }
+  return found;
+}

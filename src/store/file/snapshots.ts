@@ -1,0 +1,43 @@
+import { readSnapshot } from '../../session/memory-store/reading.ts';
+import { saveSnapshot } from '../../session/memory-store/save-snapshot.ts';
+import { findSession } from '../../session/memory-store/tables.ts';
+import type { SnapshotStore } from '../../session/store.ts';
+import { checkStored } from './check-stored.ts';
+import type { Gate } from './gate.ts';
+import type { Mirror } from './mirror.ts';
+import { saveSession } from './save.ts';
+
+/** Reading a snapshot, and saving one atomically. */
+export function snapshotSupport(
+  mirror: Mirror,
+  gate: Gate,
+): Pick<SnapshotStore, 'getSnapshot' | 'saveSnapshot'> {
+  const { tables } = mirror;
+  return {
+    getSnapshot: (scope, lookup) =>
+      gate.read(() => {
+        mirror.reachLookup(scope, lookup);
+        checkStored(mirror, scope, lookup);
+        return readSnapshot(tables, scope, lookup);
+      }),
+    saveSnapshot(scope, snapshotId, mutate) {
+      let sessionId: string | undefined;
+      return gate.write(
+        () => {
+          mirror.reachSnapshot(scope, snapshotId);
+          return saveSnapshot(tables, scope, snapshotId, (current) => {
+            const next = mutate(current);
+            sessionId = next?.sessionId;
+            if (sessionId !== undefined) mirror.reachSession(scope, sessionId);
+            return next;
+          });
+        },
+        () => {
+          const session =
+            sessionId === undefined ? undefined : findSession(tables, scope, sessionId);
+          if (session !== undefined) saveSession(mirror, session, { snapshotId });
+        },
+      );
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { type FSWatcher, watch } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../core/clock.ts';
+import type { Disk } from './disk.ts';
+import type { Gate } from './gate.ts';
+import { eventsFolder, runsFolder } from './layout.ts';
+import type { Mirror } from './mirror.ts';
+
+/** How often the files are looked at in case the system tells nothing. */
+const pollEvery = 200;
+
+/** Hears of what other processes do, while somebody here listens for it. */
+export interface Watch {
+  /** Someone listens for a run or snapshot. Returns the way to say that no more. */
+  add(id: string): () => void;
+  close(): void;
+}
+
+/**
+ * Watches the files of runs and events: the system tells of a change at once, and a look now and then makes up for what it
+ * does not tell. Reading what is new tells the listeners.
+ */
+export function createWatch(mirror: Mirror, gate: Gate): Watch {
+  const listened = new Map<string, number>();
+  let stop: (() => void) | undefined;
+  let isLooking = false;
+
+  const look = async (): Promise<void> => {
+    if (isLooking) return;
+    isLooking = true;
+    try {
+      // One look for all that changes while it waits for the lock, and for the tick before.
+      await systemClock.sleep(1);
+      await gate.read(() => mirror.reachListened(listened.keys()));
+    } catch {
+      // It was only a hint: whoever reads will hear what is wrong.
+    } finally {
+      isLooking = false;
+    }
+  };
+
+  const close = (): void => {
+    stop?.();
+    stop = undefined;
+  };
+
+  return {
+    add(id) {
+      listened.set(id, (listened.get(id) ?? 0) + 1);
+      stop ??= watchFolders(mirror.disk, () => void look());
+      let isOver = false;
+      return () => {
+        if (isOver) return;
+        isOver = true;
+        const left = (listened.get(id) ?? 1) - 1;
+        if (left > 0) listened.set(id, left);
+        else listened.delete(id);
+        if (listened.size === 0) close();
+      };
+    },
+    close,
+  };
+}
+
+function watchFolders(disk: Disk, onChange: () => void): () => void {
+  const watchers = [runsFolder, eventsFolder].map((folder) => watchFolder(disk, folder, onChange));
+  const stopPolling = systemClock.every(pollEvery, onChange);
+  return () => {
+    for (const watcher of watchers) watcher?.close();
+    stopPolling();
+  };
+}
+
+function watchFolder(disk: Disk, folder: string, onChange: () => void): FSWatcher | undefined {
+  try {
+    disk.makeFolder(folder);
+    const watcher = watch(join(disk.root, folder), { persistent: false }, onChange);
+    // Nothing to do: the look now and then goes on.
+    watcher.on('error', () => {});
+    return watcher;
+  } catch {
+    return undefined;
+  }
+}
