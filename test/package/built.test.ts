@@ -73,7 +73,6 @@ describe('the built package', () => {
       '@cfworker/json-schema',
       '@standard-schema/spec',
       'mutative',
-      'rfc6902',
       'valibot',
     ]);
   });
