@@ -72,10 +72,7 @@ export class RunLog {
   publish(event: RunEvent): void {
     this.#seq = event.seq + 1;
     this.#events.push(event);
-    if (this.#events.length > mostEvents) {
-      const excess = this.#events.splice(0, mostEvents / 10).length;
-      this.#dropped += excess;
-    }
+    if (this.#events.length > mostEvents) this.#drop();
     this.#wake();
   }
 
@@ -112,6 +109,13 @@ export class RunLog {
   end(): void {
     this.#ended = true;
     this.#wake();
+  }
+
+  #drop(): void {
+    // What the store is going to have must reach it first.
+    const written = this.#sink === undefined ? mostEvents : this.#written - this.#dropped;
+    const excess = this.#events.splice(0, Math.min(mostEvents / 10, Math.max(0, written))).length;
+    this.#dropped += excess;
   }
 
   #wake(): void {

@@ -105,6 +105,8 @@ async function* localEvents(
       for (;;) {
         const { ended } = log;
         for (const event of log.read(cursor)) {
+          // The log has dropped what a slow reader has not seen yet; the store has it, if anybody has.
+          if (log.durable && event.seq > (cursor?.seq ?? -1) + 1) return;
           cursor = event;
           yield event;
         }
