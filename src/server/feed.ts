@@ -2,6 +2,7 @@ import type { Agent } from '../agent/agent.ts';
 import { type ErrorBody, WaymarkError } from '../core/error.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { toWireError } from './error-response.ts';
+import { afterThisTurn } from './event-loop.ts';
 import { outputOf } from './output-of.ts';
 
 /** What a dialect puts on the wire for a turn. `output` and `error` are final. */
@@ -103,11 +104,18 @@ async function* watchTurn(
   return undefined;
 }
 
-/** Reads chunks, and drops them, up to the end of the turn. */
+/** Chunks that are read before others get their turn of the event loop. */
+const chunksATurn = 64;
+
+/**
+ * Reads chunks, and drops them, up to the end of the turn. A model that never waits would otherwise keep the event loop
+ * to itself, and nothing of what it says would leave before it is done.
+ */
 async function drainTurn(source: AsyncIterator<Chunk>): Promise<void> {
-  for (;;) {
+  for (let count = 1; ; count++) {
     const { value, done } = await source.next();
     if (done || isTurnEnd(value)) return;
+    if (count % chunksATurn === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts';
+import { afterThisTurn } from './event-loop.ts';
 
 /** How a body of frames is written, and how it behaves towards its reader. */
 export interface FrameStreamOptions<Event> {
@@ -159,8 +160,3 @@ class Pump<Event> {
     else this.#controller?.error(new Error('The stream was cut.'));
   }
 }
-
-const afterThisTurn: (fn: () => void) => void =
-  typeof setImmediate === 'function'
-    ? (fn) => void setImmediate(fn)
-    : (fn) => void setTimeout(fn, 0);

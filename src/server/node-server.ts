@@ -22,6 +22,8 @@ export function createNodeServer(served: Served): Server {
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
+      // Refused below, with the error body.
+      requireHostHeader: false,
       requestTimeout: limits.requestTimeout,
       headersTimeout: Math.min(limits.requestTimeout, 10_000),
       // How often the two above are looked at.

@@ -1,0 +1,289 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import {
+  allEvents,
+  get,
+  post,
+  readEvents,
+  startServer,
+  streamTurn,
+  textOf,
+  userInput,
+} from './kit.ts';
+
+let server: Awaited<ReturnType<typeof startServer>>;
+let url: string;
+
+beforeAll(async () => {
+  server = await startServer({
+    limits: { bodyBytes: 10_000, jsonDepth: 20, urlLength: 500, requestTimeout: 300 },
+  });
+  ({ url } = server);
+});
+afterAll(() => server.close());
+
+const turns = (): string => `${url}/agents/chat/turns`;
+
+describe('what is too much', () => {
+  test('a body over its limit is 413, whether its length is announced or not', async () => {
+    const long = JSON.stringify({ input: userInput('x'.repeat(20_000)) });
+    const announced = await post(turns(), long);
+    const chunked = await fetch(turns(), {
+      method: 'POST',
+      body: new Blob([long]).stream(),
+      duplex: 'half',
+    } as RequestInit);
+    for (const response of [announced, chunked]) {
+      expect(response.status).toBe(413);
+      expect(await response.json()).toMatchObject({ status: 'RESOURCE_EXHAUSTED' });
+    }
+  });
+
+  test.each([
+    ['deeply nested', `{"input":${'['.repeat(5000)}`],
+    ['nested too deeply for us', `{"input":${'{"a":'.repeat(30)}1${'}'.repeat(31)}`],
+    ['not JSON', '{"input": oops}'],
+    ['cut off', '{"input":'],
+    ['a lone quote', '"'],
+    ['an array', '[]'],
+    ['null', 'null'],
+  ])('a body that is %s is INVALID_ARGUMENT', async (_, body) => {
+    const response = await post(turns(), body);
+    expect(response.status).toBe(400);
+    const { status, message } = await response.json();
+    expect(status).toBe('INVALID_ARGUMENT');
+    expect(message.length).toBeLessThanOrEqual(400);
+  });
+
+  test('a URL and headers over their limits are refused with the error body', async () => {
+    const long = await fetch(`${url}/agents?x=${'y'.repeat(600)}`);
+    expect([long.status, (await long.json()).status]).toEqual([400, 'INVALID_ARGUMENT']);
+    const heavy = await raw(
+      `GET /agents HTTP/1.1\r\nhost: localhost\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
+    );
+    expect(heavy).toMatch(/^HTTP\/1\.1 400 .*"status":"INVALID_ARGUMENT"/s);
+  });
+
+  test.each([
+    ['no HTTP', 'hello\r\n\r\n'],
+    ['no Host', 'GET /agents HTTP/1.1\r\n\r\n'],
+    [
+      'two lengths',
+      'POST /agents HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello',
+    ],
+    ['a bad Host', 'GET /agents HTTP/1.1\r\nhost: a b/c\r\n\r\n'],
+    ['a bad target', 'GET http://[ HTTP/1.1\r\nhost: localhost\r\n\r\n'],
+  ])('%s is 400 with the error body', async (_, text) => {
+    expect(await raw(text)).toMatch(
+      /^HTTP\/1\.1 40[03] .*"status":"(INVALID_ARGUMENT|PERMISSION_DENIED)"/s,
+    );
+  });
+
+  test('a client that sends too slowly is answered and cut', async () => {
+    const headers = 'POST /agents/chat/turns HTTP/1.1\r\nhost: localhost\r\n';
+    const slowHeaders = raw(headers);
+    const slowBody = raw(`${headers}content-length: 100\r\n\r\n{"input"`);
+    for (const answer of [await slowHeaders, await slowBody]) {
+      expect(answer).toMatch(/^HTTP\/1\.1 504 .*"status":"DEADLINE_EXCEEDED"/s);
+    }
+  });
+
+  test('an echoed id is short and escaped', async () => {
+    const response = await fetch(
+      `${url}/agents/${encodeURIComponent(`<script>${'\u0007"\n'.repeat(40)}`)}`,
+    );
+    const { message } = await response.json();
+    expect(message.length).toBeLessThan(300);
+    expect(message).not.toContain('\u0007');
+    const snapshot = await fetch(`${url}/agents/chat/snapshots/${'z'.repeat(300)}`);
+    expect(snapshot.status).toBe(404);
+    expect((await snapshot.json()).message.length).toBeLessThan(200);
+  });
+});
+
+describe('keys that mean something to JavaScript', () => {
+  test('go through as data and change nothing', async () => {
+    const body = `{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},
+      "init":{"__proto__":{"sessionId":"stolen"},"sessionId":"protos"},
+      "input":{"message":{"role":"user","content":[{"text":"a","metadata":{"__proto__":{"polluted":1},"toString":"x"}}]}}}`;
+    const output = await (await post(turns(), body)).json();
+    expect(output).toMatchObject({ sessionId: 'protos', finishReason: 'stop' });
+    expect(({} as { polluted?: number }).polluted).toBeUndefined();
+    const text = await (await fetch(`${url}/agents/chat/sessions/protos`)).text();
+    expect(text).toContain('"__proto__":{"polluted":1}');
+    for (const id of ['__proto__', 'constructor', 'toString', '..', '%2e%2e%2fetc%2fpasswd']) {
+      for (const path of [
+        `/agents/${id}`,
+        `/agents/chat/sessions/${id}`,
+        `/agents/chat/snapshots/${id}`,
+      ]) {
+        expect((await fetch(`${url}${path}`)).status).toBe(404);
+      }
+    }
+  });
+});
+
+describe('per principal', () => {
+  test('requests, streams and turns are limited, with Retry-After, and others are not held up', async () => {
+    const limited = await startServer({
+      auth: (request) => ({ principal: request.headers.get('authorization') ?? 'nobody' }),
+      limits: { requestsPerMinute: 10, streamsPerPrincipal: 2, turnsPerPrincipal: 3 },
+    });
+    const as = (name: string): Record<string, string> => ({ authorization: name });
+    try {
+      const agents = (name: string): Promise<Response> =>
+        fetch(`${limited.url}/agents`, { headers: as(name) });
+      for (let at = 0; at < 10; at++) expect((await agents('ann')).status).toBe(200);
+      const refused = await agents('ann');
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(await refused.json()).toMatchObject({ status: 'RESOURCE_EXHAUSTED' });
+      expect((await agents('bob')).status).toBe(200);
+
+      const hang = (name: string): Promise<Response> =>
+        streamTurn(limited.url, 'hang', { headers: as(name) });
+      const open = [await hang('carol'), await hang('carol')];
+      const third = await hang('carol');
+      expect([third.status, third.headers.get('retry-after')]).toEqual([429, '1']);
+      const other = await hang('dora');
+      expect(other.status).toBe(200);
+      // A stream that is left is free again; its turn still counts.
+      await open[0]?.body?.cancel();
+      await vi.waitFor(async () => expect((await hang('carol')).status).toBe(200));
+      await open[1]?.body?.cancel();
+      const fourth = await hang('carol');
+      expect((await fourth.json()).message).toContain('3 turns');
+    } finally {
+      await limited.close();
+    }
+  });
+});
+
+describe('a reader that does not read', () => {
+  test('holds little memory, is cut, and goes on by its last event', async () => {
+    const slow = await startServer({ limits: { stallTimeout: 200 } });
+    try {
+      const socket = connect(slow.port, '127.0.0.1');
+      socket.pause();
+      const body = JSON.stringify({ init: { sessionId: 'slow' }, input: userInput('200000') });
+      socket.write(
+        `POST /agents/busy/turns HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      );
+      const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
+      socket.on('error', () => {});
+      // The turn does not wait for it.
+      await vi.waitFor(
+        async () =>
+          expect(await get(`${slow.url}/agents/busy/sessions/slow`)).toMatchObject({
+            turnCount: 1,
+          }),
+        { timeout: 20_000, interval: 100 },
+      );
+      await vi.waitFor(async () => expect((await get(`${slow.url}/healthz`)).streams).toBe(0), {
+        timeout: 5000,
+      });
+      let text = '';
+      socket.on('data', (piece) => {
+        text += piece;
+      });
+      socket.resume();
+      await closed;
+      expect(text.length).toBeLessThan(12_000_000);
+      const lastId = [...text.matchAll(/^id: (\S+)$/gm)].at(-1)?.[1] ?? '';
+      expect(text).not.toContain('event: output');
+      const { headId } = await get(`${slow.url}/agents/busy/sessions/slow`);
+      const rest = await fetch(`${slow.url}/agents/busy/snapshots/${headId}/events`, {
+        headers: { 'last-event-id': lastId },
+      });
+      const events = await allEvents(rest);
+      expect(events.at(-1)?.event).toBe('output');
+      expect(textOf(events)).toMatch(/ 199999 $/);
+      expect(Number(events[0]?.id?.split('.')[1])).toBe(Number(lastId.split('.')[1]) + 1);
+    } finally {
+      await slow.close();
+    }
+  }, 40_000);
+});
+
+describe('cors', () => {
+  test('by default only pages of the same origin may call; others when they are named', async () => {
+    const page = { origin: 'https://app.example' };
+    const refused = await post(turns(), { input: userInput('x') }, page);
+    expect(refused.status).toBe(403);
+    expect(
+      (await fetch(`${url}/agents`, { headers: page })).headers.get('access-control-allow-origin'),
+    ).toBeNull();
+    const open = await startServer({
+      cors: { origins: ['https://app.example'], credentials: true },
+    });
+    try {
+      const preflight = await fetch(`${open.url}/agents/chat/turns`, {
+        method: 'OPTIONS',
+        headers: {
+          ...page,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization',
+        },
+      });
+      expect(preflight.status).toBe(204);
+      expect(preflight.headers.get('access-control-allow-origin')).toBe('https://app.example');
+      expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization');
+      const allowed = await streamTurn(open.url, 'hello', { headers: page });
+      expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example');
+      await allowed.text();
+      const other = await streamTurn(open.url, 'hello', {
+        headers: { origin: 'https://evil.example' },
+      });
+      expect(other.status).toBe(403);
+    } finally {
+      await open.close();
+    }
+    await expect(startServer({ cors: { origins: true, credentials: true } })).rejects.toMatchObject(
+      {
+        status: 'INVALID_ARGUMENT',
+      },
+    );
+  });
+});
+
+describe('shutting down', () => {
+  test('running turns may finish, streams are cut so that they can be taken up, new requests are refused', async () => {
+    const { app, ...ending } = await startServer({ grace: 300 });
+    const quick = await streamTurn(ending.url, 'count 5 20');
+    const long = await streamTurn(ending.url, 'count 60 20');
+    const json = post(`${ending.url}/agents/chat/turns`, { input: userInput('count 60 20') });
+    const events = readEvents(long);
+    const seen = [(await events.next()).value];
+    await vi.waitFor(async () =>
+      expect(await get(`${ending.url}/healthz`)).toMatchObject({ turns: 3 }),
+    );
+    const closing = ending.close();
+    expect((await allEvents(quick)).at(-1)?.event).toBe('output');
+    for await (const event of events) seen.push(event);
+    expect(seen.at(-1)?.event).toBe('chunk');
+    const waiting = await json;
+    expect(waiting.status).toBe(503);
+    expect(await waiting.json()).toMatchObject({
+      status: 'UNAVAILABLE',
+      details: { snapshotId: expect.any(String) },
+    });
+    await closing;
+    await expect(fetch(`${ending.url}/healthz`)).rejects.toThrow();
+    void app;
+  });
+});
+
+/** Writes bytes to the server and gives all that comes back. */
+function raw(text: string): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = '';
+    const socket: Socket = connect(server.port, '127.0.0.1', () => socket.write(text));
+    socket.on('data', (piece) => {
+      answer += piece;
+      // A kept-alive answer is complete when its body is.
+      if (/\r\n\r\n\{.*\}$/s.test(answer)) socket.end();
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(answer));
+  });
+}
