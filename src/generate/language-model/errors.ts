@@ -7,7 +7,7 @@ export function fromProviderError(thrown: unknown, model: string): WaymarkError 
   const error = property(thrown, 'lastError') ?? thrown;
   const httpStatus = numberOf(error, 'statusCode') ?? numberOf(error, 'status');
   const status = statusOf(error, httpStatus);
-  const told = property(error, 'isRetryable');
+  const told = isNetworkError(error) ? true : property(error, 'isRetryable');
   const retryAfterMs = retryAfter(property(error, 'responseHeaders'));
   return new WaymarkError(status, `Model "${model}" failed: ${reasonOf(error, status)}`, {
     details: {
@@ -36,11 +36,12 @@ export function badStream(
 }
 
 function statusOf(error: unknown, httpStatus: number | undefined): Status {
+  // A connection that breaks in the middle of an answer has the status of a good one.
+  if (isNetworkError(error)) return 'UNAVAILABLE';
   if (httpStatus !== undefined) return statusOfHttp(httpStatus);
   const name = property(error, 'name');
   const known = typeof name === 'string' ? statusOfName[name] : undefined;
   if (known) return known;
-  if (isNetworkError(error)) return 'UNAVAILABLE';
   // Errors inside a stream come without an HTTP status, as the provider's own JSON.
   return error instanceof Error ? 'INTERNAL' : statusOfBody(property(error, 'error') ?? error);
 }
@@ -73,7 +74,7 @@ function statusOfHttp(status: number): Status {
     case 429:
       return 'RESOURCE_EXHAUSTED';
     default:
-      // An answer that cannot be read comes with the status of a good one.
+      // So does an answer that cannot be read.
       return status >= 400 ? 'INVALID_ARGUMENT' : 'INTERNAL';
   }
 }
@@ -91,10 +92,15 @@ function statusOfBody(body: unknown): Status {
   return 'UNAVAILABLE';
 }
 
-function isNetworkError(error: unknown): boolean {
-  const code = property(error, 'code') ?? property(property(error, 'cause'), 'code');
+// The reason stands at the end of a chain of causes.
+function isNetworkError(error: unknown, depth = 0): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = property(error, 'code');
   if (typeof code === 'string' && /^(E[A-Z]{3,}|UND_ERR_)/.test(code)) return true;
-  return error instanceof TypeError && /fetch failed|terminated|network/i.test(error.message);
+  if (error.name === 'TypeError' && /fetch failed|terminated|network/i.test(error.message)) {
+    return true;
+  }
+  return depth < 5 && isNetworkError(error.cause, depth + 1);
 }
 
 function reasonOf(error: unknown, status: Status): string {
@@ -102,7 +108,8 @@ function reasonOf(error: unknown, status: Status): string {
   if (status === 'UNAUTHENTICATED' || status === 'PERMISSION_DENIED') {
     return 'the provider refused the credentials; check its API key.';
   }
-  if (error instanceof Error && !isProviderError(error) && !isNetworkError(error)) {
+  if (isNetworkError(error)) return 'the connection to the provider failed or broke off.';
+  if (error instanceof Error && !isProviderError(error)) {
     // An exception of nobody in particular may say anything; it is in the cause.
     return 'an unexpected error occurred; see its cause.';
   }

@@ -23,10 +23,19 @@ function fakeModel(streams: readonly (readonly Part[])[], version: Specification
     modelId: 'one',
     async doStream(options: CallOptions) {
       const parts = streams[calls.push(options) - 1] ?? [];
-      return { stream: ReadableStream.from(parts) as ReadableStream<Part> };
+      return { stream: streamOf(parts) };
     },
   };
   return { languageModel, calls };
+}
+
+function streamOf(parts: readonly Part[]): ReadableStream<Part> {
+  return new ReadableStream({
+    start(controller) {
+      for (const part of parts) controller.enqueue(part);
+      controller.close();
+    },
+  });
 }
 
 const app = createGenerator({

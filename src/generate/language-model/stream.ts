@@ -50,6 +50,9 @@ export async function readStream(
   return answer.toResponse();
 }
 
+// A notice of one provider that an answer begins; it has no content, and the provider does not want it back.
+const messageStart = 'anthropic.message_start';
+
 /** What a stream has said so far. */
 class Answer {
   readonly #model: string;
@@ -87,10 +90,11 @@ class Answer {
         return this.#add(this.#toolRequest(part));
       case 'tool-result':
         return part.preliminary ? undefined : this.#add(toolResponse(part));
+      case 'custom':
+        return part.kind === messageStart ? undefined : this.#add(toPart(part));
       case 'file':
       case 'reasoning-file':
       case 'source':
-      case 'custom':
         return this.#add(toPart(part));
       case 'stream-start':
         this.#warnings = (part.warnings ?? []) as readonly Json[];
