@@ -47,6 +47,18 @@ describe('what is new in a history', () => {
     });
   });
 
+  test('begins with what is common, also where those messages stand in the base again', () => {
+    const base = History.of(pick(0, 1, 0, 1));
+    expect(historyDelta(base, base.replace(pick(0, 1, 2, 0)))).toEqual({
+      kind: 'rewrite',
+      pieces: [
+        { kind: 'kept', from: 0, to: 2 },
+        { kind: 'new', messages: pick(2) },
+        { kind: 'kept', from: 2, to: 3 },
+      ],
+    });
+  });
+
   test('put together with the base it is always the new history', () => {
     const messages = fc.array(fc.nat(7), { maxLength: 12 }).map((places) => pick(...places));
     fc.assert(

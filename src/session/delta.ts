@@ -12,8 +12,9 @@ export type HistoryDelta =
   | { readonly kind: 'rewrite'; readonly pieces: readonly HistoryPiece[] };
 
 /**
- * What is new in `next`. Appending, the usual case, costs what was appended. Otherwise messages of the base are recognised
- * by identity, so that a window sliding over the history is a few ranges and not a copy.
+ * What is new in `next`. Appending, the usual case, costs what was appended. Otherwise the common beginning comes first, as
+ * one range, and behind it messages of the base are recognised by identity, so that a window sliding over the history is a
+ * few ranges and not a copy.
  */
 export function historyDelta(base: History | undefined, next: History): HistoryDelta {
   if (base === undefined) return { kind: 'append', messages: next.toArray() };
@@ -27,8 +28,9 @@ type GrowingPiece =
 
 function pieces(base: History, next: History): readonly HistoryPiece[] {
   const places = new Map(base.toArray().map((message, place) => [message, place]));
-  const found: GrowingPiece[] = [];
-  for (const message of next.toArray()) {
+  const common = base.commonLength(next);
+  const found: GrowingPiece[] = common === 0 ? [] : [{ kind: 'kept', from: 0, to: common }];
+  for (const message of next.toArray(common)) {
     const last = found.at(-1);
     const place = places.get(message);
     // Going on with a range comes first: a message may stand in the base more than once.

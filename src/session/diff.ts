@@ -2,7 +2,6 @@ import type { Json } from '../core/json.ts';
 import { diffJson, type JsonPatch } from '../core/patch.ts';
 import type { ArtifactDiff, Diff } from '../protocol/diff.ts';
 import type { Artifact } from '../protocol/state.ts';
-import type { History } from './history.ts';
 import type { SessionState } from './session-state.ts';
 
 /** A state with the id of its snapshot. */
@@ -13,7 +12,7 @@ export interface NamedState {
 
 /** What changed from one state to another. */
 export function diffStates(from: NamedState, to: NamedState): Diff {
-  const common = commonLength(from.state.history, to.state.history);
+  const common = from.state.history.commonLength(to.state.history);
   return {
     from: from.snapshotId,
     to: to.snapshotId,
@@ -24,18 +23,6 @@ export function diffStates(from: NamedState, to: NamedState): Diff {
     custom: toMutable(customPatch(from.state.custom, to.state.custom)),
     artifacts: artifactDiffs(from.state.artifacts, to.state.artifacts),
   };
-}
-
-/** How many messages two histories have in common at their beginning. The chain tells for any length at once. */
-function commonLength(a: History, b: History): number {
-  let low = 0;
-  let high = Math.min(a.length, b.length);
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (a.chain(middle) === b.chain(middle)) low = middle;
-    else high = middle - 1;
-  }
-  return low;
 }
 
 /** A custom state that is not there is as good as `null` to a patch, which has no other word for it. */

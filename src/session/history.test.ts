@@ -68,6 +68,15 @@ describe('a history', () => {
     expect(History.empty.isPrefixOf(base)).toBe(true);
   });
 
+  test('two have in common what both begin with', () => {
+    const base = History.of([a, b, c]);
+    expect(base.commonLength(History.of([message('a'), b, d, c]))).toBe(2);
+    expect(base.commonLength(base.truncate(2).append([d]))).toBe(2);
+    expect(base.commonLength(base.truncate(1))).toBe(1);
+    expect(base.commonLength(History.of([d]))).toBe(0);
+    expect(base.commonLength(History.empty)).toBe(0);
+  });
+
   test('a message is hashed once, however many versions hold it', () => {
     expect(messageHash(a)).toBe(sha256(canonicalJson(a)));
     expect(messageHash(message('a'))).toBe(messageHash(a));

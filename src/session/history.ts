@@ -103,6 +103,19 @@ export class History {
     return chains[length - 1] as string;
   }
 
+  /** How many messages this history and another have in common at their beginning. The chains tell for any length. */
+  commonLength(other: History): number {
+    let low = 0;
+    let high = Math.min(this.length, other.length);
+    if (this.#log === other.#log) return high;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (this.chain(middle) === other.chain(middle)) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
   /** Whether `other` is this history or goes on from it. */
   isPrefixOf(other: History): boolean {
     if (other.length < this.length) return false;

@@ -12,5 +12,5 @@ storeContract(
       advance: (ms) => clock.advance(ms),
     };
   },
-  { runs: process.env.LONG === '1' ? 3000 : 100 },
+  { durable: false, runs: process.env.LONG === '1' ? 3000 : 100 },
 );

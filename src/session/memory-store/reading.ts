@@ -19,7 +19,7 @@ import {
 } from './tables.ts';
 
 /** Milliseconds as ISO 8601. */
-export function iso(time: number): string {
+function iso(time: number): string {
   return new Date(time).toISOString();
 }
 
@@ -199,6 +199,7 @@ export function toRunRecord(run: RunRow, now: number): RunRecord {
   };
 }
 
+/** The error for an id that is unknown in its scope. */
 export function notFound(what: 'snapshot' | 'session', id: string): WaymarkError {
   return new WaymarkError(
     'NOT_FOUND',

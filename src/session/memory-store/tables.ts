@@ -120,6 +120,7 @@ export function inScope(session: SessionRow, scope: Scope | undefined): boolean 
   return session.scope.agent === scope.agent && session.scope.owner === scope.owner;
 }
 
+/** The session of this id. */
 export function findSession(
   tables: Tables,
   scope: Scope,
@@ -138,6 +139,7 @@ export function findSnapshot(
   return row !== undefined && inScope(row.session, scope) ? row : undefined;
 }
 
+/** The open run of this id. */
 export function findRun(tables: Tables, scope: Scope, runId: string): RunRow | undefined {
   const run = tables.runs.get(runId);
   return run !== undefined && inScope(run.session, scope) ? run : undefined;
@@ -171,7 +173,7 @@ export function checkFree(session: SessionRow, now: number): void {
   if (run !== undefined) throw busy(session, run);
 }
 
-export function busy(session: SessionRow, run: RunRow): WaymarkError {
+function busy(session: SessionRow, run: RunRow): WaymarkError {
   return new WaymarkError(
     'ABORTED',
     `Session "${session.id}" is being worked on by "${run.worker}". Try again when the run has ended, or abort it.`,

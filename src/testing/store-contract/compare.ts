@@ -70,11 +70,9 @@ function expectState(session: ModelSession, row: ModelRow, state: State): void {
   const marked = (state.messages ?? []).map((each) => each.metadata?.snapshotId);
   const turns = pathTo(session, row.id).filter(isTurnEnd);
   const needed: unknown[] = messages.map(() => undefined);
-  for (const turn of turns) {
-    const length = turn.state.messages?.length ?? 0;
-    const isPrefix =
-      JSON.stringify(turn.state.messages) === JSON.stringify(messages.slice(0, length));
-    if (length > 0 && isPrefix) needed[length - 1] = turn.id;
+  for (const { id } of turns) {
+    const length = row.unbroken.get(id) ?? 0;
+    if (length > 0) needed[length - 1] = id;
   }
   for (const [place, mark] of marked.entries()) {
     if (needed[place] !== undefined) expect(mark).toBe(needed[place]);

@@ -48,6 +48,8 @@ export interface Kit {
   readonly timeline: TimelineSupport;
   readonly maintenance: MaintenanceSupport;
   readonly opened: OpenedStore;
+  /** The same words over the store as another process would find it. */
+  readonly reopen: () => Promise<Kit>;
   readonly scope: Scope;
   /** A new snapshot id. */
   readonly id: () => string;
@@ -156,13 +158,16 @@ export function heard(listen: (listener: () => void) => () => void): {
   };
 }
 
+const id = createIds(systemClock);
+
 const isClocked = (opened: OpenedStore): boolean => opened.advance !== undefined;
 
 /** The words of one test, over the store opened for it. */
-export function createKit(opened: OpenedStore): Kit {
-  const { store } = opened;
-  const id = createIds(systemClock);
-  const scope: Scope = { agent: `agent-${id()}` };
+export function createKit(
+  opened: OpenedStore,
+  scope: Scope = { agent: `agent-${id()}` },
+  store: Store = opened.store,
+): Kit {
   const ttl = isClocked(opened) ? 1000 : 60;
   const pass = async (ms: number): Promise<void> =>
     opened.advance === undefined ? systemClock.sleep(ms) : opened.advance(ms);
@@ -219,6 +224,7 @@ export function createKit(opened: OpenedStore): Kit {
       return need(store.maintenance, 'maintenance');
     },
     opened,
+    reopen: async () => createKit(opened, scope, await need(opened.reopen, 'way to reopen')()),
     scope,
     id,
     ttl,

@@ -13,6 +13,8 @@ export interface ModelRow {
   readonly interrupted: boolean;
   label?: string;
   readonly state: State;
+  /** Rows up the path whose messages every state since has begun with, by id, with how many those are. */
+  readonly unbroken: ReadonlyMap<string, number>;
 }
 
 export interface ModelSession {
@@ -26,13 +28,15 @@ export interface ModelSession {
 export type Model = Map<string, ModelSession>;
 
 /** What a new row is told; its place is worked out. */
-export type NewRow = Omit<ModelRow, 'parent' | 'index'> & {
+export type NewRow = Omit<ModelRow, 'parent' | 'index' | 'unbroken'> & {
   /** What it goes on from. */
   readonly base: string | undefined;
   readonly listed?: boolean;
   /** It was listed before it was finished, as that of a detached run. */
   readonly index?: number;
 };
+
+type NewRowState = Pick<NewRow, 'id' | 'state'>;
 
 export function sessionOf(model: Model, id: string): ModelSession {
   const session = model.get(id) ?? { id, rows: new Map(), head: undefined, nextIndex: 0 };
@@ -55,8 +59,19 @@ export function addRow(
   rows.set(row.id, {
     ...row,
     parent,
+    unbroken: unbrokenBy(row, from),
     index: index ?? (listed ? session.nextIndex++ : -1),
   });
+}
+
+function unbrokenBy({ id, state }: NewRowState, from: ModelRow | undefined): Map<string, number> {
+  const { messages = [] } = state;
+  const before = from?.state.messages ?? [];
+  const still = [...(from?.unbroken ?? [])].filter(([, length]) => {
+    const [was, is] = [before.slice(0, length), messages.slice(0, length)];
+    return JSON.stringify(was) === JSON.stringify(is);
+  });
+  return new Map([...still, [id, messages.length]]);
 }
 
 /** An unlisted head is dropped by what goes on from it, and listed by everything else. */

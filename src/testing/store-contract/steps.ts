@@ -225,7 +225,7 @@ async function fork(world: World, { row }: Picked): Promise<void> {
   const { kit, scope, model } = world;
   const target = { sessionId: `fork ${world.count++}`, snapshotId: kit.id() };
   const forked = await kit.timeline.fork(scope, row.id, target);
-  const { parent: _, index: __, label: ___, ...same } = row;
+  const { parent: _, index: __, label: ___, unbroken: ____, ...same } = row;
   const session = sessionOf(model, target.sessionId);
   addRow(session, { ...same, id: target.snapshotId, base: undefined });
   expectRow(session, forked);

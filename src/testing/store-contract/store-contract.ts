@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { abortContract } from './abort.ts';
+import { durabilityContract } from './durability.ts';
 import { eventContract } from './events.ts';
 import { createKit, type Kit, type OpenedStore, type UseKit } from './kit.ts';
 import { maintenanceContract } from './maintenance.ts';
@@ -16,6 +17,8 @@ const all: readonly Capability[] = ['runs', 'abort', 'events', 'timeline', 'main
 export interface StoreContractOptions {
   /** What the store can do; checked, so that nothing is left out by accident. @default all of it */
   readonly capabilities?: readonly Capability[];
+  /** Whether what was saved is there when the store is opened again. @default true */
+  readonly durable?: boolean;
   /** How many random histories to try. @default 50 */
   readonly runs?: number;
 }
@@ -27,10 +30,15 @@ export interface StoreContractOptions {
 export function storeContract(
   name: string,
   open: () => Promise<OpenedStore>,
-  { capabilities = all, runs = 50 }: StoreContractOptions = {},
+  { capabilities = all, durable = true, runs = 50 }: StoreContractOptions = {},
 ): void {
   const isWhole = all.every((part) => capabilities.includes(part));
-  const tested = ['snapshots', ...capabilities, ...(isWhole ? ['random histories'] : [])];
+  const tested = [
+    'snapshots',
+    ...capabilities,
+    ...(isWhole && durable ? ['durability'] : []),
+    ...(isWhole ? ['random histories'] : []),
+  ];
   describe(`${name} store: ${tested.join(', ')}`, () => {
     let opened: OpenedStore;
     let kit: Kit;
@@ -49,6 +57,7 @@ export function storeContract(
     });
     snapshotContract(useKit);
     for (const part of capabilities) groups[part](useKit);
+    if (isWhole && durable) durabilityContract(useKit);
     if (isWhole) randomContract(useKit, runs);
   });
 }
