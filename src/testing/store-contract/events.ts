@@ -72,10 +72,10 @@ export function eventContract(useKit: UseKit): void {
     });
 
     test('of an attempt that lost the run are refused; the next attempt goes on behind', async () => {
-      const { claim, commit, events: log, scope, runs, expire, ttl } = useKit();
-      const held = await claim('s', { mode: 'accepted', ttl });
+      const { claim, commit, events: log, scope, runs } = useKit();
+      const held = await claim('s', { mode: 'accepted' });
       await log.append(held, events(1, 0, 3));
-      await expire();
+      await runs.handOver(held);
       const request = { agents: [scope.agent], worker: 'w', ttl: 60_000, limit: 1 };
       const [taken] = await runs.takeOver(request);
       await refused(log.append(held, events(1, 3, 4)), 'ABORTED');

@@ -57,6 +57,8 @@ export interface Kit {
   readonly ttl: number;
   /** Waits until claims with {@link Kit.ttl} have expired. */
   readonly expire: () => Promise<void>;
+  /** Lets this much time pass. */
+  readonly pass: (ms: number) => Promise<void>;
   /** Lets enough time pass for two writes to have different times. */
   readonly tick: () => Promise<void>;
   /** Claims a session at its head, for a minute unless said otherwise. */
@@ -229,6 +231,7 @@ export function createKit(
     id,
     ttl,
     expire: () => pass(ttl * 2),
+    pass,
     tick: () => pass(5),
     claim,
     commit,

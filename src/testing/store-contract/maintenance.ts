@@ -8,6 +8,9 @@ async function indexes({ timeline, scope }: Kit, sessionId = 's'): Promise<numbe
   return items.map((each) => each.index);
 }
 
+/** An age that no test reaches by itself. */
+const old = 1000;
+
 /** Retention, erasure of an owner, verification, export and import. */
 export function maintenanceContract(useKit: UseKit): void {
   describe('retention', () => {
@@ -53,32 +56,32 @@ export function maintenanceContract(useKit: UseKit): void {
 
     test('what is old goes, what is young stays', async () => {
       const kit = useKit();
-      const { turn, maintenance, scope, expire, ttl } = kit;
+      const { turn, maintenance, scope, pass } = kit;
       for (let n = 0; n < 3; n++) await turn('s');
       await turn('old');
-      await expire();
+      await pass(old * 1.5);
       for (let n = 0; n < 2; n++) await turn('s');
-      expect(await maintenance.prune({ olderThan: ttl }, scope)).toMatchObject({ snapshots: 3 });
+      expect(await maintenance.prune({ olderThan: old }, scope)).toMatchObject({ snapshots: 3 });
       expect(await indexes(kit)).toEqual([3, 4]);
       expect(await indexes(kit, 'old')).toEqual([0]);
-      await maintenance.prune({ olderThan: ttl, dropSessions: true, keepSessions: ['old'] }, scope);
+      await maintenance.prune({ olderThan: old, dropSessions: true, keepSessions: ['old'] }, scope);
       expect(await indexes(kit, 'old')).toEqual([0]);
-      const report = await maintenance.prune({ olderThan: ttl, dropSessions: true }, scope);
+      const report = await maintenance.prune({ olderThan: old, dropSessions: true }, scope);
       expect(report).toEqual({ snapshots: 1, sessions: 1 });
       expect(await kit.timeline.getSession(scope, 'old')).toBeUndefined();
       expect(await kit.timeline.getSession(scope, 's')).toBeDefined();
     });
 
     test('a session goes together with its sub-agents’ sessions, or not at all', async () => {
-      const { turn, maintenance, scope, timeline, expire, ttl } = useKit();
+      const { turn, maintenance, scope, timeline, pass } = useKit();
       const startedBy = (sessionId: string) => ({ startedBy: { agent: scope.agent, sessionId } });
       for (const name of ['a', 'b']) {
         await turn(name);
         await turn(`${name}-sub`, { request: startedBy(name) });
       }
-      await expire();
+      await pass(old * 1.5);
       await turn('b-sub');
-      const policy = { olderThan: ttl, dropSessions: true };
+      const policy = { olderThan: old, dropSessions: true };
       expect(await maintenance.prune(policy, scope)).toEqual({ snapshots: 3, sessions: 2 });
       const { items } = await timeline.listSessions(scope);
       expect(items.map((each) => each.sessionId)).toEqual(['b-sub', 'b']);

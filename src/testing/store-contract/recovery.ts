@@ -138,7 +138,7 @@ export function recoveryContract(useKit: UseKit): void {
       const held = [];
       for (const name of ['a', 'b', 'c']) held.push(await claim(name, { mode: 'accepted', ttl }));
       const owned = await claim('o', { mode: 'accepted', ttl }, { ...scope, owner: 'o' });
-      expect(await takeOver(kit)).toEqual([]);
+      await claim('still held', { mode: 'accepted' });
       await expire();
       const others = { agents: ['another agent'], worker: 'w', ttl: 60_000, limit: 10 };
       expect(await runs.takeOver(others)).toEqual([]);
@@ -157,9 +157,9 @@ export function recoveryContract(useKit: UseKit): void {
 
     test('a run goes on from its last checkpoint', async () => {
       const kit = useKit();
-      const { claim, expire, ttl, runs, turn, store, scope } = kit;
+      const { claim, runs, turn, store, scope } = kit;
       const good = (await turn('s', { text: 'good' })).snapshot;
-      const held = await claim('s', { mode: 'accepted', ttl, inputs });
+      const held = await claim('s', { mode: 'accepted', inputs });
       const base = await runs.load(scope, { snapshotId: good.snapshotId });
       const first = exchange(base?.state ?? emptyState, 'first');
       const saved = await runs.checkpoint(held, {
@@ -171,7 +171,7 @@ export function recoveryContract(useKit: UseKit): void {
       const read = await store.getSnapshot(scope, { snapshotId: held.runId });
       expect(read).toMatchObject({ status: 'pending', stateHash: hashState(second) });
       expect(await store.getSnapshot(scope, { sessionId: 's' })).toMatchObject(good);
-      await expire();
+      await runs.handOver(held);
       const [taken] = await takeOver(kit);
       expect(taken?.run).toMatchObject({ inputsDone: 1, midTurn: false });
       expect(hashState(taken?.checkpoint ?? emptyState)).toBe(hashState(second));
@@ -188,12 +188,12 @@ export function recoveryContract(useKit: UseKit): void {
 
     test('a snapshot in the middle of a run is a checkpoint too', async () => {
       const kit = useKit();
-      const { claim, commit, expire, ttl, id } = kit;
+      const { claim, commit, runs, id } = kit;
       const asked = (await kit.turn('s', { finishReason: 'interrupted' })).snapshot;
-      const held = await claim('s', { mode: 'accepted', ttl });
+      const held = await claim('s', { mode: 'accepted' });
       const middle = { snapshotId: id(), event: 'toolIterationEnd', end: false } as const;
       const { base } = await commit(held, { ...middle, text: 'middle' });
-      await expire();
+      await runs.handOver(held);
       const [taken] = await takeOver(kit);
       expect(taken?.run).toMatchObject({ inputsDone: 0, midTurn: true });
       expect(taken?.base?.snapshotId).toBe(base.snapshotId);
@@ -207,14 +207,14 @@ export function recoveryContract(useKit: UseKit): void {
 
     test('recorded steps are there for the next attempt', async () => {
       const kit = useKit();
-      const { claim, commit, expire, ttl, runs } = kit;
-      const held = await claim('s', { mode: 'accepted', ttl });
+      const { claim, commit, runs } = kit;
+      const held = await claim('s', { mode: 'accepted' });
       const values = { zero: 0, none: undefined, nothing: null, __proto__x: { a: [1] }, '': '' };
       for (const [key, value] of Object.entries(values)) await runs.saveStep(held, key, value);
       await runs.saveStep(held, '__proto__', 'odd');
       await runs.saveStep(held, 'zero', 'a second result');
       expect(await runs.getStep(held, 'zero')).toEqual({ value: 0 });
-      await expire();
+      await runs.handOver(held);
       const [taken] = await takeOver(kit);
       const next = taken?.claim ?? held;
       for (const [key, value] of Object.entries(values)) {
