@@ -50,7 +50,7 @@ export interface ActionCall<Chunk = unknown> {
 }
 
 /** How an action is run. */
-export interface RunOptions<Chunk = unknown> {
+interface RunOptions<Chunk = unknown> {
   readonly signal?: AbortSignal | undefined;
   readonly context?: ActionContext | undefined;
   readonly onChunk?: ((chunk: Chunk) => void | Promise<void>) | undefined;

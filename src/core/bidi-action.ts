@@ -23,7 +23,7 @@ export interface BidiAction<Init = unknown, In = unknown, Out = unknown, Chunk =
 }
 
 /** How a bidirectional action is called. */
-export interface ConnectOptions extends Omit<ConnectionOptions, 'init'> {
+interface ConnectOptions extends Omit<ConnectionOptions, 'init'> {
   readonly context?: ActionContext | undefined;
 }
 

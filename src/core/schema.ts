@@ -10,7 +10,7 @@ import {
 } from './json-schema.ts';
 import { requireOptional } from './platform.ts';
 
-export type { JsonSchema, SchemaIssue } from './json-schema.ts';
+export type { JsonSchema } from './json-schema.ts';
 
 /** A schema of zod, valibot, arktype or any other Standard Schema library, or a plain JSON Schema. */
 export type Schema<Output = unknown> = StandardSchemaV1<unknown, Output> | JsonSchema;
