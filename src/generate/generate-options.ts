@@ -18,7 +18,10 @@ export interface GenerateSettings<Output extends Schema | undefined = Schema | u
   readonly model?: ModelRef;
   readonly config?: ModelConfig;
   readonly tools?: readonly ToolRef[];
-  /** @default 'auto' */
+  /**
+   * What the model must do first; once tools have run it is free to answer.
+   * @default 'auto'
+   */
   readonly toolChoice?: ToolChoice;
   /**
    * How often the model may be answered by tools.

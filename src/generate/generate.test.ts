@@ -450,6 +450,15 @@ describe('tools', () => {
     expect(seen).toEqual(['S', { user: 'ann' }, 'run/look/r', undefined, { user: 'ann' }]);
   });
 
+  test.each([['required' as const], [{ tool: 'weather' }]])(
+    'that the model must ask for (%j) must be asked for once',
+    async (toolChoice) => {
+      const { app, model } = setUp([askWeather(), 'ok']);
+      await app.generate({ prompt: 'x', tools: [weather], toolChoice });
+      expect(model.requests.map((request) => request.toolChoice)).toEqual([toolChoice, undefined]);
+    },
+  );
+
   test('may be left to the caller', async () => {
     const { app } = setUp([askWeather()]);
     const response = await app.generate({

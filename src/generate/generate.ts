@@ -12,7 +12,7 @@ import { toolRequestsOf } from './message.ts';
 import type { Model, ModelRef, ModelRequest } from './model.ts';
 import { type ResolvedOutput, resolveOutput } from './output/output.ts';
 import type { Progress } from './progress.ts';
-import { baseMessages, checkConversation, requestSettings } from './request.ts';
+import { baseMessages, checkConversation, requestSettings, withoutForcedTool } from './request.ts';
 import type { Resource, ResourceRef } from './resource.ts';
 import { planResume } from './resume.ts';
 import { runTools, type ToolCallInfo, type ToolScope } from './run-tools.ts';
@@ -68,12 +68,13 @@ async function loop(call: Call): Promise<GenerateResponse> {
   const { messages = [], resume, maxTurns = defaultMaxTurns, returnToolRequests = false } = options;
   checkConversation(options);
   const base = await baseMessages(options, call);
-  const settings = requestSettings(options, tools, call.output);
+  let settings = requestSettings(options, tools, call.output);
 
   if (resume) {
     const steps = await planResume(messages, resume, tools);
     const waiting = addResumed(progress, await runTools(call, steps));
     if (waiting) return interruptedResponse(model.name, progress, waiting);
+    settings = withoutForcedTool(settings);
     await reportIteration(progress);
   }
 
@@ -94,6 +95,7 @@ async function loop(call: Call): Promise<GenerateResponse> {
     );
     const waiting = addResults(progress, answer.message, outcomes);
     if (waiting) return interruptedResponse(model.name, progress, waiting);
+    settings = withoutForcedTool(settings);
     await reportIteration(progress);
   }
 }

@@ -64,6 +64,14 @@ export function requestSettings(
   };
 }
 
+/** The settings once tools have run: a model that must ask for a tool each time would never come to its answer. */
+export function withoutForcedTool(
+  settings: Omit<ModelRequest, 'messages'>,
+): Omit<ModelRequest, 'messages'> {
+  const { toolChoice, ...rest } = settings;
+  return toolChoice === 'required' || typeof toolChoice === 'object' ? rest : settings;
+}
+
 const noTools: ModelRequest['tools'] = [];
 
 // What stands after the conversation stays where it was when an answer goes on: behind what the user said, not between

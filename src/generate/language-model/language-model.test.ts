@@ -407,6 +407,21 @@ describe('a conversation going out', () => {
     ]);
   });
 
+  test('says what a provider should know of a message, a part or the system text', () => {
+    const metadata = { providerMetadata: { fake: { cache: true } } };
+    const providerOptions = metadata.providerMetadata;
+    const messages = [
+      systemMessage({ text: 'S', metadata }),
+      { ...userMessage('a'), metadata },
+      userMessage({ text: 'b', metadata }),
+    ];
+    expect(toPrompt(messages, 'v4')).toEqual([
+      { role: 'system', content: 'S', providerOptions },
+      { role: 'user', content: [{ type: 'text', text: 'a' }], providerOptions },
+      { role: 'user', content: [{ type: 'text', text: 'b', providerOptions }] },
+    ]);
+  });
+
   test.each([
     ['a resource that nobody read', { resource: { uri: 'x://y' } }],
     ['a URL that is none', { media: { url: 'not a url' } }],

@@ -18,7 +18,10 @@ export function toPrompt(
   for (const message of messages) {
     const { role } = message;
     if (role === 'system') {
-      prompt.push({ role, content: textOf(message), ...providerOptions(message.metadata) });
+      // It goes out as one text, so what is said of its last part is said of all of it, as for a cache.
+      const options =
+        providerOptions(message.content.at(-1)?.metadata) ?? providerOptions(message.metadata);
+      prompt.push({ role, content: textOf(message), ...options });
       continue;
     }
     const content = toPromptParts(message, version);
