@@ -1,8 +1,9 @@
 import type { Agent } from '../agent/agent.ts';
-import { type ErrorBody, WaymarkError } from '../core/error.ts';
+import type { ErrorBody } from '../core/error.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { toWireError } from './error-response.ts';
 import { afterThisTurn } from './event-loop.ts';
+import { notFound } from './not-found.ts';
 import { outputOf } from './output-of.ts';
 
 /** What a dialect puts on the wire for a turn. `output` and `error` are final. */
@@ -55,9 +56,8 @@ async function* watchRun(
         return;
     }
   }
-  if (!reader.aborted) {
-    throw new WaymarkError('INTERNAL', 'The events of the run ended before the run did.');
-  }
+  // Never known, or erased meanwhile.
+  if (!reader.aborted) throw notFound('snapshot', runId);
 }
 
 /**

@@ -12,10 +12,11 @@ import { mountHealth } from './health.ts';
 import { describeError } from './log.ts';
 import { mountNative } from './native/mount.ts';
 import { mountOpenApi } from './native/openapi.ts';
+import { short } from './not-found.ts';
 import { checkLoopbackHost, checkOrigin } from './origin.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { mountReflection } from './reflection/mount.ts';
-import { type Router, type Served, type ServerContext, type ServerEnv, short } from './served.ts';
+import type { Router, Served, ServerContext, ServerEnv } from './served.ts';
 import { mountUiStream } from './ui-stream/mount.ts';
 
 /** All dialects on one router, behind the checks that every request goes through. */

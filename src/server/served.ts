@@ -9,6 +9,7 @@ import type { HandlerOptions } from './handler-options.ts';
 import type { Lifetime } from './lifetime.ts';
 import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
+import { short } from './not-found.ts';
 import type { ServedApp } from './served-app.ts';
 import type { Slots } from './slots.ts';
 import { ownerOf } from './turn.ts';
@@ -98,14 +99,4 @@ export function findAgent(app: ServedApp, name: string): Agent {
   const agent = app.agents().find((candidate) => candidate.name === name);
   if (agent) return agent;
   throw new WaymarkError('NOT_FOUND', `There is no agent ${short(name)}. GET /agents lists them.`);
-}
-
-/** The error for an id that is unknown to this caller, whether or not somebody else has it. */
-export function notFound(what: 'session' | 'snapshot', id: string): WaymarkError {
-  return new WaymarkError('NOT_FOUND', `There is no ${what} ${short(id)} here.`);
-}
-
-/** A text from outside, escaped and cut, to be put into a message. */
-export function short(text: string): string {
-  return JSON.stringify(text.length > 64 ? `${text.slice(0, 63)}…` : text);
 }

@@ -32,6 +32,12 @@ export function takeSeat(
   { own = true }: { readonly own?: boolean } = {},
 ): ReaderSeat {
   const { limits, clock, lifetime, log, options } = served;
+  if (c.req.raw.method === 'HEAD') {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'A stream has no HEAD: nobody would read it. Use GET.',
+    );
+  }
   const release = served.streams.take(c.get('caller').principal);
   const link = linkSignals(own ? lifetime.ending : lifetime.closing, c.req.raw.signal);
   const started = clock.now();

@@ -103,6 +103,10 @@ describe('another principal’s', () => {
         }),
       expected: { status: 'NOT_FOUND' },
     },
+    'a run taken up from an event': {
+      attempt: () => asBob(`/agents/chat/snapshots/${ann.running}/events?after=1.0`, 'GET'),
+      expected: { status: 'NOT_FOUND' },
+    },
     'a Genkit turn from a snapshot': {
       attempt: () =>
         asBob('/genkit/chat', 'POST', {

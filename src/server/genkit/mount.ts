@@ -2,7 +2,8 @@ import { answerTurn } from '../answer-turn.ts';
 import { readBody } from '../body.ts';
 import { toWireError } from '../error-response.ts';
 import { jsonResponse } from '../json-response.ts';
-import { notFound, openCall, type Router, type Served, type ServerContext } from '../served.ts';
+import { notFound } from '../not-found.ts';
+import { openCall, type Router, type Served, type ServerContext } from '../served.ts';
 import { sseHeaders, wantsEvents } from '../sse.ts';
 import { errorFrame, genkitFormat } from './format.ts';
 import {

@@ -1,6 +1,7 @@
 import type { EventId } from '../../agent/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { type ServerContext, short } from '../served.ts';
+import { short } from '../not-found.ts';
+import type { ServerContext } from '../served.ts';
 
 /** The longest page that can be asked for. */
 const mostItems = 200;

@@ -2,7 +2,8 @@ import { sessionChange } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../body.ts';
 import { jsonResponse } from '../json-response.ts';
-import { notFound, openCall, type Router, type Served, type ServerContext } from '../served.ts';
+import { notFound } from '../not-found.ts';
+import { openCall, type Router, type Served, type ServerContext } from '../served.ts';
 import { flagQuery, pageQuery } from './query.ts';
 
 /** Sessions: list, read, label, erase, and their timelines. */

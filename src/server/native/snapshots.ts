@@ -2,7 +2,8 @@ import { forkRequest, snapshotChange } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../body.ts';
 import { jsonResponse } from '../json-response.ts';
-import { notFound, openCall, type Router, type Served, type ServerContext } from '../served.ts';
+import { notFound } from '../not-found.ts';
+import { openCall, type Router, type Served, type ServerContext } from '../served.ts';
 
 /** Snapshots: read, label, compare, go back, branch, stop. */
 export function mountSnapshots(router: Router, served: Served): void {

@@ -13,7 +13,7 @@ import {
   toGenkitSnapshot,
   toGenkitStatus,
 } from '../genkit/shapes.ts';
-import { short } from '../served.ts';
+import { short } from '../not-found.ts';
 import type { ServedApp } from '../served-app.ts';
 import { invokeOptions, ownerOf } from '../turn.ts';
 

@@ -4,7 +4,7 @@ import { toJson } from '../../core/json.ts';
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init, Input, Resume } from '../../protocol/turn.ts';
-import { short } from '../served.ts';
+import { short } from '../not-found.ts';
 import { toolCallId, type UiMessage, type UiPart, type UiRequest } from './shapes.ts';
 
 /** A turn as the UI asks for it. */

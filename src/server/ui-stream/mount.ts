@@ -5,8 +5,8 @@ import { answerTurn } from '../answer-turn.ts';
 import { readBody } from '../body.ts';
 import { type FeedEvent, runFeed } from '../feed.ts';
 import { jsonResponse } from '../json-response.ts';
+import { notFound } from '../not-found.ts';
 import {
-  notFound,
   type OpenCall,
   openCall,
   type Router,
