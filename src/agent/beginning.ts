@@ -10,13 +10,20 @@ import type { Position, TurnRequest } from './ledger.ts';
 import { fullStore } from './spec.ts';
 import type { Turn } from './turn-state.ts';
 
-/** Accepts an input: claims the session, goes to its state, checks the input against it, and says so. */
-export async function beginTurn(invocation: Invocation, input: Input): Promise<Turn> {
-  const { run } = invocation;
+/**
+ * Accepts an input: claims the session, goes to its state, checks the input against it, and says so. `undefined` when it was
+ * stopped before.
+ */
+export async function beginTurn(invocation: Invocation, input: Input): Promise<Turn | undefined> {
+  const { run, host, request, control } = invocation;
   // A detached run takes all that was queued; one that was taken over is claimed already.
   if (run !== undefined) return await startTurn(invocation, run, input);
-  invocation.host.checkOpen();
-  const claimed = await claimRun(invocation, invocation.request.mode, [input]);
+  host.checkOpen();
+  const claimed = await claimRun(invocation, request.mode, [input]).catch((error: unknown) => {
+    if (control.cause?.kind === 'stop') return undefined;
+    throw error;
+  });
+  if (claimed === undefined) return undefined;
   try {
     return await startTurn(invocation, claimed, input);
   } catch (refusal) {
@@ -25,12 +32,14 @@ export async function beginTurn(invocation: Invocation, input: Input): Promise<T
   }
 }
 
-/** Makes the running turn, or what is queued, a run of its own that goes on without the caller. */
-export async function claimDetached(invocation: Invocation): Promise<void> {
-  const { inbox, turn } = invocation;
+/** Makes the running turn, or what is queued and these inputs, a run of its own that goes on without the caller. */
+export async function claimDetached(invocation: Invocation, own: readonly Input[]): Promise<void> {
+  const { inbox, turn, host } = invocation;
   const store = detachableStore(invocation);
-  const inputs = turn === undefined ? inbox.queued : [turn.input, ...inbox.queued];
+  const queued = [...inbox.queued, ...own];
+  const inputs = turn === undefined ? queued : [turn.input, ...queued];
   const running = turn === undefined ? undefined : invocation.run;
+  if (running === undefined) host.checkOpen();
   const run = running ?? (await claimRun(invocation, 'attached', inputs));
   const ref = run.position.run;
   if (ref === undefined) throw new TypeError('A store that can abort gives claims.');
@@ -67,25 +76,45 @@ async function claimRun(
   mode: RunMode,
   inputs: readonly Input[],
 ): Promise<ActiveRun> {
-  const { host, spec, request } = invocation;
-  const runId = host.newId();
-  const position = await claimPosition(invocation, {
-    runId,
-    sessionId: invocation.sessionId,
+  const request = requestOf(invocation, mode, inputs);
+  return enterRun(invocation, request, await claimPosition(invocation, request));
+}
+
+function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input[]): TurnRequest {
+  const { host, request, sessionId, opened } = invocation;
+  return {
+    runId: host.newId(),
+    sessionId,
     mode,
     init: request.init,
     inputs,
     context: request.context,
     ...startOf(invocation),
+    ...(opened && { loaded: opened }),
     ...(request.startedBy && { startedBy: request.startedBy }),
-  });
+  };
+}
+
+function enterRun(
+  invocation: Invocation,
+  { runId, mode }: TurnRequest,
+  position: Position,
+): ActiveRun {
+  const { spec, host } = invocation;
   takePosition(invocation, position);
   return activateRun(invocation, { runId, position, durable: mode !== 'attached', spec, host });
 }
 
-/** Claims the session once more, after the last turn, to save what the handler did behind it. */
+/** Claims the session once more, after the last turn, to save what the handler did behind it; only where that turn left it. */
 export async function claimAgain(invocation: Invocation): Promise<ActiveRun> {
-  return await claimRun(invocation, 'attached', []);
+  const { spec, scope, base } = invocation;
+  const request = requestOf(invocation, 'attached', []);
+  const position = await spec.ledger.begin(scope, {
+    ...request,
+    from: 'head',
+    expectHead: base?.snapshotId ?? null,
+  });
+  return enterRun(invocation, request, position);
 }
 
 /** Puts a claimed run on the list of those this process works on. */
@@ -185,7 +214,7 @@ async function checkReceivable(
 }
 
 async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): Promise<Turn> {
-  const { spec, working, control, outbox } = invocation;
+  const { spec, working, outbox } = invocation;
   const messages = await checkReceivable(invocation, run, input);
   const turn = createTurn(invocation, run, input, { turnIndex: invocation.turnIndex + 1 });
   invocation.run = run;
@@ -200,7 +229,7 @@ async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): 
       turnIndex: turn.info.turnIndex,
     },
   });
-  if (!control.signal.aborted) working.addMessages(messages);
+  working.addMessages(messages);
   return turn;
 }
 
@@ -222,13 +251,15 @@ export function createTurn(
     input,
     continued,
     customSent: false,
+    leftBehind: false,
     usage: {},
     toolCalls: 0,
     toolKeys: new Map(),
   };
 }
 
-async function dropRun({ host, spec }: Invocation, run: ActiveRun): Promise<void> {
+/** Lets go of a run that came to nothing. */
+export async function dropRun({ host, spec }: Invocation, run: ActiveRun): Promise<void> {
   run.leave();
   host.logs.close(run.log);
   // What was refused must be heard of, and the claim expires in any case.

@@ -1,5 +1,5 @@
 import type { Chunk, FinishReason } from '../protocol/turn.ts';
-import type { Committed, CommitWrite, StateWrite } from '../session/store.ts';
+import type { Committed, CommitWrite, RunEvent, StateWrite } from '../session/store.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
 import type { Turn } from './turn-state.ts';
 
@@ -11,27 +11,52 @@ export async function commit(
   write: Omit<CommitWrite, keyof StateWrite | 'parentId' | 'turnIndex' | 'stateHash'>,
 ): Promise<Committed> {
   const { spec, scope, working, parentId, turnIndex } = invocation;
-  await run.log.settled();
-  const event = Object.keys(chunk).length === 0 ? undefined : run.log.prepare(chunk);
-  const committed = await spec.ledger.commit(scope, run.position, {
-    ...stateWrite(invocation),
-    ...write,
-    ...(parentId !== undefined && { parentId }),
-    turnIndex,
-    stateHash: working.hash(),
-    ...(run.log.durable && { events: [...run.log.takeUnwritten(), ...(event ? [event] : [])] }),
-  });
+  const committed = await telling(invocation, run, chunk, (events) =>
+    spec.ledger.commit(scope, run.position, {
+      ...stateWrite(invocation),
+      ...write,
+      ...(parentId !== undefined && { parentId }),
+      turnIndex,
+      stateHash: working.hash(),
+      ...(events && { events }),
+    }),
+  );
   if (write.status === 'succeeded') {
     invocation.base = committed.base;
     invocation.parentId = write.snapshotId;
     invocation.savedInRun += write.listed === false ? 0 : 1;
     working.saved();
   }
-  if (event !== undefined) {
-    run.log.publishWritten(event);
-    invocation.outbox.pushLogged(chunk, event);
-  }
   return committed;
+}
+
+/** Ends a run without a snapshot. */
+export async function release(invocation: Invocation, run: ActiveRun, chunk: Chunk): Promise<void> {
+  const { ledger } = invocation.spec;
+  await telling(invocation, run, chunk, (events) => ledger.release(run.position, events));
+}
+
+/** Writes something together with the chunk that tells of it, and the events that the store does not have yet. */
+async function telling<Value>(
+  { outbox }: Invocation,
+  { log }: ActiveRun,
+  chunk: Chunk,
+  write: (events: readonly RunEvent[] | undefined) => Promise<Value>,
+): Promise<Value> {
+  await log.settled();
+  const event = Object.keys(chunk).length === 0 ? undefined : log.prepare(chunk);
+  const unwritten = log.takeUnwritten();
+  try {
+    const value = await write(log.durable ? [...unwritten, ...(event ? [event] : [])] : undefined);
+    if (event !== undefined) {
+      log.publishPrepared(event);
+      outbox.pushLogged(chunk, event);
+    }
+    return value;
+  } catch (error) {
+    log.putBack(unwritten);
+    throw error;
+  }
 }
 
 /** The state as it grew from what was saved last. */

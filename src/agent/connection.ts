@@ -18,11 +18,15 @@ export function connect(
   const settled = Promise.withResolvers<Output>();
   // Nobody has to look at a result; an unhandled rejection would end the process.
   settled.promise.catch(() => {});
+  // What becomes of a detached run later is not this connection's any more.
+  let isSettled = false;
   const finish = (output: Output): void => {
+    isSettled = true;
     settled.resolve(output);
     chunks.close();
   };
   const fail = (error: unknown): void => {
+    if (isSettled) return;
     settled.reject(error);
     chunks.fail(error);
   };
@@ -61,7 +65,7 @@ export function connect(
     receive: () => chunks,
     turn: () => untilTurnEnd(chunks),
     detach: async (input) => await detach(input && parseInput(spec, input)),
-    abort: (reason) => invocation?.control.stop(reason),
+    abort: (reason) => invocation?.stop(reason),
     close: () => invocation?.inbox.close(),
     output() {
       invocation?.inbox.close();
@@ -79,10 +83,16 @@ export function connect(
  * One input on a connection of its own, its chunks as they come. The turn waits for a slow reader; once the reader leaves,
  * or somebody asks for the output, it no longer does.
  */
-export function streamOne(connection: AgentConnection, input: Input): AgentStream {
+export function streamOne(
+  connection: AgentConnection,
+  input: Input,
+  signal?: AbortSignal,
+): AgentStream {
   const sent = connection.send(input).then(
     () => connection.close(),
     (error: unknown) => {
+      // What was stopped before it began ends like what was stopped after: with an output that says so.
+      if (signal?.aborted) return;
       connection.abort();
       throw error;
     },

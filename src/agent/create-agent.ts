@@ -39,15 +39,16 @@ export function internalsOf(agent: Agent): AgentInternals {
 export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
   const open = (options: InvokeOptions = {}): AgentConnection =>
     connect(spec, host, () => requestOf(spec, options));
+  const one: Agent['stream'] = (input, options) => streamOne(open(options), input, options?.signal);
   const agent: Agent = {
     name: spec.name,
     ...(spec.description !== undefined && { description: spec.description }),
     metadata: metadataOf(spec),
     streamBidi: open,
-    stream: (input, options) => streamOne(open(options), input),
-    streamText: (text, options) => streamOne(open(options), textInput(text)),
-    run: async (input, options) => await streamOne(open(options), input).output,
-    runText: async (text, options) => await streamOne(open(options), textInput(text)).output,
+    stream: one,
+    streamText: (text, options) => one(textInput(text), options),
+    run: async (input, options) => await one(input, options).output,
+    runText: async (text, options) => await one(textInput(text), options).output,
     chat: (options) => createChat(agent, options),
     ...reading(spec, host),
     ...timeline(spec, host),

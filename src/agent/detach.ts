@@ -1,9 +1,10 @@
-import { toErrorBody } from '../core/error.ts';
-import type { SnapshotStatus } from '../protocol/snapshot.ts';
-import type { Output } from '../protocol/turn.ts';
+import { isWaymarkError, toErrorBody } from '../core/error.ts';
+import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
+import type { Chunk, Output } from '../protocol/turn.ts';
 import { checkpoint, commit, endChunk, stateWrite } from './commit.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
 import { fullStore } from './spec.ts';
+import { totalsOf } from './turn-limits.ts';
 import type { Outcome, Turn } from './turn-state.ts';
 
 /** What the caller who detached is told. */
@@ -29,6 +30,7 @@ export async function endDetachedTurn(
     ...(outcome.output !== undefined && { output: outcome.output }),
   };
   invocation.good = invocation.working.state;
+  invocation.totals = totalsOf(invocation, turn) ?? invocation.totals;
   run.log.push(endChunk(turn, outcome.finishReason));
   if (run.detached !== undefined) run.detached.inputsDone++;
   if (invocation.inbox.queued.length > 0) await checkpoint(invocation, run, false);
@@ -37,43 +39,63 @@ export async function endDetachedTurn(
 
 /** The end of a detached run: its pending snapshot gets its terminal status, unless an abort was first. */
 export async function finishDetached(invocation: Invocation, run: ActiveRun): Promise<void> {
-  const { control, failure, host, spec, turnIndex } = invocation;
-  const lost = control.cause?.kind === 'lost';
+  const { host, spec } = invocation;
   run.leave();
   try {
-    if (lost) await keepPartial(invocation, run);
-    else {
-      const status = statusOf(invocation);
-      const chunk =
-        status === 'succeeded'
-          ? {}
-          : {
-              turnEnd: {
-                finishReason: status === 'failed' ? ('failed' as const) : ('aborted' as const),
-              },
-            };
-      invocation.turnIndex = Math.max(0, turnIndex);
-      const { snapshot } = await commit(invocation, run, chunk, {
-        snapshotId: run.runId,
-        event: 'detach',
-        status,
-        ...(status === 'succeeded' &&
-          invocation.last && { finishReason: invocation.last.finishReason }),
-        ...(status === 'failed' && { finishReason: 'failed' }),
-        ...(status === 'aborted' && { finishReason: 'aborted' }),
-        ...(failure && { error: toErrorBody(failure) }),
-        usage: invocation.usage,
-        end: true,
-      });
-      await tell(invocation, snapshot);
-    }
+    const ended = await commitEnd(invocation, run);
+    const snapshot = ended ?? (await leaveToAborter(invocation, run));
+    if (snapshot !== undefined) await tell(invocation, snapshot);
   } catch (error) {
     // Another worker, or the next start of this one, goes on with the run.
-    invocation.failure ??= failure;
     host.report?.(error, { agent: spec.name, runId: run.runId });
   } finally {
     host.logs.close(run.log);
   }
+}
+
+/** Writes the terminal status; `undefined` when the run is no longer this one's to end. */
+async function commitEnd(invocation: Invocation, run: ActiveRun): Promise<Snapshot | undefined> {
+  const { control, failure, last, totals, usage } = invocation;
+  if (control.cause?.kind === 'lost') return undefined;
+  const status = statusOf(invocation);
+  const finishReason = status === 'succeeded' ? last?.finishReason : status;
+  invocation.turnIndex = Math.max(0, invocation.turnIndex);
+  const chunk: Chunk = status === 'succeeded' ? {} : { turnEnd: { finishReason: status } };
+  try {
+    const { snapshot } = await commit(invocation, run, chunk, {
+      snapshotId: run.runId,
+      event: 'detach',
+      status,
+      ...(finishReason && { finishReason }),
+      ...(failure && { error: toErrorBody(failure) }),
+      usage,
+      ...(totals && { totals }),
+      end: true,
+    });
+    return snapshot;
+  } catch (error) {
+    if (isWaymarkError(error) && error.status === 'ABORTED') return undefined;
+    throw error;
+  }
+}
+
+/** Puts what the run had reached on the snapshot that somebody has aborted; `undefined` when it was taken over instead. */
+async function leaveToAborter(
+  invocation: Invocation,
+  run: ActiveRun,
+): Promise<Snapshot | undefined> {
+  const { working, spec, scope } = invocation;
+  const ref = run.position.run;
+  const store = fullStore(spec);
+  if (ref === undefined || store === undefined) return undefined;
+  await store.runs?.attachPartial(ref, {
+    ...stateWrite(invocation),
+    stateHash: working.hash(),
+  });
+  const snapshot = await store.getSnapshot(scope, { snapshotId: run.runId });
+  if (snapshot?.status !== 'aborted') return undefined;
+  const { state: _, ...metadata } = snapshot;
+  return metadata;
 }
 
 function statusOf({
@@ -84,20 +106,7 @@ function statusOf({
   return control.cause === undefined ? 'succeeded' : 'aborted';
 }
 
-async function keepPartial(invocation: Invocation, run: ActiveRun): Promise<void> {
-  const { working, spec } = invocation;
-  const ref = run.position.run;
-  if (ref === undefined) return;
-  await fullStore(spec)?.runs?.attachPartial(ref, {
-    ...stateWrite(invocation),
-    stateHash: working.hash(),
-  });
-}
-
-async function tell(
-  { spec, host, scope }: Invocation,
-  snapshot: Parameters<NonNullable<Invocation['spec']['onFinish']>>[0]['snapshot'],
-): Promise<void> {
+async function tell({ spec, host, scope }: Invocation, snapshot: Snapshot): Promise<void> {
   try {
     await spec.onFinish?.({
       agent: spec.name,

@@ -8,6 +8,7 @@ const mostQueued = 1_000;
 export class Inbox {
   readonly #queue: Input[] = [];
   #closed = false;
+  #held = false;
   #waiting: (() => void) | undefined;
 
   get closed(): boolean {
@@ -20,12 +21,7 @@ export class Inbox {
   }
 
   push(input: Input): void {
-    if (this.#closed) {
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
-        'The connection is closed: it takes no more inputs. Open a new one.',
-      );
-    }
+    if (this.#closed || this.#held) throw closedError();
     if (this.#queue.length >= mostQueued) {
       throw new WaymarkError(
         'RESOURCE_EXHAUSTED',
@@ -34,6 +30,21 @@ export class Inbox {
     }
     this.#queue.push(input);
     this.#wake();
+  }
+
+  /** Takes nothing until the returned function is called; throws when it would not have taken these either. */
+  hold(inputs: number): () => void {
+    if (this.#held || (this.#closed && inputs > 0)) throw closedError();
+    this.#held = true;
+    return () => {
+      this.#held = false;
+    };
+  }
+
+  /** Takes these, which have been accepted already, as the last ones. */
+  end(inputs: readonly Input[]): void {
+    this.#queue.push(...inputs);
+    this.close();
   }
 
   /** No more inputs; what is queued is still given out. */
@@ -67,4 +78,12 @@ export class Inbox {
     this.#waiting?.();
     this.#waiting = undefined;
   }
+}
+
+/** What is sent to, or asked of, a connection that has ended. */
+export function closedError(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The connection is closed: it takes no more inputs. Open a new one.',
+  );
 }

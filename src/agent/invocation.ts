@@ -1,5 +1,5 @@
 import type { Channel } from '../core/channel.ts';
-import { toWaymarkError, WaymarkError } from '../core/error.ts';
+import { toWaymarkError, type WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json.ts';
 import { inSpan } from '../core/trace.ts';
 import { genAi, attributes as names, operations } from '../core/trace-names.ts';
@@ -15,11 +15,12 @@ import { WorkingState } from '../session/working-state.ts';
 import { beginTurn, claimDetached } from './beginning.ts';
 import { Control } from './control.ts';
 import { detachedOutput } from './detach.ts';
-import type { AgentResult, AgentSession } from './handler.ts';
-import { Inbox } from './inbox.ts';
-import { clientState, freshState } from './init.ts';
+import type { AgentResult, AgentSession, TurnFunction } from './handler.ts';
+import { closedError, Inbox } from './inbox.ts';
+import { freshState } from './init.ts';
 import { leavingChunks } from './leaving.ts';
 import type { Position } from './ledger.ts';
+import { openInvocation } from './opening.ts';
 import { Outbox } from './outbox.ts';
 import { outputOf } from './output.ts';
 import { PartialAnswer } from './partial.ts';
@@ -30,7 +31,7 @@ import { type AgentHost, type AgentSpec, scopeOf } from './spec.ts';
 import { createSteps } from './step.ts';
 import { runTurn } from './turn.ts';
 import { invocationKey } from './turn-key.ts';
-import type { Outcome, Turn } from './turn-state.ts';
+import { LeftBehind, type Outcome, type Turn } from './turn-state.ts';
 
 /** How long after a stop a handler may take to come to its end before it is left behind. */
 const graceMs = 5_000;
@@ -78,6 +79,8 @@ export class Invocation {
   turn: Turn | undefined;
   /** A turn that was begun before the handler, so that the handler finds its state. */
   #prepared: Turn | undefined;
+  /** The snapshot that the init named, as it was loaded. */
+  opened: StateBase | undefined;
   /** What was saved last. */
   base: StateBase | undefined;
   /** The id that the next snapshot hangs on. */
@@ -101,6 +104,8 @@ export class Invocation {
   #absorbed = 0;
   #refusal: unknown;
   #openError: unknown;
+  /** No turn begins any more, and nobody detaches. */
+  #over = false;
 
   constructor(spec: AgentSpec, host: AgentHost, request: InvocationRequest) {
     this.spec = spec;
@@ -117,57 +122,59 @@ export class Invocation {
     });
     this.session = this.#createSession();
     this.#listen();
-    this.control.follow(request.signal);
     this.control.signal.addEventListener('abort', () => this.inbox.clear(), { once: true });
+    this.control.follow(request.signal);
   }
 
   /** Runs from the opening to the end, and gives the output. Rejects when it could not be started, or an input was refused. */
   async execute(): Promise<Output> {
-    await this.locked(() => this.#open());
-    const first = await this.inbox.peek();
-    if (first === undefined) return await this.#handle();
-    this.#prepared = await this.locked(() => beginTurn(this, this.#take()));
-    const { spec } = this;
-    return await inSpan(
-      `${operations.invokeAgent} ${spec.name}`,
-      {
-        attributes: {
-          [genAi.operation]: operations.invokeAgent,
-          [genAi.agentName]: spec.name,
-          [genAi.agentDescription]: spec.description,
-          [genAi.conversationId]: this.sessionId,
-          [names.sessionId]: this.sessionId,
-          [names.genkitAgent]: spec.name,
-        },
-      },
-      () => this.#handle(),
-    );
+    try {
+      await this.locked(() => this.#open());
+      this.#prepared = await this.#accept();
+      // Nothing is traced of a connection that never had an input.
+      return await (this.#prepared === undefined ? this.#handle() : this.#traced());
+    } finally {
+      this.inbox.clear();
+      this.control.unfollow();
+    }
   }
 
   /** Goes on with a run that was begun elsewhere. */
   async resume(turn: Turn | undefined): Promise<Output> {
     this.#prepared = turn;
-    return await this.#handle();
+    return await this.#traced();
   }
 
   /** Goes on without the caller. */
   async detach(input?: Input): Promise<Output> {
-    return await this.locked(async () => {
-      if (this.#openError !== undefined) throw this.#openError;
-      if (input?.message !== undefined || input?.resume !== undefined) this.inbox.push(input);
-      this.inbox.close();
-      await claimDetached(this);
-      this.control.unfollow();
-      this.outbox.disconnect();
-      return detachedOutput(this);
-    });
+    const own = input?.message === undefined && input?.resume === undefined ? [] : [input];
+    // What is sent from now on is none of its inputs.
+    const release = this.inbox.hold(own.length);
+    try {
+      return await this.locked(async () => {
+        if (this.#openError !== undefined) throw this.#openError;
+        if (this.#over) throw closedError();
+        await claimDetached(this, own);
+        this.inbox.end(own);
+        this.control.unfollow();
+        this.outbox.disconnect();
+        return detachedOutput(this);
+      });
+    } finally {
+      release();
+    }
+  }
+
+  /** Stops what the caller waits for; a run that goes on without it is stopped by its id. */
+  stop(reason?: unknown): void {
+    if (this.run?.detached === undefined) this.control.stop(reason);
   }
 
   /** The turn to work on: the one that was begun already, or that of the next input. */
-  async nextTurn(): Promise<Turn> {
+  async nextTurn(): Promise<Turn | undefined> {
     const prepared = this.#prepared;
     this.#prepared = undefined;
-    return prepared ?? (await this.locked(() => beginTurn(this, this.#take())));
+    return prepared ?? (await this.#accept());
   }
 
   /** Adds the messages that a generate call has come to, those it was not given before. */
@@ -193,18 +200,13 @@ export class Invocation {
   }
 
   /** Waits for work; after a stop only so long, for work that does not look at its signal. */
-  async untilStopped<Value>(work: Promise<Value>): Promise<Value> {
+  async untilStopped<Value>(work: Promise<Value>, ms: number = graceMs): Promise<Value> {
     const { signal } = this.control;
     const over = new AbortController();
     const left = new Promise<never>((_, reject) => {
       const onAbort = (): void => {
-        this.host.clock.sleep(graceMs, over.signal).then(
-          () => {
-            this.working.close(
-              'The turn was stopped and has ended: nothing can be changed by it any more.',
-            );
-            reject(new WaymarkError('CANCELLED', 'The turn was stopped.'));
-          },
+        this.host.clock.sleep(ms, over.signal).then(
+          () => reject(new LeftBehind()),
           () => {},
         );
       };
@@ -219,48 +221,32 @@ export class Invocation {
     }
   }
 
+  /** Nothing that the handler still does changes anything from now on. */
+  leaveBehind(): void {
+    this.working.close(
+      'The turn was stopped and has ended: nothing can be changed by it any more.',
+    );
+  }
+
   async #open(): Promise<void> {
     try {
-      await this.#openAt();
+      await openInvocation(this);
     } catch (error) {
       this.#openError = error;
-      this.inbox.clear();
       throw error;
     }
   }
 
-  async #openAt(): Promise<void> {
-    const { init } = this.request;
-    if (init.state !== undefined) {
-      this.sessionId = init.state.sessionId ?? this.sessionId;
-      this.setState(await clientState(this.spec, init.state));
-      this.turnIndex = countTurns(this.working.state) - 1;
-    } else if (init.snapshotId !== undefined) {
-      await this.#openSnapshot(init.snapshotId);
+  /** Accepts the next input; `undefined` when none comes any more, or it was stopped before it was accepted. */
+  async #accept(): Promise<Turn | undefined> {
+    while ((await this.inbox.peek()) !== undefined) {
+      const turn = await this.locked(async () => {
+        const input = this.inbox.take();
+        return input && (await beginTurn(this, input));
+      });
+      if (turn !== undefined) return turn;
     }
-  }
-
-  async #openSnapshot(snapshotId: string): Promise<void> {
-    const loaded = await this.spec.ledger.load(this.scope, { snapshotId });
-    if (loaded === undefined) {
-      throw new WaymarkError(
-        'NOT_FOUND',
-        `No snapshot "${snapshotId.slice(0, 64)}" of agent "${this.spec.name}".`,
-      );
-    }
-    const { snapshot } = loaded;
-    const { sessionId } = this.request.init;
-    if (sessionId !== undefined && sessionId !== snapshot.sessionId) {
-      throw new WaymarkError('INVALID_ARGUMENT', 'The snapshot belongs to another session.');
-    }
-    if (snapshot.status !== 'succeeded') {
-      throw new WaymarkError(
-        'FAILED_PRECONDITION',
-        `The snapshot is ${snapshot.status}; only one that succeeded can be gone on from.`,
-      );
-    }
-    this.sessionId = snapshot.sessionId;
-    this.setState(loaded.state);
+    return undefined;
   }
 
   /** Goes to a state that was loaded. */
@@ -269,10 +255,22 @@ export class Invocation {
     this.good = state;
   }
 
-  #take(): Input {
-    const input = this.inbox.take();
-    if (input === undefined) throw new TypeError('There is no input to take.');
-    return input;
+  #traced(): Promise<Output> {
+    const { spec, sessionId } = this;
+    return inSpan(
+      `${operations.invokeAgent} ${spec.name}`,
+      {
+        attributes: {
+          [genAi.operation]: operations.invokeAgent,
+          [genAi.agentName]: spec.name,
+          [genAi.agentDescription]: spec.description,
+          [genAi.conversationId]: sessionId,
+          [names.sessionId]: sessionId,
+          [names.genkitAgent]: spec.name,
+        },
+      },
+      () => this.#handle(),
+    );
   }
 
   async #handle(): Promise<Output> {
@@ -291,10 +289,16 @@ export class Invocation {
           callContext.run(request.context, async () => spec.handler(session, io)),
         ),
       );
-      result = (await this.untilStopped(work)) ?? undefined;
+      // Twice as long as the turn inside it, which keeps what there is of its answer.
+      result = (await this.untilStopped(work, 2 * graceMs)) ?? undefined;
     } catch (error) {
-      if (this.control.cause === undefined) this.failure ??= toWaymarkError(error);
+      if (error instanceof LeftBehind) this.leaveBehind();
+      else if (this.control.cause === undefined) this.failure ??= toWaymarkError(error);
     }
+    // Whoever is detaching at this moment still comes first; nobody does after it.
+    await this.locked(async () => {
+      this.#over = true;
+    });
     if (this.#refusal !== undefined) {
       if (this.run?.detached === undefined) throw this.#refusal;
       // Nobody waits for a detached run: it ends as a failed one.
@@ -304,14 +308,14 @@ export class Invocation {
     return outputOf(this, result);
   }
 
-  async #loop(fn: Parameters<AgentSession['run']>[0]): Promise<void> {
-    while (this.#prepared !== undefined || (await this.inbox.peek()) !== undefined) {
-      const outcome = await runTurn(this, fn).catch((error: unknown) => {
+  async #loop(fn: TurnFunction): Promise<void> {
+    for (;;) {
+      const turn = await this.nextTurn().catch((error: unknown) => {
         // Refused before the turn began: the caller's mistake, not a failed turn.
-        if (this.turn === undefined) this.#refusal = error;
+        this.#refusal = error;
         throw error;
       });
-      if (this.#ended(outcome)) return;
+      if (turn === undefined || this.#ended(await runTurn(this, turn, fn))) return;
     }
   }
 
@@ -337,7 +341,7 @@ export class Invocation {
     });
     // Getters must stay getters, so the loop's methods are added to the same object.
     return Object.assign(session, {
-      run: (fn: Parameters<AgentSession['run']>[0]) => this.#loop(fn),
+      run: (fn: TurnFunction) => this.#loop(fn),
       result: () => this.result(),
       step: createSteps(this),
     });
@@ -367,10 +371,4 @@ export class Invocation {
   savedHash(): string | undefined {
     return this.base && hashState(this.base.state);
   }
-}
-
-function countTurns({ history }: SessionState): number {
-  let turns = 0;
-  for (const { role } of history.toArray()) if (role === 'user') turns++;
-  return turns;
 }

@@ -8,6 +8,7 @@ import type {
   LoadedState,
   Lookup,
   ParentRef,
+  RunEvent,
   RunRef,
   RunSupport,
   Scope,
@@ -19,7 +20,10 @@ import { plainLedger } from './ledger-plain.ts';
 import type { SessionCache } from './session-cache.ts';
 
 /** What a turn asks its ledger for. */
-export type TurnRequest = Omit<ClaimRequest, 'ttl' | 'worker'>;
+export interface TurnRequest extends Omit<ClaimRequest, 'ttl' | 'worker'> {
+  /** What was loaded before the claim, so that it need not be loaded again. */
+  readonly loaded?: StateBase;
+}
 
 /** Where a turn stands: its session, what it goes on from, and the claim it holds, if the store has claims. */
 export interface Position {
@@ -45,8 +49,8 @@ export interface Ledger {
   begin(scope: Scope, request: TurnRequest): Promise<Position>;
   /** Saves a snapshot. */
   commit(scope: Scope, position: Position, write: CommitWrite): Promise<Committed>;
-  /** Ends a turn without a snapshot. */
-  release(position: Position): Promise<void>;
+  /** Ends a turn without a snapshot; the events are written with it. */
+  release(position: Position, events?: readonly RunEvent[]): Promise<void>;
 }
 
 export interface LedgerOptions {
@@ -68,22 +72,28 @@ export function ledgerOf(store: Store | SnapshotStore, options: LedgerOptions): 
 /** Claims first, then one transaction that saves: two round trips a turn when the session's state is cached. */
 function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
   const { cache, worker, ttl, upgrade } = options;
-  const stateOf = async (scope: Scope, claim: Claim): Promise<Pick<Position, 'base' | 'state'>> => {
-    const { parent, sessionId } = claim;
+  const stateOf = async (
+    scope: Scope,
+    { parent, sessionId }: Claim,
+    loaded: StateBase | undefined,
+  ): Promise<Pick<Position, 'base' | 'state'>> => {
     if (parent === undefined) return {};
     const cached = cache.get(scope, sessionId);
     if (cached?.snapshotId === parent.snapshotId) return { base: cached, state: cached.state };
-    const base = await runs.load(scope, { snapshotId: parent.snapshotId });
+    const base =
+      loaded?.snapshotId === parent.snapshotId
+        ? loaded
+        : await runs.load(scope, { snapshotId: parent.snapshotId });
     return base === undefined ? {} : { base, state: await upgrade(base.state) };
   };
   return {
     load: (scope, lookup) => runs.load(scope, lookup),
-    async begin(scope, request) {
+    async begin(scope, { loaded, ...request }) {
       const claim = await runs.claim(scope, { ...request, ttl, worker });
       const { sessionId, parent, nextIndex } = claim;
       const run = { runId: claim.runId, attempt: claim.attempt };
       try {
-        const state = await stateOf(scope, claim);
+        const state = await stateOf(scope, claim, loaded);
         return { sessionId, run, nextIndex, ...(parent && { parent }), ...state };
       } catch (error) {
         // The session must not stay claimed because its state could not be read.
@@ -98,8 +108,8 @@ function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
       if (write.status === 'succeeded') cache.set(scope, sessionId, committed.base);
       return committed;
     },
-    async release({ run }) {
-      if (run !== undefined) await runs.release(run);
+    async release({ run }, events) {
+      if (run !== undefined) await runs.release(run, events);
     },
   };
 }

@@ -38,7 +38,7 @@ export class Outbox {
   /** Sends what must arrive, also after a stop, without waiting for anybody. */
   push(chunk: Chunk): void {
     const leaving = this.#record(chunk);
-    if (leaving !== undefined) this.#deliver(leaving);
+    if (leaving !== undefined) this.#hand(leaving);
   }
 
   /** Sends a chunk that the log already has. */
@@ -46,7 +46,13 @@ export class Outbox {
     const leaving = this.#leave(chunk);
     if (leaving === undefined) return;
     noteEventId(leaving, event);
-    this.#deliver(leaving);
+    this.#hand(leaving);
+  }
+
+  /** Sends a chunk to the caller alone. */
+  deliver(chunk: Chunk): void {
+    const leaving = this.#leave(chunk);
+    if (leaving !== undefined) this.#hand(leaving);
   }
 
   /** Nobody listens any more; the log goes on. */
@@ -54,7 +60,7 @@ export class Outbox {
     this.#caller = undefined;
   }
 
-  #deliver(chunk: Chunk): void {
+  #hand(chunk: Chunk): void {
     // A full channel takes it in line; whoever reads next gets it.
     this.#caller?.send(chunk).catch(() => {});
   }

@@ -14,12 +14,9 @@ export function outputOf(invocation: Invocation, result: AgentResult | undefined
   const { message, artifacts } = resultOf(invocation, result);
   const output = result?.output ?? last?.output;
   const state = spec.store === undefined ? clientHeld(invocation) : undefined;
-  const finishReason =
-    failure !== undefined
-      ? 'failed'
-      : control.cause?.kind === 'stop'
-        ? 'aborted'
-        : last?.finishReason;
+  // A stop between two turns changes nothing about the one that has ended.
+  const ended = last?.finishReason ?? (control.cause && 'aborted');
+  const finishReason = failure === undefined ? ended : 'failed';
   return {
     sessionId,
     ...(lastSnapshot && { snapshotId: lastSnapshot.id }),

@@ -1,5 +1,8 @@
+import { closeToolRequests } from '../generate/open-requests.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
+import type { WorkingState } from '../session/working-state.ts';
+import { lastRound } from './turn-state.ts';
 
 /** What the model has said since its last whole message: the answer that is left when a turn is stopped. */
 export class PartialAnswer {
@@ -30,4 +33,16 @@ export class PartialAnswer {
     }
     // Half a reasoning has no signature, and half a tool request no input: a provider would refuse both.
   }
+}
+
+/** After a stop: what was said so far becomes the answer, and no tool request stays open, so that any provider takes it. */
+export function keepPartialAnswer(stopped: {
+  readonly working: WorkingState;
+  readonly partial: PartialAnswer;
+}): void {
+  const { working, partial } = stopped;
+  const answer = partial.message();
+  if (answer !== undefined) working.addMessages([answer]);
+  const closing = closeToolRequests(lastRound(working.state.history), 'aborted');
+  if (closing !== undefined) working.addMessages([closing]);
 }

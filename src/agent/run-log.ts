@@ -22,8 +22,10 @@ export class RunLog {
   readonly attempt: number;
   readonly #clock: Clock;
   #events: RunEvent[] = [];
-  #dropped = 0;
+  #truncated = false;
   #seq = 0;
+  #prepared: RunEvent | undefined;
+  readonly #held: RunEvent[] = [];
   #ended = false;
   readonly #listeners = new Set<() => void>();
   #sink: { readonly events: EventSupport; readonly run: RunRef } | undefined;
@@ -44,7 +46,7 @@ export class RunLog {
 
   /** Whether the oldest events are no longer here. */
   get truncated(): boolean {
-    return this.#dropped > 0;
+    return this.#truncated;
   }
 
   /** From now on events go to the store as well, those that came before included. */
@@ -58,36 +60,39 @@ export class RunLog {
   }
 
   push(chunk: Chunk): RunEvent {
-    const event = this.prepare(chunk);
-    this.publish(event);
+    const event = this.#number(chunk);
+    // What comes while something is being saved comes after the event that tells of it.
+    if (this.#prepared === undefined) this.#publish(event);
+    else this.#held.push(event);
     if (this.#sink !== undefined) this.#schedule();
     return event;
   }
 
-  /** The next event, which nobody sees before {@link RunLog.publish}: it says that something is saved which is not yet. */
+  /** The next event, which nobody sees yet: it says that something is saved which is not. */
   prepare(chunk: Chunk): RunEvent {
-    return { attempt: this.attempt, seq: this.#seq, chunk };
+    this.#prepared = this.#number(chunk);
+    return this.#prepared;
   }
 
-  publish(event: RunEvent): void {
-    this.#seq = event.seq + 1;
-    this.#events.push(event);
-    if (this.#events.length > mostEvents) this.#drop();
-    this.#wake();
+  /** Shows an event that has been written together with what it tells of. */
+  publishPrepared(event: RunEvent): void {
+    this.#publish(event);
+    this.#written = event.seq + 1;
+    this.#letGo();
   }
 
-  /** Shows an event that a commit has already written. */
-  publishWritten(event: RunEvent): void {
-    this.publish(event);
-    this.#written = this.#seq;
-  }
-
-  /** The events that the store does not have yet, for a commit that takes them along. They count as written. */
+  /** The events that the store does not have yet, for a write that takes them along. They count as written. */
   takeUnwritten(): readonly RunEvent[] {
     if (this.#sink === undefined) return [];
-    const from = Math.max(0, this.#written - this.#dropped);
-    this.#written = this.#seq;
-    return this.#events.slice(from);
+    const events = this.#events.slice(this.#placeOf(this.#written));
+    this.#written = (events.at(-1)?.seq ?? this.#written - 1) + 1;
+    return events;
+  }
+
+  /** Says that the write which took these along has failed. */
+  putBack(events: readonly RunEvent[]): void {
+    this.#written = events[0]?.seq ?? this.#written;
+    this.#letGo();
   }
 
   /** Waits for the batch that is on its way to the store, so that a commit's events do not overtake it. */
@@ -98,7 +103,7 @@ export class RunLog {
   read(after: EventCursor | undefined): readonly RunEvent[] {
     if (after === undefined || after.attempt < this.attempt) return this.#events.slice();
     if (after.attempt > this.attempt) return [];
-    return this.#events.slice(Math.max(0, after.seq + 1 - this.#dropped));
+    return this.#events.slice(this.#placeOf(after.seq + 1));
   }
 
   onEvent(listener: () => void): () => void {
@@ -113,9 +118,36 @@ export class RunLog {
 
   #drop(): void {
     // What the store is going to have must reach it first.
-    const written = this.#sink === undefined ? mostEvents : this.#written - this.#dropped;
-    const excess = this.#events.splice(0, Math.min(mostEvents / 10, Math.max(0, written))).length;
-    this.#dropped += excess;
+    const written = this.#sink === undefined ? mostEvents : this.#placeOf(this.#written);
+    this.#events.splice(0, Math.min(mostEvents / 10, written));
+    this.#truncated = true;
+  }
+
+  #number(chunk: Chunk): RunEvent {
+    return { attempt: this.attempt, seq: this.#seq++, chunk };
+  }
+
+  #publish(event: RunEvent): void {
+    this.#events.push(event);
+    if (this.#events.length > mostEvents) this.#drop();
+    this.#wake();
+  }
+
+  #letGo(): void {
+    this.#prepared = undefined;
+    for (const event of this.#held.splice(0)) this.#publish(event);
+  }
+
+  /** Where the first event from a number on stands; numbers grow, but some may be missing. */
+  #placeOf(seq: number): number {
+    let low = 0;
+    let high = this.#events.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#events[middle]?.seq ?? seq) < seq) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   #wake(): void {
@@ -129,7 +161,8 @@ export class RunLog {
       await this.#clock.sleep(flushAfter);
       await this.#append();
       this.#scheduled = false;
-      if (this.#sink !== undefined && this.#written < this.#seq) this.#schedule();
+      const isLate = this.#placeOf(this.#written) < this.#events.length;
+      if (this.#sink !== undefined && isLate) this.#schedule();
     };
     void flush();
   }

@@ -3,14 +3,15 @@ import type { Span } from '../core/trace.ts';
 import { attributes as names } from '../core/trace-names.ts';
 import { addUsage } from '../generate/usage.ts';
 import type { SnapshotEvent } from '../protocol/snapshot.ts';
-import type { Chunk, FinishReason } from '../protocol/turn.ts';
+import type { FinishReason } from '../protocol/turn.ts';
 import { toChance } from '../session/policy.ts';
-import { claimAgain } from './beginning.ts';
-import { checkpoint, commit, endChunk } from './commit.ts';
+import { claimAgain, dropRun } from './beginning.ts';
+import { checkpoint, commit, endChunk, release } from './commit.ts';
 import { endDetachedTurn, finishDetached } from './detach.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
+import { keepPartialAnswer } from './partial.ts';
 import { totalsOf } from './turn-limits.ts';
-import { lostError, type Outcome, type Turn } from './turn-state.ts';
+import { lostError, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
 /** Saves what a turn came to and ends it: exactly one `turnEnd`, whatever happened. */
 export function endTurn(
@@ -56,6 +57,9 @@ async function saveOutcome(
 ): Promise<Outcome> {
   switch (outcome.kind) {
     case 'lost':
+      // What others see of the run is up to whoever has it now; its caller here still learns that the turn is over.
+      invocation.outbox.deliver(endChunk(turn, 'failed'));
+      invocation.working.reset(invocation.good);
       return { kind: 'failed', error: lostError() };
     case 'failed':
       await saveFailed(invocation, run, turn, outcome.error);
@@ -66,10 +70,8 @@ async function saveOutcome(
       try {
         await saveGood(invocation, run, turn, finishReason, span);
       } catch (error) {
-        const failed = savingFailed(error);
-        publish(invocation, run, endChunk(turn, 'failed'));
-        invocation.working.reset(invocation.good);
-        return { kind: 'failed', error: failed };
+        await giveUp(invocation, run, turn);
+        return { kind: 'failed', error: savingFailed(error) };
       }
       invocation.last = {
         finishReason,
@@ -106,10 +108,7 @@ async function saveGood(
       end: true,
     });
     if (totals !== undefined) invocation.totals = totals;
-  } else {
-    await spec.ledger.release(run.position);
-    publish(invocation, run, chunk);
-  }
+  } else await release(invocation, run, chunk);
   if (snapshotId !== undefined) noteSnapshot(invocation, snapshotId, span);
   invocation.good = working.state;
 }
@@ -121,24 +120,35 @@ async function saveFailed(
   turn: Turn,
   error: WaymarkError,
 ): Promise<void> {
-  const chunk = endChunk(turn, 'failed');
-  const { spec } = invocation;
+  if (invocation.spec.store === undefined) {
+    await giveUp(invocation, run, turn);
+    return;
+  }
   try {
-    if (spec.store === undefined) publish(invocation, run, chunk);
-    else {
-      await commit(invocation, run, chunk, {
-        snapshotId: run.runId,
-        event: 'turnEnd',
-        status: 'failed',
-        finishReason: 'failed',
-        error: toErrorBody(error),
-        usage: turn.usage,
-        end: true,
-      });
-    }
+    await commit(invocation, run, endChunk(turn, 'failed'), {
+      snapshotId: run.runId,
+      event: 'turnEnd',
+      status: 'failed',
+      finishReason: 'failed',
+      error: toErrorBody(error),
+      usage: turn.usage,
+      end: true,
+    });
+    invocation.working.reset(invocation.good);
   } catch {
-    // The first error is the one to tell; the claim expires by itself.
-    publish(invocation, run, chunk);
+    // The first error is the one to tell.
+    await giveUp(invocation, run, turn);
+  }
+}
+
+/** Ends a turn of which nothing is saved, and lets go of the session; a claim that cannot be given back expires by itself. */
+async function giveUp(invocation: Invocation, run: ActiveRun, turn: Turn): Promise<void> {
+  const chunk = endChunk(turn, 'failed');
+  try {
+    await release(invocation, run, chunk);
+  } catch {
+    const event = run.log.push(chunk);
+    invocation.outbox.pushLogged(chunk, event);
   }
   invocation.working.reset(invocation.good);
 }
@@ -150,6 +160,7 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
     if (run === undefined || invocation.control.cause !== undefined) return;
     if (run.detached === undefined && wantsSnapshot(invocation, 'toolIterationEnd')) {
       const snapshotId = host.newId();
+      const totals = totalsOf(invocation, turn);
       await commit(
         invocation,
         run,
@@ -159,6 +170,7 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
           event: 'toolIterationEnd',
           status: 'succeeded',
           usage: turn.usage,
+          ...(totals && { totals }),
           end: false,
         },
       );
@@ -173,57 +185,61 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
 
 /** The end of the invocation: what changed after the last turn is saved, as a snapshot if the policy says so. */
 export async function finishInvocation(invocation: Invocation): Promise<void> {
-  const { run, turn, failure, control } = invocation;
-  if (turn !== undefined) {
-    // The handler never came to its turn loop.
-    const outcome: Outcome =
-      failure === undefined
-        ? { kind: 'done', finishReason: 'stop' }
-        : { kind: 'failed', error: failure };
-    const ended = await endTurn(invocation, turn, outcome, noSpan);
-    if (ended.kind === 'failed') invocation.failure = ended.error;
-  }
+  const { turn, control } = invocation;
+  if (turn !== undefined) await endUnworkedTurn(invocation, turn);
+  const { run, failure } = invocation;
+  const ended = failure !== undefined || control.cause?.kind === 'lost';
   if (run?.detached !== undefined) {
     await invocation.locked(() => finishDetached(invocation, run));
-  } else if (invocation.run !== undefined) {
+  } else if (run !== undefined) {
     // Taken over with nothing left to do.
-    await invocation.spec.ledger.release(invocation.run.position);
-  } else if (failure === undefined && control.cause === undefined) {
-    await saveInvocationEnd(invocation);
+    await dropRun(invocation, run);
+  } else if (!ended && invocation.turnsBegun > 0) {
+    await invocation.locked(() => saveInvocationEnd(invocation));
   }
 }
 
+/** The handler never came to its turn loop. */
+async function endUnworkedTurn(invocation: Invocation, turn: Turn): Promise<void> {
+  const { failure, control } = invocation;
+  const outcome: Outcome =
+    control.cause !== undefined
+      ? stoppedBy(control.cause)
+      : failure === undefined
+        ? { kind: 'done', finishReason: 'stop' }
+        : { kind: 'failed', error: failure };
+  if (outcome.kind === 'stopped') keepPartialAnswer(invocation);
+  const ended = await endTurn(invocation, turn, outcome, noSpan);
+  if (ended.kind === 'failed') invocation.failure = ended.error;
+}
+
 async function saveInvocationEnd(invocation: Invocation): Promise<void> {
-  const { spec, working, turnIndex } = invocation;
-  if (spec.store === undefined || invocation.turnsBegun === 0) return;
-  const changed = invocation.savedHash() !== working.hash();
-  if (!changed && !wantsSnapshot(invocation, 'invocationEnd')) return;
+  const { spec, working, turnIndex, host } = invocation;
+  if (spec.store === undefined) return;
+  let run: ActiveRun | undefined;
   try {
-    const run = await claimAgain(invocation);
-    const listed = !changed || wantsSnapshot(invocation, 'invocationEnd');
+    const changed = invocation.savedHash() !== working.hash();
+    const listed = wantsSnapshot(invocation, 'invocationEnd');
+    if (!changed && !listed) return;
+    run = await claimAgain(invocation);
     run.leave();
-    await commit(
-      invocation,
-      run,
-      {},
-      {
-        snapshotId: run.runId,
-        event: 'invocationEnd',
-        status: 'succeeded',
-        ...(invocation.last && { finishReason: invocation.last.finishReason }),
-        listed,
-        end: true,
-      },
-    );
-    if (listed) {
-      noteSnapshot(invocation, run.runId);
-      invocation.outbox.push({ snapshotCreated: run.runId });
-    }
+    await commit(invocation, run, listed ? { snapshotCreated: run.runId } : {}, {
+      snapshotId: run.runId,
+      event: 'invocationEnd',
+      status: 'succeeded',
+      ...(invocation.last && { finishReason: invocation.last.finishReason }),
+      ...(invocation.totals && { totals: invocation.totals }),
+      listed,
+      end: true,
+    });
+    if (listed) noteSnapshot(invocation, run.runId);
     invocation.good = working.state;
   } catch (error) {
+    if (run !== undefined) await spec.ledger.release(run.position).catch(() => {});
     invocation.failure = savingFailed(error);
     working.reset(invocation.good);
   } finally {
+    if (run !== undefined) host.logs.close(run.log);
     invocation.turnIndex = turnIndex;
   }
 }
@@ -242,11 +258,6 @@ function wantsSnapshot(invocation: Invocation, event: SnapshotEvent): boolean {
       opportunity: invocation.opportunity++,
     }),
   );
-}
-
-function publish(invocation: Invocation, run: ActiveRun, chunk: Chunk): void {
-  const event = run.log.push(chunk);
-  invocation.outbox.pushLogged(chunk, event);
 }
 
 function noteSnapshot(invocation: Invocation, id: string, span?: Span): void {

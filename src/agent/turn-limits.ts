@@ -28,6 +28,18 @@ export function totalsOf(invocation: Invocation, turn: Turn): Totals | undefined
   };
 }
 
+/** Throws when the session has nothing left to use, before anything is asked of a model. */
+export function checkUnspent({ spec, totals }: Invocation): void {
+  const { tokens = 0, toolCalls = 0 } = totals ?? {};
+  const most = spec.limits.session;
+  if (most?.tokens !== undefined && tokens >= most.tokens) {
+    throw exhausted('session', 'tokens', tokens, most.tokens);
+  }
+  if (most?.toolCalls !== undefined && toolCalls >= most.toolCalls) {
+    throw exhausted('session', 'toolCalls', toolCalls, most.toolCalls);
+  }
+}
+
 /** Throws when the turn or its session has used more than it may. */
 export function checkUsage(invocation: Invocation, turn: Turn): void {
   const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
@@ -39,8 +51,11 @@ export function checkUsage(invocation: Invocation, turn: Turn): void {
 }
 
 function check(of: string, what: string, used: number, most: number | undefined): void {
-  if (most === undefined || used <= most) return;
-  throw new WaymarkError(
+  if (most !== undefined && used > most) throw exhausted(of, what, used, most);
+}
+
+function exhausted(of: string, what: string, used: number, most: number): WaymarkError {
+  return new WaymarkError(
     'RESOURCE_EXHAUSTED',
     `The ${of} has used ${used} of ${most} ${what}. Raise \`limits.${of}.${what}\`, or start a new session.`,
     { details: { limit: `${of}.${what}`, used, most } },

@@ -2,6 +2,7 @@ import { WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { FinishReason, Input, Usage } from '../protocol/turn.ts';
 import type { History } from '../session/history.ts';
+import type { StopCause } from './control.ts';
 import type { TurnInfo } from './handler.ts';
 
 /** One turn while it runs. */
@@ -12,6 +13,8 @@ export interface Turn {
   readonly continued: boolean;
   /** Whether the custom state has been sent as a whole in this turn. */
   customSent: boolean;
+  /** Its function did not come to an end after a stop, and nobody waits for it any more. */
+  leftBehind: boolean;
   usage: Usage;
   toolCalls: number;
   /** How often each tool was called at each place, for keys that are the same on a second attempt. */
@@ -38,4 +41,19 @@ export function lostError(): WaymarkError {
     'ABORTED',
     'The run is no longer this process’s: it was aborted, or another worker took it over.',
   );
+}
+
+/** Says that a handler did not come to an end for too long after it was stopped. */
+export class LeftBehind extends Error {}
+
+/** How the work on a turn came out that was told to end. */
+export function stoppedBy(cause: StopCause): Outcome {
+  switch (cause.kind) {
+    case 'failed':
+      return { kind: 'failed', error: cause.error };
+    case 'lost':
+      return { kind: 'lost' };
+    case 'stop':
+      return { kind: 'stopped' };
+  }
 }

@@ -2,49 +2,48 @@ import { toWaymarkError } from '../core/error.ts';
 import { inSpan, type Span } from '../core/trace.ts';
 import { genAi, attributes as names } from '../core/trace-names.ts';
 import { generateHooks } from '../generate/hooks.ts';
-import { closeToolRequests, pendingInterrupts } from '../generate/open-requests.ts';
+import { pendingInterrupts } from '../generate/open-requests.ts';
 import { addUsage } from '../generate/usage.ts';
 import type { TurnFunction, TurnResult } from './handler.ts';
 import type { Invocation } from './invocation.ts';
+import { keepPartialAnswer } from './partial.ts';
 import { checkpointTurn, endTurn } from './saving.ts';
-import { checkUsage, startTimeLimit } from './turn-limits.ts';
-import { lastRound, type Outcome, type Turn } from './turn-state.ts';
+import { checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
+import { LeftBehind, lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
-/** Accepts the next input, works on it and saves what came of it. */
-export async function runTurn(invocation: Invocation, fn: TurnFunction): Promise<Outcome> {
-  const turn = await invocation.nextTurn();
-  const outcome = await inTurnSpan(invocation, turn, async (span) => {
+/** Works on an input that was accepted, and saves what came of it. */
+export async function runTurn(
+  invocation: Invocation,
+  turn: Turn,
+  fn: TurnFunction,
+): Promise<Outcome> {
+  return await inTurnSpan(invocation, turn, async (span) => {
     const result = await perform(invocation, turn, fn);
-    if (result.kind === 'stopped') keepPartialAnswer(invocation);
+    if (result.kind === 'stopped' || result.kind === 'lost') keepPartialAnswer(invocation);
     if (result.kind === 'failed') span.recordError(result.error);
+    if (turn.leftBehind) invocation.leaveBehind();
     return await endTurn(invocation, turn, result, span);
   });
-  return outcome;
 }
 
 async function perform(invocation: Invocation, turn: Turn, fn: TurnFunction): Promise<Outcome> {
   const { control, spec } = invocation;
+  if (control.cause !== undefined) return stoppedBy(control.cause);
   const endTimeLimit = startTimeLimit(invocation, spec.limits.turn?.timeMs);
   try {
+    checkUnspent(invocation);
     const work = generateHooks.run(hooksOf(invocation, turn), async () =>
       fn(turn.input, turn.info),
     );
     const result = (await invocation.untilStopped(work)) ?? {};
     if (control.cause === undefined) return done(invocation, turn, result);
   } catch (error) {
+    turn.leftBehind = error instanceof LeftBehind;
     if (control.cause === undefined) return { kind: 'failed', error: toWaymarkError(error) };
   } finally {
     endTimeLimit();
   }
-  const { cause } = control;
-  switch (cause?.kind) {
-    case 'failed':
-      return { kind: 'failed', error: cause.error };
-    case 'lost':
-      return { kind: 'lost' };
-    default:
-      return { kind: 'stopped' };
-  }
+  return stoppedBy(control.cause);
 }
 
 function done(invocation: Invocation, turn: Turn, result: TurnResult): Outcome {
@@ -71,14 +70,6 @@ function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generate
       await checkpointTurn(invocation, turn);
     },
   };
-}
-
-/** After a stop: what was said so far becomes the answer, and no tool request stays open, so that any provider takes it. */
-function keepPartialAnswer({ working, partial }: Invocation): void {
-  const answer = partial.message();
-  if (answer !== undefined) working.addMessages([answer]);
-  const closing = closeToolRequests(lastRound(working.state.history), 'aborted');
-  if (closing !== undefined) working.addMessages([closing]);
 }
 
 function inTurnSpan<Value>(

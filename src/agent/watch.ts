@@ -34,16 +34,14 @@ export async function* watchRun(
   const leave = leavingChunks(spec.transform);
   let last = hidden === undefined ? cursor : undefined;
   for await (const event of eventsOf(watching, last)) {
-    if (last !== undefined && event.attempt > last.attempt) {
-      yield {
-        type: 'reset',
-        id: toEventId({ attempt: event.attempt, seq: -1 + event.seq }),
-        attempt: event.attempt,
-      };
+    const seen = hidden !== undefined && !isAfter(event, hidden);
+    if (!seen && last !== undefined && event.attempt > last.attempt) {
+      // A reader that comes back with this id is told again.
+      yield { type: 'reset', id: toEventId(last), attempt: event.attempt };
     }
     last = event;
     const chunk = leave(event.chunk);
-    if (chunk === undefined || (hidden !== undefined && !isAfter(event, hidden))) continue;
+    if (chunk === undefined || seen) continue;
     yield { type: 'chunk', id: toEventId(event), chunk };
   }
   const snapshot = await snapshotOf(watching);

@@ -1,0 +1,48 @@
+import { WaymarkError } from '../core/error.ts';
+import { hashState, type SessionState } from '../session/session-state.ts';
+import { clientState } from './init.ts';
+import type { Invocation } from './invocation.ts';
+
+/** Goes to where the init says, as far as that can be known before the session is claimed. Changes nothing. */
+export async function openInvocation(invocation: Invocation): Promise<void> {
+  const { init } = invocation.request;
+  if (init.state !== undefined) {
+    invocation.sessionId = init.state.sessionId ?? invocation.sessionId;
+    invocation.setState(await clientState(invocation.spec, init.state));
+    invocation.turnIndex = countTurns(invocation.working.state) - 1;
+  } else if (init.snapshotId !== undefined) {
+    await openSnapshot(invocation, init.snapshotId);
+  }
+}
+
+async function openSnapshot(invocation: Invocation, snapshotId: string): Promise<void> {
+  const { spec, scope, request } = invocation;
+  const loaded = await spec.ledger.load(scope, { snapshotId });
+  if (loaded === undefined) {
+    throw new WaymarkError(
+      'NOT_FOUND',
+      `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}".`,
+    );
+  }
+  const { snapshot, state } = loaded;
+  const { sessionId } = request.init;
+  if (sessionId !== undefined && sessionId !== snapshot.sessionId) {
+    throw new WaymarkError('INVALID_ARGUMENT', 'The snapshot belongs to another session.');
+  }
+  if (snapshot.status !== 'succeeded') {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `The snapshot is ${snapshot.status}; only one that succeeded can be gone on from.`,
+    );
+  }
+  invocation.sessionId = snapshot.sessionId;
+  invocation.setState(state);
+  invocation.opened = loaded;
+  invocation.lastSnapshot = { id: snapshotId, hash: hashState(state), state };
+}
+
+function countTurns({ history }: SessionState): number {
+  let turns = 0;
+  for (const { role } of history.toArray()) if (role === 'user') turns++;
+  return turns;
+}

@@ -1,0 +1,97 @@
+import { expect } from 'vitest';
+import { type App, type AppOptions, waymark } from '../../../src/app.ts';
+import type { Status } from '../../../src/core/error.ts';
+import type { Message, Part } from '../../../src/protocol/message.ts';
+import type { Chunk, Input } from '../../../src/protocol/turn.ts';
+import { memoryStore } from '../../../src/session/memory-store/memory-store.ts';
+
+/** An app that is closed when the test leaves it. */
+export type TestApp = App & AsyncDisposable & { readonly errors: unknown[] };
+
+/** An app over a memory store, unless said otherwise. What goes wrong in the background is in `errors`. */
+export function openApp(options: AppOptions & { readonly storeless?: boolean } = {}): TestApp {
+  const { storeless = false, ...rest } = options;
+  const errors: unknown[] = [];
+  const app = waymark({
+    ...(!storeless && { store: memoryStore() }),
+    onError: (error) => errors.push(error),
+    ...rest,
+  });
+  return Object.assign(app, {
+    errors,
+    [Symbol.asyncDispose]: () => app.close({ deadlineMs: 1_000 }),
+  });
+}
+
+/** A user's text as an input. */
+export function say(text: string): Input {
+  return { message: userSays(text) };
+}
+
+export function userSays(text: string): Message {
+  return { role: 'user', content: [{ text }] };
+}
+
+export function modelSays(text: string): Message {
+  return { role: 'model', content: [{ text }] };
+}
+
+/** Messages as `role: text`, tool parts named. */
+export function told(messages: readonly Message[] | undefined): string[] {
+  return (messages ?? []).map(({ role, content }) => `${role}: ${content.map(toText).join('')}`);
+}
+
+function toText(part: Part): string {
+  if ('text' in part) return part.text;
+  if ('toolRequest' in part) return `[${part.toolRequest.name}?]`;
+  if ('toolResponse' in part) return `[${part.toolResponse.name}!]`;
+  return `[${Object.keys(part)[0]}]`;
+}
+
+/** All of a stream. */
+export async function all<Item>(stream: AsyncIterable<Item>): Promise<Item[]> {
+  const items: Item[] = [];
+  for await (const item of stream) items.push(item);
+  return items;
+}
+
+/** Reads a stream until an item fits. */
+export async function until<Item>(
+  stream: AsyncIterable<Item>,
+  fits: (item: Item) => boolean,
+): Promise<Item> {
+  for await (const item of stream) if (fits(item)) return item;
+  throw new Error('The stream ended before such an item came.');
+}
+
+/** Whether a chunk has a text of the model in it. */
+export function hasText({ modelChunk }: Pick<Chunk, 'modelChunk'>): boolean {
+  return modelChunk?.role === 'model' && modelChunk.content.some((part) => 'text' in part);
+}
+
+/** Expects a call to be refused with a status; gives the error. */
+export async function refused(
+  call: unknown,
+  status: Status,
+): Promise<Error & { details?: unknown }> {
+  const error: unknown = await Promise.resolve(call).then(
+    (value) => expect.fail(`expected ${status}, but it resolved to ${JSON.stringify(value)}`),
+    (reason: unknown) => reason,
+  );
+  expect(error).toMatchObject({ name: 'WaymarkError', status });
+  return error as Error;
+}
+
+/** The value, which must be there. */
+export function must<Value>(value: Value | undefined): Value {
+  return value ?? expect.fail('expected a value');
+}
+
+/** Resolves when a condition holds; fails after two seconds. */
+export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  expect.fail('it never came to hold');
+}
