@@ -6,7 +6,7 @@ import type { Message, Part } from '../protocol/message.ts';
 import { historyPlace, type TemplateEngine, type TemplateScope } from './template.ts';
 
 /** What a prompt file says about itself, before its template. */
-export interface FrontMatter {
+interface FrontMatter {
   readonly [field: string]: unknown;
 }
 

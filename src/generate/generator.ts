@@ -2,9 +2,14 @@ import type { Action } from '../core/action.ts';
 import type { Clock } from '../core/clock.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
-import { readTextFiles } from '../core/platform.ts';
 import { type Schema, toJsonSchema } from '../core/schema.ts';
-import { createDefinitions, modelAction, promptAction, toolAction } from './definitions.ts';
+import {
+  createDefinitions,
+  type Definitions,
+  modelAction,
+  promptAction,
+  toolAction,
+} from './definitions.ts';
 import { createDotpromptEngine } from './dotprompt.ts';
 import { type GenerateEnv, runGenerate } from './generate.ts';
 import type { GenerateOptions } from './generate-options.ts';
@@ -24,7 +29,7 @@ import {
   type PromptEnv,
   type PromptOptions,
 } from './prompt.ts';
-import { fromPromptFile, partialName } from './prompt-file.ts';
+import { loadPromptFiles } from './prompt-file.ts';
 import { type Resource, type ResourceOptions, type ResourceRequest, resource } from './resource.ts';
 import type { ToolCallInfo } from './run-tools.ts';
 import {
@@ -103,23 +108,82 @@ export interface Generator<Extras extends object = object> {
 }
 
 /** A new generator, with nothing defined yet. */
-export function createGenerator<Extras extends object = object>({
-  registry,
-  clock,
-  newId,
-  model: defaultModel,
-  toolExtras,
-  templateState,
-}: GeneratorOptions<Extras>): Generator<Extras> {
-  const { models, tools, prompts, resources, schemas } = createDefinitions();
-  const extras = (call: ToolCallInfo): object => toolExtras?.(call) ?? {};
-  const findSchema = (name: string): Schema => schemas.lookup(`/schema/${name}`);
+export function createGenerator<Extras extends object = object>(
+  options: GeneratorOptions<Extras>,
+): Generator<Extras> {
+  const { registry, newId, templateState } = options;
+  const definitions = createDefinitions();
+  const env = createEnv(options, definitions);
+  const findSchema = (name: string): Schema => definitions.schemas.lookup(`/schema/${name}`);
   const engine = createDotpromptEngine((name) => toJsonSchema(findSchema(name)));
+  const promptEnv: PromptEnv = {
+    engine,
+    ambientScope: () => ({ state: templateState?.(), context: callContext.get() ?? {} }),
+    generate: (call) => runGenerate(env, call, new Progress()),
+    stream: (call, output) => startGenerate(env, call, output),
+  };
 
-  const env: GenerateEnv = {
+  const addModel = (defined: Model): Model => {
+    definitions.models.register(`/model/${defined.name}`, defined);
+    registry.register(`/model/${defined.name}`, modelAction(defined));
+    return defined;
+  };
+  const addTool = <T extends Tool>(defined: T): T => {
+    const { name } = defined;
+    const extras = (ref: string): object => env.toolExtras({ name, ref });
+    definitions.tools.register(`/tool/${name}`, defined);
+    registry.register(`/tool/${name}`, toolAction(defined, { newId, extras }));
+    return defined;
+  };
+  const addPrompt = <T extends Prompt>(defined: T): T => {
+    definitions.prompts.register(`/prompt/${defined.name}`, defined);
+    registry.register(`/prompt/${defined.name}`, promptAction(defined));
+    return defined;
+  };
+
+  return {
+    resolveTool: env.resolveTool,
+    resolveModel: env.resolveModel,
+    defineModel: (about, run) =>
+      addModel(isLanguageModel(run) ? { ...fromLanguageModel(run), ...about } : model(about, run)),
+    defineTool: (about, fn) =>
+      // Every context that a tool gets has the extras in it.
+      addTool(tool(about, (input, context) => fn(input, context as ToolContext & Extras))),
+    defineInterrupt: (about) => addTool(interrupt(about)),
+    defineResource(about, read) {
+      const defined = resource(about, read);
+      definitions.resources.register(`/resource/${about.name}`, defined);
+      return defined;
+    },
+    defineSchema(name, schema) {
+      toJsonSchema(schema);
+      definitions.schemas.register(`/schema/${name}`, schema);
+      return schema;
+    },
+    definePartial: (name, source) => engine.definePartial(name, source),
+    definePrompt: (about) => addPrompt(createPrompt(about, promptEnv)),
+    async loadPrompts(directory) {
+      const files = await loadPromptFiles(directory, engine, findSchema);
+      return files.map((file) => addPrompt(createPrompt(file, promptEnv)));
+    },
+    prompt: (name) => definitions.prompts.lookup(`/prompt/${name}`),
+    generate: <Output extends Schema | undefined>(call: GenerateOptions<Output> | string) =>
+      // The output of the call is read by the schema that its type comes from.
+      runGenerate(env, toOptions(call), new Progress()) as Promise<
+        GenerateResponse<OutputOf<Output>>
+      >,
+    generateStream: (call) => startGenerate(env, toOptions(call)),
+  };
+}
+
+function createEnv(
+  { clock, newId, model: defaultModel, toolExtras }: GeneratorOptions,
+  { models, tools, resources }: Definitions,
+): GenerateEnv {
+  return {
     clock,
     newId,
-    toolExtras: extras,
+    toolExtras: (call) => toolExtras?.(call) ?? {},
     resolveModel(ref = defaultModel) {
       if (ref === undefined) throw noModel();
       if (typeof ref === 'string') return models.lookup(`/model/${ref}`);
@@ -130,80 +194,6 @@ export function createGenerator<Extras extends object = object>({
     resolveTool: (ref) => (typeof ref === 'string' ? tools.lookup(`/tool/${ref}`) : ref),
     resolveResource: (ref) =>
       typeof ref === 'string' ? resources.lookup(`/resource/${ref}`) : ref,
-  };
-
-  const promptEnv: PromptEnv = {
-    engine,
-    ambientScope: () => ({ state: templateState?.(), context: callContext.get() ?? {} }),
-    generate: (options) => runGenerate(env, options, new Progress()),
-    stream: (options, output) => startGenerate(env, options, output),
-  };
-
-  const addTool = <T extends Tool>(defined: T): T => {
-    const { name } = defined;
-    tools.register(`/tool/${name}`, defined);
-    registry.register(
-      `/tool/${name}`,
-      toolAction(defined, { newId, extras: (ref) => extras({ name, ref }) }),
-    );
-    return defined;
-  };
-
-  const addPrompt = <T extends Prompt>(defined: T): T => {
-    prompts.register(`/prompt/${defined.name}`, defined);
-    registry.register(`/prompt/${defined.name}`, promptAction(defined));
-    return defined;
-  };
-
-  return {
-    resolveTool: env.resolveTool,
-    resolveModel: env.resolveModel,
-    defineModel(options, run) {
-      const defined = isLanguageModel(run)
-        ? { ...fromLanguageModel(run), ...options }
-        : model(options, run);
-      models.register(`/model/${options.name}`, defined);
-      registry.register(`/model/${options.name}`, modelAction(defined));
-      return defined;
-    },
-    defineTool: (options, fn) =>
-      // Every context that a tool gets has the extras in it.
-      addTool(tool(options, (input, context) => fn(input, context as ToolContext & Extras))),
-    defineInterrupt: (options) => addTool(interrupt(options)),
-    defineResource(options, read) {
-      const defined = resource(options, read);
-      resources.register(`/resource/${options.name}`, defined);
-      return defined;
-    },
-    defineSchema(name, schema) {
-      toJsonSchema(schema);
-      schemas.register(`/schema/${name}`, schema);
-      return schema;
-    },
-    definePartial: (name, source) => engine.definePartial(name, source),
-    definePrompt: (options) => addPrompt(createPrompt(options, promptEnv)),
-    async loadPrompts(directory) {
-      const files = await readTextFiles(directory, '.prompt');
-      const loaded: Prompt[] = [];
-      for (const file of files) {
-        const partial = partialName(file);
-        if (partial !== undefined) engine.definePartial(partial, file.source);
-      }
-      for (const file of files) {
-        if (partialName(file) !== undefined) continue;
-        loaded.push(
-          addPrompt(createPrompt(await fromPromptFile(file, engine, findSchema), promptEnv)),
-        );
-      }
-      return loaded;
-    },
-    prompt: (name) => prompts.lookup(`/prompt/${name}`),
-    generate: <Output extends Schema | undefined>(options: GenerateOptions<Output> | string) =>
-      // The output of the call is read by the schema that its type comes from.
-      runGenerate(env, toOptions(options), new Progress()) as Promise<
-        GenerateResponse<OutputOf<Output>>
-      >,
-    generateStream: (options) => startGenerate(env, toOptions(options)),
   };
 }
 

@@ -1,11 +1,4 @@
-import type {
-  MediaPart,
-  Message,
-  Part,
-  Role,
-  ToolRequestPart,
-  ToolResponsePart,
-} from '../protocol/message.ts';
+import type { Message, Part, Role, ToolRequestPart } from '../protocol/message.ts';
 
 /** What a message may be written as: a text, a part, or several parts. */
 export type Content = string | Part | readonly Part[];
@@ -50,11 +43,6 @@ export function reasoningOf({ content }: { readonly content: readonly Part[] }):
   return text;
 }
 
-/** The media of a message or chunk. */
-export function mediaOf({ content }: { readonly content: readonly Part[] }): MediaPart[] {
-  return content.filter((part) => 'media' in part);
-}
-
 /** The tool requests of a message or chunk that are ours to answer: not those the provider ran itself. */
 export function toolRequestsOf({
   content,
@@ -65,15 +53,6 @@ export function toolRequestsOf({
     (part): part is ToolRequestPart =>
       'toolRequest' in part && part.metadata?.providerExecuted !== true,
   );
-}
-
-/** The tool responses of a message or chunk. */
-export function toolResponsesOf({
-  content,
-}: {
-  readonly content: readonly Part[];
-}): ToolResponsePart[] {
-  return content.filter((part) => 'toolResponse' in part);
 }
 
 function messageOf(role: Role, content: Content): Message {

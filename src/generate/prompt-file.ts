@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { TextFile } from '../core/platform.ts';
+import { readTextFiles, type TextFile } from '../core/platform.ts';
 import type { Schema } from '../core/schema.ts';
 import { jsonObject } from '../protocol/json-value.ts';
 import { parseShape } from '../protocol/parse.ts';
@@ -28,18 +28,36 @@ const frontMatter = v.object({
   ),
 });
 
-/** The name a partial file has in templates; `undefined` for a file that is a prompt itself. */
-export function partialName({ path }: TextFile): string | undefined {
+/** Reads the `.prompt` files of a directory and its folders: the partials go to the engine, the prompts are given back. */
+export async function loadPromptFiles(
+  directory: string,
+  engine: DotpromptEngine,
+  findSchema: (name: string) => Schema,
+): Promise<readonly FilePrompt[]> {
+  const files = await readTextFiles(directory, '.prompt');
+  const prompts: TextFile[] = [];
+  for (const file of files) {
+    const partial = partialName(file);
+    if (partial === undefined) prompts.push(file);
+    else engine.definePartial(partial, file.source);
+  }
+  return Promise.all(prompts.map((file) => fromPromptFile(file, engine, findSchema)));
+}
+
+/** What a file declares; its schemas are known only when it is read. */
+type FilePrompt = PromptOptions<Schema | undefined, Schema | undefined>;
+
+// The name a partial has in templates; none for a file that is a prompt itself.
+function partialName({ path }: TextFile): string | undefined {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return name.startsWith('_') ? withoutEnding(name.slice(1)) : undefined;
 }
 
-/** The prompt that a file declares; what is wrong in it is INVALID_ARGUMENT and names the file. */
-export async function fromPromptFile(
+async function fromPromptFile(
   file: TextFile,
   engine: DotpromptEngine,
   findSchema: (name: string) => Schema,
-): Promise<PromptOptions<Schema | undefined, Schema | undefined>> {
+): Promise<FilePrompt> {
   const what = `prompt file "${file.path}"`;
   const { front, template } = await engine.parse(file.source, what);
   const { description, model, config, tools, toolChoice, maxTurns, input, output } = parseShape(

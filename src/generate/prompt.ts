@@ -114,62 +114,26 @@ export function createPrompt<
   Output extends Schema | undefined = undefined,
 >(options: PromptOptions<Input, Output>, env: PromptEnv): Prompt<PromptArgument<Input>, Output> {
   type Argument = PromptArgument<Input>;
-  type Ours = Prompt<Argument, Output>;
-  const {
-    name,
-    description,
-    metadata,
-    input: schema,
-    defaultInput,
-    system,
-    messages,
-    prompt,
-    ...settings
-  } = options;
+  const { name, description, metadata, input: schema, defaultInput, ...rest } = options;
+  const { system, messages, prompt: asked, ...settings } = rest;
   resolveOutput(settings.output);
-
   const parseInput = async (input: unknown): Promise<PromptInput<Input>> => {
-    const what = `The input of prompt "${name}"`;
     const full = defaultInput && isPlain(input) ? { ...defaultInput, ...input } : input;
+    const what = `The input of prompt "${name}"`;
+    // Parsed by the schema that the templates' input type is read off.
     return (schema ? await parse(schema, full ?? {}, what) : full) as PromptInput<Input>;
   };
-
   const render = async (
     input?: unknown,
-    scope: RenderOptions = {},
+    scope?: RenderOptions,
   ): Promise<RenderedPrompt<Output>> => {
     const full = { ...env.ambientScope(), ...scope, input: await parseInput(input) };
-    const { engine } = env;
-    const [told, around, asked] = await Promise.all([
-      system === undefined ? undefined : renderContent(system, full, engine),
-      messages === undefined ? [] : renderMessages(messages, full, engine),
-      prompt === undefined ? undefined : renderContent(prompt, full, engine),
-    ]);
-    const { before, after } = splitAtHistory(around);
-    return {
-      ...settings,
-      ...(told && { system: told }),
-      before,
-      after: asked ? [...after, userMessage(asked)] : after,
-    };
+    const rendered = await renderTemplates({ system, messages, asked }, full, env.engine);
+    return { ...settings, ...rendered };
   };
-
-  const callOptions = async (
-    input: unknown,
-    { state, ...own }: PromptCallOptions = {},
-  ): Promise<GenerateOptions> => {
-    const scope = {
-      ...(state !== undefined && { state }),
-      ...(own.context && { context: own.context }),
-    };
-    const rendered = await render(input, scope);
-    const config =
-      rendered.config && own.config ? { ...rendered.config, ...own.config } : undefined;
-    return { ...rendered, ...own, ...(config && { config }) };
-  };
-
-  // The calls' output is read by the schema that its type comes from; rest parameters defeat inference inside.
-  return {
+  const callOptions = async (input?: unknown, own?: PromptCallOptions): Promise<GenerateOptions> =>
+    withOverrides(await render(input, scopeOf(own)), own);
+  const prompt = {
     name,
     ...(description !== undefined && { description }),
     ...(metadata && { metadata }),
@@ -177,12 +141,49 @@ export function createPrompt<
     checkInput: async (input: unknown) => {
       await parseInput(input);
     },
-    render: (input?: Argument, scope?: RenderOptions) => render(input, scope),
+    render,
     generate: async (input?: Argument, own?: PromptCallOptions) =>
       env.generate(await callOptions(input, own)),
     stream: (input?: Argument, own?: PromptCallOptions) =>
       env.stream(callOptions(input, own), settings.output),
-  } as Ours;
+  };
+  // Whether the input may be left out depends on its type; and the output is read by the schema its type comes from.
+  return prompt as Prompt<Argument, Output>;
+}
+
+async function renderTemplates<Input>(
+  templates: {
+    readonly system: Template<Input> | undefined;
+    readonly messages: MessagesTemplate<Input> | undefined;
+    readonly asked: Template<Input> | undefined;
+  },
+  scope: TemplateScope<Input>,
+  engine: TemplateEngine,
+): Promise<Pick<RenderedPrompt, 'system' | 'before' | 'after'>> {
+  const { system, messages, asked } = templates;
+  const [told, around, last] = await Promise.all([
+    system === undefined ? undefined : renderContent(system, scope, engine),
+    messages === undefined ? [] : renderMessages(messages, scope, engine),
+    asked === undefined ? undefined : renderContent(asked, scope, engine),
+  ]);
+  const { before, after } = splitAtHistory(around);
+  return {
+    ...(told && { system: told }),
+    before,
+    after: last ? [...after, userMessage(last)] : after,
+  };
+}
+
+function scopeOf({ state, context }: PromptCallOptions = {}): RenderOptions {
+  return { ...(state !== undefined && { state }), ...(context && { context }) };
+}
+
+function withOverrides(
+  rendered: RenderedPrompt,
+  { state: _, ...own }: PromptCallOptions = {},
+): GenerateOptions {
+  const config = rendered.config && own.config && { ...rendered.config, ...own.config };
+  return { ...rendered, ...own, ...(config && { config }) };
 }
 
 function isPlain(input: unknown): input is object | undefined {

@@ -55,8 +55,7 @@ export function retry({
   };
 }
 
-/** Whether an error says of itself that trying again may help. */
-export function isRetryable({ details }: WaymarkError): boolean {
+function isRetryable({ details }: WaymarkError): boolean {
   return isJsonObject(details) && details.retryable === true;
 }
 
