@@ -1,0 +1,20 @@
+import type { AbortSupport } from '../../session/store.ts';
+import { abortSnapshot } from './abort.ts';
+import type { SqlContext } from './sql-store.ts';
+
+/** Stopping runs. */
+export function abortSupport({ db, tidier }: SqlContext): AbortSupport {
+  return {
+    async abortSnapshot(scope, snapshotId) {
+      const status = await db.write(() => abortSnapshot(scope, snapshotId));
+      if (status === undefined) return undefined;
+      db.tell([
+        { kind: 'run', id: snapshotId },
+        { kind: 'events', id: snapshotId },
+      ]);
+      tidier.later();
+      return status;
+    },
+    onChange: (snapshotId, listener) => db.listen({ kind: 'run', id: snapshotId }, listener),
+  };
+}

@@ -1,0 +1,152 @@
+import { isSnapshotId } from '../../session/ids.ts';
+import type { RunRef, RunSupport, StateBase, StateWrite } from '../../session/store.ts';
+import { fromHex, uuidBytes } from './bytes.ts';
+import { code } from './codes.ts';
+import { pointersOf } from './commit.ts';
+import { asLocation } from './location.ts';
+import { type OpenRun, openRun } from './open-run.ts';
+import { type Placed, placeState, setTip } from './place.ts';
+import { first, one, type Plan, run, statement } from './query.ts';
+import type { StateContext, StateRows } from './state-rows.ts';
+import { discard, dropCheckpoint, type Pointers, pointerColumns } from './trash.ts';
+
+export type CheckpointWrite = Parameters<RunSupport['checkpoint']>[1];
+
+const insertCheckpoint = statement<{ no: number }>(
+  'checkpoint_insert',
+  `INSERT INTO @snapshots(session, parent, turn, event, status, branch, upto, view, length, custom,
+     artifacts, state_hash, created_at, updated_at)
+   VALUES($1, $2, $3, ${code.turnEnd}, ${code.pending}, $4, $5, $6, $7, $8, $9, $10, $11, $11)
+   RETURNING no`,
+);
+const selectPointers = statement<Pointers>(
+  'checkpoint_before',
+  `SELECT ${pointerColumns} FROM @snapshots WHERE no = $1`,
+);
+const moveCheckpoint = statement(
+  'checkpoint_move',
+  `UPDATE @snapshots SET branch = $2, upto = $3, view = $4, length = $5, custom = $6, artifacts = $7,
+     state_hash = $8, updated_at = $9
+   WHERE no = $1`,
+);
+const updateRun = statement(
+  'checkpoint_run',
+  'UPDATE @runs SET checkpoint = $2, inputs_done = $3, mid_turn = $4 WHERE no = $1',
+);
+
+/** Keeps the state that a run has reached: see {@link RunSupport.checkpoint}. */
+export function* checkpoint(
+  ref: RunRef,
+  write: CheckpointWrite,
+  rows: StateRows,
+  context: StateContext,
+): Plan<StateBase> {
+  const held = yield* openRun(ref);
+  const before = held.checkpoint === held.base ? null : held.checkpoint;
+  const goesOn = before !== null && rows.base?.snapshot === before;
+  const parent = held.base_lineage;
+  const lineage = { parent, replaces: goesOn ? before : null };
+  const placed = yield* placeState(write, rows, lineage, context);
+  const no = goesOn
+    ? yield* move(before, held, write.stateHash, placed, rows)
+    : yield* replace(before, held, write.stateHash, placed, rows);
+  yield* setTip(placed.view.branch, no);
+  yield* run(updateRun, held.no, no, write.inputsDone, write.midTurn ? 1 : 0);
+  const { view, viewNo, common, custom, artifacts } = placed;
+  const { database } = context;
+  const location = {
+    database,
+    snapshot: no,
+    lineage: parent,
+    view,
+    viewNo,
+    common,
+    custom,
+    artifacts,
+  };
+  return { snapshotId: ref.runId, state: write.state, ref: asLocation(location) };
+}
+
+/** The same row goes on to the new state. */
+function* move(
+  no: number,
+  held: OpenRun,
+  stateHash: string,
+  placed: Placed,
+  rows: StateRows,
+): Plan<number> {
+  const before = yield* first(selectPointers, no);
+  yield* run(moveCheckpoint, no, ...placeValues(placed), fromHex(stateHash), held.now);
+  yield* discard(before, pointersOf(placed, rows));
+  return no;
+}
+
+/** A row of its own; one that the state did not grow from is of no use any more. */
+function* replace(
+  before: number | null,
+  held: OpenRun,
+  stateHash: string,
+  placed: Placed,
+  rows: StateRows,
+): Plan<number> {
+  const { no } = yield* one(
+    insertCheckpoint,
+    held.session,
+    held.base_lineage,
+    held.turn,
+    ...placeValues(placed),
+    fromHex(stateHash),
+    held.now,
+  );
+  yield* dropCheckpoint(before, pointersOf(placed, rows));
+  return no;
+}
+
+type PlaceValues = readonly [number, number, number | null, number, number | null, number | null];
+
+function placeValues({ view, viewNo, length, custom, artifacts }: Placed): PlaceValues {
+  return [view.branch, view.upto, viewNo, length, custom?.no ?? null, artifacts?.no ?? null];
+}
+
+interface AbortedRow extends Pointers {
+  readonly now: number;
+  readonly no: number;
+  readonly parent: number | null;
+  readonly upto: number;
+}
+
+const selectAborted = statement<AbortedRow>(
+  'partial_aborted',
+  (d) => `
+    SELECT ${d.now} AS now, s.no, s.parent, s.upto, s.branch, s.custom, s.artifacts FROM @snapshots s
+    WHERE s.id = $1 AND s.status = ${code.aborted} AND s.partial = $2 ${d.lock('s')}`,
+);
+const endPartial = statement('partial_end', 'UPDATE @snapshots SET partial = NULL WHERE no = $1');
+
+/** Puts the partial state on an aborted snapshot, once: see {@link RunSupport.attachPartial}. */
+export function* attachPartial(
+  { runId, attempt }: RunRef,
+  write: StateWrite & { readonly stateHash: string },
+  rows: StateRows,
+  context: StateContext,
+): Plan<boolean> {
+  if (!isSnapshotId(runId)) return false;
+  const row = yield* first(selectAborted, uuidBytes(runId), attempt);
+  if (row === undefined) return false;
+  const lineage = { parent: row.parent, replaces: row.no };
+  const placed = yield* placeState(write, onRow(rows, row), lineage, context);
+  yield* run(moveCheckpoint, row.no, ...placeValues(placed), fromHex(write.stateHash), row.now);
+  yield* run(endPartial, row.no);
+  yield* setTip(placed.view.branch, row.no);
+  yield* discard(row, pointersOf(placed, rows));
+  return true;
+}
+
+// The checkpoint that the state grew from has gone over into the aborted row.
+function onRow(rows: StateRows, { no, parent, branch, upto }: AbortedRow): StateRows {
+  const { base } = rows;
+  if (base?.view === undefined || base.view.branch !== branch || base.view.upto !== upto)
+    return rows;
+  if (base.snapshot === parent) return rows;
+  return { ...rows, base: { ...base, snapshot: no, lineage: parent } };
+}

@@ -1,0 +1,35 @@
+/** Where the two databases say the same thing in different words. Everything else is common SQL, written once. */
+export interface Dialect {
+  readonly name: 'sqlite' | 'postgres';
+  /** The current time in milliseconds, by the store's clock. */
+  readonly now: string;
+  /** Ends a query that locks the rows it reads until the transaction ends. */
+  lock(alias: string): string;
+  /**
+   * Taken by whoever writes a document that may be stored already, and alone by whoever removes documents, so that none is
+   * found by the one while the other takes it away.
+   */
+  readonly shareBlobs: string;
+  readonly ownBlobs: string;
+  /**
+   * Joins the one row of a table that fits. On Postgres it is a lateral subquery with `LIMIT 1`: as a plain join in a
+   * recursive query it becomes a hash join over the whole table at every level.
+   */
+  lookup(table: string, alias: string, condition: string): string;
+  /** As `lock`, but passes over rows that somebody else has locked. */
+  lockFree(alias: string): string;
+  /** The integers, or the texts, in a JSON array, as the right side of `IN`. */
+  integers(param: string): string;
+  texts(param: string): string;
+  /** The rows `(a, b)` of a JSON array of integer pairs; `pair(n)` names a column. */
+  pairs(param: string, alias: string): string;
+  pair(alias: string, at: 0 | 1): string;
+  /** Messages `m` in the id ranges `[from, to)` of a JSON array of pairs. */
+  messageRanges(param: string): string;
+  /** A JSON array of JSON arrays, one for each row. */
+  rowsAsJson(columns: readonly string[]): string;
+  /** A JSON array as text. */
+  asJson(columns: readonly string[]): string;
+  /** The hexadecimal text of some bytes, in lower case. */
+  hex(column: string): string;
+}

@@ -1,0 +1,18 @@
+import type { EventSupport } from '../../session/store.ts';
+import { append, readEvents } from './events.ts';
+import type { SqlContext } from './sql-store.ts';
+
+/** Events of runs, kept for a while after their end. */
+export function eventSupport({ db, vault, tidier }: SqlContext): EventSupport {
+  return {
+    async append(run, events) {
+      await db.write(() => append(run, events, vault), { durable: false });
+      db.tell([{ kind: 'events', id: run.runId }]);
+    },
+    async read(scope, runId, options) {
+      await tidier.forget();
+      return db.read(() => readEvents(scope, runId, options, vault));
+    },
+    onEvents: (runId, listener) => db.listen({ kind: 'events', id: runId }, listener),
+  };
+}

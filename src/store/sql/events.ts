@@ -1,0 +1,109 @@
+import { isSnapshotId } from '../../session/ids.ts';
+import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../session/store.ts';
+import { uuidBytes } from './bytes.ts';
+import { notHeld } from './failures.ts';
+import { all, first, type Plan, run, type SqlValue, statement } from './query.ts';
+import { scopeKey } from './scope.ts';
+import type { Vault } from './vault.ts';
+
+const insertEvents = statement(
+  'events_append',
+  `INSERT INTO @events(run, attempt, seq, last, body) VALUES($1, $2, $3, $4, $5)
+   ON CONFLICT DO NOTHING`,
+);
+const selectOpen = statement<{ no: number }>(
+  'events_run',
+  (d) =>
+    `SELECT r.no FROM @runs r WHERE r.id = $1 AND r.attempt = $2 AND r.ended_at IS NULL ${d.lock('r')}`,
+);
+const selectLast = statement<{ attempt: number; last: number }>(
+  'events_last',
+  'SELECT attempt, last FROM @events WHERE run = $1 ORDER BY attempt DESC, seq DESC LIMIT 1',
+);
+const selectKept = statement<{ no: number; ended_at: number | null }>(
+  'events_kept',
+  `SELECT r.no, r.ended_at FROM @runs r
+   JOIN @sessions z ON z.no = r.session WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
+);
+const selectEvents = statement<{ attempt: number; body: SqlValue }>(
+  'events_read',
+  `SELECT attempt, body FROM @events
+   WHERE run = $1 AND (attempt > $2 OR (attempt = $2 AND last > $3))
+   ORDER BY attempt, seq LIMIT $4`,
+);
+const deleteOldEvents = statement(
+  'events_forget',
+  (d) =>
+    `DELETE FROM @events WHERE run IN (SELECT no FROM @runs WHERE ended_at <= ${d.now} - CAST($1 AS BIGINT))`,
+);
+const deleteOldRuns = statement(
+  'events_forget_runs',
+  (d) => `DELETE FROM @runs WHERE ended_at <= ${d.now} - CAST($1 AS BIGINT)`,
+);
+
+/** Appends to the events of a run that is held. Those that are there already are left out. */
+export function* appendEvents(
+  runNo: number,
+  events: readonly RunEvent[],
+  vault: Vault,
+): Plan<void> {
+  const last = yield* first(selectLast, runNo);
+  const cursor = last && { attempt: last.attempt, seq: last.last };
+  const fresh = events.filter((event) => isAfter(event, cursor));
+  for (const [attempt, group] of Map.groupBy(fresh, (event) => event.attempt)) {
+    const [begin] = group;
+    const end = group.at(-1);
+    if (begin === undefined || end === undefined) continue;
+    const body = vault.seal(JSON.stringify(group.map(({ seq, chunk }) => [seq, chunk])));
+    yield* run(insertEvents, runNo, attempt, begin.seq, end.seq, body);
+  }
+}
+
+/** Appends to the events of a run under its current attempt. */
+export function* append(
+  { runId, attempt }: RunRef,
+  events: readonly RunEvent[],
+  vault: Vault,
+): Plan<void> {
+  const row = isSnapshotId(runId) ? yield* first(selectOpen, uuidBytes(runId), attempt) : undefined;
+  if (row === undefined) throw notHeld(runId, attempt);
+  yield* appendEvents(row.no, events, vault);
+}
+
+/** Events after a cursor: see {@link EventSupport.read}. */
+export function* readEvents(
+  scope: Scope,
+  runId: string,
+  { after, limit }: { readonly after?: EventCursor; readonly limit: number },
+  vault: Vault,
+): Plan<Awaited<ReturnType<EventSupport['read']>>> {
+  if (!isSnapshotId(runId)) return undefined;
+  const kept = yield* first(selectKept, uuidBytes(runId), ...scopeKey(scope));
+  if (kept === undefined) return undefined;
+  const { attempt, seq } = after ?? { attempt: -1, seq: -1 };
+  // A row holds at least one event, so this many rows are enough to know whether there are more.
+  const rows = yield* all(selectEvents, kept.no, attempt, seq, limit + 1);
+  const events = rows
+    .flatMap((row) => unpack(row.attempt, vault.open(row.body)))
+    .filter((event) => isAfter(event, after));
+  return {
+    events: events.slice(0, limit),
+    ended: kept.ended_at !== null && events.length <= limit,
+  };
+}
+
+function unpack(attempt: number, text: string): RunEvent[] {
+  const events = JSON.parse(text) as readonly [number, RunEvent['chunk']][];
+  return events.map(([seq, chunk]) => ({ attempt, seq, chunk }));
+}
+
+function isAfter(event: RunEvent, cursor: EventCursor | undefined): boolean {
+  if (cursor === undefined || event.attempt > cursor.attempt) return true;
+  return event.attempt === cursor.attempt && event.seq > cursor.seq;
+}
+
+/** Forgets runs, with their events, that ended this many milliseconds ago. */
+export function* forgetEvents(ttl: number): Plan<void> {
+  yield* run(deleteOldEvents, ttl);
+  yield* run(deleteOldRuns, ttl);
+}

@@ -1,0 +1,116 @@
+import { checkPolicy } from '../../session/retention.ts';
+import type { Fault, MaintenanceSupport, RetentionPolicy, Scope } from '../../session/store.ts';
+import { toDocument } from '../../session/transfer.ts';
+import { fromDocument } from '../../session/transfer-in.ts';
+import { eraseOwned, eraseSpent } from './erase.ts';
+import { exportSession } from './export-session.ts';
+import { importSession } from './import-session.ts';
+import { resealMeta } from './meta.ts';
+import { pruneSession, sessionsAfter } from './prune.ts';
+import type { Plan } from './query.ts';
+import { type RotationPlace, rotateSome, rotationStart } from './rotate.ts';
+import type { SqlContext } from './sql-store.ts';
+import { branchesAfter, verifyBranch, verifySession, verifyStray } from './verify.ts';
+
+/** Keeping the store small, whole and portable. */
+export function maintenanceSupport(
+  context: SqlContext,
+): MaintenanceSupport & { rotateKeys(): Promise<number> } {
+  const { db, state, tidier, newId, vault } = context;
+
+  /** Numbers of rows in order, a page at a time, so that what is written meanwhile is not waited for. */
+  async function* numbers(
+    page: (after: number) => Plan<readonly number[]>,
+  ): AsyncGenerator<number, void, undefined> {
+    for (let after = 0; ; ) {
+      const found = await db.read(() => page(after));
+      yield* found;
+      const last = found.at(-1);
+      if (last === undefined) return;
+      after = last;
+    }
+  }
+
+  const pruneAll = async (
+    policy: RetentionPolicy,
+    scope: Scope | undefined,
+  ): Promise<{ removed: number; spent: Set<number> }> => {
+    let removed = 0;
+    const spent = new Set<number>();
+    for await (const no of numbers((after) => sessionsAfter(after, scope))) {
+      for (let more = true; more; ) {
+        const step = await db.write(() => pruneSession(no, policy));
+        removed += step.removed;
+        more = step.more;
+        if (step.spent && !step.more) spent.add(no);
+      }
+    }
+    return { removed, spent };
+  };
+
+  return {
+    async prune(policy, scope) {
+      checkPolicy(policy);
+      const { removed, spent } = await pruneAll(policy, scope);
+      let snapshots = removed;
+      let sessions = 0;
+      for (const no of spent) {
+        const erased = await db.write(() => eraseSpent(no, spent));
+        snapshots += erased?.snapshots ?? 0;
+        sessions += erased?.sessions ?? 0;
+        db.tell(erased?.hints ?? []);
+      }
+      await tidier.now();
+      if (snapshots > 0) await db.scrub();
+      return { snapshots, sessions };
+    },
+    async eraseOwner(owner) {
+      let sessions = 0;
+      for (;;) {
+        const erased = await db.write(() => eraseOwned(owner));
+        db.tell(erased.hints);
+        sessions += erased.sessions;
+        if (erased.sessions === 0) break;
+      }
+      await tidier.now();
+      if (sessions > 0) await db.scrub();
+      return sessions;
+    },
+    async verify({ onProgress } = {}) {
+      await tidier.now();
+      const faults: Fault[] = [];
+      let done = 0;
+      const add = (found: readonly Fault[]): void => {
+        faults.push(...found);
+        onProgress?.(++done);
+      };
+      for await (const no of numbers((after) => sessionsAfter(after, undefined))) {
+        add(await db.read(() => verifySession(no, state)));
+      }
+      for await (const no of numbers(branchesAfter)) add(await db.read(() => verifyBranch(no)));
+      add(await db.read(() => verifyStray()));
+      return faults;
+    },
+    async exportSession(scope, sessionId) {
+      const found = await db.read(() => exportSession(scope, sessionId, state));
+      return found && (await toDocument(found.info, found.rows));
+    },
+    async importSession(scope, document, options = {}) {
+      const read = fromDocument(document);
+      const { sessionId = read.session.sessionId } = options;
+      return db.write(() => importSession(scope, read, sessionId, newId, state));
+    },
+    async rotateKeys() {
+      let sealed = 0;
+      for (let place: RotationPlace | undefined = rotationStart; place !== undefined; ) {
+        const at: RotationPlace = place;
+        const step = await db.write(() => rotateSome(at, vault));
+        sealed += step.sealed;
+        place = step.next;
+      }
+      await db.write(() => resealMeta(vault));
+      await db.scrub();
+      return sealed;
+    },
+  };
+}

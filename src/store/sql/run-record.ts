@@ -1,0 +1,97 @@
+import { isSnapshotId } from '../../session/ids.ts';
+import type { RunRecord, RunRequest, Scope } from '../../session/store.ts';
+import { iso, uuidBytes, uuidText } from './bytes.ts';
+import { fromMode } from './codes.ts';
+import { all, first, type Plan, type SqlValue, statement } from './query.ts';
+import { scopeKey, toScope } from './scope.ts';
+import { isStale } from './snapshot-row.ts';
+import type { Vault } from './vault.ts';
+
+/** An open run as it stands, with whose it is. */
+export interface RunRow {
+  readonly now: number;
+  readonly no: number;
+  readonly id: Uint8Array;
+  readonly owner: string;
+  readonly agent: string;
+  readonly session_id: string;
+  readonly attempt: number;
+  readonly mode: number;
+  readonly worker: string;
+  readonly request: SqlValue;
+  readonly start: number | null;
+  readonly base: number | null;
+  readonly base_id: Uint8Array | null;
+  readonly checkpoint: number | null;
+  readonly inputs_done: number;
+  readonly mid_turn: number;
+  readonly stopping: number;
+  readonly ttl: number;
+  readonly heartbeat: number;
+  readonly created_at: number;
+}
+
+const columns = (now: string): string => `
+  SELECT ${now} AS now, r.no, r.id, z.owner, z.agent, z.id AS session_id, r.attempt, r.mode, r.worker,
+    r.request, r.start, r.base, g.id AS base_id, r.checkpoint, r.inputs_done, r.mid_turn, r.stopping,
+    r.ttl, r.heartbeat, r.created_at
+  FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots g ON g.no = r.base`;
+
+const selectRun = statement<RunRow>(
+  'run_get',
+  (d) =>
+    `${columns(d.now)} WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 AND r.ended_at IS NULL`,
+);
+const selectRuns = statement<RunRow>(
+  'run_list',
+  (d) => `${columns(d.now)} WHERE r.ended_at IS NULL ORDER BY r.no`,
+);
+const selectRunsOf = statement<RunRow>(
+  'run_list_of',
+  (d) =>
+    `${columns(d.now)} WHERE z.owner = $1 AND z.agent = $2 AND r.ended_at IS NULL ORDER BY r.no`,
+);
+const selectByNos = statement<RunRow>(
+  'run_by_nos',
+  (d) => `${columns(d.now)} WHERE r.no IN ${d.integers('$1')} ORDER BY r.no`,
+);
+
+/** The open run under a reserved id. */
+export function* getRun(scope: Scope, runId: string, vault: Vault): Plan<RunRecord | undefined> {
+  if (!isSnapshotId(runId)) return undefined;
+  const row = yield* first(selectRun, uuidBytes(runId), ...scopeKey(scope));
+  return row && toRecord(row, vault);
+}
+
+/** Open runs, oldest first. */
+export function* listRuns(scope: Scope | undefined, vault: Vault): Plan<readonly RunRecord[]> {
+  const rows =
+    scope === undefined ? yield* all(selectRuns) : yield* all(selectRunsOf, ...scopeKey(scope));
+  return rows.map((row) => toRecord(row, vault));
+}
+
+/** Runs by their numbers, oldest first. */
+export function* runsByNo(nos: readonly number[]): Plan<readonly RunRow[]> {
+  return yield* all(selectByNos, JSON.stringify(nos));
+}
+
+/** A run as others see it. */
+export function toRecord(row: RunRow, vault: Vault): RunRecord {
+  const request = JSON.parse(vault.open(row.request)) as Omit<RunRequest, 'mode'>;
+  return {
+    ...request,
+    mode: fromMode(row.mode),
+    runId: uuidText(row.id),
+    attempt: row.attempt,
+    scope: toScope(row.owner, row.agent),
+    sessionId: row.session_id,
+    worker: row.worker,
+    ...(row.base_id === null ? {} : { parentId: uuidText(row.base_id) }),
+    createdAt: iso(row.created_at),
+    heartbeatAt: iso(row.heartbeat),
+    expired: isStale(row.heartbeat, row.ttl, row.now),
+    stopping: row.stopping === 1,
+    inputsDone: row.inputs_done,
+    midTurn: row.mid_turn === 1,
+  };
+}

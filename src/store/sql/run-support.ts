@@ -1,0 +1,100 @@
+import { isSnapshotId } from '../../session/ids.ts';
+import type { RunRef, RunSupport, StateBase, StateWrite } from '../../session/store.ts';
+import { attachPartial, checkpoint } from './checkpoint.ts';
+import { checkClaim, claim } from './claim.ts';
+import { checkCommit, commit } from './commit.ts';
+import type { Hint } from './database.ts';
+import { loadState } from './locate.ts';
+import { getRun, listRuns } from './run-record.ts';
+import { detach, getStep, handOver, heartbeat, release, saveStep } from './run-writes.ts';
+import type { SqlContext } from './sql-store.ts';
+import { stateRows } from './state-rows.ts';
+import { readTaken, takeRuns } from './take-over.ts';
+
+/** Claims, and the writes under them. */
+export function runSupport({ db, state, vault, tidier, turns }: SqlContext): RunSupport {
+  // The checkpoints of runs that were taken over here: what grows from one is written as a difference to it.
+  const taken = new Map<string, StateBase>();
+
+  const onCheckpoint = <Write extends StateWrite>({ runId }: RunRef, write: Write): Write => {
+    const from = taken.get(runId);
+    if (from === undefined || !from.state.history.isPrefixOf(write.state.history)) return write;
+    const { customPatch: _, ...rest } = write;
+    return { ...rest, base: from } as Write;
+  };
+  const tell = (runId: string, ...more: readonly string[]): void => {
+    const ids = new Set([runId, ...more]);
+    const hints = [...ids].map((id): Hint => ({ kind: 'run', id }));
+    db.tell([...hints, { kind: 'events', id: runId }]);
+  };
+
+  return {
+    async claim(scope, request) {
+      checkClaim(scope, request);
+      const durable = request.mode !== 'attached';
+      return (
+        (await turns?.claim(scope, request)) ??
+        (await db.write(() => claim(scope, request, state), { durable }))
+      );
+    },
+    load: (scope, lookup) => db.read(() => loadState(scope, lookup, state)),
+    heartbeat: (ref) => db.write(() => heartbeat(ref), { durable: false }),
+    async detach(ref, request) {
+      const snapshot = await db.write(() => detach(ref, request, state));
+      tell(ref.runId);
+      return snapshot;
+    },
+    async checkpoint(ref, write) {
+      const grown = onCheckpoint(ref, write);
+      const rows = stateRows(grown, state);
+      const base = await db.write(() => checkpoint(ref, grown, rows, state));
+      taken.delete(ref.runId);
+      return base;
+    },
+    async commit(ref, write) {
+      checkCommit(write);
+      const grown = onCheckpoint(ref, write);
+      const quick = await turns?.commit(ref, grown);
+      const rows = quick === undefined ? stateRows(grown, state) : undefined;
+      const committed =
+        quick ?? (await db.write(() => commit(ref, grown, rows ?? stateRows(grown, state), state)));
+      if (write.end) taken.delete(ref.runId);
+      tell(ref.runId, write.snapshotId);
+      if (quick === undefined) tidier.later();
+      return committed;
+    },
+    async release(ref, events) {
+      await db.write(() => release(ref, events, state));
+      taken.delete(ref.runId);
+      tell(ref.runId);
+      tidier.later();
+    },
+    async handOver(ref) {
+      await db.write(() => handOver(ref));
+      tell(ref.runId);
+    },
+    async attachPartial(ref, write) {
+      if (!isSnapshotId(ref.runId)) return;
+      const rows = stateRows(write, state);
+      const isAttached = await db.write(() => attachPartial(ref, write, rows, state));
+      if (!isAttached) return;
+      tell(ref.runId);
+      tidier.later();
+    },
+    getStep: (ref, key) => db.read(() => getStep(ref, key, state)),
+    saveStep: (ref, key, value) => db.write(() => saveStep(ref, key, value, state)),
+    async takeOver(request) {
+      await tidier.forget();
+      const nos = await db.write(() => takeRuns(request));
+      if (nos.length === 0) return [];
+      const runs = await db.read(() => readTaken(nos, state));
+      return runs.map(({ from, ...run }) => {
+        if (from !== undefined) taken.set(run.run.runId, from);
+        tell(run.run.runId);
+        return run;
+      });
+    },
+    getRun: (scope, runId) => db.read(() => getRun(scope, runId, vault)),
+    listRuns: (scope) => db.read(() => listRuns(scope, vault)),
+  };
+}

@@ -1,0 +1,138 @@
+import type { Json } from '../../core/json.ts';
+import { toJson } from '../../core/json.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import { isSnapshotId } from '../../session/ids.ts';
+import type { RunEvent, RunRef, RunRequest, RunSignal } from '../../session/store.ts';
+import { uuidBytes } from './bytes.ts';
+import { toRequest } from './claim.ts';
+import { code, toMode } from './codes.ts';
+import { endRun } from './end-run.ts';
+import { appendEvents } from './events.ts';
+import { notHeld, precondition } from './failures.ts';
+import { hashOfNothing } from './leave-behind.ts';
+import { findRow, metadataOf } from './locate.ts';
+import { openRun } from './open-run.ts';
+import { first, one, type Plan, run, type SqlValue, statement } from './query.ts';
+import { toScope } from './scope.ts';
+import type { StateContext } from './state-rows.ts';
+import { dropCheckpoint } from './trash.ts';
+
+const updateHeartbeat = statement<{ stopping: number }>(
+  'run_heartbeat',
+  (d) => `
+    UPDATE @runs SET heartbeat = ${d.now} WHERE id = $1 AND attempt = $2 AND ended_at IS NULL
+    RETURNING stopping`,
+);
+
+/** Prolongs a claim. */
+export function* heartbeat({ runId, attempt }: RunRef): Plan<RunSignal> {
+  if (!isSnapshotId(runId)) return 'lost';
+  const row = yield* first(updateHeartbeat, uuidBytes(runId), attempt);
+  if (row === undefined) return 'lost';
+  return row.stopping === 1 ? 'stop' : 'held';
+}
+
+const updateDetached = statement(
+  'run_detach',
+  (d) => `UPDATE @runs SET mode = $2, request = $3, own = $4, heartbeat = ${d.now} WHERE no = $1`,
+);
+const insertOwn = statement<{ no: number }>(
+  'run_detach_snapshot',
+  (d) => `
+    INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, upto, view, length,
+      custom, artifacts, state_hash, created_at, updated_at)
+    SELECT r.id, r.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END, z.next_index, r.turn,
+      ${code.detach}, ${code.pending}, g.branch, COALESCE(g.upto, 0), g.view, COALESCE(g.length, 0),
+      g.custom, g.artifacts, COALESCE(g.state_hash, $2), r.created_at, ${d.now}
+    FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots g ON g.no = r.base
+    WHERE r.no = $1
+    RETURNING no`,
+);
+const countIndex = statement(
+  'run_detach_index',
+  'UPDATE @sessions SET next_index = next_index + 1 WHERE no = $1',
+);
+const selectScope = statement<{ owner: string; agent: string }>(
+  'run_detach_scope',
+  'SELECT owner, agent FROM @sessions WHERE no = $1',
+);
+
+/** Makes a detached run of an attached one: see {@link RunSupport.detach}. */
+export function* detach(ref: RunRef, request: RunRequest, context: StateContext): Plan<Snapshot> {
+  const held = yield* openRun(ref);
+  const own = held.own ?? (yield* one(insertOwn, held.no, hashOfNothing)).no;
+  if (held.own === null) yield* run(countIndex, held.session);
+  const sealed = toRequest(request, context.vault);
+  yield* run(updateDetached, held.no, toMode(request.mode), sealed, own);
+  const { owner, agent } = yield* one(selectScope, held.session);
+  const row = yield* findRow(toScope(owner, agent), { snapshotId: ref.runId });
+  if (row === undefined) throw notHeld(ref.runId, ref.attempt);
+  return metadataOf(row, context);
+}
+
+/** Ends a run without a snapshot: see {@link RunSupport.release}. */
+export function* release(
+  ref: RunRef,
+  events: readonly RunEvent[] | undefined,
+  { vault }: StateContext,
+): Plan<void> {
+  const held = yield* openRun(ref);
+  if (held.own !== null) {
+    throw precondition(
+      'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
+    );
+  }
+  if (events !== undefined) yield* appendEvents(held.no, events, vault);
+  yield* dropCheckpoint(held.checkpoint);
+  yield* endRun(held.no);
+}
+
+const updateHandedOver = statement('run_hand_over', 'UPDATE @runs SET ttl = 0 WHERE no = $1');
+
+/** Lets go of a run. However often its old worker is still heard of, the claim stays expired. */
+export function* handOver(ref: RunRef): Plan<void> {
+  const held = yield* openRun(ref);
+  if (held.mode === code.attached) {
+    throw precondition('An attached run cannot be handed over: only its caller can go on with it.');
+  }
+  yield* run(updateHandedOver, held.no);
+}
+
+const selectStep = statement<{ found: number; value: SqlValue }>(
+  'step_get',
+  'SELECT 1 AS found, value FROM @steps WHERE run = $1 AND key = $2',
+);
+const insertStep = statement(
+  'step_save',
+  'INSERT INTO @steps(run, key, value) VALUES($1, $2, $3) ON CONFLICT DO NOTHING',
+);
+
+/** The recorded result of a durable step. */
+export function* getStep(
+  ref: RunRef,
+  key: string,
+  { vault }: StateContext,
+): Plan<{ readonly value: Json | undefined } | undefined> {
+  const held = yield* openRun(ref);
+  const row = yield* first(selectStep, held.no, stepKey(key));
+  if (row === undefined) return undefined;
+  return { value: row.value === null ? undefined : (JSON.parse(vault.open(row.value)) as Json) };
+}
+
+/** Records the result of a durable step; the first one stands. */
+export function* saveStep(
+  ref: RunRef,
+  key: string,
+  value: Json | undefined,
+  { vault }: StateContext,
+): Plan<void> {
+  const held = yield* openRun(ref);
+  const json = value === undefined ? undefined : toJson(value, `The result of step "${key}"`);
+  const text = json === undefined ? null : vault.seal(JSON.stringify(json));
+  yield* run(insertStep, held.no, stepKey(key), text);
+}
+
+// As JSON text, because a key may hold what a database refuses in plain text.
+function stepKey(key: string): string {
+  return JSON.stringify(key);
+}

@@ -1,0 +1,91 @@
+import type { Clock } from '../../core/clock.ts';
+import type { NewId } from '../../core/id.ts';
+import type {
+  Claim,
+  ClaimRequest,
+  Committed,
+  CommitWrite,
+  RunRef,
+  Scope,
+  Store,
+} from '../../session/store.ts';
+import { abortSupport } from './abort-support.ts';
+import type { Database } from './database.ts';
+import { eventSupport } from './event-support.ts';
+import { readSnapshot } from './locate.ts';
+import { maintenanceSupport } from './maintenance-support.ts';
+import { runSupport } from './run-support.ts';
+import { saveSnapshot } from './save-snapshot.ts';
+import type { StateContext } from './state-rows.ts';
+import { Tidier } from './tidier.ts';
+import { timelineSupport } from './timeline-support.ts';
+import type { Vault } from './vault.ts';
+
+/** What a store over a database is made of. */
+export interface SqlParts {
+  readonly name: string;
+  readonly db: Database;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  /** Milliseconds for which the events of a run are kept after its end. */
+  readonly eventsTtl: number;
+  /** Ways to do the two steps of every turn in one round trip each; the plans do the rest. */
+  readonly turns?: TurnSteps;
+}
+
+/** The two steps of a turn. `undefined` means that this one is not a usual one and takes the long way. */
+export interface TurnSteps {
+  claim(scope: Scope, request: ClaimRequest): Promise<Claim | undefined>;
+  commit(run: RunRef, write: CommitWrite): Promise<Committed | undefined>;
+}
+
+/** A store with content that can be sealed again. */
+export interface SqlStore extends Store {
+  /**
+   * Seals everything under the first of the given keys, in batches, while the store is in use. Gives how many rows were
+   * sealed anew. After it, the other keys are needed no more.
+   */
+  rotateKeys(): Promise<number>;
+}
+
+/** What the parts of a store share. */
+export interface SqlContext extends SqlParts {
+  readonly state: StateContext;
+  readonly tidier: Tidier;
+}
+
+/** The store over a database: every capability, whichever database it is. */
+export function sqlStore(parts: SqlParts): SqlStore {
+  const { db, vault } = parts;
+  const state: StateContext = {
+    get database() {
+      return db.id;
+    },
+    vault,
+  };
+  const tidier = new Tidier(parts);
+  const context: SqlContext = { ...parts, state, tidier };
+  const maintenance = maintenanceSupport(context);
+  return {
+    name: parts.name,
+    open: () => db.open(),
+    async close() {
+      await tidier.close();
+      await db.close();
+    },
+    getSnapshot: (scope, lookup) => db.read(() => readSnapshot(scope, lookup, state)),
+    async saveSnapshot(scope, snapshotId, mutate) {
+      const saved = await db.write(() => saveSnapshot(scope, snapshotId, mutate, state));
+      db.tell([{ kind: 'run', id: snapshotId }]);
+      tidier.later();
+      return saved;
+    },
+    runs: runSupport(context),
+    abort: abortSupport(context),
+    events: eventSupport(context),
+    timeline: timelineSupport(context),
+    maintenance,
+    rotateKeys: () => maintenance.rotateKeys(),
+  };
+}

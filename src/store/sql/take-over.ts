@@ -1,0 +1,129 @@
+import { isSnapshotId } from '../../session/ids.ts';
+import type { SessionState } from '../../session/session-state.ts';
+import type { RunSupport, StateBase, TakenRun } from '../../session/store.ts';
+import { uuidBytes, uuidText } from './bytes.ts';
+import { type StartRow, startRow, toParent } from './claim.ts';
+import { code } from './codes.ts';
+import { findByNo, locationOfRow, stateOf } from './locate.ts';
+import { all, one, type Plan, run, statement } from './query.ts';
+import { type RunRow, runsByNo, toRecord } from './run-record.ts';
+import type { StateContext } from './state-rows.ts';
+
+type Request = Parameters<RunSupport['takeOver']>[0];
+
+const expired = (now: string): string =>
+  `r.ended_at IS NULL AND r.mode <> ${code.attached} AND ${now} - r.heartbeat >= r.ttl`;
+
+const selectExpired = statement<{ no: number }>(
+  'take_over_find',
+  (d) => `
+    SELECT r.no FROM @runs r JOIN @sessions z ON z.no = r.session
+    WHERE ${expired(d.now)} AND z.agent IN ${d.texts('$1')}
+    ORDER BY r.no LIMIT $2 ${d.lockFree('r')}`,
+);
+const selectExpiredRun = statement<{ no: number }>(
+  'take_over_find_one',
+  (d) => `
+    SELECT r.no FROM @runs r JOIN @sessions z ON z.no = r.session
+    WHERE ${expired(d.now)} AND z.agent IN ${d.texts('$1')} AND r.id = $2 ${d.lockFree('r')}`,
+);
+const updateTaken = statement(
+  'take_over',
+  (d) => `
+    UPDATE @runs SET attempt = attempt + 1, worker = $2, ttl = $3, heartbeat = ${d.now}
+    WHERE no = $1`,
+);
+const selectSession = statement<{
+  head: number | null;
+  head_id: Uint8Array | null;
+  head_idx: number | null;
+  next_index: number;
+}>(
+  'take_over_session',
+  `SELECT z.head, h.id AS head_id, h.idx AS head_idx, z.next_index
+   FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots h ON h.no = z.head
+   WHERE r.no = $1`,
+);
+
+/** Takes expired runs, oldest first; gives their numbers. Nothing of theirs is read yet. */
+export function* takeRuns({ agents, worker, ttl, limit, runId }: Request): Plan<readonly number[]> {
+  const names = JSON.stringify(agents);
+  if (runId !== undefined && !isSnapshotId(runId)) return [];
+  const rows =
+    runId === undefined
+      ? yield* all(selectExpired, names, limit)
+      : yield* all(selectExpiredRun, names, uuidBytes(runId));
+  for (const { no } of rows) yield* run(updateTaken, no, worker, ttl);
+  return rows.map(({ no }) => no);
+}
+
+/** What is needed to go on with runs that were taken over. */
+export function* readTaken(
+  nos: readonly number[],
+  context: StateContext,
+): Plan<readonly (TakenRun & { readonly from?: StateBase })[]> {
+  const taken: (TakenRun & { readonly from?: StateBase })[] = [];
+  for (const row of yield* runsByNo(nos)) taken.push(yield* readRun(row, context));
+  return taken;
+}
+
+function* readRun(
+  row: RunRow,
+  context: StateContext,
+): Plan<TakenRun & { readonly from?: StateBase }> {
+  const record = toRecord(row, context.vault);
+  const start = row.start === null ? undefined : yield* startRow(row.start);
+  const session = yield* one(selectSession, row.no);
+  const base = row.base === null ? undefined : yield* readBase(row.base, record.runId, context);
+  const isCommitted = row.checkpoint === row.base;
+  const reached =
+    row.checkpoint === null || isCommitted
+      ? undefined
+      : yield* readBase(row.checkpoint, record.runId, context);
+  const checkpoint =
+    row.checkpoint === null ? undefined : isCommitted ? base?.state : onBase(base, reached?.state);
+  const leaves = session.head !== null && session.head_idx === null && session.head !== row.base;
+  return {
+    run: record,
+    claim: {
+      runId: record.runId,
+      attempt: record.attempt,
+      sessionId: record.sessionId,
+      fresh: false,
+      ...(start === undefined ? {} : { parent: parentOf(start) }),
+      ...(session.head_id === null ? {} : { headId: uuidText(session.head_id) }),
+      nextIndex: session.next_index + (leaves ? 1 : 0),
+    },
+    ...(base === undefined ? {} : { base }),
+    ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...(reached === undefined || checkpoint === undefined
+      ? {}
+      : { from: { ...reached, state: checkpoint } }),
+  };
+}
+
+// It was accepted while the interrupt was open; its own snapshots are no second answer.
+function parentOf(start: StartRow): ReturnType<typeof toParent> {
+  return toParent({ ...start, answered: 0 });
+}
+
+function* readBase(no: number, runId: string, context: StateContext): Plan<StateBase | undefined> {
+  const row = yield* findByNo(no);
+  if (row === undefined) return undefined;
+  const read = yield* stateOf(row, context, { marked: false });
+  const ref = locationOfRow(row, read, context.database);
+  // A checkpoint has no id of its own.
+  const snapshotId = row.id === null ? runId : uuidText(row.id);
+  return { snapshotId, state: read.state, ref };
+}
+
+/** The checkpoint's state, sharing its history with the base's, so that what is new since costs what is new. */
+function onBase(
+  base: StateBase | undefined,
+  state: SessionState | undefined,
+): SessionState | undefined {
+  if (base === undefined || state === undefined) return state;
+  const { history } = base.state;
+  if (!history.isPrefixOf(state.history)) return state;
+  return { ...state, history: history.append(state.history.toArray(history.length)) };
+}

@@ -1,0 +1,43 @@
+import type { TimelineSupport } from '../../session/store.ts';
+import { eraseSession } from './erase.ts';
+import { listSnapshots } from './list-snapshots.ts';
+import { readSnapshot } from './locate.ts';
+import { getSession, listSessions, updateSession } from './sessions.ts';
+import type { SqlContext } from './sql-store.ts';
+import { fork, label, restore } from './timeline.ts';
+
+/** Sessions and their trees. */
+export function timelineSupport({ db, state, tidier }: SqlContext): TimelineSupport {
+  return {
+    async getSession(scope, sessionId, options = {}) {
+      const info = await db.read(() => getSession(scope, sessionId, state));
+      if (options.state !== true || info?.headId === undefined) return info;
+      const head = await db.read(() => readSnapshot(scope, { sessionId }, state));
+      return head?.state === undefined ? info : { ...info, state: head.state };
+    },
+    listSessions: (scope, options = {}) => db.read(() => listSessions(scope, options, state)),
+    updateSession: (scope, sessionId, change) =>
+      db.write(() => updateSession(scope, sessionId, change, state)),
+    async deleteSession(scope, sessionId) {
+      const erased = await db.write(() => eraseSession(scope, sessionId));
+      if (erased === undefined) return false;
+      db.tell(erased.hints);
+      await tidier.now();
+      await db.scrub();
+      return true;
+    },
+    listSnapshots: (scope, sessionId, options = {}) =>
+      db.read(() => listSnapshots(scope, sessionId, options, state)),
+    async restore(scope, snapshotId) {
+      const snapshot = await db.write(() => restore(scope, snapshotId, state));
+      db.tell([{ kind: 'run', id: snapshotId }]);
+      return snapshot;
+    },
+    fork: (scope, snapshotId, target) => db.write(() => fork(scope, snapshotId, target, state)),
+    async label(scope, snapshotId, text) {
+      const snapshot = await db.write(() => label(scope, snapshotId, text, state));
+      db.tell([{ kind: 'run', id: snapshotId }]);
+      return snapshot;
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { Clock } from '../../core/clock.ts';
+import type { Plan, Query, SqlValue, Statement } from '../sql/query.ts';
+import { sqliteDialect } from './dialect.ts';
+
+// How long a statement waits for another process with the thread blocked; longer waits are the caller's, with the thread free.
+const busyTimeout = 2;
+
+/** How carefully a transaction is written to the disk. */
+export type Synchronous = 'NORMAL' | 'FULL';
+
+/** One connection: prepared statements by name, and plans run in one go. */
+export class Connection {
+  readonly #db: DatabaseSync;
+  readonly #prepared = new Map<Statement, StatementSync>();
+  readonly #onQuery: ((name: string) => void) | undefined;
+  #synchronous: Synchronous | undefined;
+
+  constructor(
+    path: string | URL,
+    { clock, onQuery }: { clock: Clock; onQuery: ((name: string) => void) | undefined },
+  ) {
+    this.#db = new DatabaseSync(path, { timeout: busyTimeout });
+    this.#db.function('now_ms', () => clock.now());
+    this.#onQuery = onQuery;
+  }
+
+  /** Runs statements that give nothing. */
+  exec(sql: string): void {
+    this.#db.exec(sql);
+  }
+
+  /** The first row of a statement that is not worth preparing. */
+  get(sql: string): Readonly<Record<string, SqlValue>> | undefined {
+    return this.#db.prepare(sql).get() as Readonly<Record<string, SqlValue>> | undefined;
+  }
+
+  /** Runs a plan as it is. */
+  run<Result>(plan: Plan<Result>): Result {
+    let step = plan.next([]);
+    while (step.done !== true) step = plan.next(this.#query(step.value));
+    return step.value;
+  }
+
+  /** Runs a plan in a transaction; whatever goes wrong, none stays open. */
+  transaction<Result>(begin: 'BEGIN' | 'BEGIN IMMEDIATE', plan: () => Plan<Result>): Result {
+    this.#db.exec(begin);
+    try {
+      const result = this.run(plan());
+      this.#db.exec('COMMIT');
+      return result;
+    } catch (error) {
+      // SQLite has rolled back by itself after some errors, a full disk among them.
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  /** Sets how the next transactions are written. Cannot be changed within one. */
+  set synchronous(level: Synchronous) {
+    if (this.#synchronous === level) return;
+    this.#db.exec(`PRAGMA synchronous = ${level}`);
+    this.#synchronous = level;
+  }
+
+  close(): void {
+    this.#prepared.clear();
+    this.#db.close();
+  }
+
+  #query({ statement, values }: Query): readonly unknown[] {
+    this.#onQuery?.(statement.name);
+    let prepared = this.#prepared.get(statement);
+    if (prepared === undefined) {
+      prepared = this.#db.prepare(translate(statement));
+      this.#prepared.set(statement, prepared);
+    }
+    return prepared.all(...values);
+  }
+}
+
+function translate({ text }: Statement): string {
+  const sql = typeof text === 'string' ? text : text(sqliteDialect);
+  return sql.replace(/@(\w+)/g, '$1').replace(/\$(\d+)/g, '?$1');
+}

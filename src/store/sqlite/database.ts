@@ -1,0 +1,154 @@
+import type { Clock } from '../../core/clock.ts';
+import { WaymarkError } from '../../core/error.ts';
+import type { NewId } from '../../core/id.ts';
+import type { Database } from '../sql/database.ts';
+import type { Plan } from '../sql/query.ts';
+import type { Vault } from '../sql/vault.ts';
+import { createChangeWatch } from './change-watch.ts';
+import { Connection, type Synchronous } from './connection.ts';
+import { sqliteDialect } from './dialect.ts';
+import { isBusy, stillBusy, toStoreError } from './errors.ts';
+import { migrate } from './migrate.ts';
+
+export interface SqliteOptions {
+  readonly path: string;
+  readonly durability: 'normal' | 'full';
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly vault: Vault;
+  readonly onQuery: ((name: string) => void) | undefined;
+}
+
+// A writer that is still in the way after this long is not just busy.
+const patience = 30_000;
+
+// Of the write-ahead log, in pages: small enough that writing it back never holds the thread for more than a moment.
+const checkpointEvery = 500;
+
+/** The database in one file. */
+export function sqliteDatabase(options: SqliteOptions): Database {
+  const { path, clock, durability } = options;
+  let opening: Promise<void> | undefined;
+  let connection: Connection | undefined;
+  let id = '';
+  let isClosed = false;
+  const watch = createChangeWatch(clock, () => connection && dataVersion(connection));
+
+  const opened = async (): Promise<Connection> => {
+    opening ??= open();
+    await opening;
+    if (connection === undefined) throw closed();
+    return connection;
+  };
+
+  const open = async (): Promise<void> => {
+    if (isClosed) throw closed();
+    let made: Connection | undefined;
+    try {
+      made = new Connection(path, options);
+      const own = made;
+      id = await retry(() => prepare(own, options));
+      connection = own;
+    } catch (error) {
+      made?.close();
+      opening = undefined;
+      throw toStoreError(error, path);
+    }
+  };
+
+  /** Tries again, with the thread free in between, while another process is in the way. */
+  const retry = async <Result>(attempt: () => Result): Promise<Result> => {
+    let waited = 0;
+    for (let pause = 1; ; pause = Math.min(pause * 2, 20)) {
+      try {
+        return attempt();
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+        if (waited >= patience) throw stillBusy(path, waited, error);
+      }
+      await pauseFor(pause);
+      waited += pause;
+    }
+  };
+
+  const transaction = async <Result>(
+    begin: 'BEGIN' | 'BEGIN IMMEDIATE',
+    plan: () => Plan<Result>,
+    level: Synchronous,
+  ): Promise<Result> => {
+    const db = connection ?? (await opened());
+    try {
+      return await retry(() => {
+        db.synchronous = level;
+        return db.transaction(begin, plan);
+      });
+    } catch (error) {
+      throw toStoreError(error, path);
+    }
+  };
+
+  return {
+    dialect: sqliteDialect,
+    get id() {
+      return id;
+    },
+    open: async () => {
+      await opened();
+    },
+    read: (plan) => transaction('BEGIN', plan, 'NORMAL'),
+    write: (plan, { durable = true } = {}) =>
+      transaction('BEGIN IMMEDIATE', plan, durability === 'full' && durable ? 'FULL' : 'NORMAL'),
+    async scrub() {
+      const db = connection ?? (await opened());
+      db.exec('PRAGMA incremental_vacuum');
+      await retry(() => {
+        // A reader in another process keeps the log from being emptied; it says so in a column.
+        if (db.get('PRAGMA wal_checkpoint(TRUNCATE)')?.busy === 1) throw busyLog;
+      });
+    },
+    tell: (hints) => {
+      for (const hint of hints) watch.tell(hint);
+    },
+    listen: (hint, listener) => watch.listen(hint, listener),
+    async close() {
+      isClosed = true;
+      await opening?.catch(() => {});
+      watch.close();
+      connection?.close();
+      connection = undefined;
+    },
+  };
+}
+
+// Has the shape of what SQLite throws, so that it is waited for in the same way.
+const busyLog = Object.assign(new Error('The log is being read.'), { errcode: 5 });
+
+/** Sets the connection up and brings the tables up to date. Gives the database's name. */
+function prepare(db: Connection, options: SqliteOptions): string {
+  // Only takes effect before the first table exists.
+  db.exec('PRAGMA auto_vacuum = INCREMENTAL');
+  db.exec('PRAGMA journal_mode = WAL');
+  // What is erased must not stay readable in free pages.
+  db.exec('PRAGMA secure_delete = ON');
+  db.exec(`PRAGMA wal_autocheckpoint = ${checkpointEvery}`);
+  db.synchronous = 'FULL';
+  return migrate(db, options);
+}
+
+function dataVersion(db: Connection): number | undefined {
+  try {
+    const version = db.get('PRAGMA data_version')?.data_version;
+    return typeof version === 'number' ? version : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function closed(): WaymarkError {
+  return new WaymarkError('FAILED_PRECONDITION', 'The store has been closed.');
+}
+
+// Real time: a lock is held by another process, which knows nothing of an app's clock.
+function pauseFor(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,21 @@
+import type { Dialect } from '../sql/dialect.ts';
+
+/** SQLite's words. One writer at a time holds the whole file, so there is nothing to lock. */
+export const sqliteDialect: Dialect = {
+  name: 'sqlite',
+  now: 'now_ms()',
+  lock: () => '',
+  lockFree: () => '',
+  shareBlobs: 'SELECT 1',
+  ownBlobs: 'SELECT 1',
+  lookup: (table, alias, condition) => `JOIN @${table} ${alias} ON ${condition}`,
+  integers: (param) => `(SELECT value FROM json_each(${param}))`,
+  texts: (param) => `(SELECT value FROM json_each(${param}))`,
+  pairs: (param, alias) => `json_each(${param}) ${alias}`,
+  pair: (alias, at) => `(${alias}.value ->> ${at})`,
+  messageRanges: (param) =>
+    `json_each(${param}) j JOIN @messages m ON m.id >= j.value ->> 0 AND m.id < j.value ->> 1`,
+  rowsAsJson: (columns) => `json_group_array(json_array(${columns.join(', ')}))`,
+  asJson: (columns) => `json_array(${columns.join(', ')})`,
+  hex: (column) => `lower(hex(${column}))`,
+};

@@ -1,0 +1,126 @@
+/**
+ * The tables, one step a format; steps are only added, never changed. Tables with a body are rowid tables on purpose:
+ * WITHOUT ROWID keeps at most a quarter page of a row in place and would triple the file. Numbers of branches, snapshots
+ * and blobs are never used again, because notes of where a state lies may outlive the rows they name.
+ */
+export const steps: readonly string[] = [
+  `
+  CREATE TABLE sessions(
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    owner TEXT NOT NULL,                     -- '' for nobody's
+    agent TEXT NOT NULL,
+    id TEXT NOT NULL,                        -- chosen by the caller
+    head INTEGER,                            -- snapshots.no, always a succeeded one
+    next_index INTEGER NOT NULL DEFAULT 0,
+    title TEXT,
+    metadata TEXT,
+    forked_from TEXT,
+    started_by_agent TEXT,
+    started_by_session TEXT,
+    started_by_snapshot TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL);
+  CREATE UNIQUE INDEX sessions_id ON sessions(owner, agent, id);
+  CREATE INDEX sessions_updated ON sessions(owner, agent, updated_at);
+  CREATE INDEX sessions_started_by ON sessions(owner, started_by_agent, started_by_session)
+    WHERE started_by_session IS NOT NULL;
+
+  CREATE TABLE branches(                     -- a line of snapshots, each going on from the one before
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    parent INTEGER,                          -- the branch it left
+    fork INTEGER,                            -- the parent's rows up to here belong to it; NULL: none by themselves
+    fork_view INTEGER,                       -- under this view of them
+    fork_snapshot INTEGER,                   -- the last snapshot on the parent that is on its path
+    tip INTEGER);                            -- the last snapshot on it; only what goes on from that may go on in place
+  CREATE INDEX branches_parent ON branches(parent) WHERE parent IS NOT NULL;
+
+  CREATE TABLE views(                        -- a history that was trimmed or rewritten
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    branch INTEGER NOT NULL,
+    own_from INTEGER NOT NULL,               -- the branch's rows from here on belong to it
+    base TEXT NOT NULL,                      -- and before them [[branch, from, to], ...]; branch 0 is its own
+    common INTEGER NOT NULL);                -- how many messages at its beginning are those of the path before
+  CREATE INDEX views_branch ON views(branch);
+  CREATE TABLE view_refs(                    -- which view holds rows of which other branch
+    branch INTEGER NOT NULL, view INTEGER NOT NULL, PRIMARY KEY(branch, view)) WITHOUT ROWID;
+
+  CREATE TABLE messages(
+    id INTEGER PRIMARY KEY,                  -- branch * 2^22 + row
+    body TEXT NOT NULL);
+
+  CREATE TABLE blobs(                        -- custom states, lists of artifacts, large parts of artifacts
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    hash BLOB,                               -- content address; a patch has none
+    prev INTEGER,                            -- the body is a patch to this one
+    body TEXT NOT NULL);
+  CREATE UNIQUE INDEX blobs_hash ON blobs(hash) WHERE hash IS NOT NULL;
+  CREATE INDEX blobs_prev ON blobs(prev) WHERE prev IS NOT NULL;
+  CREATE TABLE blob_parts(                   -- which list of artifacts names which large part
+    list INTEGER NOT NULL, part INTEGER NOT NULL, PRIMARY KEY(list, part)) WITHOUT ROWID;
+  CREATE INDEX blob_parts_part ON blob_parts(part);
+
+  CREATE TABLE snapshots(
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    id BLOB UNIQUE,                          -- NULL: the checkpoint of a run
+    session INTEGER NOT NULL,
+    parent INTEGER,
+    idx INTEGER,                             -- NULL: not listed
+    turn INTEGER NOT NULL,
+    event INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    finish INTEGER,
+    branch INTEGER,                          -- the messages: rows of this branch
+    upto INTEGER NOT NULL,                   -- up to here
+    view INTEGER,                            -- under this view; NULL: the parent branch's before them
+    length INTEGER NOT NULL,
+    custom INTEGER,
+    artifacts INTEGER,
+    state_hash BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    usage TEXT,
+    totals TEXT,
+    error TEXT,
+    label TEXT,
+    ttl INTEGER,                             -- of a pending one without a run
+    partial INTEGER);                        -- of an aborted one: the attempt that may still add what it had reached
+  CREATE INDEX snapshots_session ON snapshots(session, idx);
+  CREATE INDEX snapshots_branch ON snapshots(branch);
+  CREATE INDEX snapshots_custom ON snapshots(custom) WHERE custom IS NOT NULL;
+  CREATE INDEX snapshots_artifacts ON snapshots(artifacts) WHERE artifacts IS NOT NULL;
+
+  CREATE TABLE runs(
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    id BLOB NOT NULL UNIQUE,                 -- the reserved snapshot id
+    session INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    mode INTEGER NOT NULL,
+    worker TEXT NOT NULL,
+    request TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    start INTEGER,                           -- snapshots.no it was claimed from
+    base INTEGER,                            -- the last committed one it goes on from
+    own INTEGER,                             -- the listed pending snapshot of a detached run
+    checkpoint INTEGER,                      -- the state it had reached
+    inputs_done INTEGER NOT NULL DEFAULT 0,
+    mid_turn INTEGER NOT NULL DEFAULT 0,
+    stopping INTEGER NOT NULL DEFAULT 0,
+    ttl INTEGER NOT NULL,
+    heartbeat INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER);                       -- kept for a while for the sake of its events
+  CREATE UNIQUE INDEX runs_session ON runs(session) WHERE ended_at IS NULL;
+  CREATE INDEX runs_ended ON runs(ended_at) WHERE ended_at IS NOT NULL;
+
+  CREATE TABLE events(                       -- one row a flush
+    no INTEGER PRIMARY KEY, run INTEGER NOT NULL, attempt INTEGER NOT NULL, seq INTEGER NOT NULL,
+    last INTEGER NOT NULL, body TEXT NOT NULL);
+  CREATE UNIQUE INDEX events_run ON events(run, attempt, seq);
+
+  CREATE TABLE steps(no INTEGER PRIMARY KEY, run INTEGER NOT NULL, key TEXT NOT NULL, value TEXT);
+  CREATE UNIQUE INDEX steps_key ON steps(run, key);
+
+  CREATE TABLE trash(                        -- what may have become unreachable and is still to be looked at
+    kind INTEGER NOT NULL, no INTEGER NOT NULL, PRIMARY KEY(kind, no)) WITHOUT ROWID;
+  `,
+];

@@ -1,0 +1,34 @@
+import { type Clock, systemClock } from '../../core/clock.ts';
+import { createIds, type NewId } from '../../core/id.ts';
+import type { QueryOptions } from '../sql/database.ts';
+import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
+import { createVault, type Encryption } from '../sql/vault.ts';
+import { sqliteDatabase } from './database.ts';
+
+export interface SqliteStoreOptions extends QueryOptions {
+  /**
+   * `normal` survives a crash of the process but may lose the last moments in a power cut; `full` waits for the disk once
+   * a turn. @default 'normal'
+   */
+  readonly durability?: 'normal' | 'full';
+  /** Seals content under your key. @default none */
+  readonly encryption?: Encryption;
+  /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
+  readonly eventsTtl?: number;
+  /** @default the clock of the machine */
+  readonly clock?: Clock;
+  /** @default time-ordered UUIDs */
+  readonly newId?: NewId;
+}
+
+/**
+ * A store in one SQLite file, by Node's own `node:sqlite`: no server, nothing to install. Several processes may use the
+ * file at once. `:memory:` keeps it in memory, for this store alone.
+ */
+export function sqliteStore(path: string, options: SqliteStoreOptions = {}): SqlStore {
+  const { durability = 'normal', encryption, eventsTtl = 60_000, onQuery } = options;
+  const { clock = systemClock, newId = createIds(clock) } = options;
+  const vault = createVault(encryption, 'binary');
+  const db = sqliteDatabase({ path, durability, clock, newId, vault, onQuery });
+  return sqlStore({ name: 'sqlite', db, vault, clock, newId, eventsTtl });
+}
