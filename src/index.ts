@@ -39,14 +39,20 @@ export type { NewId } from './core/id.ts';
 export type { Json, JsonObject } from './core/json.ts';
 export type { JsonPatch } from './core/patch.ts';
 export type { InferSchema, JsonSchema, Schema } from './core/schema.ts';
+export type { DocumentLike } from './generate/document.ts';
+export type { GenerateChunk } from './generate/generate-chunk.ts';
 export type { GenerateOptions } from './generate/generate-options.ts';
 export type { GenerateResponse } from './generate/generate-response.ts';
 export type { GenerateStream } from './generate/generate-stream.ts';
 export {
   type HistorySelection,
   lastMessages,
+  type TokenCounter,
   tokenBudget,
 } from './generate/history.ts';
+export { interrupt } from './generate/interrupt.ts';
+export type { LanguageModel } from './generate/language-model/types.ts';
+export type { Limits } from './generate/limits.ts';
 export {
   modelMessage,
   systemMessage,
@@ -55,14 +61,23 @@ export {
   toolRequestsOf,
   userMessage,
 } from './generate/message.ts';
+export { fallback } from './generate/middleware/fallback.ts';
+export type { Middleware, ModelStep, ToolStep } from './generate/middleware/middleware.ts';
+export { retry } from './generate/middleware/retry.ts';
+export { toolApproval } from './generate/middleware/tool-approval.ts';
 export {
   type Model,
+  type ModelConfig,
   type ModelRef,
   type ModelRequest,
   type ModelResponse,
   model,
 } from './generate/model.ts';
-export type { Prompt, PromptOptions } from './generate/prompt.ts';
+export { closeToolRequests, openToolRequests } from './generate/open-requests.ts';
+export type { OutputOptions } from './generate/output/output.ts';
+export type { Prompt, PromptOptions, RenderedPrompt } from './generate/prompt.ts';
+export { resource } from './generate/resource.ts';
+export { rollingSummary, type Summarize } from './generate/rolling-summary.ts';
 export { historyPlace } from './generate/template.ts';
 export { providerTool, type Tool, type ToolContext, tool } from './generate/tool.ts';
 export type { Diff } from './protocol/diff.ts';
