@@ -1,0 +1,71 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { build } from 'vite';
+
+/** One JavaScript bundle for a browser. */
+export interface Bundle {
+  readonly code: string;
+  /** What the bundle still imports from outside, which a browser could not load. */
+  readonly imports: readonly string[];
+  /** The modules that went into it. */
+  readonly modules: readonly string[];
+}
+
+/** Bundles an entry as a page would load it: one minified module, for production. */
+export async function bundleForBrowser(
+  entry: URL,
+  { external = [] }: { readonly external?: readonly string[] } = {},
+): Promise<Bundle> {
+  const built = await build({
+    configFile: false,
+    logLevel: 'error',
+    root: fileURLToPath(new URL('../../..', import.meta.url)),
+    define: { 'process.env.NODE_ENV': '"production"' },
+    // A test runner's NODE_ENV would make it the development form, which production React does not have.
+    oxc: { jsx: { runtime: 'automatic', development: false } },
+    build: {
+      write: false,
+      minify: true,
+      target: 'es2022',
+      modulePreload: false,
+      rolldownOptions: {
+        input: fileURLToPath(entry),
+        external: [...external],
+        preserveEntrySignatures: 'strict',
+        output: { format: 'es', codeSplitting: false },
+      },
+    },
+  });
+  const [result] = Array.isArray(built) ? built : [built];
+  const chunk = result && 'output' in result ? result.output[0] : undefined;
+  if (!chunk) throw new Error(`Nothing was built from ${entry.href}.`);
+  return { code: chunk.code, imports: chunk.imports, modules: chunk.moduleIds };
+}
+
+/** A page on a loopback server: an empty body, a script, and what else is asked for. */
+export interface PageServer extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Serves a bundle as a page; `html` is what its root element holds before the script runs. */
+export async function servePage(
+  code: string,
+  { html = '' }: { readonly html?: string } = {},
+): Promise<PageServer> {
+  const page = `<!doctype html><html lang="en"><head><title>Test</title><link rel="icon" href="data:,"></head>
+<body><div id="root">${html}</div><script type="module" src="/page.js"></script></body></html>`;
+  const server = createServer(({ url }, response) => {
+    const isScript = url === '/page.js';
+    response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' });
+    response.end(isScript ? code : page);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import serverlessChromium from '@sparticuz/chromium';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
+
+/** A Chromium that ends with the test that uses it. */
+export interface TestBrowser extends AsyncDisposable {
+  readonly browser: Browser;
+  /** A page in a context of its own, with what went wrong in it. */
+  newPage(options?: BrowserContextOptions): Promise<TestPage>;
+  close(): Promise<void>;
+}
+
+/** A page, and what a person would see in its console as errors. */
+export interface TestPage {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Uncaught errors and console errors, as texts; a test that expects none says so. */
+  readonly errors: readonly string[];
+}
+
+/** Starts the Chromium that comes from npm. The sandbox is off: tests run as root in containers, and load our pages only. */
+export async function launchChromium(): Promise<TestBrowser> {
+  const browser = await chromium.launch({
+    executablePath: await serverlessChromium.executablePath(),
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+  });
+  const close = (): Promise<void> => browser.close();
+  return {
+    browser,
+    close,
+    [Symbol.asyncDispose]: close,
+    async newPage(options) {
+      const context = await browser.newContext(options);
+      const page = await context.newPage();
+      page.setDefaultTimeout(8_000);
+      const errors: string[] = [];
+      page.on('pageerror', (error) => errors.push(error.message));
+      page.on('console', (message) => {
+        if (message.type() === 'error') errors.push(message.text());
+      });
+      return { page, context, errors };
+    },
+  };
+}

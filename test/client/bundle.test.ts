@@ -1,0 +1,31 @@
+import { gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { bundleForBrowser } from '../browser/support/bundle-page.ts';
+
+const entries = {
+  client: {
+    entry: new URL('../../src/client/index.ts', import.meta.url),
+    external: [],
+    most: 9_000,
+  },
+  react: {
+    entry: new URL('../../src/react/index.ts', import.meta.url),
+    external: ['react'],
+    most: 16_000,
+  },
+};
+
+test.each(Object.entries(entries))(
+  'waymark/%s is one small bundle for a browser',
+  async (name, options) => {
+    const { entry, external, most } = options;
+    const { code, imports, modules } = await bundleForBrowser(entry, { external });
+    const size = gzipSync(code, { level: 9 }).length;
+    console.info(`waymark/${name}: ${code.length} bytes minified, ${size} gzipped`);
+    expect(imports).toEqual(external);
+    // No package comes along: not one module outside of our own sources.
+    expect(modules.filter((id) => id.includes('node_modules'))).toEqual([]);
+    expect(code).not.toMatch(/(?:from|import\(|require\()\s*["']node:/);
+    expect(size).toBeLessThan(most);
+  },
+);
