@@ -3,7 +3,7 @@ import type { Message, Part } from '../protocol/message.ts';
 import { type Content, toParts } from './message.ts';
 
 /** Something the model should know while it answers. */
-export interface Document {
+interface Document {
   readonly content: Content;
   readonly metadata?: JsonObject;
 }

@@ -4,7 +4,7 @@ import { reasoningOf, textOf, toolRequestsOf } from './message.ts';
 import { type OutputOptions, resolveOutput } from './output/output.ts';
 
 /** A type of which everything may still be missing. */
-export type DeepPartial<T> = T extends readonly (infer Item)[]
+type DeepPartial<T> = T extends readonly (infer Item)[]
   ? readonly DeepPartial<Item>[]
   : T extends object
     ? { readonly [Key in keyof T]?: DeepPartial<T[Key]> }

@@ -12,7 +12,7 @@ export interface GenerateProgress {
 }
 
 /** A model call that has ended well. */
-export interface ModelCallReport {
+interface ModelCallReport {
   readonly model: string;
   readonly finishReason: FinishReason;
   readonly usage: Usage;

@@ -45,7 +45,7 @@ export interface PromptOptions<
 }
 
 /** What the templates of a prompt get for its input schema. */
-export type PromptInput<Input> = Input extends Schema ? InferSchema<Input> : JsonObject | undefined;
+type PromptInput<Input> = Input extends Schema ? InferSchema<Input> : JsonObject | undefined;
 
 /** What the caller of a prompt passes for its input schema. */
 export type PromptArgument<Input> = Input extends Schema
@@ -61,7 +61,7 @@ export interface RenderedPrompt<Output extends Schema | undefined = Schema | und
 }
 
 /** What a prompt is rendered for. */
-export interface RenderOptions {
+interface RenderOptions {
   /** @default the custom state of the session around the call */
   readonly state?: unknown;
   /** @default the context of the call around it */
@@ -69,7 +69,7 @@ export interface RenderOptions {
 }
 
 /** What the arguments of a prompt's functions are: the input may be left out where there is nothing to say. */
-export type PromptArguments<Argument, Options> = undefined extends Argument
+type PromptArguments<Argument, Options> = undefined extends Argument
   ? [input?: Argument, options?: Options]
   : [input: Argument, options?: Options];
 
@@ -95,7 +95,7 @@ export interface Prompt<
 }
 
 /** What a call with a prompt can say for itself: everything but what the prompt renders. */
-export type PromptCallOptions = Omit<GenerateOptions, 'system' | 'before' | 'after' | 'output'> & {
+type PromptCallOptions = Omit<GenerateOptions, 'system' | 'before' | 'after' | 'output'> & {
   readonly state?: unknown;
 };
 

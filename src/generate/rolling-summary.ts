@@ -4,7 +4,7 @@ import { generateHooks } from './hooks.ts';
 import { systemMessage, textOf, userMessage } from './message.ts';
 
 /** What is to be put into a summary: what came before in brief, and the messages that followed. */
-export interface SummaryRequest {
+interface SummaryRequest {
   readonly previous: string | undefined;
   readonly messages: readonly Message[];
   readonly scope: HistoryScope;
