@@ -32,6 +32,10 @@ export class ArtifactFiles {
     }
   }
 
+  remove(hash: string): void {
+    this.#disk.remove(this.#name(hash));
+  }
+
   has(hash: string): boolean {
     return this.#disk.stamp(this.#name(hash)) !== undefined;
   }

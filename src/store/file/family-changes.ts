@@ -70,7 +70,9 @@ function touched(
     session.head,
     session.run?.row,
   ]);
-  const own = [...rows].filter((row) => row?.session === session).filter((row) => row !== undefined);
+  const own = [...rows]
+    .filter((row) => row?.session === session)
+    .filter((row) => row !== undefined);
   return own.sort((a, b) => orderOf(a) - orderOf(b));
 }
 

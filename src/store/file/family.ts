@@ -32,6 +32,7 @@ import {
   optionalOfSnapshot,
   withLazyState,
 } from './rows.ts';
+import type { StateDelta } from './state-delta.ts';
 import { States } from './states.ts';
 
 /** A row as the journal has it. */
@@ -40,6 +41,8 @@ export interface SavedRow {
   /** Its line, without the state. */
   readonly text: string;
   readonly stateHash: string;
+  /** The hashes of its artifacts. */
+  readonly artifacts: readonly string[];
 }
 
 /** What families are made for. */
@@ -113,30 +116,22 @@ export class Family implements JournalReader {
   write(session: SessionRow, line: JournalLine): void {
     if (!this.journal.exists && this.#head !== undefined) this.journal.append(this.#head);
     this.journal.append(line);
-    for (const { id } of line.snapshots ?? []) {
+    for (const { id, state } of line.snapshots ?? []) {
       const row = this.#tables.snapshots.get(id);
-      if (row !== undefined) this.adopt(row);
+      if (row !== undefined) this.#adopt(row, state);
     }
-    for (const id of line.dropped ?? []) this.drop(id);
+    for (const id of line.dropped ?? []) this.#drop(id);
     if (line.ended !== undefined) this.lastEnded.set(session.id, line.ended);
-    this.settle(session);
+    this.#settle(session);
   }
 
-  /** Takes a row in as it has been written. */
-  adopt(row: SnapshotRow): void {
-    const text = JSON.stringify(toSnapshotLine(row));
-    if (this.rows.get(row.id)?.row !== row) bindState(row, this.states);
-    this.rows.set(row.id, { row, text, stateHash: row.stateHash });
-  }
-
-  /** Lets go of a row that is over. */
-  drop(id: string): void {
-    this.rows.delete(id);
-    this.states.delete(id);
+  /** Whether something in the journal has an artifact. */
+  hasArtifact(hash: string): boolean {
+    return [...this.rows.values()].some((row) => row.artifacts.includes(hash));
   }
 
   /** Takes a session in as it has been written. */
-  settle(session: SessionRow): void {
+  #settle(session: SessionRow): void {
     this.sessions.set(session.id, session);
     this.#homes.set(session, this);
     this.saved.set(session.id, toSaved(session));
@@ -174,12 +169,12 @@ export class Family implements JournalReader {
     const session = this.#sessionOf(scope, change);
     for (const snapshot of snapshots) this.#put(session, snapshot);
     for (const id of dropped) {
-      this.drop(id);
+      this.#drop(id);
       this.#tables.snapshots.delete(id);
     }
     this.#change(session, change);
     if (ended !== undefined) this.#end(session, ended);
-    this.settle(session);
+    this.#settle(session);
   }
 
   #sessionOf(
@@ -237,8 +232,26 @@ export class Family implements JournalReader {
       session.nextIndex = Math.max(session.nextIndex, index + 1);
     }
     this.#tables.snapshots.set(id, row);
-    this.adopt(row);
+    this.#adopt(row, state);
     this.#tables.hub.tell(id);
+  }
+
+  /** Takes a row in as it stands in the journal. */
+  #adopt(row: SnapshotRow, delta: StateDelta | undefined): void {
+    const known = this.rows.get(row.id);
+    const before = delta === undefined ? known : this.rows.get(delta.base ?? '');
+    if (known?.row !== row) bindState(row, this.states);
+    this.rows.set(row.id, {
+      row,
+      text: JSON.stringify(toSnapshotLine(row)),
+      stateHash: row.stateHash,
+      artifacts: delta?.artifacts ?? before?.artifacts ?? [],
+    });
+  }
+
+  #drop(id: string): void {
+    this.rows.delete(id);
+    this.states.delete(id);
   }
 
   #rowOf(id: string): SnapshotRow {

@@ -7,7 +7,7 @@ export const format = 1;
 
 /** Checks the `waymark` field that every file of the store begins with. */
 export function checkFormat(head: JsonObject, name: string): JsonObject {
-  const found = head['waymark'];
+  const found = head.waymark;
   if (typeof found !== 'number') throw dataLoss(name, 'it does not say which format it has');
   if (found <= format) return head;
   throw new WaymarkError(

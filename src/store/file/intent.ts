@@ -3,11 +3,11 @@ import { parseJson } from '../../core/json.ts';
 import type { Scope } from '../../session/store.ts';
 import type { Disk } from './disk.ts';
 import { dataLoss } from './disk-error.ts';
+import type { Family } from './family.ts';
 import { format } from './format.ts';
 import { intentFile, runFile } from './layout.ts';
 import type { Mirror } from './mirror.ts';
 import { pointerFile } from './pointer.ts';
-import { artifactHashes } from './state-delta.ts';
 
 const intent = v.object({
   waymark: v.number(),
@@ -66,9 +66,13 @@ export function sweep(mirror: Mirror, folder: string): void {
     family?.refresh();
     return;
   }
-  const hashes = [...family.rows.values()].flatMap(({ row }) => artifactHashes(row.state));
-  for (const name of family.artifacts.others(new Set(hashes))) mirror.disk.remove(name);
+  for (const name of unneeded(family)) mirror.disk.remove(name);
   mirror.disk.remove(`${family.journal.name}.tmp`);
+}
+
+/** The artifacts in a family's folder that no snapshot has. */
+export function unneeded({ rows, artifacts }: Family): readonly string[] {
+  return artifacts.others(new Set([...rows.values()].flatMap((row) => row.artifacts)));
 }
 
 function readIntent(disk: Disk): v.InferOutput<typeof intent> {

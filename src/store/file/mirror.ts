@@ -148,7 +148,7 @@ export class Mirror implements FamilyContext {
   }
 
   /** Runs and snapshots that somebody listens for, with their events. */
-  reachListened(ids: Iterable<string>): void {
+  reachListened(ids: readonly string[]): void {
     this.reachRuns();
     for (const id of ids) if (!this.tables.runs.has(id)) this.#reachKnown(id);
     for (const id of ids) this.#refreshEvents(id);

@@ -1,5 +1,6 @@
 import type { Artifact } from '../../protocol/state.ts';
 import { inScope, type SessionRow } from '../../session/memory-store/tables.ts';
+import { dataLoss } from './disk-error.ts';
 import type { Family } from './family.ts';
 import { changeOf, type Trace } from './family-changes.ts';
 import { withIntent } from './intent.ts';
@@ -39,6 +40,8 @@ function familyOf(mirror: Mirror, session: SessionRow): Family {
     source !== undefined && inScope(source, session.scope) ? homes.get(source) : undefined;
   const family = shared ?? mirror.family(ownFolder(session));
   family.begin(session.scope, session.id);
+  if (family.scope === undefined)
+    throw dataLoss(family.journal.name, 'it belongs to another folder');
   return family;
 }
 
@@ -48,15 +51,32 @@ function ownFolder({ scope, id }: SessionRow): string {
 
 function writeLine(mirror: Mirror, family: Family, session: SessionRow, line: JournalLine): void {
   const artifacts = newArtifacts(mirror, family, line);
+  const left = leftArtifacts(family, line);
   const isNewFork = !family.sessions.has(session.id) && family.folder !== ownFolder(session);
   const write = (): void => {
     for (const [hash, artifact] of artifacts) family.artifacts.write(artifact, hash);
     if (isNewFork) writePointer(mirror.disk, session.scope, session.id, family.folder);
     family.write(session, line);
+    for (const hash of left) if (!family.hasArtifact(hash)) family.artifacts.remove(hash);
   };
-  const folders = artifacts.size > 0 ? [family.folder] : [];
+  const folders = artifacts.size + left.length > 0 ? [family.folder] : [];
   if (folders.length === 0 && !isNewFork) write();
   else withIntent(mirror, { folders, sessions: isNewFork ? [session] : [] }, write);
+}
+
+/** Artifacts of states that a change replaces or drops, as far as the new states do not have them. */
+function leftArtifacts(
+  { rows }: Family,
+  { snapshots = [], dropped = [] }: JournalLine,
+): readonly string[] {
+  const written = snapshots.filter(({ state }) => state !== undefined);
+  const kept = written.flatMap(
+    ({ state }) => state?.artifacts ?? rows.get(state?.base ?? '')?.artifacts,
+  );
+  const before = [...written.map(({ id }) => id), ...dropped].flatMap(
+    (id) => rows.get(id)?.artifacts ?? [],
+  );
+  return before.filter((hash) => !kept.includes(hash));
 }
 
 function newArtifacts(mirror: Mirror, family: Family, line: JournalLine): Map<string, Artifact> {

@@ -5,6 +5,7 @@ import type { SnapshotStore } from '../../session/store.ts';
 import { checkStored } from './check-stored.ts';
 import type { Gate } from './gate.ts';
 import type { Mirror } from './mirror.ts';
+import { allFolders, reachFolders } from './reach-many.ts';
 import { saveSession } from './save.ts';
 
 /** Reading a snapshot, and saving one atomically. */
@@ -29,6 +30,9 @@ export function snapshotSupport(
             const next = mutate(current);
             sessionId = next?.sessionId;
             if (sessionId !== undefined) mirror.reachSession(scope, sessionId);
+            // An id is used once in a store, whoever asks.
+            if (next !== undefined && current === undefined)
+              reachFolders(mirror, allFolders(mirror));
             return next;
           });
         },

@@ -41,6 +41,7 @@ export class States {
   /** Hears of a state that was read. */
   apply(id: string, delta: StateDelta): void {
     if (this.#isWhole) put(this.#states, id, delta, this.#artifacts, this.#name);
+    else this.#states.delete(id);
   }
 
   delete(id: string): void {

@@ -3,8 +3,8 @@ import type { RunRow, SessionRow, SnapshotRow } from '../../session/memory-store
 import { verify as verifyTables } from '../../session/memory-store/verify.ts';
 import type { Fault } from '../../session/store.ts';
 import type { Family } from './family.ts';
+import { unneeded } from './intent.ts';
 import type { Mirror } from './mirror.ts';
-import { artifactHashes } from './state-delta.ts';
 
 /** Reads a folder of sessions again and says what does not fit. */
 export function verifyFolder(mirror: Mirror, folder: string, count: () => void): readonly Fault[] {
@@ -25,18 +25,13 @@ export function verifyFolder(mirror: Mirror, folder: string, count: () => void):
 }
 
 function familyFaults(mirror: Mirror, family: Family, count: () => void): readonly Fault[] {
-  const faults: Fault[] = [];
+  const unreadable: Fault[] = [];
   const snapshots = new Map<string, SnapshotRow>();
   for (const { row } of family.rows.values()) {
-    const problem = problemOf(row);
-    if (problem === undefined) snapshots.set(row.id, row);
-    else
-      faults.push({
-        kind: 'hash',
-        sessionId: row.session.id,
-        snapshotId: row.id,
-        message: problem,
-      });
+    const message = problemOf(row);
+    const ids = { sessionId: row.session.id, snapshotId: row.id };
+    if (message === undefined) snapshots.set(row.id, row);
+    else unreadable.push({ kind: 'hash', ...ids, message });
   }
   const sessions = new Map<string, SessionRow>();
   const runs = new Map<string, RunRow>();
@@ -46,7 +41,15 @@ function familyFaults(mirror: Mirror, family: Family, count: () => void): readon
     if (session.run !== undefined) runs.set(session.run.id, session.run);
   }
   const view = { ...mirror.tables, snapshots, sessions, runs };
-  return [...faults, ...verifyTables(view, { onProgress: count })];
+  const faults = verifyTables(view, { onProgress: count });
+  // What cannot be read is there, and has been told of.
+  const isThere = ({ snapshotId = '', kind }: Fault): boolean => {
+    const row = family.rows.get(snapshotId)?.row;
+    return family.rows.has((kind === 'parent' ? row?.parent?.id : row?.id) ?? '');
+  };
+  const isNews = (fault: Fault): boolean =>
+    (fault.kind !== 'parent' && fault.kind !== 'head') || !isThere(fault);
+  return [...unreadable, ...faults.filter((fault) => unreadable.length === 0 || isNews(fault))];
 }
 
 /** Why the state of a snapshot cannot be read. */
@@ -59,11 +62,11 @@ function problemOf(row: SnapshotRow): string | undefined {
   }
 }
 
-function unreachable({ artifacts, rows }: Family): readonly Fault[] {
-  const hashes = [...rows.values()].flatMap(({ row }) => artifactHashes(row.state));
-  return artifacts
-    .others(new Set(hashes))
-    .map((name) => ({ kind: 'unreachable', message: `No snapshot has the artifact "${name}".` }));
+function unreachable(family: Family): readonly Fault[] {
+  return unneeded(family).map((name) => ({
+    kind: 'unreachable',
+    message: `No snapshot has the artifact "${name}".`,
+  }));
 }
 
 function messageOf(error: unknown): string {

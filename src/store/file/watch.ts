@@ -31,7 +31,7 @@ export function createWatch(mirror: Mirror, gate: Gate): Watch {
     try {
       // One look for all that changes while it waits for the lock, and for the tick before.
       await systemClock.sleep(1);
-      await gate.read(() => mirror.reachListened(listened.keys()));
+      await gate.read(() => mirror.reachListened([...listened.keys()]));
     } catch {
       // It was only a hint: whoever reads will hear what is wrong.
     } finally {

@@ -1,0 +1,339 @@
+import { appendFile, mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Store } from '../../src/session/store.ts';
+import { fileStore } from '../../src/store/file/index.ts';
+import { createKit, type Kit, refused } from '../../src/testing/store-contract/kit.ts';
+import { readTree, temporaryDirectory } from './file-support.ts';
+
+let directory: string;
+let remove: () => Promise<void>;
+let stores: Store[];
+
+beforeEach(async () => {
+  ({ path: directory, remove } = await temporaryDirectory());
+  stores = [];
+});
+afterEach(async () => {
+  for (const store of stores) await store.close?.();
+  await remove();
+});
+
+/** A store on the test's directory as another process would open it, with short words for turns. */
+function open(scope = { agent: 'chat' }): Kit {
+  const store = fileStore(directory);
+  stores.push(store);
+  return createKit({ store, close: async () => {} }, scope);
+}
+
+const journal = (session: string): string =>
+  join(directory, `sessions/_/chat/${session}/journal.jsonl`);
+
+async function linesOf(path: string): Promise<readonly unknown[]> {
+  const text = await readFile(path, 'utf8');
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+describe('the files of a store', () => {
+  test('tell a person what is in them', async () => {
+    const { turn, timeline, scope, id, claim } = open();
+    const artifacts = [{ name: 'plan.md', parts: [{ text: '# Rome' }] }];
+    const { base } = await turn('trip-to-rome', { text: 'hello' });
+    const second = await turn('trip-to-rome', {
+      base,
+      parentId: base.snapshotId,
+      state: { ...base.state, custom: { days: 3 }, artifacts },
+    });
+    await timeline.fork(scope, second.snapshot.snapshotId, {
+      sessionId: 'trip-to-pisa',
+      snapshotId: id(),
+    });
+    await turn('Trip to Oslo!', { scope: { agent: 'chat', owner: 'alice@example.com' } });
+    await claim('trip-to-rome', { mode: 'accepted' });
+    const names = [...(await readTree(directory)).keys()].map((name) =>
+      name.replace(/[0-9a-f]{64}/, '<hash>').replace(/~[0-9a-f]{32}/g, '~<hash>'),
+    );
+    expect(names).toEqual([
+      '.gitignore',
+      'lock',
+      'runs/trip-to-rome~<hash>.jsonl',
+      'sessions/_/chat/trip-to-pisa.json',
+      'sessions/_/chat/trip-to-rome/artifacts/<hash>.json',
+      'sessions/_/chat/trip-to-rome/journal.jsonl',
+      'sessions/alice-example-com~<hash>/chat/trip-to-oslo~<hash>/journal.jsonl',
+      'waymark.json',
+    ]);
+    expect(await linesOf(journal('trip-to-rome'))).toMatchObject([
+      { waymark: 1, agent: 'chat', session: 'trip-to-rome' },
+      { session: { id: 'trip-to-rome' } },
+      {
+        session: { head: base.snapshotId },
+        snapshots: [
+          {
+            id: base.snapshotId,
+            index: 0,
+            status: 'succeeded',
+            state: {
+              messages: [
+                { role: 'user', content: [{ text: 'hello' }] },
+                { role: 'model', content: [{ text: 'HELLO' }] },
+              ],
+            },
+          },
+        ],
+        ended: base.snapshotId,
+      },
+      {
+        snapshots: [
+          {
+            parent: base.snapshotId,
+            state: { base: base.snapshotId, custom: { whole: { days: 3 } } },
+          },
+        ],
+      },
+      {
+        session: { id: 'trip-to-pisa', forkedFrom: { sessionId: 'trip-to-rome' } },
+        snapshots: [{ state: { base: second.snapshot.snapshotId } }],
+      },
+    ]);
+  });
+
+  test('under version control are those that hold conversations, and no others', async () => {
+    const { turn, claim } = open();
+    await turn('s');
+    await claim('s');
+    expect((await readTree(directory)).get('.gitignore')?.split('\n')).toEqual(
+      expect.arrayContaining(['/lock*', '/runs/', '/events/', '*.tmp']),
+    );
+  });
+
+  test('have names of their own, whatever the ids are', async () => {
+    const ids = [
+      '../../etc/passwd',
+      'C:\\con',
+      'nul',
+      'A',
+      'a',
+      '.',
+      '..',
+      ' ',
+      'ä',
+      'x'.repeat(200),
+      '~',
+      'a/b',
+      'a\nb',
+    ];
+    const { turn } = open();
+    for (const id of ids) await turn(id, { text: `in ${id}` });
+    const folders = new Set<string>();
+    for (const name of (await readTree(directory)).keys()) {
+      expect(name).toMatch(/^[a-z0-9_~./-]+$/i);
+      expect(name).not.toContain('..');
+      for (const part of name.split('/')) expect(part.length).toBeLessThan(100);
+      if (name.startsWith('sessions/')) folders.add(name.toLowerCase());
+    }
+    expect(folders.size).toBe(ids.length);
+    const again = open();
+    for (const id of ids) {
+      expect(await again.textsOf({ sessionId: id })).toEqual([
+        `in ${id}`,
+        `in ${id}`.toUpperCase(),
+      ]);
+    }
+  });
+
+  test('of one session are all that its erasure takes, also while a fork of it lives on', async () => {
+    const { turn, timeline, scope, id } = open();
+    const artifacts = [{ name: 'a', parts: [{ text: 'only in the source' }] }];
+    const first = await turn('source', { text: 'shared' });
+    await timeline.fork(scope, first.snapshot.snapshotId, { sessionId: 'fork', snapshotId: id() });
+    await turn('source', { text: 'private', state: { ...first.base.state, artifacts } });
+    await timeline.updateSession(scope, 'source', { title: 'a private title' });
+    expect(await timeline.deleteSession(scope, 'source')).toBe(true);
+    const all = [...(await readTree(directory)).values()].join('\n');
+    expect(all).not.toContain('private');
+    expect(all).not.toContain('only in the source');
+    const again = open();
+    expect(await again.textsOf({ sessionId: 'fork' })).toEqual(['shared', 'SHARED']);
+    expect(await again.maintenance.verify()).toEqual([]);
+    await again.turn('source', { text: 'anew' });
+    expect(await open().textsOf({ sessionId: 'source' })).toEqual(['anew', 'ANEW']);
+    expect(await open().textsOf({ sessionId: 'fork' })).toEqual(['shared', 'SHARED']);
+    await again.timeline.deleteSession(scope, 'fork');
+    await again.timeline.deleteSession(scope, 'source');
+    expect([...(await readTree(directory)).keys()]).toEqual(['.gitignore', 'lock', 'waymark.json']);
+  });
+});
+
+describe('damage', () => {
+  test('a line that was cut short anywhere has never been, and the next one takes its place', async () => {
+    const { turn } = open();
+    await turn('s', { text: 'first' });
+    const before = await readFile(journal('s'));
+    await turn('s', { text: 'second' });
+    const after = await readFile(journal('s'));
+    for (let length = before.length; length < after.length; length += 7) {
+      await writeFile(journal('s'), after.subarray(0, length));
+      const cut = open();
+      expect(await cut.textsOf({ sessionId: 's' })).toEqual(['first', 'FIRST']);
+      expect(await cut.maintenance.verify()).toEqual([]);
+    }
+    await truncate(journal('s'), after.length - 1);
+    await open().turn('s', { text: 'third' });
+    expect(await open().textsOf({ sessionId: 's' })).toEqual(['first', 'FIRST', 'third', 'THIRD']);
+    expect(await open().maintenance.verify()).toEqual([]);
+  });
+
+  test('a run whose file was cut short was never claimed', async () => {
+    const { claim, turn } = open();
+    await turn('s');
+    await claim('s', { mode: 'accepted' });
+    const name =
+      [...(await readTree(directory)).keys()].find((each) => each.startsWith('runs/')) ?? '';
+    await truncate(join(directory, name), 40);
+    const again = open();
+    expect(await again.runs.listRuns()).toEqual([]);
+    await again.turn('s', { text: 'on' });
+    expect(await again.maintenance.verify()).toEqual([]);
+  });
+
+  test('a line that is not what was written is DATA_LOSS and names the file, and other sessions are not hurt', async () => {
+    const { turn, timeline, scope } = open();
+    await turn('good', { text: 'fine' });
+    const { snapshot } = await turn('bad', { text: 'hello' });
+    const text = await readFile(journal('bad'), 'utf8');
+    const file = 'sessions/_/chat/bad/journal.jsonl';
+    for (const damaged of [
+      text.replace('"HELLO"', '"hullo"'),
+      text.replace('{"session":{"id":"bad","updatedAt"', '{{{'),
+      text.replace('"status":"succeeded"', '"status":"splendid"'),
+      text
+        .replace(/"parent":"[^"]*"/, '"parent":"01a1dd1c-fe95-7314-aa3e-0ec663d90926"')
+        .replace('"turnIndex":0', '"parent":"01a1dd1c-fe95-7314-aa3e-0ec663d90926","turnIndex":0'),
+      text.slice(text.indexOf('\n') + 1),
+    ]) {
+      expect(damaged).not.toBe(text);
+      await writeFile(journal('bad'), damaged);
+      const { runs, store, maintenance, ...again } = open();
+      await refused(runs.load(scope, { sessionId: 'bad' }), 'DATA_LOSS', { file });
+      await refused(store.getSnapshot(scope, { snapshotId: snapshot.snapshotId }), 'DATA_LOSS', {
+        file,
+      });
+      const [fault, ...others] = await maintenance.verify();
+      expect(others).toEqual([]);
+      expect(fault?.kind).toBe('hash');
+      expect(JSON.stringify(fault)).toContain('bad');
+      expect(await again.textsOf({ sessionId: 'good' })).toEqual(['fine', 'FINE']);
+      const { items } = await again.timeline.listSessions(scope);
+      expect(items.map((each) => each.sessionId)).toContain('good');
+    }
+    await writeFile(journal('bad'), text);
+    expect(await open().textsOf({ sessionId: 'bad' })).toEqual(['hello', 'HELLO']);
+    expect((await timeline.getSession(scope, 'bad'))?.turnCount).toBe(1);
+  });
+
+  test('an artifact that is gone or changed is DATA_LOSS and names the file', async () => {
+    const { turn, scope } = open();
+    const { base } = await turn('s');
+    const state = { ...base.state, artifacts: [{ name: 'a', parts: [{ text: 'one' }] }] };
+    const { snapshot } = await turn('s', { state });
+    const name =
+      [...(await readTree(directory)).keys()].find((each) => each.includes('/artifacts/')) ?? '';
+    await writeFile(join(directory, name), '{"name":"a","parts":[{"text":"two"}]}');
+    await refused(open().store.getSnapshot(scope, { sessionId: 's' }), 'DATA_LOSS', { file: name });
+    expect(await open().maintenance.verify()).toEqual([
+      {
+        kind: 'hash',
+        sessionId: 's',
+        snapshotId: snapshot.snapshotId,
+        message: expect.stringContaining(name),
+      },
+    ]);
+    expect(await open().textsOf({ snapshotId: base.snapshotId })).toHaveLength(2);
+  });
+
+  test('what nobody needs is found', async () => {
+    const { turn } = open();
+    await turn('s');
+    await turn('t');
+    const stray = 'sessions/_/chat/s/artifacts/stray.json';
+    const { base } = await turn('s');
+    await turn('s', { state: { ...base.state, artifacts: [{ parts: [{ text: 'x' }] }] } });
+    await writeFile(join(directory, stray), '{}');
+    const faults = await open().maintenance.verify();
+    expect(faults).toEqual([{ kind: 'unreachable', message: expect.stringContaining(stray) }]);
+  });
+
+  test('what a process left behind that died in the middle of something is cleared away', async () => {
+    const { turn, scope } = open();
+    const { base } = await turn('s');
+    await turn('s', { state: { ...base.state, artifacts: [{ parts: [{ text: 'kept' }] }] } });
+    const folder = 'sessions/_/chat/s';
+    const pointer = 'sessions/_/chat/f.json';
+    await writeFile(join(directory, `${folder}/artifacts/${'0'.repeat(64)}.json`), '{"parts":[]}');
+    await writeFile(join(directory, `${folder}/journal.jsonl.tmp`), 'half a jour');
+    await writeFile(
+      join(directory, pointer),
+      JSON.stringify({ waymark: 1, session: 'f', folder: 's' }),
+    );
+    const intent = { waymark: 1, folders: [folder], sessions: [{ ...scope, id: 'f' }] };
+    await writeFile(join(directory, 'intent.json'), JSON.stringify(intent));
+    const again = open();
+    expect(await again.textsOf({ sessionId: 's' })).toHaveLength(2);
+    expect(await again.maintenance.verify()).toEqual([]);
+    const names = [...(await readTree(directory)).keys()];
+    expect(names.filter((name) => /0{64}|tmp|f\.json|intent/.test(name))).toEqual([]);
+    expect(names.filter((name) => name.includes('artifacts'))).toHaveLength(1);
+  });
+
+  test('a folder that was copied by hand is no second session', async () => {
+    const { turn, scope } = open();
+    await turn('s', { text: 'original' });
+    const text = await readFile(journal('s'), 'utf8');
+    await mkdir(join(directory, 'sessions/_/chat/copy'));
+    await writeFile(journal('copy'), text);
+    const again = open();
+    expect((await again.timeline.listSessions(scope)).items).toHaveLength(1);
+    expect(await again.textsOf({ sessionId: 'copy' })).toEqual([]);
+    expect(await again.maintenance.verify()).toEqual([
+      { kind: 'unreachable', message: expect.stringContaining('copy') },
+    ]);
+  });
+
+  test('a newer format is FAILED_PRECONDITION and stays as it is', async () => {
+    const { turn, scope } = open();
+    await turn('s');
+    const text = await readFile(journal('s'), 'utf8');
+    const newer = text.replace('"waymark":1', '"waymark":2');
+    await writeFile(journal('s'), newer);
+    await refused(open().runs.load(scope, { sessionId: 's' }), 'FAILED_PRECONDITION', {
+      file: 'sessions/_/chat/s/journal.jsonl',
+      format: 2,
+    });
+    await refused(open().turn('s'), 'FAILED_PRECONDITION');
+    expect(await readFile(journal('s'), 'utf8')).toBe(newer);
+    await writeFile(join(directory, 'waymark.json'), '{"waymark":7}');
+    await refused(open().turn('t'), 'FAILED_PRECONDITION', { file: 'waymark.json', format: 7 });
+  });
+
+  test('a file that something else changed while it was open is read again', async () => {
+    const kit = open();
+    await kit.turn('s', { text: 'one' });
+    const text = await readFile(journal('s'), 'utf8');
+    await kit.turn('s', { text: 'two' });
+    await writeFile(journal('s'), text);
+    expect(await kit.textsOf({ sessionId: 's' })).toEqual(['one', 'ONE']);
+    await appendFile(journal('s'), '{"half');
+    await kit.turn('s', { text: 'three' });
+    expect(await open().textsOf({ sessionId: 's' })).toEqual(['one', 'ONE', 'three', 'THREE']);
+  });
+});
+
+test('a store that was closed says so', async () => {
+  const { store, scope } = open();
+  await store.close?.();
+  await refused(store.getSnapshot(scope, { sessionId: 's' }), 'FAILED_PRECONDITION');
+});

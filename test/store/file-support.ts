@@ -1,0 +1,86 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Clock, systemClock } from '../../src/core/clock.ts';
+import type { Store } from '../../src/session/store.ts';
+import { fileStore } from '../../src/store/file/index.ts';
+import type { OpenedStore } from '../../src/testing/store-contract/kit.ts';
+
+/** An empty directory, and the way to remove it. */
+export async function temporaryDirectory(): Promise<{ path: string; remove: () => Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'waymark-file-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** The text of every file below a directory, by its relative name. */
+export async function readTree(directory: string): Promise<Map<string, string>> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
+    .sort();
+  const texts = names.map((name) => readFile(join(directory, name), 'latin1'));
+  return new Map((await Promise.all(texts)).map((text, at) => [names[at] ?? '', text]));
+}
+
+/** A store for one test of the contract, made of whatever `open` opens on a directory. */
+export async function openForContract(
+  open: (directory: string, clock: Clock) => Store,
+): Promise<OpenedStore> {
+  const { path, remove } = await temporaryDirectory();
+  let past = 0;
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + past };
+  let store = open(path, clock);
+  return {
+    store,
+    async reopen() {
+      await store.close?.();
+      store = open(path, clock);
+      return store;
+    },
+    advance(ms) {
+      past += ms;
+    },
+    dump: async () => [...(await readTree(path)).values()].join('\n'),
+    async close() {
+      await store.close?.();
+      await remove();
+    },
+  };
+}
+
+/** Two stores on one directory that take turns, call by call: whatever one does, the other must see. */
+export function takingTurns(directory: string, clock: Clock): Store {
+  const stores = [fileStore(directory, { clock }), fileStore(directory, { clock })] as const;
+  let turn = 0;
+  const next = (): Store => stores[turn++ % 2 === 0 ? 0 : 1];
+  return {
+    ...alternate(next, stores[0]),
+    runs: alternate(() => part(next().runs), part(stores[0].runs)),
+    abort: alternate(() => part(next().abort), part(stores[0].abort)),
+    events: alternate(() => part(next().events), part(stores[0].events)),
+    timeline: alternate(() => part(next().timeline), part(stores[0].timeline)),
+    maintenance: alternate(() => part(next().maintenance), part(stores[0].maintenance)),
+    async close() {
+      for (const store of stores) await store.close?.();
+    },
+  };
+}
+
+function alternate<Part extends object>(next: () => Part, model: Part): Part {
+  return new Proxy(model, {
+    get: (target, key) => {
+      const method: unknown = Reflect.get(target, key);
+      if (typeof method !== 'function') return method;
+      return (...args: unknown[]): unknown => {
+        const store = next();
+        return (Reflect.get(store, key) as (...args: unknown[]) => unknown).apply(store, args);
+      };
+    },
+  });
+}
+
+function part<Part>(value: Part | undefined): Part {
+  if (value === undefined) throw new Error('the file store has every capability');
+  return value;
+}
