@@ -45,8 +45,14 @@ export function talkative(): ReturnType<typeof scriptedModel> {
 }
 
 /** An app with agents for everything that a server must carry. */
-export function createTestApp({ store = memoryStore() }: { readonly store?: Store } = {}): App {
-  const app = waymark({ model: talkative(), store });
+export function createTestApp({
+  store = memoryStore(),
+  claimTtl = 5000,
+}: {
+  readonly store?: Store;
+  readonly claimTtl?: number;
+} = {}): App {
+  const app = waymark({ model: talkative(), store, claimTtl });
   const object = (properties: object): { type: 'object'; properties: object } => ({
     type: 'object',
     properties,
