@@ -1,7 +1,9 @@
 import { type Action, defineAction } from '../core/action.ts';
+import { type BidiAction, defineBidiAction } from '../core/bidi-action.ts';
 import { WaymarkError } from '../core/error.ts';
-import type { Json, JsonObject } from '../core/json.ts';
-import type { Agent } from './agent.ts';
+import { type JsonObject, toJson } from '../core/json.ts';
+import type { Chunk, Input, Output } from '../protocol/turn.ts';
+import type { Agent, InvokeOptions } from './agent.ts';
 
 /** What a caller of an agent's action may pass as context besides its own: where to start, and whose session it is. */
 interface AgentCallContext {
@@ -15,7 +17,7 @@ const one = { type: 'string' } as const;
 /** The actions through which tools find and run an agent; of its companions only those that its store can serve. */
 export function agentActions(agent: Agent): readonly Action[] {
   const { name, metadata } = agent;
-  const actions = [agentAction(agent)];
+  const actions: Action[] = [agentAction(agent)];
   const companion = (
     key: string,
     idName: 'snapshotId' | 'sessionId',
@@ -64,27 +66,50 @@ export function agentActions(agent: Agent): readonly Action[] {
   return actions;
 }
 
-function agentAction(agent: Agent): Action {
+/** An agent's own action: one turn by `run` and `stream`, many on one connection by `connect`. */
+export type AgentAction = Action & Pick<BidiAction<InvokeOptions, Input, Output, Chunk>, 'connect'>;
+
+function agentAction(agent: Agent): AgentAction {
   const { name, description, metadata } = agent;
-  return defineAction(
-    {
-      key: `/agent/${name}`,
-      name,
-      description,
-      metadata: { agent: metadata as unknown as JsonObject },
-    },
-    async (input, { signal, context, send }) => {
-      const { init, context: callerContext } = context as AgentCallContext;
-      const { stream, output } = agent.stream((input ?? {}) as Json as object, {
-        ...init,
-        signal,
-        ...ownerOf(context),
-        ...(callerContext && { context: callerContext }),
-      });
-      for await (const chunk of stream) await send(chunk);
-      return await output;
-    },
-  );
+  const options = {
+    key: `/agent/${name}`,
+    name,
+    description,
+    metadata: { agent: toJson(metadata, 'metadata') },
+  };
+  const oneTurn = defineAction(options, async (input, { signal, context, send }) => {
+    const { init, context: callerContext } = context as AgentCallContext;
+    // What an agent takes is checked at its own door.
+    const { stream, output } = agent.stream(input as Input, {
+      ...init,
+      signal,
+      ...ownerOf(context),
+      ...(callerContext && { context: callerContext }),
+    });
+    for await (const chunk of stream) await send(chunk);
+    return await output;
+  });
+  const manyTurns = defineBidiAction(options, async ({ init, inputs, send, signal, context }) => {
+    const connection = agent.streamBidi({
+      ...(init as InvokeOptions),
+      signal,
+      ...ownerOf(context),
+    });
+    const passed = passOn(connection.receive(), send);
+    for await (const input of inputs) await connection.send(input as Input);
+    connection.close();
+    await passed;
+    return await connection.output();
+  });
+  // Its inputs, chunks and output are the agent's own.
+  return { ...oneTurn, connect: manyTurns.connect as AgentAction['connect'] };
+}
+
+async function passOn(
+  chunks: AsyncIterable<Chunk>,
+  send: (chunk: Chunk) => Promise<void>,
+): Promise<void> {
+  for await (const chunk of chunks) await send(chunk);
 }
 
 function ownerOf(context: object): { readonly owner?: string } {

@@ -3,6 +3,7 @@ import type { Json } from '../core/json.ts';
 import { textOf } from '../generate/message.ts';
 import { isInterrupted, openToolRequests, requestKey } from '../generate/open-requests.ts';
 import { type Tool, type ToolContext, tool } from '../generate/tool.ts';
+import { addUsage } from '../generate/usage.ts';
 import type { ToolRequestPart } from '../protocol/message.ts';
 import { parseShape } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
@@ -71,7 +72,10 @@ async function runInside(
     input,
   );
   for await (const chunk of stream) await passOn(parent, spec.name, chunk);
-  return await output;
+  const result = await output;
+  // What the sub-agent used, the turn that asked it has used.
+  if (parent?.turn !== undefined) parent.turn.usage = addUsage(parent.turn.usage, result.usage);
+  return result;
 }
 
 /** What a sub-agent's session takes over from the turn that starts it. */
