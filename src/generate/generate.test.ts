@@ -565,6 +565,11 @@ describe('a model that misbehaves', () => {
     ],
     ['returns nothing', async () => undefined, /must return/],
     [
+      'returns a message that is none',
+      async () => ({ message: { role: 'model', content: [{ txt: 'x' }] }, finishReason: 'stop' }),
+      /must return.*Expected a part/,
+    ],
+    [
       'returns a user message',
       async () => ({ message: userMessage('x'), finishReason: 'stop' }),
       /must return/,
@@ -596,6 +601,17 @@ describe('a model that misbehaves', () => {
     expect(error.status).toBe('DEADLINE_EXCEEDED');
     expect(error.message).toContain('idleMs');
     expect(model.stops).toBe(1);
+  });
+
+  test('and waits for a slow reader is not silent', async () => {
+    const { app, clock } = setUp([{ chunks: ['a', 'b'] }]);
+    const response = app.generate({
+      prompt: 'x',
+      limits: { idleMs: 1000 },
+      onChunk: () => clock.sleep(5000),
+    });
+    await clock.advance(10_000);
+    expect((await response).text).toBe('ab');
   });
 
   test('and never ends is RESOURCE_EXHAUSTED', async () => {
@@ -749,6 +765,21 @@ describe('what is left of a call that did not come to its end', () => {
     late.resolve();
     await said.promise;
     expect(run.messages).toEqual([modelMessage('early')]);
+  });
+
+  test('a stop ends the wait for a history selection and for a reader', async () => {
+    for (const options of [
+      { history: () => new Promise<never>(() => {}) },
+      { onChunk: () => new Promise<void>(() => {}) },
+    ] satisfies GenerateOptions[]) {
+      const { app } = setUp(['x']);
+      const controller = new AbortController();
+      const outcome = failure(
+        app.generate({ messages: [userMessage('x')], ...options, signal: controller.signal }),
+      );
+      setTimeout(() => controller.abort(), 5);
+      expect((await outcome).status).toBe('CANCELLED');
+    }
   });
 
   test('an aborted signal ends a call before it begins', async () => {

@@ -2,7 +2,7 @@ import type { ActionContext } from '../core/action.ts';
 import type { Clock } from '../core/clock.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
-import { deadline, type LinkedSignal, linkSignals } from '../core/signal.ts';
+import { deadline, type LinkedSignal, linkSignals, raceSignal } from '../core/signal.ts';
 import { type Answer, callModel, type ModelCallScope } from './call-model.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { finished, type GenerateResponse, interruptedResponse } from './generate-response.ts';
@@ -67,18 +67,19 @@ async function loop(call: Call): Promise<GenerateResponse> {
   const { options, progress, model, limits, tools } = call;
   const { messages = [], resume, maxTurns = defaultMaxTurns, returnToolRequests = false } = options;
   checkConversation(options);
-  const base = await baseMessages(options, call);
+  const steps = resume && (await planResume(messages, resume, tools));
+  const base = await raceSignal(baseMessages(options, call), call.signal);
   let settings = requestSettings(options, tools, call.output);
+  let toolCalls = 0;
 
-  if (resume) {
-    const steps = await planResume(messages, resume, tools);
+  if (steps) {
+    toolCalls += steps.length;
     const waiting = addResumed(progress, await runTools(call, steps));
     if (waiting) return interruptedResponse(model.name, progress, waiting);
     settings = withoutForcedTool(settings);
     await reportIteration(progress);
   }
 
-  let toolCalls = 0;
   for (let turn = 0; ; turn++) {
     const answer = await answerOf(call, { ...settings, messages: base.concat(progress.whole()) });
     const requests = toolRequestsOf(answer.message);

@@ -1,0 +1,109 @@
+import type { Clock } from '../core/clock.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { LinkedSignal } from '../core/signal.ts';
+import type { Message, Part } from '../protocol/message.ts';
+import type { ModelChunk } from '../protocol/turn.ts';
+import { defaultLimits, type Limits } from './limits.ts';
+import type { Model } from './model.ts';
+import type { Progress } from './progress.ts';
+
+/** What the stream of an answer needs from the generate call around it. */
+export interface AnswerScope {
+  readonly clock: Clock;
+  readonly model: Model;
+  readonly limits: Limits;
+  /** Ends this generate call alone. */
+  readonly stop: LinkedSignal;
+  readonly progress: Progress;
+  /** Hands a chunk to the reader. */
+  emit(chunk: ModelChunk): void | Promise<void>;
+}
+
+/** The pieces of one answer on their way to the reader, watched for silence and for never coming to an end. */
+export class AnswerStream {
+  readonly #scope: AnswerScope;
+  readonly #endWatch: () => void;
+  readonly #most: number;
+  readonly index: number;
+  #length = 0;
+  #pieces = 0;
+  #waits = 0;
+  #ended = false;
+
+  constructor(scope: AnswerScope) {
+    const { limits, clock, stop, model, progress } = scope;
+    this.#scope = scope;
+    this.#most = limits.answerLength ?? defaultLimits.answerLength;
+    this.index = progress.length;
+    const idleMs = limits.idleMs ?? defaultLimits.idleMs;
+    let seen = 0;
+    this.#endWatch = clock.every(idleMs, () => {
+      // A model that waits for a slow reader is not silent.
+      if (this.#pieces === seen && this.#waits === 0) stop.abort(silent(model.name, idleMs));
+      seen = this.#pieces;
+    });
+  }
+
+  get used(): boolean {
+    return this.#pieces > 0;
+  }
+
+  take(chunk: ModelChunk): void | Promise<void> {
+    const { progress, model, stop, emit } = this.#scope;
+    // Whoever has given up on this answer does not want to hear more of it.
+    if (this.#ended || stop.signal.aborted) return;
+    if (!Array.isArray(chunk?.content)) throw notAChunk(model.name);
+    this.#pieces++;
+    for (const part of chunk.content) this.#length += lengthOf(part);
+    if (this.#length > this.#most) {
+      const error = endless(model.name, this.#most);
+      stop.abort(error);
+      throw error;
+    }
+    progress.addChunk(chunk);
+    const wait = emit({ role: 'model', index: this.index, content: chunk.content });
+    if (wait === undefined) return;
+    this.#waits++;
+    return wait.finally(() => {
+      this.#waits--;
+    });
+  }
+
+  /** Hands out an answer of which nothing was heard before. */
+  async takeWhole({ content }: Message): Promise<void> {
+    await this.#scope.emit({ role: 'model', index: this.index, content });
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#endWatch();
+  }
+}
+
+function lengthOf(part: Part): number {
+  if ('text' in part) return part.text.length;
+  if ('reasoning' in part) return part.reasoning.length;
+  return 'media' in part ? part.media.url.length : 0;
+}
+
+function silent(model: string, idleMs: number): WaymarkError {
+  return new WaymarkError(
+    'DEADLINE_EXCEEDED',
+    `Model "${model}" gave no sign of life for ${idleMs} ms. Raise \`limits.idleMs\` if it needs longer.`,
+    { details: { model, retryable: true } },
+  );
+}
+
+function endless(model: string, most: number): WaymarkError {
+  return new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The answer of model "${model}" is longer than ${most} characters. Raise \`limits.answerLength\`, or set \`config.maxOutputTokens\`.`,
+  );
+}
+
+function notAChunk(model: string): WaymarkError {
+  return new WaymarkError(
+    'INTERNAL',
+    `Model "${model}" streamed something that is not a chunk: expected { content: [parts] }.`,
+  );
+}
