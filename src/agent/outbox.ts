@@ -68,7 +68,10 @@ export class Outbox {
   #record(chunk: Chunk): Chunk | undefined {
     const event = this.#log?.push(chunk);
     const leaving = this.#leave(chunk);
-    if (event !== undefined && leaving !== undefined) noteEventId(leaving, event);
+    // Only an event that is kept can be come back to.
+    if (event !== undefined && leaving !== undefined && this.#log?.durable === true) {
+      noteEventId(leaving, event);
+    }
     return leaving;
   }
 }
