@@ -29,8 +29,8 @@ const busy = 5;
 const unusable = [8, 14];
 
 /**
- * The kernel's own file lock, reached through Node's SQLite: `BEGIN IMMEDIATE` on a database in which nothing is stored. The
- * kernel frees it when its holder dies, however it dies: there are no stale locks, and nobody has to guess who is alive.
+ * The kernel's own file lock, reached through Node's SQLite: `BEGIN IMMEDIATE` on a database that stays empty. The kernel
+ * frees it when its holder dies, however it dies: there are no stale locks, and nobody has to guess who is alive.
  */
 export function createLock(path: string, { timeout }: { readonly timeout: number }): Lock {
   let handle: Handle | undefined;
@@ -84,8 +84,10 @@ function release<Result>({ end }: Handle, section: () => Result): Result {
 function openHandle(path: string): Handle {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
+    // Nothing is ever written: a commit would have to wait for whoever tries to begin, and could fail.
+    database.exec('PRAGMA journal_mode = MEMORY');
     const begin = database.prepare('BEGIN IMMEDIATE');
-    const end = database.prepare('COMMIT');
+    const end = database.prepare('ROLLBACK');
     return { database, begin, end, inode: inodeOf(path) ?? 0n };
   } catch (error) {
     database.close();

@@ -1,0 +1,157 @@
+/**
+ * A process of its own on a file store, for tests that need several. It says on its standard output what it has done, one
+ * JSON line each, after it has happened.
+ */
+import { writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../src/core/clock.ts';
+import { isWaymarkError } from '../../src/core/error.ts';
+import { createIds } from '../../src/core/id.ts';
+import { toJson } from '../../src/core/json.ts';
+import type { Message } from '../../src/protocol/message.ts';
+import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
+import type { Claim, RunSupport, Scope, Store } from '../../src/session/store.ts';
+import { fileStore } from '../../src/store/file/index.ts';
+import { createLock } from '../../src/store/file/lock.ts';
+
+const [directory = '', command = '', name = '', count = '0'] = process.argv.slice(2);
+const scope: Scope = { agent: 'chat' };
+const id = createIds(systemClock);
+const store = fileStore(directory, { durable: false });
+
+function runs(): RunSupport {
+  if (store.runs === undefined) throw new Error('the file store has runs');
+  return store.runs;
+}
+
+function tell(line: object): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+function say(role: 'user' | 'model', text: string): Message {
+  return toJson({ role, content: [{ text }] }, 'message') as unknown as Message;
+}
+
+/** Claims as soon as the session is free. */
+async function claim(sessionId: string): Promise<Claim> {
+  for (;;) {
+    try {
+      return await runs().claim(scope, {
+        runId: id(),
+        sessionId,
+        from: 'head',
+        mode: 'attached',
+        inputs: [{ message: say('user', 'input') }],
+        ttl: 100,
+        worker: name,
+      });
+    } catch (error) {
+      if (!isWaymarkError(error) || error.status !== 'ABORTED') throw error;
+      await systemClock.sleep(2);
+    }
+  }
+}
+
+/** One turn that counts in the custom state; now and then with an artifact, a checkpoint or a fork. */
+async function turn(sessionId: string, no: number): Promise<void> {
+  const held = await claim(sessionId);
+  const base = held.parent && (await runs().load(scope, { snapshotId: held.parent.snapshotId }));
+  const before = base?.state ?? emptyState;
+  const n = Number((before.custom as { n?: number } | undefined)?.n ?? 0) + 1;
+  const messages = [say('user', `${name} ${no}`), say('model', `answer ${n}`)];
+  const state: SessionState = {
+    history: before.history.append(messages),
+    custom: toJson({ n }, 'custom'),
+    artifacts:
+      no % 5 === 4
+        ? [{ name: 'report', parts: [{ text: `report ${name} ${no}` }] }]
+        : before.artifacts,
+  };
+  const stateHash = hashState(state);
+  if (no % 3 === 2) {
+    await runs().checkpoint(held, {
+      ...(base === undefined ? {} : { base }),
+      state,
+      stateHash,
+      inputsDone: 0,
+      midTurn: true,
+    });
+  }
+  const { snapshot } = await runs().commit(held, {
+    snapshotId: held.runId,
+    ...(base === undefined ? {} : { base, parentId: base.snapshotId }),
+    turnIndex: held.parent === undefined ? 0 : held.parent.turnIndex + 1,
+    event: 'turnEnd',
+    status: 'succeeded',
+    finishReason: 'stop',
+    end: true,
+    stateHash,
+    state,
+  });
+  tell({ snapshotId: snapshot.snapshotId, sessionId, n });
+  if (no % 7 === 6) {
+    const target = { sessionId: `fork of ${snapshot.snapshotId}`, snapshotId: id() };
+    await store.timeline?.fork(scope, snapshot.snapshotId, target);
+    tell({ ...target, n });
+  }
+}
+
+/** Takes turns on one session, so many or for ever. */
+async function takeTurns(sessionId: string, most: number): Promise<void> {
+  for (let no = 0; no < most; no++) await turn(sessionId, no);
+}
+
+/** Works on a run until somebody stops it. */
+async function waitForStop(used: Store): Promise<void> {
+  const held = await runs().claim(scope, {
+    runId: id(),
+    sessionId: name,
+    from: 'head',
+    mode: 'accepted',
+    inputs: [],
+    ttl: 60_000,
+    worker: name,
+  });
+  const stopped = new Promise<void>((resolve) => {
+    used.abort?.onChange(held.runId, () => {
+      void runs()
+        .heartbeat(held)
+        .then((signal) => signal === 'stop' && resolve());
+    });
+  });
+  tell({ runId: held.runId });
+  for (let seq = 0; seq < 5; seq++) {
+    await systemClock.sleep(20);
+    await used.events?.append(held, [{ attempt: 1, seq, chunk: { status: seq } }]);
+  }
+  // Listening does not keep a process alive.
+  const alive = setInterval(() => {}, 1000);
+  await stopped;
+  tell({ stoppedAt: systemClock.now() });
+  clearInterval(alive);
+}
+
+/** Holds the lock for so many milliseconds. */
+async function holdLock(ms: number): Promise<void> {
+  const lock = createLock(join(directory, 'lock'), { timeout: 1000 });
+  await lock.hold(() => {
+    writeSync(1, `${JSON.stringify({ heldAt: systemClock.now() })}\n`);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  });
+  lock.close();
+}
+
+switch (command) {
+  case 'hold':
+    await holdLock(Number(count));
+    break;
+  case 'turns':
+    await takeTurns(name.replace(/ .*/, ''), Number(count) || Number.POSITIVE_INFINITY);
+    break;
+  case 'wait':
+    await waitForStop(store);
+    break;
+  default:
+    throw new Error(`no such command: ${command}`);
+}
+await store.close?.();
