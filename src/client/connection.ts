@@ -67,14 +67,8 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     if (signal?.aborted) stop();
   }
 
-  async send(input: Input): Promise<void> {
-    this.#mustBeOpen();
-    const accepted = this.#ask((ref) => ({ type: 'input', ref, input }));
-    this.#place.queued(1);
-    await accepted.catch((error: unknown) => {
-      this.#place.queued(-1);
-      throw error;
-    });
+  send(input: Input): Promise<void> {
+    return handled(this.#send(input));
   }
 
   sendText(text: string): Promise<void> {
@@ -105,11 +99,8 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     }
   }
 
-  async detach(input?: Input): Promise<OutputOf<Types>> {
-    this.#mustBeOpen();
-    await this.#ask((ref) => ({ type: 'detach', ref, ...(input && { input }) }));
-    this.#state = 'closing';
-    return this.#typedOutput();
+  detach(input?: Input): Promise<OutputOf<Types>> {
+    return handled(this.#detach(input));
   }
 
   abort(_reason?: unknown): void {
@@ -128,6 +119,23 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   output(): Promise<OutputOf<Types>> {
     this.close();
     return this.#typedOutput();
+  }
+
+  async #send(input: Input): Promise<void> {
+    this.#mustBeOpen();
+    const accepted = this.#ask((ref) => ({ type: 'input', ref, input }));
+    this.#place.queued(1);
+    await accepted.catch((error: unknown) => {
+      this.#place.queued(-1);
+      throw error;
+    });
+  }
+
+  async #detach(input: Input | undefined): Promise<OutputOf<Types>> {
+    this.#mustBeOpen();
+    await this.#ask((ref) => ({ type: 'detach', ref, ...(input && { input }) }));
+    if (this.#state === 'open') this.#state = 'closing';
+    return await this.#typedOutput();
   }
 
   #typedOutput(): Promise<OutputOf<Types>> {
@@ -277,6 +285,12 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
       this.#output.resolve(this.#place.complete(result));
     }
   }
+}
+
+/** The same promise; nobody has to look at how it ends, as an unhandled rejection would end a process. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 function cutOff(): WaymarkError {

@@ -58,9 +58,9 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       running: initial?.running,
     });
     const publisher = createPublisher({ clock, throttle, read: () => conversation.view });
-    const keeper = new TimelineKeeper<Types>(agent, timeline, (snapshots) => {
-      conversation.set({ timeline: snapshots });
-      publisher.publish();
+    const keeper = new TimelineKeeper<Types>(agent, timeline, (of, snapshots) => {
+      // Somebody may have gone to another session meanwhile.
+      if (conversation.view.sessionId === of) this.#change({ timeline: snapshots });
     });
     this.#stage = { agent, conversation, publisher, timeline: keeper };
     this.initialView = publisher.get();

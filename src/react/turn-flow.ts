@@ -94,11 +94,10 @@ async function finishTurn<Types extends AgentTypes>(
   } else if (finishReason === 'failed' || error) {
     conversation.fail(error as ErrorBody | undefined);
     conversation.set({ finishReason, usage });
-    announceEnd(stage);
+    announceEnd(stage, conversation.settled);
   } else {
-    const settled = await settleTurn(agent, conversation.settled, output).catch(() =>
-      asSeen(stage, output),
-    );
+    const before = conversation.settled;
+    const settled = await settleTurn(agent, before, output).catch(() => asSeen(stage, output));
     if (flow.aborted) return;
     conversation.settle(settled);
     conversation.set({
@@ -108,12 +107,13 @@ async function finishTurn<Types extends AgentTypes>(
       usage,
       output: output.output,
     });
-    announceEnd(stage);
+    announceEnd(stage, before);
   }
 }
 
 function endRun<Types extends AgentTypes>(stage: Stage<Types>, snapshot: SnapshotOf<Types>): void {
   const { conversation } = stage;
+  const before = conversation.settled;
   const { status, finishReason, usage, error } = snapshot;
   if (status === 'succeeded') {
     conversation.settle(
@@ -125,7 +125,7 @@ function endRun<Types extends AgentTypes>(stage: Stage<Types>, snapshot: Snapsho
   }
   const ended = status === 'aborted' ? 'aborted' : finishReason;
   conversation.set({ finishReason: ended, usage });
-  announceEnd(stage);
+  announceEnd(stage, before);
 }
 
 /** What is saved, as far as the chunks told; for when it cannot be read, and reading it again later will tell. */
@@ -140,13 +140,15 @@ function asSeen<Types extends AgentTypes>(
   return { sessionId, snapshotId, messages, custom, artifacts };
 }
 
-function announceEnd<Types extends AgentTypes>({
-  conversation,
-  publisher,
-  timeline,
-}: Stage<Types>): void {
+function announceEnd<Types extends AgentTypes>(
+  { conversation, publisher, timeline }: Stage<Types>,
+  before: Settled<Types>,
+): void {
   publisher.publish();
-  timeline.update(conversation.view.sessionId, 'all');
+  const { view } = conversation;
+  const tip = view.timeline.findLast(({ orphaned, status }) => !orphaned && status === 'succeeded');
+  // A turn that went on from the head only adds to the end; any other leaves a way behind.
+  timeline.update(view.sessionId, tip?.snapshotId === before.snapshotId ? 'end' : 'all');
 }
 
 const expired: ErrorBody = {

@@ -311,3 +311,26 @@ test('a server that is not there is an error of the view', async () => {
   await expect.poll(() => store.getView().error?.status).toBe('UNAVAILABLE');
   expect(store.getView().phase).toBe('ready');
 });
+
+test('a turn of a long conversation costs what it adds', async () => {
+  const requests: string[] = [];
+  const counted: typeof fetch = (target, init) => {
+    requests.push(`${init?.method} ${new URL(String(target)).pathname.split('/').at(-2)}`);
+    return fetch(target, init);
+  };
+  const sessionId = 'long';
+  for (let turn = 0; turn < 205; turn++) await served.chat.runText('say x', { sessionId });
+  const agent = client<TestApp['chat']>({ url: served.url, agent: 'chat', fetch: counted });
+  const store = createAgentStore({ agent, sessionId, timeline: true });
+  store.open();
+  await expect.poll(() => store.getView().timeline.length).toBe(205);
+  requests.length = 0;
+  const before = store.getView();
+  await store.actions.send('say more');
+  await expect.poll(() => store.getView().timeline.length).toBe(206);
+  // The turn, what it changed, and the last page of the timeline at its start and its end.
+  expect(requests).toEqual(['POST chat', 'GET long', 'GET diff', 'GET long']);
+  const after = store.getView();
+  expect(before.messages.every((message, at) => after.messages[at] === message)).toBe(true);
+  expect(before.timeline.slice(0, 200).every((shot, at) => after.timeline[at] === shot)).toBe(true);
+});
