@@ -3,6 +3,7 @@ import type { JsonSchema } from '../core/schema.ts';
 import type { ModelRef } from '../generate/model.ts';
 import type { Diff } from '../protocol/diff.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
+import type { RunInfo } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
@@ -184,6 +185,8 @@ export interface Agent<Types extends AgentTypes = WireTypes> {
   ): AsyncIterable<WatchEvent<Types>>;
   /** Stops a run from anywhere. Resolves to the status after the attempt, `undefined` for an unknown id. */
   abort(snapshotId: string, options?: CallOptions): Promise<SnapshotStatus | undefined>;
+  /** The runs that are open, attached and detached, oldest first. */
+  listRuns(options?: CallOptions): Promise<readonly RunInfo[]>;
 
   /** Moves the head of the session to this snapshot. */
   restore(snapshotId: string, options?: CallOptions): Promise<SnapshotOf<Types>>;

@@ -12,6 +12,7 @@ import { parseInit } from './init.ts';
 import type { InvocationRequest } from './invocation.ts';
 import { leavingSnapshot, leavingState } from './leaving.ts';
 import { metadataOf } from './options.ts';
+import { toRunInfo } from './run-info.ts';
 import { type AgentHost, type AgentSpec, fullStore, scopeOf } from './spec.ts';
 import { waitForRun, watchRun } from './watch.ts';
 
@@ -75,7 +76,7 @@ export function requestOf(
   };
 }
 
-type Reading = Pick<Agent, 'getSnapshot' | 'wait' | 'watch' | 'abort'>;
+type Reading = Pick<Agent, 'getSnapshot' | 'wait' | 'watch' | 'abort' | 'listRuns'>;
 
 function reading(spec: AgentSpec, host: AgentHost): Reading {
   const watching = (runId: string, { owner, signal }: CallOptions) => ({
@@ -101,6 +102,10 @@ function reading(spec: AgentSpec, host: AgentHost): Reading {
     },
     abort: async (snapshotId, { owner } = {}) =>
       await capability(spec, 'abort').abortSnapshot(scopeOf(spec, owner), snapshotId),
+    async listRuns({ owner } = {}) {
+      const runs = await capability(spec, 'runs').listRuns(scopeOf(spec, owner));
+      return runs.map((run) => toRunInfo(run, spec, host));
+    },
   };
 }
 

@@ -27,6 +27,7 @@ export class RunLog {
   #prepared: RunEvent | undefined;
   readonly #held: RunEvent[] = [];
   #ended = false;
+  #status: Chunk['status'];
   readonly #listeners = new Set<() => void>();
   #sink: { readonly events: EventSupport; readonly run: RunRef } | undefined;
   #written = 0;
@@ -42,6 +43,11 @@ export class RunLog {
 
   get ended(): boolean {
     return this.#ended;
+  }
+
+  /** The last status that the agent itself sent. */
+  get status(): Chunk['status'] {
+    return this.#status;
   }
 
   /** Whether the oldest events are no longer here. */
@@ -128,6 +134,8 @@ export class RunLog {
   }
 
   #publish(event: RunEvent): void {
+    const { status, agent } = event.chunk;
+    if (status !== undefined && agent === undefined) this.#status = status;
     this.#events.push(event);
     if (this.#events.length > mostEvents) this.#drop();
     this.#wake();

@@ -1,4 +1,5 @@
 import type { AgentStream, AgentTypes } from '../agent/agent.ts';
+import type { RunInfo } from '../protocol/run.ts';
 import type { Input } from '../protocol/turn.ts';
 import { createChat, toInput } from './chat.ts';
 import { connect } from './connection.ts';
@@ -73,6 +74,12 @@ export function createRemoteAgent<Types extends AgentTypes>(
     watch: (snapshotId, options) => watchRun(transport, { agent: name, snapshotId }, options),
     abort: async (snapshot, { signal } = {}) =>
       (await found(abortRun(transport, { agent: name, snapshot }, signal)))?.status,
+    async listRuns(options) {
+      const { items } = await transport.json<{ items: readonly RunInfo[] }>(
+        at('listRuns', {}, options),
+      );
+      return items;
+    },
 
     restore: (snapshot, options) => transport.json(at('restore', { snapshot }, options)),
     fork: (snapshot, { sessionId, ...options } = {}) =>

@@ -13,6 +13,7 @@ import type {
 } from '../agent/agent.ts';
 import type { Diff } from '../protocol/diff.ts';
 import type { AgentInfo, SessionChange } from '../protocol/requests.ts';
+import type { RunInfo } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Input } from '../protocol/turn.ts';
@@ -87,6 +88,8 @@ export interface RemoteAgent<Types extends AgentTypes = WireTypes> {
   ): AsyncIterable<WatchEvent<Types>>;
   /** Stops a run from anywhere. Resolves to the status after the attempt, `undefined` for an unknown id. */
   abort(snapshotId: string, options?: RemoteCallOptions): Promise<SnapshotStatus | undefined>;
+  /** The runs that are open, attached and detached, oldest first. */
+  listRuns(options?: RemoteCallOptions): Promise<readonly RunInfo[]>;
 
   /** Moves the head of the session to this snapshot. */
   restore(snapshotId: string, options?: RemoteCallOptions): Promise<SnapshotOf<Types>>;

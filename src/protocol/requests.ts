@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { jsonObject } from './json-value.ts';
+import { run } from './run.ts';
 import { session } from './session.ts';
 import { snapshot, snapshotStatus } from './snapshot.ts';
 import { init, input } from './turn.ts';
@@ -46,6 +47,9 @@ export const sessionPage = v.object({ items: v.array(session), next: v.optional(
 
 /** Answer of `listSnapshots`; metadata only. */
 export const snapshotPage = v.object({ items: v.array(snapshot), next: v.optional(v.string()) });
+
+/** Answer of `listRuns`: those that are open, oldest first. */
+export const runList = v.object({ items: v.array(run) });
 
 export interface TurnRequest extends v.InferOutput<typeof turnRequest> {}
 export interface SessionChange extends v.InferOutput<typeof sessionChange> {}

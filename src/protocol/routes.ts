@@ -24,6 +24,8 @@ export const routes = {
   fork: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/fork' },
   abort: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/abort' },
   watch: { method: 'GET', path: '/agents/:agent/snapshots/:snapshot/events' },
+  /** The open runs. */
+  listRuns: { method: 'GET', path: '/agents/:agent/runs' },
 } as const satisfies Record<string, Route>;
 
 /** What a caller wants to do; the same names in every dialect. */

@@ -1,6 +1,7 @@
 import type { ErrorBody } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { JsonPatch } from '../core/patch.ts';
+import type { RunMode } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Chunk, FinishReason, Init, Input, Usage } from '../protocol/turn.ts';
@@ -68,11 +69,7 @@ export interface Store extends SnapshotStore {
 
 // Claims and runs ------------------------------------------------------------------------------------------------
 
-/**
- * Who answers for a run when its process dies. `attached`: a caller in that process, nobody else goes on with it.
- * `accepted`: a server took it on, any process may go on with it. `detached`: as accepted, and no caller waits.
- */
-export type RunMode = 'attached' | 'accepted' | 'detached';
+export type { RunMode } from '../protocol/run.ts';
 
 /** A run under one attempt. Every write names it, and is refused (`ABORTED`) when the attempt is no longer current. */
 export interface RunRef {

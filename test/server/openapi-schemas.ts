@@ -8,12 +8,14 @@ import {
   agentInfo,
   agentList,
   forkRequest,
+  runList,
   sessionChange,
   sessionPage,
   snapshotChange,
   snapshotPage,
   turnRequest,
 } from '../../src/protocol/requests.ts';
+import { run } from '../../src/protocol/run.ts';
 import { session } from '../../src/protocol/session.ts';
 import { snapshot } from '../../src/protocol/snapshot.ts';
 import { artifact, state } from '../../src/protocol/state.ts';
@@ -41,6 +43,8 @@ export function generateSchemas(): Record<string, object> {
     TurnRequest: turnRequest,
     ForkRequest: forkRequest,
     AbortResult: abortResult,
+    Run: run,
+    RunList: runList,
     AgentInfo: agentInfo,
     AgentList: agentList,
     ClientFrame: clientFrame,

@@ -3,6 +3,7 @@ import { routes } from '../../protocol/routes.ts';
 import type { Router, Served } from '../served.ts';
 import { mountAgents } from './agents.ts';
 import { mountEvents } from './events.ts';
+import { mountRuns } from './runs.ts';
 import { mountSessions } from './sessions.ts';
 import { mountSnapshots } from './snapshots.ts';
 import { mountTurns } from './turns.ts';
@@ -14,6 +15,7 @@ export function mountNative(router: Router, served: Served): void {
   mountSessions(router, served);
   mountSnapshots(router, served);
   mountEvents(router, served);
+  mountRuns(router, served);
   // An upgrade never comes here: `serve` takes it before.
   router.get(routes.connect.path, () => {
     throw new WaymarkError(

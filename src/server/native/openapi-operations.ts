@@ -121,4 +121,8 @@ export const operations: Readonly<Record<string, OperationInfo>> &
       events: true,
     },
   },
+  listRuns: {
+    summary: 'The open runs, oldest first.',
+    answer: { description: 'The runs.', schema: 'RunList' },
+  },
 };

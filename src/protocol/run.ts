@@ -1,0 +1,34 @@
+import * as v from 'valibot';
+import { jsonValue } from './json-value.ts';
+
+/**
+ * Who answers for a run when its process dies. `attached`: a caller in that process, nobody else goes on with it.
+ * `accepted`: a server took it on, any process may go on with it. `detached`: as accepted, and no caller waits.
+ */
+export const runMode = v.picklist(['attached', 'accepted', 'detached']);
+
+/** An open run, for showing it. Times are ISO 8601. */
+export const run = v.object({
+  /** The reserved id, under which it is watched and aborted. */
+  snapshotId: v.string(),
+  sessionId: v.string(),
+  agent: v.string(),
+  mode: runMode,
+  /** 1, and one more each time that another process took it over. */
+  attempt: v.number(),
+  /** How many inputs it works off. */
+  inputs: v.number(),
+  /** How many of them are behind it. */
+  inputsDone: v.number(),
+  createdAt: v.string(),
+  heartbeatAt: v.string(),
+  /** No heartbeat for too long: its process is gone, and another is going to take it over. */
+  expired: v.boolean(),
+  /** Somebody asked for it to be stopped. */
+  stopping: v.boolean(),
+  /** The last status it sent; absent where another process works on it. */
+  status: v.optional(jsonValue),
+});
+
+export type RunMode = v.InferOutput<typeof runMode>;
+export interface RunInfo extends v.InferOutput<typeof run> {}

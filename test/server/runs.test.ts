@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { client } from '../../src/client/index.ts';
+import { memoryStore, waymark } from '../../src/index.ts';
+import { type ServeOptions, serve } from '../../src/server/index.ts';
+
+/** An agent that says how far it is, and then waits for its end. */
+async function openServer(options: ServeOptions = {}) {
+  const app = waymark({ store: memoryStore() });
+  const gate = Promise.withResolvers<void>();
+  app.defineCustomAgent(
+    {
+      name: 'digger',
+      status: z.object({ done: z.number(), of: z.number() }),
+      transform: {
+        chunk: ({ status, ...chunk }) =>
+          status === undefined ? chunk : { ...chunk, status: hide(status) },
+      },
+    },
+    async (session, { respond }) => {
+      await session.run(async () => {
+        await respond.status({ done: 1, of: 3, secret: 'x' } as { done: number; of: number });
+        await gate.promise;
+      });
+    },
+  );
+  const server = await serve(app, { port: 0, log: () => {}, grace: 100, ...options });
+  return {
+    url: server.url,
+    finish: () => gate.resolve(),
+    async [Symbol.asyncDispose]() {
+      gate.resolve();
+      await server.close();
+      await app.close({ deadlineMs: 100 });
+    },
+  };
+}
+
+function hide(status: unknown): { done: number } {
+  return { done: (status as { done: number }).done };
+}
+
+const dig = { message: { role: 'user', content: [{ text: 'dig' }] }, detach: true } as const;
+const input = { ...dig, message: { ...dig.message, content: [...dig.message.content] } };
+
+test('open runs are listed with their last status, as it may leave, until they end', async () => {
+  await using server = await openServer();
+  const digger = client({ url: server.url, agent: 'digger' });
+  expect(await digger.listRuns()).toEqual([]);
+  const { snapshotId = '', sessionId } = await digger.run(input);
+  await expect
+    .poll(() => digger.listRuns())
+    .toEqual([
+      {
+        snapshotId,
+        sessionId,
+        agent: 'digger',
+        mode: 'detached',
+        attempt: 1,
+        inputs: 1,
+        inputsDone: 0,
+        createdAt: expect.any(String),
+        heartbeatAt: expect.any(String),
+        expired: false,
+        stopping: false,
+        status: { done: 1 },
+      },
+    ]);
+  server.finish();
+  await digger.wait(snapshotId);
+  expect(await digger.listRuns()).toEqual([]);
+});
+
+test('nobody sees another principal’s runs', async () => {
+  await using server = await openServer({
+    auth: (request) => ({ principal: request.headers.get('authorization') ?? 'nobody' }),
+  });
+  const as = (authorization: string) =>
+    client({ url: server.url, agent: 'digger', headers: { authorization } });
+  await as('ann').run(input);
+  expect(await as('ann').listRuns()).toHaveLength(1);
+  expect(await as('bob').listRuns()).toEqual([]);
+});
