@@ -10,7 +10,9 @@ import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input, Output } from '../protocol/turn.ts';
+import { closed, cutOff, notRun } from './connection-error.ts';
 import { followRun } from './follow-run.ts';
+import { FrameAnswers } from './frame-answers.ts';
 import { toInit } from './init.ts';
 import { isPassing } from './reconnect.ts';
 import type { RemoteInvokeOptions } from './remote-agent.ts';
@@ -30,11 +32,6 @@ export function connect<Types extends AgentTypes>(
   return new SocketConnection(transport, agent, options);
 }
 
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (error: WaymarkError) => void;
-}
-
 class SocketConnection<Types extends AgentTypes> implements AgentConnection<Types> {
   readonly #transport: Transport;
   readonly #agent: string;
@@ -42,14 +39,14 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   readonly #events = createChannel<ReadEvent>({ capacity: Number.POSITIVE_INFINITY });
   readonly #output = Promise.withResolvers<Output>();
   readonly #place: TurnPlace;
-  // Frames that the server has not answered yet, by their ref.
-  readonly #unanswered = new Map<number, Waiter>();
+  readonly #answers = new FrameAnswers();
   // Ends what follows a turn over HTTP after a cut.
   readonly #over = new AbortController();
   #line: SocketLine | undefined;
   #wasOpen = false;
+  // After a cut, while the rest of a turn comes over HTTP.
+  #takingUp = false;
   readonly #unsent: ClientFrame[] = [];
-  #lastRef = 0;
   #state: 'open' | 'closing' | 'aborting' | 'ended' = 'open';
   readonly done: Promise<void>;
 
@@ -106,14 +103,15 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   abort(_reason?: unknown): void {
     if (this.#state === 'ended' || this.#state === 'aborting') return;
     this.#state = 'aborting';
-    if (this.#line) this.#say({ type: 'abort' });
-    else this.#stopRunning();
+    if (this.#takingUp) this.#stopRunning();
+    else this.#say({ type: 'abort' });
   }
 
   close(): void {
     if (this.#state !== 'open') return;
     this.#state = 'closing';
-    this.#say({ type: 'close' });
+    // The output of a turn that is being taken up is the last one, if nothing is to follow it.
+    if (!this.#takingUp || this.#unsent.length > 0) this.#say({ type: 'close' });
   }
 
   output(): Promise<OutputOf<Types>> {
@@ -144,26 +142,20 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   }
 
   #mustBeOpen(): void {
-    if (this.#state === 'open') return;
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      'The connection is closed: open another with streamBidi to send more.',
-    );
+    if (this.#state !== 'open') throw closed();
   }
 
   #ask(frame: (ref: number) => ClientFrame): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const ref = ++this.#lastRef;
-    this.#unanswered.set(ref, { resolve, reject });
+    const { ref, answered } = this.#answers.expect();
     this.#say(frame(ref));
-    return promise;
+    return answered;
   }
 
   // After a cut between two turns there is no line until somebody has something to say.
   #say(frame: ClientFrame): void {
     if (this.#line?.ready) this.#line.send(frame);
     else this.#unsent.push(frame);
-    if (!this.#line) this.#open();
+    if (!this.#line && !this.#takingUp) this.#open();
   }
 
   #open(tries = 1): void {
@@ -204,12 +196,12 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
         this.#events.trySend(frame);
         return;
       case 'accepted':
-        this.#answer(frame.ref)?.resolve();
+        this.#answers.accept(frame.ref);
         return;
       case 'error': {
         const error = fromErrorBody(frame.error) ?? toWaymarkError(frame.error);
         if (frame.ref === undefined) this.#end(error);
-        else this.#answer(frame.ref)?.reject(error);
+        else this.#answers.refuse(frame.ref, error);
         return;
       }
       case 'output':
@@ -221,32 +213,28 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     }
   }
 
-  #answer(ref: string | number): Waiter | undefined {
-    const waiter = this.#unanswered.get(Number(ref));
-    this.#unanswered.delete(Number(ref));
-    return waiter;
-  }
-
   #cut(): void {
     this.#line = undefined;
-    const lost = this.#unanswered.size > 0;
-    const { running } = this.#place;
-    if (running) this.#takeUp(running).catch((error: unknown) => this.#end(toWaymarkError(error)));
-    else if (lost || !this.#place.canGoOn || this.#state === 'aborting') this.#end(cutOff());
+    const { running, waiting, canGoOn } = this.#place;
+    // What was sent and not begun went down with the socket, and nobody knows how far it came.
+    const lost = waiting > 0 || this.#answers.size > 0;
+    this.#answers.end(cutOff());
+    if (running) {
+      this.#takeUp(running, lost).catch((error: unknown) => this.#end(toWaymarkError(error)));
+    } else if (lost || !canGoOn) this.#end(cutOff());
     else if (this.#state === 'closing') this.#say({ type: 'close' });
+    else if (this.#state === 'aborting') this.#say({ type: 'abort' });
   }
 
   // The turn goes on at the server; the rest of it comes over HTTP.
-  async #takeUp({ snapshotId, after }: { snapshotId: string; after: string }): Promise<void> {
+  async #takeUp(run: { snapshotId: string; after: string }, lost: boolean): Promise<void> {
+    this.#takingUp = true;
     if (this.#state === 'aborting') this.#stopRunning();
-    const line = { agent: this.#agent, snapshotId, after };
+    const line = { agent: this.#agent, ...run };
     for await (const event of followRun(this.#transport, line, this.#over.signal)) {
       if (event.type === 'error') throw event.error;
       if (event.type === 'output') {
-        this.#place.ended(event.output);
-        // What was sent after this turn began went down with the socket, and nobody knows how far it came.
-        if (this.#place.waiting > 0 || this.#unanswered.size > 0) throw cutOff();
-        if (this.#state !== 'open') this.#end(event.output);
+        this.#takenUp(event.output, lost);
         return;
       }
       if (event.type === 'chunk') this.#place.note(event.chunk, event.id);
@@ -254,13 +242,21 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     }
   }
 
+  #takenUp(output: Output, lost: boolean): void {
+    this.#takingUp = false;
+    this.#place.ended(output);
+    if (lost) this.#end(cutOff());
+    else if (this.#unsent.length > 0) this.#open();
+    else if (this.#state !== 'open') this.#end(output);
+  }
+
   #stopRunning(): void {
-    const { running } = this.#place;
-    const fail = (error: unknown): void => this.#end(toWaymarkError(error));
-    if (running) {
-      const params = { agent: this.#agent, snapshot: running.snapshotId };
-      abortRun(this.#transport, params).catch(fail);
-    } else fail(cutOff());
+    const snapshot = this.#place.running?.snapshotId;
+    // Between its last event and its output there is nothing left to stop.
+    if (snapshot === undefined) return;
+    abortRun(this.#transport, { agent: this.#agent, snapshot }).catch((error: unknown) =>
+      this.#end(toWaymarkError(error)),
+    );
   }
 
   #end(result: Output | WaymarkError): void {
@@ -269,18 +265,13 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     this.#over.abort();
     this.#line?.hangUp();
     this.#line = undefined;
-    const failed = result instanceof WaymarkError;
-    const detached = !failed && result.finishReason === 'detached';
-    for (const { resolve, reject } of this.#unanswered.values()) {
-      // Everything that was sent before goes to the background with the rest.
-      if (detached) resolve();
-      else reject(failed ? result : notRun());
-    }
-    this.#unanswered.clear();
-    if (failed) {
+    if (result instanceof WaymarkError) {
+      this.#answers.end(result);
       this.#events.fail(result);
       this.#output.reject(result);
     } else {
+      // Everything that was sent before a detach goes to the background with the rest.
+      this.#answers.end(result.finishReason === 'detached' ? undefined : notRun());
       this.#events.close();
       this.#output.resolve(this.#place.complete(result));
     }
@@ -291,18 +282,4 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
-}
-
-function cutOff(): WaymarkError {
-  return new WaymarkError(
-    'UNAVAILABLE',
-    'The connection was cut, and what was sent last may or may not have been taken. Look at the session first.',
-  );
-}
-
-function notRun(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    'The connection ended before this input was taken.',
-  );
 }

@@ -72,3 +72,36 @@ test('an output that was asked for before the cut is still given', async () => {
     { text: Array.from({ length: 10 }, (_, at) => `w${at} `).join('') },
   ]);
 });
+
+test('what is sent while a turn is being taken up waits for its end', async () => {
+  const connection = open();
+  await connection.sendText('slow 12');
+  for await (const chunk of connection.receive()) if (chunk.modelChunk) break;
+  line.cut();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const sent = connection.sendText('say after');
+  expect(await readTurn(connection)).toMatch(/w11 $/);
+  await sent;
+  expect(await readTurn(connection)).toBe('after');
+  expect((await connection.output()).message?.content).toEqual([{ text: 'after' }]);
+});
+
+test('an input that waits when the socket is cut ends the connection, after the turn that ran', async () => {
+  const connection = open();
+  await connection.sendText('slow 8');
+  await connection.sendText('say later');
+  for await (const chunk of connection.receive()) if (chunk.modelChunk) break;
+  line.cut();
+  await expect(connection.output()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+});
+
+test('an abort of a connection that was cut between two turns ends it', async () => {
+  const connection = open();
+  await connection.sendText('say one');
+  await readTurn(connection);
+  line.cut();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  connection.abort();
+  await connection.output();
+  await expect(connection.sendText('x')).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+});
