@@ -1,4 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
+import { type Json, type JsonObject, toJson } from '../core/json.ts';
 import { parseSync, type Schema } from '../core/schema.ts';
 import type { GenerateOptions, GenerateSettings } from '../generate/generate-options.ts';
 import type { Generator } from '../generate/generator.ts';
@@ -10,6 +11,7 @@ import type { Template } from '../generate/template.ts';
 import type { Tool } from '../generate/tool.ts';
 import type { Message } from '../protocol/message.ts';
 import { parseMessage } from '../protocol/parse.ts';
+import type { AgentInfo, ToolInfo } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { Agent } from './agent.ts';
@@ -67,6 +69,7 @@ export function createPromptAgent(
       checkInput: checkPromptInput,
       receive: (state, input) => receive(state, input, initial, () => toolsOf(render, generator)),
       handler: handlerOf(options, render, generator),
+      describe: () => describe(render, generator, common.initialState),
     },
     env.host,
   );
@@ -142,6 +145,30 @@ async function receive(
 async function toolsOf(render: Render, generator: Generator): Promise<ReadonlyMap<string, Tool>> {
   const { tools = [] } = await render({ state: undefined, context: {} });
   return new Map(tools.map((ref) => generator.resolveTool(ref)).map((tool) => [tool.name, tool]));
+}
+
+/** The model and the tools that a request would have now. */
+async function describe(
+  render: Render,
+  generator: Generator,
+  state: Json | undefined,
+): Promise<Pick<AgentInfo, 'model' | 'tools'>> {
+  const { model, tools = [] } = await render({ state, context: {} });
+  return {
+    model: generator.resolveModel(model).name,
+    tools: tools.map((ref) => toolInfoOf(generator.resolveTool(ref))),
+  };
+}
+
+function toolInfoOf({ definition, metadata }: Tool): ToolInfo {
+  const { name, description, inputSchema, outputSchema } = definition;
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    inputSchema: toJson(inputSchema, 'inputSchema') as JsonObject,
+    ...(outputSchema && { outputSchema: toJson(outputSchema, 'outputSchema') as JsonObject }),
+    ...(metadata?.interrupt === true && { interrupt: true }),
+  };
 }
 
 function handlerOf(

@@ -3,6 +3,7 @@ import type { NewId } from '../core/id.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { Schema } from '../core/schema.ts';
 import type { Message } from '../protocol/message.ts';
+import type { AgentInfo } from '../protocol/requests.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
 import type { Chunk, Input } from '../protocol/turn.ts';
@@ -65,6 +66,8 @@ export interface AgentSpec {
   checkInput(input: Input): void;
   /** The messages that an input adds to a state at the start of its turn; rejects when it is no input for that state. */
   receive(state: SessionState, input: Input): Promise<readonly Message[]>;
+  /** Its model and tools as they are now; absent where only its handler knows them. */
+  describe?(): Promise<Pick<AgentInfo, 'model' | 'tools'>>;
   /** Rebuilds what is not JSON in the context of a run that is taken over. */
   readonly restoreContext?: (context: JsonObject) => JsonObject;
   readonly onFinish?: (end: RunEnd) => void | Promise<void>;

@@ -16,7 +16,7 @@ export type {
 export { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 export type { Diff } from '../protocol/diff.ts';
 export type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
-export type { AgentInfo } from '../protocol/requests.ts';
+export type { AgentInfo, ToolInfo } from '../protocol/requests.ts';
 export type { RunInfo, RunMode } from '../protocol/run.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';

@@ -26,9 +26,10 @@ export function interrupt<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
 >(options: InterruptOptions<Input, Output>): Tool<ToolArgument<Input>, ToolResult<Output, Json>> {
-  const { request, ...toolOptions } = options;
+  const { request, metadata, ...toolOptions } = options;
   return tool(
-    toolOptions,
+    // Whoever makes a form for the answer must know that the tool itself has none.
+    { ...toolOptions, metadata: { ...metadata, interrupt: true } },
     async (input, context): Promise<never> =>
       context.interrupt(request ? await request(input) : undefined),
   );

@@ -23,6 +23,16 @@ export const forkRequest = v.object({ sessionId: v.optional(v.string()) });
 /** Answer of `abort`: the status after the attempt. An attached turn reads `pending` until it has stopped. */
 export const abortResult = v.object({ snapshotId: v.string(), status: snapshotStatus });
 
+/** A tool that an agent may call, for tools that show what it is asked or make a form for an answer. */
+export const toolInfo = v.object({
+  name: v.string(),
+  description: v.optional(v.string()),
+  inputSchema: jsonObject,
+  outputSchema: v.optional(jsonObject),
+  /** It never runs: its answer always comes from outside. */
+  interrupt: v.optional(v.boolean()),
+});
+
 /** Answer of `getAgent`: an agent, and what its store can do. */
 export const agentInfo = v.object({
   name: v.string(),
@@ -37,6 +47,10 @@ export const agentInfo = v.object({
     store: v.optional(v.string()),
     stateSchema: v.optional(jsonObject),
   }),
+  /** The model it uses unless a call says otherwise; `getAgent` of an agent over a prompt only. */
+  model: v.optional(v.string()),
+  /** The tools it may call; `getAgent` of an agent over a prompt only. */
+  tools: v.optional(v.array(toolInfo)),
 });
 
 /** Answer of `listAgents`. */
@@ -56,4 +70,5 @@ export interface SessionChange extends v.InferOutput<typeof sessionChange> {}
 export interface SnapshotChange extends v.InferOutput<typeof snapshotChange> {}
 export interface ForkRequest extends v.InferOutput<typeof forkRequest> {}
 export interface AbortResult extends v.InferOutput<typeof abortResult> {}
+export interface ToolInfo extends v.InferOutput<typeof toolInfo> {}
 export interface AgentInfo extends v.InferOutput<typeof agentInfo> {}

@@ -13,6 +13,7 @@ import {
   sessionPage,
   snapshotChange,
   snapshotPage,
+  toolInfo,
   turnRequest,
 } from '../../src/protocol/requests.ts';
 import { run } from '../../src/protocol/run.ts';
@@ -45,6 +46,7 @@ export function generateSchemas(): Record<string, object> {
     AbortResult: abortResult,
     Run: run,
     RunList: runList,
+    ToolInfo: toolInfo,
     AgentInfo: agentInfo,
     AgentList: agentList,
     ClientFrame: clientFrame,

@@ -1,4 +1,5 @@
 import type { Agent } from '../../agent/agent.ts';
+import { internalsOf } from '../../agent/create-agent.ts';
 import { routes } from '../../protocol/routes.ts';
 import { jsonResponse } from '../json-response.ts';
 import { checkCall, openCall, type Router, type Served } from '../served.ts';
@@ -13,8 +14,17 @@ export function mountAgents(router: Router, served: Served): void {
 
   router.get(routes.getAgent.path, async (c) => {
     const { agent } = await openCall(served, c, 'getAgent');
-    return jsonResponse(describeAgent(agent));
+    return jsonResponse({ ...describeAgent(agent), ...(await insideOf(agent)) });
   });
+}
+
+// What a prompt renders may need what only a call has; then nothing is said.
+async function insideOf(agent: Agent): Promise<object> {
+  try {
+    return (await internalsOf(agent).spec.describe?.()) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 function describeAgent({ name, description, metadata }: Agent): object {
