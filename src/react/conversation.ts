@@ -25,6 +25,8 @@ export type Facts<Types extends AgentTypes> = Omit<
 /** A conversation as it is known here: what is saved, what runs on top of it, and the view of both. Does no I/O. */
 export class Conversation<Types extends AgentTypes> {
   settled: Settled<Types>;
+  /** Whether that is the session's head, as far as it is known here. */
+  atHead = true;
   #live: LiveTurn | undefined;
   #sessionId: string | undefined;
   // As the running turn has changed them so far.
@@ -61,8 +63,9 @@ export class Conversation<Types extends AgentTypes> {
   }
 
   /** Goes to something saved; what ran on top of what was there before is dropped. */
-  settle(settled: Settled<Types>): void {
+  settle(settled: Settled<Types>, { atHead = true }: { readonly atHead?: boolean } = {}): void {
     this.settled = settled;
+    this.atHead = atHead;
     this.#sessionId = settled.sessionId;
     this.#live = undefined;
     this.#interrupts = pendingInterrupts(settled.messages);

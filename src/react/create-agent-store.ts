@@ -2,7 +2,7 @@ import type { AgentTypes, OutputOf } from '../agent/agent.ts';
 import { toInput } from '../client/chat.ts';
 import type { RemoteInvokeOptions } from '../client/index.ts';
 import { systemClock } from '../core/clock.ts';
-import { type ErrorBody, toErrorBody, WaymarkError } from '../core/error.ts';
+import { type ErrorBody, toErrorBody } from '../core/error.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions, SendOptions } from './agent-store.ts';
 import { Conversation } from './conversation.ts';
@@ -18,7 +18,8 @@ import {
   settledState,
   snapshotBefore,
 } from './settled.ts';
-import { type Stage, showFailure } from './stage.ts';
+import { change, type Stage, showFailure } from './stage.ts';
+import { createTimelineActions, readSnapshot, type TimelineActions } from './timeline-actions.ts';
 import { TimelineKeeper } from './timeline-keeper.ts';
 import { followOtherRun, runOwnTurn } from './turn-flow.ts';
 import type { AgentView } from './view.ts';
@@ -32,6 +33,7 @@ export function createAgentStore<Types extends AgentTypes>(
 
 class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   readonly agent: StoreAgent<Types>;
+  readonly actions: AgentActions<Types>;
   readonly initialView: AgentView<Types>;
   readonly #stage: Stage<Types>;
   // The current flow; aborted when another takes its place.
@@ -42,10 +44,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   // Whether the current flow is a turn that was sent from here.
   #isOwnTurn = false;
   #stop: (() => Promise<unknown>) | undefined;
-  // Set while the conversation stands somewhere else than at the session's head.
-  #branchFrom: string | undefined;
   #lastSent: { readonly input: Input; readonly options: SendOptions } | undefined;
-  #looking: string | undefined;
 
   constructor(options: AgentStoreOptions<Types>) {
     const { agent, sessionId, initial, timeline = false } = options;
@@ -60,10 +59,12 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     const publisher = createPublisher({ clock, throttle, read: () => conversation.view });
     const keeper = new TimelineKeeper<Types>(agent, timeline, (of, snapshots) => {
       // Somebody may have gone to another session meanwhile.
-      if (conversation.view.sessionId === of) this.#change({ timeline: snapshots });
+      if (conversation.view.sessionId === of) change(this.#stage, { timeline: snapshots });
     });
     this.#stage = { agent, conversation, publisher, timeline: keeper };
     this.initialView = publisher.get();
+    const { load, ...actions } = this.#createActions();
+    this.actions = { ...actions, load, ...createTimelineActions(this.#stage, load) };
   }
 
   readonly getView = (): AgentView<Types> => this.#stage.publisher.get();
@@ -79,50 +80,33 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     return () => this.#close();
   };
 
-  readonly actions: AgentActions<Types> = {
-    send: (input, options = {}) => this.#send(toInput(input), options),
-    retry: async () => {
-      const last = this.#lastSent;
-      return last && (await this.#send(last.input, last.options));
-    },
-    resend: (messageIndex, input) => this.#resend(messageIndex, toInput(input)),
-    respond: (key, output) => this.#answer(key, { type: 'respond', output }),
-    restart: (key, resumed = true) => this.#answer(key, { type: 'restart', resumed }),
-    stop: () => this.#stopTurn(),
-    detach: () => {
-      this.#newFlow();
-      this.#change({ phase: 'ready' });
-    },
-    load: async (sessionId) => {
-      this.#newFlow();
-      this.#stage.conversation.leave(sessionId);
-      this.#branchFrom = undefined;
-      if (sessionId === undefined) this.#change({ phase: 'ready' });
-      else await this.#load(sessionId);
-    },
-    refresh: async () => {
-      const { sessionId } = this.#stage.conversation.view;
-      if (sessionId !== undefined) await this.#load(sessionId);
-    },
-    goBack: (snapshotId) => this.#try(() => this.#goBack(snapshotId)),
-    branch: async (snapshotId) => {
-      let sessionId: string | undefined;
-      await this.#try(async () => {
-        ({ sessionId } = await this.agent.fork(snapshotId));
-        await this.actions.load(sessionId);
-      });
-      return sessionId;
-    },
-    label: (snapshotId, label) =>
-      this.#try(async () => {
-        this.#stage.timeline.replace(await this.agent.label(snapshotId, label));
-      }),
-    look: (snapshotId) => this.#look(snapshotId),
-    loadTimeline: async () => {
-      const { conversation, timeline } = this.#stage;
-      await this.#try(() => timeline.want(conversation.view.sessionId));
-    },
-  };
+  #createActions(): Omit<AgentActions<Types>, keyof TimelineActions<Types>> {
+    return {
+      send: (input, options = {}) => this.#send(toInput(input), options),
+      retry: async () => {
+        const last = this.#lastSent;
+        return last && (await this.#send(last.input, last.options));
+      },
+      resend: (messageIndex, input) => this.#resend(messageIndex, toInput(input)),
+      respond: (key, output) => this.#answer(key, { type: 'respond', output }),
+      restart: (key, resumed = true) => this.#answer(key, { type: 'restart', resumed }),
+      stop: () => this.#stopTurn(),
+      detach: () => {
+        this.#newFlow();
+        change(this.#stage, { phase: 'ready' });
+      },
+      load: async (sessionId) => {
+        this.#newFlow();
+        this.#stage.conversation.leave(sessionId);
+        if (sessionId === undefined) change(this.#stage, { phase: 'ready' });
+        else await this.#load(sessionId);
+      },
+      refresh: async () => {
+        const { sessionId } = this.#stage.conversation.view;
+        if (sessionId !== undefined) await this.#load(sessionId);
+      },
+    };
+  }
 
   #close(): void {
     const { phase } = this.#stage.conversation.view;
@@ -143,7 +127,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   // The session as it is now, and what runs in it.
   #load(sessionId: string): Promise<void> {
     const flow = this.#newFlow();
-    this.#change({ phase: 'loading', error: undefined });
+    change(this.#stage, { phase: 'loading', error: undefined });
     this.#loaded = this.#read(flow, sessionId).catch((error: unknown) => {
       if (!flow.aborted) showFailure(this.#stage, error);
     });
@@ -155,14 +139,14 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     const session = await readSession(this.agent, sessionId, flow);
     if (flow.aborted) return;
     this.#stale = false;
-    this.#branchFrom = undefined;
     // An id that is unknown there becomes a session with the first turn.
     conversation.settle(
       session ? settledSession(session, conversation.settled) : nothingSettled(sessionId),
     );
-    this.#change({ phase: 'ready', title: session?.title, running: session?.running });
+    const { title, running } = session ?? {};
+    change(this.#stage, { phase: running === undefined ? 'ready' : 'running', title, running });
     timeline.update(session && sessionId, 'all');
-    if (session?.running !== undefined) void this.#follow(flow, session.running);
+    if (running !== undefined) void this.#follow(flow, running);
   }
 
   async #follow(flow: AbortSignal, runId: string): Promise<void> {
@@ -175,7 +159,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     const { conversation } = this.#stage;
     if (conversation.view.phase === 'loading') await this.#loaded;
     if (conversation.view.phase !== 'ready') {
-      this.#change({ error: busy });
+      change(this.#stage, { error: busy });
       return undefined;
     }
     const flow = this.#newFlow();
@@ -184,7 +168,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     const stop = new AbortController();
     this.#stop = async () => stop.abort();
     // Before anything is awaited, so that a double click does not send twice.
-    this.#change({ phase: 'sending', error: undefined });
+    change(this.#stage, { phase: 'sending', error: undefined });
     if (!(await this.#standAt(flow, options.snapshotId))) return undefined;
     const output = await runOwnTurn(this.#stage, flow, {
       input: options.detach ? { ...input, detach: true } : input,
@@ -194,7 +178,6 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     });
     if (flow.aborted) return output;
     this.#isOwnTurn = false;
-    if (output && !output.error) this.#branchFrom = undefined;
     if (output?.finishReason === 'detached' && output.snapshotId !== undefined) {
       const runId = output.snapshotId;
       this.#stop = () => this.agent.abort(runId);
@@ -207,11 +190,9 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     const { conversation } = this.#stage;
     if (snapshotId === undefined || snapshotId === conversation.settled.snapshotId) return true;
     try {
-      const snapshot = await this.agent.getSnapshot({ snapshotId });
+      const snapshot = await readSnapshot(this.agent, snapshotId);
       if (flow.aborted) return false;
-      if (!snapshot) throw unknown(snapshotId);
-      conversation.settle(settledSnapshot(snapshot, conversation.settled));
-      this.#branchFrom = snapshotId;
+      conversation.settle(settledSnapshot(snapshot, conversation.settled), { atHead: false });
       return true;
     } catch (error) {
       if (!flow.aborted) showFailure(this.#stage, error);
@@ -220,12 +201,13 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   }
 
   #init(): RemoteInvokeOptions<Types> {
-    const { state, sessionId } = this.#stage.conversation.settled;
+    const { settled, atHead } = this.#stage.conversation;
+    const { state, sessionId, snapshotId } = settled;
     if (state) return { state };
     return {
       ...(sessionId !== undefined && { sessionId }),
       // At the head only the session is named: others may have gone on with it, and must not be cut off.
-      ...(this.#branchFrom !== undefined && { snapshotId: this.#branchFrom }),
+      ...(!atHead && snapshotId !== undefined && { snapshotId }),
     };
   }
 
@@ -249,45 +231,10 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   async #stopTurn(): Promise<void> {
     const stop = this.#stop;
     if (!stop || this.#stage.conversation.view.phase === 'ready') return;
-    this.#change({ phase: 'stopping' });
-    await stop().catch((error: unknown) => this.#change({ error: toErrorBody(error) }));
-  }
-
-  async #goBack(snapshotId: string): Promise<void> {
-    const { conversation, timeline } = this.#stage;
-    await this.agent.restore(snapshotId);
-    const snapshot = await this.agent.getSnapshot({ snapshotId });
-    if (!snapshot) throw unknown(snapshotId);
-    this.#branchFrom = undefined;
-    conversation.settle(settledSnapshot(snapshot, conversation.settled));
-    this.#change({ past: undefined, finishReason: snapshot.finishReason });
-    timeline.update(snapshot.sessionId, 'all');
-  }
-
-  async #look(snapshotId: string | undefined): Promise<void> {
-    this.#looking = snapshotId;
-    if (snapshotId === undefined) return this.#change({ past: undefined });
-    await this.#try(async () => {
-      const past = await this.agent.getSnapshot({ snapshotId });
-      // Somebody who steps through the timeline sees where he is, not where he was.
-      if (this.#looking === snapshotId) this.#change({ past });
-    });
-  }
-
-  #change(change: Parameters<Conversation<Types>['set']>[0]): void {
-    this.#stage.conversation.set(change);
-    this.#stage.publisher.publish();
-  }
-
-  async #try(work: () => Promise<void>): Promise<boolean> {
-    this.#change({ error: undefined });
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      this.#change({ error: toErrorBody(error) });
-      return false;
-    }
+    change(this.#stage, { phase: 'stopping' });
+    await stop().catch((error: unknown) =>
+      change(this.#stage, { phase: 'running', error: toErrorBody(error) }),
+    );
   }
 }
 
@@ -304,7 +251,3 @@ const busy: ErrorBody = {
   status: 'FAILED_PRECONDITION',
   message: 'A turn is running: stop it, or wait for its end.',
 };
-
-function unknown(snapshotId: string): WaymarkError {
-  return new WaymarkError('NOT_FOUND', `There is no snapshot "${snapshotId}" any more.`);
-}

@@ -63,7 +63,7 @@ export type Script = (
 ) => void | Promise<void>;
 
 /** A request as it came in. */
-export interface Seen {
+interface Seen {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingMessage['headers'];

@@ -4,7 +4,7 @@ import { type ServeOptions, serve } from '../../../src/server/index.ts';
 import { scriptedModel } from '../../../src/testing/scripted-model.ts';
 
 /** The agents that client and hook are tried with, on a real server. What they say depends on what is said to them. */
-export function createTestApp() {
+function createTestApp() {
   const model = scriptedModel({
     patterns: [
       [/^slow (\d+)/, ([, n]) => ({ chunks: words(Number(n)), chunkDelayMs: 15 })],

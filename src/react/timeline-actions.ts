@@ -1,0 +1,68 @@
+import type { AgentTypes, SnapshotOf } from '../agent/agent.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { AgentActions } from './agent-store.ts';
+import { type StoreAgent, settledSnapshot } from './settled.ts';
+import { attempt, change, type Stage } from './stage.ts';
+
+/** The part of the actions that is about the past. */
+export type TimelineActions<Types extends AgentTypes> = Pick<
+  AgentActions<Types>,
+  'goBack' | 'branch' | 'label' | 'look' | 'loadTimeline'
+>;
+
+/** What can be done with the past of a conversation. */
+export function createTimelineActions<Types extends AgentTypes>(
+  stage: Stage<Types>,
+  load: AgentActions<Types>['load'],
+): TimelineActions<Types> {
+  const { agent, conversation, timeline } = stage;
+  let looking: string | undefined;
+  return {
+    goBack: (snapshotId) =>
+      attempt(stage, async () => {
+        await agent.restore(snapshotId);
+        const snapshot = await readSnapshot(agent, snapshotId);
+        conversation.settle(settledSnapshot(snapshot, conversation.settled));
+        change(stage, { past: undefined, finishReason: snapshot.finishReason });
+        timeline.update(snapshot.sessionId, 'all');
+      }),
+
+    branch: async (snapshotId) => {
+      let sessionId: string | undefined;
+      await attempt(stage, async () => {
+        ({ sessionId } = await agent.fork(snapshotId));
+        await load(sessionId);
+      });
+      return sessionId;
+    },
+
+    label: (snapshotId, label) =>
+      attempt(stage, async () => timeline.replace(await agent.label(snapshotId, label))),
+
+    look: async (snapshotId) => {
+      looking = snapshotId;
+      if (snapshotId === undefined) change(stage, { past: undefined });
+      else {
+        await attempt(stage, async () => {
+          const past = await agent.getSnapshot({ snapshotId });
+          // Whoever steps through the timeline sees where he is, not where he was.
+          if (looking === snapshotId) change(stage, { past });
+        });
+      }
+    },
+
+    loadTimeline: async () => {
+      await attempt(stage, () => timeline.want(conversation.view.sessionId));
+    },
+  };
+}
+
+/** A snapshot that must be there. */
+export async function readSnapshot<Types extends AgentTypes>(
+  agent: StoreAgent<Types>,
+  snapshotId: string,
+): Promise<SnapshotOf<Types>> {
+  const snapshot = await agent.getSnapshot({ snapshotId });
+  if (snapshot) return snapshot;
+  throw new WaymarkError('NOT_FOUND', `There is no snapshot "${snapshotId}" any more.`);
+}
