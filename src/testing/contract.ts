@@ -1,3 +1,5 @@
+export { agentContract } from './agent-contract/agent-contract.ts';
+export type { ContractAgent, ContractHost, ContractLink } from './agent-contract/stage.ts';
 export type { OpenedStore } from './store-contract/kit.ts';
 export {
   type Capability,

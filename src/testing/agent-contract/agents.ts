@@ -1,0 +1,170 @@
+import { type App, waymark } from '../../app.ts';
+import type { JsonSchema } from '../../core/schema.ts';
+import type { ModelRef } from '../../generate/model.ts';
+import type { Tool } from '../../generate/tool.ts';
+import { currentSession } from '../../session/session.ts';
+import type { Store } from '../../session/store.ts';
+
+/** The agents that the contract speaks of. */
+export type ContractAgentName =
+  | 'chat'
+  | 'helper'
+  | 'teller'
+  | 'keeper'
+  | 'held'
+  | 'sealed'
+  | 'shy'
+  | 'moody'
+  | 'eager'
+  | 'fleeting'
+  | 'patient'
+  | 'forking';
+
+const notesSchema = {
+  type: 'object',
+  properties: { notes: { type: 'array', items: { type: 'string' } } },
+  required: ['notes'],
+  additionalProperties: false,
+} as const;
+
+/** The custom state of the agents that have one. */
+interface Notes {
+  notes: string[];
+}
+
+/** An app with the agents of the contract. The same definitions run in every process and behind every transport. */
+export function createContractApp(options: {
+  readonly store: Store;
+  readonly model: ModelRef;
+}): App {
+  const app = waymark({ store: options.store, model: options.model, claimTtl: 1_000 });
+  const tools = defineTools(app);
+  definePromptAgents(app, tools);
+  defineClientAgents(app);
+  defineKeeper(app);
+  defineMoody(app);
+  return app;
+}
+
+interface Tools {
+  readonly note: Tool;
+  readonly transfer: Tool;
+  readonly nothing: Tool;
+  readonly slow: Tool;
+}
+
+function oneText(name: string): JsonSchema {
+  return { type: 'object', properties: { [name]: { type: 'string' } }, required: [name] };
+}
+
+function defineTools(app: App): Tools {
+  return {
+    /** Writes into the custom state and into an artifact. */
+    note: app.defineTool(
+      { name: 'note', description: 'Takes a note.', input: oneText('text') },
+      (input) => {
+        const { text } = input as { text: string };
+        const session = currentSession<Notes>();
+        session.updateCustom(({ notes }) => {
+          notes.push(text);
+        });
+        const { notes } = session.custom;
+        session.addArtifacts({ name: 'notes.txt', parts: [{ text: notes.join('\n') }] });
+        return notes.length;
+      },
+    ),
+    /** Asks before it does anything. */
+    transfer: app.defineTool(
+      { name: 'transfer', description: 'Moves money.', input: oneText('to') },
+      (input, { interrupt, resumed }) => {
+        if (resumed === undefined) interrupt({ question: 'Really?' });
+        if (resumed === 'later') interrupt({ question: 'Now?' });
+        return { moved: (input as { to: string }).to, resumed: resumed ?? null };
+      },
+    ),
+    /** Returns one of the values that look like nothing. */
+    nothing: app.defineTool(
+      { name: 'nothing', description: 'Returns next to nothing.', input: oneText('kind') },
+      (input) => {
+        const values: Record<string, unknown> = { zero: 0, false: false, empty: '', null: null };
+        return values[(input as { kind: string }).kind];
+      },
+    ),
+    /** Never comes to an end. */
+    slow: app.defineTool(
+      { name: 'slow', description: 'Takes for ever.' },
+      () => new Promise(() => {}),
+    ),
+  };
+}
+
+function definePromptAgents(app: App, { note, transfer, nothing, slow }: Tools): void {
+  const withNotes = { state: notesSchema, initialState: { notes: [] }, tools: [note, slow] };
+  app.defineAgent({ name: 'chat', system: 'Be brief.' });
+  app.defineAgent({ name: 'helper', system: 'Notes: {{@state.notes}}', ...withNotes });
+  app.defineAgent({ name: 'teller', tools: [transfer, nothing] });
+  app.defineAgent({ name: 'eager', ...withNotes, snapshot: 'always' });
+  app.defineAgent({ name: 'fleeting', ...withNotes, snapshot: 'never' });
+  app.defineAgent({ name: 'patient', concurrency: 'wait' });
+  app.defineAgent({ name: 'forking', concurrency: 'fork' });
+  app.defineAgent({
+    name: 'shy',
+    ...withNotes,
+    transform: {
+      state: ({ custom: _, artifacts: __, ...rest }) => rest,
+      chunk: ({ artifact: _, ...rest }) => rest,
+    },
+  });
+}
+
+function defineClientAgents(app: App): void {
+  app.defineAgent({ name: 'held', store: false, state: notesSchema });
+  app.defineAgent({ name: 'sealed', store: false, clientState: { secret: 'only we know' } });
+}
+
+/** Does what the user says: `state`, `patch`, `artifact`, `status`, `output`, `rewrite`, and echoes everything. */
+function defineKeeper(app: App): void {
+  app.defineCustomAgent(
+    { name: 'keeper', state: notesSchema, initialState: { notes: [] } },
+    async (session, { respond }) => {
+      let result: unknown;
+      await session.run(async ({ message }) => {
+        const [part] = message?.content ?? [];
+        const text = part !== undefined && 'text' in part ? part.text : '';
+        if (text.includes('state')) session.setCustom({ notes: [text] });
+        if (text.includes('patch')) {
+          session.updateCustom((draft) => {
+            (draft as unknown as Notes).notes.push(text);
+          });
+        }
+        if (text.includes('artifact')) await respond.artifact({ name: 'a', parts: [{ text }] });
+        if (text.includes('status')) await respond.status({ phase: text });
+        if (text.includes('rewrite')) session.setMessages(session.messages.slice(-1));
+        if (text.includes('after')) result = text;
+        await respond.modelChunk({ role: 'model', content: [{ text: `echo ${text}` }] });
+        session.addMessages({ role: 'model', content: [{ text: `echo ${text}` }] });
+      });
+      if (result === undefined) return undefined;
+      // Changed behind the last turn: the end of the invocation has something to save.
+      session.updateCustom((draft) => {
+        (draft as unknown as Notes).notes.push('after the last turn');
+      });
+      return { ...session.result(), output: result };
+    },
+  );
+}
+
+/** Fails where the user wants it to. */
+function defineMoody(app: App): void {
+  app.defineCustomAgent({ name: 'moody' }, async (session, { respond }) => {
+    let after = false;
+    await session.run(async ({ message }) => {
+      const text = JSON.stringify(message?.content ?? []);
+      await respond.modelChunk({ role: 'model', content: [{ text: 'hm' }] });
+      if (text.includes('throw')) throw new Error('a secret of the handler');
+      after = text.includes('outside');
+      session.addMessages({ role: 'model', content: [{ text: 'fine' }] });
+    });
+    if (after) throw new Error('a secret behind the loop');
+  });
+}

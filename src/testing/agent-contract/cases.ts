@@ -1,0 +1,23 @@
+import type { ContractCase } from './case.ts';
+import { clientCases } from './cases/client.ts';
+import { customCases } from './cases/custom.ts';
+import { detachedCases } from './cases/detached.ts';
+import { interruptCases } from './cases/interrupts.ts';
+import { snapshotCases } from './cases/snapshots.ts';
+import { startingCases } from './cases/starting.ts';
+import { stoppingCases } from './cases/stopping.ts';
+import { timelineCases } from './cases/timeline.ts';
+import { turnCases } from './cases/turns.ts';
+
+/** Everything that agents are held to. */
+export const contractCases: readonly ContractCase[] = [
+  ...turnCases,
+  ...startingCases,
+  ...stoppingCases,
+  ...snapshotCases,
+  ...customCases,
+  ...interruptCases,
+  ...timelineCases,
+  ...detachedCases,
+  ...clientCases,
+];

@@ -1,0 +1,191 @@
+import type { ContractCase } from '../case.ts';
+
+/** Agents with a turn loop of their own. */
+export const customCases: readonly ContractCase[] = [
+  {
+    name: 'status, artifact, custom state and model chunks come in order; only artifacts and state are kept',
+    rules: ['S22', 'S30', 'S61', 'S62', 'S132'],
+    agent: 'keeper',
+    steps: [
+      {
+        do: 'stream',
+        input: 'status artifact state',
+        as: 'first',
+        output: {
+          message: { content: [{ text: 'echo status artifact state' }] },
+          artifacts: [{ name: 'a', parts: [{ text: 'status artifact state' }] }],
+        },
+        chunks: [
+          { turnStart: { turnIndex: 0 } },
+          {
+            customPatch: [{ op: 'replace', path: '', value: { notes: ['status artifact state'] } }],
+          },
+          { artifact: { name: 'a', parts: [{ text: 'status artifact state' }] } },
+          { status: { phase: 'status artifact state' } },
+          { modelChunk: { role: 'model' } },
+          { turnEnd: { finishReason: 'stop' } },
+        ],
+      },
+      {
+        do: 'stream',
+        input: 'artifact patch',
+        at: { sessionId: '$first.sessionId' },
+        output: { artifacts: [{ name: 'a', parts: [{ text: 'artifact patch' }] }] },
+        chunks: [
+          { turnStart: { turnIndex: 1 } },
+          {
+            customPatch: [
+              {
+                op: 'replace',
+                path: '',
+                value: { notes: ['status artifact state', 'artifact patch'] },
+              },
+            ],
+          },
+          { artifact: { name: 'a' } },
+          { modelChunk: { role: 'model' } },
+          { turnEnd: { finishReason: 'stop' } },
+        ],
+      },
+      {
+        do: 'getSession',
+        sessionId: '$first.sessionId',
+        session: {
+          state: {
+            custom: { notes: ['status artifact state', 'artifact patch'] },
+            artifacts: [{ name: 'a', parts: [{ text: 'artifact patch' }] }],
+          },
+        },
+      },
+    ],
+  },
+  {
+    name: 'no patch when nothing changed, differences after the first of a turn',
+    rules: ['S61', 'S25'],
+    agent: 'keeper',
+    steps: [
+      {
+        do: 'stream',
+        input: 'state patch',
+        as: 'first',
+        chunks: [
+          { turnStart: { $any: true } },
+          { customPatch: [{ op: 'replace', path: '', value: { notes: ['state patch'] } }] },
+          { customPatch: [{ op: 'add', path: '/notes/1', value: 'state patch' }] },
+          { modelChunk: { $any: true } },
+          { turnEnd: { $any: true } },
+        ],
+      },
+      {
+        do: 'stream',
+        input: 'nothing',
+        at: { sessionId: '$first.sessionId' },
+        chunks: [
+          { turnStart: { $any: true } },
+          { modelChunk: { $any: true } },
+          { turnEnd: { $any: true } },
+        ],
+      },
+    ],
+  },
+  {
+    name: 'what a handler changes behind its loop is saved at the end of the invocation, and its result is the output',
+    rules: ['S29', 'S33', 'S65', 'S71'],
+    agent: 'keeper',
+    steps: [
+      {
+        do: 'run',
+        input: 'after',
+        as: 'out',
+        output: {
+          output: 'after',
+          message: { content: [{ text: 'echo after' }] },
+          finishReason: 'stop',
+        },
+      },
+      {
+        do: 'listSnapshots',
+        sessionId: '$out.sessionId',
+        snapshots: [
+          { event: 'turnEnd', index: 0, turnIndex: 0, snapshotId: '$out.snapshotIds.0' },
+          {
+            event: 'invocationEnd',
+            index: 1,
+            turnIndex: 0,
+            parentId: '$out.snapshotIds.0',
+            snapshotId: '$out.snapshotId',
+          },
+        ],
+      },
+      {
+        do: 'getSnapshot',
+        at: { sessionId: '$out.sessionId' },
+        snapshot: {
+          snapshotId: '$out.snapshotId',
+          state: { custom: { notes: ['after the last turn'] } },
+        },
+      },
+    ],
+  },
+  {
+    name: 'a handler may rewrite the history; earlier snapshots keep theirs',
+    rules: ['S26'],
+    agent: 'keeper',
+    steps: [
+      { do: 'run', input: 'a', as: 'first' },
+      { do: 'run', input: 'rewrite', at: { sessionId: '$first.sessionId' }, as: 'second' },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$second.snapshotId' },
+        snapshot: { state: { messages: { $told: ['user: rewrite', 'model: echo rewrite'] } } },
+      },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$first.snapshotId' },
+        snapshot: { state: { messages: { $told: ['user: a', 'model: echo a'] } } },
+      },
+    ],
+  },
+  {
+    name: 'a transform hides what it hides from everybody outside, and from nobody inside',
+    rules: ['S95', 'S96', 'S97'],
+    agent: 'shy',
+    script: [{ toolCalls: [{ name: 'note', input: { text: 'secret' } }] }, 'ok', 'still'],
+    steps: [
+      {
+        do: 'stream',
+        input: 'a',
+        as: 'first',
+        output: { artifacts: { $absent: true }, message: { content: [{ text: 'ok' }] } },
+        chunks: [
+          { turnStart: { $any: true } },
+          { modelChunk: { content: [{ toolRequest: { name: 'note' } }] } },
+          { modelChunk: { role: 'tool', content: [{ toolResponse: { output: 1 } }] } },
+          { modelChunk: { content: [{ text: 'ok' }] } },
+          { turnEnd: { $any: true } },
+        ],
+      },
+      { do: 'run', input: 'b', at: { sessionId: '$first.sessionId' }, as: 'second' },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$first.snapshotId' },
+        snapshot: { state: { custom: { $absent: true }, artifacts: { $absent: true } } },
+      },
+      {
+        do: 'getSession',
+        sessionId: '$first.sessionId',
+        session: { state: { custom: { $absent: true }, artifacts: { $absent: true } } },
+      },
+      {
+        do: 'diff',
+        from: '$first.snapshotId',
+        to: '$second.snapshotId',
+        diff: {
+          custom: [],
+          artifacts: [],
+          messages: { added: { $told: ['user: b', 'model: still'] } },
+        },
+      },
+    ],
+  },
+];

@@ -1,0 +1,257 @@
+import type { ToolRequestPart } from '../../../protocol/message.ts';
+import type { ContractCase } from '../case.ts';
+
+const ask = { name: 'transfer', ref: 't', input: { to: 'Ada' } };
+
+function restart(resumed: string | boolean): ToolRequestPart {
+  return { toolRequest: ask, metadata: { resumed } };
+}
+
+const answer = { toolResponse: { name: 'transfer', ref: 't', output: { moved: 'nothing' } } };
+
+const interrupted = {
+  do: 'run',
+  input: 'pay',
+  as: 'asked',
+  output: {
+    finishReason: 'interrupted',
+    message: {
+      content: [
+        { text: 'I will.' },
+        { toolRequest: ask, metadata: { interrupt: { question: 'Really?' } } },
+      ],
+    },
+  },
+} as const;
+
+const asking = { text: 'I will.', toolCalls: [ask] };
+
+/** Tools that ask before they act. */
+export const interruptCases: readonly ContractCase[] = [
+  {
+    name: 'an answer is given in the tool’s place, after a restart of the process',
+    rules: ['S100', 'S101', 'S104'],
+    agent: 'teller',
+    script: [asking, 'Done.'],
+    steps: [
+      interrupted,
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$asked.snapshotId' },
+        snapshot: { status: 'succeeded', finishReason: 'interrupted' },
+      },
+      { do: 'restart' },
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { snapshotId: '$asked.snapshotId' },
+        output: { finishReason: 'stop', message: { content: [{ text: 'Done.' }] } },
+      },
+      {
+        do: 'asked',
+        told: ['user: pay', 'model: I will.[transfer?]', 'tool: [transfer: {"moved":"nothing"}]'],
+        calls: 2,
+      },
+    ],
+  },
+  {
+    name: 'a restart runs the tool with what it brought along; a tool may ask again',
+    rules: ['S102', 'S107'],
+    agent: 'teller',
+    script: [asking, 'Done.'],
+    steps: [
+      interrupted,
+      {
+        do: 'run',
+        input: { resume: { restart: [restart('later')] } },
+        at: { sessionId: '$asked.sessionId' },
+        as: 'again',
+        output: { finishReason: 'interrupted' },
+      },
+      {
+        do: 'run',
+        input: { resume: { restart: [restart('yes')] } },
+        at: { sessionId: '$asked.sessionId' },
+        output: { finishReason: 'stop' },
+      },
+      {
+        do: 'asked',
+        told: [
+          'user: pay',
+          'model: I will.[transfer?]',
+          'tool: [transfer?]',
+          'tool: [transfer: {"moved":"Ada","resumed":"yes"}]',
+        ],
+      },
+    ],
+  },
+  {
+    name: 'results of siblings are kept, also those that look like nothing',
+    rules: ['S100'],
+    agent: 'teller',
+    script: [
+      {
+        toolCalls: [
+          { name: 'nothing', ref: '1', input: { kind: 'zero' } },
+          ask,
+          { name: 'nothing', ref: '2', input: { kind: 'false' } },
+          { name: 'nothing', ref: '3', input: { kind: 'empty' } },
+          { name: 'nothing', ref: '4', input: { kind: 'null' } },
+        ],
+      },
+      'Done.',
+    ],
+    steps: [
+      { do: 'run', input: 'pay', as: 'asked', output: { finishReason: 'interrupted' } },
+      { do: 'restart' },
+      {
+        do: 'run',
+        input: { resume: { restart: [restart(true)] } },
+        at: { sessionId: '$asked.sessionId' },
+        output: { finishReason: 'stop' },
+      },
+      {
+        do: 'asked',
+        told: [
+          'user: pay',
+          'model: [nothing?][transfer?][nothing?][nothing?][nothing?]',
+          'tool: [nothing: 0][transfer: {"moved":"Ada","resumed":true}][nothing: false][nothing: ""][nothing: null]',
+        ],
+      },
+    ],
+  },
+  {
+    name: 'a forged, stale or incomplete answer is refused, and the interrupt stays open',
+    rules: ['S103'],
+    agent: 'teller',
+    script: [{ toolCalls: [ask, { ...ask, ref: 'u', input: { to: 'Bob' } }] }, 'Done.'],
+    steps: [
+      { do: 'run', input: 'pay', as: 'asked', output: { finishReason: 'interrupted' } },
+      ...[
+        // Another name, another ref, another input, not all of them, two for one, nothing.
+        { respond: [{ toolResponse: { name: 'steal', ref: 't', output: 1 } }] },
+        { respond: [{ toolResponse: { name: 'transfer', ref: 'x', output: 1 } }] },
+        {
+          restart: [
+            { toolRequest: { ...ask, input: { to: 'Eve' } } },
+            { toolRequest: { ...ask, ref: 'u', input: { to: 'Bob' } } },
+          ],
+        },
+        { respond: [answer] },
+        { respond: [answer, answer] },
+        {},
+      ].map(
+        (resume) =>
+          ({
+            do: 'run',
+            input: { resume },
+            at: { sessionId: '$asked.sessionId' },
+            refused: { status: 'INVALID_ARGUMENT' },
+          }) as const,
+      ),
+      {
+        do: 'listSnapshots',
+        sessionId: '$asked.sessionId',
+        includeOrphaned: true,
+        snapshots: [{ finishReason: 'interrupted' }],
+      },
+      {
+        do: 'run',
+        input: {
+          resume: {
+            respond: [answer],
+            restart: [{ toolRequest: { ...ask, ref: 'u', input: { to: 'Bob' } } }],
+          },
+        },
+        at: { sessionId: '$asked.sessionId' },
+        output: { finishReason: 'stop' },
+      },
+    ],
+  },
+  {
+    name: 'an interrupt is answered once; a fork may answer it anew',
+    rules: ['S106'],
+    agent: 'teller',
+    script: [asking, 'Done.', 'Forked.'],
+    steps: [
+      interrupted,
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { snapshotId: '$asked.snapshotId' },
+        as: 'done',
+      },
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { snapshotId: '$asked.snapshotId' },
+        refused: { status: 'FAILED_PRECONDITION' },
+      },
+      {
+        do: 'run',
+        input: { resume: { restart: [restart(true)] } },
+        at: { sessionId: '$asked.sessionId' },
+        refused: { status: 'FAILED_PRECONDITION' },
+      },
+      { do: 'fork', id: '$asked.snapshotId', as: 'fork' },
+      {
+        do: 'run',
+        input: { resume: { restart: [restart(true)] } },
+        at: { sessionId: '$fork.sessionId' },
+        output: { sessionId: '$fork.sessionId', message: { content: [{ text: 'Forked.' }] } },
+      },
+      { do: 'getSession', sessionId: '$asked.sessionId', session: { headId: '$done.snapshotId' } },
+    ],
+  },
+  {
+    name: 'a plain message declines what is open, and the conversation goes on',
+    rules: ['S105', 'S106'],
+    agent: 'teller',
+    script: [asking, 'As you like.'],
+    steps: [
+      interrupted,
+      {
+        do: 'run',
+        input: 'no, wait',
+        at: { sessionId: '$asked.sessionId' },
+        output: { finishReason: 'stop' },
+      },
+      {
+        do: 'asked',
+        told: [
+          'user: pay',
+          'model: I will.[transfer?]',
+          'tool: [transfer: "Not answered: the user declined and went on with the next message."]',
+          'user: no, wait',
+        ],
+      },
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { snapshotId: '$asked.snapshotId' },
+        refused: { status: 'FAILED_PRECONDITION' },
+      },
+    ],
+  },
+  {
+    name: 'a resume whose turn fails leaves the interrupt open',
+    rules: ['S107'],
+    agent: 'teller',
+    script: [asking, { error: { message: 'broken' } }, 'Done.'],
+    steps: [
+      interrupted,
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { sessionId: '$asked.sessionId' },
+        output: { finishReason: 'failed', snapshotId: '$asked.snapshotId' },
+      },
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { sessionId: '$asked.sessionId' },
+        output: { finishReason: 'stop' },
+      },
+    ],
+  },
+];

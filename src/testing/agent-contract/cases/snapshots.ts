@@ -1,0 +1,147 @@
+import type { ContractCase } from '../case.ts';
+
+const noteTwice = [
+  { toolCalls: [{ name: 'note', input: { text: 'one' } }] },
+  { toolCalls: [{ name: 'note', input: { text: 'two' } }] },
+  'done',
+];
+
+/** What becomes a snapshot. */
+export const snapshotCases: readonly ContractCase[] = [
+  {
+    name: 'with always, each tool iteration is a snapshot too',
+    rules: ['S66', 'S67', 'S68', 'S69', 'S71', 'S72'],
+    agent: 'eager',
+    script: noteTwice,
+    steps: [
+      {
+        do: 'run',
+        input: 'a',
+        as: 'out',
+        output: { snapshotIds: [{ $any: true }, { $any: true }, { $any: true }] },
+      },
+      {
+        do: 'listSnapshots',
+        sessionId: '$out.sessionId',
+        snapshots: [
+          { event: 'toolIterationEnd', index: 0, turnIndex: 0, snapshotId: '$out.snapshotIds.0' },
+          {
+            event: 'toolIterationEnd',
+            index: 1,
+            turnIndex: 0,
+            parentId: '$out.snapshotIds.0',
+            snapshotId: '$out.snapshotIds.1',
+          },
+          {
+            event: 'turnEnd',
+            index: 2,
+            turnIndex: 0,
+            parentId: '$out.snapshotIds.1',
+            snapshotId: '$out.snapshotId',
+          },
+        ],
+      },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$out.snapshotIds.0' },
+        snapshot: {
+          status: 'succeeded',
+          state: {
+            custom: { notes: ['one'] },
+            messages: { $told: ['user: a', 'model: [note?]', 'tool: [note: 1]'] },
+          },
+        },
+      },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$out.snapshotIds.1' },
+        snapshot: { state: { custom: { notes: ['one', 'two'] } } },
+      },
+    ],
+  },
+  {
+    name: 'with never, there is no snapshot, but the session goes on from its latest state',
+    rules: ['S66', 'S70', 'S75'],
+    agent: 'fleeting',
+    script: [...noteTwice, 'again'],
+    steps: [
+      {
+        do: 'stream',
+        input: 'a',
+        as: 'out',
+        output: {
+          snapshotId: { $absent: true },
+          snapshotIds: { $absent: true },
+          finishReason: 'stop',
+        },
+      },
+      { do: 'listSnapshots', sessionId: '$out.sessionId', snapshots: [] },
+      {
+        do: 'getSession',
+        sessionId: '$out.sessionId',
+        session: { turnCount: 1, state: { custom: { notes: ['one', 'two'] } } },
+      },
+      {
+        do: 'stream',
+        input: 'b',
+        at: { sessionId: '$out.sessionId' },
+        output: { sessionId: '$out.sessionId', snapshotId: { $absent: true } },
+        chunks: [
+          { turnStart: { turnIndex: 1 } },
+          { modelChunk: { content: [{ text: 'again' }] } },
+          { turnEnd: { finishReason: 'stop', snapshotId: { $absent: true } } },
+        ],
+      },
+      {
+        do: 'getSession',
+        sessionId: '$out.sessionId',
+        session: { turnCount: 2, state: { custom: { notes: ['one', 'two'] } } },
+      },
+      { do: 'listSnapshots', sessionId: '$out.sessionId', includeOrphaned: true, snapshots: [] },
+    ],
+  },
+  {
+    name: 'by default the end of a turn is a snapshot, and the end of the invocation only when it has something new',
+    rules: ['S65', 'S69'],
+    agent: 'chat',
+    script: ['one'],
+    steps: [
+      { do: 'run', input: 'a', as: 'out' },
+      {
+        do: 'listSnapshots',
+        sessionId: '$out.sessionId',
+        snapshots: [{ event: 'turnEnd', snapshotId: '$out.snapshotId' }],
+      },
+    ],
+  },
+  {
+    name: 'the same content has the same hash, and another id',
+    rules: ['S63', 'S64', 'S133'],
+    agent: 'chat',
+    script: ['same', 'same', 'other'],
+    steps: [
+      { do: 'run', input: 'a', as: 'first' },
+      { do: 'run', input: 'a', as: 'second' },
+      { do: 'run', input: 'a', as: 'third' },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$first.snapshotId' },
+        snapshot: { stateHash: { $any: true } },
+        as: 'snapshot',
+      },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$second.snapshotId' },
+        snapshot: {
+          snapshotId: { $not: '$first.snapshotId' },
+          stateHash: '$snapshot.stateHash',
+        },
+      },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$third.snapshotId' },
+        snapshot: { stateHash: { $not: '$snapshot.stateHash' } },
+      },
+    ],
+  },
+];

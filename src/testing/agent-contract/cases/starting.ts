@@ -1,0 +1,187 @@
+import type { ContractCase } from '../case.ts';
+
+const unknown = '01890000-0000-7000-8000-00000000000a';
+
+/** Every cell of the table of inits. */
+export const startingCases: readonly ContractCase[] = [
+  {
+    name: 'nothing, or an empty init, is a fresh session',
+    rules: ['S82'],
+    agent: 'chat',
+    script: ['one', 'two'],
+    steps: [
+      { do: 'run', input: 'a', as: 'first' },
+      { do: 'run', input: 'b', at: {}, output: { sessionId: { $not: '$first.sessionId' } } },
+      { do: 'asked', told: ['system: Be brief.', 'user: b'] },
+    ],
+  },
+  {
+    name: 'a session id goes on at the head; an unknown one is a fresh session under that id',
+    rules: ['S84', 'S75'],
+    agent: 'chat',
+    script: ['one', 'two'],
+    steps: [
+      {
+        do: 'run',
+        input: 'a',
+        at: { sessionId: 'mine' },
+        as: 'first',
+        output: { sessionId: 'mine' },
+      },
+      { do: 'run', input: 'b', at: { sessionId: 'mine' }, output: { sessionId: 'mine' } },
+      { do: 'asked', told: ['system: Be brief.', 'user: a', 'model: one', 'user: b'] },
+    ],
+  },
+  {
+    name: 'a snapshot id goes on from there, and the first commit moves the head',
+    rules: ['S85', 'S76'],
+    agent: 'chat',
+    script: ['one', 'two', 'three'],
+    steps: [
+      { do: 'run', input: 'a', as: 'first' },
+      { do: 'run', input: 'b', at: { sessionId: '$first.sessionId' }, as: 'second' },
+      { do: 'open', connection: 'c', at: { snapshotId: '$first.snapshotId' } },
+      { do: 'output', connection: 'c', output: { sessionId: '$first.sessionId' } },
+      {
+        do: 'getSession',
+        sessionId: '$first.sessionId',
+        session: { headId: '$second.snapshotId' },
+      },
+      { do: 'run', input: 'c', at: { snapshotId: '$first.snapshotId' }, as: 'third' },
+      { do: 'asked', told: ['system: Be brief.', 'user: a', 'model: one', 'user: c'] },
+      {
+        do: 'getSession',
+        sessionId: '$first.sessionId',
+        session: { headId: '$third.snapshotId', turnCount: 2 },
+      },
+      {
+        do: 'listSnapshots',
+        sessionId: '$first.sessionId',
+        includeOrphaned: true,
+        snapshots: [
+          { index: 0, turnIndex: 0, orphaned: false },
+          { index: 1, turnIndex: 1, orphaned: true },
+          { index: 2, turnIndex: 1, orphaned: false, parentId: '$first.snapshotId' },
+        ],
+      },
+    ],
+  },
+  {
+    name: 'an unknown snapshot is NOT_FOUND, one that has not succeeded FAILED_PRECONDITION',
+    rules: ['S85', 'S88', 'S48'],
+    agent: 'moody',
+    steps: [
+      { do: 'run', input: 'a', at: { snapshotId: unknown }, refused: { status: 'NOT_FOUND' } },
+      {
+        do: 'run',
+        input: 'a',
+        at: { snapshotId: 'not even an id' },
+        refused: { status: 'NOT_FOUND' },
+      },
+      { do: 'stream', input: 'throw', as: 'bad', output: { finishReason: 'failed' } },
+      {
+        do: 'listSnapshots',
+        sessionId: '$bad.sessionId',
+        snapshots: [{ status: 'failed' }],
+      },
+      { do: 'getSnapshot', at: { sessionId: '$bad.sessionId' }, snapshot: null },
+      { do: 'open', connection: 'c', at: { sessionId: '$bad.sessionId' } },
+      { do: 'send', connection: 'c', input: 'throw' },
+      { do: 'receive', connection: 'c', until: { turnStart: { $any: true } }, as: 'start' },
+      { do: 'output', connection: 'c', output: { finishReason: 'failed' } },
+      {
+        do: 'run',
+        input: 'a',
+        at: { snapshotId: '$start.turnStart.snapshotId' },
+        refused: { status: 'FAILED_PRECONDITION' },
+      },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$start.turnStart.snapshotId' },
+        snapshot: { status: 'failed', state: { messages: { $told: ['user: throw'] } } },
+      },
+    ],
+  },
+  {
+    name: 'a snapshot together with a session must belong to it',
+    rules: ['S86'],
+    agent: 'chat',
+    script: ['one', 'two', 'three'],
+    steps: [
+      { do: 'run', input: 'a', as: 'first' },
+      { do: 'run', input: 'b', as: 'other' },
+      {
+        do: 'run',
+        input: 'c',
+        at: { snapshotId: '$first.snapshotId', sessionId: '$other.sessionId' },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      {
+        do: 'run',
+        input: 'c',
+        at: { snapshotId: '$first.snapshotId', sessionId: '$first.sessionId' },
+        output: { sessionId: '$first.sessionId', finishReason: 'stop' },
+      },
+    ],
+  },
+  {
+    name: 'a server-managed agent takes no state, and nobody takes a state with an id',
+    rules: ['S83', 'S87', 'S88'],
+    agent: 'chat',
+    script: [],
+    steps: [
+      {
+        do: 'run',
+        input: 'a',
+        at: { state: { messages: [] } },
+        refused: { status: 'FAILED_PRECONDITION' },
+      },
+      {
+        do: 'run',
+        input: 'a',
+        at: { state: { messages: [] }, sessionId: 's' },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      {
+        do: 'run',
+        input: 'a',
+        at: { state: { messages: [] }, snapshotId: unknown },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      { do: 'run', input: 'a', at: { sessionId: '' }, refused: { status: 'INVALID_ARGUMENT' } },
+    ],
+  },
+  {
+    name: 'a client-managed agent takes no id',
+    rules: ['S83', 'S84', 'S85', 'S86', 'S87'],
+    agent: 'held',
+    script: [],
+    steps: [
+      { do: 'run', input: 'a', at: { sessionId: 's' }, refused: { status: 'FAILED_PRECONDITION' } },
+      {
+        do: 'run',
+        input: 'a',
+        at: { snapshotId: unknown },
+        refused: { status: 'FAILED_PRECONDITION' },
+      },
+      {
+        do: 'run',
+        input: 'a',
+        at: { snapshotId: unknown, sessionId: 's' },
+        refused: { status: 'FAILED_PRECONDITION' },
+      },
+      {
+        do: 'run',
+        input: 'a',
+        at: { state: {}, sessionId: 's' },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      {
+        do: 'run',
+        input: 'a',
+        at: { state: {}, snapshotId: unknown },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+    ],
+  },
+];

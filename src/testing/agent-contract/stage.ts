@@ -1,0 +1,107 @@
+import { expect } from 'vitest';
+import type { Agent, AgentConnection } from '../../agent/agent.ts';
+import type { App } from '../../app.ts';
+import { isJsonArray, isJsonObject, type Json, toJson } from '../../core/json.ts';
+import type { Store } from '../../session/store.ts';
+import { type ScriptedModel, scriptedModel } from '../scripted-model.ts';
+import { createContractApp } from './agents.ts';
+import type { ContractCase } from './case.ts';
+
+/** What the contract needs of an agent, in process or over a wire. */
+export type ContractAgent = Omit<Agent, 'metadata' | 'description'>;
+
+/** The agents of an app as their users reach them. */
+export interface ContractLink {
+  agent(name: string): ContractAgent;
+  close(): Promise<void>;
+}
+
+/** Where a contract is run: a store of its own for each case, and the way to the agents. */
+export interface ContractHost {
+  readonly store: Store;
+  /** @default straight to the app */
+  readonly connect?: (app: App) => Promise<ContractLink>;
+  /** Closes the store and opens it again, as another process would. @default the same store is used on */
+  readonly reopen?: () => Promise<Store>;
+  /** Called after the last app on the store has been closed. */
+  readonly close?: () => Promise<void>;
+}
+
+/** One case while it is played: the process, the model, and what earlier steps have kept. */
+export interface Stage {
+  readonly model: ScriptedModel;
+  readonly agent: ContractAgent;
+  readonly connections: Map<string, AgentConnection>;
+  /** Keeps something under a name. */
+  keep(name: string | undefined, value: unknown): void;
+  /** What stands for `$name.path` in a value. */
+  resolve<Value>(value: Value): Value;
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens the stage for a case. */
+export async function openStage(
+  host: ContractHost,
+  { agent, script }: ContractCase,
+): Promise<Stage> {
+  const model = scriptedModel(script ?? []);
+  const kept = new Map<string, Json>();
+  const connections = new Map<string, AgentConnection>();
+  let { store } = host;
+  const start = async (): Promise<{ readonly app: App; readonly link: ContractLink }> => {
+    const app = createContractApp({ store, model });
+    await app.ready();
+    const direct = { agent: (name: string) => app.agent(name), close: async () => {} };
+    return { app, link: (await host.connect?.(app)) ?? direct };
+  };
+  let { app, link } = await start();
+  const stop = async (): Promise<void> => {
+    for (const connection of connections.values()) connection.abort();
+    connections.clear();
+    await link.close();
+    await app.close({ deadlineMs: 500 });
+  };
+  return {
+    model,
+    get agent() {
+      return link.agent(agent);
+    },
+    connections,
+    keep(name, value) {
+      if (name !== undefined) kept.set(name, toJson(JSON.parse(JSON.stringify(value)), name));
+    },
+    // What is put in has the place of what it stands for, and so its type.
+    resolve: <Value>(value: Value): Value => resolved(value as Json, kept) as Value,
+    async restart() {
+      await stop();
+      store = (await host.reopen?.()) ?? store;
+      ({ app, link } = await start());
+    },
+    async close() {
+      await stop();
+      await host.close?.();
+    },
+  };
+}
+
+function resolved(value: Json | undefined, kept: ReadonlyMap<string, Json>): Json | undefined {
+  if (typeof value === 'string' && value.startsWith('$')) return lookUp(value.slice(1), kept);
+  if (isJsonArray(value)) return value.map((item) => resolved(item, kept) ?? null);
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value).map(([key, item]) => [key, resolved(item, kept)]);
+  return Object.fromEntries(entries);
+}
+
+function lookUp(path: string, kept: ReadonlyMap<string, Json>): Json {
+  const [name = '', ...steps] = path.split('.');
+  let value = kept.get(name);
+  for (const step of steps) {
+    value = isJsonArray(value)
+      ? value[Number(step)]
+      : isJsonObject(value)
+        ? value[step]
+        : undefined;
+  }
+  return value ?? expect.fail(`nothing has been kept as $${path}`);
+}
