@@ -1,6 +1,7 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
 import { toErrorBody } from './error.ts';
 import { requireOptional } from './platform.ts';
+import { hasSpanSink, type OpenSpan, recordSpan } from './span-sink.ts';
 import { attributes as names } from './trace-names.ts';
 
 type Api = typeof OpenTelemetry;
@@ -42,12 +43,39 @@ const noSpan: Span = {
 
 /** Runs work inside a span that ends with it and records its error; costs next to nothing when nobody traces. */
 export function inSpan<T>(name: string, options: SpanOptions, fn: (span: Span) => T): T {
+  // The requests of a server are no part of what an agent does.
+  if (!hasSpanSink() || options.kind === 'server') return inTracedSpan(name, options, fn);
+  return recordSpan(name, options.attributes ?? {}, (open) =>
+    ending(open, () => inTracedSpan(name, options, (span) => fn(alsoIn(open, span)))),
+  );
+}
+
+function inTracedSpan<T>(name: string, options: SpanOptions, fn: (span: Span) => T): T {
   const api = tracing();
   if (!api) return fn(noSpan);
   const { kind = 'internal', attributes = {}, parent } = options;
   const context = parent ? contextOf(api, parent) : api.context.active();
   const spanOptions = { kind: kinds[kind], attributes: defined(attributes) };
-  return tracer(api).startActiveSpan(name, spanOptions, context, (span) => follow(api, span, fn));
+  return tracer(api).startActiveSpan(name, spanOptions, context, (span) => {
+    const ours = wrap(api, span);
+    return ending({ recordError: ours.recordError, end: () => span.end() }, () => fn(ours));
+  });
+}
+
+/** A span that is also told to whoever listens in this process. */
+function alsoIn(open: OpenSpan, span: Span): Span {
+  return {
+    recording: true,
+    setAttributes(attributes) {
+      open.setAttributes(attributes);
+      span.setAttributes(attributes);
+    },
+    recordError(error) {
+      open.recordError(error);
+      span.recordError(error);
+    },
+    context: span.context,
+  };
 }
 
 /** The active span's place in its trace. */
@@ -99,13 +127,13 @@ function tracer(api: Api): OpenTelemetry.Tracer {
 // The values of the API's SpanKind.
 const kinds = { internal: 0, server: 1, client: 2, producer: 3, consumer: 4 } as const;
 
-function follow<T>(api: Api, span: OpenTelemetry.Span, fn: (span: Span) => T): T {
-  const ours = wrap(api, span);
+// Ends a span with the work that runs inside it.
+function ending<T>(span: Pick<OpenSpan, 'recordError' | 'end'>, work: () => T): T {
   let result: T;
   try {
-    result = fn(ours);
+    result = work();
   } catch (error) {
-    ours.recordError(error);
+    span.recordError(error);
     span.end();
     throw error;
   }
@@ -119,12 +147,12 @@ function follow<T>(api: Api, span: OpenTelemetry.Span, fn: (span: Span) => T): T
       return value;
     },
     (error: unknown) => {
-      ours.recordError(error);
+      span.recordError(error);
       span.end();
       throw error;
     },
   );
-  // T is the promise type that `fn` returned; following it does not change its value.
+  // T is the promise type that the work returned; following it does not change its value.
   return settled as T;
 }
 

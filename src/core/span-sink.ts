@@ -1,0 +1,74 @@
+import { createContextKey } from './context.ts';
+import { type ErrorBody, toErrorBody } from './error.ts';
+import { randomBytes } from './platform.ts';
+
+/** A span as somebody in this process sees it; its attributes and error grow until it ends. */
+export interface SpanRecord {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentId?: string;
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly error?: ErrorBody;
+}
+
+/** Hears of every span of this process, for development tools; must not throw. */
+export interface SpanSink {
+  started(span: SpanRecord): void;
+  ended(span: SpanRecord): void;
+}
+
+/** The part of a span that its work changes. */
+export interface OpenSpan {
+  setAttributes(attributes: Readonly<Record<string, unknown>>): void;
+  recordError(error: unknown): void;
+  end(): void;
+}
+
+const sinks = new Set<SpanSink>();
+const active = createContextKey<SpanRecord>('recorded span');
+
+/** Passes the spans of this process on from now on, until the returned function is called. */
+export function addSpanSink(sink: SpanSink): () => void {
+  sinks.add(sink);
+  return () => void sinks.delete(sink);
+}
+
+/** Whether anybody listens. */
+export function hasSpanSink(): boolean {
+  return sinks.size > 0;
+}
+
+/** Opens a span below the active one and runs work inside it; the work ends it. */
+export function recordSpan<T>(
+  name: string,
+  attributes: Readonly<Record<string, unknown>>,
+  fn: (span: OpenSpan) => T,
+): T {
+  const parent = active.get();
+  const span = {
+    traceId: parent?.traceId ?? newId(16),
+    spanId: newId(8),
+    ...(parent && { parentId: parent.spanId }),
+    name,
+    attributes: { ...attributes },
+  };
+  const record: SpanRecord & { error?: ErrorBody } = span;
+  for (const sink of sinks) sink.started(record);
+  const open: OpenSpan = {
+    setAttributes: (more) => void Object.assign(span.attributes, more),
+    recordError(error) {
+      record.error = toErrorBody(error);
+    },
+    end() {
+      for (const sink of sinks) sink.ended(record);
+    },
+  };
+  return active.run(record, () => fn(open));
+}
+
+function newId(bytes: number): string {
+  let id = '';
+  for (const byte of randomBytes(new Uint8Array(bytes))) id += byte.toString(16).padStart(2, '0');
+  return id;
+}
