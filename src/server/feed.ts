@@ -2,7 +2,6 @@ import type { Agent } from '../agent/agent.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { toWireError } from './error-response.ts';
-import { afterThisTurn } from './event-loop.ts';
 import { notFound } from './not-found.ts';
 import { outputOf } from './output-of.ts';
 
@@ -33,7 +32,8 @@ export async function* runFeed(
   }
 }
 
-async function* watchRun(
+/** As {@link runFeed}, but what goes wrong is thrown. */
+export async function* watchRun(
   agent: Agent,
   runId: string,
   { after, reader, ...owner }: FollowOptions & { readonly after?: string },
@@ -58,81 +58,4 @@ async function* watchRun(
   }
   // Never known, or erased meanwhile.
   if (!reader.aborted) throw notFound('snapshot', runId);
-}
-
-/**
- * The chunks of turns that run in this process, with the ids under which the store keeps them: a turn that can be
- * watched is followed through its store, so that a reader who comes back elsewhere finds the same events. Gives the
- * final output when the runs were taken over by another process, and this one's never comes.
- */
-export async function* turnChunks(
-  agent: Agent,
-  source: AsyncIterator<Chunk>,
-  options: FollowOptions & { readonly watched: boolean },
-): AsyncGenerator<FeedEvent, Output | undefined> {
-  const { watched, ...follow } = options;
-  for (;;) {
-    const next = await source.next();
-    if (next.done || follow.reader.aborted) return undefined;
-    const runId = watched ? startedRun(next.value) : undefined;
-    if (runId === undefined) {
-      yield { type: 'chunk', chunk: next.value };
-      continue;
-    }
-    // A slow reader must not hold up the turn.
-    const rest = drainTurn(source);
-    rest.catch(() => {});
-    const output = yield* watchTurn(agent, runId, follow);
-    if (follow.reader.aborted || output) return output;
-    await rest;
-  }
-}
-
-// Up to the end of the turn; gives an output only when the run ended without one.
-async function* watchTurn(
-  agent: Agent,
-  runId: string,
-  options: FollowOptions,
-): AsyncGenerator<FeedEvent, Output | undefined> {
-  let takenOver = false;
-  for await (const event of watchRun(agent, runId, options)) {
-    if (event.type === 'output') return takenOver ? event.output : undefined;
-    yield event;
-    if (event.type === 'reset') takenOver = true;
-    else if (!takenOver && event.type === 'chunk' && isTurnEnd(event.chunk)) return undefined;
-  }
-  return undefined;
-}
-
-/** Chunks that are read before others get their turn of the event loop. */
-const chunksATurn = 64;
-
-/**
- * Reads chunks, and drops them, up to the end of the turn. A model that never waits would otherwise keep the event loop
- * to itself, and nothing of what it says would leave before it is done.
- */
-async function drainTurn(source: AsyncIterator<Chunk>): Promise<void> {
-  for (let count = 1; ; count++) {
-    const { value, done } = await source.next();
-    if (done || isTurnEnd(value)) return;
-    if (count % chunksATurn === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
-  }
-}
-
-/** Reads what is left, so that the turn does not wait for a reader that has gone. */
-export async function drain(source: AsyncIterator<unknown>): Promise<void> {
-  try {
-    while (!(await source.next()).done);
-  } catch {
-    // What failed is in the turn's output.
-  }
-}
-
-// A sub-agent's turn starts and ends within that of its caller.
-function startedRun({ agent, turnStart }: Chunk): string | undefined {
-  return agent === undefined ? turnStart?.snapshotId : undefined;
-}
-
-function isTurnEnd({ agent, turnEnd }: Chunk): boolean {
-  return agent === undefined && turnEnd !== undefined;
 }

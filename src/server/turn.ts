@@ -4,7 +4,8 @@ import { linkSignals } from '../core/signal.ts';
 import type { Chunk, Init, Input, Output } from '../protocol/turn.ts';
 import type { Caller } from './auth.ts';
 import { toWireError } from './error-response.ts';
-import { drain, type FeedEvent, turnChunks } from './feed.ts';
+import type { FeedEvent } from './feed.ts';
+import { LiveFeed } from './live-feed.ts';
 
 /** What a server was asked to run, and for whom. */
 export interface TurnOptions {
@@ -45,32 +46,18 @@ export function startTurn(
     accept: agent.metadata.watchable,
     signal: link.signal,
   });
-  const source = (started.stream as AsyncIterable<Chunk>)[Symbol.asyncIterator]();
-  const first = source.next();
-  const accepted = first.then(() => {});
-  // Asked for only when all chunks are read: until then the turn waits for a slow reader.
-  const done = Promise.withResolvers<void>();
-  const output = (): Promise<Output> => {
-    const settled = started.output as Promise<Output>;
-    settled
-      .catch(() => {})
-      .finally(() => {
-        link[Symbol.dispose]();
-        done.resolve();
-      });
-    return settled;
-  };
-  // Whoever reads the events learns of it there.
-  accepted.catch(output).catch(() => {});
   // A detached turn is only reported; who wants to see it watches it.
   const watched = agent.metadata.watchable && input.detach !== true;
-  const events = turnEvents(agent, startingWith(first, source), output, {
-    ...ownerOf(caller),
-    reader,
-    watched,
-    resumable: watched && resumable,
-  });
-  return { accepted, events, done: done.promise };
+  const source = (started.stream as AsyncIterable<Chunk>)[Symbol.asyncIterator]();
+  const live = new LiveFeed(agent, source, { ...ownerOf(caller), reader, watched });
+  // Asked for when all chunks have come: from then on the turn would no longer wait for a slow reader.
+  const output = live.ended.then(() => started.output as Promise<Output>);
+  const done = output.then(
+    () => link[Symbol.dispose](),
+    () => link[Symbol.dispose](),
+  );
+  const events = turnEvents(live, output, { reader, resumable: watched && resumable });
+  return { accepted: live.accepted, events, done };
 }
 
 /** The options of a call that begins a turn. */
@@ -94,37 +81,16 @@ export function ownerOf({ principal }: Caller): { readonly owner?: string } {
 }
 
 async function* turnEvents(
-  agent: Agent,
-  source: AsyncIterator<Chunk>,
-  output: () => Promise<Output>,
-  { resumable, ...options }: Parameters<typeof turnChunks>[2] & { readonly resumable: boolean },
+  live: LiveFeed,
+  output: Promise<Output>,
+  { reader, resumable }: { readonly reader: AbortSignal; readonly resumable: boolean },
 ): AsyncGenerator<FeedEvent> {
-  const { reader } = options;
   try {
-    const elsewhere = yield* turnChunks(agent, source, options);
-    if (!reader.aborted) yield { type: 'output', output: elsewhere ?? (await output()) };
+    const elsewhere = yield* live.events();
+    if (!reader.aborted) yield { type: 'output', output: elsewhere ?? (await output) };
     else if (!resumable) throw reader.reason;
   } catch (error) {
     if (!reader.aborted) yield { type: 'error', error: toWireError(error) };
     else if (!resumable) yield { type: 'error', error: toWireError(reader.reason) };
-  } finally {
-    // Whoever left, the turn goes on.
-    void drain(source)
-      .then(output)
-      .catch(() => {});
   }
-}
-
-function startingWith<T>(
-  first: Promise<IteratorResult<T>>,
-  source: AsyncIterator<T>,
-): AsyncIterator<T> {
-  let begun = false;
-  return {
-    next() {
-      if (begun) return source.next();
-      begun = true;
-      return first;
-    },
-  };
 }

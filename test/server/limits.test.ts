@@ -161,7 +161,7 @@ describe('per principal', () => {
 
 describe('a reader that does not read', () => {
   test('holds little memory, is cut, and goes on by its last event', async () => {
-    const slow = await startServer({ limits: { stallTimeout: 200 } });
+    const slow = await startServer({ limits: { stallTimeout: 1500 } });
     try {
       const socket = connect(slow.port, '127.0.0.1');
       socket.pause();
@@ -180,7 +180,7 @@ describe('a reader that does not read', () => {
         { timeout: 20_000, interval: 100 },
       );
       await vi.waitFor(async () => expect((await get(`${slow.url}/healthz`)).streams).toBe(0), {
-        timeout: 5000,
+        timeout: 10_000,
       });
       let text = '';
       socket.on('data', (piece) => {

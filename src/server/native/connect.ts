@@ -8,7 +8,8 @@ import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { Caller } from '../auth.ts';
 import { parseJsonText } from '../body.ts';
 import { toWireError } from '../error-response.ts';
-import { drain, type FeedEvent, turnChunks } from '../feed.ts';
+import type { FeedEvent } from '../feed.ts';
+import { isTurnEnd, LiveFeed } from '../live-feed.ts';
 import { checkCall, findAgent, type Served } from '../served.ts';
 import { invokeOptions, ownerOf } from '../turn.ts';
 import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
@@ -167,20 +168,17 @@ class SocketConnection {
   // Sends what happens, turn after turn, and then the output.
   async #forward(agent: Agent, line: AgentConnection): Promise<void> {
     const source = (line.receive() as AsyncIterable<Chunk>)[Symbol.asyncIterator]();
+    const live = new LiveFeed(agent, source, {
+      ...ownerOf(this.#caller),
+      reader: this.#reader.signal,
+      watched: agent.metadata.watchable,
+    });
     try {
-      const elsewhere = await this.#sendAll(
-        turnChunks(agent, source, {
-          ...ownerOf(this.#caller),
-          reader: this.#reader.signal,
-          watched: agent.metadata.watchable,
-        }),
-      );
+      const elsewhere = await this.#sendAll(live.events());
       if (this.#final || this.#reader.signal.aborted) return;
       await this.#finish(undefined, elsewhere ?? ((await line.output()) as Output));
     } catch (error) {
       await this.#finish(error);
-    } finally {
-      void drain(source);
     }
   }
 
@@ -191,9 +189,7 @@ class SocketConnection {
       const { value, done } = await events.next();
       if (done) return value;
       if (this.#final) return undefined;
-      if (value.type === 'chunk' && value.chunk.turnEnd && value.chunk.agent === undefined) {
-        this.#turnEnded();
-      }
+      if (value.type === 'chunk' && isTurnEnd(value.chunk)) this.#turnEnded();
       if (value.type !== 'output') await this.#socket.send(value);
     }
   }

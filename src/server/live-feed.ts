@@ -1,0 +1,201 @@
+import type { Agent } from '../agent/agent.ts';
+import { eventIdOf } from '../agent/event-id.ts';
+import type { Chunk, Output } from '../protocol/turn.ts';
+import { afterThisTurn } from './event-loop.ts';
+import { type FeedEvent, type FollowOptions, watchRun } from './feed.ts';
+
+/** How far a reader may be behind the turn; one that is further behind reads on from the store. */
+const mostWaiting = 1024;
+
+/** Chunks that are taken before others get their turn of the event loop. */
+const chunksATurn = 256;
+
+/** What a reader that fell behind has yet to see: the rest of a run, or a chunk that is in no run. */
+type Missed =
+  | { readonly runId: string; readonly after?: string | undefined; readonly lost?: boolean }
+  | { readonly chunk: Chunk };
+
+export interface LiveFeedOptions extends FollowOptions {
+  /** Whether the store has the chunks as well. If not, the turn waits for a slow reader. */
+  readonly watched: boolean;
+}
+
+/**
+ * The chunks of turns that run in this process, as they come, with the ids under which the store keeps them. A slow
+ * reader does not hold up the turn, nor does what it has not read pile up: it goes on from the store where it is.
+ */
+export class LiveFeed {
+  readonly #agent: Agent;
+  readonly #source: AsyncIterator<Chunk>;
+  readonly #options: LiveFeedOptions;
+  #waiting: FeedEvent[] = [];
+  #missed: Missed[] | undefined;
+  #runId: string | undefined;
+  // The last event of the current run that was put in line, or seen in the store.
+  #lastId: string | undefined;
+  #ended: { readonly error?: unknown } | undefined;
+  #changed = Promise.withResolvers<void>();
+  #room = Promise.withResolvers<void>();
+  readonly #accepted = Promise.withResolvers<void>();
+  /** Resolves with the first chunk; rejects when the turn was refused before. */
+  readonly accepted: Promise<void> = this.#accepted.promise;
+  /** Resolves when the last chunk has come, whether anybody reads or not. */
+  readonly ended: Promise<void>;
+
+  constructor(agent: Agent, source: AsyncIterator<Chunk>, options: LiveFeedOptions) {
+    this.#agent = agent;
+    this.#source = source;
+    this.#options = options;
+    options.reader.addEventListener('abort', () => this.#wake(), { once: true });
+    // Whoever reads the events learns of it there.
+    this.accepted.catch(() => {});
+    this.ended = this.#read();
+  }
+
+  /**
+   * The events up to the end of the turns, without their output; gives an output only when another process took a run
+   * over, and this one's is not the one that counts. Ends early when the reader has left.
+   */
+  async *events(): AsyncGenerator<FeedEvent, Output | undefined> {
+    const { reader } = this.#options;
+    while (!reader.aborted) {
+      const batch = this.#waiting;
+      if (batch.length > 0) {
+        this.#waiting = [];
+        this.#room.resolve();
+        for (const event of batch) yield event;
+      } else if (this.#missed) {
+        const output = yield* this.#catchUp(this.#missed);
+        if (output) return output;
+      } else if (this.#ended) {
+        if ('error' in this.#ended) throw this.#ended.error;
+        return undefined;
+      } else {
+        this.#changed = Promise.withResolvers();
+        await this.#changed.promise;
+      }
+    }
+    return undefined;
+  }
+
+  // Goes on whether anybody reads or not, so that the turn does.
+  async #read(): Promise<void> {
+    try {
+      for (let count = 1; ; count++) {
+        const { value, done } = await this.#source.next();
+        this.#accepted.resolve();
+        if (done) break;
+        this.#take(value);
+        // A model that never waits would otherwise keep the event loop to itself.
+        if (count % chunksATurn === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+        if (!this.#options.watched) await this.#waitForReader();
+      }
+      this.#ended = {};
+    } catch (error) {
+      this.#ended = { error };
+      this.#accepted.reject(error);
+    }
+    this.#wake();
+  }
+
+  #take(chunk: Chunk): void {
+    if (this.#options.reader.aborted) return;
+    const { watched } = this.#options;
+    // What nobody keeps cannot be come back to.
+    const id = watched ? eventIdOf(chunk) : undefined;
+    const runId = startedRun(chunk);
+    if (runId !== undefined) {
+      this.#runId = runId;
+      this.#lastId = undefined;
+    }
+    const current = this.#runId;
+    if (watched && current !== undefined && id === undefined && isTurnEnd(chunk)) {
+      // An end that is no event: the run goes on elsewhere.
+      this.#miss({ runId: current, after: this.#lastId, lost: true });
+    } else if (this.#missed) {
+      if (runId !== undefined) this.#miss({ runId });
+      else if (id === undefined) this.#miss({ chunk });
+    } else if (id !== undefined && isAtOrBefore(id, this.#lastId)) {
+      // Seen in the store already.
+    } else if (watched && current !== undefined && id && this.#waiting.length >= mostWaiting) {
+      this.#miss({ runId: current, after: this.#lastId });
+    } else {
+      this.#lastId = id ?? this.#lastId;
+      this.#waiting.push(
+        id === undefined ? { type: 'chunk', chunk } : { type: 'chunk', id, chunk },
+      );
+      this.#wake();
+    }
+  }
+
+  #miss(missed: Missed): void {
+    this.#missed ??= [];
+    this.#missed.push(missed);
+    this.#wake();
+  }
+
+  async *#catchUp(missed: Missed[]): AsyncGenerator<FeedEvent, Output | undefined> {
+    for (let next = missed.shift(); next; next = missed.shift()) {
+      if ('chunk' in next) {
+        yield { type: 'chunk', chunk: next.chunk };
+        continue;
+      }
+      const output = yield* this.#fromStore(next);
+      if (output || this.#options.reader.aborted) return output;
+    }
+    this.#missed = undefined;
+    return undefined;
+  }
+
+  async *#fromStore({
+    runId,
+    after,
+    lost = false,
+  }: Extract<Missed, { runId: string }>): AsyncGenerator<FeedEvent, Output | undefined> {
+    const { watched: _, ...follow } = this.#options;
+    let elsewhere = lost;
+    const events = watchRun(this.#agent, runId, {
+      ...follow,
+      ...(after !== undefined && { after }),
+    });
+    for await (const event of events) {
+      if (event.type === 'output') return elsewhere ? event.output : undefined;
+      if (event.type === 'reset') elsewhere = true;
+      if (event.type === 'chunk' && runId === this.#runId) this.#lastId = event.id;
+      yield event;
+      if (!elsewhere && event.type === 'chunk' && isTurnEnd(event.chunk)) return undefined;
+    }
+    return undefined;
+  }
+
+  async #waitForReader(): Promise<void> {
+    while (this.#waiting.length >= mostWaiting && !this.#options.reader.aborted) {
+      this.#room = Promise.withResolvers();
+      await this.#room.promise;
+    }
+  }
+
+  #wake(): void {
+    this.#changed.resolve();
+    if (this.#options.reader.aborted) this.#room.resolve();
+  }
+}
+
+// A sub-agent's turn starts and ends within that of its caller.
+function startedRun({ agent, turnStart }: Chunk): string | undefined {
+  return agent === undefined ? turnStart?.snapshotId : undefined;
+}
+
+/** Whether a chunk ends a turn of the agent itself. */
+export function isTurnEnd({ agent, turnEnd }: Chunk): boolean {
+  return agent === undefined && turnEnd !== undefined;
+}
+
+// Both are events of one run in this process, and so of one attempt.
+function isAtOrBefore(id: string, last: string | undefined): boolean {
+  return last !== undefined && sequenceOf(id) <= sequenceOf(last);
+}
+
+function sequenceOf(id: string): number {
+  return Number(id.slice(id.indexOf('.') + 1));
+}
