@@ -59,11 +59,21 @@ export function useAgentValue<Types extends AgentTypes, Value>(
   store: AgentStore<Types>,
   select: (view: AgentView<Types>) => Value,
 ): Value {
-  return useSyncExternalStore(
-    store.subscribe,
-    () => select(store.getView()),
-    () => select(store.initialView),
-  );
+  const getValue = useMemo(() => oncePerView(store, select), [store, select]);
+  return useSyncExternalStore(store.subscribe, getValue, () => select(store.initialView));
+}
+
+// A selection that makes a new object each time must not look like a change of the same view.
+function oncePerView<Types extends AgentTypes, Value>(
+  store: AgentStore<Types>,
+  select: (view: AgentView<Types>) => Value,
+): () => Value {
+  let last: { readonly view: AgentView<Types>; readonly value: Value } | undefined;
+  return () => {
+    const view = store.getView();
+    if (last?.view !== view) last = { view, value: select(view) };
+    return last.value;
+  };
 }
 
 function useStore<Types extends AgentTypes>(

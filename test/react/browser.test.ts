@@ -154,6 +154,7 @@ test('parts of a view are drawn only when they change', async () => {
   expect(renders.text).toBeGreaterThan(10);
   expect(renders.parts).toBeLessThanOrEqual(2);
   expect(renders.topics).toBeLessThanOrEqual(6);
+  expect(await page.locator('#reason').textContent()).toBe('stop');
   expect(errors).toEqual([]);
 });
 

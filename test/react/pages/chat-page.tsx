@@ -109,6 +109,7 @@ function Parts() {
     <main>
       <Text store={store} />
       <Topics store={store} />
+      <Reason store={store} />
       <button type="button" onClick={() => store.actions.send('slow 20')}>
         Send
       </button>
@@ -125,6 +126,12 @@ function Text({ store }: { store: AgentStore<Types> }) {
       {text}
     </p>
   );
+}
+
+/** Selects a new object each time. */
+function Reason({ store }: { store: AgentStore<Types> }) {
+  const { finishReason } = useAgentValue(store, (view) => ({ finishReason: view.finishReason }));
+  return <p id="reason">{finishReason}</p>;
 }
 
 function Topics({ store }: { store: AgentStore<Types> }) {
