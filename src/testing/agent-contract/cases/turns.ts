@@ -215,14 +215,14 @@ export const turnCases: readonly ContractCase[] = [
     agent: 'moody',
     steps: [
       { do: 'open', connection: 'c' },
-      { do: 'send', connection: 'c', input: 'fine' },
+      { do: 'send', connection: 'c', input: 'slowly' },
       { do: 'send', connection: 'c', input: 'throw' },
       { do: 'send', connection: 'c', input: 'never' },
       { do: 'output', connection: 'c', as: 'out', output: { finishReason: 'failed' } },
       {
         do: 'getSession',
         sessionId: '$out.sessionId',
-        session: { turnCount: 1, state: { messages: { $told: ['user: fine', 'model: fine'] } } },
+        session: { turnCount: 1, state: { messages: { $told: ['user: slowly', 'model: fine'] } } },
       },
       { do: 'send', connection: 'c', input: 'late', refused: { status: 'FAILED_PRECONDITION' } },
     ],
