@@ -9,6 +9,7 @@ import type { Served } from './served.ts';
 import { createUpgrade } from './upgrade.ts';
 
 export { writeRuntimeFile } from './reflection/runtime-file.ts';
+export { openStudio } from './studio/open.ts';
 
 /** A Node server over what the dialects share, with limits on how slowly and how much a client may send. */
 export function createNodeServer(served: Served): Server {

@@ -17,6 +17,7 @@ import { checkLoopbackHost, checkOrigin } from './origin.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { mountReflection } from './reflection/mount.ts';
 import type { Router, Served, ServerContext, ServerEnv } from './served.ts';
+import { mountStudio } from './studio/mount.ts';
 import { mountUiStream } from './ui-stream/mount.ts';
 
 /** All dialects on one router, behind the checks that every request goes through. */
@@ -33,6 +34,7 @@ export function createRouter(served: Served): Router {
   if (options.compress !== false) router.use(compress());
   mountHealth(router, served);
   mountOpenApi(router);
+  if (served.studio) mountStudio(router, served.studio);
   router.use(identify(served));
 
   mountNative(router, served);

@@ -17,8 +17,11 @@ export interface ServeOptions extends Omit<HandlerOptions, 'basePath'> {
   readonly grace?: number | undefined;
   /** The folder whose `.genkit/runtimes` tells Genkit's development tools of this server; absent: they are not told. */
   readonly genkitProject?: string | undefined;
-  /** The folder of the built studio, served at `/studio`; absent: there is none. */
-  readonly studio?: string | undefined;
+  /**
+   * The studio at `/studio`, for browsers on this machine only: the one of this package, or that of a folder. Without
+   * `auth` it also shows the spans of this process. @default false
+   */
+  readonly studio?: boolean | string | undefined;
 }
 
 /** A running server. */
@@ -42,11 +45,17 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     );
   }
   const log = options.log ?? jsonLines((line) => void process.stdout.write(line));
-  const served = createServed(app, { ...options, log });
+  const shared = createServed(app, { ...options, log });
   // Loaded here, so that whoever mounts `handler` elsewhere needs neither Node nor its adapters.
-  const { createNodeServer, writeRuntimeFile } = await import('./node-server.ts');
+  const { createNodeServer, openStudio, writeRuntimeFile } = await import('./node-server.ts');
+  const { auth, studio } = options;
+  const opened = studio ? await openStudio(studio, { clock: shared.clock, auth }) : undefined;
+  const served = opened ? { ...shared, studio: opened.studio } : shared;
   const server = createNodeServer(served);
-  const bound = await listen(server, port, host);
+  const bound = await listen(server, port, host).catch((error: unknown) => {
+    opened?.close();
+    throw error;
+  });
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}`;
   const forget = options.genkitProject
     ? await writeRuntimeFile(options.genkitProject, bound, served.clock)
@@ -63,6 +72,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     await (options.clock ?? systemClock).sleep(50);
     server.closeAllConnections();
     await stopped;
+    opened?.close();
     log({ level: 'info', time: served.clock.now(), msg: 'closed', url });
   };
   return {

@@ -12,6 +12,7 @@ import type { Log } from './log.ts';
 import { short } from './not-found.ts';
 import type { ServedApp } from './served-app.ts';
 import type { Slots } from './slots.ts';
+import type { Studio } from './studio/mount.ts';
 import { ownerOf } from './turn.ts';
 
 /** What all dialects of one server share. */
@@ -24,6 +25,8 @@ export interface Served {
   readonly lifetime: Lifetime;
   readonly streams: Slots;
   readonly turns: Slots;
+  /** The web app for those who work on the agents; `serve` brings it, as it is read from files. */
+  readonly studio?: Studio;
 }
 
 /** What travels with a request. */

@@ -2,11 +2,10 @@ import * as v from 'valibot';
 import { WaymarkError } from '../../core/error.ts';
 import { currentTrace, inSpan } from '../../core/trace.ts';
 import { readBody } from '../body.ts';
-import { remoteAddress } from '../connection.ts';
 import { jsonResponse } from '../json-response.ts';
+import { checkLocal } from '../local.ts';
 import { short } from '../not-found.ts';
-import { checkLoopbackHost, checkOrigin, isLoopback } from '../origin.ts';
-import type { Router, Served, ServerContext } from '../served.ts';
+import type { Router, Served } from '../served.ts';
 import { type StreamFormat, takeSeat } from '../stream-response.ts';
 import { ownerOf } from '../turn.ts';
 import { createActive } from './active.ts';
@@ -81,16 +80,6 @@ export function mountReflection(router: Router, served: Served): void {
     }
     return jsonResponse({ message: 'Action cancelled' });
   });
-}
-
-// The address of the line counts, and the host that was asked for: a page may have made its name lead here.
-function checkLocal(c: ServerContext): void {
-  const address = remoteAddress(c.env);
-  if (address === undefined || !isLoopback(address)) {
-    throw new WaymarkError('PERMISSION_DENIED', 'This is for clients on the same machine only.');
-  }
-  checkLoopbackHost(c.req.raw);
-  checkOrigin(c.req.raw);
 }
 
 type Line = Record<string, unknown> | unknown;
