@@ -60,8 +60,9 @@ export function createPromptAgent(
   }
   const { generator } = env;
   const initial = (options.messages ?? []).map(parseMessage);
-  const render = rendererOf(options, generator);
+  // Before the prompt is defined: what is refused leaves nothing behind.
   const common = commonSpec(options, env);
+  const render = rendererOf(options, generator);
   const agent = createAgent(
     {
       ...common,
@@ -97,7 +98,8 @@ function rendererOf(options: PromptAgentOptions, generator: Generator): Render {
     return (scope) => inline.render(undefined, scope);
   }
   if (typeof prompt !== 'string' && prompt.inputSchema !== undefined) {
-    parseSync(prompt.inputSchema, promptInput ?? {}, `The promptInput of agent "${name}"`);
+    const input = { ...prompt.defaultInput, ...(promptInput ?? {}) };
+    parseSync(prompt.inputSchema, input, `The promptInput of agent "${name}"`);
   }
   const told =
     system === undefined ? undefined : generator.definePrompt({ name: `${name}.system`, system });

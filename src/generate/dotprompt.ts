@@ -46,7 +46,7 @@ export function createDotpromptEngine(findSchema: (name: string) => JsonSchema):
     for (const [name, text] of partials) {
       dotprompt.definePartial(prefix + name, ownPartials(text, prefix, partials));
     }
-    const template = ownPartials(source, prefix, partials);
+    const template = ownPartials(variablesFirst(source), prefix, partials);
     const render = await dotprompt.compile({ template });
     return async ({ input, state, context }) => {
       const rendered = await render({
@@ -119,6 +119,11 @@ function ownPartials(
       `There is no partial "${name}". ${known === '' ? 'None is defined.' : `There is ${known}.`}`,
     );
   });
+}
+
+// `{{role}}` would be taken for the helper of that name, which is nothing without its argument: a variable is meant.
+function variablesFirst(source: string): string {
+  return source.replace(/(\{\{~?\{?\s*)(role|section|media|json)(?=\s*\}?~?\}\})/g, '$1this.$2');
 }
 
 const marker = '<<<dotprompt:';

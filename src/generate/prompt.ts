@@ -82,6 +82,8 @@ export interface Prompt<
   readonly description?: string;
   readonly metadata?: JsonObject;
   readonly inputSchema?: JsonSchema;
+  /** What the input is where a call does not say. */
+  readonly defaultInput?: JsonObject;
   /** Checks an input; INVALID_ARGUMENT says what is wrong. */
   checkInput(input: Argument): Promise<void>;
   /** Checks the input and makes the messages of one request. */
@@ -138,6 +140,7 @@ export function createPrompt<
     ...(description !== undefined && { description }),
     ...(metadata && { metadata }),
     ...(schema && { inputSchema: toJsonSchema(schema, 'input') }),
+    ...(defaultInput && { defaultInput }),
     checkInput: async (input: unknown) => {
       await parseInput(input);
     },
