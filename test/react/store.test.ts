@@ -262,6 +262,26 @@ describe.each(Object.entries(agents))('%s', (_, agentOf) => {
   });
 });
 
+test('a page that comes after a checkpoint sees what was asked as well', async () => {
+  const first = createAgentStore({ agent: agents['over HTTP']() });
+  const turn = first.actions.send('weather in Slowville');
+  await expect.poll(() => first.getView().text).toContain('w2');
+  const store = createAgentStore({
+    agent: agents['over HTTP'](),
+    sessionId: first.getView().sessionId ?? '',
+  });
+  store.open();
+  await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
+  expect(texts(store.getView().messages).slice(0, 3)).toEqual([
+    'weather in Slowville',
+    'toolRequest',
+    'toolResponse',
+  ]);
+  await turn;
+  await ready(store);
+  expect(texts(store.getView().messages)).toEqual(texts(first.getView().messages));
+});
+
 test('custom state, status and artifacts of a custom agent are live', async () => {
   const agent = client<TestApp['counter']>({ url: served.url, agent: 'counter' });
   const store = createAgentStore({ agent, throttle: 0 });

@@ -18,6 +18,12 @@ function createTestApp() {
       [/^fail/, { chunks: ['half '], error: new Error('The model broke.') }],
       [/^hang/, { chunks: ['half '], hang: true }],
     ],
+    afterTools: (_, results) => {
+      const text = results
+        .map((result) => (typeof result === 'string' ? result : JSON.stringify(result)))
+        .join('\n');
+      return text.includes('Slowville') ? { chunks: words(12), chunkDelayMs: 15 } : text;
+    },
     otherwise: 'Hello.',
   });
   const app = waymark({ model, store: memoryStore() });
