@@ -1,17 +1,19 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { rm } from 'node:fs/promises';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { chmod, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Store } from '../../src/session/store.ts';
 import { type FileStoreOptions, fileStore } from '../../src/store/file/index.ts';
 import { createKit, type Kit, refused } from '../../src/testing/store-contract/kit.ts';
-import { temporaryDirectory } from './file-support.ts';
+import { readTree, temporaryDirectory } from './file-support.ts';
 
 const script = fileURLToPath(new URL('./file-worker.ts', import.meta.url));
 const scope = { agent: 'chat' };
+const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
 
 interface Told {
   readonly snapshotId?: string;
@@ -20,6 +22,8 @@ interface Told {
   readonly runId?: string;
   readonly stoppedAt?: number;
   readonly heldAt?: number;
+  readonly status?: string;
+  readonly message?: string;
 }
 
 interface Worker {
@@ -53,9 +57,18 @@ function open(options?: FileStoreOptions): Kit {
 }
 
 function start(...args: string[]): Worker {
-  const child = spawn(process.execPath, [script, directory, ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  return follow(spawn(process.execPath, [script, directory, ...args], { stdio }));
+}
+
+/** A worker whose files cannot grow beyond so many kilobytes. */
+function startLimited(kilobytes: number, ...args: string[]): Worker {
+  const command = `ulimit -f ${kilobytes} && exec "$0" "$@"`;
+  return follow(
+    spawn('bash', ['-c', command, process.execPath, script, directory, ...args], { stdio }),
+  );
+}
+
+function follow(child: ChildProcessByStdio<null, Readable, null>): Worker {
   children.push(child);
   const told: Told[] = [];
   const waiting = new Set<() => void>();
@@ -190,4 +203,46 @@ describe('a process that is killed', () => {
     }
     expect(told.length).toBeGreaterThan(30);
   }, 120_000);
+});
+
+describe('a disk that cannot take any more', () => {
+  test('is a clear error, and everything that was there is still there', async () => {
+    const worker = startLimited(24, 'fill', 's');
+    await worker.ended;
+    const error = worker.told.find((line) => line.status !== undefined);
+    expect(error).toMatchObject({
+      status: 'RESOURCE_EXHAUSTED',
+      message: expect.stringContaining('"sessions/_/chat/s/journal.jsonl"'),
+    });
+    const turns = worker.told.filter((line) => line.sessionId === 's');
+    expect(turns.length).toBeGreaterThan(3);
+    expect(worker.told.at(-1)).toMatchObject({ sessionId: 'elsewhere' });
+    const journal = await readFile(join(directory, 'sessions/_/chat/s/journal.jsonl'), 'utf8');
+    expect(journal.endsWith('}\n')).toBe(true);
+    const { textsOf, maintenance, turn } = open();
+    expect(await textsOf({ sessionId: 's' })).toHaveLength(2 * turns.length);
+    expect(await maintenance.verify()).toEqual([]);
+    await systemClock.sleep(100);
+    await turn('s', { text: 'room again' });
+    expect(await textsOf({ sessionId: 's' })).toHaveLength(2 * turns.length + 2);
+  });
+});
+
+describe('a directory that may only be read', () => {
+  test('is read; writing is PERMISSION_DENIED and changes nothing', async () => {
+    await open().turn('s');
+    const before = await readTree(directory);
+    const folders = ['', 'sessions', 'sessions/_', 'sessions/_/chat', 'sessions/_/chat/s', 'runs'];
+    for (const folder of folders) await chmod(join(directory, folder), 0o555);
+    for (const name of before.keys()) await chmod(join(directory, name), 0o444);
+    const worker = start('read', 's');
+    await worker.ended;
+    for (const folder of folders) await chmod(join(directory, folder), 0o755);
+    expect(worker.told).toMatchObject([
+      { n: 2 },
+      { n: 1 },
+      { status: 'PERMISSION_DENIED', message: expect.stringContaining('lock') },
+    ]);
+    expect(await readTree(directory)).toEqual(before);
+  });
 });

@@ -53,12 +53,12 @@ async function claim(sessionId: string): Promise<Claim> {
 }
 
 /** One turn that counts in the custom state; now and then with an artifact, a checkpoint or a fork. */
-async function turn(sessionId: string, no: number): Promise<void> {
+async function turn(sessionId: string, no: number, padding = ''): Promise<void> {
   const held = await claim(sessionId);
   const base = held.parent && (await runs().load(scope, { snapshotId: held.parent.snapshotId }));
   const before = base?.state ?? emptyState;
   const n = Number((before.custom as { n?: number } | undefined)?.n ?? 0) + 1;
-  const messages = [say('user', `${name} ${no}`), say('model', `answer ${n}`)];
+  const messages = [say('user', `${name} ${no}${padding}`), say('model', `answer ${n}`)];
   const state: SessionState = {
     history: before.history.append(messages),
     custom: toJson({ n }, 'custom'),
@@ -141,7 +141,38 @@ async function holdLock(ms: number): Promise<void> {
   lock.close();
 }
 
+/** Takes turns until a file cannot grow any more, and then one more elsewhere. */
+async function fill(): Promise<void> {
+  try {
+    for (let no = 0; ; no++) await turn(name, no, 'x'.repeat(3000));
+  } catch (error) {
+    tell(isWaymarkError(error) ? error.toJSON() : { status: String(error) });
+  }
+  await turn('elsewhere', 0);
+}
+
+/** Reads and writes as somebody who may only read. */
+async function read(): Promise<void> {
+  if (process.getuid?.() === 0) {
+    process.setgid?.(65_534);
+    process.setuid?.(65_534);
+  }
+  const snapshot = await store.getSnapshot(scope, { sessionId: name });
+  tell({ n: snapshot?.state?.messages?.length });
+  const sessions = await store.timeline?.listSessions(scope);
+  tell({ n: sessions?.items.length });
+  await turn(name, 0).catch((error: unknown) =>
+    tell(isWaymarkError(error) ? error.toJSON() : { status: String(error) }),
+  );
+}
+
 switch (command) {
+  case 'fill':
+    await fill();
+    break;
+  case 'read':
+    await read();
+    break;
   case 'hold':
     await holdLock(Number(count));
     break;

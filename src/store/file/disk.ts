@@ -9,6 +9,7 @@ import {
   readFileSync,
   readSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   unlinkSync,
@@ -16,6 +17,7 @@ import {
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { systemClock } from '../../core/clock.ts';
 import { changedUnderLock, diskError, isMissing } from './disk-error.ts';
 
 /** Tells one version of a file from another without reading it. */
@@ -23,6 +25,11 @@ export interface FileStamp {
   readonly inode: bigint;
   readonly size: number;
   readonly changed: bigint;
+  /**
+   * Whether a later change would show. Two changes within a tick of the file system's clock have the same time, and a file
+   * that takes another's place may have its inode and its size.
+   */
+  readonly isSettled: boolean;
 }
 
 /** An open file, for reading at any place. */
@@ -138,6 +145,18 @@ export class Disk {
     this.#unsynced.add(dirname(name));
   }
 
+  /** Removes a folder, and those above it up to `top`, as long as they are empty. */
+  removeEmpty(folder: string, top: string): void {
+    for (let at = folder; at.startsWith(`${top}/`); at = dirname(at)) {
+      try {
+        rmdirSync(join(this.root, at));
+      } catch {
+        return;
+      }
+      this.#unsynced.add(dirname(at));
+    }
+  }
+
   makeFolder(folder: string): void {
     this.#try(folder, (path) => {
       const first = mkdirSync(path, { recursive: true });
@@ -199,8 +218,12 @@ function writeAll(fd: number, data: Buffer, at: number): void {
   }
 }
 
-function toStamp(stat: { ino: bigint; size: bigint; mtimeNs: bigint }): FileStamp {
-  return { inode: stat.ino, size: Number(stat.size), changed: stat.mtimeNs };
+// Longer than a tick of any file system's clock that is worth having.
+const settlingTime = 20;
+
+function toStamp(stat: { ino: bigint; size: bigint; mtimeMs: bigint; mtimeNs: bigint }): FileStamp {
+  const isSettled = systemClock.now() - Number(stat.mtimeMs) > settlingTime;
+  return { inode: stat.ino, size: Number(stat.size), changed: stat.mtimeNs, isSettled };
 }
 
 function syncFolder(path: string): void {

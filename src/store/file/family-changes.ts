@@ -1,3 +1,4 @@
+import { type Json, jsonEqual } from '../../core/json.ts';
 import type { SessionRow, SnapshotRow, Tables } from '../../session/memory-store/tables.ts';
 import { hashState } from '../../session/session-state.ts';
 import type { StateBase } from '../../session/store.ts';
@@ -38,7 +39,7 @@ export function changeOf(
   for (const row of rows.filter(isThere)) {
     const known = family.rows.get(row.id);
     const snapshot = toSnapshotLine(row);
-    if (known?.text === JSON.stringify(snapshot)) continue;
+    if (known !== undefined && isSameLine(known.line, snapshot)) continue;
     const isSameState = known?.stateHash === row.stateHash;
     const state = isSameState ? undefined : toDelta(row.state, basesOf(family, row, rows, trace));
     snapshots.push(state === undefined ? snapshot : { ...snapshot, state });
@@ -100,6 +101,11 @@ function basesOf(
     .filter((each) => each !== undefined)
     .filter((each) => isSaved(family, each) || before.includes(each));
   return [...(isSavedState(family, base) ? [base] : []), ...rows].map(toNamed);
+}
+
+function isSameLine(a: Omit<SnapshotLine, 'state'>, b: SnapshotLine): boolean {
+  // Lines are JSON; the type of JSON objects does not know optional properties.
+  return jsonEqual(a as unknown as Json, b as unknown as Json);
 }
 
 /** Whether the journal has this row with the state that it has now. */

@@ -21,8 +21,8 @@ import {
   type SavedSession,
   type SessionChange,
   type SnapshotChange,
+  type SnapshotLine,
   toSaved,
-  toSnapshotLine,
 } from './journal-line.ts';
 import { journalName, safeName, scopeFolder } from './layout.ts';
 import {
@@ -32,14 +32,13 @@ import {
   optionalOfSnapshot,
   withLazyState,
 } from './rows.ts';
-import type { StateDelta } from './state-delta.ts';
 import { States } from './states.ts';
 
 /** A row as the journal has it. */
 export interface SavedRow {
   readonly row: SnapshotRow;
   /** Its line, without the state. */
-  readonly text: string;
+  readonly line: Omit<SnapshotLine, 'state'>;
   readonly stateHash: string;
   /** The hashes of its artifacts. */
   readonly artifacts: readonly string[];
@@ -116,9 +115,9 @@ export class Family implements JournalReader {
   write(session: SessionRow, line: JournalLine): void {
     if (!this.journal.exists && this.#head !== undefined) this.journal.append(this.#head);
     this.journal.append(line);
-    for (const { id, state } of line.snapshots ?? []) {
-      const row = this.#tables.snapshots.get(id);
-      if (row !== undefined) this.#adopt(row, state);
+    for (const snapshot of line.snapshots ?? []) {
+      const row = this.#tables.snapshots.get(snapshot.id);
+      if (row !== undefined) this.#adopt(row, snapshot);
     }
     for (const id of line.dropped ?? []) this.#drop(id);
     if (line.ended !== undefined) this.lastEnded.set(session.id, line.ended);
@@ -167,7 +166,11 @@ export class Family implements JournalReader {
     if (scope === undefined) return;
     const { session: change, snapshots = [], dropped = [], ended } = v.parse(journalLine, line);
     const session = this.#sessionOf(scope, change);
-    for (const snapshot of snapshots) this.#put(session, snapshot);
+    // It has been parsed: this is what it was parsed from.
+    const lines = (line as unknown as JournalLine).snapshots ?? [];
+    for (const [at, snapshot] of snapshots.entries()) {
+      this.#put(session, snapshot, lines[at] as SnapshotLine);
+    }
     for (const id of dropped) {
       this.#drop(id);
       this.#tables.snapshots.delete(id);
@@ -213,7 +216,7 @@ export class Family implements JournalReader {
     if (nextIndex !== undefined) session.nextIndex = nextIndex;
   }
 
-  #put(session: SessionRow, change: SnapshotChange): void {
+  #put(session: SessionRow, change: SnapshotChange, line: SnapshotLine): void {
     const { id, parent, index = -1, state, ...fields } = change;
     const known = this.rows.get(id)?.row;
     const isNewInList = index >= 0 && (known === undefined || known.index < 0);
@@ -232,21 +235,17 @@ export class Family implements JournalReader {
       session.nextIndex = Math.max(session.nextIndex, index + 1);
     }
     this.#tables.snapshots.set(id, row);
-    this.#adopt(row, state);
+    this.#adopt(row, line);
     this.#tables.hub.tell(id);
   }
 
   /** Takes a row in as it stands in the journal. */
-  #adopt(row: SnapshotRow, delta: StateDelta | undefined): void {
+  #adopt(row: SnapshotRow, { state, ...line }: SnapshotLine): void {
     const known = this.rows.get(row.id);
-    const before = delta === undefined ? known : this.rows.get(delta.base ?? '');
+    const before = state === undefined ? known : this.rows.get(state.base ?? '');
     if (known?.row !== row) bindState(row, this.states);
-    this.rows.set(row.id, {
-      row,
-      text: JSON.stringify(toSnapshotLine(row)),
-      stateHash: row.stateHash,
-      artifacts: delta?.artifacts ?? before?.artifacts ?? [],
-    });
+    const artifacts = state?.artifacts ?? before?.artifacts ?? [];
+    this.rows.set(row.id, { row, line, stateHash: row.stateHash, artifacts });
   }
 
   #drop(id: string): void {

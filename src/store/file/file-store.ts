@@ -52,7 +52,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
     maintenance: maintenanceSupport(mirror, gate),
     async close() {
       watch.close();
-      gate.close();
+      lock.close();
     },
   };
 }

@@ -1,4 +1,3 @@
-import { WaymarkError } from '../../core/error.ts';
 import { recover } from './intent.ts';
 import type { Lock } from './lock.ts';
 import type { Mirror } from './mirror.ts';
@@ -11,7 +10,6 @@ export interface Gate {
   read<Result>(section: () => Result | Promise<Result>): Promise<Result>;
   /** Works on the tables and then saves what that has changed. The result may be a promise that is settled already. */
   write<Result>(work: () => Result | Promise<Result>, save: () => void): Promise<Result>;
-  close(): void;
 }
 
 export function createGate(
@@ -20,11 +18,9 @@ export function createGate(
 ): Gate {
   const { disk } = mirror;
   let opening: Promise<void> | undefined;
-  let isClosed = false;
 
   const open = (): Promise<void> => {
-    if (isClosed) throw closed();
-    opening ??= openDirectory(disk, lock).catch((error: unknown) => {
+    opening ??= openDirectory(mirror, lock).catch((error: unknown) => {
       opening = undefined;
       throw error;
     });
@@ -62,16 +58,5 @@ export function createGate(
       if (durable) await disk.sync(unsynced);
       return value;
     },
-    close() {
-      isClosed = true;
-      lock.close();
-    },
   };
-}
-
-function closed(): WaymarkError {
-  return new WaymarkError(
-    'FAILED_PRECONDITION',
-    'The file store has been closed. Open another one.',
-  );
 }

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import * as v from 'valibot';
 import { parseJson } from '../../core/json.ts';
 import type { Scope } from '../../session/store.ts';
@@ -5,7 +6,7 @@ import type { Disk } from './disk.ts';
 import { dataLoss } from './disk-error.ts';
 import type { Family } from './family.ts';
 import { format } from './format.ts';
-import { intentFile, runFile } from './layout.ts';
+import { intentFile, runFile, sessionsFolder } from './layout.ts';
 import type { Mirror } from './mirror.ts';
 import { pointerFile } from './pointer.ts';
 
@@ -63,6 +64,7 @@ export function sweep(mirror: Mirror, folder: string): void {
   const family = mirror.reachFamily(folder);
   if (family === undefined || family.sessions.size === 0) {
     mirror.disk.remove(folder);
+    mirror.disk.removeEmpty(dirname(folder), sessionsFolder);
     family?.refresh();
     return;
   }

@@ -50,7 +50,9 @@ export class Journal {
   /** Reads what is new; costs one look at the file when nothing is. Returns whether anything was. */
   refresh(): boolean {
     const stamp = this.#disk.stamp(this.name);
-    if (isSame(stamp, this.#stamp)) return false;
+    const isKnown = stamp === undefined || this.#stamp?.isSettled === true;
+    if (isKnown && isSame(stamp, this.#stamp)) return false;
+    const [head, end] = [this.#head, this.#end];
     try {
       const found = this.#disk.open(this.name, (file) => this.#read(file));
       if (found === undefined) this.#reset();
@@ -59,7 +61,7 @@ export class Journal {
       this.#reset();
       throw error;
     }
-    return true;
+    return this.#head !== head || this.#end !== end;
   }
 
   /**
@@ -111,7 +113,9 @@ export class Journal {
       if (this.#head !== undefined) this.#reader.line(line);
       else this.#reader.head(checkFormat(line, this.name));
     } catch (error) {
-      throw isWaymarkError(error) ? error : dataLoss(this.name, `${place} makes no sense`, error);
+      // Other statuses are about what somebody passed in, and nobody passed this in.
+      if (isWaymarkError(error) && error.status !== 'INVALID_ARGUMENT') throw error;
+      throw dataLoss(this.name, `${place} makes no sense`, error);
     }
     this.#head ??= Buffer.from(bytes);
     this.#end += bytes.length;

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { systemClock } from '../../core/clock.ts';
 import { WaymarkError } from '../../core/error.ts';
@@ -24,9 +24,9 @@ interface Handle {
   readonly inode: bigint;
 }
 
-// SQLite's codes for a lock that another connection holds, and for a file that cannot be opened or written.
+// SQLite's code for a lock that another connection holds, and its and the system's for a file that cannot be written.
 const busy = 5;
-const unusable = [8, 14];
+const unusable: readonly unknown[] = [8, 14, 'EACCES', 'EPERM', 'EROFS'];
 
 /**
  * The kernel's own file lock, reached through Node's SQLite: `BEGIN IMMEDIATE` on a database that stays empty. The kernel
@@ -34,29 +34,35 @@ const unusable = [8, 14];
  */
 export function createLock(path: string, { timeout }: { readonly timeout: number }): Lock {
   let handle: Handle | undefined;
+  let isClosed = false;
 
-  const close = (): void => {
+  const drop = (): void => {
     handle?.database.close();
     handle = undefined;
   };
 
   const begin = (): Handle | 'busy' | 'unusable' => {
+    if (isClosed) throw closed();
     try {
       handle ??= openHandle(path);
       handle.begin.run();
     } catch (error) {
       if (codeOf(error) === busy) return 'busy';
-      if (unusable.includes(Number(codeOf(error)))) return 'unusable';
+      drop();
+      if (unusable.includes(codeOf(error))) return 'unusable';
       throw error;
     }
     if (inodeOf(path) === handle.inode) return handle;
     // Somebody removed the file: what is locked now keeps nobody out. Begin again with the file that is there.
-    close();
+    drop();
     return 'busy';
   };
 
   return {
-    close,
+    close() {
+      isClosed = true;
+      drop();
+    },
     async hold(section, { orWithout = false } = {}) {
       for (let waited = 0, pause = 1; ; waited += pause, pause = Math.min(pause + 1, 10)) {
         const held = begin();
@@ -84,6 +90,8 @@ function release<Result>({ end }: Handle, section: () => Result): Result {
 function openHandle(path: string): Handle {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
+    // SQLite opens what it may not write for reading, and then locks nothing.
+    accessSync(path, constants.W_OK);
     // Nothing is ever written: a commit would have to wait for whoever tries to begin, and could fail.
     database.exec('PRAGMA journal_mode = MEMORY');
     const begin = database.prepare('BEGIN IMMEDIATE');
@@ -100,13 +108,21 @@ function inodeOf(path: string): bigint | undefined {
 }
 
 function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'errcode' in error ? error.errcode : undefined;
+  if (!(error instanceof Error)) return undefined;
+  return 'errcode' in error ? error.errcode : 'code' in error ? error.code : undefined;
 }
 
 function cannotLock(): WaymarkError {
   return new WaymarkError(
     'PERMISSION_DENIED',
     'The file store cannot write its file "lock": it can be read, but not written. Check the permissions of its directory.',
+  );
+}
+
+function closed(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The file store has been closed. Open another one.',
   );
 }
 

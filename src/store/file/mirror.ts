@@ -1,3 +1,5 @@
+import { systemClock } from '../../core/clock.ts';
+import { isWaymarkError } from '../../core/error.ts';
 import { isSnapshotId } from '../../session/ids.ts';
 import { endEvents } from '../../session/memory-store/events.ts';
 import type { RunRow, SessionRow, Tables } from '../../session/memory-store/tables.ts';
@@ -86,16 +88,21 @@ export class Mirror implements FamilyContext {
     if (!this.#reachKnown(runId)) this.reachRuns();
   }
 
-  /** All open runs. */
+  /** All open runs. One that cannot be read does not hide the others. */
   reachRuns(): void {
-    const names = this.disk.list(runsFolder).map((name) => `${runsFolder}/${name}`);
-    for (const name of new Set([...this.#runFiles.keys(), ...names])) {
-      const file = this.#runFileAt(name);
-      if (file.run !== undefined) this.#find(file.run.session.scope, file.run.session.id);
-      file.refresh();
-      if (!file.journal.exists) this.#runFiles.delete(name);
+    const names = new Set(this.disk.list(runsFolder).map((name) => `${runsFolder}/${name}`));
+    for (const [name, { journal }] of this.#runFiles) {
+      if (journal.exists) names.add(name);
+      else if (!names.has(name)) this.#runFiles.delete(name);
     }
+    for (const name of names) attempt(() => this.#reachRunFile(name));
     sortRuns(this.tables.runs);
+  }
+
+  #reachRunFile(name: string): void {
+    const file = this.#runFileAt(name);
+    if (file.run !== undefined) this.#find(file.run.session.scope, file.run.session.id);
+    file.refresh();
   }
 
   /**
@@ -156,7 +163,9 @@ export class Mirror implements FamilyContext {
 
   /** The events of all runs. */
   reachAllEvents(): void {
-    for (const name of this.disk.list(eventsFolder)) this.reachEvents(name.replace('.jsonl', ''));
+    for (const name of this.disk.list(eventsFolder)) {
+      attempt(() => this.reachEvents(name.replace('.jsonl', '')));
+    }
   }
 
   eventFile(runId: string): EventFile {
@@ -169,6 +178,7 @@ export class Mirror implements FamilyContext {
 
   /** Removes the files of events whose time is over, or whose session is gone. */
   sweepEvents(): void {
+    if (this.#eventFiles.size === this.tables.events.size) return;
     for (const [runId, file] of this.#eventFiles) {
       if (this.tables.events.has(runId)) continue;
       if (file.journal.exists) file.remove();
@@ -179,6 +189,19 @@ export class Mirror implements FamilyContext {
   /** Writes what is new about the events of a run. */
   saveEvents(runId: string): void {
     if (this.tables.events.has(runId)) this.eventFile(runId).save(this.tables.newId);
+  }
+
+  /** Removes the events of runs that are over since long: nobody was left to remove them when their time had come. */
+  dropForgottenEvents(): void {
+    const names = this.disk.list(eventsFolder);
+    if (names.length === 0) return;
+    this.reachRuns();
+    const before = BigInt(systemClock.now() - this.tables.eventsTtl) * 1_000_000n;
+    for (const name of names.map((each) => `${eventsFolder}/${each}`)) {
+      const isOpen = this.tables.runs.has(name.slice(eventsFolder.length + 1, -'.jsonl'.length));
+      const stamp = isOpen ? undefined : this.disk.stamp(name);
+      if (stamp !== undefined && stamp.changed < before) this.disk.unlink(name);
+    }
   }
 
   runFile({ scope, id }: SessionRow): RunFile {
@@ -221,6 +244,15 @@ export class Mirror implements FamilyContext {
     if (named === undefined || named === known) return;
     this.#pointers.set(own, named);
     yield named;
+  }
+}
+
+// Whoever needs this one will hear what is wrong with it.
+function attempt(action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    if (!isWaymarkError(error)) throw error;
   }
 }
 

@@ -4,16 +4,24 @@ import { dataLoss } from './disk-error.ts';
 import { checkFormat, format } from './format.ts';
 import { formatFile, ignored, ignoreFile } from './layout.ts';
 import type { Lock } from './lock.ts';
+import type { Mirror } from './mirror.ts';
 
 /** Makes a directory a store, or finds out that it is one that this version can use. */
-export async function openDirectory(disk: Disk, lock: Lock): Promise<void> {
-  if (checkDirectory(disk)) return;
-  disk.makeFolder('.');
-  await lock.hold(() => {
-    if (checkDirectory(disk)) return;
-    disk.replace(ignoreFile, `${ignored.join('\n')}\n`);
-    disk.replace(formatFile, `${JSON.stringify({ waymark: format, store: 'file' })}\n`);
-  });
+export async function openDirectory(mirror: Mirror, lock: Lock): Promise<void> {
+  const { disk } = mirror;
+  if (!checkDirectory(disk)) disk.makeFolder('.');
+  await lock.hold(
+    (isLocked) => {
+      if (!checkDirectory(disk)) create(disk);
+      if (isLocked) mirror.dropForgottenEvents();
+    },
+    { orWithout: true },
+  );
+}
+
+function create(disk: Disk): void {
+  disk.replace(ignoreFile, `${ignored.join('\n')}\n`);
+  disk.replace(formatFile, `${JSON.stringify({ waymark: format, store: 'file' })}\n`);
 }
 
 /** Whether the directory is a store already. */

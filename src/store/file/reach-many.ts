@@ -6,15 +6,24 @@ import type { Mirror } from './mirror.ts';
 const batch = 32;
 
 /** The folders of all scopes of an owner. */
-export function foldersOfOwner({ disk }: Mirror, owner: string | undefined): readonly string[] {
-  const folder = ownerFolder(owner);
-  return disk.list(folder).map((name) => `${folder}/${name}`);
+export function foldersOfOwner(mirror: Mirror, owner: string | undefined): readonly string[] {
+  return foldersBelow(mirror, ownerFolder(owner));
 }
 
 /** The folders of all scopes. */
-export function allFolders({ disk }: Mirror): readonly string[] {
-  const owners = disk.list(sessionsFolder).map((name) => `${sessionsFolder}/${name}`);
-  return owners.flatMap((owner) => disk.list(owner).map((name) => `${owner}/${name}`));
+export function allFolders(mirror: Mirror): readonly string[] {
+  const owners = foldersBelow(mirror, sessionsFolder);
+  return owners.flatMap((owner) => foldersBelow(mirror, owner));
+}
+
+// Also those that are gone and that this process still believes in: it is about to find out.
+function foldersBelow({ disk, families }: Mirror, folder: string): readonly string[] {
+  const depth = folder.split('/').length + 1;
+  const known = [...families.keys()].filter((each) => each.startsWith(`${folder}/`));
+  const found = disk.list(folder).map((name) => `${folder}/${name}`);
+  return [
+    ...new Set([...found, ...known.map((each) => each.split('/').slice(0, depth).join('/'))]),
+  ];
 }
 
 /** Reaches all sessions of scopes with their runs. */

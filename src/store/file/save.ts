@@ -21,10 +21,11 @@ export function saveSession(mirror: Mirror, session: SessionRow, trace: Trace = 
   const former = runFile.run;
   const open = session.run;
   const ended = former === open ? undefined : former?.id;
-  for (const run of new Set([former, open])) if (run !== undefined) mirror.saveEvents(run.id);
   if (former !== undefined && former === open) runFile.update();
   const line = changeOf(tables, family, session, { ...trace, ended });
   if (line !== undefined) writeLine(mirror, family, session, line);
+  // Nobody is to see the end of a turn that was not saved.
+  for (const run of new Set([former, open])) if (run !== undefined) mirror.saveEvents(run.id);
   if (open !== undefined && open !== former)
     runFile.create(open, { family, session }, tables.newId);
   else if (ended !== undefined) runFile.remove();

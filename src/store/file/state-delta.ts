@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { contentHash } from '../../core/hash.ts';
-import type { Json } from '../../core/json.ts';
+import { type Json, toJson } from '../../core/json.ts';
 import { applyPatch, diffJson, type JsonPatch } from '../../core/patch.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
@@ -93,13 +93,17 @@ export function fromDelta(
     history,
     custom,
     get artifacts() {
-      artifacts ??= delta.artifacts === undefined ? base.artifacts : readArtifacts(hashes);
+      artifacts ??= delta.artifacts === undefined ? base.artifacts : frozen(readArtifacts(hashes));
       hashesOfArrays.set(artifacts, hashes);
       return artifacts;
     },
   };
   hashesOfStates.set(state, hashes);
   return state;
+}
+
+function frozen(artifacts: readonly Artifact[]): readonly Artifact[] {
+  return toJson(artifacts, 'artifacts') as unknown as readonly Artifact[];
 }
 
 function messagesDelta(from: History, to: History): Pick<StateDelta, 'messages' | 'pieces'> {

@@ -28,7 +28,7 @@ function familyFaults(mirror: Mirror, family: Family, count: () => void): readon
   const unreadable: Fault[] = [];
   const snapshots = new Map<string, SnapshotRow>();
   for (const { row } of family.rows.values()) {
-    const message = problemOf(row);
+    const message = problemOf(() => row.state.artifacts);
     const ids = { sessionId: row.session.id, snapshotId: row.id };
     if (message === undefined) snapshots.set(row.id, row);
     else unreadable.push({ kind: 'hash', ...ids, message });
@@ -36,7 +36,8 @@ function familyFaults(mirror: Mirror, family: Family, count: () => void): readon
   const sessions = new Map<string, SessionRow>();
   const runs = new Map<string, RunRow>();
   for (const session of family.sessions.values()) {
-    mirror.runFile(session).refresh();
+    const message = problemOf(() => mirror.runFile(session).refresh());
+    if (message !== undefined) unreadable.push({ kind: 'run', sessionId: session.id, message });
     sessions.set(session.id, session);
     if (session.run !== undefined) runs.set(session.run.id, session.run);
   }
@@ -52,10 +53,10 @@ function familyFaults(mirror: Mirror, family: Family, count: () => void): readon
   return [...unreadable, ...faults.filter((fault) => unreadable.length === 0 || isNews(fault))];
 }
 
-/** Why the state of a snapshot cannot be read. */
-function problemOf(row: SnapshotRow): string | undefined {
+/** Why something cannot be read. */
+function problemOf(read: () => unknown): string | undefined {
   try {
-    void row.state.artifacts;
+    read();
     return undefined;
   } catch (error) {
     return messageOf(error);

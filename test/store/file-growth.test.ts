@@ -1,0 +1,207 @@
+import fs from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { toJson } from '../../src/core/json.ts';
+import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
+import type { StateBase, Store } from '../../src/session/store.ts';
+import { fileStore } from '../../src/store/file/index.ts';
+import { createKit, type Kit, say } from '../../src/testing/store-contract/kit.ts';
+import { temporaryDirectory } from './file-support.ts';
+
+let directory: string;
+let remove: () => Promise<void>;
+let stores: Store[];
+
+beforeEach(async () => {
+  ({ path: directory, remove } = await temporaryDirectory());
+  stores = [];
+});
+afterEach(async () => {
+  for (const store of stores) await store.close?.();
+  await remove();
+});
+
+function open(): Kit {
+  const store = fileStore(directory, { durable: false });
+  stores.push(store);
+  return createKit({ store, close: async () => {} }, { agent: 'chat' });
+}
+
+const sizeOf = async (session: string): Promise<number> =>
+  (await stat(join(directory, `sessions/_/chat/${session}/journal.jsonl`))).size;
+
+/** What was asked of the file system while something ran. */
+interface FileWork {
+  calls: number;
+  bytesWritten: number;
+  bytesRead: number;
+}
+
+const counted = [
+  'openSync',
+  'closeSync',
+  'readSync',
+  'writeSync',
+  'statSync',
+  'fstatSync',
+  'ftruncateSync',
+  'readdirSync',
+  'readFileSync',
+  'unlinkSync',
+  'renameSync',
+  'rmSync',
+  'mkdirSync',
+  'fsyncSync',
+] as const;
+
+/** Counts calls of Node's file functions; the functions themselves still do what they do. */
+async function countFileWork(action: () => Promise<unknown>): Promise<FileWork> {
+  const work: FileWork = { calls: 0, bytesWritten: 0, bytesRead: 0 };
+  const functions = fs as unknown as Record<string, (...args: unknown[]) => unknown>;
+  const originals = counted.map((name) => [name, functions[name]] as const);
+  for (const [name, original] of originals) {
+    functions[name] = (...args) => {
+      const result = original?.(...args);
+      work.calls++;
+      if (name === 'writeSync') work.bytesWritten += Number(result);
+      if (name === 'readSync') work.bytesRead += Number(result);
+      return result;
+    };
+  }
+  syncBuiltinESMExports();
+  try {
+    await action();
+  } finally {
+    for (const [name, original] of originals)
+      if (original !== undefined) functions[name] = original;
+    syncBuiltinESMExports();
+  }
+  return work;
+}
+
+/** A turn as an agent takes it that has the session at hand: nothing is loaded. */
+async function turn(
+  { claim, commit }: Kit,
+  sessionId: string,
+  base: StateBase | undefined,
+  change: (state: SessionState) => SessionState,
+): Promise<StateBase> {
+  const held = await claim(sessionId);
+  const state = change(base?.state ?? emptyState);
+  const committed = await commit(held, {
+    ...(base === undefined ? {} : { base, parentId: base.snapshotId }),
+    state,
+    stateHash: hashState(state),
+  });
+  return committed.base;
+}
+
+const exchange = (state: SessionState, no: number): SessionState => ({
+  ...state,
+  history: state.history.append([
+    say('user', `question ${String(no).padStart(6, '0')}`),
+    say('model', 'x'.repeat(1000)),
+  ]),
+});
+
+describe('what a turn costs', () => {
+  test('is the same after 10 turns and after 1,000: calls, bytes read and written, bytes kept', async () => {
+    const kit = open();
+    let base: StateBase | undefined;
+    const costs = new Map<number, FileWork & { growth: number }>();
+    for (let no = 0; no <= 1000; no++) {
+      const before = no === 0 ? 0 : await sizeOf('s');
+      const work = await countFileWork(async () => {
+        base = await turn(kit, 's', base, (state) => exchange(state, no));
+      });
+      costs.set(no, { ...work, growth: (await sizeOf('s')) - before });
+    }
+    const early = costs.get(10);
+    const late = costs.get(1000);
+    // A file that was written a moment ago is looked at more closely.
+    expect(Math.abs((late?.calls ?? 0) - (early?.calls ?? 0))).toBeLessThan(12);
+    expect(late?.bytesRead).toBeLessThan(2000);
+    expect(Math.abs((late?.bytesWritten ?? 0) - (early?.bytesWritten ?? 0))).toBeLessThan(20);
+    expect(early?.growth).toBeLessThan(2000);
+    expect(Math.abs((late?.growth ?? 0) - (early?.growth ?? 0))).toBeLessThan(20);
+    expect(early?.calls).toBeLessThan(40);
+    expect(early?.bytesWritten).toBeGreaterThan(1000);
+  }, 60_000);
+
+  test('is what is new, also when the history is a window that slides', async () => {
+    const kit = open();
+    let base: StateBase | undefined;
+    const growth: number[] = [];
+    for (let no = 0; no < 300; no++) {
+      const before = no === 0 ? 0 : await sizeOf('s');
+      base = await turn(kit, 's', base, (state) => {
+        const { history, ...rest } = exchange(state, no);
+        return {
+          ...rest,
+          history: history.replace(history.toArray(Math.max(0, history.length - 100))),
+        };
+      });
+      growth.push((await sizeOf('s')) - before);
+    }
+    expect(growth[299]).toBeLessThan((growth[10] ?? 0) + 100);
+    const again = open();
+    const loaded = await again.runs.load(again.scope, { sessionId: 's' });
+    expect(loaded?.state.history.messages).toEqual(base?.state.history.messages);
+  }, 60_000);
+
+  test('is its change, when a large custom document changes a little', async () => {
+    const kit = open();
+    const whole = toJson(
+      { items: Array.from({ length: 200 }, (_, no) => ({ no, text: 'x'.repeat(200) })), last: 0 },
+      'custom',
+    );
+    let base = await turn(kit, 's', undefined, (state) => ({ ...state, custom: whole }));
+    expect(await sizeOf('s')).toBeGreaterThan(40_000);
+    const before = await sizeOf('s');
+    for (let no = 1; no <= 50; no++) {
+      base = await turn(kit, 's', base, (state) => {
+        const custom = state.custom as { items: readonly object[] };
+        const items = custom.items.with(no, { no, text: `changed ${no}` });
+        return { ...state, custom: toJson({ items, last: no }, 'custom') };
+      });
+    }
+    expect(((await sizeOf('s')) - before) / 50).toBeLessThan(900);
+    const again = open();
+    const loaded = await again.runs.load(again.scope, { sessionId: 's' });
+    expect(loaded?.state.custom).toEqual(base.state.custom);
+  });
+
+  test('of a fork does not depend on how much it shares', async () => {
+    const kit = open();
+    let base: StateBase | undefined;
+    const fork = async (name: string): Promise<number> => {
+      const before = await sizeOf('s');
+      const target = { sessionId: name, snapshotId: kit.id() };
+      await kit.timeline.fork(kit.scope, base?.snapshotId ?? '', target);
+      return (await sizeOf('s')) - before;
+    };
+    for (let no = 0; no < 10; no++)
+      base = await turn(kit, 's', base, (state) => exchange(state, no));
+    const early = await fork('f1');
+    for (let no = 10; no < 200; no++)
+      base = await turn(kit, 's', base, (state) => exchange(state, no));
+    expect(Math.abs((await fork('f2')) - early)).toBeLessThan(20);
+  });
+});
+
+describe('what another process reads', () => {
+  test('is the whole journal once, and then only what is new', async () => {
+    const [writer, reader] = [open(), open()];
+    let base: StateBase | undefined;
+    for (let no = 0; no < 200; no++) {
+      base = await turn(writer, 's', base, (state) => exchange(state, no));
+    }
+    const read = (): Promise<FileWork> => countFileWork(() => reader.textsOf({ sessionId: 's' }));
+    expect((await read()).bytesRead).toBeGreaterThan(200_000);
+    expect((await read()).bytesRead).toBeLessThan(1000);
+    base = await turn(writer, 's', base, (state) => exchange(state, 200));
+    expect((await read()).bytesRead).toBeLessThan(3000);
+  });
+});
