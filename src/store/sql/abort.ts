@@ -3,17 +3,15 @@ import { isSnapshotId } from '../../session/ids.ts';
 import type { Scope } from '../../session/store.ts';
 import { uuidBytes } from './bytes.ts';
 import { code } from './codes.ts';
-import { endRun } from './end-run.ts';
+import { type EndingRun, endingColumns, endRun } from './end-run.ts';
 import { leaveBehind } from './leave-behind.ts';
 import { first, one, type Plan, run, statement } from './query.ts';
 import { scopeKey } from './scope.ts';
 import { isStale, type SnapshotRow, statusOf } from './snapshot-row.ts';
 import { dropCheckpoint, type Pointers } from './trash.ts';
 
-interface AbortRow {
+interface AbortRow extends EndingRun {
   readonly now: number;
-  readonly no: number;
-  readonly session: number;
   readonly attempt: number;
   readonly mode: number;
   readonly base: number | null;
@@ -26,9 +24,10 @@ interface AbortRow {
 const selectRun = statement<AbortRow>(
   'abort_run',
   (d) => `
-    SELECT ${d.now} AS now, r.no, r.session, r.attempt, r.mode, r.base, r.own, r.checkpoint, r.heartbeat, r.ttl
+    SELECT ${d.now} AS now, r.id, r.session, r.attempt, r.mode, r.base, r.own, r.checkpoint,
+      r.heartbeat, r.ttl, ${endingColumns}
     FROM @runs r JOIN @sessions z ON z.no = r.session
-    WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 AND r.ended_at IS NULL ${d.lock('r')}`,
+    WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('r')}`,
 );
 const selectStatus = statement<
   Pick<SnapshotRow, 'status' | 'updated_at' | 'ttl' | 'run_heartbeat' | 'run_ttl'> & { now: number }
@@ -40,7 +39,7 @@ const selectStatus = statement<
     FROM @snapshots s JOIN @sessions z ON z.no = s.session
     WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3`,
 );
-const updateStopping = statement('abort_stop', 'UPDATE @runs SET stopping = 1 WHERE no = $1');
+const updateStopping = statement('abort_stop', 'UPDATE @runs SET stopping = 1 WHERE session = $1');
 const updateReached = statement<Pointers>(
   'abort_reached',
   `UPDATE @snapshots SET branch = t.branch, upto = t.upto, view = t.view, length = t.length,
@@ -51,7 +50,7 @@ const updateReached = statement<Pointers>(
 );
 const updateTip = statement(
   'abort_tip',
-  'UPDATE @branches SET tip = $2 WHERE tip = $1 AND no = $3',
+  'UPDATE @sessions SET tip = $2 WHERE tip = $1 AND no = $3',
 );
 const updateAborted = statement(
   'abort_snapshot',
@@ -76,29 +75,29 @@ export function* abortSnapshot(scope: Scope, snapshotId: string): Plan<SnapshotS
   }
   const isExpired = isStale(found.heartbeat, found.ttl, found.now);
   if (found.own !== null || (found.mode === code.accepted && isExpired)) {
-    yield* end(found, id);
+    yield* end(found);
     return 'aborted';
   }
-  yield* run(updateStopping, found.no);
+  yield* run(updateStopping, found.session);
   return isExpired ? 'expired' : 'pending';
 }
 
 /** Ends a run that nobody waits for. What it had reached stays for inspection. */
-function* end(found: AbortRow, id: Uint8Array): Plan<void> {
-  const { no, session, own, attempt } = found;
-  if (own === null) yield* leaveBehind(no);
+function* end(found: AbortRow): Plan<void> {
+  const { id, session, own, attempt } = found;
+  if (own === null) yield* leaveBehind(session);
   else {
     yield* takeReached(own, found);
-    yield* endRun(no);
+    yield* endRun(found);
   }
   yield* run(updateAborted, id, attempt);
   yield* run(updateSession, session);
 }
 
-function* takeReached(own: number, { checkpoint, base }: AbortRow): Plan<void> {
+function* takeReached(own: number, { checkpoint, base, session }: AbortRow): Plan<void> {
   if (checkpoint === null) return;
   const { branch, custom, artifacts } = yield* one(updateReached, own, checkpoint);
   if (checkpoint === base) return;
-  yield* run(updateTip, checkpoint, own, branch);
+  yield* run(updateTip, checkpoint, own, session);
   yield* dropCheckpoint(checkpoint, { branch, custom, artifacts });
 }

@@ -3,9 +3,10 @@ import type { RunRef, RunSupport, StateBase, StateWrite } from '../../session/st
 import { fromHex, uuidBytes } from './bytes.ts';
 import { code } from './codes.ts';
 import { pointersOf } from './commit.ts';
+import { placeValues } from './commit-row.ts';
 import { asLocation } from './location.ts';
 import { type OpenRun, openRun } from './open-run.ts';
-import { type Placed, placeState, setTip } from './place.ts';
+import { isStillThere, type Placed, placeState } from './place.ts';
 import { first, one, type Plan, run, statement } from './query.ts';
 import type { StateContext, StateRows } from './state-rows.ts';
 import { discard, dropCheckpoint, type Pointers, pointerColumns } from './trash.ts';
@@ -23,7 +24,7 @@ const selectPointers = statement<Pointers>(
   'checkpoint_before',
   `SELECT ${pointerColumns} FROM @snapshots WHERE no = $1`,
 );
-const moveCheckpoint = statement(
+const moveSnapshot = statement(
   'checkpoint_move',
   `UPDATE @snapshots SET branch = $2, upto = $3, view = $4, length = $5, custom = $6, artifacts = $7,
      state_hash = $8, updated_at = $9
@@ -31,8 +32,9 @@ const moveCheckpoint = statement(
 );
 const updateRun = statement(
   'checkpoint_run',
-  'UPDATE @runs SET checkpoint = $2, inputs_done = $3, mid_turn = $4 WHERE no = $1',
+  'UPDATE @runs SET checkpoint = $2, inputs_done = $3, mid_turn = $4 WHERE session = $1',
 );
+const updateTip = statement('checkpoint_tip', 'UPDATE @sessions SET tip = $2 WHERE no = $1');
 
 /** Keeps the state that a run has reached: see {@link RunSupport.checkpoint}. */
 export function* checkpoint(
@@ -41,21 +43,28 @@ export function* checkpoint(
   rows: StateRows,
   context: StateContext,
 ): Plan<StateBase> {
-  const held = yield* openRun(ref);
+  const held = yield* openRun(ref, { from: rows.base });
   const before = held.checkpoint === held.base ? null : held.checkpoint;
   const goesOn = before !== null && rows.base?.snapshot === before;
   const parent = held.base_lineage;
-  const lineage = { parent, replaces: goesOn ? before : null };
-  const placed = yield* placeState(write, rows, lineage, context);
+  const spot = {
+    session: held.session,
+    tip: held.tip,
+    parent,
+    replaces: goesOn ? before : null,
+    hasBase: isStillThere(rows.base, held),
+    mayGoOn: true,
+  };
+  const placed = yield* placeState(write, rows, spot, context);
+  const stateHash = fromHex(write.stateHash);
   const no = goesOn
-    ? yield* move(before, held, write.stateHash, placed, rows)
-    : yield* replace(before, held, write.stateHash, placed, rows);
-  yield* setTip(placed.view.branch, no);
-  yield* run(updateRun, held.no, no, write.inputsDone, write.midTurn ? 1 : 0);
+    ? yield* move(before, held.now, stateHash, placed, rows)
+    : yield* replace(before, held, stateHash, placed, rows);
+  yield* run(updateTip, held.session, no);
+  yield* run(updateRun, held.session, no, write.inputsDone, write.midTurn ? 1 : 0);
   const { view, viewNo, common, custom, artifacts } = placed;
-  const { database } = context;
-  const location = {
-    database,
+  const location = asLocation({
+    database: context.database,
     snapshot: no,
     lineage: parent,
     view,
@@ -63,20 +72,20 @@ export function* checkpoint(
     common,
     custom,
     artifacts,
-  };
-  return { snapshotId: ref.runId, state: write.state, ref: asLocation(location) };
+  });
+  return { snapshotId: ref.runId, state: write.state, ref: location };
 }
 
 /** The same row goes on to the new state. */
 function* move(
   no: number,
-  held: OpenRun,
-  stateHash: string,
+  now: number,
+  stateHash: Uint8Array,
   placed: Placed,
   rows: StateRows,
 ): Plan<number> {
   const before = yield* first(selectPointers, no);
-  yield* run(moveCheckpoint, no, ...placeValues(placed), fromHex(stateHash), held.now);
+  yield* run(moveSnapshot, no, ...placeValues(placed), stateHash, now);
   yield* discard(before, pointersOf(placed, rows));
   return no;
 }
@@ -85,7 +94,7 @@ function* move(
 function* replace(
   before: number | null,
   held: OpenRun,
-  stateHash: string,
+  stateHash: Uint8Array,
   placed: Placed,
   rows: StateRows,
 ): Plan<number> {
@@ -95,31 +104,31 @@ function* replace(
     held.base_lineage,
     held.turn,
     ...placeValues(placed),
-    fromHex(stateHash),
+    stateHash,
     held.now,
   );
   yield* dropCheckpoint(before, pointersOf(placed, rows));
   return no;
 }
 
-type PlaceValues = readonly [number, number, number | null, number, number | null, number | null];
-
-function placeValues({ view, viewNo, length, custom, artifacts }: Placed): PlaceValues {
-  return [view.branch, view.upto, viewNo, length, custom?.no ?? null, artifacts?.no ?? null];
-}
-
 interface AbortedRow extends Pointers {
   readonly now: number;
   readonly no: number;
+  readonly session: number;
+  readonly tip: number | null;
   readonly parent: number | null;
   readonly upto: number;
+  readonly from_branch: number | null;
+  readonly from_upto: number | null;
 }
 
 const selectAborted = statement<AbortedRow>(
   'partial_aborted',
   (d) => `
-    SELECT ${d.now} AS now, s.no, s.parent, s.upto, s.branch, s.custom, s.artifacts FROM @snapshots s
-    WHERE s.id = $1 AND s.status = ${code.aborted} AND s.partial = $2 ${d.lock('s')}`,
+    SELECT ${d.now} AS now, s.no, s.session, z.tip, s.parent, s.upto, s.branch, s.custom, s.artifacts,
+      f.branch AS from_branch, f.upto AS from_upto
+    FROM @snapshots s JOIN @sessions z ON z.no = s.session LEFT JOIN @snapshots f ON f.no = $3
+    WHERE s.id = $1 AND s.status = ${code.aborted} AND s.partial = $2 ${d.lock('s, z')}`,
 );
 const endPartial = statement('partial_end', 'UPDATE @snapshots SET partial = NULL WHERE no = $1');
 
@@ -131,13 +140,21 @@ export function* attachPartial(
   context: StateContext,
 ): Plan<boolean> {
   if (!isSnapshotId(runId)) return false;
-  const row = yield* first(selectAborted, uuidBytes(runId), attempt);
+  const from = rows.base?.snapshot ?? null;
+  const row = yield* first(selectAborted, uuidBytes(runId), attempt, from);
   if (row === undefined) return false;
-  const lineage = { parent: row.parent, replaces: row.no };
-  const placed = yield* placeState(write, onRow(rows, row), lineage, context);
-  yield* run(moveCheckpoint, row.no, ...placeValues(placed), fromHex(write.stateHash), row.now);
+  const grown = onRow(rows, row);
+  const spot = {
+    session: row.session,
+    tip: row.tip,
+    parent: row.parent,
+    replaces: row.no,
+    hasBase: grown !== rows || isStillThere(rows.base, row),
+    mayGoOn: grown !== rows,
+  };
+  const placed = yield* placeState(write, grown, spot, context);
+  yield* run(moveSnapshot, row.no, ...placeValues(placed), fromHex(write.stateHash), row.now);
   yield* run(endPartial, row.no);
-  yield* setTip(placed.view.branch, row.no);
   yield* discard(row, pointersOf(placed, rows));
   return true;
 }
@@ -145,8 +162,7 @@ export function* attachPartial(
 // The checkpoint that the state grew from has gone over into the aborted row.
 function onRow(rows: StateRows, { no, parent, branch, upto }: AbortedRow): StateRows {
   const { base } = rows;
-  if (base?.view === undefined || base.view.branch !== branch || base.view.upto !== upto)
-    return rows;
-  if (base.snapshot === parent) return rows;
+  if (base?.view === undefined || base.snapshot === parent) return rows;
+  if (base.view.branch !== branch || base.view.upto !== upto) return rows;
   return { ...rows, base: { ...base, snapshot: no, lineage: parent } };
 }

@@ -9,72 +9,62 @@ import { scopeKey } from './scope.ts';
 import type { StateContext } from './state-rows.ts';
 import type { Vault } from './vault.ts';
 
-/** What a claim looks at before it writes. */
-interface ClaimRow extends HolderRow {
-  readonly no: number;
-  readonly head: number | null;
-  readonly next_index: number;
-  readonly head_id: Uint8Array | null;
-  readonly head_idx: number | null;
-}
-
 /** The snapshot that a run goes on from. */
 export interface StartRow {
+  readonly start_no: number | null;
+  readonly start_id: Uint8Array | null;
+  readonly start_turn: number | null;
+  readonly start_finish: number | null;
+  readonly start_idx: number | null;
+  readonly start_totals: string | null;
+  readonly start_answered: number;
+}
+
+/** What a claim looks at before it writes: the session, its head as the start, its run. */
+interface ClaimRow extends HolderRow, StartRow {
   readonly no: number;
-  readonly id: Uint8Array;
-  readonly session: number;
+  readonly next_index: number;
+}
+
+interface FoundRow extends StartRow {
   readonly session_id: string;
   readonly status: number;
-  readonly turn: number;
-  readonly finish: number | null;
-  readonly idx: number | null;
-  readonly totals: string | null;
-  readonly answered: number;
 }
+
+// Whether a succeeded snapshot goes on from `s` already is looked up for interrupted ones only.
+const startColumns = `s.no AS start_no, s.id AS start_id, s.turn AS start_turn, s.finish AS start_finish,
+  s.idx AS start_idx, s.totals AS start_totals,
+  CASE WHEN s.finish = ${code.interrupted} AND EXISTS (
+    SELECT 1 FROM @snapshots a
+    WHERE a.session = s.session AND a.parent = s.no AND a.status = ${code.succeeded})
+  THEN 1 ELSE 0 END AS start_answered`;
 
 const selectSession = statement<ClaimRow>(
   'claim_session',
   (d) => `
-    SELECT ${d.now} AS now, z.no, z.head, z.next_index, h.id AS head_id, h.idx AS head_idx,
-      ${holderColumns}
-    FROM @sessions z
-    LEFT JOIN @snapshots h ON h.no = z.head
-    LEFT JOIN @runs r ON r.session = z.no AND r.ended_at IS NULL
+    SELECT ${d.now} AS now, z.no, z.next_index, ${startColumns}, ${holderColumns}
+    FROM @sessions z LEFT JOIN @snapshots s ON s.no = z.head LEFT JOIN @runs r ON r.session = z.no
     WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
 );
-
-/** Whether a succeeded snapshot goes on from `s` already; looked up for interrupted ones only. */
-export const answeredColumn = `
-  CASE WHEN s.finish = ${code.interrupted} AND EXISTS (
-    SELECT 1 FROM @snapshots a
-    WHERE a.session = s.session AND a.parent = s.no AND a.status = ${code.succeeded})
-  THEN 1 ELSE 0 END AS answered`;
-
-const startColumns = `s.no, s.id, s.session, z.id AS session_id, s.status, s.turn, s.finish, s.idx,
-  s.totals, ${answeredColumn}`;
-
 const selectStart = statement<StartRow>(
   'claim_start',
-  `SELECT ${startColumns} FROM @snapshots s JOIN @sessions z ON z.no = s.session WHERE s.no = $1`,
+  `SELECT ${startColumns} FROM @snapshots s WHERE s.no = $1`,
 );
-
-const selectStartById = statement<StartRow>(
+const selectStartById = statement<FoundRow>(
   'claim_start_by_id',
-  `SELECT ${startColumns} FROM @snapshots s JOIN @sessions z ON z.no = s.session
+  `SELECT ${startColumns}, z.id AS session_id, s.status
+   FROM @snapshots s JOIN @sessions z ON z.no = s.session
    WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3`,
 );
-
 const selectRunSession = statement<{ session_id: string }>(
   'claim_run_session',
   `SELECT z.id AS session_id FROM @runs r JOIN @sessions z ON z.no = r.session
-   WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 AND r.ended_at IS NULL`,
+   WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
 );
-
 const selectTaken = statement<{ found: number }>(
   'claim_taken',
   'SELECT 1 AS found FROM @snapshots WHERE id = $1 UNION ALL SELECT 1 FROM @runs WHERE id = $1',
 );
-
 const insertSession = statement<{ no: number }>(
   'claim_new_session',
   (d) => `
@@ -82,7 +72,6 @@ const insertSession = statement<{ no: number }>(
       created_at, updated_at)
     VALUES($1, $2, $3, $4, $5, $6, ${d.now}, ${d.now}) RETURNING no`,
 );
-
 const insertRun = statement(
   'claim_new_run',
   (d) => `
@@ -90,27 +79,16 @@ const insertRun = statement(
     VALUES($1, $2, 1, $3, $4, $5, $6, $7, $7, $8, ${d.now}, ${d.now})`,
 );
 
-/** The snapshot that a run was claimed from. */
-export function* startRow(no: number): Plan<StartRow | undefined> {
-  return yield* first(selectStart, no);
-}
-
-/** Refuses an id that anything in the store has already. */
-export function* checkUnused(snapshotId: string): Plan<void> {
-  if ((yield* first(selectTaken, uuidBytes(snapshotId))) !== undefined) throw taken(snapshotId);
-}
-
 /** Accepts a run: see {@link RunSupport.claim}. */
 export function* claim(scope: Scope, request: ClaimRequest, context: StateContext): Plan<Claim> {
-  checkClaim(scope, request);
   yield* checkUnused(request.runId);
   const session = yield* first(selectSession, ...scopeKey(scope), request.sessionId);
-  const start = yield* startOf(scope, request, session);
+  const start = request.from === 'head' ? session : yield* startOf(scope, request, request.from);
   if (session !== undefined) checkFree(session, request.sessionId);
   checkHead(session, request.expectHead);
   if (session !== undefined) yield* displace(session);
   const no = session?.no ?? (yield* createSession(scope, request.sessionId, request));
-  const turn = start === undefined ? 0 : start.turn + 1;
+  const turn = start?.start_turn ?? -1;
   yield* run(
     insertRun,
     uuidBytes(request.runId),
@@ -118,23 +96,16 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
     toMode(request.mode),
     request.worker,
     toRequest(request, context.vault),
-    turn,
-    start?.no ?? null,
+    turn + 1,
+    start?.start_no ?? null,
     request.ttl,
   );
-  const leaves = session !== undefined && leavesUnlisted(session, start);
-  const left = session === undefined || session.run_no === null ? 0 : 1;
-  return {
-    runId: request.runId,
-    attempt: 1,
-    sessionId: request.sessionId,
+  return toClaim(request, {
     fresh: session === undefined,
-    ...(start === undefined ? {} : { parent: toParent(start) }),
-    ...(session === undefined || session.head_id === null
-      ? {}
-      : { headId: uuidText(session.head_id) }),
-    nextIndex: (session?.next_index ?? 0) + left + (leaves ? 1 : 0),
-  };
+    start,
+    headId: session?.start_id ?? null,
+    nextIndex: session === undefined ? 0 : nextIndex(session, start),
+  });
 }
 
 /** Refuses a claim that no store can keep. */
@@ -144,21 +115,21 @@ export function checkClaim(scope: Scope, request: ClaimRequest): void {
   checkSnapshotId(request.runId);
 }
 
-/** A head that is not listed will be, before the first snapshot that goes on from elsewhere. */
-function leavesUnlisted(session: ClaimRow, start: StartRow | undefined): boolean {
-  return session.head !== null && session.head_idx === null && session.head !== start?.no;
+/** Refuses an id that anything in the store has already. */
+export function* checkUnused(snapshotId: string): Plan<void> {
+  if ((yield* first(selectTaken, uuidBytes(snapshotId))) !== undefined) throw taken(snapshotId);
+}
+
+/** The snapshot that a run was claimed from. */
+export function* startRow(no: number): Plan<StartRow | undefined> {
+  return yield* first(selectStart, no);
 }
 
 function* startOf(
   scope: Scope,
-  { from, sessionId }: ClaimRequest,
-  session: ClaimRow | undefined,
-): Plan<StartRow | undefined> {
-  if (from === 'head') {
-    const head = session?.head ?? null;
-    return head === null ? undefined : yield* one(selectStart, head);
-  }
-  const { snapshotId } = from;
+  { sessionId }: ClaimRequest,
+  { snapshotId }: { readonly snapshotId: string },
+): Plan<StartRow> {
   if (!isSnapshotId(snapshotId)) throw notFound('snapshot', snapshotId);
   const values = [uuidBytes(snapshotId), ...scopeKey(scope)] as const;
   const row = yield* first(selectStartById, ...values);
@@ -170,9 +141,16 @@ function* startOf(
 }
 
 function checkHead(session: ClaimRow | undefined, expected: string | null | undefined): void {
-  const headId = session?.head_id ?? null;
+  const headId = session?.start_id ?? null;
   const found = headId === null ? null : uuidText(headId);
   if (expected !== undefined && expected !== found) throw headMoved(found);
+}
+
+// What an expired run leaves behind is listed, and so is an unlisted head before the head leaves it.
+function nextIndex(session: ClaimRow, start: StartRow | undefined): number {
+  const left = session.run_session === null ? 0 : 1;
+  const isLeft = session.start_no !== null && session.start_no !== start?.start_no;
+  return session.next_index + left + (isLeft && session.start_idx === null ? 1 : 0);
 }
 
 /** A new empty session. */
@@ -181,13 +159,8 @@ export function* createSession(
   sessionId: string,
   { startedBy }: Pick<ClaimRequest, 'startedBy'> = {},
 ): Plan<number> {
-  const { no } = yield* one(
-    insertSession,
-    ...scopeKey(scope),
-    sessionId,
-    ...startedByValues(startedBy),
-  );
-  return no;
+  const values = [...scopeKey(scope), sessionId, ...startedByValues(startedBy)];
+  return (yield* one(insertSession, ...values)).no;
 }
 
 /** The columns of who started a session. */
@@ -203,16 +176,39 @@ export function toRequest({ init, inputs, context }: RunRequest, vault: Vault): 
   return vault.seal(JSON.stringify({ init, inputs, context }));
 }
 
-/** What a turn must know of the snapshot it goes on from. */
-export function toParent(row: StartRow): ParentRef {
-  const finishReason = fromFinish(row.finish);
-  const totals = fromTotals(row.totals);
+/** The claim as its holder sees it. */
+export function toClaim(
+  { runId, sessionId }: ClaimRequest,
+  known: {
+    readonly fresh: boolean;
+    readonly start: StartRow | undefined;
+    readonly headId: Uint8Array | null;
+    readonly nextIndex: number;
+  },
+): Claim {
+  const parent = known.start && toParent(known.start);
   return {
-    snapshotId: uuidText(row.id),
-    turnIndex: row.turn,
+    runId,
+    attempt: 1,
+    sessionId,
+    fresh: known.fresh,
+    ...(parent === undefined ? {} : { parent }),
+    ...(known.headId === null ? {} : { headId: uuidText(known.headId) }),
+    nextIndex: known.nextIndex,
+  };
+}
+
+/** What a turn must know of the snapshot it goes on from. */
+export function toParent(row: StartRow): ParentRef | undefined {
+  if (row.start_id === null) return undefined;
+  const finishReason = fromFinish(row.start_finish);
+  const totals = fromTotals(row.start_totals);
+  return {
+    snapshotId: uuidText(row.start_id),
+    turnIndex: row.start_turn ?? 0,
     ...(finishReason === undefined ? {} : { finishReason }),
-    ...(finishReason === 'interrupted' ? { answered: row.answered === 1 } : {}),
-    ...(row.idx === null ? { listed: false } : {}),
+    ...(finishReason === 'interrupted' ? { answered: row.start_answered === 1 } : {}),
+    ...(row.start_idx === null ? { listed: false } : {}),
     ...(totals === undefined ? {} : { totals }),
   };
 }

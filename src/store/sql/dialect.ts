@@ -21,9 +21,6 @@ export interface Dialect {
   /** The integers, or the texts, in a JSON array, as the right side of `IN`. */
   integers(param: string): string;
   texts(param: string): string;
-  /** The rows `(a, b)` of a JSON array of integer pairs; `pair(n)` names a column. */
-  pairs(param: string, alias: string): string;
-  pair(alias: string, at: 0 | 1): string;
   /** Messages `m` in the id ranges `[from, to)` of a JSON array of pairs. */
   messageRanges(param: string): string;
   /** A JSON array of JSON arrays, one for each row. */

@@ -16,7 +16,7 @@ export interface ErasedRow extends HolderRow {
 
 const columns = (now: string): string => `
   SELECT ${now} AS now, z.no, z.owner, z.agent, z.id, ${holderColumns}
-  FROM @sessions z LEFT JOIN @runs r ON r.session = z.no AND r.ended_at IS NULL`;
+  FROM @sessions z LEFT JOIN @runs r ON r.session = z.no`;
 
 const selectSession = statement<ErasedRow>(
   'erase_session',
@@ -41,16 +41,19 @@ const countSnapshots = statement<{ count: number }>(
 );
 const deleteEvents = statement(
   'erase_events',
-  'DELETE FROM @events WHERE run IN (SELECT no FROM @runs WHERE session = $1)',
+  `DELETE FROM @events WHERE run IN
+     (SELECT id FROM @runs WHERE session = $1
+      UNION ALL SELECT id FROM @ended_runs WHERE session = $1)`,
 );
 const deleteSteps = statement(
   'erase_steps',
-  'DELETE FROM @steps WHERE run IN (SELECT no FROM @runs WHERE session = $1)',
+  'DELETE FROM @steps WHERE run IN (SELECT id FROM @runs WHERE session = $1)',
 );
 const deleteRuns = statement<{ id: Uint8Array }>(
   'erase_runs',
   'DELETE FROM @runs WHERE session = $1 RETURNING id',
 );
+const deleteEnded = statement('erase_ended_runs', 'DELETE FROM @ended_runs WHERE session = $1');
 const deleteSession = statement('erase', 'DELETE FROM @sessions WHERE no = $1');
 const insertTrash = statement(
   'erase_trash',
@@ -112,6 +115,7 @@ function* eraseRows(rows: readonly ErasedRow[]): Plan<Erased> {
     for (const { id } of yield* all(deleteRuns, no)) {
       hints.push({ kind: 'run', id: uuidText(id) }, { kind: 'events', id: uuidText(id) });
     }
+    yield* run(deleteEnded, no);
     yield* run(deleteSession, no);
     yield* run(insertTrash, trashKind.session, no);
   }

@@ -11,19 +11,20 @@ const insertEvents = statement(
   `INSERT INTO @events(run, attempt, seq, last, body) VALUES($1, $2, $3, $4, $5)
    ON CONFLICT DO NOTHING`,
 );
-const selectOpen = statement<{ no: number }>(
+const selectOpen = statement<{ found: number }>(
   'events_run',
-  (d) =>
-    `SELECT r.no FROM @runs r WHERE r.id = $1 AND r.attempt = $2 AND r.ended_at IS NULL ${d.lock('r')}`,
+  (d) => `SELECT 1 AS found FROM @runs r WHERE r.id = $1 AND r.attempt = $2 ${d.lock('r')}`,
 );
 const selectLast = statement<{ attempt: number; last: number }>(
   'events_last',
   'SELECT attempt, last FROM @events WHERE run = $1 ORDER BY attempt DESC, seq DESC LIMIT 1',
 );
-const selectKept = statement<{ no: number; ended_at: number | null }>(
+const selectKept = statement<{ ended: number }>(
   'events_kept',
-  `SELECT r.no, r.ended_at FROM @runs r
-   JOIN @sessions z ON z.no = r.session WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
+  `SELECT k.ended FROM (
+     SELECT session, 0 AS ended FROM @runs WHERE id = $1
+     UNION ALL SELECT session, 1 FROM @ended_runs WHERE id = $1) k
+   JOIN @sessions z ON z.no = k.session WHERE z.owner = $2 AND z.agent = $3`,
 );
 const selectEvents = statement<{ attempt: number; body: SqlValue }>(
   'events_read',
@@ -31,23 +32,14 @@ const selectEvents = statement<{ attempt: number; body: SqlValue }>(
    WHERE run = $1 AND (attempt > $2 OR (attempt = $2 AND last > $3))
    ORDER BY attempt, seq LIMIT $4`,
 );
-const deleteOldEvents = statement(
-  'events_forget',
-  (d) =>
-    `DELETE FROM @events WHERE run IN (SELECT no FROM @runs WHERE ended_at <= ${d.now} - CAST($1 AS BIGINT))`,
-);
-const deleteOldRuns = statement(
-  'events_forget_runs',
-  (d) => `DELETE FROM @runs WHERE ended_at <= ${d.now} - CAST($1 AS BIGINT)`,
-);
 
 /** Appends to the events of a run that is held. Those that are there already are left out. */
 export function* appendEvents(
-  runNo: number,
+  id: Uint8Array,
   events: readonly RunEvent[],
   vault: Vault,
 ): Plan<void> {
-  const last = yield* first(selectLast, runNo);
+  const last = yield* first(selectLast, id);
   const cursor = last && { attempt: last.attempt, seq: last.last };
   const fresh = events.filter((event) => isAfter(event, cursor));
   for (const [attempt, group] of Map.groupBy(fresh, (event) => event.attempt)) {
@@ -55,7 +47,7 @@ export function* appendEvents(
     const end = group.at(-1);
     if (begin === undefined || end === undefined) continue;
     const body = vault.seal(JSON.stringify(group.map(({ seq, chunk }) => [seq, chunk])));
-    yield* run(insertEvents, runNo, attempt, begin.seq, end.seq, body);
+    yield* run(insertEvents, id, attempt, begin.seq, end.seq, body);
   }
 }
 
@@ -65,9 +57,10 @@ export function* append(
   events: readonly RunEvent[],
   vault: Vault,
 ): Plan<void> {
-  const row = isSnapshotId(runId) ? yield* first(selectOpen, uuidBytes(runId), attempt) : undefined;
-  if (row === undefined) throw notHeld(runId, attempt);
-  yield* appendEvents(row.no, events, vault);
+  const id = isSnapshotId(runId) ? uuidBytes(runId) : undefined;
+  const row = id && (yield* first(selectOpen, id, attempt));
+  if (id === undefined || row === undefined) throw notHeld(runId, attempt);
+  yield* appendEvents(id, events, vault);
 }
 
 /** Events after a cursor: see {@link EventSupport.read}. */
@@ -78,18 +71,16 @@ export function* readEvents(
   vault: Vault,
 ): Plan<Awaited<ReturnType<EventSupport['read']>>> {
   if (!isSnapshotId(runId)) return undefined;
-  const kept = yield* first(selectKept, uuidBytes(runId), ...scopeKey(scope));
+  const id = uuidBytes(runId);
+  const kept = yield* first(selectKept, id, ...scopeKey(scope));
   if (kept === undefined) return undefined;
   const { attempt, seq } = after ?? { attempt: -1, seq: -1 };
   // A row holds at least one event, so this many rows are enough to know whether there are more.
-  const rows = yield* all(selectEvents, kept.no, attempt, seq, limit + 1);
+  const rows = yield* all(selectEvents, id, attempt, seq, limit + 1);
   const events = rows
     .flatMap((row) => unpack(row.attempt, vault.open(row.body)))
     .filter((event) => isAfter(event, after));
-  return {
-    events: events.slice(0, limit),
-    ended: kept.ended_at !== null && events.length <= limit,
-  };
+  return { events: events.slice(0, limit), ended: kept.ended === 1 && events.length <= limit };
 }
 
 function unpack(attempt: number, text: string): RunEvent[] {
@@ -102,7 +93,17 @@ function isAfter(event: RunEvent, cursor: EventCursor | undefined): boolean {
   return event.attempt === cursor.attempt && event.seq > cursor.seq;
 }
 
-/** Forgets runs, with their events, that ended this many milliseconds ago. */
+const old = (now: string): string => `ended_at <= ${now} - CAST($1 AS BIGINT)`;
+const deleteOldEvents = statement(
+  'events_forget',
+  (d) => `DELETE FROM @events WHERE run IN (SELECT id FROM @ended_runs WHERE ${old(d.now)})`,
+);
+const deleteOldRuns = statement(
+  'events_forget_runs',
+  (d) => `DELETE FROM @ended_runs WHERE ${old(d.now)}`,
+);
+
+/** Forgets the events of runs that ended this many milliseconds ago. */
 export function* forgetEvents(ttl: number): Plan<void> {
   yield* run(deleteOldEvents, ttl);
   yield* run(deleteOldRuns, ttl);

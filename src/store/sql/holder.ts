@@ -6,13 +6,14 @@ import type { Plan } from './query.ts';
 import { isStale } from './snapshot-row.ts';
 
 /** The columns of a session's open run `r`. */
-export const holderColumns = `r.no AS run_no, r.id AS run_id, r.mode AS run_mode, r.worker AS run_worker,
+export const holderColumns = `r.session AS run_session, r.id AS run_id, r.mode AS run_mode, r.worker AS run_worker,
   r.heartbeat AS run_heartbeat, r.ttl AS run_ttl`;
 
 /** A session's open run, if it has one. */
 export interface HolderRow {
   readonly now: number;
-  readonly run_no: number | null;
+  /** The session's own number when it has an open run. */
+  readonly run_session: number | null;
   readonly run_id: Uint8Array | null;
   readonly run_mode: number | null;
   readonly run_worker: string | null;
@@ -22,7 +23,7 @@ export interface HolderRow {
 
 /** Whether a run holds the session. An expired attached one holds nothing: nobody else will go on with it. */
 export function isHeld(row: HolderRow): boolean {
-  if (row.run_no === null) return false;
+  if (row.run_session === null) return false;
   const isGone = isStale(row.run_heartbeat ?? 0, row.run_ttl ?? 0, row.now);
   return !(row.run_mode === code.attached && isGone);
 }
@@ -34,6 +35,6 @@ export function checkFree(row: HolderRow, sessionId: string): void {
 }
 
 /** Takes a free session from an expired attached run, so that its caller, if only slow, cannot write any more. */
-export function* displace({ run_no }: HolderRow): Plan<void> {
-  if (run_no !== null) yield* leaveBehind(run_no);
+export function* displace({ run_session }: HolderRow): Plan<void> {
+  if (run_session !== null) yield* leaveBehind(run_session);
 }

@@ -8,7 +8,7 @@ import { startedByValues } from './claim.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from './codes.ts';
 import { notFound, sessionExists } from './failures.ts';
 import { asLocation } from './location.ts';
-import { placeState, setTip } from './place.ts';
+import { placeState } from './place.ts';
 import { all, one, type Plan, run, statement } from './query.ts';
 import { scopeKey } from './scope.ts';
 import { toSessionInfo } from './session-row.ts';
@@ -34,7 +34,7 @@ const insertSnapshot = statement<{ no: number }>(
 );
 const updateHead = statement(
   'import_head',
-  'UPDATE @sessions SET head = $2, next_index = $3 WHERE no = $1',
+  'UPDATE @sessions SET head = $2, tip = $3, next_index = $4 WHERE no = $1',
 );
 
 /** Puts a session that was read from a document into the tables. */
@@ -50,15 +50,18 @@ export function* importSession(
   if ((yield* findSession(scope, sessionId)) !== undefined) throw sessionExists(sessionId);
   const imported = (yield* isTaken(read)) ? renewIds(read, newId) : read;
   const no = yield* createSession(scope, sessionId, imported, context);
-  const bases = new Map<string, StateBase & { readonly no: number }>();
+  const bases = new Map<string, Inserted>();
+  let tip: number | null = null;
   for (const row of imported.snapshots) {
     const parent = bases.get(row.snapshot.parentId ?? '');
-    bases.set(row.snapshot.snapshotId, yield* insertRow(no, row, parent, context));
+    const inserted: Inserted = yield* insertRow({ session: no, tip }, row, parent, context);
+    bases.set(row.snapshot.snapshotId, inserted);
+    if (row.snapshot.status === 'succeeded') tip = inserted.no;
   }
   const { headId } = imported.session;
   const head = headId === undefined ? null : (bases.get(headId)?.no ?? null);
   const indexes = imported.snapshots.map((row) => row.snapshot.index);
-  yield* run(updateHead, no, head, Math.max(-1, ...indexes) + 1);
+  yield* run(updateHead, no, head, tip, Math.max(-1, ...indexes) + 1);
   const info = yield* findSession(scope, sessionId);
   if (info === undefined) throw notFound('session', sessionId);
   return toSessionInfo(info, context.vault);
@@ -92,15 +95,26 @@ function* createSession(
   return no;
 }
 
+interface Inserted extends StateBase {
+  readonly no: number;
+}
+
 function* insertRow(
-  session: number,
+  { session, tip }: { readonly session: number; readonly tip: number | null },
   { snapshot, totals, state }: ImportRow,
-  parent: (StateBase & { readonly no: number }) | undefined,
+  parent: Inserted | undefined,
   context: StateContext,
-): Plan<StateBase & { readonly no: number }> {
+): Plan<Inserted> {
   const write = parent === undefined ? { state } : { state, base: parent };
-  const lineage = { parent: parent?.no ?? null, replaces: null };
-  const placed = yield* placeState(write, stateRows(write, context), lineage, context);
+  const spot = {
+    session,
+    tip,
+    parent: parent?.no ?? null,
+    replaces: null,
+    hasBase: parent !== undefined,
+    mayGoOn: snapshot.status === 'succeeded',
+  };
+  const placed = yield* placeState(write, stateRows(write, context), spot, context);
   const { view, viewNo, length, custom, artifacts } = placed;
   const { error, label } = snapshot;
   const { no } = yield* one(
@@ -127,7 +141,6 @@ function* insertRow(
     error === undefined ? null : context.vault.seal(JSON.stringify(error)),
     label === undefined ? null : context.vault.seal(JSON.stringify(label)),
   );
-  yield* setTip(view.branch, no);
   const { database } = context;
   const ref = asLocation({
     database,

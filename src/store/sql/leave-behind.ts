@@ -1,11 +1,15 @@
 import { emptyState, hashState } from '../../session/session-state.ts';
 import { fromHex } from './bytes.ts';
 import { code } from './codes.ts';
-import { endRun } from './end-run.ts';
+import { type EndingRun, endingColumns, endRun } from './end-run.ts';
 import { first, type Plan, run, statement } from './query.ts';
 import { dropCheckpoint, type Pointers, pointerColumns } from './trash.ts';
 
-const insertLeft = statement<Pointers & { session: number }>(
+const selectRun = statement<EndingRun & { checkpoint: number | null }>(
+  'leave_behind_run',
+  `SELECT r.id, r.session, r.checkpoint, ${endingColumns} FROM @runs r WHERE r.session = $1`,
+);
+const insertLeft = statement<Pointers>(
   'leave_behind',
   `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, upto, view, length,
      custom, artifacts, state_hash, created_at, updated_at, ttl)
@@ -15,16 +19,12 @@ const insertLeft = statement<Pointers & { session: number }>(
    FROM @runs r JOIN @sessions z ON z.no = r.session
    LEFT JOIN @snapshots g ON g.no = r.base
    LEFT JOIN @snapshots t ON t.no = COALESCE(r.checkpoint, r.base)
-   WHERE r.no = $1 AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.id = r.id)
-   RETURNING session, ${pointerColumns}`,
+   WHERE r.session = $1 AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.id = r.id)
+   RETURNING ${pointerColumns}`,
 );
 const countIndex = statement(
   'leave_behind_index',
   'UPDATE @sessions SET next_index = next_index + 1 WHERE no = $1',
-);
-const selectCheckpoint = statement<{ checkpoint: number | null }>(
-  'leave_behind_checkpoint',
-  'SELECT checkpoint FROM @runs WHERE no = $1',
 );
 
 /** The hash of a state in which nothing has happened. */
@@ -34,10 +34,11 @@ export const hashOfNothing: Uint8Array = fromHex(hashState(emptyState));
  * Ends the run of somebody who died. What it had reached stays behind, listed, as a pending snapshot without a run, which
  * reads `expired`.
  */
-export function* leaveBehind(runNo: number): Plan<void> {
-  const left = yield* first(insertLeft, runNo, hashOfNothing);
-  if (left !== undefined) yield* run(countIndex, left.session);
-  const row = yield* first(selectCheckpoint, runNo);
-  yield* dropCheckpoint(row?.checkpoint ?? null, left);
-  yield* endRun(runNo);
+export function* leaveBehind(session: number): Plan<void> {
+  const held = yield* first(selectRun, session);
+  if (held === undefined) return;
+  const left = yield* first(insertLeft, session, hashOfNothing);
+  if (left !== undefined) yield* run(countIndex, session);
+  yield* dropCheckpoint(held.checkpoint, left);
+  yield* endRun(held);
 }

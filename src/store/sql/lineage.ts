@@ -1,3 +1,4 @@
+import { code } from './codes.ts';
 import type { Dialect } from './dialect.ts';
 import { fromStored, rowId, type Segment, type View } from './segments.ts';
 
@@ -17,12 +18,15 @@ export interface Level {
 
 /**
  * The recursive table `name(d, no, upto, view, parent, fork, fork_view, fork_snapshot, lim)` over the branches from a
- * snapshot to its root. A snapshot is on the path when its branch is in it and its number is not above `lim`.
+ * snapshot to its root. A snapshot is on the path when its branch is in it and its number is not above `lim`. One that did
+ * not succeed may have been written long after its parent; only what the parent hangs on is on its path.
  */
 export function lineageTable(d: Dialect, name: string, source: string): string {
   const columns = 'b.parent, b.fork, b.fork_view, b.fork_snapshot';
   return `${name}(d, no, upto, view, parent, fork, fork_view, fork_snapshot, lim) AS (
-    SELECT 0, b.no, l.upto, l.view, ${columns}, l.no FROM ${source} JOIN @branches b ON b.no = l.branch
+    SELECT 0, b.no, l.upto, l.view, ${columns},
+      CASE WHEN l.status = ${code.succeeded} THEN l.no ELSE COALESCE(l.parent, 0) END
+    FROM ${source} JOIN @branches b ON b.no = l.branch
     UNION ALL
     SELECT a.d + 1, b.no, a.fork, a.fork_view, ${columns}, a.fork_snapshot
     FROM ${name} a ${d.lookup('branches', 'b', 'b.no = a.parent')})`;

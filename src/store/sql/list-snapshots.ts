@@ -24,7 +24,7 @@ const list = (d: Dialect): string => `
   FROM o JOIN @sessions z ON z.no = o.no
   JOIN @snapshots s ON s.session = z.no
   LEFT JOIN @snapshots p ON p.no = s.parent
-  LEFT JOIN @runs r ON r.own = s.no AND r.session = z.no AND r.ended_at IS NULL
+  LEFT JOIN @runs r ON r.own = s.no AND r.session = z.no
   LEFT JOIN @snapshots t ON t.no = COALESCE(r.checkpoint, r.base)
   WHERE s.idx > $4`;
 

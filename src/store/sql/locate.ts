@@ -63,7 +63,7 @@ const locate = (d: Dialect, x: string): string => `
     ${lineageColumn(d, 'up')} AS lineage
   FROM x JOIN @sessions z ON z.no = x.session_no
   LEFT JOIN @snapshots s ON s.no = x.snapshot_no
-  LEFT JOIN @runs r ON r.no = x.run_no
+  LEFT JOIN @runs r ON r.session = x.run_session
   LEFT JOIN @snapshots g ON g.no = r.base
   LEFT JOIN @snapshots t ON t.no = x.at_no
   LEFT JOIN @snapshots tp ON tp.no = t.parent
@@ -74,11 +74,11 @@ const locate = (d: Dialect, x: string): string => `
 const locateById = statement<LocatedRow>('locate_by_id', (d) =>
   locate(
     d,
-    `SELECT s.no AS snapshot_no, r.no AS run_no, COALESCE(s.session, r.session) AS session_no,
-      CASE WHEN r.no IS NULL THEN s.no ELSE COALESCE(r.checkpoint, r.base) END AS at_no
-    FROM (SELECT id FROM @snapshots WHERE id = $1 UNION SELECT id FROM @runs WHERE id = $1 AND ended_at IS NULL) i
+    `SELECT s.no AS snapshot_no, r.session AS run_session, COALESCE(s.session, r.session) AS session_no,
+      CASE WHEN r.session IS NULL THEN s.no ELSE COALESCE(r.checkpoint, r.base) END AS at_no
+    FROM (SELECT id FROM @snapshots WHERE id = $1 UNION SELECT id FROM @runs WHERE id = $1) i
     LEFT JOIN @snapshots s ON s.id = i.id
-    LEFT JOIN @runs r ON r.id = i.id AND r.ended_at IS NULL AND (s.no IS NULL OR s.status = ${code.pending})
+    LEFT JOIN @runs r ON r.id = i.id AND (s.no IS NULL OR s.status = ${code.pending})
     JOIN @sessions o ON o.no = COALESCE(s.session, r.session)
     WHERE o.owner = $2 AND o.agent = $3`,
   ),
@@ -87,7 +87,7 @@ const locateById = statement<LocatedRow>('locate_by_id', (d) =>
 const locateHead = statement<LocatedRow>('locate_head', (d) =>
   locate(
     d,
-    `SELECT o.head AS snapshot_no, NULLIF(0, 0) AS run_no, o.no AS session_no, o.head AS at_no
+    `SELECT o.head AS snapshot_no, NULLIF(0, 0) AS run_session, o.no AS session_no, o.head AS at_no
     FROM @sessions o WHERE o.id = $1 AND o.owner = $2 AND o.agent = $3 AND o.head IS NOT NULL`,
   ),
 );
@@ -96,7 +96,7 @@ const locateHead = statement<LocatedRow>('locate_head', (d) =>
 const locateByNo = statement<LocatedRow>('locate_by_no', (d) =>
   locate(
     d,
-    `SELECT s.no AS snapshot_no, NULLIF(0, 0) AS run_no, s.session AS session_no, s.no AS at_no
+    `SELECT s.no AS snapshot_no, NULLIF(0, 0) AS run_session, s.session AS session_no, s.no AS at_no
     FROM @snapshots s WHERE s.no = $1`,
   ),
 );

@@ -4,7 +4,7 @@ import { code } from './codes.ts';
 import type { Dialect } from './dialect.ts';
 import type { Level } from './lineage.ts';
 
-/** A listed, succeeded snapshot on the path to a state, as one JSON value. */
+/** A listed, succeeded snapshot of a session, as one JSON value. */
 export type MarkRow = readonly [
   no: number,
   id: string,
@@ -39,7 +39,8 @@ export function marksFrom(
   let bound = length;
   for (const level of levels) {
     let view = level.viewNo;
-    for (const [, id, , size, at, , leavesMark] of byBranch.get(level.branch) ?? []) {
+    for (const [no, id, , size, at, , leavesMark] of byBranch.get(level.branch) ?? []) {
+      if (no > level.limit) continue;
       if (at !== view) bound = Math.min(bound, commons.get(view) ?? bound);
       view = at;
       if (leavesMark === 1 && size > 0 && size <= bound && !marks.has(size - 1)) {

@@ -1,8 +1,8 @@
-import { all, first, type Plan, statement } from './query.ts';
+import { all, first, type Plan, run, statement } from './query.ts';
 import { fromStored, rowId, rowsPerBranch } from './segments.ts';
 
 const selectBranch = statement<{
-  no: number;
+  session: number;
   parent: number | null;
   fork: number | null;
   fork_view: number | null;
@@ -10,12 +10,17 @@ const selectBranch = statement<{
 }>(
   'need_branch',
   (d) => `
-    SELECT b.no, b.parent, b.fork, b.fork_view, b.fork_snapshot FROM @branches b
+    SELECT b.session, b.parent, b.fork, b.fork_view, b.fork_snapshot FROM @branches b
     WHERE b.no = $1 ${d.lock('b')}`,
+);
+const lockSession = statement(
+  'need_session',
+  (d) => `SELECT z.no FROM @sessions z WHERE z.no = $1 ${d.lock('z')}`,
 );
 const selectUses = statement<{ view: number | null; upto: number }>(
   'need_uses',
-  `SELECT s.view, MAX(s.upto) AS upto FROM @snapshots s WHERE s.branch = $1 GROUP BY s.view
+  `SELECT s.view, MAX(s.upto) AS upto FROM @snapshots s
+   WHERE s.session = $2 AND s.branch = $1 GROUP BY s.view
    UNION ALL
    SELECT c.fork_view, MAX(c.fork) FROM @branches c WHERE c.parent = $1 AND c.fork IS NOT NULL
    GROUP BY c.fork_view`,
@@ -29,7 +34,8 @@ const selectViews = statement<{ no: number; branch: number; own_from: number; ba
 );
 const countSnapshots = statement<{ count: number }>(
   'need_snapshots',
-  'SELECT COUNT(*) AS count FROM (SELECT 1 FROM @snapshots WHERE branch = $1 LIMIT 1) s',
+  `SELECT COUNT(*) AS count FROM
+     (SELECT 1 FROM @snapshots WHERE session = $2 AND branch = $1 LIMIT 1) s`,
 );
 
 type Range = readonly [number, number];
@@ -55,8 +61,10 @@ export interface Need {
 export function* needOf(branch: number): Plan<Need | undefined> {
   const row = yield* first(selectBranch, branch);
   if (row === undefined) return undefined;
+  // Whoever writes to the branch holds its session.
+  yield* run(lockSession, row.session);
   const uses = new Map<number | null, number>();
-  for (const { view, upto } of yield* all(selectUses, branch)) {
+  for (const { view, upto } of yield* all(selectUses, branch, row.session)) {
     uses.set(view, Math.max(upto, uses.get(view) ?? 0));
   }
   const ranges: Range[] = [];
@@ -72,7 +80,7 @@ export function* needOf(branch: number): Plan<Need | undefined> {
       ranges.push(...rangesOn(branch, fromStored(view.base, view.branch)));
     }
   }
-  const found = yield* first(countSnapshots, branch);
+  const found = yield* first(countSnapshots, branch, row.session);
   return {
     parent: row.parent,
     fork: row.fork,

@@ -41,7 +41,7 @@ const selectSession = statement<SessionRow>(
   'prune_session',
   (d) => `
     SELECT ${d.now} AS now, z.no, z.id, z.updated_at, z.head, r.start, r.base, r.own, ${holderColumns}
-    FROM @sessions z LEFT JOIN @runs r ON r.session = z.no AND r.ended_at IS NULL
+    FROM @sessions z LEFT JOIN @runs r ON r.session = z.no
     WHERE z.no = $1 ${d.lock('z')}`,
 );
 const selectSnapshots = statement<VictimRow>(

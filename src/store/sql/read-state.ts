@@ -47,10 +47,9 @@ const selectState = statement<StateRow>(
 const selectMarkedState = statement<StateRow>(
   'read_marked_state',
   (d) => `WITH RECURSIVE ${chain(d)} ${stateRows(d)}
-    UNION ALL SELECT ${kinds.mark}, s.no, ${markRows(d)} FROM ${d.pairs('$4', 'j')}
-    JOIN @snapshots s ON s.branch = ${d.pair('j', 0)} AND s.no <= ${d.pair('j', 1)}
+    UNION ALL SELECT ${kinds.mark}, s.no, ${markRows(d)} FROM @snapshots s
     LEFT JOIN @views v ON v.no = s.view
-    WHERE s.session = $5 AND s.idx IS NOT NULL AND s.status = ${code.succeeded}`,
+    WHERE s.session = $4 AND s.idx IS NOT NULL AND s.status = ${code.succeeded}`,
 );
 
 const selectParts = statement<{ no: number; hash: Uint8Array; body: SqlValue }>(
@@ -86,11 +85,10 @@ export function* readState(
   const view = viewOf(place.levels);
   const segments = view === undefined ? [] : segmentsOf(view);
   const values = [JSON.stringify(segments), place.custom, place.artifacts];
-  const limits = place.levels.map(({ branch, limit }) => [branch, limit]);
   const rows =
     markedIn === undefined
       ? yield* all(selectState, ...values)
-      : yield* all(selectMarkedState, ...values, JSON.stringify(limits), markedIn);
+      : yield* all(selectMarkedState, ...values, markedIn);
   const bodies = new Map<number, string>();
   const documents: string[] = [];
   const marks: string[] = [];

@@ -10,7 +10,7 @@ import type { Vault } from './vault.ts';
 /** An open run as it stands, with whose it is. */
 export interface RunRow {
   readonly now: number;
-  readonly no: number;
+  readonly session: number;
   readonly id: Uint8Array;
   readonly owner: string;
   readonly agent: string;
@@ -32,28 +32,26 @@ export interface RunRow {
 }
 
 const columns = (now: string): string => `
-  SELECT ${now} AS now, r.no, r.id, z.owner, z.agent, z.id AS session_id, r.attempt, r.mode, r.worker,
+  SELECT ${now} AS now, r.session, r.id, z.owner, z.agent, z.id AS session_id, r.attempt, r.mode, r.worker,
     r.request, r.start, r.base, g.id AS base_id, r.checkpoint, r.inputs_done, r.mid_turn, r.stopping,
     r.ttl, r.heartbeat, r.created_at
   FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots g ON g.no = r.base`;
 
 const selectRun = statement<RunRow>(
   'run_get',
-  (d) =>
-    `${columns(d.now)} WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 AND r.ended_at IS NULL`,
+  (d) => `${columns(d.now)} WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
 );
 const selectRuns = statement<RunRow>(
   'run_list',
-  (d) => `${columns(d.now)} WHERE r.ended_at IS NULL ORDER BY r.no`,
+  (d) => `${columns(d.now)} ORDER BY r.created_at, r.id`,
 );
 const selectRunsOf = statement<RunRow>(
   'run_list_of',
-  (d) =>
-    `${columns(d.now)} WHERE z.owner = $1 AND z.agent = $2 AND r.ended_at IS NULL ORDER BY r.no`,
+  (d) => `${columns(d.now)} WHERE z.owner = $1 AND z.agent = $2 ORDER BY r.created_at, r.id`,
 );
-const selectByNos = statement<RunRow>(
-  'run_by_nos',
-  (d) => `${columns(d.now)} WHERE r.no IN ${d.integers('$1')} ORDER BY r.no`,
+const selectBySessions = statement<RunRow>(
+  'run_by_sessions',
+  (d) => `${columns(d.now)} WHERE r.session IN ${d.integers('$1')} ORDER BY r.created_at, r.id`,
 );
 
 /** The open run under a reserved id. */
@@ -70,9 +68,9 @@ export function* listRuns(scope: Scope | undefined, vault: Vault): Plan<readonly
   return rows.map((row) => toRecord(row, vault));
 }
 
-/** Runs by their numbers, oldest first. */
-export function* runsByNo(nos: readonly number[]): Plan<readonly RunRow[]> {
-  return yield* all(selectByNos, JSON.stringify(nos));
+/** The open runs of sessions, oldest first. */
+export function* runsOf(sessions: readonly number[]): Plan<readonly RunRow[]> {
+  return yield* all(selectBySessions, JSON.stringify(sessions));
 }
 
 /** A run as others see it. */

@@ -85,9 +85,9 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     saveStep: (ref, key, value) => db.write(() => saveStep(ref, key, value, state)),
     async takeOver(request) {
       await tidier.forget();
-      const nos = await db.write(() => takeRuns(request));
-      if (nos.length === 0) return [];
-      const runs = await db.read(() => readTaken(nos, state));
+      const sessions = await db.write(() => takeRuns(request));
+      if (sessions.length === 0) return [];
+      const runs = await db.read(() => readTaken(sessions, state));
       return runs.map(({ from, ...run }) => {
         if (from !== undefined) taken.set(run.run.runId, from);
         tell(run.run.runId);

@@ -6,7 +6,7 @@ import type { RunEvent, RunRef, RunRequest, RunSignal } from '../../session/stor
 import { uuidBytes } from './bytes.ts';
 import { toRequest } from './claim.ts';
 import { code, toMode } from './codes.ts';
-import { endRun } from './end-run.ts';
+import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
 import { notHeld, precondition } from './failures.ts';
 import { hashOfNothing } from './leave-behind.ts';
@@ -20,7 +20,7 @@ import { dropCheckpoint } from './trash.ts';
 const updateHeartbeat = statement<{ stopping: number }>(
   'run_heartbeat',
   (d) => `
-    UPDATE @runs SET heartbeat = ${d.now} WHERE id = $1 AND attempt = $2 AND ended_at IS NULL
+    UPDATE @runs SET heartbeat = ${d.now} WHERE id = $1 AND attempt = $2
     RETURNING stopping`,
 );
 
@@ -34,7 +34,8 @@ export function* heartbeat({ runId, attempt }: RunRef): Plan<RunSignal> {
 
 const updateDetached = statement(
   'run_detach',
-  (d) => `UPDATE @runs SET mode = $2, request = $3, own = $4, heartbeat = ${d.now} WHERE no = $1`,
+  (d) =>
+    `UPDATE @runs SET mode = $2, request = $3, own = $4, heartbeat = ${d.now} WHERE session = $1`,
 );
 const insertOwn = statement<{ no: number }>(
   'run_detach_snapshot',
@@ -45,7 +46,7 @@ const insertOwn = statement<{ no: number }>(
       ${code.detach}, ${code.pending}, g.branch, COALESCE(g.upto, 0), g.view, COALESCE(g.length, 0),
       g.custom, g.artifacts, COALESCE(g.state_hash, $2), r.created_at, ${d.now}
     FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots g ON g.no = r.base
-    WHERE r.no = $1
+    WHERE r.session = $1
     RETURNING no`,
 );
 const countIndex = statement(
@@ -60,10 +61,10 @@ const selectScope = statement<{ owner: string; agent: string }>(
 /** Makes a detached run of an attached one: see {@link RunSupport.detach}. */
 export function* detach(ref: RunRef, request: RunRequest, context: StateContext): Plan<Snapshot> {
   const held = yield* openRun(ref);
-  const own = held.own ?? (yield* one(insertOwn, held.no, hashOfNothing)).no;
+  const own = held.own ?? (yield* one(insertOwn, held.session, hashOfNothing)).no;
   if (held.own === null) yield* run(countIndex, held.session);
   const sealed = toRequest(request, context.vault);
-  yield* run(updateDetached, held.no, toMode(request.mode), sealed, own);
+  yield* run(updateDetached, held.session, toMode(request.mode), sealed, own);
   const { owner, agent } = yield* one(selectScope, held.session);
   const row = yield* findRow(toScope(owner, agent), { snapshotId: ref.runId });
   if (row === undefined) throw notHeld(ref.runId, ref.attempt);
@@ -82,12 +83,12 @@ export function* release(
       'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
     );
   }
-  if (events !== undefined) yield* appendEvents(held.no, events, vault);
+  if (events !== undefined) yield* appendEvents(held.id, events, vault);
   yield* dropCheckpoint(held.checkpoint);
-  yield* endRun(held.no);
+  yield* endRun(withEvents(held, events));
 }
 
-const updateHandedOver = statement('run_hand_over', 'UPDATE @runs SET ttl = 0 WHERE no = $1');
+const updateHandedOver = statement('run_hand_over', 'UPDATE @runs SET ttl = 0 WHERE session = $1');
 
 /** Lets go of a run. However often its old worker is still heard of, the claim stays expired. */
 export function* handOver(ref: RunRef): Plan<void> {
@@ -95,7 +96,7 @@ export function* handOver(ref: RunRef): Plan<void> {
   if (held.mode === code.attached) {
     throw precondition('An attached run cannot be handed over: only its caller can go on with it.');
   }
-  yield* run(updateHandedOver, held.no);
+  yield* run(updateHandedOver, held.session);
 }
 
 const selectStep = statement<{ found: number; value: SqlValue }>(
@@ -114,7 +115,7 @@ export function* getStep(
   { vault }: StateContext,
 ): Plan<{ readonly value: Json | undefined } | undefined> {
   const held = yield* openRun(ref);
-  const row = yield* first(selectStep, held.no, stepKey(key));
+  const row = yield* first(selectStep, held.id, stepKey(key));
   if (row === undefined) return undefined;
   return { value: row.value === null ? undefined : (JSON.parse(vault.open(row.value)) as Json) };
 }
@@ -129,7 +130,7 @@ export function* saveStep(
   const held = yield* openRun(ref);
   const json = value === undefined ? undefined : toJson(value, `The result of step "${key}"`);
   const text = json === undefined ? null : vault.seal(JSON.stringify(json));
-  yield* run(insertStep, held.no, stepKey(key), text);
+  yield* run(insertStep, held.id, stepKey(key), text);
 }
 
 // As JSON text, because a key may hold what a database refuses in plain text.

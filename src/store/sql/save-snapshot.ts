@@ -9,7 +9,7 @@ import { code, toEvent, toFinish, toStatus, toUsage } from './codes.ts';
 import { invalid } from './failures.ts';
 import { checkFree, displace, type HolderRow, holderColumns } from './holder.ts';
 import { findByNo, locationOfRow, readSnapshot, stateOf } from './locate.ts';
-import { placeState, setTip } from './place.ts';
+import { placeState } from './place.ts';
 import { first, one, type Plan, run, type SqlValue, statement } from './query.ts';
 import { scopeKey, sessionKey } from './scope.ts';
 import { type StateContext, stateRows } from './state-rows.ts';
@@ -37,14 +37,15 @@ interface SessionRow extends HolderRow {
   readonly head: number | null;
   readonly head_idx: number | null;
   readonly next_index: number;
+  readonly tip: number | null;
 }
 
 const selectSession = statement<SessionRow>(
   'save_session',
   (d) => `
-    SELECT ${d.now} AS now, z.no, z.head, h.idx AS head_idx, z.next_index, ${holderColumns}
+    SELECT ${d.now} AS now, z.no, z.head, h.idx AS head_idx, z.next_index, z.tip, ${holderColumns}
     FROM @sessions z LEFT JOIN @snapshots h ON h.no = z.head
-    LEFT JOIN @runs r ON r.session = z.no AND r.ended_at IS NULL
+    LEFT JOIN @runs r ON r.session = z.no
     WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
 );
 const selectParent = statement<{ no: number; session: number }>(
@@ -73,7 +74,8 @@ const updatePlace = statement(
 );
 const updateSession = statement(
   'save_head',
-  (d) => `UPDATE @sessions SET head = $2, next_index = $3, updated_at = ${d.now} WHERE no = $1`,
+  (d) =>
+    `UPDATE @sessions SET head = $2, tip = $3, next_index = $4, updated_at = ${d.now} WHERE no = $1`,
 );
 const updateLabel = statement('save_label', 'UPDATE @snapshots SET label = $2 WHERE no = $1');
 
@@ -125,7 +127,7 @@ function* change(
   const session = yield* one(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   const before = known ?? (yield* one(selectRow, uuidBytes(next.snapshotId), ...scopeKey(scope)));
   if (next.state !== undefined || before.branch === null) {
-    yield* writeState(before, next, context);
+    yield* writeState(session, before, next, context);
   }
   const status = next.status === 'expired' ? 'pending' : next.status;
   yield* run(
@@ -145,7 +147,8 @@ function* change(
   const first = session.next_index + (leaves ? 1 : 0);
   yield* run(listOnce, no, first);
   const counted = known === undefined ? first + 1 : first;
-  yield* run(updateSession, session.no, isHead ? no : session.head, counted);
+  const head = isHead ? no : session.head;
+  yield* run(updateSession, session.no, head, isHead ? no : session.tip, counted);
 }
 
 const listOnce = statement(
@@ -174,13 +177,25 @@ function* parentOf(session: number | undefined, parentId: string | undefined): P
 }
 
 /** Writes the state as a difference to the parent's. */
-function* writeState(before: SavedRow, next: Snapshot, context: StateContext): Plan<void> {
+function* writeState(
+  session: SessionRow,
+  before: SavedRow,
+  next: Snapshot,
+  context: StateContext,
+): Plan<void> {
   const state = next.state === undefined ? emptyState : fromPlainState(next.state);
   const base = before.parent === null ? undefined : yield* baseOf(before.parent, context);
   const write = { state, ...(base === undefined ? {} : { base }) };
   const rows = stateRows(write, context);
-  const lineage = { parent: before.parent, replaces: null };
-  const placed = yield* placeState(write, rows, lineage, context);
+  const spot = {
+    session: session.no,
+    tip: session.tip,
+    parent: before.parent,
+    replaces: null,
+    hasBase: base !== undefined,
+    mayGoOn: next.status === 'succeeded',
+  };
+  const placed = yield* placeState(write, rows, spot, context);
   const { view, viewNo, length, custom, artifacts } = placed;
   const values: SqlValue[] = [
     view.branch,
@@ -192,7 +207,6 @@ function* writeState(before: SavedRow, next: Snapshot, context: StateContext): P
     fromHex(hashState(state)),
   ];
   yield* run(updatePlace, before.no, ...values);
-  yield* setTip(view.branch, before.no);
   yield* discard(before);
 }
 

@@ -13,7 +13,7 @@ export const sessionColumns = `
 
 export const sessionTables = `@sessions z
   LEFT JOIN @snapshots h ON h.no = z.head
-  LEFT JOIN @runs r ON r.session = z.no AND r.ended_at IS NULL`;
+  LEFT JOIN @runs r ON r.session = z.no`;
 
 export interface SessionRow extends HolderRow {
   readonly no: number;

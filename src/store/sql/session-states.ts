@@ -33,7 +33,7 @@ const selectTree = statement<TreeRow>(
       s.upto, s.view, s.length, s.custom, s.artifacts, s.totals
     FROM @snapshots s JOIN @sessions z ON z.no = s.session
     LEFT JOIN @snapshots p ON p.no = s.parent
-    LEFT JOIN @runs r ON r.own = s.no AND r.session = z.no AND r.ended_at IS NULL
+    LEFT JOIN @runs r ON r.own = s.no AND r.session = z.no
     WHERE s.session = $1 ORDER BY CASE WHEN s.idx IS NULL THEN 1 ELSE 0 END, s.idx, s.no`,
 );
 const selectLineage = statement<{ lineage: string | null }>(

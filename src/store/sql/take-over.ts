@@ -2,36 +2,36 @@ import { isSnapshotId } from '../../session/ids.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { RunSupport, StateBase, TakenRun } from '../../session/store.ts';
 import { uuidBytes, uuidText } from './bytes.ts';
-import { type StartRow, startRow, toParent } from './claim.ts';
+import { startRow, toParent } from './claim.ts';
 import { code } from './codes.ts';
 import { findByNo, locationOfRow, stateOf } from './locate.ts';
 import { all, one, type Plan, run, statement } from './query.ts';
-import { type RunRow, runsByNo, toRecord } from './run-record.ts';
+import { type RunRow, runsOf, toRecord } from './run-record.ts';
 import type { StateContext } from './state-rows.ts';
 
 type Request = Parameters<RunSupport['takeOver']>[0];
 
 const expired = (now: string): string =>
-  `r.ended_at IS NULL AND r.mode <> ${code.attached} AND ${now} - r.heartbeat >= r.ttl`;
+  `r.mode <> ${code.attached} AND ${now} - r.heartbeat >= r.ttl`;
 
-const selectExpired = statement<{ no: number }>(
+const selectExpired = statement<{ session: number }>(
   'take_over_find',
   (d) => `
-    SELECT r.no FROM @runs r JOIN @sessions z ON z.no = r.session
+    SELECT r.session FROM @runs r JOIN @sessions z ON z.no = r.session
     WHERE ${expired(d.now)} AND z.agent IN ${d.texts('$1')}
-    ORDER BY r.no LIMIT $2 ${d.lockFree('r')}`,
+    ORDER BY r.created_at, r.id LIMIT $2 ${d.lockFree('r')}`,
 );
-const selectExpiredRun = statement<{ no: number }>(
+const selectExpiredRun = statement<{ session: number }>(
   'take_over_find_one',
   (d) => `
-    SELECT r.no FROM @runs r JOIN @sessions z ON z.no = r.session
+    SELECT r.session FROM @runs r JOIN @sessions z ON z.no = r.session
     WHERE ${expired(d.now)} AND z.agent IN ${d.texts('$1')} AND r.id = $2 ${d.lockFree('r')}`,
 );
 const updateTaken = statement(
   'take_over',
   (d) => `
     UPDATE @runs SET attempt = attempt + 1, worker = $2, ttl = $3, heartbeat = ${d.now}
-    WHERE no = $1`,
+    WHERE session = $1`,
 );
 const selectSession = statement<{
   head: number | null;
@@ -41,11 +41,10 @@ const selectSession = statement<{
 }>(
   'take_over_session',
   `SELECT z.head, h.id AS head_id, h.idx AS head_idx, z.next_index
-   FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots h ON h.no = z.head
-   WHERE r.no = $1`,
+   FROM @sessions z LEFT JOIN @snapshots h ON h.no = z.head WHERE z.no = $1`,
 );
 
-/** Takes expired runs, oldest first; gives their numbers. Nothing of theirs is read yet. */
+/** Takes expired runs, oldest first; gives their sessions. Nothing of theirs is read yet. */
 export function* takeRuns({ agents, worker, ttl, limit, runId }: Request): Plan<readonly number[]> {
   const names = JSON.stringify(agents);
   if (runId !== undefined && !isSnapshotId(runId)) return [];
@@ -53,17 +52,17 @@ export function* takeRuns({ agents, worker, ttl, limit, runId }: Request): Plan<
     runId === undefined
       ? yield* all(selectExpired, names, limit)
       : yield* all(selectExpiredRun, names, uuidBytes(runId));
-  for (const { no } of rows) yield* run(updateTaken, no, worker, ttl);
-  return rows.map(({ no }) => no);
+  for (const { session } of rows) yield* run(updateTaken, session, worker, ttl);
+  return rows.map(({ session }) => session);
 }
 
 /** What is needed to go on with runs that were taken over. */
 export function* readTaken(
-  nos: readonly number[],
+  sessions: readonly number[],
   context: StateContext,
 ): Plan<readonly (TakenRun & { readonly from?: StateBase })[]> {
   const taken: (TakenRun & { readonly from?: StateBase })[] = [];
-  for (const row of yield* runsByNo(nos)) taken.push(yield* readRun(row, context));
+  for (const row of yield* runsOf(sessions)) taken.push(yield* readRun(row, context));
   return taken;
 }
 
@@ -73,7 +72,9 @@ function* readRun(
 ): Plan<TakenRun & { readonly from?: StateBase }> {
   const record = toRecord(row, context.vault);
   const start = row.start === null ? undefined : yield* startRow(row.start);
-  const session = yield* one(selectSession, row.no);
+  // It was accepted while the interrupt was open; its own snapshots are no second answer.
+  const parent = start && toParent({ ...start, start_answered: 0 });
+  const session = yield* one(selectSession, row.session);
   const base = row.base === null ? undefined : yield* readBase(row.base, record.runId, context);
   const isCommitted = row.checkpoint === row.base;
   const reached =
@@ -90,7 +91,7 @@ function* readRun(
       attempt: record.attempt,
       sessionId: record.sessionId,
       fresh: false,
-      ...(start === undefined ? {} : { parent: parentOf(start) }),
+      ...(parent === undefined ? {} : { parent }),
       ...(session.head_id === null ? {} : { headId: uuidText(session.head_id) }),
       nextIndex: session.next_index + (leaves ? 1 : 0),
     },
@@ -100,11 +101,6 @@ function* readRun(
       ? {}
       : { from: { ...reached, state: checkpoint } }),
   };
-}
-
-// It was accepted while the interrupt was open; its own snapshots are no second answer.
-function parentOf(start: StartRow): ReturnType<typeof toParent> {
-  return toParent({ ...start, answered: 0 });
 }
 
 function* readBase(no: number, runId: string, context: StateContext): Plan<StateBase | undefined> {

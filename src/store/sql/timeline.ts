@@ -30,13 +30,13 @@ const selectWritten = statement<WrittenRow>(
       h.idx AS head_idx, ${holderColumns}
     FROM @snapshots s JOIN @sessions z ON z.no = s.session
     LEFT JOIN @snapshots h ON h.no = z.head
-    LEFT JOIN @runs r ON r.session = z.no AND r.ended_at IS NULL
+    LEFT JOIN @runs r ON r.session = z.no
     WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('z')}`,
 );
 const selectReserved = statement<{ found: number }>(
   'timeline_reserved',
   `SELECT 1 AS found FROM @runs r JOIN @sessions z ON z.no = r.session
-   WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 AND r.ended_at IS NULL`,
+   WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
 );
 const countIndex = statement(
   'timeline_index',
@@ -51,18 +51,23 @@ const listSnapshot = statement(
   'timeline_list',
   `UPDATE @snapshots SET idx = (SELECT next_index FROM @sessions WHERE no = $2) WHERE no = $1`,
 );
+const insertBranch = statement<{ no: number }>(
+  'timeline_fork_branch',
+  `INSERT INTO @branches(session, parent, fork, fork_view)
+   SELECT $1, branch, upto, view FROM @snapshots WHERE no = $2 RETURNING no`,
+);
 const insertFork = statement<{ no: number }>(
   'timeline_fork',
   (d) => `
-    INSERT INTO @snapshots(id, session, idx, turn, event, status, finish, branch, upto, view, length,
-      custom, artifacts, state_hash, totals, created_at, updated_at)
-    SELECT $1, $2, 0, turn, event, status, finish, branch, upto, view, length,
-      custom, artifacts, state_hash, totals, ${d.now}, ${d.now}
+    INSERT INTO @snapshots(id, session, idx, turn, event, status, finish, branch, upto, length, custom,
+      artifacts, state_hash, totals, created_at, updated_at)
+    SELECT $1, $2, 0, turn, event, status, finish, $4, 0, length, custom, artifacts, state_hash, totals,
+      ${d.now}, ${d.now}
     FROM @snapshots WHERE no = $3 RETURNING no`,
 );
 const updateFork = statement(
   'timeline_fork_session',
-  'UPDATE @sessions SET head = $2, next_index = 1, forked_from = $3 WHERE no = $1',
+  'UPDATE @sessions SET head = $2, tip = $2, next_index = 1, forked_from = $3 WHERE no = $1',
 );
 
 /** A snapshot that has been written; a turn that is being worked on cannot be gone back to or named yet. */
@@ -120,7 +125,7 @@ export function* label(
   return yield* reread(scope, snapshotId, context);
 }
 
-/** Starts a session whose first snapshot is another row for the same state: nothing is copied. */
+/** Starts a session whose first snapshot lies on an empty branch of the original: nothing is copied. */
 export function* fork(
   scope: Scope,
   snapshotId: string,
@@ -137,7 +142,8 @@ export function* fork(
   }
   const session = yield* createSession(scope, target.sessionId);
   const id = uuidBytes(target.snapshotId);
-  const { no } = yield* one(insertFork, id, session, source.no);
+  const branch = yield* one(insertBranch, session, source.no);
+  const { no } = yield* one(insertFork, id, session, source.no, branch.no);
   const origin = JSON.stringify({ sessionId: source.session_id, snapshotId });
   yield* run(updateFork, session, no, origin);
   return yield* reread(scope, target.snapshotId, context);

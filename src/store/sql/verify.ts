@@ -17,11 +17,11 @@ const selectRun = statement<{ id: Uint8Array; missing: number }>(
   `SELECT r.id, CASE WHEN (r.base IS NOT NULL AND b.no IS NULL) OR (r.own IS NOT NULL AND o.no IS NULL)
      OR (r.checkpoint IS NOT NULL AND c.no IS NULL) THEN 1 ELSE 0 END AS missing
    FROM @runs r LEFT JOIN @snapshots b ON b.no = r.base LEFT JOIN @snapshots o ON o.no = r.own
-   LEFT JOIN @snapshots c ON c.no = r.checkpoint WHERE r.session = $1 AND r.ended_at IS NULL`,
+   LEFT JOIN @snapshots c ON c.no = r.checkpoint WHERE r.session = $1`,
 );
 const selectCheckpoints = statement<{ checkpoint: number | null }>(
   'verify_checkpoints',
-  'SELECT checkpoint FROM @runs WHERE session = $1 AND ended_at IS NULL',
+  'SELECT checkpoint FROM @runs WHERE session = $1',
 );
 
 /** The faults of one session: hashes, parents, the head, the run. */

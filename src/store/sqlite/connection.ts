@@ -9,9 +9,12 @@ const busyTimeout = 2;
 /** How carefully a transaction is written to the disk. */
 export type Synchronous = 'NORMAL' | 'FULL';
 
+type Control = 'BEGIN' | 'BEGIN IMMEDIATE' | 'COMMIT' | 'ROLLBACK';
+
 /** One connection: prepared statements by name, and plans run in one go. */
 export class Connection {
   readonly #db: DatabaseSync;
+  readonly #control: Readonly<Record<Control, StatementSync>>;
   readonly #prepared = new Map<Statement, StatementSync>();
   readonly #onQuery: ((name: string) => void) | undefined;
   #synchronous: Synchronous | undefined;
@@ -22,6 +25,12 @@ export class Connection {
   ) {
     this.#db = new DatabaseSync(path, { timeout: busyTimeout });
     this.#db.function('now_ms', () => clock.now());
+    this.#control = {
+      BEGIN: this.#db.prepare('BEGIN'),
+      'BEGIN IMMEDIATE': this.#db.prepare('BEGIN IMMEDIATE'),
+      COMMIT: this.#db.prepare('COMMIT'),
+      ROLLBACK: this.#db.prepare('ROLLBACK'),
+    };
     this.#onQuery = onQuery;
   }
 
@@ -44,14 +53,14 @@ export class Connection {
 
   /** Runs a plan in a transaction; whatever goes wrong, none stays open. */
   transaction<Result>(begin: 'BEGIN' | 'BEGIN IMMEDIATE', plan: () => Plan<Result>): Result {
-    this.#db.exec(begin);
+    this.#control[begin].run();
     try {
       const result = this.run(plan());
-      this.#db.exec('COMMIT');
+      this.#control.COMMIT.run();
       return result;
     } catch (error) {
       // SQLite has rolled back by itself after some errors, a full disk among them.
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+      if (this.#db.isTransaction) this.#control.ROLLBACK.run();
       throw error;
     }
   }

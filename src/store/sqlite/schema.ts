@@ -11,6 +11,7 @@ export const steps: readonly string[] = [
     agent TEXT NOT NULL,
     id TEXT NOT NULL,                        -- chosen by the caller
     head INTEGER,                            -- snapshots.no, always a succeeded one
+    tip INTEGER,                             -- the snapshot placed last; only what goes on from it goes on in place
     next_index INTEGER NOT NULL DEFAULT 0,
     title TEXT,
     metadata TEXT,
@@ -27,11 +28,11 @@ export const steps: readonly string[] = [
 
   CREATE TABLE branches(                     -- a line of snapshots, each going on from the one before
     no INTEGER PRIMARY KEY AUTOINCREMENT,
+    session INTEGER NOT NULL,                -- whose snapshots lie on it; the session may be gone
     parent INTEGER,                          -- the branch it left
     fork INTEGER,                            -- the parent's rows up to here belong to it; NULL: none by themselves
     fork_view INTEGER,                       -- under this view of them
-    fork_snapshot INTEGER,                   -- the last snapshot on the parent that is on its path
-    tip INTEGER);                            -- the last snapshot on it; only what goes on from that may go on in place
+    fork_snapshot INTEGER);                  -- the last snapshot on the parent that is on its path
   CREATE INDEX branches_parent ON branches(parent) WHERE parent IS NOT NULL;
 
   CREATE TABLE views(                        -- a history that was trimmed or rewritten
@@ -85,14 +86,12 @@ export const steps: readonly string[] = [
     ttl INTEGER,                             -- of a pending one without a run
     partial INTEGER);                        -- of an aborted one: the attempt that may still add what it had reached
   CREATE INDEX snapshots_session ON snapshots(session, idx);
-  CREATE INDEX snapshots_branch ON snapshots(branch);
   CREATE INDEX snapshots_custom ON snapshots(custom) WHERE custom IS NOT NULL;
   CREATE INDEX snapshots_artifacts ON snapshots(artifacts) WHERE artifacts IS NOT NULL;
 
-  CREATE TABLE runs(
-    no INTEGER PRIMARY KEY AUTOINCREMENT,
+  CREATE TABLE runs(                         -- while it is open; one a session
+    session INTEGER PRIMARY KEY,
     id BLOB NOT NULL UNIQUE,                 -- the reserved snapshot id
-    session INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     mode INTEGER NOT NULL,
     worker TEXT NOT NULL,
@@ -107,17 +106,14 @@ export const steps: readonly string[] = [
     stopping INTEGER NOT NULL DEFAULT 0,
     ttl INTEGER NOT NULL,
     heartbeat INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
-    ended_at INTEGER);                       -- kept for a while for the sake of its events
-  CREATE UNIQUE INDEX runs_session ON runs(session) WHERE ended_at IS NULL;
-  CREATE INDEX runs_ended ON runs(ended_at) WHERE ended_at IS NOT NULL;
-
+    created_at INTEGER NOT NULL);
+  CREATE TABLE ended_runs(                   -- for the sake of their events, for a while
+    id BLOB PRIMARY KEY, session INTEGER NOT NULL, ended_at INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE events(                       -- one row a flush
-    no INTEGER PRIMARY KEY, run INTEGER NOT NULL, attempt INTEGER NOT NULL, seq INTEGER NOT NULL,
+    no INTEGER PRIMARY KEY, run BLOB NOT NULL, attempt INTEGER NOT NULL, seq INTEGER NOT NULL,
     last INTEGER NOT NULL, body TEXT NOT NULL);
   CREATE UNIQUE INDEX events_run ON events(run, attempt, seq);
-
-  CREATE TABLE steps(no INTEGER PRIMARY KEY, run INTEGER NOT NULL, key TEXT NOT NULL, value TEXT);
+  CREATE TABLE steps(no INTEGER PRIMARY KEY, run BLOB NOT NULL, key TEXT NOT NULL, value TEXT);
   CREATE UNIQUE INDEX steps_key ON steps(run, key);
 
   CREATE TABLE trash(                        -- what may have become unreachable and is still to be looked at
