@@ -44,17 +44,33 @@ export function freshState(spec: AgentSpec): SessionState {
 /** A state that a client held, checked. */
 export async function clientState(spec: AgentSpec, state: State): Promise<SessionState> {
   if (spec.secret !== undefined) checkSeal(spec.secret, spec.name, state);
-  const loaded = fromPlainState(state);
+  const loaded = withInitial(spec, fromPlainState(state));
   if (loaded.custom === undefined || spec.stateSchema === undefined) return loaded;
   const custom = await parse(spec.stateSchema, loaded.custom, 'The custom state');
   return { ...loaded, custom: toJson(custom, 'custom state') };
 }
 
-type StateRules = Pick<AgentSpec, 'name' | 'stateSchema' | 'upgradeState'>;
+/** A custom state that is set as a whole, checked as far as that can be done at once. */
+export function checkCustom({ stateSchema }: AgentSpec, custom: unknown): unknown {
+  if (stateSchema === undefined || custom === undefined) return custom;
+  const checked = parse(stateSchema, custom, 'The custom state');
+  if (!(checked instanceof Promise)) return checked;
+  // An asynchronous schema is asked when the state is loaded.
+  checked.catch(() => {});
+  return custom;
+}
+
+type StateRules = Pick<AgentSpec, 'name' | 'stateSchema' | 'initialState' | 'upgradeState'>;
+
+function withInitial({ initialState }: StateRules, state: SessionState): SessionState {
+  if (state.custom !== undefined || initialState === undefined) return state;
+  return { ...state, custom: initialState };
+}
 
 /** A stored state, brought up to the agent's present schema. */
-export async function storedState(spec: StateRules, state: SessionState): Promise<SessionState> {
+export async function storedState(spec: StateRules, stored: SessionState): Promise<SessionState> {
   const { stateSchema, upgradeState } = spec;
+  const state = withInitial(spec, stored);
   if (stateSchema === undefined || state.custom === undefined) return state;
   const fault = await faultOf(spec, state.custom);
   if (fault === undefined) return state;

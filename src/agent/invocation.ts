@@ -1,6 +1,6 @@
 import type { Channel } from '../core/channel.ts';
 import { toWaymarkError, type WaymarkError } from '../core/error.ts';
-import type { JsonObject } from '../core/json.ts';
+import type { Json, JsonObject } from '../core/json.ts';
 import { inSpan } from '../core/trace.ts';
 import { genAi, attributes as names, operations } from '../core/trace-names.ts';
 import { callContext } from '../generate/hooks.ts';
@@ -17,12 +17,12 @@ import { Control } from './control.ts';
 import { detachedOutput } from './detach.ts';
 import type { AgentResult, AgentSession, TurnFunction } from './handler.ts';
 import { closedError, Inbox } from './inbox.ts';
-import { freshState } from './init.ts';
+import { checkCustom, freshState } from './init.ts';
 import { leavingChunks } from './leaving.ts';
 import type { Position } from './ledger.ts';
 import { openInvocation } from './opening.ts';
 import { Outbox } from './outbox.ts';
-import { outputOf } from './output.ts';
+import { type HandlerResult, outputOf, parseResult } from './output.ts';
 import { PartialAnswer } from './partial.ts';
 import { createResponder } from './responder.ts';
 import type { RunLog } from './run-log.ts';
@@ -98,7 +98,7 @@ export class Invocation {
   /** Snapshots made since the claim, which said the next index. */
   savedInRun = 0;
   usage: Usage = {};
-  last: { readonly finishReason: FinishReason; readonly output?: unknown } | undefined;
+  last: { readonly finishReason: FinishReason; readonly output?: Json } | undefined;
   failure: WaymarkError | undefined;
   #gate: Promise<unknown> = Promise.resolve();
   #absorbed = 0;
@@ -282,7 +282,7 @@ export class Invocation {
       init: request.init,
       ...(request.model !== undefined && { model: request.model }),
     };
-    let result: AgentResult | undefined;
+    let result: HandlerResult | undefined;
     try {
       const work = sessionKey.run(session, () =>
         invocationKey.run(this, () =>
@@ -290,7 +290,7 @@ export class Invocation {
         ),
       );
       // Twice as long as the turn inside it, which keeps what there is of its answer.
-      result = (await this.untilStopped(work, 2 * graceMs)) ?? undefined;
+      result = parseResult((await this.untilStopped(work, 2 * graceMs)) ?? undefined);
     } catch (error) {
       if (error instanceof LeftBehind) this.leaveBehind();
       else if (this.control.cause === undefined) this.failure ??= toWaymarkError(error);
@@ -334,10 +334,12 @@ export class Invocation {
   }
 
   #createSession(): AgentSession {
+    const { spec } = this;
     const session = createSession({
       id: () => this.sessionId,
       working: this.working,
       snapshotIds: this.snapshotIds,
+      checkCustom: (custom) => checkCustom(spec, custom),
     });
     // Getters must stay getters, so the loop's methods are added to the same object.
     return Object.assign(session, {

@@ -1,5 +1,6 @@
 import { toErrorBody } from '../core/error.ts';
-import { toJson } from '../core/json.ts';
+import { type Json, toJson } from '../core/json.ts';
+import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { State } from '../protocol/state.ts';
 import type { Output } from '../protocol/turn.ts';
 import { toPlainState } from '../session/session-state.ts';
@@ -8,8 +9,24 @@ import type { Invocation } from './invocation.ts';
 import { leavingState } from './leaving.ts';
 import { sealOf } from './seal.ts';
 
+/** What a handler returned, checked. */
+export interface HandlerResult extends Omit<AgentResult, 'output'> {
+  readonly output?: Json;
+}
+
+/** Checks what a handler returned; it may be anything. */
+export function parseResult(result: AgentResult | undefined): HandlerResult | undefined {
+  if (result === undefined) return undefined;
+  const { message, artifacts, output } = result;
+  return {
+    ...(message && { message: parseMessage(message) }),
+    ...(artifacts && { artifacts: artifacts.map(parseArtifact) }),
+    ...(output !== undefined && { output: toJson(output, 'The output of the handler') }),
+  };
+}
+
 /** What an invocation gives back, as it may leave. */
-export function outputOf(invocation: Invocation, result: AgentResult | undefined): Output {
+export function outputOf(invocation: Invocation, result: HandlerResult | undefined): Output {
   const { sessionId, lastSnapshot, snapshotIds, spec, failure, usage, last, control } = invocation;
   const { message, artifacts } = resultOf(invocation, result);
   const output = result?.output ?? last?.output;
@@ -23,7 +40,7 @@ export function outputOf(invocation: Invocation, result: AgentResult | undefined
     ...(snapshotIds.length > 0 && { snapshotIds: [...snapshotIds] }),
     ...(state && { state }),
     ...(message && failure === undefined && { message }),
-    ...(output !== undefined && failure === undefined && { output: toJson(output, 'output') }),
+    ...(output !== undefined && failure === undefined && { output }),
     ...(artifacts && artifacts.length > 0 && { artifacts: [...artifacts] }),
     ...(finishReason && { finishReason }),
     ...(Object.keys(usage).length > 0 && { usage }),
@@ -33,7 +50,7 @@ export function outputOf(invocation: Invocation, result: AgentResult | undefined
 
 function resultOf(
   invocation: Invocation,
-  result: AgentResult | undefined,
+  result: HandlerResult | undefined,
 ): Pick<State, 'artifacts'> & Pick<Output, 'message'> {
   const { spec, sessionId, working } = invocation;
   const own = invocation.result();

@@ -1,4 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
+import type { Json } from '../core/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { FinishReason, Input, Usage } from '../protocol/turn.ts';
 import type { History } from '../session/history.ts';
@@ -23,7 +24,7 @@ export interface Turn {
 
 /** How a turn's work came out. */
 export type Outcome =
-  | { readonly kind: 'done'; readonly finishReason: FinishReason; readonly output?: unknown }
+  | { readonly kind: 'done'; readonly finishReason: FinishReason; readonly output?: Json }
   | { readonly kind: 'stopped' }
   | { readonly kind: 'failed'; readonly error: WaymarkError }
   | { readonly kind: 'lost' };

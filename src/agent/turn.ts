@@ -1,4 +1,5 @@
 import { toWaymarkError } from '../core/error.ts';
+import { toJson } from '../core/json.ts';
 import { inSpan, type Span } from '../core/trace.ts';
 import { genAi, attributes as names } from '../core/trace-names.ts';
 import { generateHooks } from '../generate/hooks.ts';
@@ -53,7 +54,7 @@ function done(invocation: Invocation, turn: Turn, result: TurnResult): Outcome {
   return {
     kind: 'done',
     finishReason: finishReason ?? (waits ? 'interrupted' : 'stop'),
-    ...(output !== undefined && { output }),
+    ...(output !== undefined && { output: toJson(output, 'The output of the turn') }),
   };
 }
 

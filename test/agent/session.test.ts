@@ -1,0 +1,342 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { AgentHandler } from '../../src/agent/handler.ts';
+import type { Message } from '../../src/protocol/message.ts';
+import type { Artifact } from '../../src/protocol/state.ts';
+import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import { currentSession, type Session } from '../../src/session/session.ts';
+import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { all, modelSays, must, openApp, refused, say, told, userSays } from './support/kit.ts';
+
+/** Runs one turn of a custom agent, and gives what the turn function threw or returned. */
+async function inTurn<Result>(work: (session: Session) => Result): Promise<Awaited<Result>> {
+  await using app = openApp();
+  let result: { value: Awaited<Result> } | undefined;
+  const agent = app.defineCustomAgent({ name: 'custom' }, (session) =>
+    session.run(async () => {
+      result = { value: await work(session) };
+    }),
+  );
+  const { error } = await agent.runText('hello');
+  if (error) throw new Error(error.message);
+  return must(result).value;
+}
+
+test('S20 a session has all its accessors', async () => {
+  await inTurn((session) => {
+    expect(session.id).toBeTypeOf('string');
+    session.addMessages(modelSays('a'), modelSays('b'));
+    expect(told(session.messages)).toEqual(['user: hello', 'model: a', 'model: b']);
+    session.setMessages(session.messages.slice(0, 2));
+    session.setCustom({ n: 1 });
+    session.updateCustom((draft) => {
+      (draft as { n: number }).n++;
+    });
+    session.updateCustom((draft) => ({ ...(draft as object), more: true }));
+    session.addArtifacts({ name: 'a', parts: [] }, { parts: [{ text: 'unnamed' }] });
+    session.setArtifacts(session.artifacts.slice(1));
+    expect(session.snapshotIds).toEqual([]);
+    expect(session.state).toEqual({
+      sessionId: session.id,
+      messages: [userSays('hello'), modelSays('a')],
+      custom: { n: 2, more: true },
+      artifacts: [{ parts: [{ text: 'unnamed' }] }],
+    });
+  });
+});
+
+test('S21 nothing that is changed later reaches the session, and nothing read from it changes it', async () => {
+  await inTurn((session) => {
+    const message: Message = { role: 'model', content: [{ text: 'said' }], metadata: { a: [1] } };
+    const custom = { list: [{ n: 1 }] };
+    const artifact: Artifact = { name: 'a', parts: [{ data: { x: 1 } }] };
+    session.addMessages(message);
+    session.setCustom(custom);
+    session.addArtifacts(artifact);
+    const before = JSON.stringify(session.state);
+    (message.content[0] as { text: string }).text = 'changed';
+    (must(message.metadata).a as number[]).push(2);
+    custom.list.push({ n: 2 });
+    (custom.list[0] as { n: number }).n = 9;
+    artifact.parts.length = 0;
+    expect(JSON.stringify(session.state)).toBe(before);
+    for (const read of [
+      session.messages,
+      session.messages[1],
+      session.messages[1]?.content,
+      session.messages[1]?.metadata,
+      session.custom,
+      (session.custom as typeof custom).list[0],
+      session.artifacts,
+      session.artifacts[0]?.parts[0],
+    ]) {
+      expect(Object.isFrozen(read)).toBe(true);
+    }
+    const { state } = session;
+    state.messages?.push(modelSays('mine'));
+    expect(JSON.stringify(session.state)).toBe(before);
+  });
+});
+
+test('S21 inputs, outputs and snapshots are nobody’s but their holder’s', async () => {
+  await using app = openApp();
+  const chat = app.defineAgent({ name: 'chat', model: scriptedModel(['one', 'two']) });
+  const input = say('hello');
+  const connection = chat.streamBidi();
+  await connection.send(input);
+  must(input.message).content.push({ text: ' and more' });
+  const output = await connection.output();
+  try {
+    must(output.message).content.push({ text: 'forged' });
+  } catch {
+    // A frozen one is as good.
+  }
+  const snapshot = must(await chat.getSnapshot({ sessionId: output.sessionId }));
+  snapshot.state?.messages?.push(userSays('forged'));
+  await chat.runText('again', { sessionId: output.sessionId });
+  const { state } = must(await chat.getSession(output.sessionId));
+  expect(told(state?.messages)).toEqual(['user: hello', 'model: one', 'user: again', 'model: two']);
+});
+
+test('S22 an artifact takes the place of the one with its name; one without is appended', async () => {
+  await using app = openApp();
+  const agent = app.defineCustomAgent({ name: 'custom' }, (session, { respond }) =>
+    session.run(async () => {
+      session.addArtifacts({ name: 'a', parts: [] }, { parts: [] }, { name: 'b', parts: [] });
+      await respond.artifact({ name: 'a', parts: [{ text: 'new' }] });
+      await respond.artifact({ parts: [{ text: 'another' }] });
+    }),
+  );
+  const { artifacts } = await agent.runText('x');
+  expect(artifacts).toEqual([
+    { name: 'a', parts: [{ text: 'new' }] },
+    { parts: [] },
+    { name: 'b', parts: [] },
+    { parts: [{ text: 'another' }] },
+  ]);
+});
+
+describe('S23 a value that is not JSON', () => {
+  const circular: Record<string, unknown> = { a: 1 };
+  circular.self = circular;
+  const values: [string, unknown][] = [
+    ['circular', circular],
+    ['a function', { f: () => 1 }],
+    ['NaN', { n: Number.NaN }],
+    ['infinite', { n: Number.POSITIVE_INFINITY }],
+    ['a class instance', { when: new Date(0) }],
+    ['a map', new Map([['a', 1]])],
+    ['a bigint', { n: 1n }],
+    ['a symbol', { s: Symbol('s') }],
+  ];
+  test.each(values)(
+    'S23 %s is refused by the call that puts it in, and nothing is half written',
+    async (_, bad) => {
+      await inTurn(async (session) => {
+        session.setCustom({ kept: true });
+        session.addArtifacts({ name: 'kept', parts: [] });
+        const before = JSON.stringify(session.state);
+        const calls: (() => void)[] = [
+          () => session.setCustom(bad),
+          () =>
+            session.updateCustom((draft) => {
+              Object.assign(draft as object, { other: 1, bad });
+            }),
+          () =>
+            session.addArtifacts(
+              { name: 'x', parts: [] },
+              { name: 'y', parts: [{ data: bad as never }] },
+            ),
+          () => session.setArtifacts([{ name: 'y', parts: [{ data: bad as never }] }]),
+          () =>
+            session.addMessages(modelSays('fine'), {
+              ...modelSays('x'),
+              metadata: { bad } as never,
+            }),
+          () => session.setMessages([{ role: 'model', content: [{ data: bad as never }] }]),
+        ];
+        for (const call of calls) {
+          expect(call).toThrow(expect.objectContaining({ status: 'INVALID_ARGUMENT' }));
+          expect(JSON.stringify(session.state)).toBe(before);
+        }
+      });
+    },
+  );
+
+  test('S23 in an input, a status, a context, a step or an output it is refused as well', async () => {
+    await using app = openApp();
+    const handler: AgentHandler = async (session, { respond }) => {
+      await session.run(async () => {
+        await expect(respond.status(circular)).rejects.toMatchObject({
+          status: 'INVALID_ARGUMENT',
+        });
+        await expect(
+          respond.artifact({ parts: [{ data: circular as never }] }),
+        ).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+        await expect(session.step('s', () => circular)).rejects.toMatchObject({
+          status: 'INVALID_ARGUMENT',
+        });
+        return { output: circular };
+      });
+    };
+    const agent = app.defineCustomAgent({ name: 'custom' }, handler);
+    await refused(
+      agent.run({ message: { ...userSays('x'), metadata: circular as never } }),
+      'INVALID_ARGUMENT',
+    );
+    await refused(agent.runText('x', { context: circular as never }), 'INVALID_ARGUMENT');
+    expect((await agent.listSessions()).items).toEqual([]);
+    expect(await agent.runText('x')).toMatchObject({
+      finishReason: 'failed',
+      error: { status: 'INVALID_ARGUMENT' },
+    });
+  });
+});
+
+test('S24 currentSession is that of the turn around it, under concurrency and in nested calls', async () => {
+  await using app = openApp();
+  let calls = 0;
+  const tell = app.defineTool({ name: 'tell', description: 'Tells.' }, async () => {
+    const { id } = currentSession();
+    // The later they come, the sooner they go on.
+    await new Promise((resolve) => setTimeout(resolve, 20 - (calls++ % 20)));
+    expect(currentSession().id).toBe(id);
+    await app.generate({ model: scriptedModel(['inner']), prompt: 'x' });
+    currentSession<string[]>().setCustom([currentSession().id]);
+    return currentSession().id;
+  });
+  const chat = app.defineAgent({
+    name: 'chat',
+    model: scriptedModel({
+      patterns: [[/./, { toolCalls: [{ name: 'tell' }, { name: 'tell' }] }]],
+      otherwise: '',
+    }),
+    tools: [tell],
+  });
+  const outputs = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => chat.runText('who?', { sessionId: `session ${n}` })),
+  );
+  for (const { sessionId, message } of outputs) {
+    expect(told([must(message)])).toEqual([`model: ${sessionId}\n${sessionId}`]);
+    expect((await chat.getSession(sessionId))?.state?.custom).toEqual([sessionId]);
+  }
+  expect(() => currentSession()).toThrow(
+    expect.objectContaining({ status: 'FAILED_PRECONDITION' }),
+  );
+});
+
+test('S25 updateCustom costs and sends what it changes', async () => {
+  await using app = openApp();
+  const big = Array.from({ length: 1000 }, (_, n) => ({ n }));
+  const agent = app.defineCustomAgent(
+    {
+      name: 'custom',
+      state: z.object({ big: z.array(z.object({ n: z.number() })) }),
+      initialState: { big },
+    },
+    (session) =>
+      session.run(() => {
+        const before = session.custom;
+        for (const n of [1, 2, 3]) {
+          session.updateCustom((draft) => {
+            must(draft.big[n]).n = -n;
+          });
+        }
+        // What did not change is the same.
+        expect(session.custom.big[500]).toBe(before.big[500]);
+        expect(before.big[1]).toEqual({ n: 1 });
+      }),
+  );
+  const chunks = await all(agent.streamText('x').stream);
+  expect(chunks.map(({ customPatch }) => customPatch).filter(Boolean)).toEqual([
+    [{ op: 'replace', path: '', value: expect.objectContaining({ big: expect.any(Array) }) }],
+    [{ op: 'replace', path: '/big/2/n', value: -2 }],
+    [{ op: 'replace', path: '/big/3/n', value: -3 }],
+  ]);
+});
+
+describe('custom state', () => {
+  const schema = z.object({ topics: z.array(z.string()) });
+
+  test('S12 it is undefined until it is set, unless there is an initial one', async () => {
+    await using app = openApp();
+    const seen: unknown[] = [];
+    const look = { model: scriptedModel(Array(9).fill('ok')), state: schema };
+    const without = app.defineCustomAgent({ name: 'without', state: schema }, (session) =>
+      session.run(() => void seen.push(session.custom)),
+    );
+    const initial = { initialState: { topics: ['first'] } };
+    const withOne = app.defineCustomAgent({ name: 'with', state: schema, ...initial }, (session) =>
+      session.run(() => void seen.push(session.custom)),
+    );
+    await without.runText('x');
+    await withOne.runText('x');
+    expect(seen).toEqual([undefined, { topics: ['first'] }]);
+    // A state that has none begins with it, too.
+    const held = app.defineAgent({ name: 'held', store: false, ...look, ...initial });
+    const { state } = await held.runText('x', { state: { messages: [] } });
+    expect(state?.custom).toEqual({ topics: ['first'] });
+    const store = memoryStore();
+    const before = app.defineAgent({ name: 'before', store, model: look.model });
+    const { sessionId } = await before.runText('x');
+    await using later = openApp({ store });
+    const after = later.defineAgent({ name: 'before', ...look, ...initial });
+    await after.runText('y', { sessionId });
+    expect((await after.getSession(sessionId))?.state?.custom).toEqual({ topics: ['first'] });
+  });
+
+  test('S13 a stored one that no longer fits goes through upgradeState, else it is refused by its path', async () => {
+    const store = memoryStore();
+    await using old = openApp({ store });
+    const model = scriptedModel(Array(9).fill('ok'));
+    const first = old.defineAgent({ name: 'chat', model, initialState: { topic: 'a' } });
+    const { sessionId, snapshotId = '' } = await first.runText('x');
+
+    await using strict = openApp({ store });
+    const refusing = strict.defineAgent({ name: 'chat', model, state: schema });
+    for (const init of [{ sessionId }, { snapshotId }]) {
+      const error = await refused(refusing.runText('y', init), 'FAILED_PRECONDITION');
+      expect(error.message).toContain('/topics');
+    }
+    await using lenient = openApp({ store });
+    const upgrading = lenient.defineAgent({
+      name: 'chat',
+      model,
+      state: schema,
+      upgradeState: (custom) => ({ topics: [(custom as { topic: string }).topic] }),
+    });
+    await upgrading.runText('y', { sessionId });
+    const { state } = must(await upgrading.getSession(sessionId));
+    expect(state?.custom).toEqual({ topics: ['a'] });
+    expect((await upgrading.getSnapshot({ snapshotId }))?.state?.custom).toEqual({ topic: 'a' });
+
+    await using wrong = openApp({ store });
+    const failing = wrong.defineAgent({
+      name: 'chat',
+      model,
+      state: schema,
+      upgradeState: () => ({ topics: 'no list' as never }),
+    });
+    await refused(failing.runText('y', { snapshotId }), 'FAILED_PRECONDITION');
+    // Nobody holds the session after that.
+    expect((await upgrading.getSession(sessionId))?.running).toBeUndefined();
+  });
+
+  test('S14 one that is set as a whole must fit the schema', async () => {
+    await using app = openApp();
+    const agent = app.defineCustomAgent(
+      { name: 'custom', state: schema, initialState: { topics: [] } },
+      (session) =>
+        session.run(() => {
+          expect(() => session.setCustom({ topics: [1] } as never)).toThrow(
+            expect.objectContaining({ status: 'INVALID_ARGUMENT' }),
+          );
+          expect(session.custom).toEqual({ topics: [] });
+          session.setCustom({ topics: ['fine'] });
+        }),
+    );
+    const { sessionId, error } = await agent.runText('x');
+    expect(error).toBeUndefined();
+    expect((await agent.getSession(sessionId))?.state?.custom).toEqual({ topics: ['fine'] });
+  });
+});
