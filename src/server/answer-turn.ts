@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import type { Init, Input, Output } from '../protocol/turn.ts';
-import type { FeedEvent } from './feed.ts';
+import type { FeedBatch, FeedEvent } from './feed.ts';
 import type { OpenCall, Served, ServerContext } from './served.ts';
 import { refusedFirst, type StreamFormat, takeSeat } from './stream-response.ts';
 import { type ServedTurn, startTurn } from './turn.ts';
@@ -15,7 +15,7 @@ export interface TurnAnswer {
   readonly resumable?: boolean;
   readonly respond: (output: Output) => Response;
   /** Looks on while the events of a stream go by. */
-  readonly decorate?: (events: AsyncGenerator<FeedEvent>) => AsyncIterable<FeedEvent>;
+  readonly decorate?: (events: AsyncGenerator<FeedBatch>) => AsyncIterable<FeedBatch>;
 }
 
 /** Runs a turn for a caller; refusals are thrown, so that they get their HTTP status. */
@@ -56,13 +56,15 @@ function takeOrRelease<T>(take: () => T, release: () => void): T {
 // Reads the events of a turn for a caller who only wants its output.
 async function outputOfTurn({ events }: ServedTurn, reader: AbortSignal): Promise<Output> {
   let snapshotId: string | undefined;
-  for await (const event of events) {
-    if (event.type === 'output') return event.output;
-    if (event.type === 'error') {
-      const { status, message, details } = event.error;
-      throw new WaymarkError(status, message, { details });
+  for await (const batch of events) {
+    for (const event of batch) {
+      if (event.type === 'output') return event.output;
+      if (event.type === 'error') {
+        const { status, message, details } = event.error;
+        throw new WaymarkError(status, message, { details });
+      }
+      if (event.type === 'chunk') snapshotId ??= event.chunk.turnStart?.snapshotId;
     }
-    if (event.type === 'chunk') snapshotId ??= event.chunk.turnStart?.snapshotId;
   }
   // The server ends before the turn does: say where to find it.
   throw new WaymarkError('UNAVAILABLE', 'This server is shutting down before the turn is done.', {

@@ -1,7 +1,6 @@
 import type { GenericSchema, InferOutput } from 'valibot';
 import type { Clock } from '../core/clock.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
-import { deadline, raceSignal } from '../core/signal.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { isNestedDeeperThan } from './json-depth.ts';
 import type { Limits } from './limits.ts';
@@ -40,17 +39,24 @@ export function parseJsonText(text: string, most: number): unknown {
 async function readText(request: Request, { limits, clock }: BodyOptions): Promise<string> {
   const length = request.headers.get('content-length');
   if (length !== null && Number(length) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
-  using timer = deadline(clock, limits.requestTimeout);
+  const late = Promise.withResolvers<never>();
+  const stop = clock.every(limits.requestTimeout, () => late.reject(tooLate()));
   try {
     // A length that the transport holds the client to makes counting needless.
     const text = length === null ? countedText(request, limits.bodyBytes) : request.text();
-    return await raceSignal(text, timer.signal);
+    return await Promise.race([text, late.promise]);
   } catch (error) {
     if (isWaymarkError(error)) throw error;
     throw new WaymarkError('CANCELLED', 'The request ended before its body was complete.', {
       cause: error,
     });
+  } finally {
+    stop();
   }
+}
+
+function tooLate(): WaymarkError {
+  return new WaymarkError('DEADLINE_EXCEEDED', 'The request took too long to arrive.');
 }
 
 async function countedText(request: Request, most: number): Promise<string> {

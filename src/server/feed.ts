@@ -12,6 +12,9 @@ export type FeedEvent =
   | { readonly type: 'output'; readonly output: Output }
   | { readonly type: 'error'; readonly error: ErrorBody };
 
+/** Events that came together; passing them on one by one would cost more than what they say. */
+export type FeedBatch = readonly FeedEvent[];
+
 /** Who follows, and for how long. */
 export interface FollowOptions {
   readonly owner?: string;
@@ -24,15 +27,15 @@ export async function* runFeed(
   agent: Agent,
   runId: string,
   options: FollowOptions & { readonly after?: string },
-): AsyncGenerator<FeedEvent> {
+): AsyncGenerator<FeedBatch> {
   try {
-    yield* watchRun(agent, runId, options);
+    for await (const event of watchRun(agent, runId, options)) yield [event];
   } catch (error) {
-    if (!options.reader.aborted) yield { type: 'error', error: toWireError(error) };
+    if (!options.reader.aborted) yield [{ type: 'error', error: toWireError(error) }];
   }
 }
 
-/** As {@link runFeed}, but what goes wrong is thrown. */
+/** As {@link runFeed}, one by one, and what goes wrong is thrown. */
 export async function* watchRun(
   agent: Agent,
   runId: string,

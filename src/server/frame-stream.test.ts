@@ -13,8 +13,8 @@ const base: FrameStreamOptions<string> = {
 
 test('everything arrives, in order, in few pieces', async () => {
   const ends: FrameStreamEnd[] = [];
-  async function* numbers(): AsyncGenerator<string> {
-    for (let at = 0; at < 10_000; at++) yield `${at}\n`;
+  async function* numbers(): AsyncGenerator<readonly string[]> {
+    for (let at = 0; at < 10_000; at++) yield [`${at}\n`];
   }
   const body = frameStream(numbers(), { ...base, onEnd: (how) => ends.push(how) });
   const pieces = await readAll(body);
@@ -24,10 +24,10 @@ test('everything arrives, in order, in few pieces', async () => {
 });
 
 test('a frame after a pause does not wait for company', async () => {
-  async function* slowly(): AsyncGenerator<string> {
-    yield 'a';
+  async function* slowly(): AsyncGenerator<readonly string[]> {
+    yield ['a'];
     await systemClock.sleep(20);
-    yield 'b';
+    yield ['b'];
   }
   expect(await readAll(frameStream(slowly(), base))).toEqual(['a', 'b']);
 });
@@ -36,10 +36,10 @@ test('a reader that does not read holds a bounded buffer, and is dropped', async
   const clock = manualClock();
   const ends: FrameStreamEnd[] = [];
   let made = 0;
-  async function* endless(): AsyncGenerator<string> {
+  async function* endless(): AsyncGenerator<readonly string[]> {
     for (;;) {
       made++;
-      yield 'x'.repeat(1024);
+      yield ['x'.repeat(1024)];
     }
   }
   const cut = vi.fn();
@@ -59,9 +59,9 @@ test('a reader that does not read holds a bounded buffer, and is dropped', async
 test('silence is filled with signs of life', async () => {
   const clock = manualClock();
   const end = Promise.withResolvers<void>();
-  async function* silent(): AsyncGenerator<string> {
+  async function* silent(): AsyncGenerator<readonly string[]> {
     await end.promise;
-    yield 'done';
+    yield ['done'];
   }
   const reader = frameStream(silent(), { ...base, clock, keepAliveMs: 100 }).getReader();
   const first = reader.read();
@@ -74,10 +74,10 @@ test('silence is filled with signs of life', async () => {
 
 test('a reader that leaves ends the source', async () => {
   let ended = false;
-  async function* source(): AsyncGenerator<string> {
+  async function* source(): AsyncGenerator<readonly string[]> {
     try {
       for (;;) {
-        yield 'x';
+        yield ['x'];
         await systemClock.sleep(1);
       }
     } finally {

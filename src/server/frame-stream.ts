@@ -24,14 +24,14 @@ const bufferBytes = 64 * 1024;
 const encoder = new TextEncoder();
 
 /**
- * A response body of one text frame per event, with a bounded buffer: events are asked for only while there is room.
- * Frames that come within one turn of the event loop go out as one piece; the first of them goes at once.
+ * A response body of one text frame per event, with a bounded buffer: more are asked for only while there is room.
+ * Frames that come within one turn of the event loop go out as one piece.
  */
 export function frameStream<Event>(
-  events: AsyncIterable<Event>,
+  batches: AsyncIterable<readonly Event[]>,
   options: FrameStreamOptions<Event>,
 ): ReadableStream<Uint8Array> {
-  const pump = new Pump(events, options);
+  const pump = new Pump(batches, options);
   return new ReadableStream<Uint8Array>(
     {
       start: (controller) => pump.start(controller),
@@ -44,7 +44,7 @@ export function frameStream<Event>(
 
 class Pump<Event> {
   readonly #options: FrameStreamOptions<Event>;
-  readonly #iterator: AsyncIterator<Event>;
+  readonly #iterator: AsyncIterator<readonly Event[]>;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #pending = '';
   #flushing = false;
@@ -54,9 +54,9 @@ class Pump<Event> {
   #fullSince: number | undefined;
   #ended = false;
 
-  constructor(events: AsyncIterable<Event>, options: FrameStreamOptions<Event>) {
+  constructor(batches: AsyncIterable<readonly Event[]>, options: FrameStreamOptions<Event>) {
     this.#options = options;
-    this.#iterator = events[Symbol.asyncIterator]();
+    this.#iterator = batches[Symbol.asyncIterator]();
     this.#lastSent = options.clock.now();
   }
 
@@ -90,7 +90,7 @@ class Pump<Event> {
         const { value, done } = await this.#iterator.next();
         if (this.#ended) return;
         if (done) break;
-        this.#pending += this.#options.encode(value);
+        for (const event of value) this.#pending += this.#options.encode(event);
         this.#schedule();
         if (this.#isFull()) await this.#waitForRoom();
       }
@@ -115,11 +115,9 @@ class Pump<Event> {
     await this.#room.promise;
   }
 
-  // The first frame after a pause goes at once; what follows in the same turn of the loop is sent together.
   #schedule(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    this.#flush();
     afterThisTurn(() => {
       this.#flushing = false;
       this.#flush();

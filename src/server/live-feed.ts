@@ -2,7 +2,7 @@ import type { Agent } from '../agent/agent.ts';
 import { eventIdOf } from '../agent/event-id.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { afterThisTurn } from './event-loop.ts';
-import { type FeedEvent, type FollowOptions, watchRun } from './feed.ts';
+import { type FeedBatch, type FeedEvent, type FollowOptions, watchRun } from './feed.ts';
 
 /** How far a reader may be behind the turn; one that is further behind reads on from the store. */
 const mostWaiting = 1024;
@@ -33,6 +33,7 @@ export class LiveFeed {
   #runId: string | undefined;
   // The last event of the current run that was put in line, or seen in the store.
   #lastId: string | undefined;
+  #seenInStore = false;
   #ended: { readonly error?: unknown } | undefined;
   #changed = Promise.withResolvers<void>();
   #room = Promise.withResolvers<void>();
@@ -56,14 +57,14 @@ export class LiveFeed {
    * The events up to the end of the turns, without their output; gives an output only when another process took a run
    * over, and this one's is not the one that counts. Ends early when the reader has left.
    */
-  async *events(): AsyncGenerator<FeedEvent, Output | undefined> {
+  async *batches(): AsyncGenerator<FeedBatch, Output | undefined> {
     const { reader } = this.#options;
     while (!reader.aborted) {
       const batch = this.#waiting;
       if (batch.length > 0) {
         this.#waiting = [];
         this.#room.resolve();
-        for (const event of batch) yield event;
+        yield batch;
       } else if (this.#missed) {
         const output = yield* this.#catchUp(this.#missed);
         if (output) return output;
@@ -107,6 +108,7 @@ export class LiveFeed {
     if (runId !== undefined) {
       this.#runId = runId;
       this.#lastId = undefined;
+      this.#seenInStore = false;
     }
     const current = this.#runId;
     if (watched && current !== undefined && id === undefined && isTurnEnd(chunk)) {
@@ -115,8 +117,8 @@ export class LiveFeed {
     } else if (this.#missed) {
       if (runId !== undefined) this.#miss({ runId });
       else if (id === undefined) this.#miss({ chunk });
-    } else if (id !== undefined && isAtOrBefore(id, this.#lastId)) {
-      // Seen in the store already.
+    } else if (this.#seenInStore && id !== undefined && isAtOrBefore(id, this.#lastId)) {
+      // It came from there already.
     } else if (watched && current !== undefined && id && this.#waiting.length >= mostWaiting) {
       this.#miss({ runId: current, after: this.#lastId });
     } else {
@@ -134,10 +136,10 @@ export class LiveFeed {
     this.#wake();
   }
 
-  async *#catchUp(missed: Missed[]): AsyncGenerator<FeedEvent, Output | undefined> {
+  async *#catchUp(missed: Missed[]): AsyncGenerator<FeedBatch, Output | undefined> {
     for (let next = missed.shift(); next; next = missed.shift()) {
       if ('chunk' in next) {
-        yield { type: 'chunk', chunk: next.chunk };
+        yield [{ type: 'chunk', chunk: next.chunk }];
         continue;
       }
       const output = yield* this.#fromStore(next);
@@ -151,7 +153,7 @@ export class LiveFeed {
     runId,
     after,
     lost = false,
-  }: Extract<Missed, { runId: string }>): AsyncGenerator<FeedEvent, Output | undefined> {
+  }: Extract<Missed, { runId: string }>): AsyncGenerator<FeedBatch, Output | undefined> {
     const { watched: _, ...follow } = this.#options;
     let elsewhere = lost;
     const events = watchRun(this.#agent, runId, {
@@ -161,8 +163,11 @@ export class LiveFeed {
     for await (const event of events) {
       if (event.type === 'output') return elsewhere ? event.output : undefined;
       if (event.type === 'reset') elsewhere = true;
-      if (event.type === 'chunk' && runId === this.#runId) this.#lastId = event.id;
-      yield event;
+      if (event.type === 'chunk' && runId === this.#runId) {
+        this.#lastId = event.id;
+        this.#seenInStore = true;
+      }
+      yield [event];
       if (!elsewhere && event.type === 'chunk' && isTurnEnd(event.chunk)) return undefined;
     }
     return undefined;

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import { linkSignals } from '../core/signal.ts';
-import { cutOf, cutWhenIdle } from './connection.ts';
+import { cutOf, cutWhenIdle, type NodeBindings } from './connection.ts';
 import type { FeedEvent } from './feed.ts';
 import { frameStream } from './frame-stream.ts';
 import type { Served, ServerContext } from './served.ts';
@@ -17,7 +17,7 @@ export interface ReaderSeat {
   /** Aborts when the reader has left, or the server ends. */
   readonly signal: AbortSignal;
   /** Answers with the events; the seat is free again when they have ended. */
-  respond<Event>(events: AsyncIterable<Event>, format: StreamFormat<Event>): Response;
+  respond<Event>(batches: AsyncIterable<readonly Event[]>, format: StreamFormat<Event>): Response;
   /** Frees the seat when nothing will be streamed after all. */
   leave(): void;
 }
@@ -48,9 +48,9 @@ export function takeSeat(
   return {
     signal: link.signal,
     leave,
-    respond(events, { encode, keepAlive, headers }) {
+    respond(batches, { encode, keepAlive, headers }) {
       let sent = 0;
-      const body = frameStream(events, {
+      const body = frameStream(batches, {
         clock,
         encode: (event) => {
           sent++;
@@ -75,9 +75,14 @@ export function takeSeat(
           });
         },
       });
-      return new Response(body, { headers });
+      return new Response(body, { headers: { ...headers, ...startAtOnce(c.env) } });
     },
   };
+}
+
+// Node's adapter looks for the end of a body before it sends anything, unless it is told that there is no length.
+function startAtOnce(env: NodeBindings | undefined): Record<string, string> {
+  return env?.outgoing ? { 'transfer-encoding': 'chunked' } : {};
 }
 
 /** Waits a moment for the first event, so that a refusal can be told by the HTTP status. */
@@ -86,11 +91,12 @@ export async function refusedFirst(
   accepted: Promise<unknown>,
   ms = 1000,
 ): Promise<void> {
-  const timer = new AbortController();
+  const waited = Promise.withResolvers<void>();
+  const stop = clock.every(ms, waited.resolve);
   try {
-    await Promise.race([accepted, clock.sleep(ms, timer.signal).catch(() => {})]);
+    await Promise.race([accepted, waited.promise]);
   } finally {
-    timer.abort();
+    stop();
   }
 }
 

@@ -4,7 +4,7 @@ import { linkSignals } from '../core/signal.ts';
 import type { Chunk, Init, Input, Output } from '../protocol/turn.ts';
 import type { Caller } from './auth.ts';
 import { toWireError } from './error-response.ts';
-import type { FeedEvent } from './feed.ts';
+import type { FeedBatch } from './feed.ts';
 import { LiveFeed } from './live-feed.ts';
 
 /** What a server was asked to run, and for whom. */
@@ -28,7 +28,7 @@ export interface ServedTurn {
   /** Resolves when the turn has been accepted, rejects with the reason when it was refused. */
   readonly accepted: Promise<void>;
   /** What happens, up to an `output` or `error`; ends without one only when its reader has left. */
-  readonly events: AsyncGenerator<FeedEvent>;
+  readonly events: AsyncGenerator<FeedBatch>;
   /** Resolves when the turn is over, whether anybody reads it or not. */
   readonly done: Promise<void>;
 }
@@ -84,13 +84,13 @@ async function* turnEvents(
   live: LiveFeed,
   output: Promise<Output>,
   { reader, resumable }: { readonly reader: AbortSignal; readonly resumable: boolean },
-): AsyncGenerator<FeedEvent> {
+): AsyncGenerator<FeedBatch> {
   try {
-    const elsewhere = yield* live.events();
-    if (!reader.aborted) yield { type: 'output', output: elsewhere ?? (await output) };
+    const elsewhere = yield* live.batches();
+    if (!reader.aborted) yield [{ type: 'output', output: elsewhere ?? (await output) }];
     else if (!resumable) throw reader.reason;
   } catch (error) {
-    if (!reader.aborted) yield { type: 'error', error: toWireError(error) };
-    else if (!resumable) yield { type: 'error', error: toWireError(reader.reason) };
+    if (!reader.aborted) yield [{ type: 'error', error: toWireError(error) }];
+    else if (!resumable) yield [{ type: 'error', error: toWireError(reader.reason) }];
   }
 }

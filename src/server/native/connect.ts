@@ -8,7 +8,7 @@ import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { Caller } from '../auth.ts';
 import { parseJsonText } from '../body.ts';
 import { toWireError } from '../error-response.ts';
-import type { FeedEvent } from '../feed.ts';
+import type { FeedBatch } from '../feed.ts';
 import { isTurnEnd, LiveFeed } from '../live-feed.ts';
 import { checkCall, findAgent, type Served } from '../served.ts';
 import { invokeOptions, ownerOf } from '../turn.ts';
@@ -174,7 +174,7 @@ class SocketConnection {
       watched: agent.metadata.watchable,
     });
     try {
-      const elsewhere = await this.#sendAll(live.events());
+      const elsewhere = await this.#sendAll(live.batches());
       if (this.#final || this.#reader.signal.aborted) return;
       await this.#finish(undefined, elsewhere ?? ((await line.output()) as Output));
     } catch (error) {
@@ -183,14 +183,16 @@ class SocketConnection {
   }
 
   async #sendAll(
-    events: AsyncGenerator<FeedEvent, Output | undefined>,
+    batches: AsyncGenerator<FeedBatch, Output | undefined>,
   ): Promise<Output | undefined> {
     for (;;) {
-      const { value, done } = await events.next();
+      const { value, done } = await batches.next();
       if (done) return value;
-      if (this.#final) return undefined;
-      if (value.type === 'chunk' && isTurnEnd(value.chunk)) this.#turnEnded();
-      if (value.type !== 'output') await this.#socket.send(value);
+      for (const event of value) {
+        if (this.#final) return undefined;
+        if (event.type === 'chunk' && isTurnEnd(event.chunk)) this.#turnEnded();
+        if (event.type !== 'output') await this.#socket.send(event);
+      }
     }
   }
 

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { routes } from '../../protocol/routes.ts';
-import { type FeedEvent, runFeed } from '../feed.ts';
+import { type FeedBatch, runFeed } from '../feed.ts';
 import { openCall, type Router, type Served } from '../served.ts';
 import { refusedFirst, takeSeat } from '../stream-response.ts';
 import { ownerOf } from '../turn.ts';
@@ -31,9 +31,10 @@ export function mountEvents(router: Router, served: Served): void {
   });
 }
 
-function throwError({ value }: IteratorResult<FeedEvent>): void {
-  if (value?.type !== 'error') return;
-  const { status, message, details } = value.error;
+function throwError({ value }: IteratorResult<FeedBatch>): void {
+  const [first] = value ?? [];
+  if (first?.type !== 'error') return;
+  const { status, message, details } = first.error;
   throw new WaymarkError(status, message, { details });
 }
 

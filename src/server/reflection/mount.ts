@@ -88,7 +88,7 @@ type Line = Record<string, unknown> | unknown;
 async function* actionLines(
   run: (onChunk: (chunk: unknown) => void) => Promise<unknown>,
   traceId: string,
-): AsyncGenerator<Line> {
+): AsyncGenerator<readonly Line[]> {
   const chunks: unknown[] = [];
   let more = Promise.withResolvers<void>();
   const output = run((chunk) => {
@@ -107,10 +107,10 @@ async function* actionLines(
   for (;;) {
     await more.promise;
     more = Promise.withResolvers();
-    yield* chunks.splice(0);
+    yield chunks.splice(0);
     if (last !== undefined) break;
   }
-  yield last;
+  yield [last];
 }
 
 async function* ending<T>(lines: AsyncGenerator<T>, end: () => void): AsyncGenerator<T> {

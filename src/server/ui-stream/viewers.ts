@@ -1,10 +1,10 @@
-import type { FeedEvent } from '../feed.ts';
+import type { FeedBatch } from '../feed.ts';
 
 /** Who is looking at which run, in this process. */
 export interface Viewers {
   has(runId: string): boolean;
   /** Counts the reader of these events in, from the turn's start until it leaves. */
-  watching(events: AsyncIterable<FeedEvent>): AsyncGenerator<FeedEvent>;
+  watching(batches: AsyncIterable<FeedBatch>): AsyncGenerator<FeedBatch>;
 }
 
 export function createViewers(): Viewers {
@@ -16,19 +16,26 @@ export function createViewers(): Viewers {
   };
   return {
     has: (runId) => counts.has(runId),
-    async *watching(events) {
+    async *watching(batches) {
       let runId: string | undefined;
       try {
-        for await (const event of events) {
-          if (runId === undefined && event.type === 'chunk') {
-            runId = event.chunk.turnStart?.snapshotId;
+        for await (const batch of batches) {
+          if (runId === undefined) {
+            runId = startIn(batch);
             if (runId !== undefined) change(runId, 1);
           }
-          yield event;
+          yield batch;
         }
       } finally {
         if (runId !== undefined) change(runId, -1);
       }
     },
   };
+}
+
+function startIn(batch: FeedBatch): string | undefined {
+  for (const event of batch) {
+    if (event.type === 'chunk' && event.chunk.turnStart) return event.chunk.turnStart.snapshotId;
+  }
+  return undefined;
 }
