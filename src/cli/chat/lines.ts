@@ -1,0 +1,64 @@
+import { createInterface, type Interface } from 'node:readline';
+import type { Terminal } from '../terminal.ts';
+
+/** The lines that somebody types or a pipe brings, one at a time, in order. */
+export class Lines {
+  readonly #reader: Interface;
+  readonly #interactive: boolean;
+  readonly #queue: string[] = [];
+  #waiting: ((line: string | undefined) => void) | undefined;
+  #hasEnded = false;
+  /** Hears of a line that came while nobody waited for one. */
+  onEarly: (() => void) | undefined;
+
+  constructor(terminal: Terminal, onInterrupt: () => void) {
+    const { input, output, interactive } = terminal;
+    this.#interactive = interactive;
+    this.#reader = createInterface(interactive ? { input, output } : { input });
+    this.#reader.on('line', (line) => this.#arrive(line));
+    this.#reader.on('close', () => this.#end());
+    // In a terminal that is read key by key, Ctrl-C is a key.
+    this.#reader.on('SIGINT', onInterrupt);
+  }
+
+  /** The next line; `undefined` when there are no more. */
+  next(prompt: string): Promise<string | undefined> {
+    const early = this.#queue.shift();
+    if (early !== undefined) return Promise.resolve(early);
+    if (this.#hasEnded) return Promise.resolve(undefined);
+    if (this.#interactive) {
+      this.#reader.setPrompt(prompt);
+      this.#reader.prompt();
+    }
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+    });
+  }
+
+  /** The next line if it is there already and is wanted. */
+  takeIf(isWanted: (line: string) => boolean): string | undefined {
+    const [line] = this.#queue;
+    return line !== undefined && isWanted(line) ? this.#queue.shift() : undefined;
+  }
+
+  close(): void {
+    this.onEarly = undefined;
+    this.#reader.close();
+  }
+
+  #arrive(line: string): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (waiting) waiting(line);
+    else {
+      this.#queue.push(line);
+      this.onEarly?.();
+    }
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    this.#waiting?.(undefined);
+    this.#waiting = undefined;
+  }
+}

@@ -1,0 +1,132 @@
+import type { SessionInfo } from '../../protocol/session.ts';
+import type { State } from '../../protocol/state.ts';
+import { readTimeline } from '../source/read-timeline.ts';
+import type { Terminal } from '../terminal.ts';
+import { messageLines, messageSummary } from '../text/message-text.ts';
+import { nearest } from '../text/nearest.ts';
+import { oneLine } from '../text/safe.ts';
+import { snapshotTexts } from '../text/snapshot-texts.ts';
+import { table } from '../text/table.ts';
+import { timelineTree } from '../text/timeline-tree.ts';
+import { when } from '../text/when.ts';
+import type { Conversation } from './conversation.ts';
+
+/** What a slash command works on. */
+export interface SlashCall {
+  readonly conversation: Conversation;
+  readonly terminal: Terminal;
+  /** What stood behind the command. */
+  readonly rest: string;
+}
+
+interface SlashCommand {
+  readonly usage: string;
+  readonly about: string;
+  run(call: SlashCall): Promise<void>;
+}
+
+/** Commands of a chat that act between turns. `/detach`, `/stop` and `/quit` are the loop's own. */
+const commands: Readonly<Record<string, SlashCommand>> = {
+  back: {
+    usage: '/back [n]',
+    about: 'go back n turns (1); what came after stays as a branch',
+    async run({ conversation, terminal, rest }) {
+      const turns = Number(rest || 1);
+      if (!Number.isInteger(turns) || turns < 1)
+        return terminal.note('/back takes a number of turns.');
+      const { state, snapshotId } = await conversation.back(turns);
+      terminal.note(`Back at ${snapshotId}. What you say now takes another way from here.`);
+      showLast(state, terminal);
+    },
+  },
+  branch: {
+    usage: '/branch',
+    about: 'go on from here in a new session; this one stays as it is',
+    async run({ conversation, terminal }) {
+      const { sessionId } = await conversation.branch();
+      terminal.note(`On a branch: session ${sessionId}.`);
+    },
+  },
+  sessions: {
+    usage: '/sessions [id]',
+    about: 'list the sessions of this agent, or go to one',
+    async run({ conversation, terminal, rest }) {
+      if (rest === '') return await listSessions(conversation, terminal);
+      await conversation.open(rest);
+      terminal.note(`Session ${oneLine(rest, 80)}.`);
+      showLast(await conversation.state(), terminal);
+    },
+  },
+  new: {
+    usage: '/new',
+    about: 'start a new session',
+    async run({ conversation, terminal }) {
+      conversation.restart();
+      terminal.note('A new session.');
+    },
+  },
+  tree: {
+    usage: '/tree',
+    about: 'draw the snapshots of this session',
+    async run({ conversation: { agent, sessionId }, terminal }) {
+      if (sessionId === undefined) return terminal.note('Nothing has been said yet.');
+      const snapshots = await readTimeline(agent, sessionId);
+      const texts = await snapshotTexts(agent, snapshots);
+      const session = await agent.getSession(sessionId);
+      terminal.print(timelineTree({ snapshots, headId: session?.headId, texts }, terminal.style));
+    },
+  },
+  help: {
+    usage: '/help',
+    about: 'show this',
+    async run({ terminal }) {
+      terminal.note(helpText());
+    },
+  },
+};
+
+/** Runs a command; an unknown one says what there is. */
+export async function runSlash(line: string, call: Omit<SlashCall, 'rest'>): Promise<void> {
+  const [, name = '', rest = ''] = /^\/(\S*)\s*(.*)$/s.exec(line.trim()) ?? [];
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command) return await command.run({ ...call, rest });
+  const near = nearest(name, [...Object.keys(commands), 'detach', 'stop', 'quit']);
+  const hint = near === undefined ? '' : ` Did you mean /${near}?`;
+  call.terminal.note(`There is no /${oneLine(name, 40)}.${hint} /help lists what there is.`);
+}
+
+function helpText(): string {
+  const rows = [
+    ...Object.values(commands).map(({ usage, about }) => [usage, about]),
+    ['/detach [message]', 'send the message, or the turn that runs, into the background'],
+    ['/stop', 'stop the turn that runs, as Ctrl-C does; what was said is kept'],
+    ['/quit', 'leave (so does Ctrl-C twice, and the end of the input)'],
+  ];
+  return table(rows);
+}
+
+async function listSessions({ agent }: Conversation, terminal: Terminal): Promise<void> {
+  const { items } = await agent.listSessions({ limit: 20 });
+  if (items.length === 0) return terminal.note('No sessions yet.');
+  terminal.print(
+    table(
+      items.map(({ sessionId, turnCount, updatedAt, title }: SessionInfo) => [
+        oneLine(sessionId, 64),
+        `${turnCount} ${turnCount === 1 ? 'turn' : 'turns'}`,
+        when(updatedAt),
+        oneLine(title ?? ''),
+      ]),
+    ),
+  );
+}
+
+/** The end of a conversation, so that one sees where one is. */
+export function showLast(state: State | undefined, terminal: Terminal): void {
+  const messages = state?.messages ?? [];
+  const start = messages.findLastIndex(({ role }) => role === 'user');
+  for (const message of messages.slice(Math.max(0, start))) {
+    if (message.role === 'user')
+      terminal.print(`${terminal.style.dim('›')} ${messageSummary(message, 200)}`);
+    else for (const line of messageLines(message, terminal.style)) terminal.print(line.slice(7));
+  }
+}

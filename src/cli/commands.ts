@@ -1,0 +1,24 @@
+import { abort } from './commands/abort.ts';
+import { chat } from './commands/chat.ts';
+import { dev } from './commands/dev.ts';
+import { diff } from './commands/diff.ts';
+import { erase } from './commands/erase.ts';
+import { exportCommand } from './commands/export.ts';
+import { importCommand } from './commands/import.ts';
+import { init } from './commands/init.ts';
+import { migrate } from './commands/migrate.ts';
+import { prune } from './commands/prune.ts';
+import { sessions } from './commands/sessions.ts';
+import { show } from './commands/show.ts';
+import { snapshots } from './commands/snapshots.ts';
+import { verify } from './commands/verify.ts';
+import { watch } from './commands/watch.ts';
+import type { CommandGroups } from './help.ts';
+
+/** Every command, as the help lists them. A new one is a file of its own and a line here. */
+export const groups: CommandGroups = [
+  ['Start', [init, dev, chat]],
+  ['Look', [sessions, snapshots, show, diff]],
+  ['Background runs', [watch, abort]],
+  ['Stores', [verify, prune, erase, exportCommand, importCommand, migrate]],
+];

@@ -1,0 +1,79 @@
+import { ChatLoop } from '../chat/chat-loop.ts';
+import { Conversation } from '../chat/conversation.ts';
+import { defineCommand, jsonOption } from '../command.ts';
+import { usageError } from '../parse-arguments.ts';
+import type { AgentAccess } from '../source/agent-access.ts';
+import { agentsOptions, type OpenAgents, openAgents, pickAgent } from '../source/open-agents.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** `waymark chat` */
+export const chat = defineCommand({
+  name: 'chat',
+  summary: 'Talk to an agent in the terminal',
+  usage: '[agent] [message]',
+  about:
+    'Without a message, talks until /quit; /help lists what can be done on the way, such as /back and /branch.\nWith one, prints the answer and ends: with 6 when a tool waits for an approval, with 1 when the turn failed.\nThe agent may be left out where there is only one. Ctrl-C stops the turn; a second one leaves.',
+  examples: [
+    'chat story',
+    'chat story "Look around"',
+    'chat story --snapshot 019b2f6e-…',
+    'chat trip-planner --url http://127.0.0.1:3000',
+  ],
+  options: {
+    session: { type: 'string', value: 'id', about: 'Go on with this session' },
+    snapshot: { type: 'string', value: 'id', about: 'Go on from this snapshot' },
+    ...jsonOption,
+    ...agentsOptions,
+  },
+  async run({ args, options, terminal }) {
+    const [name, message] = args;
+    if (options.json && message === undefined) {
+      throw usageError(
+        '--json is for a single message: waymark chat <agent> <message> --json.',
+        'chat',
+      );
+    }
+    const open = await openAgents(options, terminal, 'running');
+    try {
+      const agent = pickAgent(open.agents, name);
+      const conversation = await openConversation(agent, options);
+      if (message === undefined) greet(conversation, open, terminal);
+      const { sourceArguments } = open;
+      const loop = new ChatLoop({ conversation, terminal, sourceArguments });
+      try {
+        if (message !== undefined) return await loop.say(message, options.json === true);
+        return await loop.talk();
+      } finally {
+        loop.end();
+      }
+    } finally {
+      await open.close();
+    }
+  },
+});
+
+async function openConversation(
+  agent: AgentAccess,
+  options: { readonly session?: string; readonly snapshot?: string },
+): Promise<Conversation> {
+  const { metadata } = await agent.describe();
+  const conversation = new Conversation(agent, metadata.stateManagement === 'server');
+  const { session, snapshot } = options;
+  if (snapshot !== undefined) await conversation.openSnapshot(snapshot);
+  else if (session !== undefined) await conversation.open(session, true);
+  return conversation;
+}
+
+function greet(
+  { agent, sessionId, isKept }: Conversation,
+  { modelNote }: OpenAgents,
+  { note, style, interactive }: Terminal,
+): void {
+  if (!interactive) return;
+  const where = sessionId === undefined ? 'a new session' : `session ${sessionId}`;
+  const store = isKept ? '' : ', not kept';
+  note(
+    `${style.bold(agent.name)} · ${where}${store}${modelNote === undefined ? '' : ` · ${modelNote}`}`,
+  );
+  note(style.dim('/help lists what you can do, Ctrl-C stops, /quit leaves.'));
+}

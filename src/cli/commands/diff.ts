@@ -1,0 +1,87 @@
+import type { Json } from '../../core/json.ts';
+import type { Diff } from '../../protocol/diff.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import { defineCommand, jsonOption } from '../command.ts';
+import { findSnapshot } from '../source/find-snapshot.ts';
+import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts';
+import { lineDiff, withContext } from '../text/line-diff.ts';
+import { artifactText, messageLines } from '../text/message-text.ts';
+import { oneLine, safe, shortJson } from '../text/safe.ts';
+import type { Style } from '../text/style.ts';
+
+/** `waymark diff` */
+export const diff = defineCommand({
+  name: 'diff',
+  summary: 'Show what changed from one snapshot to another',
+  usage: '<from> <to>',
+  about: 'Messages that were added and removed, custom state by path, artifacts by line.',
+  examples: ['diff 019b2f6e-… 019b2f70-…'],
+  options: { ...agentOption, ...jsonOption, ...agentsOptions },
+  async run({ args, options, terminal }) {
+    const [from = '', to = ''] = args;
+    const open = await openAgents(options, terminal);
+    try {
+      const { agent, snapshot: before } = await findSnapshot(open.agents, from, options.agent);
+      const { snapshot: after } = await findSnapshot([agent], to);
+      const changes = await agent.diff(from, to);
+      if (options.json) terminal.print(JSON.stringify(changes, null, 2));
+      else terminal.print(diffText(changes, before, after, terminal.style));
+    } finally {
+      await open.close();
+    }
+  },
+});
+
+/** A difference as text. */
+export function diffText(changes: Diff, before: Snapshot, after: Snapshot, style: Style): string {
+  const messages = [
+    ...changes.messages.removed.flatMap((each) =>
+      messageLines(each, style).map((line) => style.bad(`- ${line}`)),
+    ),
+    ...changes.messages.added.flatMap((each) =>
+      messageLines(each, style).map((line) => style.good(`+ ${line}`)),
+    ),
+  ];
+  const custom = changes.custom.map(({ op, path, value }) => {
+    const place = path === '' ? '(the whole state)' : safe(path);
+    const old = valueAt(before.state?.custom, path);
+    if (op === 'remove') return style.bad(`- ${place}  ${shortJson(old)}`);
+    if (op === 'add') return style.good(`+ ${place}  ${shortJson(value)}`);
+    return `~ ${place}  ${style.bad(shortJson(old))} → ${style.good(shortJson(value))}`;
+  });
+  const artifacts = changes.artifacts.flatMap(({ name, change }) => {
+    const title = `${{ added: '+', removed: '-', changed: '~' }[change]} ${oneLine(name)}`;
+    return change === 'changed' ? [title, ...artifactLines(name, before, after, style)] : [title];
+  });
+  const sections = [
+    ['Messages', messages],
+    ['Custom state', custom],
+    ['Artifacts', artifacts],
+  ] as const;
+  const shown = sections.filter(([, lines]) => lines.length > 0);
+  if (shown.length === 0) return 'No difference.';
+  return shown.map(([title, lines]) => [style.bold(title), ...lines].join('\n')).join('\n\n');
+}
+
+function artifactLines(name: string, before: Snapshot, after: Snapshot, style: Style): string[] {
+  const [old, now] = [before, after].map(({ state }) => {
+    const found = state?.artifacts?.find((each) => each.name === name);
+    return found && artifactText(found);
+  });
+  if (old === undefined || now === undefined) return [];
+  return withContext(lineDiff(old, now)).map(({ kind, text }) => {
+    const line = `    ${kind} ${safe(text)}`;
+    if (kind === ' ') return line.trimEnd();
+    return kind === '+' ? style.good(line) : style.bad(line);
+  });
+}
+
+function valueAt(document: Json | undefined, pointer: string): unknown {
+  let value: unknown = document;
+  for (const step of pointer.split('/').slice(1)) {
+    const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = Object(value)[key];
+  }
+  return value;
+}

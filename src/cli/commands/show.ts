@@ -1,0 +1,89 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import { defineCommand, jsonOption } from '../command.ts';
+import { findSnapshot } from '../source/find-snapshot.ts';
+import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts';
+import { artifactSummary, artifactText, messageLines } from '../text/message-text.ts';
+import { oneLine, safe } from '../text/safe.ts';
+import type { Style } from '../text/style.ts';
+import { table } from '../text/table.ts';
+import { when } from '../text/when.ts';
+
+/** `waymark show` */
+export const show = defineCommand({
+  name: 'show',
+  summary: 'Show a snapshot: its conversation, state and artifacts',
+  usage: '<snapshot>',
+  examples: ['show 019b2f6e-…', 'show 019b2f6e-… --artifact draft.md > draft.md'],
+  options: {
+    artifact: { type: 'string', value: 'name', about: 'Print the text of one artifact instead' },
+    ...agentOption,
+    ...jsonOption,
+    ...agentsOptions,
+  },
+  async run({ args, options, terminal }) {
+    const [snapshotId = ''] = args;
+    const open = await openAgents(options, terminal);
+    try {
+      const { snapshot } = await findSnapshot(open.agents, snapshotId, options.agent);
+      if (options.artifact !== undefined) terminal.write(textOf(snapshot, options.artifact));
+      else if (options.json) terminal.print(JSON.stringify(snapshot, null, 2));
+      else terminal.print(snapshotText(snapshot, terminal.style));
+    } finally {
+      await open.close();
+    }
+  },
+});
+
+function textOf({ state }: Snapshot, name: string): string {
+  const artifacts = state?.artifacts ?? [];
+  const found = artifacts.find((each) => each.name === name);
+  const text = found && artifactText(found);
+  if (text !== undefined) return text.endsWith('\n') ? text : `${text}\n`;
+  const names = artifacts.map((each) => each.name ?? '(unnamed)').join(', ') || 'none';
+  throw notThere(name, found === undefined ? `there is ${names}` : 'it is not a text');
+}
+
+function snapshotText(snapshot: Snapshot, style: Style): string {
+  const { state, error, label, finishReason, usage } = snapshot;
+  const facts = table(
+    [
+      ['snapshot', snapshot.snapshotId],
+      ['session', oneLine(snapshot.sessionId, 80)],
+      ['parent', snapshot.parentId ?? ''],
+      ['turn', `${snapshot.turnIndex + 1}  (${snapshot.event})`],
+      [
+        'status',
+        [snapshot.status, finishReason, snapshot.orphaned ? 'orphaned' : '']
+          .filter(Boolean)
+          .join(', '),
+      ],
+      ['error', error ? `${error.status}: ${oneLine(error.message, 200)}` : ''],
+      ['label', label === undefined ? '' : oneLine(label)],
+      ['created', when(snapshot.createdAt)],
+      ['tokens', usage?.totalTokens === undefined ? '' : String(usage.totalTokens)],
+      ['hash', snapshot.stateHash],
+    ].filter(([, value]) => value !== ''),
+  );
+  const messages = (state?.messages ?? []).flatMap((message) => messageLines(message, style));
+  const artifacts = (state?.artifacts ?? []).map((each) => `  ${artifactSummary(each)}`);
+  const sections = [
+    facts,
+    section('Messages', messages, style),
+    section(
+      'Custom state',
+      state?.custom === undefined ? [] : safe(JSON.stringify(state.custom, null, 2)).split('\n'),
+      style,
+    ),
+    section('Artifacts', artifacts, style),
+  ];
+  return sections.filter(Boolean).join('\n\n');
+}
+
+function section(title: string, lines: readonly string[], style: Style): string {
+  return lines.length === 0 ? '' : [style.bold(title), ...lines].join('\n');
+}
+
+function notThere(name: string, reason: string): WaymarkError {
+  return new WaymarkError('NOT_FOUND', `No text artifact "${oneLine(name)}" here: ${reason}.`);
+}

@@ -1,0 +1,95 @@
+import type { WatchEvent } from '../../agent/agent.ts';
+import type { Chunk } from '../../protocol/turn.ts';
+import { defineCommand, jsonOption } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import type { AgentAccess } from '../source/agent-access.ts';
+import { findSnapshot } from '../source/find-snapshot.ts';
+import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts';
+import type { Terminal } from '../terminal.ts';
+import { ChunkPrinter } from '../text/chunk-printer.ts';
+import { oneLine } from '../text/safe.ts';
+
+/** `waymark watch` */
+export const watch = defineCommand({
+  name: 'watch',
+  summary: 'Follow a running turn, or one in the background, to its end',
+  usage: '<snapshot>',
+  about:
+    'Shows what has come so far and what comes. Ctrl-C leaves; the run goes on. With --json, one\nevent a line. Exits with 0 when the run succeeded, else with 1.',
+  examples: ['watch 019b2f6e-… --url http://127.0.0.1:3000', 'watch 019b2f6e-… --after 1.42'],
+  options: {
+    after: { type: 'string', value: 'event', about: 'Go on behind this event, such as 1.42' },
+    ...agentOption,
+    ...jsonOption,
+    ...agentsOptions,
+  },
+  async run({ args, options, terminal }) {
+    const [snapshotId = ''] = args;
+    const open = await openAgents(options, terminal, 'running');
+    const over = new AbortController();
+    const forget = terminal.onInterrupt(() => over.abort());
+    try {
+      const { agent } = await findSnapshot(open.agents, snapshotId, options.agent);
+      const seen = await follow(agent, snapshotId, {
+        terminal,
+        json: options.json === true,
+        signal: over.signal,
+        ...(options.after !== undefined && { after: options.after }),
+      });
+      if (seen.end !== undefined) return seen.end ? exitCode.ok : exitCode.failed;
+      const after = seen.last === undefined ? '' : ` --after ${seen.last}`;
+      terminal.note(`The run goes on. waymark watch ${snapshotId}${after}${open.sourceArguments}`);
+      return exitCode.interrupted;
+    } finally {
+      forget();
+      await open.close();
+    }
+  },
+});
+
+/** How far a run was followed: the last event, and whether it ended well if it ended. */
+interface Followed {
+  readonly last: string | undefined;
+  readonly end: boolean | undefined;
+}
+
+async function follow(
+  agent: AgentAccess,
+  snapshotId: string,
+  options: {
+    readonly terminal: Terminal;
+    readonly json: boolean;
+    readonly signal: AbortSignal;
+    readonly after?: string;
+  },
+): Promise<Followed> {
+  const { terminal, json, signal, after } = options;
+  const printer = new ChunkPrinter(terminal);
+  let last = after;
+  let end: boolean | undefined;
+  try {
+    const events = agent.watch(snapshotId, { signal, ...(after !== undefined && { after }) });
+    for await (const event of events) {
+      if (event.type === 'end') end = event.snapshot.status === 'succeeded';
+      else last = event.id;
+      if (json) terminal.print(JSON.stringify(event));
+      else show(event, printer, terminal);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  printer.end();
+  return { last, end };
+}
+
+function show(event: WatchEvent, printer: ChunkPrinter, { style }: Terminal): void {
+  if (event.type === 'chunk') printer.print(event.chunk as Chunk);
+  else if (event.type === 'reset') {
+    printer.line(style.warn(`↻ taken over by another process (attempt ${event.attempt})`));
+  } else {
+    const { status, finishReason, error } = event.snapshot;
+    const how = [status, finishReason].filter(Boolean).join(', ');
+    const why = error ? `: ${oneLine(error.message, 200)}` : '';
+    printer.line(status === 'succeeded' ? style.good(`● ${how}`) : style.bad(`✗ ${how}${why}`));
+  }
+}

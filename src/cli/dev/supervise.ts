@@ -1,0 +1,110 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { ErrorBody } from '../../core/error.ts';
+import { type ChildMessage, childMark, type ParentMessage } from './child-message.ts';
+import { FileWatch } from './file-watch.ts';
+import type { Served } from './serve-file.ts';
+
+/** What happens to a served file, for the screen. */
+export interface SuperviseEvents {
+  serving(served: Served, isRestart: boolean): void;
+  failed(error: ErrorBody, stack: string | undefined): void;
+  /** The process ended by itself. */
+  died(code: number | null): void;
+  changed(path: string): void;
+}
+
+/** Milliseconds that a process has to end by itself. */
+const patienceMs = 6_000;
+
+/** Runs the serving process, and starts it anew when a file that it loaded changes. */
+export class Supervisor {
+  readonly #args: readonly string[];
+  readonly #events: SuperviseEvents;
+  readonly #watch = new FileWatch((path) => void this.#restart(path));
+  #child: ChildProcess | undefined;
+  #port: number | undefined;
+  #restarting: Promise<void> | undefined;
+  #isAgain = false;
+  #isClosed = false;
+
+  /** `args`: the command line of the serving process, without its port. */
+  constructor(args: readonly string[], events: SuperviseEvents) {
+    this.#args = args;
+    this.#events = events;
+  }
+
+  start(path: string): void {
+    this.#watch.add(path);
+    this.#fork();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#watch.close();
+    await this.#stop();
+  }
+
+  /** Ends the serving process at once. */
+  kill(): void {
+    this.#child?.kill('SIGKILL');
+  }
+
+  #fork(): void {
+    // The address stays the same over restarts, so that an open page finds its server again.
+    const port = this.#port === undefined ? [] : ['--port', String(this.#port)];
+    const entry = process.argv[1] ?? '';
+    const child = fork(entry, [...this.#args, ...port], {
+      env: { ...process.env, [childMark]: '1' },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#child = child;
+    let isSaid = false;
+    child.on('message', (message: ChildMessage) => {
+      if (message.type !== 'loaded') isSaid = true;
+      this.#hear(message);
+    });
+    child.on('exit', (code) => {
+      if (this.#child !== child) return;
+      this.#child = undefined;
+      if (!this.#isClosed && (code !== 0 || !isSaid)) this.#events.died(code);
+    });
+  }
+
+  #hear(message: ChildMessage): void {
+    if (this.#isClosed) return;
+    if (message.type === 'loaded') this.#watch.add(message.path);
+    else if (message.type === 'failed') this.#events.failed(message.error, message.stack);
+    else {
+      const isRestart = this.#port !== undefined;
+      this.#port = message.served.port;
+      this.#events.serving(message.served, isRestart);
+    }
+  }
+
+  async #restart(path: string): Promise<void> {
+    if (this.#restarting !== undefined) {
+      this.#isAgain = true;
+      return;
+    }
+    this.#events.changed(path);
+    this.#restarting = this.#stop();
+    await this.#restarting;
+    this.#restarting = undefined;
+    if (this.#isClosed) return;
+    this.#fork();
+    if (!this.#isAgain) return;
+    this.#isAgain = false;
+    await this.#restart(path);
+  }
+
+  async #stop(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    const message: ParentMessage = { type: 'close' };
+    if (child.connected) child.send(message);
+    const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
+    await ended;
+    clearTimeout(timer);
+  }
+}

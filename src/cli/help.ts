@@ -1,0 +1,51 @@
+import { type Command, commonOptions, type OptionSpec } from './command.ts';
+import type { Style } from './text/style.ts';
+
+/** The commands as `--help` lists them, in groups. */
+export type CommandGroups = readonly (readonly [title: string, commands: readonly Command[]])[];
+
+/** The help of the whole command line. */
+export function generalHelp(groups: CommandGroups, style: Style): string {
+  const names = groups.flatMap(([, commands]) => commands.map(({ name }) => name));
+  const width = Math.max(...names.map((name) => name.length));
+  const lists = groups.map(([title, commands]) =>
+    [
+      style.bold(title),
+      ...commands.map(({ name, summary }) => `  ${style.accent(name.padEnd(width))}  ${summary}`),
+    ].join('\n'),
+  );
+  return [
+    'waymark: agents whose every turn leaves a snapshot to come back to.',
+    `${style.bold('Usage')}\n  waymark <command> [options]`,
+    ...lists,
+    'waymark <command> --help tells more. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found,\n4 conflict, 5 unavailable, 6 waits for an answer, 130 interrupted.',
+  ].join('\n\n');
+}
+
+/** The help of one command. */
+export function commandHelp(command: Command, style: Style): string {
+  const { name, summary, usage, about, examples = [], options } = command;
+  return [
+    `${summary}.`,
+    `${style.bold('Usage')}\n  waymark ${[name, usage, '[options]'].filter(Boolean).join(' ')}`,
+    ...(about === undefined ? [] : [about]),
+    `${style.bold('Options')}\n${optionLines({ ...options, ...commonOptions }, style)}`,
+    ...(examples.length === 0
+      ? []
+      : [`${style.bold('Examples')}\n${examples.map((line) => `  waymark ${line}`).join('\n')}`]),
+  ].join('\n\n');
+}
+
+/** An option as it is written: `-o, --out <file>`. */
+export function optionName(name: string, { short, value, type }: OptionSpec): string {
+  const letter = short === undefined ? '' : `-${short}, `;
+  return `${letter}--${name}${type === 'string' ? ` <${value ?? 'value'}>` : ''}`;
+}
+
+function optionLines(options: Command['options'], style: Style): string {
+  const rows = Object.entries(options).map(
+    ([name, spec]) => [optionName(name, spec), spec.about] as const,
+  );
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, about]) => `  ${style.accent(left.padEnd(width))}  ${about}`).join('\n');
+}

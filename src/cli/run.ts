@@ -1,0 +1,75 @@
+import { isWaymarkError, toErrorBody } from '../core/error.ts';
+import type { Command } from './command.ts';
+import { groups } from './commands.ts';
+import { exitCode, exitCodeOf } from './exit-code.ts';
+import { commandHelp, generalHelp } from './help.ts';
+import { parseArguments, usageError } from './parse-arguments.ts';
+import type { Terminal } from './terminal.ts';
+import { nearest } from './text/nearest.ts';
+import { safe } from './text/safe.ts';
+import { version } from './version.ts';
+
+/** Runs one command line; resolves to its exit code and never rejects. */
+export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    return await dispatch(argv, terminal);
+  } catch (error) {
+    report(error, argv, terminal);
+    return exitCodeOf(error);
+  }
+}
+
+async function dispatch([name, ...rest]: readonly string[], terminal: Terminal): Promise<number> {
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    const about = name === 'help' ? rest[0] : undefined;
+    const { style } = terminal;
+    terminal.print(
+      about === undefined ? generalHelp(groups, style) : commandHelp(find(about), style),
+    );
+    return name === undefined ? exitCode.usage : exitCode.ok;
+  }
+  if (name === '--version' || name === '-v') {
+    terminal.print(version());
+    return exitCode.ok;
+  }
+  const command = find(name);
+  const { args, options } = parseArguments(command, rest);
+  if (options.help === true) {
+    terminal.print(commandHelp(command, terminal.style));
+    return exitCode.ok;
+  }
+  return (await command.run({ args, options, terminal })) ?? exitCode.ok;
+}
+
+function find(name: string): Command {
+  const commands = groups.flatMap(([, list]) => list);
+  const command = commands.find((each) => each.name === name);
+  if (command) return command;
+  const near = nearest(
+    name,
+    commands.map((each) => each.name),
+  );
+  const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
+  throw usageError(`There is no command "${name}".${hint}`);
+}
+
+/** One sentence on the standard error; with `--json` the error as data, with `--debug` where it comes from. */
+function report(error: unknown, argv: readonly string[], { note, style }: Terminal): void {
+  if (argv.includes('--json')) {
+    note(JSON.stringify({ error: { ...toErrorBody(error), message: messageOf(error) } }));
+  } else {
+    note(`${style.bad('✗')} ${safe(messageOf(error))}`);
+  }
+  if (argv.includes('--debug') && error instanceof Error) note(chainOf(error));
+}
+
+function messageOf(error: unknown): string {
+  if (isWaymarkError(error) || !(error instanceof Error)) return toErrorBody(error).message;
+  // The user's own machine and code: what they threw is theirs to read.
+  return error.message.split('\n')[0] || error.name;
+}
+
+function chainOf(error: Error): string {
+  const cause = error.cause instanceof Error ? `\nCaused by: ${chainOf(error.cause)}` : '';
+  return `${error.stack ?? error.message}${cause}`;
+}

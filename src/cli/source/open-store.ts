@@ -1,0 +1,114 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { WaymarkError } from '../../core/error.ts';
+import type { MaintenanceSupport, Store, TimelineSupport } from '../../session/store.ts';
+import type { OptionSpecs, OptionValues } from '../command.ts';
+import { usageError } from '../parse-arguments.ts';
+import type { Terminal } from '../terminal.ts';
+import { findAgentsFile } from './find-file.ts';
+import { loadApp } from './load-app.ts';
+
+/** Where sessions are kept, for the commands that work on a whole store. */
+export const storeOptions = {
+  file: {
+    type: 'string',
+    short: 'f',
+    value: 'file',
+    about: 'The file of agents, whose app has the store [agents.ts, …]',
+  },
+  store: {
+    type: 'string',
+    short: 's',
+    value: 'store',
+    about: 'The store itself: sqlite:<path>, file:<folder> or postgres:<url>',
+  },
+} as const satisfies OptionSpecs;
+
+/** Options that say whose sessions are meant. */
+export const scopeOptions = {
+  agent: { type: 'string', short: 'a', value: 'name', about: 'The agent whose sessions are meant' },
+  owner: { type: 'string', value: 'id', about: 'Whose sessions, where there are several owners' },
+} as const satisfies OptionSpecs;
+
+/** A store that is open. */
+export interface OpenStore {
+  readonly store: Store;
+  readonly maintenance: MaintenanceSupport;
+  readonly timeline: TimelineSupport;
+  /** The names of the agents over the store, when they are known. */
+  readonly agents: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Opens what `--store` or `--file` say. `make`: a store that is not there yet is made. */
+export async function openStore(
+  { file, store: spec }: OptionValues<typeof storeOptions>,
+  { cwd }: Pick<Terminal, 'cwd'>,
+  { make = false }: { readonly make?: boolean } = {},
+): Promise<OpenStore> {
+  if (spec !== undefined) {
+    if (file !== undefined) throw usageError('Give either --file or --store, not both.');
+    const store = await createStore(spec, cwd, make);
+    await store.open?.();
+    return withParts(store, [], async () => await store.close?.());
+  }
+  const { app } = await loadApp(findAgentsFile(file, cwd), cwd);
+  app.engine.stop();
+  const close = (): Promise<void> => app.close({ deadlineMs: 2_000 });
+  const { store } = app;
+  if (store === undefined || !('name' in store)) {
+    await close();
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'The app in this file has no store of its own. Name one with --store.',
+    );
+  }
+  const agents = app.agents().map(({ name }) => name);
+  return withParts(store, agents, close);
+}
+
+function withParts(store: Store, agents: readonly string[], close: () => Promise<void>): OpenStore {
+  const { maintenance, timeline } = store;
+  if (maintenance && timeline) return { store, maintenance, timeline, agents, close };
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `The ${store.name} store keeps no timeline, so there is nothing to maintain.`,
+  );
+}
+
+async function createStore(spec: string, cwd: string, make: boolean): Promise<Store> {
+  const at = spec.indexOf(':');
+  const [kind, where] = at < 0 ? [spec, ''] : [spec.slice(0, at), spec.slice(at + 1)];
+  if (where === '') throw badStore(spec);
+  const path = resolve(cwd, where);
+  switch (kind) {
+    case 'sqlite':
+      checkThere(path, where, make);
+      return (await import('../../store/sqlite/index.ts')).sqliteStore(path);
+    case 'file':
+      checkThere(path, where, make);
+      return (await import('../../store/file/index.ts')).fileStore(path);
+    default:
+      throw badStore(spec);
+  }
+}
+
+// A mistyped path must not become a new, empty store.
+function checkThere(path: string, shown: string, make: boolean): void {
+  if (make || existsSync(path)) return;
+  throw new WaymarkError('NOT_FOUND', `There is no store at ${shown}.`);
+}
+
+function badStore(spec: string): WaymarkError {
+  return usageError(`--store takes sqlite:<path>, file:<folder> or postgres:<url>, not "${spec}".`);
+}
+
+/** The agents whose sessions a command is about: the named one, or all that are known. */
+export function agentsOf(
+  { agent }: { readonly agent?: string },
+  { agents }: Pick<OpenStore, 'agents'>,
+): readonly string[] {
+  if (agent !== undefined) return [agent];
+  if (agents.length > 0) return agents;
+  throw usageError('A store alone does not know its agents. Name one with --agent.');
+}

@@ -1,0 +1,78 @@
+import { createStyle, type Style } from './text/style.ts';
+
+/** Where a command reads and writes. */
+export interface Terminal {
+  /** Results, to the standard output. */
+  write(text: string): void;
+  /** A line of results. */
+  print(line?: string): void;
+  /** A line about what is going on, to the standard error. */
+  note(line: string): void;
+  /** Shows how far something is, in place, where somebody looks; elsewhere nothing. */
+  progress(text: string): void;
+  /** Whether a person can be asked. */
+  readonly interactive: boolean;
+  readonly style: Style;
+  readonly input: NodeJS.ReadStream;
+  readonly output: NodeJS.WriteStream;
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Hears of Ctrl-C instead of the process's end; returns the way to stop hearing. */
+  onInterrupt(listener: () => void): () => void;
+}
+
+/** The terminal of a process. */
+export function createTerminal(process: NodeJS.Process): Terminal {
+  const { stdout, stderr, stdin, env } = process;
+  let shown = 0;
+  const clear = (): void => {
+    if (shown > 0) stderr.write(`\r${' '.repeat(shown)}\r`);
+    shown = 0;
+  };
+  // Whoever reads the output may leave early, as `head` does.
+  stdout.on('error', (error) => {
+    if ('code' in error && error.code === 'EPIPE') process.exit(0);
+    throw error;
+  });
+  return {
+    write(text) {
+      clear();
+      stdout.write(text);
+    },
+    print(line = '') {
+      clear();
+      stdout.write(`${line}\n`);
+    },
+    note(line) {
+      clear();
+      stderr.write(`${line}\n`);
+    },
+    progress(text) {
+      if (!stderr.isTTY) return;
+      clear();
+      stderr.write(text);
+      shown = text.length;
+    },
+    interactive: stdin.isTTY === true && stdout.isTTY === true,
+    style: createStyle(hasColours(stdout, env)),
+    input: stdin,
+    output: stdout,
+    cwd: process.cwd(),
+    env,
+    onInterrupt(listener) {
+      const hear = (): void => listener();
+      process.on('SIGINT', hear);
+      process.on('SIGTERM', hear);
+      return () => {
+        process.off('SIGINT', hear);
+        process.off('SIGTERM', hear);
+      };
+    },
+  };
+}
+
+function hasColours(stdout: NodeJS.WriteStream, env: NodeJS.ProcessEnv): boolean {
+  if (env.NO_COLOR !== undefined && env.NO_COLOR !== '') return false;
+  if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '0') return true;
+  return stdout.isTTY === true && env.TERM !== 'dumb';
+}
