@@ -1,9 +1,18 @@
 import { appendFile, mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Store } from '../../src/session/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
-import { createKit, type Kit, refused } from '../../src/testing/store-contract/kit.ts';
+import {
+  createKit,
+  exchange,
+  type Kit,
+  plain,
+  refused,
+  texts,
+} from '../../src/testing/store-contract/kit.ts';
 import { readTree, temporaryDirectory } from './file-support.ts';
 
 let directory: string;
@@ -265,6 +274,37 @@ describe('damage', () => {
     await writeFile(join(directory, stray), '{}');
     const faults = await open().maintenance.verify();
     expect(faults).toEqual([{ kind: 'unreachable', message: expect.stringContaining(stray) }]);
+  });
+
+  test('a pointer to nothing is found, and in the way of nobody', async () => {
+    const { turn } = open();
+    await turn('s');
+    const pointer = { waymark: 1, session: 'f', folder: 's' };
+    await writeFile(join(directory, 'sessions/_/chat/f.json'), JSON.stringify(pointer));
+    expect(await open().maintenance.verify()).toEqual([
+      { kind: 'unreachable', message: expect.stringContaining('f.json') },
+    ]);
+    await open().turn('f', { text: 'mine' });
+    expect(await open().textsOf({ sessionId: 'f' })).toEqual(['mine', 'MINE']);
+  });
+
+  test('a run whose checkpoint is damaged is not taken over, and keeps nobody from the others', async () => {
+    const { turn, claim, runs, scope } = open();
+    for (const sessionId of ['bad', 'good']) {
+      const { base } = await turn(sessionId);
+      const held = await claim(sessionId, { mode: 'accepted', ttl: 1 });
+      const state = exchange(base.state, 'reached');
+      const write = { base, state, stateHash: hashState(state), inputsDone: 0, midTurn: true };
+      await runs.checkpoint(held, write);
+    }
+    const name = [...(await readTree(directory)).keys()].find((each) => each.includes('runs/bad'));
+    const path = join(directory, name ?? '');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('"REACHED"', '"CHANGED"'));
+    await systemClock.sleep(5);
+    const request = { agents: [scope.agent], worker: 'w', ttl: 60_000, limit: 10 };
+    const taken = await open().runs.takeOver(request);
+    expect(taken.map(({ run }) => run.sessionId)).toEqual(['good']);
+    expect(texts(plain(taken[0]?.checkpoint ?? emptyState))).toContain('REACHED');
   });
 
   test('what a process left behind that died in the middle of something is cleared away', async () => {

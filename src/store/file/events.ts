@@ -41,8 +41,8 @@ export function eventSupport(mirror: Mirror, gate: Gate, watch: Watch): EventSup
           return memory.append(run, events);
         },
         () => {
-          mirror.saveEvents(run.runId);
-          mirror.sweepEvents();
+          mirror.events.save(run.runId);
+          mirror.events.sweep();
         },
       ),
     read: (scope, runId, options) =>

@@ -89,11 +89,6 @@ export class Family implements JournalReader {
     return this.#head && toScope(this.#head);
   }
 
-  /** The session that the folder is named after. */
-  get root(): string | undefined {
-    return this.#head?.session;
-  }
-
   /** Makes the tables say what the journal says. */
   refresh(): void {
     this.journal.refresh();

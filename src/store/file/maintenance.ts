@@ -11,7 +11,7 @@ import { prune } from './prune.ts';
 import { allFolders, foldersOfOwner, reachFolders, readAhead } from './reach-many.ts';
 import { hasLost, rewriteFamilies } from './rewrite.ts';
 import { saveSession } from './save.ts';
-import { verifyFolder } from './verify.ts';
+import { verifyFolder, verifyPointers } from './verify.ts';
 
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(mirror: Mirror, gate: Gate): MaintenanceSupport {
@@ -32,7 +32,7 @@ export function maintenanceSupport(mirror: Mirror, gate: Gate): MaintenanceSuppo
             mirror,
             families.filter((each) => hasLost(tables, each)),
           );
-          mirror.sweepEvents();
+          mirror.events.sweep();
           // With what could not be read.
           mirror.disk.remove(ownerFolder(owner));
         },
@@ -40,9 +40,12 @@ export function maintenanceSupport(mirror: Mirror, gate: Gate): MaintenanceSuppo
     async verify({ onProgress } = {}) {
       const faults: Fault[] = [];
       let done = 0;
-      for (const folder of allFolders(mirror).flatMap((each) => mirror.foldersIn(each))) {
-        const count = (): void => onProgress?.(++done);
-        faults.push(...(await gate.read(() => verifyFolder(mirror, folder, count))));
+      for (const scope of allFolders(mirror)) {
+        for (const folder of mirror.foldersIn(scope)) {
+          const count = (): void => onProgress?.(++done);
+          faults.push(...(await gate.read(() => verifyFolder(mirror, folder, count))));
+        }
+        faults.push(...(await gate.read(() => verifyPointers(mirror, scope))));
       }
       return faults;
     },

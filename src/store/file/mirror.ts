@@ -1,13 +1,11 @@
-import { systemClock } from '../../core/clock.ts';
 import { isWaymarkError } from '../../core/error.ts';
 import { isSnapshotId } from '../../session/ids.ts';
-import { endEvents } from '../../session/memory-store/events.ts';
 import type { RunRow, SessionRow, Tables } from '../../session/memory-store/tables.ts';
 import type { Lookup, Scope } from '../../session/store.ts';
 import type { Disk } from './disk.ts';
-import { EventFile } from './event-file.ts';
+import { EventFiles } from './event-files.ts';
 import { Family, type FamilyContext } from './family.ts';
-import { eventsFolder, runFile, runsFolder, safeName, scopeFolder } from './layout.ts';
+import { runFile, runsFolder, safeName, scopeFolder } from './layout.ts';
 import { readPointer } from './pointer.ts';
 import { RunFile } from './run-file.ts';
 import type { Home } from './run-row.ts';
@@ -23,25 +21,22 @@ export class Mirror implements FamilyContext {
   readonly families = new Map<string, Family>();
   readonly homes = new WeakMap<SessionRow, Family>();
   readonly use = (family: Family): void => this.#warm.use(family);
+  readonly events: EventFiles;
   readonly #runFiles = new Map<string, RunFile>();
-  readonly #eventFiles = new Map<string, EventFile>();
   readonly #pointers = new Map<string, string>();
   readonly #warm = new WarmSet();
 
   constructor(disk: Disk, tables: Tables) {
     this.disk = disk;
     this.tables = tables;
+    this.events = new EventFiles(disk, tables, this.#find);
   }
 
   /** Forgets everything that is in memory, because it may differ from the files. */
   forget(): void {
-    for (const { journal } of [
-      ...this.families.values(),
-      ...this.#runFiles.values(),
-      ...this.#eventFiles.values(),
-    ]) {
-      journal.forget();
-    }
+    for (const { journal } of this.families.values()) journal.forget();
+    for (const { journal } of this.#runFiles.values()) journal.forget();
+    this.events.forget();
   }
 
   /** The family in a folder, as it is in memory. */
@@ -139,69 +134,20 @@ export class Mirror implements FamilyContext {
 
   /** The events of a run, and whether it is over. */
   reachEvents(runId: string): void {
-    if (!isSnapshotId(runId)) return;
-    this.reachRun(runId);
-    this.#refreshEvents(runId);
+    if (isSnapshotId(runId)) this.reachRun(runId);
+    this.events.refresh(runId);
   }
 
-  #refreshEvents(runId: string): void {
-    const file = this.eventFile(runId);
-    file.refresh();
-    if (!file.journal.exists) this.#eventFiles.delete(runId);
-    // Its process died before it could say so.
-    else if (!this.tables.runs.has(runId) && !this.tables.endedAt.has(runId)) {
-      endEvents(this.tables, runId);
-    }
+  /** The events of all runs. */
+  reachAllEvents(): void {
+    for (const runId of this.events.runIds()) attempt(() => this.reachEvents(runId));
   }
 
   /** Runs and snapshots that somebody listens for, with their events. */
   reachListened(ids: readonly string[]): void {
     this.reachRuns();
     for (const id of ids) if (!this.tables.runs.has(id)) this.#reachKnown(id);
-    for (const id of ids) this.#refreshEvents(id);
-  }
-
-  /** The events of all runs. */
-  reachAllEvents(): void {
-    for (const name of this.disk.list(eventsFolder)) {
-      attempt(() => this.reachEvents(name.replace('.jsonl', '')));
-    }
-  }
-
-  eventFile(runId: string): EventFile {
-    const known = this.#eventFiles.get(runId);
-    if (known !== undefined) return known;
-    const file = new EventFile(this.disk, this.tables, runId, this.#find);
-    this.#eventFiles.set(runId, file);
-    return file;
-  }
-
-  /** Removes the files of events whose time is over, or whose session is gone. */
-  sweepEvents(): void {
-    if (this.#eventFiles.size === this.tables.events.size) return;
-    for (const [runId, file] of this.#eventFiles) {
-      if (this.tables.events.has(runId)) continue;
-      if (file.journal.exists) file.remove();
-      this.#eventFiles.delete(runId);
-    }
-  }
-
-  /** Writes what is new about the events of a run. */
-  saveEvents(runId: string): void {
-    if (this.tables.events.has(runId)) this.eventFile(runId).save(this.tables.newId);
-  }
-
-  /** Removes the events of runs that are over since long: nobody was left to remove them when their time had come. */
-  dropForgottenEvents(): void {
-    const names = this.disk.list(eventsFolder);
-    if (names.length === 0) return;
-    this.reachRuns();
-    const before = BigInt(systemClock.now() - this.tables.eventsTtl) * 1_000_000n;
-    for (const name of names.map((each) => `${eventsFolder}/${each}`)) {
-      const isOpen = this.tables.runs.has(name.slice(eventsFolder.length + 1, -'.jsonl'.length));
-      const stamp = isOpen ? undefined : this.disk.stamp(name);
-      if (stamp !== undefined && stamp.changed < before) this.disk.unlink(name);
-    }
+    for (const id of ids) this.events.refresh(id);
   }
 
   runFile({ scope, id }: SessionRow): RunFile {
@@ -258,7 +204,9 @@ function attempt(action: () => void): void {
 
 // Whoever lists runs expects the oldest first, which is the order of the claims but not of the file names.
 function sortRuns(runs: Map<string, RunRow>): void {
-  const sorted = [...runs.values()].sort((a, b) => a.createdAt - b.createdAt);
+  const sorted = [...runs.values()].sort(
+    (a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1),
+  );
   runs.clear();
   for (const run of sorted) runs.set(run.id, run);
 }

@@ -13,7 +13,9 @@ export async function openDirectory(mirror: Mirror, lock: Lock): Promise<void> {
   await lock.hold(
     (isLocked) => {
       if (!checkDirectory(disk)) create(disk);
-      if (isLocked) mirror.dropForgottenEvents();
+      if (!isLocked || mirror.events.runIds().length === 0) return;
+      mirror.reachRuns();
+      mirror.events.dropForgotten();
     },
     { orWithout: true },
   );

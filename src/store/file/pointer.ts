@@ -12,6 +12,8 @@ const pointer = v.object({
   folder: v.pipe(v.string(), v.regex(/^[a-z0-9_~-]+$/)),
 });
 
+export interface Pointer extends v.InferOutput<typeof pointer> {}
+
 /** The file that says in which folder a fork lives. */
 export function pointerFile(scope: Scope, sessionId: string): string {
   return `${scopeFolder(scope)}/${safeName(sessionId)}.json`;
@@ -19,11 +21,17 @@ export function pointerFile(scope: Scope, sessionId: string): string {
 
 /** The folder that a pointer names; `undefined` when there is no such file. */
 export function readPointer(disk: Disk, scope: Scope, sessionId: string): string | undefined {
-  const name = pointerFile(scope, sessionId);
+  const folder = scopeFolder(scope);
+  const found = parsePointer(disk, pointerFile(scope, sessionId));
+  return found && `${folder}/${found.folder}`;
+}
+
+/** What a pointer says: which session lives in which folder beside it. */
+export function parsePointer(disk: Disk, name: string): Pointer | undefined {
   const text = disk.readText(name);
   if (text === undefined) return undefined;
   try {
-    return `${scopeFolder(scope)}/${v.parse(pointer, parseJson(text, name)).folder}`;
+    return v.parse(pointer, parseJson(text, name));
   } catch (cause) {
     throw dataLoss(name, 'it names no folder', cause);
   }

@@ -1,6 +1,12 @@
 import { isSnapshotId } from '../../session/ids.ts';
 import { runSupport as memoryRuns } from '../../session/memory-store/runs.ts';
-import { findSession, type SessionRow } from '../../session/memory-store/tables.ts';
+import {
+  findSession,
+  isExpired,
+  type SessionRow,
+  type Tables,
+} from '../../session/memory-store/tables.ts';
+import { hashState, type SessionState } from '../../session/session-state.ts';
 import type { RunRef, RunSupport } from '../../session/store.ts';
 import { checkStored } from './check-stored.ts';
 import type { Trace } from './family-changes.ts';
@@ -83,6 +89,7 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
       gate.write(
         () => {
           mirror.reachRuns();
+          setDamagedAside(tables);
           return memory.takeOver(request);
         },
         () => {
@@ -100,4 +107,20 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
         return memory.listRuns(scope);
       }),
   };
+}
+
+/** Leaves out, for now, runs that cannot be gone on with because a state is damaged, so that the others can. */
+function setDamagedAside({ runs, clock }: Tables): void {
+  const now = clock.now();
+  for (const run of [...runs.values()].filter((each) => isExpired(each, now))) {
+    if (!isWhole(run.base) || !isWhole(run.checkpoint)) runs.delete(run.id);
+  }
+}
+
+function isWhole(holder: { state: SessionState; stateHash: string } | undefined): boolean {
+  try {
+    return holder === undefined || hashState(holder.state) === holder.stateHash;
+  } catch {
+    return false;
+  }
 }

@@ -25,7 +25,7 @@ export function saveSession(mirror: Mirror, session: SessionRow, trace: Trace = 
   const line = changeOf(tables, family, session, { ...trace, ended });
   if (line !== undefined) writeLine(mirror, family, session, line);
   // Nobody is to see the end of a turn that was not saved.
-  for (const run of new Set([former, open])) if (run !== undefined) mirror.saveEvents(run.id);
+  for (const run of new Set([former, open])) if (run !== undefined) mirror.events.save(run.id);
   if (open !== undefined && open !== former)
     runFile.create(open, { family, session }, tables.newId);
   else if (ended !== undefined) runFile.remove();

@@ -5,6 +5,7 @@ import type { Fault } from '../../session/store.ts';
 import type { Family } from './family.ts';
 import { unneeded } from './intent.ts';
 import type { Mirror } from './mirror.ts';
+import { parsePointer } from './pointer.ts';
 
 /** Reads a folder of sessions again and says what does not fit. */
 export function verifyFolder(mirror: Mirror, folder: string, count: () => void): readonly Fault[] {
@@ -22,6 +23,21 @@ export function verifyFolder(mirror: Mirror, folder: string, count: () => void):
     return [{ kind: 'unreachable', message: `No session belongs in the folder "${folder}".` }];
   }
   return [...familyFaults(mirror, family, count), ...unreachable(family)];
+}
+
+/** Looks for pointers to forks that are not there. */
+export function verifyPointers(mirror: Mirror, folder: string): readonly Fault[] {
+  const names = mirror.disk.list(folder).filter((name) => name.endsWith('.json'));
+  return names.flatMap((name): readonly Fault[] => {
+    try {
+      const found = parsePointer(mirror.disk, `${folder}/${name}`);
+      const family = found && mirror.reachCold(`${folder}/${found.folder}`);
+      if (found !== undefined && family?.sessions.has(found.session)) return [];
+      return [{ kind: 'unreachable', message: `"${folder}/${name}" points to no session.` }];
+    } catch (error) {
+      return [{ kind: 'unreachable', message: messageOf(error) }];
+    }
+  });
 }
 
 function familyFaults(mirror: Mirror, family: Family, count: () => void): readonly Fault[] {
