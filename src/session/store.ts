@@ -221,8 +221,26 @@ export interface TakenRun {
 /** What a heartbeat tells: go on, stop gracefully, or stop at once because the run is no longer yours. */
 export type RunSignal = 'held' | 'stop' | 'lost';
 
+/** The id under which `abort.onChange` tells that some run has been handed over as it was detached. */
+export const handedOverHint = 'handed-over';
+
+/** A transaction of a store's, for what others keep in the same database. */
+export interface Transaction {
+  query(text: string, values: readonly unknown[]): Promise<{ readonly rows: unknown[] }>;
+}
+
+/** For whom a run is let go of as it is detached. */
+export interface HandOver {
+  /** The name of the worker that it waits under. */
+  readonly worker: string;
+  /** Writes to the same database in the same transaction; may be called again. Only where `runs.transactional`. */
+  readonly within?: (transaction: Transaction) => Promise<void>;
+}
+
 /** Claims: one run at a time works on a session; recovery: an expired one is taken over. */
 export interface RunSupport {
+  /** Whether others can write in the transaction that detaches a run. @default false */
+  readonly transactional?: boolean;
   /**
    * Accepts a run: records its inputs under the reserved id and marks the session as being worked on. One round trip.
    * `ABORTED` with `details.running` when another run holds the session, or the head is not the expected one;
@@ -234,8 +252,11 @@ export interface RunSupport {
   load(scope: Scope, lookup: Lookup): Promise<LoadedState | undefined>;
   /** Prolongs the claim. */
   heartbeat(run: RunRef): Promise<RunSignal>;
-  /** Changes an attached run into a detached one with these inputs, and lists its pending snapshot. */
-  detach(run: RunRef, request: RunRequest): Promise<Snapshot>;
+  /**
+   * Changes an attached run into a detached one with these inputs, and lists its pending snapshot. With `handOver` it is
+   * let go of in the same step.
+   */
+  detach(run: RunRef, request: RunRequest, handOver?: HandOver): Promise<Snapshot>;
   /** Keeps the state reached so far with the pending run, for whoever takes it over. Never listed, never the head. */
   checkpoint(
     run: RunRef,
@@ -273,6 +294,8 @@ export interface RunSupport {
     readonly limit: number;
     /** Only this run. */
     readonly runId?: string;
+    /** None whose worker's name begins with this. */
+    readonly exceptWorker?: string;
   }): Promise<readonly TakenRun[]>;
   /** The open run with this reserved id. */
   getRun(scope: Scope, runId: string): Promise<RunRecord | undefined>;

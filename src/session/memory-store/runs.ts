@@ -1,7 +1,14 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import type { RunEvent, RunRef, RunRequest, RunSupport } from '../store.ts';
+import {
+  type HandOver,
+  handedOverHint,
+  type RunEvent,
+  type RunRef,
+  type RunRequest,
+  type RunSupport,
+} from '../store.ts';
 import { claim, endRun, toRunRequest } from './claim.ts';
 import { commit } from './commit.ts';
 import { appendTo } from './events.ts';
@@ -30,7 +37,7 @@ export function runSupport(tables: Tables): RunSupport {
       run.heartbeatAt = now();
       return run.stopping ? 'stop' : 'held';
     },
-    detach: async (ref, request) => detach(tables, ref, request),
+    detach: async (ref, request, away) => detach(tables, ref, request, away),
     async checkpoint(ref, { state, stateHash, inputsDone, midTurn }) {
       const run = currentRun(tables, ref);
       run.checkpoint = { state, stateHash, inputsDone, midTurn };
@@ -73,7 +80,18 @@ export function runSupport(tables: Tables): RunSupport {
   };
 }
 
-function detach(tables: Tables, ref: RunRef, request: RunRequest): Snapshot {
+function detach(
+  tables: Tables,
+  ref: RunRef,
+  request: RunRequest,
+  away: HandOver | undefined,
+): Snapshot {
+  if (away?.within !== undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'Nobody else can write in a transaction of this store. Use the Postgres store.',
+    );
+  }
   const run = currentRun(tables, ref);
   const now = tables.clock.now();
   run.request = toRunRequest(request);
@@ -94,6 +112,11 @@ function detach(tables: Tables, ref: RunRef, request: RunRequest): Snapshot {
     list(row);
     tables.snapshots.set(row.id, row);
     run.row = row;
+  }
+  if (away !== undefined) {
+    run.ttl = 0;
+    run.worker = away.worker;
+    tables.hub.tell(handedOverHint);
   }
   tables.hub.tell(run.id);
   return toMetadata(run.row, now);

@@ -13,7 +13,8 @@ export function takeOver(tables: Tables, request: Request): readonly TakenRun[] 
     run.request.mode !== 'attached' &&
     isExpired(run, now) &&
     agents.has(run.session.scope.agent) &&
-    (request.runId === undefined || request.runId === run.id);
+    (request.runId === undefined || request.runId === run.id) &&
+    (request.exceptWorker === undefined || !run.worker.startsWith(request.exceptWorker));
   const runs = [...tables.runs.values()].filter(isWanted).slice(0, request.limit);
   return runs.map((run) => take(tables, run, request));
 }

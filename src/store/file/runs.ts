@@ -58,7 +58,7 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
         return memory.load(scope, lookup);
       }),
     heartbeat: (run) => under(run, () => memory.heartbeat(run)),
-    detach: (run, request) => under(run, () => memory.detach(run, request)),
+    detach: (run, request, away) => under(run, () => memory.detach(run, request, away)),
     checkpoint: (run, write) => under(run, () => memory.checkpoint(run, write)),
     commit(run, write) {
       const { snapshotId, base, events } = write;

@@ -1,3 +1,4 @@
+import type { Transaction } from '../../session/store.ts';
 import type { Dialect } from './dialect.ts';
 import type { Plan } from './query.ts';
 
@@ -8,11 +9,15 @@ export interface WriteOptions {
    * need not wait for the disk. @default true
    */
   readonly durable?: boolean;
+  /** What others write in the same transaction, after the plan. Only where the database is `transactional`. */
+  readonly within?: (transaction: Transaction) => Promise<void>;
 }
 
 /** An open database, the same to the store whichever it is. */
 export interface Database {
   readonly dialect: Dialect;
+  /** Whether it takes `within`. @default false */
+  readonly transactional?: boolean;
   /** Opens it, makes or upgrades its tables; safe to call again. Everything below calls it. */
   open(): Promise<void>;
   /** A random name that the database got when it was made. */

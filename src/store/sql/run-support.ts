@@ -1,5 +1,11 @@
 import { isSnapshotId } from '../../session/ids.ts';
-import type { RunRef, RunSupport, StateBase, StateWrite } from '../../session/store.ts';
+import {
+  handedOverHint,
+  type RunRef,
+  type RunSupport,
+  type StateBase,
+  type StateWrite,
+} from '../../session/store.ts';
 import { attachPartial, checkpoint } from './checkpoint.ts';
 import { checkClaim, claim } from './claim.ts';
 import { checkCommit, commit } from './commit.ts';
@@ -39,9 +45,13 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     },
     load: (scope, lookup) => db.read(() => loadState(scope, lookup, state)),
     heartbeat: (ref) => db.write(() => heartbeat(ref), { durable: false }),
-    async detach(ref, request) {
-      const snapshot = await db.write(() => detach(ref, request, state));
-      tell(ref.runId);
+    transactional: db.transactional === true,
+    async detach(ref, request, away) {
+      const within = away?.within;
+      const snapshot = await db.write(() => detach(ref, request, away, state), {
+        ...(within && { within }),
+      });
+      tell(ref.runId, ...(away === undefined ? [] : [handedOverHint]));
       return snapshot;
     },
     async checkpoint(ref, write) {

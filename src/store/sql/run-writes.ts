@@ -2,7 +2,7 @@ import type { Json } from '../../core/json.ts';
 import { toJson } from '../../core/json.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { isSnapshotId } from '../../session/ids.ts';
-import type { RunEvent, RunRef, RunRequest, RunSignal } from '../../session/store.ts';
+import type { HandOver, RunEvent, RunRef, RunRequest, RunSignal } from '../../session/store.ts';
 import { uuidBytes } from './bytes.ts';
 import { toRequest } from './claim.ts';
 import { code, toMode } from './codes.ts';
@@ -53,18 +53,28 @@ const countIndex = statement(
   'run_detach_index',
   'UPDATE @sessions SET next_index = next_index + 1 WHERE no = $1',
 );
+const updateSentAway = statement(
+  'run_detach_hand_over',
+  'UPDATE @runs SET ttl = 0, worker = $2 WHERE session = $1',
+);
 const selectScope = statement<{ owner: string; agent: string }>(
   'run_detach_scope',
   'SELECT owner, agent FROM @sessions WHERE no = $1',
 );
 
 /** Makes a detached run of an attached one: see {@link RunSupport.detach}. */
-export function* detach(ref: RunRef, request: RunRequest, context: StateContext): Plan<Snapshot> {
+export function* detach(
+  ref: RunRef,
+  request: RunRequest,
+  away: HandOver | undefined,
+  context: StateContext,
+): Plan<Snapshot> {
   const held = yield* openRun(ref);
   const own = held.own ?? (yield* one(insertOwn, held.session, hashOfNothing)).no;
   if (held.own === null) yield* run(countIndex, held.session);
   const sealed = toRequest(request, context.vault);
   yield* run(updateDetached, held.session, toMode(request.mode), sealed, own);
+  if (away !== undefined) yield* run(updateSentAway, held.session, away.worker);
   const { owner, agent } = yield* one(selectScope, held.session);
   const row = yield* findRow(toScope(owner, agent), { snapshotId: ref.runId });
   if (row === undefined) throw notHeld(ref.runId, ref.attempt);

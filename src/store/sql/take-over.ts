@@ -19,6 +19,7 @@ const selectExpired = statement<{ session: number }>(
   (d) => `
     SELECT r.session FROM @runs r JOIN @sessions z ON z.no = r.session
     WHERE ${expired(d.now)} AND z.agent IN ${d.texts('$1')}
+      AND ($3 = '' OR substr(r.worker, 1, length($3)) <> $3)
     ORDER BY r.created_at, r.id LIMIT $2 ${d.lockFree('r')}`,
 );
 const selectExpiredRun = statement<{ session: number }>(
@@ -45,12 +46,19 @@ const selectSession = statement<{
 );
 
 /** Takes expired runs, oldest first; gives their sessions. Nothing of theirs is read yet. */
-export function* takeRuns({ agents, worker, ttl, limit, runId }: Request): Plan<readonly number[]> {
+export function* takeRuns({
+  agents,
+  worker,
+  ttl,
+  limit,
+  runId,
+  exceptWorker = '',
+}: Request): Plan<readonly number[]> {
   const names = JSON.stringify(agents);
   if (runId !== undefined && !isSnapshotId(runId)) return [];
   const rows =
     runId === undefined
-      ? yield* all(selectExpired, names, limit)
+      ? yield* all(selectExpired, names, limit, exceptWorker)
       : yield* all(selectExpiredRun, names, uuidBytes(runId));
   for (const { session } of rows) yield* run(updateTaken, session, worker, ttl);
   return rows.map(({ session }) => session);

@@ -96,8 +96,14 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       await opened();
     },
     read: (plan) => transaction('BEGIN', plan, 'NORMAL'),
-    write: (plan, { durable = true } = {}) =>
-      transaction('BEGIN IMMEDIATE', plan, durability === 'full' && durable ? 'FULL' : 'NORMAL'),
+    write: (plan, { durable = true, within } = {}) => {
+      if (within !== undefined) throw oneThread();
+      return transaction(
+        'BEGIN IMMEDIATE',
+        plan,
+        durability === 'full' && durable ? 'FULL' : 'NORMAL',
+      );
+    },
     async scrub() {
       const db = connection ?? (await opened());
       db.exec('PRAGMA incremental_vacuum');
@@ -142,6 +148,13 @@ function dataVersion(db: Connection): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+function oneThread(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'Nobody else can write in a transaction of this store. Use the Postgres store.',
+  );
 }
 
 function closed(): WaymarkError {
