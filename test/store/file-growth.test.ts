@@ -1,6 +1,4 @@
-import fs from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
@@ -8,6 +6,7 @@ import { emptyState, hashState, type SessionState } from '../../src/session/sess
 import type { StateBase, Store } from '../../src/session/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { createKit, type Kit, say } from '../../src/testing/store-contract/kit.ts';
+import { countFileWork, type FileWork } from './file-intercept.ts';
 import { temporaryDirectory } from './file-support.ts';
 
 let directory: string;
@@ -31,55 +30,6 @@ function open(): Kit {
 
 const sizeOf = async (session: string): Promise<number> =>
   (await stat(join(directory, `sessions/_/chat/${session}/journal.jsonl`))).size;
-
-/** What was asked of the file system while something ran. */
-interface FileWork {
-  calls: number;
-  bytesWritten: number;
-  bytesRead: number;
-}
-
-const counted = [
-  'openSync',
-  'closeSync',
-  'readSync',
-  'writeSync',
-  'statSync',
-  'fstatSync',
-  'ftruncateSync',
-  'readdirSync',
-  'readFileSync',
-  'unlinkSync',
-  'renameSync',
-  'rmSync',
-  'mkdirSync',
-  'fsyncSync',
-] as const;
-
-/** Counts calls of Node's file functions; the functions themselves still do what they do. */
-async function countFileWork(action: () => Promise<unknown>): Promise<FileWork> {
-  const work: FileWork = { calls: 0, bytesWritten: 0, bytesRead: 0 };
-  const functions = fs as unknown as Record<string, (...args: unknown[]) => unknown>;
-  const originals = counted.map((name) => [name, functions[name]] as const);
-  for (const [name, original] of originals) {
-    functions[name] = (...args) => {
-      const result = original?.(...args);
-      work.calls++;
-      if (name === 'writeSync') work.bytesWritten += Number(result);
-      if (name === 'readSync') work.bytesRead += Number(result);
-      return result;
-    };
-  }
-  syncBuiltinESMExports();
-  try {
-    await action();
-  } finally {
-    for (const [name, original] of originals)
-      if (original !== undefined) functions[name] = original;
-    syncBuiltinESMExports();
-  }
-  return work;
-}
 
 /** A turn as an agent takes it that has the session at hand: nothing is loaded. */
 async function turn(

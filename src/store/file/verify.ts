@@ -4,6 +4,7 @@ import { verify as verifyTables } from '../../session/memory-store/verify.ts';
 import type { Fault } from '../../session/store.ts';
 import type { Family } from './family.ts';
 import { unneeded } from './intent.ts';
+import { artifactsName } from './layout.ts';
 import type { Mirror } from './mirror.ts';
 import { parsePointer } from './pointer.ts';
 
@@ -19,7 +20,10 @@ export function verifyFolder(mirror: Mirror, folder: string, count: () => void):
   } catch (error) {
     return [{ kind: 'hash', message: messageOf(error) }];
   }
-  if (family === undefined || family.scope === undefined) {
+  // Without a whole line nothing has happened in it: it is about to be made, or has just been removed.
+  if (family === undefined && mirror.disk.list(`${folder}/${artifactsName}`).length === 0)
+    return [];
+  if (family?.scope === undefined) {
     return [{ kind: 'unreachable', message: `No session belongs in the folder "${folder}".` }];
   }
   return [...familyFaults(mirror, family, count), ...unreachable(family)];
