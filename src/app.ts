@@ -36,7 +36,10 @@ export interface AppOptions {
   readonly promptDir?: string;
   /** Milliseconds without a heartbeat after which another process takes a run over. @default 5000 */
   readonly claimTtl?: number;
-  /** Whether this process goes on with runs that others let go of. @default true */
+  /**
+   * Whether this process goes on with runs that others let go of. Off for every app where the environment says
+   * `WAYMARK_RECOVER=0`, as for a command that only looks. @default true
+   */
   readonly recover?: boolean;
   /** How many sessions' states are kept in memory between turns. @default 256 */
   readonly cacheSize?: number;
@@ -78,7 +81,8 @@ export interface App
 
 /** A new app. */
 export function waymark(options: AppOptions = {}): App {
-  const { store, clock = systemClock, newId = createIds(clock), recover = true } = options;
+  const { store, clock = systemClock, newId = createIds(clock) } = options;
+  const recover = (options.recover ?? true) && globalThis.process?.env?.WAYMARK_RECOVER !== '0';
   const registry = createRegistry<Action>();
   const agents = createRegistry<Agent>();
   const checks: (() => Promise<void>)[] = [];
