@@ -35,7 +35,7 @@ export interface ServedFile {
 
 /** Loads a file of agents and serves its app. */
 export async function serveFile(options: ServeFileOptions): Promise<ServedFile> {
-  const { app, modelNote } = await loadApp(options.path, options.cwd);
+  const { app, modelNote } = await loadApp(options.path, options.cwd, 'running');
   const agents = app.agents();
   const studio = studioFolder();
   const server = await listen(options, async (port) => {

@@ -10,8 +10,12 @@ export interface LoadedApp {
   readonly modelNote?: string;
 }
 
+/** What an app is loaded for: who only reads takes over nobody's unfinished runs. */
+export type AppUse = 'reading' | 'running';
+
 /** Loads a file that exports `app`, and has the app check itself. */
-export async function loadApp(path: string, cwd: string): Promise<LoadedApp> {
+export async function loadApp(path: string, cwd: string, use: AppUse): Promise<LoadedApp> {
+  if (use === 'reading') process.env.WAYMARK_RECOVER = '0';
   const shown = shownPath(path, cwd);
   if (/\.[mc]?tsx?$/.test(path) && !process.features.typescript) {
     throw new WaymarkError(
@@ -19,7 +23,7 @@ export async function loadApp(path: string, cwd: string): Promise<LoadedApp> {
       `Node ${process.version} cannot load ${shown}: TypeScript needs Node 22.18 or newer.`,
     );
   }
-  const module = await load(path, shown);
+  const module = await load(path, shown, cwd);
   const app = module.app ?? module.default;
   if (!isApp(app)) {
     throw new WaymarkError(
@@ -32,26 +36,33 @@ export async function loadApp(path: string, cwd: string): Promise<LoadedApp> {
   return typeof modelNote === 'string' ? { app, modelNote } : { app };
 }
 
-async function load(path: string, shown: string): Promise<Record<string, unknown>> {
+async function load(path: string, shown: string, cwd: string): Promise<Record<string, unknown>> {
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   } catch (cause) {
     if (isWaymarkError(cause)) throw cause;
-    throw new WaymarkError('FAILED_PRECONDITION', `${shown}: ${reasonOf(cause, path)}`, { cause });
+    const { place, reason } = faultOf(cause, cwd);
+    throw new WaymarkError('FAILED_PRECONDITION', `${place ?? shown}: ${reason}`, { cause });
   }
 }
 
 // What went wrong while a module of the user's loaded, and on which line of theirs if that is known.
-function reasonOf(cause: unknown, path: string): string {
-  if (!(cause instanceof Error)) return `it threw ${String(cause)}.`;
+function faultOf(
+  cause: unknown,
+  cwd: string,
+): { readonly place?: string; readonly reason: string } {
+  if (!(cause instanceof Error)) return { reason: `it threw ${String(cause)}.` };
   const missing = /Cannot find package '([^']+)'/.exec(cause.message)?.[1];
-  if (missing !== undefined) return `it needs the package "${missing}": npm install ${missing}.`;
-  const [first = cause.name] = cause.message.split('\n');
-  const stack = cause.stack ?? '';
-  const place = /(file:\/\/\S+?|\/\S+?):(\d+)(?::\d+)?\)?$/m.exec(stack);
-  const file = place?.[1]?.startsWith('file:') ? fileURLToPath(place[1]) : place?.[1];
-  const where = place && file === path ? ` (line ${place[2]})` : '';
-  return `${first.replace(/\.$/, '')}${where}.`;
+  if (missing !== undefined) {
+    return { reason: `it needs the package "${missing}": npm install ${missing}.` };
+  }
+  const [first = ''] = cause.message.split('\n');
+  const reason = `${(first || cause.name).replace(/\.$/, '')}.`;
+  const [, file = '', line] =
+    /(?:^|\(|\s)((?:file:\/)?\/[^\s():]+):(\d+)/.exec(cause.stack ?? '') ?? [];
+  if (file === '' || file.includes('/node_modules/')) return { reason };
+  const path = file.startsWith('file:') ? fileURLToPath(file) : file;
+  return { place: `${shownPath(path, cwd)}:${line}`, reason };
 }
 
 // By its shape, as it may come from another copy of this package.

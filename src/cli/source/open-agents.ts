@@ -4,7 +4,7 @@ import { usageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AgentAccess, localAgent } from './agent-access.ts';
 import { findAgentsFile } from './find-file.ts';
-import { loadApp } from './load-app.ts';
+import { type AppUse, loadApp } from './load-app.ts';
 
 /** Where agents are: a file, which is loaded into this process, or a server. */
 export const agentsOptions = {
@@ -53,7 +53,7 @@ export interface OpenAgents {
 export async function openAgents(
   options: OptionValues<typeof agentsOptions>,
   { cwd }: Pick<Terminal, 'cwd'>,
-  use: 'reading' | 'running' = 'reading',
+  use: AppUse = 'reading',
 ): Promise<OpenAgents> {
   const { file, url, owner } = options;
   if (url !== undefined) {
@@ -61,9 +61,7 @@ export async function openAgents(
     if (owner !== undefined) throw usageError('--owner is for --file: a server knows its callers.');
     return await openServer(url, options.header ?? []);
   }
-  const { app, modelNote } = await loadApp(findAgentsFile(file, cwd), cwd);
-  // Who only looks at sessions takes over nobody's work.
-  if (use === 'reading') app.engine.stop();
+  const { app, modelNote } = await loadApp(findAgentsFile(file, cwd), cwd, use);
   return {
     agents: app.agents().map((agent) => localAgent(agent, owner)),
     ...(modelNote !== undefined && { modelNote }),

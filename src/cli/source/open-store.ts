@@ -52,8 +52,7 @@ export async function openStore(
     await store.open?.();
     return withParts(store, [], async () => await store.close?.());
   }
-  const { app } = await loadApp(findAgentsFile(file, cwd), cwd);
-  app.engine.stop();
+  const { app } = await loadApp(findAgentsFile(file, cwd), cwd, 'reading');
   const close = (): Promise<void> => app.close({ deadlineMs: 2_000 });
   const { store } = app;
   if (store === undefined || !('name' in store)) {
