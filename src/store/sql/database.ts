@@ -9,6 +9,8 @@ export interface WriteOptions {
    * need not wait for the disk. @default true
    */
   readonly durable?: boolean;
+  /** The plan is one statement, which is a transaction by itself. @default false */
+  readonly single?: boolean;
   /** What others write in the same transaction, after the plan. Only where the database is `transactional`. */
   readonly within?: (transaction: Transaction) => Promise<void>;
 }
@@ -28,8 +30,11 @@ export interface Database {
   write<Result>(plan: () => Plan<Result>, options?: WriteOptions): Promise<Result>;
   /** After erasing: sees to it that no old copy of the text is left, where the database leaves one. */
   scrub(): Promise<void>;
-  /** Tells listeners in every process that something about these runs may have changed. Never waits. */
-  tell(hints: readonly Hint[]): void;
+  /**
+   * Tells listeners that something about these runs may have changed. Never waits. What nobody elsewhere is likely to wait
+   * for reaches this process only; others find it out when they look next.
+   */
+  tell(hints: readonly Hint[], reach?: 'process' | 'everywhere'): void;
   /** Calls back soon after a hint with this key, from any process. Returns the way to stop listening. */
   listen(hint: Hint, listener: () => void): () => void;
   close(): Promise<void>;

@@ -28,29 +28,40 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     const { customPatch: _, ...rest } = write;
     return { ...rest, base: from } as Write;
   };
+  // Attached runs of this process: their callers are here.
+  const attached = new Set<string>();
+  const forget = (runId: string): void => {
+    taken.delete(runId);
+    attached.delete(runId);
+  };
   const tell = (runId: string, ...more: readonly string[]): void => {
     const ids = new Set([runId, ...more]);
     const hints = [...ids].map((id): Hint => ({ kind: 'run', id }));
-    db.tell([...hints, { kind: 'events', id: runId }]);
+    const reach = attached.has(runId) ? 'process' : 'everywhere';
+    db.tell([...hints, { kind: 'events', id: runId }], reach);
   };
 
   return {
     async claim(scope, request) {
       checkClaim(scope, request);
       const durable = request.mode !== 'attached';
-      return (
+      const held =
         (await turns?.claim(scope, request)) ??
-        (await db.write(() => claim(scope, request, state), { durable }))
-      );
+        (await db.write(() => claim(scope, request, state), { durable }));
+      if (request.mode === 'attached') attached.add(held.runId);
+      return held;
     },
     load: (scope, lookup) => db.read(() => loadState(scope, lookup, state)),
-    heartbeat: (ref) => db.write(() => heartbeat(ref), { durable: false }),
+    heartbeat: (ref) => db.write(() => heartbeat(ref), { durable: false, single: true }),
     transactional: db.transactional === true,
     async detach(ref, request, away) {
       const within = away?.within;
       const snapshot = await db.write(() => detach(ref, request, away, state), {
         ...(within && { within }),
       });
+      // From here on others wait for it too.
+      attached.delete(ref.runId);
+      attached.delete(ref.runId);
       tell(ref.runId, ...(away === undefined ? [] : [handedOverHint]));
       return snapshot;
     },
@@ -68,15 +79,15 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       const rows = quick === undefined ? stateRows(grown, state) : undefined;
       const committed =
         quick ?? (await db.write(() => commit(ref, grown, rows ?? stateRows(grown, state), state)));
-      if (write.end) taken.delete(ref.runId);
       tell(ref.runId, write.snapshotId);
+      if (write.end) forget(ref.runId);
       if (quick === undefined) tidier.later();
       return committed;
     },
     async release(ref, events) {
       await db.write(() => release(ref, events, state));
-      taken.delete(ref.runId);
       tell(ref.runId);
+      forget(ref.runId);
       tidier.later();
     },
     async handOver(ref) {

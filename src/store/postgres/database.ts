@@ -1,0 +1,191 @@
+import type { Client, Pool, PoolClient } from 'pg';
+import type { Clock } from '../../core/clock.ts';
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import type { NewId } from '../../core/id.ts';
+import type { Database, Hint, WriteOptions } from '../sql/database.ts';
+import { readMeta } from '../sql/meta.ts';
+import { type Plan, type Statement, statement } from '../sql/query.ts';
+import type { Vault } from '../sql/vault.ts';
+import { postgresDialect } from './dialect.ts';
+import { isConflict, isLost, toStoreError } from './errors.ts';
+import { Listener, toPayload } from './listener.ts';
+import { migrate } from './migrate.ts';
+import { type PostgresValue, Statements } from './statements.ts';
+
+export interface PostgresOptions {
+  /** Makes the pool, when the store has one of its own. */
+  readonly openPool: () => Promise<Pool>;
+  /** Whether the pool is the store's own to end. */
+  readonly ownsPool: boolean;
+  readonly schema: string;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly vault: Vault;
+  readonly onQuery: ((name: string) => void) | undefined;
+}
+
+/** The database behind a pool. */
+export interface PostgresDatabase extends Database {
+  /** Runs one statement that is a transaction by itself, in one round trip. */
+  query<Row>(which: Statement<Row>, values: readonly PostgresValue[]): Promise<readonly Row[]>;
+}
+
+const attempts = 5;
+
+// Not awaited by anybody, and worth nothing after a crash: it must not wait for the disk, nor make others wait.
+const notify = statement(
+  'notify',
+  `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`,
+);
+
+/** The tables of one schema in a Postgres database. */
+export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
+  const { schema, clock, vault, newId, onQuery } = options;
+  const dialect = postgresDialect(schema);
+  const statements = new Statements(dialect, schema, onQuery);
+  const channel = `waymark ${schema}`.slice(0, 63);
+  let opening: Promise<Pool> | undefined;
+  let id = '';
+  let isClosed = false;
+  const telling = new Set<Promise<unknown>>();
+
+  const opened = (): Promise<Pool> => {
+    if (isClosed) return Promise.reject(closed());
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      throw toStoreError(error);
+    });
+    return opening;
+  };
+  const open = async (): Promise<Pool> => {
+    const pool = await options.openPool();
+    // An idle connection that breaks must not end the process; the next query gets a new one.
+    pool.on('error', ignore);
+    const client = await pool.connect();
+    try {
+      await migrate(client, schema, newId);
+      id = await statements.run(client, readMeta(vault));
+    } finally {
+      client.release();
+    }
+    return pool;
+  };
+
+  const listener = new Listener({
+    clock,
+    channel,
+    async createClient(): Promise<Client> {
+      const pool = await opened();
+      // A pool holds how its connections are made; one outside of it takes none away from its users.
+      const { Client: Made, options: config } = pool as PoolParts;
+      return new Made(config);
+    },
+  });
+
+  const inTransaction = async <Result>(
+    pool: Pool,
+    plan: () => Plan<Result>,
+    { durable = true, within }: WriteOptions,
+  ): Promise<Result> => {
+    const client = await pool.connect();
+    let broken: unknown;
+    try {
+      await client.query(durable ? 'BEGIN' : 'BEGIN; SET LOCAL synchronous_commit TO off');
+      const result = await statements.run(client, plan());
+      await within?.({ query: (text, values) => client.query(text, [...values]) });
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      broken = await rollBack(client, error);
+      throw error;
+    } finally {
+      client.release(broken !== undefined);
+    }
+  };
+
+  return {
+    dialect,
+    transactional: true,
+    get id() {
+      return id;
+    },
+    open: async () => {
+      await opened();
+    },
+    async query(which, values) {
+      const pool = await opened();
+      try {
+        return await statements.query(pool, which, values);
+      } catch (error) {
+        throw isConflict(error) ? error : toStoreError(error);
+      }
+    },
+    async read(plan) {
+      const pool = await opened();
+      // Without a transaction, for the sake of the round trips: what was read in pieces while something was removed does
+      // not fit its hash, and is read again.
+      for (let left = attempts; ; left--) {
+        try {
+          return await statements.run(pool, plan());
+        } catch (error) {
+          const isTorn = isWaymarkError(error) && error.status === 'DATA_LOSS';
+          if (!isTorn || left <= 1) throw toStoreError(error);
+        }
+      }
+    },
+    async write(plan, options = {}) {
+      const pool = await opened();
+      for (let left = attempts; ; left--) {
+        try {
+          if (options.single === true) return await statements.run(pool, plan());
+          return await inTransaction(pool, plan, options);
+        } catch (error) {
+          if (!isConflict(error) || left <= 1) throw toStoreError(error);
+        }
+      }
+    },
+    // Rows that were removed stay in the files until Postgres vacuums them, as it does by itself.
+    scrub: () => Promise.resolve(),
+    tell(hints: readonly Hint[], reach) {
+      for (const hint of hints) listener.tell(hint);
+      if (reach === 'process' || hints.length === 0 || isClosed) return;
+      const told = opened()
+        .then((pool) => statements.query(pool, notify, [channel, toPayload(hints)]))
+        .catch(ignore)
+        .finally(() => telling.delete(told));
+      telling.add(told);
+    },
+    listen: (hint, heard) => listener.listen(hint, heard),
+    async close() {
+      await Promise.all(telling);
+      isClosed = true;
+      await listener.close();
+      const pool = await opening?.catch(ignore);
+      pool?.off('error', ignore);
+      if (options.ownsPool) await pool?.end();
+    },
+  };
+}
+
+/** What a pool holds besides what its types say. */
+type PoolParts = Pool & { readonly Client: new (config: object) => Client };
+
+/** Ends a transaction that failed; gives the error when the connection is of no use any more. */
+async function rollBack(client: PoolClient, error: unknown): Promise<unknown> {
+  if (isLost(error)) return error;
+  try {
+    await client.query('ROLLBACK');
+    return undefined;
+  } catch (lost) {
+    return lost;
+  }
+}
+
+// A listener that does nothing; also the handler of rejections that nobody needs to hear of.
+function ignore(): undefined {
+  return undefined;
+}
+
+function closed(): WaymarkError {
+  return new WaymarkError('FAILED_PRECONDITION', 'The store has been closed.');
+}

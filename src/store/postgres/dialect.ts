@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import type { Dialect } from '../sql/dialect.ts';
+
+/** The current time in milliseconds, by the database's clock. */
+export const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+/** The key of an advisory lock that belongs to one schema. */
+export function lockKey(schema: string, purpose: string): string {
+  const digest = createHash('sha256').update(`waymark ${schema} ${purpose}`).digest();
+  return String(digest.readBigInt64BE(0));
+}
+
+/** Postgres' words, for the tables of one schema. */
+export function postgresDialect(schema: string): Dialect {
+  const blobs = lockKey(schema, 'blobs');
+  return {
+    name: 'postgres',
+    now,
+    lock: (alias) => `FOR UPDATE OF ${alias}`,
+    lockFree: (alias) => `FOR UPDATE OF ${alias} SKIP LOCKED`,
+    shareBlobs: `SELECT pg_advisory_xact_lock_shared(${blobs})`,
+    ownBlobs: `SELECT pg_advisory_xact_lock(${blobs})`,
+    lookup: (table, alias, condition) =>
+      `CROSS JOIN LATERAL (SELECT * FROM @${table} ${alias} WHERE ${condition} LIMIT 1) ${alias}`,
+    integers: (param) =>
+      `(SELECT value::bigint FROM json_array_elements_text(${param}::json) AS l(value))`,
+    texts: (param) => `(SELECT value FROM json_array_elements_text(${param}::json) AS l(value))`,
+    messageRanges: (param) => `json_array_elements(${param}::json) AS j(value)
+      CROSS JOIN LATERAL (SELECT id, body FROM @messages
+        WHERE id >= (j.value ->> 0)::bigint AND id < (j.value ->> 1)::bigint ORDER BY id) m`,
+    rowsAsJson: (columns) => `json_agg(json_build_array(${columns.join(', ')}))::text`,
+    asJson: (columns) => `json_build_array(${columns.join(', ')})::text`,
+    hex: (column) => `encode(${column}, 'hex')`,
+  };
+}
+
+/** The text of a statement for the tables of a schema. */
+export function qualify(text: string, schema: string): string {
+  return text.replace(/@(\w+)/g, `${quoteName(schema)}.$1`);
+}
+
+/** A name as SQL writes it. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

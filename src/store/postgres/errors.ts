@@ -1,0 +1,81 @@
+import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
+
+// By SQLSTATE, or by its class.
+const faults: Readonly<Record<string, readonly [Status, string]>> = {
+  '08': ['UNAVAILABLE', 'The connection to Postgres was lost. Try again.'],
+  '57P': ['UNAVAILABLE', 'Postgres is shutting down or starting up. Try again.'],
+  '28': ['PERMISSION_DENIED', 'Postgres refused the user or the password of the connection.'],
+  '42501': [
+    'PERMISSION_DENIED',
+    'The database user may not do this. Let it create the store’s schema, or use a user that may.',
+  ],
+  '3D000': [
+    'FAILED_PRECONDITION',
+    'There is no such database. Create it, or connect to another one.',
+  ],
+  '25006': [
+    'FAILED_PRECONDITION',
+    'The database is read-only. Connect to the primary, or make it writable.',
+  ],
+  '53300': ['UNAVAILABLE', 'Postgres has no connection left. Use a smaller pool, or try again.'],
+  '53': [
+    'RESOURCE_EXHAUSTED',
+    'Postgres is out of disk space or memory. Free some; what was saved is still there.',
+  ],
+  '22021': ['INVALID_ARGUMENT', 'A text holds a character that Postgres cannot store.'],
+  '23505': ['ALREADY_EXISTS', 'Something with this id is there already.'],
+  XX001: ['DATA_LOSS', 'The database is damaged. Restore it from a backup.'],
+  XX002: ['DATA_LOSS', 'An index of the database is damaged. Reindex it, or restore a backup.'],
+};
+
+// What node and pg say when a connection breaks; there is no SQLSTATE then.
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'EAI_AGAIN',
+  'ENOENT',
+]);
+const networkTexts =
+  /connection terminated|connection error|client has encountered|timeout exceeded when trying to connect|connection ended/i;
+
+/** The SQLSTATE of an error, or node's code for it. */
+export function codeOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** Whether the connection broke: what was being done may have been done or not. */
+export function isLost(error: unknown): boolean {
+  if (isWaymarkError(error)) return false;
+  const code = codeOf(error);
+  if (code !== undefined && (networkCodes.has(code) || /^(08|57P)/.test(code))) return true;
+  return code === undefined && error instanceof Error && networkTexts.test(error.message);
+}
+
+/** Whether another transaction was in the way: the same again may succeed. */
+export function isConflict(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === '40001' || code === '40P01' || code === '23505' || code === '55P03';
+}
+
+/** What pg threw, in our vocabulary. */
+export function toStoreError(error: unknown): unknown {
+  if (isWaymarkError(error)) return error;
+  const code = codeOf(error);
+  if (isLost(error)) {
+    const [status, what] = faults[code?.startsWith('57P') ? '57P' : '08'] ?? ['UNAVAILABLE', ''];
+    return new WaymarkError(status, `${what}${reasonOf(error)}`, { cause: error });
+  }
+  if (code === undefined) return error;
+  const found = faults[code] ?? faults[code.slice(0, 3)] ?? faults[code.slice(0, 2)];
+  const [status, what] = found ?? ['INTERNAL', 'Postgres refused a statement of the store.'];
+  return new WaymarkError(status, `${what}${reasonOf(error)}`, { cause: error });
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error && error.message !== '' ? ` (${error.message})` : '';
+}

@@ -1,0 +1,128 @@
+import type { Client } from 'pg';
+import type { Clock } from '../../core/clock.ts';
+import type { Hint } from '../sql/database.ts';
+import { createHub, type Hub } from '../sql/hub.ts';
+import { quoteName } from './dialect.ts';
+
+// In case a notification was lost with its connection.
+const lookEvery = 1000;
+const longestPause = 2000;
+
+interface Options {
+  readonly clock: Clock;
+  readonly channel: string;
+  readonly createClient: () => Promise<Client>;
+}
+
+/**
+ * Hints from any process, over a connection of its own that is open while somebody listens. Notifications are only hints;
+ * whoever listens also hears once a second, and after every reconnect, that something may have changed.
+ */
+export class Listener {
+  readonly #options: Options;
+  readonly #hub: Hub = createHub();
+  #client: Client | undefined;
+  #connecting: Promise<void> | undefined;
+  #stopLooking: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Tells listeners of this process. */
+  tell(hint: Hint): void {
+    this.#hub.tell(hint);
+  }
+
+  listen(hint: Hint, listener: () => void): () => void {
+    const leave = this.#hub.listen(hint, listener);
+    this.#start();
+    return () => {
+      leave();
+      if (this.#hub.size === 0) this.#stop();
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stop();
+    await this.#connecting?.catch(() => {});
+    this.#stop();
+  }
+
+  #start(): void {
+    if (this.#isClosed) return;
+    this.#stopLooking ??= this.#options.clock.every(lookEvery, () => this.#hub.tellAll());
+    if (this.#client !== undefined || this.#connecting !== undefined) return;
+    this.#connecting = this.#connect().finally(() => {
+      this.#connecting = undefined;
+    });
+  }
+
+  #stop(): void {
+    this.#stopLooking?.();
+    this.#stopLooking = undefined;
+    const client = this.#client;
+    this.#client = undefined;
+    client?.end().catch(() => {});
+  }
+
+  /** Connects, again and again while somebody listens. */
+  async #connect(): Promise<void> {
+    for (let pause = 50; this.#isWanted(); pause = Math.min(pause * 2, longestPause)) {
+      try {
+        await this.#open();
+        return;
+      } catch {
+        await sleep(pause);
+      }
+    }
+  }
+
+  async #open(): Promise<void> {
+    const client = await this.#options.createClient();
+    client.on('notification', ({ payload = '' }) => this.#hear(payload));
+    const lost = (): void => {
+      if (this.#client !== client) return;
+      this.#client = undefined;
+      if (this.#isWanted()) this.#start();
+    };
+    client.on('error', lost);
+    client.on('end', lost);
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${quoteName(this.#options.channel)}`);
+    } catch (error) {
+      client.end().catch(() => {});
+      throw error;
+    }
+    this.#client = client;
+    if (!this.#isWanted()) this.#stop();
+    // What was told before LISTEN took effect was not heard.
+    this.#hub.tellAll();
+  }
+
+  #hear(payload: string): void {
+    for (const word of payload.split(' ')) {
+      const [kind, id = ''] = word.split(':');
+      if (kind === 'run' || kind === 'events') this.#hub.tell({ kind, id });
+    }
+  }
+
+  #isWanted(): boolean {
+    return !this.#isClosed && this.#hub.size > 0;
+  }
+}
+
+/** Hints as the payload of a notification. */
+export function toPayload(hints: readonly Hint[]): string {
+  return hints.map(({ kind, id }) => `${kind}:${id}`).join(' ');
+}
+
+// Real time: the other side of a connection knows nothing of an app's clock.
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
+}

@@ -1,0 +1,52 @@
+import type { PoolClient } from 'pg';
+import { WaymarkError } from '../../core/error.ts';
+import type { NewId } from '../../core/id.ts';
+import { lockKey, qualify, quoteName } from './dialect.ts';
+import { steps } from './schema.ts';
+
+/** Brings the tables of a schema to the newest format. Several processes may start at once: one does it, the others wait. */
+export async function migrate(client: PoolClient, schema: string, newId: NewId): Promise<void> {
+  if ((await formatOf(client, schema)) === steps.length) return;
+  await client.query('BEGIN');
+  try {
+    await client.query(`SELECT pg_advisory_xact_lock(${lockKey(schema, 'migrate')})`);
+    await upgrade(client, schema, newId);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}
+
+async function upgrade(client: PoolClient, schema: string, newId: NewId): Promise<void> {
+  const format = await formatOf(client, schema);
+  if (format === undefined) await create(client, schema, newId);
+  const from = format ?? 0;
+  if (from > steps.length) throw tooNew(schema, from);
+  for (const step of steps.slice(from)) await client.query(qualify(step, schema));
+  await client.query(qualify(`UPDATE @meta SET format = ${steps.length}`, schema));
+}
+
+async function create(client: PoolClient, schema: string, newId: NewId): Promise<void> {
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`);
+  const table = 'CREATE TABLE @meta(format integer NOT NULL, id text NOT NULL, sealed text)';
+  await client.query(qualify(table, schema));
+  const insert = qualify('INSERT INTO @meta(format, id) VALUES(0, $1)', schema);
+  await client.query(insert, [newId()]);
+}
+
+/** The format of the tables; `undefined` when there are none. */
+async function formatOf(client: PoolClient, schema: string): Promise<number | undefined> {
+  const name = `${quoteName(schema)}.meta`;
+  const { rows } = await client.query('SELECT to_regclass($1) IS NOT NULL AS found', [name]);
+  if (rows[0]?.found !== true) return undefined;
+  const found = await client.query(qualify('SELECT format FROM @meta', schema));
+  return found.rows[0]?.format;
+}
+
+function tooNew(schema: string, format: number): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `The tables in schema "${schema}" have format ${format}, this version of waymark knows ${steps.length}. Update waymark, or give another schema.`,
+  );
+}

@@ -1,0 +1,77 @@
+import type { Pool } from 'pg';
+import { type Clock, systemClock } from '../../core/clock.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { createIds, type NewId } from '../../core/id.ts';
+import type { QueryOptions } from '../sql/database.ts';
+import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
+import { createVault, type Encryption } from '../sql/vault.ts';
+import { postgresDatabase } from './database.ts';
+
+/** Where the database is: a connection string, for which the store makes a pool, or a pool of yours. */
+type Source =
+  | {
+      readonly connectionString: string;
+      /** Connections of the store's own pool. @default 10 */
+      readonly max?: number;
+      readonly pool?: never;
+    }
+  | { readonly pool: Pool; readonly connectionString?: never; readonly max?: never };
+
+export type PostgresStoreOptions = Source &
+  QueryOptions & {
+    /** The schema that holds the store's tables; made when it is not there. @default 'waymark' */
+    readonly schema?: string;
+    /** Seals content under your key. @default none */
+    readonly encryption?: Encryption;
+    /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
+    readonly eventsTtl?: number;
+    /** For timers only; times that are stored come from the database. @default the clock of the machine */
+    readonly clock?: Clock;
+    /** @default time-ordered UUIDs */
+    readonly newId?: NewId;
+  };
+
+/** A store in a schema of a Postgres database (14 or later), through the package `pg`. Any number of processes may use it. */
+export function postgresStore(options: PostgresStoreOptions): SqlStore {
+  const { schema = 'waymark', encryption, eventsTtl = 60_000, onQuery } = options;
+  const { clock = systemClock, newId = createIds(clock) } = options;
+  checkSchema(schema);
+  const vault = createVault(encryption, 'text');
+  const db = postgresDatabase({
+    openPool: () => openPool(options),
+    ownsPool: options.pool === undefined,
+    schema,
+    clock,
+    newId,
+    vault,
+    onQuery,
+  });
+  return sqlStore({ name: 'postgres', db, vault, clock, newId, eventsTtl });
+}
+
+// It is part of the names of prepared statements, which Postgres cuts at 63 bytes.
+function checkSchema(schema: string): void {
+  if (/^[a-z_][a-z0-9_]{0,29}$/i.test(schema)) return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `"${schema}" is not a schema name. Expected 1 to 30 letters, digits and underscores.`,
+  );
+}
+
+async function openPool({ pool, connectionString, max = 10 }: Source): Promise<Pool> {
+  if (pool !== undefined) return pool;
+  const { default: pg } = await loadPg();
+  return new pg.Pool({ connectionString, max });
+}
+
+async function loadPg(): Promise<typeof import('pg')> {
+  try {
+    return await import('pg');
+  } catch (cause) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'The Postgres store needs the package "pg". Install it: npm install pg',
+      { cause },
+    );
+  }
+}

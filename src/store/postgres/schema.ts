@@ -1,0 +1,122 @@
+/**
+ * The tables, one step a format; steps are only added, never changed. They are those of the SQLite store. Bodies are text:
+ * jsonb would reorder keys, rewrite numbers and refuse some strings, and the hash would not fit any more.
+ */
+export const steps: readonly string[] = [
+  `
+  CREATE TABLE @sessions(
+    no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    owner text COLLATE "C" NOT NULL,           -- '' for nobody's
+    agent text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,              -- chosen by the caller
+    head bigint,                               -- snapshots.no, always a succeeded one
+    tip bigint,                                -- the snapshot placed last; only what goes on from it goes on in place
+    next_index integer NOT NULL DEFAULT 0,
+    title text,
+    metadata text,
+    forked_from text,
+    started_by_agent text COLLATE "C",
+    started_by_session text COLLATE "C",
+    started_by_snapshot text,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL) WITH (fillfactor = 70);
+  CREATE UNIQUE INDEX sessions_id ON @sessions(owner, agent, id);
+  CREATE INDEX sessions_updated ON @sessions(owner, agent, updated_at);
+  CREATE INDEX sessions_started_by ON @sessions(owner, started_by_agent, started_by_session)
+    WHERE started_by_session IS NOT NULL;
+
+  CREATE TABLE @branches(                      -- a line of snapshots, each going on from the one before
+    no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    session bigint NOT NULL,                   -- whose snapshots lie on it; the session may be gone
+    parent bigint,                             -- the branch it left
+    fork integer,                              -- the parent's rows up to here belong to it; NULL: none by themselves
+    fork_view bigint,                          -- under this view of them
+    fork_snapshot bigint);                     -- the last snapshot on the parent that is on its path
+  CREATE INDEX branches_parent ON @branches(parent) WHERE parent IS NOT NULL;
+
+  CREATE TABLE @views(                         -- a history that was trimmed or rewritten
+    no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    branch bigint NOT NULL,
+    own_from integer NOT NULL,                 -- the branch's rows from here on belong to it
+    base text NOT NULL,                        -- and before them [[branch, from, to], ...]; branch 0 is its own
+    common integer NOT NULL);                  -- how many messages at its beginning are those of the path before
+  CREATE INDEX views_branch ON @views(branch);
+  CREATE TABLE @view_refs(                     -- which view holds rows of which other branch
+    branch bigint NOT NULL, view bigint NOT NULL, PRIMARY KEY(branch, view));
+
+  CREATE TABLE @messages(
+    id bigint PRIMARY KEY,                     -- branch * 2^22 + row
+    body text NOT NULL);
+
+  CREATE TABLE @blobs(                         -- custom states, lists of artifacts, large parts of artifacts
+    no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    hash bytea,                                -- content address; a patch has none
+    prev bigint,                               -- the body is a patch to this one
+    body text NOT NULL);
+  CREATE UNIQUE INDEX blobs_hash ON @blobs(hash) WHERE hash IS NOT NULL;
+  CREATE INDEX blobs_prev ON @blobs(prev) WHERE prev IS NOT NULL;
+  CREATE TABLE @blob_parts(                    -- which list of artifacts names which large part
+    list bigint NOT NULL, part bigint NOT NULL, PRIMARY KEY(list, part));
+  CREATE INDEX blob_parts_part ON @blob_parts(part);
+
+  CREATE TABLE @snapshots(
+    no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    session bigint NOT NULL,
+    parent bigint,
+    branch bigint,                             -- the messages: rows of this branch
+    view bigint,                               -- under this view; NULL: the parent branch's before them
+    custom bigint,
+    artifacts bigint,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    ttl bigint,                                -- of a pending one without a run
+    upto integer NOT NULL,                     -- the branch's rows up to here
+    length integer NOT NULL,
+    idx integer,                               -- NULL: not listed
+    turn integer NOT NULL,
+    partial integer,                           -- of an aborted one: the attempt that may still add what it had reached
+    event smallint NOT NULL,
+    status smallint NOT NULL,
+    finish smallint,
+    id bytea UNIQUE,                           -- NULL: the checkpoint of a run
+    state_hash bytea NOT NULL,
+    usage text,
+    totals text,
+    error text,
+    label text);
+  CREATE INDEX snapshots_session ON @snapshots(session, idx);
+  CREATE INDEX snapshots_custom ON @snapshots(custom) WHERE custom IS NOT NULL;
+  CREATE INDEX snapshots_artifacts ON @snapshots(artifacts) WHERE artifacts IS NOT NULL;
+
+  CREATE TABLE @runs(                          -- while it is open; one a session
+    session bigint PRIMARY KEY,
+    start bigint,                              -- snapshots.no it was claimed from
+    base bigint,                               -- the last committed one it goes on from
+    own bigint,                                -- the listed pending snapshot of a detached run
+    checkpoint bigint,                         -- the state it had reached
+    ttl bigint NOT NULL,
+    heartbeat bigint NOT NULL,
+    created_at bigint NOT NULL,
+    attempt integer NOT NULL,
+    turn integer NOT NULL,
+    inputs_done integer NOT NULL DEFAULT 0,
+    mode smallint NOT NULL,
+    mid_turn smallint NOT NULL DEFAULT 0,
+    stopping smallint NOT NULL DEFAULT 0,
+    id bytea NOT NULL UNIQUE,                  -- the reserved snapshot id
+    worker text NOT NULL,
+    request text NOT NULL) WITH (fillfactor = 50);
+  CREATE TABLE @ended_runs(                    -- for the sake of their events, for a while
+    id bytea PRIMARY KEY, session bigint NOT NULL, ended_at bigint NOT NULL);
+  CREATE TABLE @events(                        -- one row a flush
+    no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, run bytea NOT NULL, attempt integer NOT NULL,
+    seq integer NOT NULL, last integer NOT NULL, body text NOT NULL);
+  CREATE UNIQUE INDEX events_run ON @events(run, attempt, seq);
+  CREATE TABLE @steps(
+    no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, run bytea NOT NULL, key text NOT NULL, value text);
+  CREATE UNIQUE INDEX steps_key ON @steps(run, key);
+
+  CREATE TABLE @trash(                         -- what may have become unreachable and is still to be looked at
+    kind smallint NOT NULL, no bigint NOT NULL, PRIMARY KEY(kind, no));
+  `,
+];

@@ -1,0 +1,77 @@
+import type { ClientBase, QueryConfig } from 'pg';
+import type { Dialect } from '../sql/dialect.ts';
+import type { Plan, Query, SqlValue, Statement } from '../sql/query.ts';
+import { qualify } from './dialect.ts';
+
+// By Postgres' type numbers. Row numbers and counts stay far below 2^53, so they are numbers here.
+const bigint = 20;
+const bytea = 17;
+const types = {
+  getTypeParser(type: number): (text: string) => unknown {
+    if (type === bigint || type === 21 || type === 23) return Number;
+    if (type === bytea) return (text) => Buffer.from(text.slice(2), 'hex');
+    return (text) => text;
+  },
+};
+
+/** What runs a query: a pool, or one of its connections. */
+export type Queryable = Pick<ClientBase, 'query'>;
+
+/** A value of a statement that is written for Postgres alone. */
+export type PostgresValue =
+  | SqlValue
+  | readonly string[]
+  | readonly number[]
+  | readonly Uint8Array[];
+
+/** Turns statements into prepared ones, by name, for the tables of one schema. */
+export class Statements {
+  readonly #dialect: Dialect;
+  readonly #schema: string;
+  readonly #onQuery: ((name: string) => void) | undefined;
+  readonly #texts = new Map<Statement, string>();
+
+  constructor(dialect: Dialect, schema: string, onQuery: ((name: string) => void) | undefined) {
+    this.#dialect = dialect;
+    this.#schema = schema;
+    this.#onQuery = onQuery;
+  }
+
+  /** Runs one statement and gives its rows. */
+  async query<Row>(
+    on: Queryable,
+    statement: Statement<Row>,
+    values: readonly PostgresValue[],
+  ): Promise<readonly Row[]> {
+    this.#onQuery?.(statement.name);
+    const config: QueryConfig = {
+      // Statements of two stores may share a connection of one pool.
+      name: `${this.#schema}.${statement.name}`,
+      text: this.#textOf(statement),
+      values: [...values],
+      types: types as NonNullable<QueryConfig['types']>,
+    };
+    const { rows } = await on.query(config);
+    return rows as readonly Row[];
+  }
+
+  /** Runs a plan, query by query. */
+  async run<Result>(on: Queryable, plan: Plan<Result>): Promise<Result> {
+    let step = plan.next([]);
+    while (step.done !== true) {
+      const { statement, values }: Query = step.value;
+      step = plan.next(await this.query(on, statement, values));
+    }
+    return step.value;
+  }
+
+  #textOf(statement: Statement): string {
+    let text = this.#texts.get(statement);
+    if (text === undefined) {
+      const { text: source } = statement;
+      text = qualify(typeof source === 'string' ? source : source(this.#dialect), this.#schema);
+      this.#texts.set(statement, text);
+    }
+    return text;
+  }
+}
