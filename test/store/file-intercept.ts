@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 type Call = (...args: unknown[]) => unknown;
 
 /** Sees every call of some of Node's file functions while something runs. The real function is there to be called. */
-export async function intercept(
+async function intercept(
   names: readonly string[],
   seen: (name: string, args: readonly unknown[], real: Call) => unknown,
   action: () => Promise<unknown>,

@@ -83,7 +83,6 @@ export interface JournalHead extends v.InferOutput<typeof journalHead> {}
 export interface SessionChange extends v.InferOutput<typeof sessionLine> {}
 /** A snapshot as it is read. */
 export interface SnapshotChange extends v.InferOutput<typeof snapshotLine> {}
-export interface JournalChange extends v.InferOutput<typeof journalLine> {}
 /** A line as it is written. */
 export interface JournalLine extends v.InferInput<typeof journalLine> {}
 export interface SessionLine extends v.InferInput<typeof sessionLine> {}

@@ -51,7 +51,7 @@ const hashesOfStates = new WeakMap<SessionState, readonly string[]>();
 const hashesOfArrays = new WeakMap<readonly Artifact[], readonly string[]>();
 
 /** The hashes of a state's artifacts. */
-export function artifactHashes(state: SessionState): readonly string[] {
+function artifactHashes(state: SessionState): readonly string[] {
   const known = hashesOfStates.get(state) ?? hashesOfArrays.get(state.artifacts);
   if (known !== undefined) return known;
   const hashes = state.artifacts.map(artifactHash);
