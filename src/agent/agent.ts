@@ -9,6 +9,7 @@ import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import type { ListOptions, Lookup } from '../session/store.ts';
+import type { QueueOptions } from './dispatcher.ts';
 
 /** What an agent's definition says about its types; never written by hand, always inferred. */
 export interface AgentTypes {
@@ -72,6 +73,8 @@ export interface InvokeOptions<Types extends AgentTypes = WireTypes> extends Cal
    * watched from anywhere. A server sets it for the turns it accepts. @default false
    */
   readonly accept?: boolean;
+  /** How a run that is detached from its start waits for a worker, where the app's engine has a queue. */
+  readonly queue?: QueueOptions;
 }
 
 /** A turn's answer as it comes. */

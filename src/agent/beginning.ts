@@ -2,8 +2,9 @@ import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input } from '../protocol/turn.ts';
 import { hashState } from '../session/session-state.ts';
-import type { RunMode, Store } from '../session/store.ts';
+import type { RunMode, RunRef, Store } from '../session/store.ts';
 import { claimWhenBusy } from './concurrency.ts';
+import type { DispatchedRun } from './dispatcher.ts';
 import { freshState } from './init.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
 import type { Position, TurnRequest } from './ledger.ts';
@@ -32,14 +33,22 @@ export async function beginTurn(invocation: Invocation, input: Input): Promise<T
   }
 }
 
-/** Makes the running turn, or what is queued and these inputs, a run of its own that goes on without the caller. */
-export async function claimDetached(invocation: Invocation, own: readonly Input[]): Promise<void> {
+/**
+ * Makes the running turn, or what is queued and these inputs, a run of its own that goes on without the caller. One that has
+ * not begun goes to whoever the app's engine finds for it; the answer says where it is.
+ */
+export async function claimDetached(
+  invocation: Invocation,
+  own: readonly Input[],
+): Promise<'here' | 'elsewhere'> {
   const { inbox, turn, host } = invocation;
   const store = detachableStore(invocation);
   const queued = [...inbox.queued, ...own];
   const inputs = turn === undefined ? queued : [turn.input, ...queued];
   const running = turn === undefined ? undefined : invocation.run;
   if (running === undefined) host.checkOpen();
+  const dispatcher = running === undefined && inputs.length > 0 ? host.dispatcher : undefined;
+  await dispatcher?.admit();
   const run = running ?? (await claimRun(invocation, 'attached', inputs));
   const ref = run.position.run;
   if (ref === undefined) throw new TypeError('A store that can abort gives claims.');
@@ -47,15 +56,32 @@ export async function claimDetached(invocation: Invocation, own: readonly Input[
     const [first] = inputs;
     if (running === undefined && first !== undefined) await checkReceivable(invocation, run, first);
     const { init, context } = invocation.request;
-    await store.runs?.detach(ref, { mode: 'detached', init, inputs, context });
+    const away = dispatcher?.handOver(dispatched(invocation, ref));
+    await store.runs?.detach(ref, { mode: 'detached', init, inputs, context }, away);
   } catch (error) {
     if (running === undefined) await dropRun(invocation, run);
     throw error;
   }
+  invocation.run = run;
+  if (dispatcher !== undefined) {
+    run.leave();
+    host.logs.close(run.log);
+    return 'elsewhere';
+  }
   run.detached = { inputsDone: 0 };
   if (store.events !== undefined) run.log.writeTo(store.events, ref);
-  invocation.run = run;
   invocation.outbox.log = run.log;
+  return 'here';
+}
+
+function dispatched({ scope, sessionId, spec, request }: Invocation, ref: RunRef): DispatchedRun {
+  return {
+    ...ref,
+    scope,
+    sessionId,
+    ...(spec.version !== undefined && { version: spec.version }),
+    ...(request.queue && { queue: request.queue }),
+  };
 }
 
 function detachableStore({ spec }: Invocation): Store {
@@ -174,23 +200,21 @@ export function takePosition(invocation: Invocation, position: Position): void {
   invocation.sessionId = position.sessionId;
   if (spec.store === undefined) return;
   const moved = position.base?.snapshotId !== base?.snapshotId;
-  if (first || moved) invocation.setState(position.state ?? freshState(spec));
-  const { parent } = position;
+  const { parent, listed } = position;
+  if (first || moved) {
+    invocation.setState(position.state ?? freshState(spec));
+    invocation.goodId = parent?.listed === false ? undefined : parent?.snapshotId;
+    invocation.lastSnapshot = listed && {
+      id: listed.snapshotId,
+      hash: hashState(listed.state),
+      state: listed.state,
+    };
+  }
   invocation.base = position.base;
   invocation.parentId = parent?.snapshotId;
   invocation.totals = parent?.totals;
   invocation.turnIndex = parent?.turnIndex ?? -1;
-  invocation.savedInRun = 0;
-  if (first || moved) {
-    invocation.lastSnapshot =
-      parent === undefined || parent.listed === false || position.base === undefined
-        ? undefined
-        : {
-            id: parent.snapshotId,
-            hash: hashState(position.base.state),
-            state: position.base.state,
-          };
-  }
+  invocation.nextIndex = position.nextIndex;
 }
 
 /** Throws when the input is none for the state that the run goes on from. */

@@ -21,10 +21,10 @@ export async function commit(
       ...(events && { events }),
     }),
   );
+  if (write.listed !== false) invocation.nextIndex++;
   if (write.status === 'succeeded') {
     invocation.base = committed.base;
     invocation.parentId = write.snapshotId;
-    invocation.savedInRun += write.listed === false ? 0 : 1;
     working.saved();
   }
   return committed;

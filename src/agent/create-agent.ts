@@ -73,6 +73,7 @@ export function requestOf(
     ...(model !== undefined && { model }),
     ...(signal && { signal }),
     ...(startedBy && { startedBy }),
+    ...(options.queue && { queue: options.queue }),
   };
 }
 

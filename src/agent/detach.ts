@@ -44,6 +44,9 @@ export async function finishDetached(invocation: Invocation, run: ActiveRun): Pr
   try {
     const ended = await commitEnd(invocation, run);
     const snapshot = ended ?? (await leaveToAborter(invocation, run));
+    if (run.detached !== undefined && invocation.control.cause?.kind !== 'lost') {
+      run.detached.over = true;
+    }
     if (snapshot !== undefined) await tell(invocation, snapshot);
   } catch (error) {
     // Another worker, or the next start of this one, goes on with the run.

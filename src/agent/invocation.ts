@@ -15,6 +15,7 @@ import { WorkingState } from '../session/working-state.ts';
 import { beginTurn, claimDetached } from './beginning.ts';
 import { Control } from './control.ts';
 import { detachedOutput } from './detach.ts';
+import type { QueueOptions } from './dispatcher.ts';
 import type { AgentResult, AgentSession, TurnFunction } from './handler.ts';
 import { closedError, Inbox } from './inbox.ts';
 import { checkCustom, freshState } from './init.ts';
@@ -45,6 +46,7 @@ export interface InvocationRequest {
   readonly model?: ModelRef;
   readonly signal?: AbortSignal;
   readonly startedBy?: SessionInfo['startedBy'];
+  readonly queue?: QueueOptions;
   /** Where the chunks go; nobody listens to a run that was taken over. */
   readonly caller?: Channel<Chunk>;
 }
@@ -56,8 +58,8 @@ export interface ActiveRun {
   readonly log: RunLog;
   /** Takes it off the list of runs whose claims are kept alive. */
   readonly leave: () => void;
-  /** For a detached run: how many of its inputs are done. */
-  detached?: { inputsDone: number };
+  /** For a detached run: how many of its inputs are done, and whether nobody has to go on with it. */
+  detached?: { inputsDone: number; over?: boolean };
 }
 
 /** One connection to an agent: an init, turns, an output. Its parts (begin, perform, save, finish) are functions over it. */
@@ -91,12 +93,14 @@ export class Invocation {
     | undefined;
   /** The state that the session goes on from when the running turn fails. */
   good: SessionState;
+  /** The snapshot with that state, if it is one. */
+  goodId: string | undefined;
   totals: Totals | undefined;
   turnIndex = -1;
   turnsBegun = 0;
   opportunity = 0;
-  /** Snapshots made since the claim, which said the next index. */
-  savedInRun = 0;
+  /** The index that the next snapshot will have. */
+  nextIndex = 0;
   usage: Usage = {};
   last: { readonly finishReason: FinishReason; readonly output?: Json } | undefined;
   failure: WaymarkError | undefined;
@@ -106,6 +110,8 @@ export class Invocation {
   #openError: unknown;
   /** No turn begins any more, and nobody detaches. */
   #over = false;
+  /** What the caller was told when the run went to another process. */
+  #away: Output | undefined;
 
   constructor(spec: AgentSpec, host: AgentHost, request: InvocationRequest) {
     this.spec = spec;
@@ -131,6 +137,7 @@ export class Invocation {
     try {
       await this.locked(() => this.#open());
       this.#prepared = await this.#accept();
+      if (this.#away !== undefined) return this.#away;
       // Nothing is traced of a connection that never had an input.
       return await (this.#prepared === undefined ? this.#handle() : this.#traced());
     } finally {
@@ -154,15 +161,24 @@ export class Invocation {
       return await this.locked(async () => {
         if (this.#openError !== undefined) throw this.#openError;
         if (this.#over) throw closedError();
-        await claimDetached(this, own);
-        this.inbox.end(own);
+        const place = await claimDetached(this, own);
+        const output = detachedOutput(this);
+        if (place === 'elsewhere') this.#leave(output);
+        else this.inbox.end(own);
         this.control.unfollow();
         this.outbox.disconnect();
-        return detachedOutput(this);
+        return output;
       });
     } finally {
       release();
     }
+  }
+
+  /** Somebody else works on the run: nothing of it is left here. */
+  #leave(output: Output): void {
+    this.#away = output;
+    this.run = undefined;
+    this.control.lose();
   }
 
   /** Stops what the caller waits for; a run that goes on without it is stopped by its id. */

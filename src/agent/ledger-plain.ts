@@ -43,6 +43,7 @@ export function plainLedger(store: SnapshotStore, { clock, upgrade }: LedgerOpti
         sessionId: snapshot.sessionId,
         parent,
         base: found,
+        listed: found,
         state: await upgrade(found.state),
         nextIndex: snapshot.index + 1,
       };
@@ -57,8 +58,8 @@ export function plainLedger(store: SnapshotStore, { clock, upgrade }: LedgerOpti
   };
 }
 
-function snapshotOf({ sessionId, base }: Position, write: CommitWrite, now: string): Snapshot {
-  const index = typeof base?.ref === 'number' ? base.ref + 1 : 0;
+function snapshotOf({ sessionId }: Position, write: CommitWrite, now: string): Snapshot {
+  const index = typeof write.base?.ref === 'number' ? write.base.ref + 1 : 0;
   const { finishReason, error, usage, parentId } = write;
   return {
     snapshotId: write.snapshotId,

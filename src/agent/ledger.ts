@@ -17,7 +17,7 @@ import type {
   Store,
 } from '../session/store.ts';
 import { plainLedger } from './ledger-plain.ts';
-import type { SessionCache } from './session-cache.ts';
+import type { CachedState, SessionCache } from './session-cache.ts';
 
 /** What a turn asks its ledger for. */
 export interface TurnRequest extends Omit<ClaimRequest, 'ttl' | 'worker'> {
@@ -34,6 +34,8 @@ export interface Position {
   readonly base?: StateBase;
   /** The state to go on with: the base's, brought up to the agent's present schema. Absent in an empty session. */
   readonly state?: SessionState;
+  /** The last snapshot on the way here: the base, unless that is only the latest saved state. */
+  readonly listed?: StateBase;
   /** The index that the next snapshot will have. */
   readonly nextIndex: number;
 }
@@ -72,19 +74,36 @@ export function ledgerOf(store: Store | SnapshotStore, options: LedgerOptions): 
 /** Claims first, then one transaction that saves: two round trips a turn when the session's state is cached. */
 function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
   const { cache, worker, ttl, upgrade } = options;
+  const read = async (
+    scope: Scope,
+    { snapshotId, listed }: ParentRef,
+    loaded: StateBase | undefined,
+  ): Promise<CachedState | undefined> => {
+    if (listed !== false && loaded?.snapshotId === snapshotId) {
+      return { base: loaded, listed: loaded };
+    }
+    const base = await runs.load(scope, { snapshotId });
+    if (base === undefined || listed !== false) return base && { base, listed: base };
+    const { parentId } = base.snapshot;
+    const last =
+      parentId === undefined ? undefined : await runs.load(scope, { snapshotId: parentId });
+    return { base, listed: last };
+  };
   const stateOf = async (
     scope: Scope,
     { parent, sessionId }: Claim,
     loaded: StateBase | undefined,
-  ): Promise<Pick<Position, 'base' | 'state'>> => {
+  ): Promise<Pick<Position, 'base' | 'state' | 'listed'>> => {
     if (parent === undefined) return {};
     const cached = cache.get(scope, sessionId);
-    if (cached?.snapshotId === parent.snapshotId) return { base: cached, state: cached.state };
-    const base =
-      loaded?.snapshotId === parent.snapshotId
-        ? loaded
-        : await runs.load(scope, { snapshotId: parent.snapshotId });
-    return base === undefined ? {} : { base, state: await upgrade(base.state) };
+    if (cached?.base.snapshotId === parent.snapshotId) {
+      const { base, listed } = cached;
+      return { base, state: base.state, ...(listed && { listed }) };
+    }
+    const found = await read(scope, parent, loaded);
+    if (found === undefined) return {};
+    const { base, listed } = found;
+    return { base, state: await upgrade(base.state), ...(listed && { listed }) };
   };
   return {
     load: (scope, lookup) => runs.load(scope, lookup),
@@ -105,7 +124,13 @@ function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
       const { run, sessionId } = position;
       if (run === undefined) throw new TypeError('A commit needs the claim of its turn.');
       const committed = await runs.commit(run, write);
-      if (write.status === 'succeeded') cache.set(scope, sessionId, committed.base);
+      if (write.status === 'succeeded') {
+        const { base } = committed;
+        const before = cache.get(scope, sessionId);
+        // A run that has saved a snapshot already has it in the cache.
+        const last = before?.base.snapshotId === write.parentId ? before?.listed : position.listed;
+        cache.set(scope, sessionId, { base, listed: write.listed === false ? last : base });
+      }
       return committed;
     },
     async release({ run }, events) {

@@ -38,6 +38,7 @@ async function openSnapshot(invocation: Invocation, snapshotId: string): Promise
   invocation.sessionId = snapshot.sessionId;
   invocation.setState(state);
   invocation.opened = loaded;
+  invocation.goodId = snapshotId;
   invocation.lastSnapshot = { id: snapshotId, hash: hashState(state), state };
 }
 

@@ -34,6 +34,8 @@ export interface AgentOptionsBase<
 > {
   readonly name: string;
   readonly description?: string;
+  /** Recorded with a run that is dispatched: workers of the same version come first. See docs/deploying.md. */
+  readonly version?: string;
   /** The type of the custom state; what is loaded and what a client sends is checked against it. */
   readonly state?: State;
   /** The custom state of a fresh session. */
@@ -80,6 +82,7 @@ export function commonSpec(
   const spec: Common = {
     name,
     ...(description !== undefined && { description }),
+    ...(options.version !== undefined && { version: options.version }),
     store,
     ledger: clientLedger,
     policy: policyOf(options.snapshot),

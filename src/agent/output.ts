@@ -27,7 +27,7 @@ export function parseResult(result: AgentResult | undefined): HandlerResult | un
 
 /** What an invocation gives back, as it may leave. */
 export function outputOf(invocation: Invocation, result: HandlerResult | undefined): Output {
-  const { sessionId, lastSnapshot, snapshotIds, spec, failure, usage, last, control } = invocation;
+  const { sessionId, goodId, snapshotIds, spec, failure, usage, last, control } = invocation;
   const { message, artifacts } = resultOf(invocation, result);
   const output = result?.output ?? last?.output;
   const state = spec.store === undefined ? clientHeld(invocation) : undefined;
@@ -36,7 +36,7 @@ export function outputOf(invocation: Invocation, result: HandlerResult | undefin
   const finishReason = failure === undefined ? ended : 'failed';
   return {
     sessionId,
-    ...(lastSnapshot && { snapshotId: lastSnapshot.id }),
+    ...(goodId !== undefined && { snapshotId: goodId }),
     ...(snapshotIds.length > 0 && { snapshotIds: [...snapshotIds] }),
     ...(state && { state }),
     ...(message && failure === undefined && { message }),

@@ -1,13 +1,22 @@
+import type { WaymarkError } from '../core/error.ts';
 import { hashState } from '../session/session-state.ts';
 import type { TakenRun } from '../session/store.ts';
 import type { Agent } from './agent.ts';
 import { activateRun, createTurn } from './beginning.ts';
 import { internalsOf } from './create-agent.ts';
 import { Invocation } from './invocation.ts';
+import { finishInvocation } from './saving.ts';
 import type { Turn } from './turn-state.ts';
 
-/** Goes on with a run that another process let go of, and resolves when it has ended. */
-export async function resumeRun(agent: Agent, taken: TakenRun): Promise<void> {
+/**
+ * Goes on with a run that another process let go of. Resolves when it has `ended`, or when this process has `left` it to
+ * somebody else. With `failure` nothing more is done: it ends as a failed one.
+ */
+export async function resumeRun(
+  agent: Agent,
+  taken: TakenRun,
+  { failure }: { readonly failure?: WaymarkError } = {},
+): Promise<'ended' | 'left'> {
   const { spec, host } = internalsOf(agent);
   const { run: record, claim } = taken;
   const context = record.context ?? {};
@@ -37,7 +46,12 @@ export async function resumeRun(agent: Agent, taken: TakenRun): Promise<void> {
   for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
   invocation.inbox.close();
   if (record.stopping) invocation.control.stop();
-  await invocation.resume(continuedTurn(invocation, taken));
+  if (failure === undefined) await invocation.resume(continuedTurn(invocation, taken));
+  else {
+    invocation.failure = failure;
+    await finishInvocation(invocation);
+  }
+  return run.detached === undefined || run.detached.over === true ? 'ended' : 'left';
 }
 
 /** Puts an invocation where the run's last checkpoint left it. */
@@ -50,7 +64,9 @@ function placeInvocation(invocation: Invocation, { run, claim, base, checkpoint 
   invocation.turnIndex = (parent?.turnIndex ?? -1) + run.inputsDone;
   const state = checkpoint ?? base?.state;
   if (state !== undefined) invocation.setState(state);
-  if (base !== undefined && parent?.listed !== false) {
+  invocation.nextIndex = claim.nextIndex;
+  if (base !== undefined && (base.snapshotId !== parent?.snapshotId || parent.listed !== false)) {
+    invocation.goodId = base.snapshotId;
     invocation.lastSnapshot = {
       id: base.snapshotId,
       hash: hashState(base.state),

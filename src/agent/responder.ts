@@ -1,8 +1,9 @@
 import { WaymarkError } from '../core/error.ts';
 import { toJson } from '../core/json.ts';
 import { parseShape } from '../protocol/parse.ts';
-import { type Chunk, modelChunk as modelChunkShape } from '../protocol/turn.ts';
+import { type ModelChunk, modelChunk as modelChunkShape } from '../protocol/turn.ts';
 import type { WorkingState } from '../session/working-state.ts';
+import type { Control } from './control.ts';
 import type { Responder } from './handler.ts';
 import type { Outbox } from './outbox.ts';
 import type { PartialAnswer } from './partial.ts';
@@ -14,8 +15,9 @@ export function createResponder(options: {
   readonly outbox: Outbox;
   readonly working: WorkingState;
   readonly partial: PartialAnswer;
+  readonly control: Control;
 }): Responder {
-  const { outbox, working, partial } = options;
+  const { outbox, working, partial, control } = options;
   const send: Responder['send'] = async (chunk) => {
     const own = ownFields.find((field) => field in chunk);
     if (own !== undefined) {
@@ -24,26 +26,26 @@ export function createResponder(options: {
         `A handler cannot send "${own}": the turn loop does.`,
       );
     }
-    const { modelChunk, artifact, status } = chunk;
-    if (modelChunk !== undefined) partial.add(modelChunk);
-    const stored = artifact === undefined ? undefined : working.addArtifacts([artifact])[0];
-    const { status: _, ...rest } = chunk;
-    const parsed: Chunk = {
-      ...rest,
-      ...(stored && { artifact: stored }),
-      ...(status !== undefined && { status: toJson(status, 'status') }),
-    };
-    await outbox.send(parsed);
+    const modelChunk = chunk.modelChunk && parseChunk(chunk.modelChunk);
+    const status = chunk.status === undefined ? undefined : toJson(chunk.status, 'status');
+    // Last, so that a chunk that is refused changes nothing.
+    const [artifact] = chunk.artifact === undefined ? [] : working.addArtifacts([chunk.artifact]);
+    // What nobody sees any more is no part of the answer that is kept.
+    if (modelChunk !== undefined && !control.signal.aborted) partial.add(modelChunk);
+    await outbox.send({
+      ...(modelChunk && { modelChunk }),
+      ...(status !== undefined && { status }),
+      ...(artifact && { artifact }),
+    });
   };
   return {
     send,
-    modelChunk: (chunk) =>
-      send({
-        modelChunk: Object.isFrozen(chunk)
-          ? chunk
-          : parseShape(modelChunkShape, chunk, 'model chunk'),
-      }),
+    modelChunk: (modelChunk) => send({ modelChunk }),
     status: (status) => send({ status }),
     artifact: (artifact) => send({ artifact }),
   };
+}
+
+function parseChunk(chunk: ModelChunk): ModelChunk {
+  return Object.isFrozen(chunk) ? chunk : parseShape(modelChunkShape, chunk, 'model chunk');
 }

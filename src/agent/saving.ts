@@ -110,7 +110,7 @@ async function saveGood(
     if (totals !== undefined) invocation.totals = totals;
   } else await release(invocation, run, chunk);
   if (snapshotId !== undefined) noteSnapshot(invocation, snapshotId, span);
-  invocation.good = working.state;
+  markGood(invocation);
 }
 
 /** A failed end: the state is kept for inspection under the reserved id, and the session goes on from the last good one. */
@@ -175,7 +175,7 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
         },
       );
       noteSnapshot(invocation, snapshotId);
-      invocation.good = invocation.working.state;
+      markGood(invocation);
     } else if (run.log.durable && spec.recovery === 'checkpoint') {
       await checkpoint(invocation, run, true);
     }
@@ -233,7 +233,7 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
       end: true,
     });
     if (listed) noteSnapshot(invocation, run.runId);
-    invocation.good = working.state;
+    markGood(invocation);
   } catch (error) {
     if (run !== undefined) await spec.ledger.release(run.position).catch(() => {});
     invocation.failure = savingFailed(error);
@@ -246,14 +246,14 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
 
 /** Whether an event is to become a snapshot: the state must differ from the last one's, and the policy must want it. */
 function wantsSnapshot(invocation: Invocation, event: SnapshotEvent): boolean {
-  const { spec, working, lastSnapshot, turnIndex, run } = invocation;
+  const { spec, working, lastSnapshot, turnIndex } = invocation;
   if (spec.store === undefined || lastSnapshot?.hash === working.hash()) return false;
   return spec.policy(
     toChance({
       event,
       state: working.state,
       prevState: lastSnapshot?.state,
-      index: (run?.position.nextIndex ?? 0) + invocation.savedInRun,
+      index: invocation.nextIndex,
       turnIndex,
       opportunity: invocation.opportunity++,
     }),
@@ -269,6 +269,13 @@ function noteSnapshot(invocation: Invocation, id: string, span?: Span): void {
     [names.genkitSnapshotId]: id,
     [names.genkitAgent]: spec.name,
   });
+}
+
+/** Says that the session goes on from the state as it is now. */
+function markGood(invocation: Invocation): void {
+  const { working, lastSnapshot } = invocation;
+  invocation.good = working.state;
+  invocation.goodId = lastSnapshot?.hash === working.hash() ? lastSnapshot.id : undefined;
 }
 
 function savingFailed(cause: unknown): WaymarkError {

@@ -10,6 +10,7 @@ import type { Chunk, Input } from '../protocol/turn.ts';
 import type { SnapshotPolicy } from '../session/policy.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { Scope, SnapshotStore, Store } from '../session/store.ts';
+import type { Dispatcher } from './dispatcher.ts';
 import type { AgentHandler } from './handler.ts';
 import type { Ledger } from './ledger.ts';
 import type { LiveRuns } from './live-runs.ts';
@@ -48,6 +49,7 @@ export interface RunEnd {
 export interface AgentSpec {
   readonly name: string;
   readonly description?: string;
+  readonly version?: string;
   /** Where a second attempt of a turn starts: at its last tool iteration, or over. */
   readonly recovery: 'checkpoint' | 'restart';
   readonly store: Store | SnapshotStore | undefined;
@@ -84,6 +86,8 @@ export interface AgentHost {
   readonly cache: SessionCache;
   readonly live: LiveRuns;
   readonly logs: RunLogs;
+  /** Where runs go that are detached from their start. */
+  readonly dispatcher?: Dispatcher;
   /** Throws when the app takes no new work. */
   checkOpen(): void;
   /** Hears of errors that no caller waits for. */

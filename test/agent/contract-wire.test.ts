@@ -8,7 +8,7 @@ import type { ContractLink } from '../../src/testing/agent-contract/stage.ts';
 
 for (const transport of ['http', 'websocket'] as const) {
   const connect = async (app: App): Promise<ContractLink> => {
-    const server = await serve(app, { port: 0 });
+    const server = await serve(app, { port: 0, log: () => {} });
     const client = createClient({ url: server.url, transport, WebSocket });
     return { agent: (name) => client.agent(name), close: () => server.close() };
   };

@@ -1,0 +1,204 @@
+import { expect, test } from 'vitest';
+import type { TurnInfo } from '../../src/agent/handler.ts';
+import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { createGate } from './support/gate.ts';
+import { all, modelSays, must, openApp, refused, told, until } from './support/kit.ts';
+
+test('S27 S28 S135 the loop adds the message, tells the turn its place, and owns its end', async () => {
+  await using app = openApp();
+  const turns: (Omit<TurnInfo, 'signal'> & { said: string[] })[] = [];
+  const agent = app.defineCustomAgent({ name: 'custom' }, (session) =>
+    session.run((input, { signal: _, ...info }) => {
+      expect(input.message?.role).toBe('user');
+      turns.push({ ...info, said: told(session.messages) });
+      session.addMessages(modelSays('ok'));
+    }),
+  );
+  const connection = agent.streamBidi();
+  await connection.sendText('a');
+  await connection.sendText('b');
+  const { sessionId, snapshotIds = [] } = await connection.output();
+  expect(turns).toEqual([
+    { snapshotId: snapshotIds[0], turnIndex: 0, said: ['user: a'] },
+    {
+      snapshotId: snapshotIds[1],
+      parentId: snapshotIds[0],
+      turnIndex: 1,
+      said: ['user: a', 'model: ok', 'user: b'],
+    },
+  ]);
+  await agent.runText('c', { sessionId });
+  expect(turns[2]).toMatchObject({ parentId: snapshotIds[1], turnIndex: 2 });
+});
+
+test('S29 the default result is the last message and all artifacts; the handler may give another', async () => {
+  await using app = openApp();
+  const usual = app.defineCustomAgent({ name: 'usual' }, async (session) => {
+    await session.run(() => {
+      session.addMessages(modelSays('said'));
+      session.addArtifacts({ name: 'a', parts: [] }, { name: 'b', parts: [] });
+    });
+    return session.result();
+  });
+  const plain = app.defineCustomAgent({ name: 'plain' }, (session) =>
+    session.run(() => {
+      session.addMessages(modelSays('said'));
+      session.addArtifacts({ name: 'a', parts: [] }, { name: 'b', parts: [] });
+    }),
+  );
+  const { message, artifacts } = await usual.runText('x');
+  expect({ message, artifacts }).toEqual({
+    message: modelSays('said'),
+    artifacts: [
+      { name: 'a', parts: [] },
+      { name: 'b', parts: [] },
+    ],
+  });
+  expect(await plain.runText('x')).toMatchObject({ message, artifacts });
+  const own = app.defineCustomAgent({ name: 'own' }, async (session) => {
+    await session.run(() => {
+      session.addMessages(modelSays('said'));
+      session.addArtifacts({ name: 'a', parts: [] }, { name: 'b', parts: [] });
+    });
+    return { artifacts: session.artifacts.slice(1), output: { done: true } };
+  });
+  const given = await own.runText('x');
+  expect(given).toMatchObject({ artifacts: [{ name: 'b' }], output: { done: true } });
+  expect(given.message).toBeUndefined();
+});
+
+test('S30 a handler cannot send what is the turn loop’s to send', async () => {
+  await using app = openApp();
+  const agent = app.defineCustomAgent({ name: 'custom' }, (session, { respond }) =>
+    session.run(async () => {
+      for (const field of ['turnStart', 'turnEnd', 'snapshotCreated', 'customPatch']) {
+        await refused(respond.send({ [field]: {} } as never), 'INVALID_ARGUMENT');
+      }
+      await refused(respond.modelChunk({ content: [{ nothing: 1 } as never] }), 'INVALID_ARGUMENT');
+      await respond.send({ status: 1, modelChunk: { content: [{ text: 'x' }] } });
+    }),
+  );
+  const chunks = await all(agent.streamText('x').stream);
+  expect(chunks.slice(1, -1)).toEqual([{ status: 1, modelChunk: { content: [{ text: 'x' }] } }]);
+  expect(chunks.at(-1)).toMatchObject({ turnEnd: { finishReason: 'stop' } });
+});
+
+test('S32 a handler that never enters its loop still ends its turn once', async () => {
+  await using app = openApp();
+  const returning = app.defineCustomAgent({ name: 'returning' }, (session) => {
+    session.addMessages(modelSays('no loop'));
+  });
+  const chunks = await all(returning.streamText('a').stream);
+  expect(chunks.filter(({ turnEnd }) => turnEnd)).toMatchObject([
+    { turnEnd: { finishReason: 'stop' } },
+  ]);
+  const output = await returning.runText('a');
+  expect(told((await returning.getSession(output.sessionId))?.state?.messages)).toEqual([
+    'user: a',
+    'model: no loop',
+  ]);
+
+  const throwing = app.defineCustomAgent({ name: 'throwing' }, () => {
+    throw new Error('secret');
+  });
+  const ended = await all(throwing.streamText('a').stream);
+  expect(ended.filter(({ turnEnd }) => turnEnd)).toMatchObject([
+    { turnEnd: { finishReason: 'failed' } },
+  ]);
+  expect(await throwing.runText('a')).toMatchObject({
+    finishReason: 'failed',
+    error: { status: 'INTERNAL' },
+  });
+
+  const waiting = app.defineCustomAgent(
+    { name: 'waiting' },
+    async (_session, { respond, signal }) => {
+      await respond.modelChunk({ role: 'model', content: [{ text: 'half' }] });
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    },
+  );
+  const connection = waiting.streamBidi();
+  await connection.sendText('a');
+  await until(connection.receive(), ({ modelChunk }) => modelChunk !== undefined);
+  connection.abort();
+  const stopped = await connection.output();
+  expect(stopped).toMatchObject({
+    finishReason: 'aborted',
+    message: { content: [{ text: 'half' }] },
+  });
+});
+
+test('S33 changes behind the loop that cannot be saved are told, not lost', async () => {
+  const store = memoryStore();
+  for (const concurrency of ['reject', 'wait', 'fork'] as const) {
+    await using app = openApp({ store });
+    const gate = createGate();
+    const name = `custom-${concurrency}`;
+    const agent = app.defineCustomAgent({ name, concurrency }, async (session) => {
+      await session.run(() => {
+        session.addMessages(modelSays('ok'));
+      });
+      if (session.messages.length > 2) return;
+      await gate.wait();
+      session.setCustom('late');
+    });
+    const first = agent.runText('a', { sessionId: 's' });
+    await gate.reached;
+    // Somebody else goes on with the session before the handler has come to its end.
+    await agent.runText('b', { sessionId: 's' });
+    gate.open();
+    const output = await first;
+    expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'ABORTED' } });
+    expect(output.snapshotId).toBe(output.snapshotIds?.[0]);
+    const { state, running } = must(await agent.getSession('s'));
+    expect({ running, custom: state?.custom, said: state?.messages?.length }).toEqual({ said: 4 });
+  }
+});
+
+test('S68 a generate inside a custom agent has its tool iterations, too', async () => {
+  await using app = openApp();
+  const note = app.defineTool({ name: 'note', description: 'Notes.' }, (_, { session }) => {
+    session?.setCustom('noted');
+    return 1;
+  });
+  const model = scriptedModel([{ toolCalls: [{ name: 'note' }] }, 'done']);
+  const agent = app.defineCustomAgent({ name: 'custom', snapshot: 'always' }, (session) =>
+    session.run(async (_input, { signal }) => {
+      const { messages } = await app.generate({
+        model,
+        messages: session.messages,
+        tools: [note],
+        signal,
+      });
+      session.addMessages(...messages);
+    }),
+  );
+  const { sessionId } = await agent.runText('a');
+  const { items } = await agent.listSnapshots(sessionId);
+  expect(items.map(({ event }) => event)).toEqual(['toolIterationEnd', 'turnEnd']);
+  const { state } = must(await agent.getSnapshot({ snapshotId: must(items[0]).snapshotId }));
+  expect(state).toMatchObject({ custom: 'noted', messages: [{ role: 'user' }] });
+});
+
+test('S52 a turn function says how its turn ended, what came of it and what it used', async () => {
+  await using app = openApp();
+  const agent = app.defineCustomAgent({ name: 'custom' }, (session) =>
+    session.run(() => ({ finishReason: 'blocked', output: [1], usage: { totalTokens: 3 } })),
+  );
+  expect(await agent.runText('a')).toMatchObject({
+    finishReason: 'blocked',
+    output: [1],
+    usage: { totalTokens: 3 },
+  });
+});
+
+test('S34 a handler that is called without an input saves nothing', async () => {
+  await using app = openApp();
+  const agent = app.defineCustomAgent({ name: 'custom' }, async (session) => {
+    await session.run(() => {});
+    session.setCustom('nobody asked');
+  });
+  const { sessionId } = await agent.streamBidi().output();
+  expect(await agent.getSession(sessionId)).toBeUndefined();
+});
