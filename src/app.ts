@@ -14,7 +14,8 @@ import { type Clock, systemClock } from './core/clock.ts';
 import { WaymarkError } from './core/error.ts';
 import { createIds, type NewId } from './core/id.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
-import { createLocalEngine, type Engine } from './engine/local-engine.ts';
+import type { Engine } from './engine/engine.ts';
+import { localEngine } from './engine/local-engine.ts';
 import { createGenerator, type Generator } from './generate/generator.ts';
 import type { ModelRef } from './generate/model.ts';
 import { type Session, sessionKey } from './session/session.ts';
@@ -36,11 +37,13 @@ export interface AppOptions {
   readonly promptDir?: string;
   /** Milliseconds without a heartbeat after which another process takes a run over. @default 5000 */
   readonly claimTtl?: number;
+  /** Where runs without a caller are worked on. @default in the process that accepted them */
+  readonly engine?: Engine;
   /**
-   * Whether this process goes on with runs that others let go of. Off for every app where the environment says
-   * `WAYMARK_RECOVER=0`, as for a command that only looks. @default true
+   * Whether this process works on runs that others accepted or let go of; a server may only accept. Off for every app
+   * where the environment says `WAYMARK_RECOVER=0`, as for a command that only looks. @default true
    */
-  readonly recover?: boolean;
+  readonly work?: boolean;
   /** How many sessions' states are kept in memory between turns. @default 256 */
   readonly cacheSize?: number;
   /** Hears of errors that no caller waits for, such as those of background runs. */
@@ -82,11 +85,12 @@ export interface App
 /** A new app. */
 export function waymark(options: AppOptions = {}): App {
   const { store, clock = systemClock, newId = createIds(clock) } = options;
-  const recover = (options.recover ?? true) && globalThis.process?.env?.WAYMARK_RECOVER !== '0';
+  const { engine = localEngine() } = options;
+  const work = (options.work ?? true) && globalThis.process?.env?.WAYMARK_RECOVER !== '0';
   const registry = createRegistry<Action>();
   const agents = createRegistry<Agent>();
   const checks: (() => Promise<void>)[] = [];
-  const life = createLife(options, { clock, newId });
+  const life = createLife({ ...options, engine }, { clock, newId });
   const { host } = life;
   const generator = createGenerator<ToolExtras>({
     registry,
@@ -102,14 +106,14 @@ export function waymark(options: AppOptions = {}): App {
       };
     },
   });
-  const engine = createLocalEngine({ host, agents: () => agents.list() });
+  engine.attach({ host, agents: () => agents.list() });
   let loaded: Promise<void> | undefined;
 
   const add = (agent: Agent): Agent => {
     agents.register(`/agent/${agent.name}`, agent);
     for (const action of agentActions(agent)) registry.register(action.key, action);
     // After the definitions of this module, so that all agents are known when runs are looked for.
-    if (recover && agents.list().length === 1) queueMicrotask(() => life.closed || engine.start());
+    if (work && agents.list().length === 1) queueMicrotask(() => life.closed || engine.start());
     return agent;
   };
   const env = { host, store, generator };
@@ -133,6 +137,7 @@ export function waymark(options: AppOptions = {}): App {
     clock,
     async ready() {
       if (store !== undefined && 'open' in store) await store.open?.();
+      await engine.open?.();
       loaded ??= options.promptDir === undefined ? undefined : load(generator, options.promptDir);
       await loaded;
       for (const check of checks) await check();
@@ -140,6 +145,7 @@ export function waymark(options: AppOptions = {}): App {
     async close({ deadlineMs = 10_000 } = {}) {
       engine.stop();
       await life.drain(deadlineMs);
+      await engine.close?.();
       await store?.close?.();
     },
   };
@@ -151,7 +157,7 @@ async function load(generator: Generator<ToolExtras>, directory: string): Promis
 
 /** What is under way in an app, and how it ends. */
 function createLife(
-  { claimTtl: ttl = 5_000, cacheSize = 256, onError }: AppOptions,
+  { claimTtl: ttl = 5_000, cacheSize = 256, onError, engine }: AppOptions,
   { clock, newId }: { readonly clock: Clock; readonly newId: NewId },
 ): {
   readonly host: AgentHost;
@@ -169,6 +175,7 @@ function createLife(
     cache: createSessionCache(cacheSize),
     live,
     logs: createRunLogs(clock),
+    ...(engine?.dispatcher && { dispatcher: engine.dispatcher }),
     checkOpen() {
       if (closed)
         throw new WaymarkError('UNAVAILABLE', 'The app is closing and takes no new turns.');
@@ -193,12 +200,13 @@ function createLife(
     async drain(deadlineMs) {
       closed = true;
       await idle(deadlineMs);
-      for (const { ref, store, control, recoverable } of live.list()) {
-        if (recoverable()) {
-          control.lose();
-          await store.runs?.handOver(ref).catch(() => {});
-        } else control.stop();
-      }
+      const letGo = live.list().map(async ({ ref, store, control, recoverable }) => {
+        if (!recoverable()) return control.stop();
+        // First of all it is free for others; what is still written here names its attempt.
+        await store.runs?.handOver(ref).catch(() => {});
+        control.lose();
+      });
+      await Promise.all(letGo);
       await idle(1_000);
     },
   };

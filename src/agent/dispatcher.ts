@@ -1,0 +1,26 @@
+import type { HandOver, RunRef, Scope } from '../session/store.ts';
+
+/** How a run waits for a worker. */
+export interface QueueOptions {
+  /** Higher ones first; an integer. @default 0 */
+  readonly priority?: number;
+  /** Not before this moment; a number is milliseconds from now. @default at once */
+  readonly startAfter?: Date | number;
+}
+
+/** A detached run that somebody should work on. */
+export interface DispatchedRun extends RunRef {
+  readonly scope: Scope;
+  readonly sessionId: string;
+  /** The version of the agent that accepted it. */
+  readonly version?: string;
+  readonly queue?: QueueOptions;
+}
+
+/** Where runs go that are detached from their start; without one they stay in the process that accepted them. */
+export interface Dispatcher {
+  /** Resolves when one more run may be accepted; RESOURCE_EXHAUSTED with `details.retryAfter` (seconds) when there are too many. */
+  admit(): Promise<void>;
+  /** How this run is let go of as it is detached. */
+  handOver(run: DispatchedRun): HandOver;
+}
