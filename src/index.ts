@@ -81,7 +81,21 @@ export { rollingSummary, type Summarize } from './generate/rolling-summary.ts';
 export { historyPlace } from './generate/template.ts';
 export { providerTool, type Tool, type ToolContext, tool } from './generate/tool.ts';
 export type { Diff } from './protocol/diff.ts';
-export type { Message, Part, ToolRequestPart, ToolResponsePart } from './protocol/message.ts';
+export type {
+  CustomPart,
+  DataPart,
+  MediaPart,
+  Message,
+  Part,
+  ReasoningPart,
+  ResourcePart,
+  Role,
+  TextPart,
+  ToolRequest,
+  ToolRequestPart,
+  ToolResponse,
+  ToolResponsePart,
+} from './protocol/message.ts';
 export type { Page, SessionInfo } from './protocol/session.ts';
 export type { Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapshot.ts';
 export type { Artifact, State } from './protocol/state.ts';

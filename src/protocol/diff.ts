@@ -3,7 +3,7 @@ import { message } from './message.ts';
 import { patchOperation } from './turn.ts';
 
 /** How one artifact differs between two snapshots. Unnamed artifacts are told apart by their place, as `#0`, `#1`, … */
-export const artifactDiff = v.object({
+const artifactDiff = v.object({
   name: v.string(),
   change: v.picklist(['added', 'removed', 'changed']),
   patch: v.optional(v.array(patchOperation)),

@@ -4,31 +4,31 @@ import { jsonObject, jsonValue } from './json-value.ts';
 const metadata = v.optional(jsonObject);
 
 /** A request of the model that a tool be run. `ref` tells two calls of one tool apart. */
-export const toolRequest = v.object({
+const toolRequest = v.object({
   name: v.string(),
   ref: v.optional(v.string()),
   input: v.optional(jsonValue),
 });
 
 /** What a tool answered: `output` for the model to read as data, `content` for media and the like. */
-export const toolResponse = v.object({
+const toolResponse = v.object({
   name: v.string(),
   ref: v.optional(v.string()),
   output: v.optional(jsonValue),
   content: v.optional(v.array(jsonObject)),
 });
 
-export const textPart = v.object({ text: v.string(), metadata });
-export const mediaPart = v.object({
+const textPart = v.object({ text: v.string(), metadata });
+const mediaPart = v.object({
   media: v.object({ url: v.string(), contentType: v.optional(v.string()) }),
   metadata,
 });
 export const toolRequestPart = v.object({ toolRequest, metadata });
 export const toolResponsePart = v.object({ toolResponse, metadata });
-export const dataPart = v.object({ data: jsonValue, metadata });
-export const customPart = v.object({ custom: jsonObject, metadata });
-export const reasoningPart = v.object({ reasoning: v.string(), metadata });
-export const resourcePart = v.object({ resource: v.object({ uri: v.string() }), metadata });
+const dataPart = v.object({ data: jsonValue, metadata });
+const customPart = v.object({ custom: jsonObject, metadata });
+const reasoningPart = v.object({ reasoning: v.string(), metadata });
+const resourcePart = v.object({ resource: v.object({ uri: v.string() }), metadata });
 
 /** One piece of a message or artifact; exactly one of its content fields is set. */
 export const part = v.union(

@@ -4,21 +4,10 @@ import { state } from './state.ts';
 import { finishReason, usage } from './turn.ts';
 
 /** The moments at which a snapshot may be made. */
-export const snapshotEvent = v.picklist([
-  'turnEnd',
-  'toolIterationEnd',
-  'invocationEnd',
-  'detach',
-]);
+export const snapshotEvent = v.picklist(['turnEnd', 'toolIterationEnd', 'invocationEnd', 'detach']);
 
 /** `expired` is how a pending snapshot with a stale heartbeat reads; it is never written. */
-export const snapshotStatus = v.picklist([
-  'pending',
-  'succeeded',
-  'failed',
-  'aborted',
-  'expired',
-]);
+export const snapshotStatus = v.picklist(['pending', 'succeeded', 'failed', 'aborted', 'expired']);
 
 /** A state at one moment, with its place in the session's tree. Times are ISO 8601. */
 export const snapshot = v.object({

@@ -60,13 +60,13 @@ export const modelChunk = v.object({
   content: v.array(part),
 });
 
-export const turnStart = v.object({
+const turnStart = v.object({
   sessionId: v.string(),
   snapshotId: v.optional(v.string()),
   turnIndex: v.number(),
 });
 
-export const turnEnd = v.object({
+const turnEnd = v.object({
   snapshotId: v.optional(v.string()),
   finishReason: v.optional(finishReason),
   usage: v.optional(usage),
