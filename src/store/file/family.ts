@@ -26,8 +26,9 @@ import {
 } from './journal-line.ts';
 import { journalName, safeName, scopeFolder } from './layout.ts';
 import {
-  bindState,
   emptied,
+  giveState,
+  keepStates,
   optionalOfSession,
   optionalOfSnapshot,
   withLazyState,
@@ -110,6 +111,7 @@ export class Family implements JournalReader {
   write(session: SessionRow, line: JournalLine): void {
     if (!this.journal.exists && this.#head !== undefined) this.journal.append(this.#head);
     this.journal.append(line);
+    keepStates(session, this.states);
     for (const snapshot of line.snapshots ?? []) {
       const row = this.#tables.snapshots.get(snapshot.id);
       if (row !== undefined) this.#adopt(row, snapshot);
@@ -197,6 +199,7 @@ export class Family implements JournalReader {
     const row =
       former === undefined ? session : Object.assign(emptied(former, optionalOfSession), session);
     this.#tables.sessions.set(sessionKey(scope, id), row);
+    keepStates(row, this.states);
     return row;
   }
 
@@ -223,7 +226,7 @@ export class Family implements JournalReader {
     if (state !== undefined) this.states.apply(id, state);
     const row =
       known === undefined
-        ? withLazyState({ id, session, ...rest }, this.states)
+        ? withLazyState({ id, session, ...rest })
         : Object.assign(emptied(known, optionalOfSnapshot), rest);
     if (isNewInList) {
       session.listed.push(row);
@@ -238,7 +241,7 @@ export class Family implements JournalReader {
   #adopt(row: SnapshotRow, { state, ...line }: SnapshotLine): void {
     const known = this.rows.get(row.id);
     const before = state === undefined ? known : this.rows.get(state.base ?? '');
-    if (known?.row !== row) bindState(row, this.states);
+    if (known?.row !== row) giveState(row);
     const artifacts = state?.artifacts ?? before?.artifacts ?? [];
     this.rows.set(row.id, { row, line, stateHash: row.stateHash, artifacts });
   }

@@ -1,3 +1,4 @@
+import { WaymarkError } from '../../core/error.ts';
 import type { SessionRow, SnapshotRow } from '../../session/memory-store/tables.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { States } from './states.ts';
@@ -26,22 +27,40 @@ export function emptied<Row>(row: Row, optional: readonly (keyof Row)[]): Row {
   return row;
 }
 
+/** Who keeps the states of a session's snapshots. */
+const keepers = new WeakMap<SessionRow, States>();
+
+/** Says who keeps the states of a session's snapshots. */
+export function keepStates(session: SessionRow, states: States): void {
+  keepers.set(session, states);
+}
+
 /** A row whose state is read when somebody looks at it. */
-export function withLazyState(row: Omit<SnapshotRow, 'state'>, states: States): SnapshotRow {
-  return Object.defineProperty(row, 'state', lazily(row.id, states)) as SnapshotRow;
+export function withLazyState(row: Omit<SnapshotRow, 'state'>): SnapshotRow {
+  return Object.defineProperty(row, 'state', lazy) as SnapshotRow;
 }
 
 /** Gives the state of a row that has just been made into the keeping of its family. */
-export function bindState(row: SnapshotRow, states: States): void {
+export function giveState(row: SnapshotRow): void {
   if (Object.getOwnPropertyDescriptor(row, 'state')?.get !== undefined) return;
-  states.set(row.id, row.state);
-  Object.defineProperty(row, 'state', lazily(row.id, states));
+  const { state } = row;
+  Object.defineProperty(row, 'state', lazy);
+  row.state = state;
 }
 
-function lazily(id: string, states: States): PropertyDescriptor {
-  return {
-    get: () => states.get(id),
-    set: (state: SessionState) => states.set(id, state),
-    enumerable: true,
-  };
+// The same functions for all rows: with functions of its own, each row would have a hidden class of its own.
+const lazy: PropertyDescriptor & ThisType<SnapshotRow> = {
+  get() {
+    return keeperOf(this).get(this.id);
+  },
+  set(state: SessionState) {
+    keeperOf(this).set(this.id, state);
+  },
+  enumerable: true,
+};
+
+function keeperOf({ session }: SnapshotRow): States {
+  const states = keepers.get(session);
+  if (states !== undefined) return states;
+  throw new WaymarkError('INTERNAL', `Nobody keeps the states of session "${session.id}".`);
 }
