@@ -90,9 +90,8 @@ export class ChatLoop {
   }
 
   async #slash(text: string): Promise<void> {
-    const before = this.#conversation.snapshotId;
     await runSlash(text, { conversation: this.#conversation, terminal: this.#terminal });
-    if (this.#conversation.snapshotId !== before) await this.#answerInterrupts();
+    await this.#answerInterrupts();
   }
 
   async #turn(input: Input, quiet = false): Promise<Output> {
@@ -146,11 +145,16 @@ export class ChatLoop {
     while (!this.#isLeaving) {
       const requests = await this.#conversation.interrupts();
       if (requests.length === 0) break;
-      const input = await askInterrupts(
-        requests,
-        (prompt) => this.#lines.next(prompt),
-        this.#terminal,
-      );
+      let isCommand = false;
+      const ask = async (prompt: string): Promise<string | undefined> => {
+        const line = await this.#lines.next(prompt);
+        isCommand = line?.startsWith('/') === true;
+        if (line === undefined || !isCommand) return line;
+        this.#lines.unread(line);
+        return undefined;
+      };
+      const input = await askInterrupts(requests, ask, this.#terminal);
+      if (isCommand) break;
       if (input === undefined || this.#isLeaving) {
         this.#terminal.note('It waits for an answer, and will when you come back.');
         break;

@@ -41,6 +41,11 @@ export class Lines {
     return line !== undefined && isWanted(line) ? this.#queue.shift() : undefined;
   }
 
+  /** Puts a line back, to be the next one. */
+  unread(line: string): void {
+    this.#queue.unshift(line);
+  }
+
   close(): void {
     this.onEarly = undefined;
     this.#reader.close();

@@ -1,0 +1,207 @@
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { agentsFile, command, Running, tempFolder } from './support/command.ts';
+
+let folder = tempFolder();
+const folders = [folder];
+beforeEach(() => {
+  folder = tempFolder();
+  folders.push(folder);
+});
+afterAll(() => folders.forEach((each) => void each.remove()));
+
+const file = ['--file', agentsFile];
+const talk = (lines: readonly string[], agent = 'talker') =>
+  command(folder.path, ['chat', agent, ...file], { input: `${lines.join('\n')}\n` });
+const comeBack = /Come back with: waymark chat talker --snapshot ([0-9a-f-]{36}) --file/;
+
+describe('a single message', () => {
+  test('prints the answer, and where to come back to', async () => {
+    const { code, stdout, stderr } = await command(folder.path, ['chat', 'talker', 'Hi', ...file]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Message 1.\n' });
+    const [, snapshotId = ''] = comeBack.exec(stderr) ?? [];
+    const again = await command(folder.path, [
+      ...['chat', 'talker', 'And?', '--snapshot', snapshotId],
+      ...file,
+    ]);
+    expect(again.stdout).toBe('Message 3.\n');
+  });
+
+  test('gives the whole output as JSON', async () => {
+    const { stdout } = await command(folder.path, ['chat', 'talker', 'Hi', '--json', ...file]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      finishReason: 'stop',
+      message: { role: 'model', content: [{ text: 'Message 1.' }] },
+    });
+  });
+
+  test('exits with 1 when the turn fails and shows nothing of the inside', async () => {
+    const { code, stderr } = await command(folder.path, ['chat', 'talker', 'fail', ...file]);
+    expect(code).toBe(1);
+    expect(stderr).toContain('✗ ');
+    expect(stderr).not.toContain('secret');
+  });
+
+  test('exits with 6 when a tool waits for an approval', async () => {
+    const { code, stdout } = await command(folder.path, ['chat', 'talker', 'book tea', ...file]);
+    expect(code).toBe(6);
+    expect(stdout).toContain('→ book {"what":"tea"}');
+  });
+});
+
+describe('a conversation', () => {
+  test('goes back, takes another way, and branches', async () => {
+    const { code, stdout, stderr } = await talk([
+      'one',
+      'two',
+      'three',
+      '/back 2',
+      'another two',
+      '/tree',
+      '/branch',
+      'three, elsewhere',
+      '/sessions',
+      '/back 99',
+      '/quit',
+      'never said',
+    ]);
+    expect(code).toBe(0);
+    const answers = stdout.match(/^Message \d+\.$/gm);
+    // The one in the middle is what /back shows of the place it went to.
+    expect(answers).toEqual([1, 3, 5, 1, 3, 5].map((count) => `Message ${count}.`));
+    expect(stdout).toMatch(/^● +1 .*one$/m);
+    expect(stdout).toMatch(/^├─○ +2 .*two {2}\[orphaned\]$/m);
+    expect(stdout).toMatch(/^│ ○ +3 .*three {2}\[orphaned\]$/m);
+    expect(stdout).toMatch(/^◉ +2 .*another two {2}\[head\]$/m);
+    expect(stderr).toContain('On a branch: session ');
+    expect(stdout.match(/turns {2}\d{4}-/g)).toHaveLength(2);
+    expect(stderr).toContain('no way 99 back');
+    expect(stderr).toMatch(comeBack);
+  });
+
+  test('asks before a tool acts: yes runs it, no declines, anything else is the answer', async () => {
+    const { stdout } = await talk([
+      'book tea',
+      'yes',
+      'book coffee',
+      'no, too strong',
+      'where to',
+      'x',
+      'Oslo',
+    ]);
+    expect(stdout).toContain('  Really book tea?');
+    expect(stdout).toContain('Result: [{"booked":"tea"}]');
+    expect(stdout).not.toContain('"booked":"coffee"');
+    // The one-letter answer does not fit the tool's schema, and is asked for again.
+    expect(stdout.match(/^\? ask_city/gm)).toHaveLength(2);
+    expect(stdout).toContain('Result: ["Oslo"]');
+  });
+
+  test('takes a command while a question is open, and asks it again after that', async () => {
+    const { stdout } = await talk(['book tea', '/tree', 'yes', 'book coffee', '/back', 'fine']);
+    expect(stdout.match(/^\? book {"what":"tea"}/gm)).toHaveLength(2);
+    expect(stdout).toContain('[head, interrupted]');
+    expect(stdout).toContain('Result: [{"booked":"tea"}]');
+    expect(stdout.trimEnd()).toMatch(/Message \d+\.$/);
+  });
+
+  test('leaves a question open when the input ends, and asks it again later', async () => {
+    const first = await talk(['book tea']);
+    expect(first.stderr).toContain('It waits for an answer');
+    const [, snapshotId = ''] = comeBack.exec(first.stderr) ?? [];
+    const again = await command(
+      folder.path,
+      ['chat', 'talker', '--snapshot', snapshotId, ...file],
+      { input: 'yes\n' },
+    );
+    expect(again.stdout).toContain('Result: [{"booked":"tea"}]');
+  });
+
+  test('goes on after a failed turn', async () => {
+    const { code, stdout, stderr } = await talk(['one', 'fail', 'two']);
+    expect(code).toBe(0);
+    expect(stdout).toBe('Message 1.\nMessage 3.\n');
+    expect(stderr).toContain('(INTERNAL)');
+  });
+
+  test('keeps the conversation of an agent that has no store, as long as it lasts', async () => {
+    const { stdout, stderr } = await talk(['one', 'two', '/back'], 'bare');
+    expect(stdout).toBe('Message 1.\nMessage 3.\n');
+    expect(stderr).toContain('has no store');
+    expect(stderr).not.toContain('Come back');
+  });
+
+  test('never lets what a model says reach the terminal as control codes', async () => {
+    const { stdout } = await talk(['escape']);
+    expect(stdout).toContain('red');
+    expect(stdout).not.toContain('\u001b');
+    expect(stdout).not.toContain('\u0007');
+  });
+});
+
+describe('Ctrl-C', () => {
+  test('stops the turn once and keeps what was said; the next message goes on from it', async () => {
+    const chat = new Running(['chat', 'talker', ...file], folder.path);
+    chat.type('hang on');
+    await chat.see(/Here I am/);
+    chat.interrupt();
+    await chat.see(/Stopped\. What was said is kept\./);
+    chat.type('next');
+    await chat.see(/Message 3\./);
+    const { code, stderr } = await chat.end();
+    expect(code).toBe(0);
+    expect(stderr).toMatch(comeBack);
+  });
+
+  test('ends the chat the second time, without a stack, and names the snapshot', async () => {
+    const chat = new Running(['chat', 'talker', ...file], folder.path);
+    chat.type('one');
+    await chat.see(/Message 1/);
+    await chat.see(/\n/);
+    chat.interrupt();
+    const { code, stderr } = await chat.finished;
+    expect(code).toBe(130);
+    expect(stderr).toMatch(comeBack);
+    expect(stderr).not.toMatch(/\bat .*:\d+:\d+/);
+  });
+});
+
+describe('background work', () => {
+  test('/detach sends a message off; watch follows it to its end from another process', async () => {
+    const { stderr, code } = await talk(['/detach do it', 'and?'], 'worker');
+    expect(code).toBe(0);
+    const [, runId = ''] = /waymark watch ([0-9a-f-]{36}) --agent worker/.exec(stderr) ?? [];
+    expect(stderr).toContain('is being worked on');
+    const watched = await command(folder.path, ['watch', runId, ...file]);
+    expect(watched.code).toBe(0);
+    expect(watched.stdout).toContain('· {"step":3}');
+    expect(watched.stdout).toContain('● succeeded');
+    const events = await command(folder.path, ['watch', runId, '--json', ...file]);
+    const lines = events.stdout.trim().split('\n');
+    expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ type: 'end' });
+  });
+
+  test('/detach in the middle of a turn lets it go on without the chat', async () => {
+    const chat = new Running(['chat', 'talker', ...file], folder.path);
+    chat.type('slowly');
+    await chat.see(/One\. /);
+    chat.type('/detach');
+    await chat.see(/In the background/);
+    const { stderr } = await chat.end();
+    const [, runId = ''] = /waymark watch ([0-9a-f-]{36})/.exec(stderr) ?? [];
+    const { stdout, code } = await command(folder.path, ['watch', runId, ...file]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('Four.');
+  });
+
+  test('abort stops a run; watch then exits with 1', async () => {
+    const { stderr } = await talk(['/detach hang'], 'talker');
+    const [, runId = ''] = /waymark watch ([0-9a-f-]{36})/.exec(stderr) ?? [];
+    const aborted = await command(folder.path, ['abort', runId, ...file]);
+    expect(aborted).toMatchObject({ code: 0, stdout: 'aborted\n' });
+    const watched = await command(folder.path, ['watch', runId, ...file]);
+    expect(watched.code).toBe(1);
+    expect(watched.stdout).toContain('✗ aborted');
+    const unknown = await command(folder.path, ['abort', crypto.randomUUID(), ...file]);
+    expect(unknown.code).toBe(3);
+  });
+});
