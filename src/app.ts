@@ -166,7 +166,7 @@ function createLife(
 } {
   const work = new Set<Promise<unknown>>();
   const live = createLiveRuns({ clock, ttl });
-  let closed = false;
+  const closing = new AbortController();
   const host: AgentHost = {
     clock,
     newId,
@@ -176,8 +176,9 @@ function createLife(
     live,
     logs: createRunLogs(clock),
     ...(engine?.dispatcher && { dispatcher: engine.dispatcher }),
+    closing: closing.signal,
     checkOpen() {
-      if (closed)
+      if (closing.signal.aborted)
         throw new WaymarkError('UNAVAILABLE', 'The app is closing and takes no new turns.');
     },
     background(promise) {
@@ -186,19 +187,22 @@ function createLife(
     },
     ...(onError && { report: onError }),
   };
+  const finished = async (): Promise<void> => {
+    while (work.size > 0) await Promise.all(work);
+  };
   const idle = async (ms: number): Promise<void> => {
     const over = new AbortController();
     const later = clock.sleep(ms, over.signal).catch(() => {});
-    await Promise.race([live.idle(), later]);
+    await Promise.race([finished(), later]);
     over.abort();
   };
   return {
     host,
     get closed() {
-      return closed;
+      return closing.signal.aborted;
     },
     async drain(deadlineMs) {
-      closed = true;
+      closing.abort();
       await idle(deadlineMs);
       const letGo = live.list().map(async ({ ref, store, control, recoverable }) => {
         if (!recoverable()) return control.stop();

@@ -6,9 +6,9 @@ import type { RunMode, RunRef, Store } from '../session/store.ts';
 import { claimWhenBusy } from './concurrency.ts';
 import type { DispatchedRun } from './dispatcher.ts';
 import { freshState } from './init.ts';
-import type { ActiveRun, Invocation } from './invocation.ts';
+import type { ActiveRun, Invocation, InvocationRequest } from './invocation.ts';
 import type { Position, TurnRequest } from './ledger.ts';
-import { fullStore } from './spec.ts';
+import { type AgentHost, fullStore } from './spec.ts';
 import type { Turn } from './turn-state.ts';
 
 /**
@@ -19,7 +19,7 @@ export async function beginTurn(invocation: Invocation, input: Input): Promise<T
   const { run, host, request, control } = invocation;
   // A detached run takes all that was queued; one that was taken over is claimed already.
   if (run !== undefined) return await startTurn(invocation, run, input);
-  host.checkOpen();
+  checkOpen(host, request);
   const claimed = await claimRun(invocation, request.mode, [input]).catch((error: unknown) => {
     if (control.cause?.kind === 'stop') return undefined;
     throw error;
@@ -41,12 +41,12 @@ export async function claimDetached(
   invocation: Invocation,
   own: readonly Input[],
 ): Promise<'here' | 'elsewhere'> {
-  const { inbox, turn, host } = invocation;
+  const { inbox, turn, host, request } = invocation;
   const store = detachableStore(invocation);
   const queued = [...inbox.queued, ...own];
   const inputs = turn === undefined ? queued : [turn.input, ...queued];
   const running = turn === undefined ? undefined : invocation.run;
-  if (running === undefined) host.checkOpen();
+  if (running === undefined) checkOpen(host, request);
   const dispatcher = running === undefined && inputs.length > 0 ? host.dispatcher : undefined;
   await dispatcher?.admit();
   const run = running ?? (await claimRun(invocation, 'attached', inputs));
@@ -82,6 +82,11 @@ function dispatched({ scope, sessionId, spec, request }: Invocation, ref: RunRef
     ...(spec.version !== undefined && { version: spec.version }),
     ...(request.queue && { queue: request.queue }),
   };
+}
+
+/** Refuses new work of an app that is closing; what a running turn starts belongs to that turn. */
+export function checkOpen(host: AgentHost, { startedBy }: InvocationRequest): void {
+  if (startedBy === undefined) host.checkOpen();
 }
 
 function detachableStore({ spec }: Invocation): Store {

@@ -65,17 +65,30 @@ async function forkAndClaim(
 ): Promise<Position> {
   const { spec, scope, host } = invocation;
   const { timeline } = fullStore(spec) ?? {};
-  if (timeline === undefined) throw busy;
+  // What was answered in one branch must not be paid for again in another that nobody asked for.
+  if (timeline === undefined || request.inputs.some(({ resume }) => resume)) throw busy;
   const sessionId = host.newId();
-  const place = await spec.ledger.load(
-    scope,
-    request.from === 'head' ? { sessionId: request.sessionId } : request.from,
-  );
-  const { expectHead: _, ...rest } = request;
-  if (place !== undefined) {
-    await timeline.fork(scope, place.snapshotId, { sessionId, snapshotId: host.newId() });
+  const place = await placeOf(invocation, request);
+  if (place === undefined) throw busy;
+  const { expectHead: _, loaded: __, ...rest } = request;
+  if (place !== null) {
+    await timeline.fork(scope, place, { sessionId, snapshotId: host.newId() });
   }
   return await spec.ledger.begin(scope, { ...rest, sessionId, from: 'head' });
+}
+
+/** The snapshot that the turn would have gone on from: `null` in an empty session, `undefined` when it is no more. */
+async function placeOf(
+  { spec, scope }: Invocation,
+  { from, expectHead, sessionId }: TurnRequest,
+): Promise<string | null | undefined> {
+  if (expectHead === null) return null;
+  if (expectHead !== undefined) {
+    const place = await spec.ledger.load(scope, { snapshotId: expectHead });
+    return place?.snapshotId;
+  }
+  const place = await spec.ledger.load(scope, from === 'head' ? { sessionId } : from);
+  return place?.snapshotId ?? null;
 }
 
 function runningOf({ details }: WaymarkError): string | undefined {

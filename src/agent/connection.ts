@@ -2,6 +2,7 @@ import { createChannel } from '../core/channel.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { type Chunk, type Input, input as inputShape, type Output } from '../protocol/turn.ts';
 import type { AgentConnection, AgentStream } from './agent.ts';
+import { checkOpen } from './beginning.ts';
 import { Invocation, type InvocationRequest } from './invocation.ts';
 import type { AgentHost, AgentSpec } from './spec.ts';
 
@@ -32,7 +33,9 @@ export function connect(
   };
   let invocation: Invocation | undefined;
   try {
-    invocation = new Invocation(spec, host, { ...createRequest(), caller: chunks });
+    const request = createRequest();
+    checkOpen(host, request);
+    invocation = new Invocation(spec, host, { ...request, caller: chunks });
     host.background(invocation.execute().then(finish, fail));
   } catch (error) {
     // A bad init is told like one that is found out later.

@@ -134,6 +134,9 @@ export class Invocation {
 
   /** Runs from the opening to the end, and gives the output. Rejects when it could not be started, or an input was refused. */
   async execute(): Promise<Output> {
+    const { closing } = this.host;
+    const close = (): void => this.inbox.close();
+    closing.addEventListener('abort', close);
     try {
       await this.locked(() => this.#open());
       this.#prepared = await this.#accept();
@@ -141,6 +144,7 @@ export class Invocation {
       // Nothing is traced of a connection that never had an input.
       return await (this.#prepared === undefined ? this.#handle() : this.#traced());
     } finally {
+      closing.removeEventListener('abort', close);
       this.inbox.clear();
       this.control.unfollow();
     }

@@ -15,14 +15,11 @@ export interface LiveRun {
 export interface LiveRuns {
   add(run: LiveRun): () => void;
   list(): readonly LiveRun[];
-  /** Resolves when there are none. */
-  idle(): Promise<void>;
 }
 
 export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: number }): LiveRuns {
   const { clock, ttl } = options;
   const runs = new Map<LiveRun, { lastSeen: number }>();
-  const waiting = new Set<() => void>();
   let stopTicking: (() => void) | undefined;
 
   const beat = async (run: LiveRun): Promise<void> => {
@@ -54,12 +51,8 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
         if (runs.size > 0) return;
         stopTicking?.();
         stopTicking = undefined;
-        for (const resolve of waiting) resolve();
-        waiting.clear();
       };
     },
     list: () => [...runs.keys()],
-    idle: () =>
-      runs.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.add(resolve)),
   };
 }

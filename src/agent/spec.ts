@@ -88,6 +88,8 @@ export interface AgentHost {
   readonly logs: RunLogs;
   /** Where runs go that are detached from their start. */
   readonly dispatcher?: Dispatcher;
+  /** Aborts when the app begins to close: connections take no more inputs. */
+  readonly closing: AbortSignal;
   /** Throws when the app takes no new work. */
   checkOpen(): void;
   /** Hears of errors that no caller waits for. */

@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest';
+import { fakeClock } from '../../src/testing/fake-clock.ts';
+import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { createGate } from './support/gate.ts';
+import { must, openApp, say } from './support/kit.ts';
+
+const usage = { totalTokens: 10 };
+const call = { toolCalls: [{ name: 'look' }], usage };
+
+function openTools(): ReturnType<typeof openApp> {
+  const app = openApp();
+  app.defineTool({ name: 'look', description: 'Looks.' }, () => 'seen');
+  return app;
+}
+
+test('S15 a turn that takes longer than its time fails', async () => {
+  const clock = fakeClock();
+  await using app = openApp({ clock });
+  const model = scriptedModel([{ chunks: ['half'], hang: true }, 'next']);
+  const chat = app.defineAgent({ name: 'chat', model, limits: { turn: { timeMs: 1_000 } } });
+  const connection = chat.streamBidi();
+  await connection.sendText('a');
+  await connection.sendText('never');
+  for await (const { modelChunk } of connection.receive()) if (modelChunk) break;
+  await clock.advance(1_000);
+  const output = await connection.output();
+  expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'DEADLINE_EXCEEDED' } });
+  expect(model.stops).toBe(1);
+  expect(model.requests).toHaveLength(1);
+  const { items } = await chat.listSnapshots(output.sessionId);
+  expect(items).toMatchObject([{ status: 'failed', error: { status: 'DEADLINE_EXCEEDED' } }]);
+});
+
+test('S15 a turn that uses more tokens or tool calls than it may fails', async () => {
+  await using app = openTools();
+  const tokens = app.defineAgent({
+    name: 'tokens',
+    model: scriptedModel([call, call, call]),
+    tools: ['look'],
+    limits: { turn: { tokens: 25 } },
+  });
+  expect(await tokens.runText('a')).toMatchObject({
+    finishReason: 'failed',
+    error: { status: 'RESOURCE_EXHAUSTED', details: { limit: 'turn.tokens', used: 30, most: 25 } },
+    usage: { totalTokens: 30 },
+  });
+  const calls = app.defineAgent({
+    name: 'calls',
+    model: scriptedModel([{ toolCalls: [{ name: 'look' }, { name: 'look' }] }, call, 'never']),
+    tools: ['look'],
+    limits: { turn: { toolCalls: 2 } },
+  });
+  expect(await calls.runText('a')).toMatchObject({
+    finishReason: 'failed',
+    error: { details: { limit: 'turn.toolCalls', used: 3, most: 2 } },
+  });
+});
+
+test('S16 a session’s limit counts over turns, calls and detached runs, and then spares the model', async () => {
+  await using app = openTools();
+  const model = scriptedModel(Array.from({ length: 9 }, () => ({ text: 'ok', usage })));
+  const chat = app.defineAgent({ name: 'chat', model, limits: { session: { tokens: 40 } } });
+  const sessionId = 's';
+  await chat.runText('a', { sessionId });
+  const connection = chat.streamBidi({ sessionId });
+  await connection.sendText('b');
+  await connection.output();
+  const detached = await chat.run({ ...say('c'), detach: true }, { sessionId });
+  await chat.wait(must(detached.snapshotId));
+  expect(await chat.runText('d', { sessionId })).toMatchObject({ finishReason: 'stop' });
+  expect(model.requests).toHaveLength(4);
+  const spent = await chat.runText('e', { sessionId });
+  expect(spent).toMatchObject({
+    finishReason: 'failed',
+    error: {
+      status: 'RESOURCE_EXHAUSTED',
+      details: { limit: 'session.tokens', used: 40, most: 40 },
+    },
+  });
+  expect(model.requests).toHaveLength(4);
+  // Going back gives back what came after.
+  expect(await chat.runText('f', { snapshotId: must(detached.snapshotId) })).toMatchObject({
+    finishReason: 'stop',
+  });
+});
+
+test('S16 tool calls count as well, those of stopped turns and behind the loop too', async () => {
+  await using app = openTools();
+  const gate = createGate();
+  const chat = app.defineAgent({
+    name: 'chat',
+    model: scriptedModel([call, gate.giving('late'), call, 'ok', 'never']),
+    tools: ['look'],
+    snapshot: 'always',
+    limits: { session: { toolCalls: 2 } },
+  });
+  const sessionId = 's';
+  const caller = new AbortController();
+  const stopped = chat.runText('a', { sessionId, signal: caller.signal });
+  await gate.reached;
+  caller.abort();
+  expect(await stopped).toMatchObject({ finishReason: 'aborted' });
+  expect(await chat.runText('b', { sessionId })).toMatchObject({ finishReason: 'stop' });
+  expect(await chat.runText('c', { sessionId })).toMatchObject({
+    finishReason: 'failed',
+    error: { details: { limit: 'session.toolCalls', used: 2, most: 2 } },
+  });
+});
