@@ -26,6 +26,8 @@ export interface PostgresOptions {
 
 /** The database behind a pool. */
 export interface PostgresDatabase extends Database {
+  /** The channel on which hints go out. */
+  readonly channel: string;
   /** Runs one statement that is a transaction by itself, in one round trip. */
   query<Row>(which: Statement<Row>, values: readonly PostgresValue[]): Promise<readonly Row[]>;
 }
@@ -105,6 +107,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
 
   return {
     dialect,
+    channel,
     transactional: true,
     get id() {
       return id;

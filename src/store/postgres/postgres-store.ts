@@ -6,6 +6,7 @@ import type { QueryOptions } from '../sql/database.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
 import { createVault, type Encryption } from '../sql/vault.ts';
 import { postgresDatabase } from './database.ts';
+import { quickSteps } from './quick-steps.ts';
 
 /** Where the database is: a connection string, for which the store makes a pool, or a pool of yours. */
 type Source =
@@ -46,7 +47,8 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
     vault,
     onQuery,
   });
-  return sqlStore({ name: 'postgres', db, vault, clock, newId, eventsTtl });
+  const turns = quickSteps(db);
+  return sqlStore({ name: 'postgres', db, vault, clock, newId, eventsTtl, turns });
 }
 
 // It is part of the names of prepared statements, which Postgres cuts at 63 bytes.

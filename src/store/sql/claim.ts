@@ -32,7 +32,8 @@ interface FoundRow extends StartRow {
 }
 
 // Whether a succeeded snapshot goes on from `s` already is looked up for interrupted ones only.
-const startColumns = `s.no AS start_no, s.id AS start_id, s.turn AS start_turn, s.finish AS start_finish,
+/** The columns of the snapshot `s` that a run goes on from. */
+export const startColumns = `s.no AS start_no, s.id AS start_id, s.turn AS start_turn, s.finish AS start_finish,
   s.idx AS start_idx, s.totals AS start_totals,
   CASE WHEN s.finish = ${code.interrupted} AND EXISTS (
     SELECT 1 FROM @snapshots a

@@ -42,13 +42,19 @@ const updateRun = statement(
   'UPDATE @runs SET base = $2, checkpoint = $2, inputs_done = $3, mid_turn = $4 WHERE session = $1',
 );
 
+/** What a commit gave, and whether something may have become unreachable. */
+export interface CommitResult {
+  readonly committed: Committed;
+  readonly discards: boolean;
+}
+
 /** Writes a snapshot under a run: see {@link RunSupport.commit}. */
 export function* commit(
   ref: RunRef,
   write: CommitWrite,
   rows: StateRows,
   context: StateContext,
-): Plan<Committed> {
+): Plan<CommitResult> {
   const { parentId, snapshotId } = write;
   const held = yield* openRun(ref, { from: rows.base, parentId, snapshotId });
   checkWrite(held, write);
@@ -90,16 +96,17 @@ export function* commit(
     custom: placed.custom,
     artifacts: placed.artifacts,
   });
+  const snapshot = snapshotOf(write, {
+    createdAt: createdAt(held, write),
+    now: held.now,
+    sessionId: held.session_id,
+    parentId: line.id,
+    index: index.own,
+    orphaned,
+  });
   return {
-    base: { snapshotId, state: write.state, ref: location },
-    snapshot: snapshotOf(write, {
-      createdAt: createdAt(held, write),
-      now: held.now,
-      sessionId: held.session_id,
-      parentId: line.id,
-      index: index.own,
-      orphaned,
-    }),
+    committed: { base: { snapshotId, state: write.state, ref: location }, snapshot },
+    discards: replaced !== null || held.checkpoint !== null,
   };
 }
 

@@ -3,11 +3,12 @@ import { append, readEvents } from './events.ts';
 import type { SqlContext } from './sql-store.ts';
 
 /** Events of runs, kept for a while after their end. */
-export function eventSupport({ db, vault, tidier }: SqlContext): EventSupport {
+export function eventSupport({ db, vault, tidier, turns }: SqlContext): EventSupport {
   return {
     async append(run, events) {
-      await db.write(() => append(run, events, vault), { durable: false });
-      db.tell([{ kind: 'events', id: run.runId }]);
+      const isQuick = await turns?.append(run, events);
+      if (isQuick !== true) await db.write(() => append(run, events, vault), { durable: false });
+      db.tell([{ kind: 'events', id: run.runId }], isQuick === true ? 'process' : 'everywhere');
     },
     async read(scope, runId, options) {
       await tidier.forget();

@@ -1,5 +1,6 @@
 import { isSnapshotId } from '../../session/ids.ts';
 import {
+  type CommitWrite,
   handedOverHint,
   type RunRef,
   type RunSupport,
@@ -8,7 +9,7 @@ import {
 } from '../../session/store.ts';
 import { attachPartial, checkpoint } from './checkpoint.ts';
 import { checkClaim, claim } from './claim.ts';
-import { checkCommit, commit } from './commit.ts';
+import { type CommitResult, checkCommit, commit } from './commit.ts';
 import type { Hint } from './database.ts';
 import { loadState } from './locate.ts';
 import { getRun, listRuns } from './run-record.ts';
@@ -39,6 +40,11 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     const hints = [...ids].map((id): Hint => ({ kind: 'run', id }));
     const reach = attached.has(runId) ? 'process' : 'everywhere';
     db.tell([...hints, { kind: 'events', id: runId }], reach);
+  };
+
+  const slowly = (ref: RunRef, write: CommitWrite): Promise<CommitResult> => {
+    const rows = stateRows(write, state);
+    return db.write(() => commit(ref, write, rows, state));
   };
 
   return {
@@ -76,12 +82,10 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       checkCommit(write);
       const grown = onCheckpoint(ref, write);
       const quick = await turns?.commit(ref, grown);
-      const rows = quick === undefined ? stateRows(grown, state) : undefined;
-      const committed =
-        quick ?? (await db.write(() => commit(ref, grown, rows ?? stateRows(grown, state), state)));
+      const { committed, discards } = quick ?? (await slowly(ref, grown));
       tell(ref.runId, write.snapshotId);
       if (write.end) forget(ref.runId);
-      if (quick === undefined) tidier.later();
+      if (discards) tidier.later();
       return committed;
     },
     async release(ref, events) {

@@ -2,7 +2,14 @@ import type { Json } from '../../core/json.ts';
 import { toJson } from '../../core/json.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { isSnapshotId } from '../../session/ids.ts';
-import type { HandOver, RunEvent, RunRef, RunRequest, RunSignal } from '../../session/store.ts';
+import {
+  type HandOver,
+  type RunEvent,
+  type RunRef,
+  type RunRequest,
+  type RunSignal,
+  waitingTtl,
+} from '../../session/store.ts';
 import { uuidBytes } from './bytes.ts';
 import { toRequest } from './claim.ts';
 import { code, toMode } from './codes.ts';
@@ -55,7 +62,7 @@ const countIndex = statement(
 );
 const updateSentAway = statement(
   'run_detach_hand_over',
-  'UPDATE @runs SET ttl = 0, worker = $2 WHERE session = $1',
+  `UPDATE @runs SET ttl = ${waitingTtl}, worker = $2 WHERE session = $1`,
 );
 const selectScope = statement<{ owner: string; agent: string }>(
   'run_detach_scope',

@@ -3,13 +3,14 @@ import type { NewId } from '../../core/id.ts';
 import type {
   Claim,
   ClaimRequest,
-  Committed,
   CommitWrite,
+  RunEvent,
   RunRef,
   Scope,
   Store,
 } from '../../session/store.ts';
 import { abortSupport } from './abort-support.ts';
+import type { CommitResult } from './commit.ts';
 import type { Database } from './database.ts';
 import { eventSupport } from './event-support.ts';
 import { readSnapshot } from './locate.ts';
@@ -30,14 +31,16 @@ export interface SqlParts {
   readonly newId: NewId;
   /** Milliseconds for which the events of a run are kept after its end. */
   readonly eventsTtl: number;
-  /** Ways to do the two steps of every turn in one round trip each; the plans do the rest. */
-  readonly turns?: TurnSteps;
+  /** Ways to do the steps of every turn in one round trip each; the plans do the rest. */
+  readonly turns?: (context: StateContext) => TurnSteps;
 }
 
-/** The two steps of a turn. `undefined` means that this one is not a usual one and takes the long way. */
+/** The steps of a turn. `undefined` or `false` means that this one is not a usual one and takes the long way. */
 export interface TurnSteps {
   claim(scope: Scope, request: ClaimRequest): Promise<Claim | undefined>;
-  commit(run: RunRef, write: CommitWrite): Promise<Committed | undefined>;
+  commit(run: RunRef, write: CommitWrite): Promise<CommitResult | undefined>;
+  /** Appends events, and tells listeners everywhere. */
+  append(run: RunRef, events: readonly RunEvent[]): Promise<boolean>;
 }
 
 /** A store with content that can be sealed again. */
@@ -50,9 +53,10 @@ export interface SqlStore extends Store {
 }
 
 /** What the parts of a store share. */
-export interface SqlContext extends SqlParts {
+export interface SqlContext extends Omit<SqlParts, 'turns'> {
   readonly state: StateContext;
   readonly tidier: Tidier;
+  readonly turns: TurnSteps | undefined;
 }
 
 /** The store over a database: every capability, whichever database it is. */
@@ -65,7 +69,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
     vault,
   };
   const tidier = new Tidier(parts);
-  const context: SqlContext = { ...parts, state, tidier };
+  const context: SqlContext = { ...parts, state, tidier, turns: parts.turns?.(state) };
   const maintenance = maintenanceSupport(context);
   return {
     name: parts.name,

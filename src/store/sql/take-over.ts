@@ -11,14 +11,14 @@ import type { StateContext } from './state-rows.ts';
 
 type Request = Parameters<RunSupport['takeOver']>[0];
 
-const expired = (now: string): string =>
-  `r.mode <> ${code.attached} AND ${now} - r.heartbeat >= r.ttl`;
+const outlives = `r.mode <> ${code.attached}`;
+const expired = (now: string): string => `${now} - r.heartbeat >= r.ttl`;
 
 const selectExpired = statement<{ session: number }>(
   'take_over_find',
   (d) => `
     SELECT r.session FROM @runs r JOIN @sessions z ON z.no = r.session
-    WHERE ${expired(d.now)} AND z.agent IN ${d.texts('$1')}
+    WHERE ${outlives} AND ${expired(d.now)} AND z.agent IN ${d.texts('$1')}
       AND ($3 = '' OR substr(r.worker, 1, length($3)) <> $3)
     ORDER BY r.created_at, r.id LIMIT $2 ${d.lockFree('r')}`,
 );
@@ -26,7 +26,8 @@ const selectExpiredRun = statement<{ session: number }>(
   'take_over_find_one',
   (d) => `
     SELECT r.session FROM @runs r JOIN @sessions z ON z.no = r.session
-    WHERE ${expired(d.now)} AND z.agent IN ${d.texts('$1')} AND r.id = $2 ${d.lockFree('r')}`,
+    WHERE ${outlives} AND (${expired(d.now)} OR r.worker = $3)
+      AND z.agent IN ${d.texts('$1')} AND r.id = $2 ${d.lockFree('r')}`,
 );
 const updateTaken = statement(
   'take_over',
@@ -53,13 +54,14 @@ export function* takeRuns({
   limit,
   runId,
   exceptWorker = '',
+  waitingAs = '',
 }: Request): Plan<readonly number[]> {
   const names = JSON.stringify(agents);
   if (runId !== undefined && !isSnapshotId(runId)) return [];
   const rows =
     runId === undefined
       ? yield* all(selectExpired, names, limit, exceptWorker)
-      : yield* all(selectExpiredRun, names, uuidBytes(runId));
+      : yield* all(selectExpiredRun, names, uuidBytes(runId), waitingAs);
   for (const { session } of rows) yield* run(updateTaken, session, worker, ttl);
   return rows.map(({ session }) => session);
 }

@@ -1,0 +1,185 @@
+import { code } from '../sql/codes.ts';
+import type { Dialect } from '../sql/dialect.ts';
+import { rowsPerBranch } from '../sql/segments.ts';
+import { trashKind } from '../sql/trash.ts';
+import { parameters } from './parameters.ts';
+
+/** What the one statement of a commit is told. */
+export const commitParameters = parameters({
+  run: 'bytea',
+  attempt: 'integer',
+  snapshot: 'bytea',
+  parent: 'bytea',
+  // Where the state lies that the new one grew from.
+  from: 'bigint',
+  fromLineage: 'bigint',
+  fromBranch: 'bigint',
+  fromUpto: 'integer',
+  fromView: 'bigint',
+  isListed: 'boolean',
+  isEnd: 'boolean',
+  isMidTurn: 'boolean',
+  turn: 'integer',
+  event: 'smallint',
+  status: 'smallint',
+  finish: 'smallint',
+  hash: 'bytea',
+  usage: 'text',
+  totals: 'text',
+  error: 'text',
+  bodies: 'text[]',
+  length: 'integer',
+  // A rewritten history, as it is when it goes on in place and when it begins a branch.
+  isRewritten: 'boolean',
+  ownFromHere: 'integer',
+  ownFromNew: 'integer',
+  viewHere: 'text',
+  viewNew: 'text',
+  common: 'integer',
+  viewRefs: 'bigint[]',
+  // Documents: the row of one that stays, or what is to be written.
+  custom: 'bigint',
+  customBody: 'text',
+  customHash: 'bytea',
+  customPrev: 'bigint',
+  list: 'bigint',
+  listBody: 'text',
+  listHash: 'bytea',
+  partHashes: 'bytea[]',
+  partBodies: 'text[]',
+  knownParts: 'bigint[]',
+  eventAttempt: 'integer',
+  eventSeq: 'integer',
+  eventLast: 'integer',
+  eventBody: 'text',
+});
+
+const p = commitParameters.in;
+
+// The run under its attempt, held together with its session. Gives nothing when the commit is not a usual one: the run
+// was lost or is detached, an unlisted head would be left, a checkpoint would be abandoned, the base has gone.
+const held = (now: string): string => `
+  SELECT ${now} AS now, r.session, r.id, r.created_at, r.inputs_done, z.id AS session_id, z.tip, z.next_index,
+    CASE WHEN p.idx IS NULL THEN p.parent ELSE p.no END AS line,
+    CASE WHEN p.idx IS NULL THEN pp.id ELSE p.id END AS line_id,
+    CASE WHEN h.idx IS NULL THEN h.no END AS replaced,
+    CASE WHEN r.checkpoint IS DISTINCT FROM r.base THEN r.checkpoint END AS bare
+  FROM @runs r JOIN @sessions z ON z.no = r.session
+  LEFT JOIN @snapshots p ON p.id = ${p.parent}
+  LEFT JOIN @snapshots pp ON pp.no = p.parent
+  LEFT JOIN @snapshots h ON h.no = z.head
+  LEFT JOIN @snapshots f ON f.no = ${p.from}
+  WHERE r.id = ${p.run} AND r.attempt = ${p.attempt} AND r.own IS NULL
+    AND (${p.parent} IS NULL OR (p.session = r.session AND p.status = ${code.succeeded}))
+    AND (${p.from} IS NULL OR (f.branch = ${p.fromBranch} AND f.upto = ${p.fromUpto}))
+    AND (z.head IS NULL OR h.no = p.no OR h.idx IS NOT NULL)
+    AND (r.checkpoint IS NULL OR r.checkpoint = r.base OR r.checkpoint = ${p.from})
+    AND NOT EXISTS (SELECT 1 FROM @runs t WHERE t.id = ${p.snapshot} AND t.session <> r.session)
+    AND (${p.eventBody} IS NULL OR NOT EXISTS (
+      SELECT 1 FROM @events e WHERE e.run = r.id AND (e.attempt > ${p.eventAttempt}
+        OR (e.attempt = ${p.eventAttempt} AND e.last >= ${p.eventSeq}))))
+  FOR UPDATE OF r, z`;
+
+const place = `
+  SELECT s.*, COALESCE(b.no, ${p.fromBranch}) AS branch, CASE WHEN s.in_place THEN ${p.fromUpto} ELSE 0 END AS row
+  FROM spot s LEFT JOIN branch b ON true`;
+
+const isInPlace = `COALESCE(h.tip = ${p.from} AND (h.line = ${p.from}
+  OR (${p.from} IN (h.replaced, h.bare) AND h.line IS NOT DISTINCT FROM ${p.fromLineage})), false)`;
+
+const onConflict =
+  'ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING no, hash';
+
+// Documents are found by their hash, so nobody may be removing any meanwhile.
+const shared = '(SELECT count(*) FROM blob_lock) l';
+
+const snapshot = `
+  INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, finish, state_hash, usage, totals,
+    error, branch, upto, view, length, custom, artifacts, created_at, updated_at)
+  SELECT ${p.snapshot}, x.session, x.line, CASE WHEN ${p.isListed} THEN x.next_index END, ${p.turn},
+    ${p.event}, ${p.status}, ${p.finish}, ${p.hash}, ${p.usage}, ${p.totals}, ${p.error}, x.branch,
+    x.row + cardinality(${p.bodies}),
+    CASE WHEN ${p.isRewritten} THEN v.no WHEN x.in_place THEN ${p.fromView} END, ${p.length},
+    COALESCE(c.no, ${p.custom}), COALESCE(a.no, ${p.list}),
+    CASE WHEN ${p.snapshot} = x.id THEN x.created_at ELSE x.now END, x.now
+  FROM place x LEFT JOIN new_view v ON true LEFT JOIN new_custom c ON true LEFT JOIN new_list a ON true
+  RETURNING no, idx, view, custom, artifacts, created_at`;
+
+const trash = `
+  INSERT INTO @trash(kind, no)
+  SELECT DISTINCT t.kind, t.no FROM gone g CROSS JOIN place x CROSS JOIN snapshot s
+  CROSS JOIN LATERAL (VALUES
+    (${trashKind.branch}, CASE WHEN ${p.isRewritten} OR g.branch <> x.branch THEN g.branch END),
+    (${trashKind.blob}, CASE WHEN g.custom IS DISTINCT FROM s.custom THEN g.custom END),
+    (${trashKind.blob}, CASE WHEN g.artifacts IS DISTINCT FROM s.artifacts THEN g.artifacts END)) t(kind, no)
+  WHERE t.no IS NOT NULL ON CONFLICT DO NOTHING RETURNING no`;
+
+/** All that a turn's end writes, in one statement, which is one round trip and one transaction. */
+export const quickCommitText = (d: Dialect): string => `
+  WITH held AS MATERIALIZED (${held(d.now)}),
+  spot AS MATERIALIZED (SELECT h.*, ${isInPlace} AS in_place FROM held h),
+  branch AS (
+    INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot)
+    SELECT s.session, ${p.fromBranch}, CASE WHEN NOT ${p.isRewritten} THEN ${p.fromUpto} END,
+      CASE WHEN NOT ${p.isRewritten} THEN ${p.fromView} END, s.line
+    FROM spot s WHERE NOT s.in_place RETURNING no),
+  place AS MATERIALIZED (${place}),
+  rows AS (
+    INSERT INTO @messages(id, body)
+    SELECT x.branch * ${rowsPerBranch} + x.row + t.n - 1, t.body
+    FROM place x CROSS JOIN unnest(${p.bodies}) WITH ORDINALITY t(body, n)),
+  new_view AS (
+    INSERT INTO @views(branch, own_from, base, common)
+    SELECT x.branch, CASE WHEN x.in_place THEN ${p.ownFromHere} ELSE ${p.ownFromNew} END,
+      CASE WHEN x.in_place THEN ${p.viewHere} ELSE ${p.viewNew} END, ${p.common}
+    FROM place x WHERE ${p.isRewritten} RETURNING no),
+  view_refs AS (
+    INSERT INTO @view_refs(branch, view)
+    SELECT t.branch, v.no FROM new_view v CROSS JOIN place x CROSS JOIN unnest(${p.viewRefs}) t(branch)
+    WHERE t.branch <> x.branch),
+  blob_lock AS MATERIALIZED (
+    SELECT ${d.shareBlobs.replace('SELECT ', '')} FROM held
+    WHERE ${p.customHash} IS NOT NULL OR ${p.listHash} IS NOT NULL),
+  new_custom AS (
+    INSERT INTO @blobs(hash, prev, body) SELECT ${p.customHash}, ${p.customPrev}, ${p.customBody}
+    FROM held CROSS JOIN ${shared} WHERE ${p.customBody} IS NOT NULL ${onConflict}),
+  new_parts AS (
+    INSERT INTO @blobs(hash, body) SELECT t.hash, t.body
+    FROM held CROSS JOIN ${shared} CROSS JOIN unnest(${p.partHashes}, ${p.partBodies}) t(hash, body)
+    ${onConflict}),
+  new_list AS (
+    INSERT INTO @blobs(hash, body) SELECT ${p.listHash}, ${p.listBody}
+    FROM held CROSS JOIN ${shared} WHERE ${p.listBody} IS NOT NULL ${onConflict}),
+  links AS (
+    INSERT INTO @blob_parts(list, part)
+    SELECT a.no, t.part FROM new_list a
+    CROSS JOIN (SELECT no AS part FROM new_parts UNION SELECT unnest(${p.knownParts})) t
+    ON CONFLICT DO NOTHING),
+  snapshot AS (${snapshot}),
+  gone AS (
+    DELETE FROM @snapshots s USING held h WHERE s.no IN (h.replaced, h.bare) AND s.idx IS NULL
+    RETURNING s.branch, s.custom, s.artifacts),
+  trash AS (${trash}),
+  session AS (
+    UPDATE @sessions z SET head = s.no, tip = s.no, updated_at = h.now,
+      next_index = z.next_index + CASE WHEN ${p.isListed} THEN 1 ELSE 0 END
+    FROM held h CROSS JOIN snapshot s WHERE z.no = h.session),
+  events AS (
+    INSERT INTO @events(run, attempt, seq, last, body)
+    SELECT h.id, ${p.eventAttempt}, ${p.eventSeq}, ${p.eventLast}, ${p.eventBody}
+    FROM held h WHERE ${p.eventBody} IS NOT NULL),
+  steps AS (DELETE FROM @steps t USING held h WHERE t.run = h.id AND ${p.isEnd}),
+  ended AS (
+    INSERT INTO @ended_runs(id, session, ended_at) SELECT h.id, h.session, h.now FROM held h
+    WHERE ${p.isEnd} AND (${p.eventBody} IS NOT NULL OR EXISTS (SELECT 1 FROM @events e WHERE e.run = h.id))),
+  run_end AS (DELETE FROM @runs r USING held h WHERE r.session = h.session AND ${p.isEnd}),
+  run_goes_on AS (
+    UPDATE @runs r SET base = s.no, checkpoint = s.no,
+      inputs_done = r.inputs_done + CASE WHEN ${p.isMidTurn} THEN 0 ELSE 1 END,
+      mid_turn = CASE WHEN ${p.isMidTurn} THEN 1 ELSE 0 END
+    FROM held h CROSS JOIN snapshot s WHERE r.session = h.session AND NOT ${p.isEnd})
+  SELECT x.now, s.no, x.session_id, s.created_at, x.line, x.line_id, s.idx,
+    CASE WHEN x.in_place THEN 1 ELSE 0 END AS in_place, x.branch, s.view, s.custom, s.artifacts,
+    (SELECT ${d.rowsAsJson([d.hex('hash'), 'no'])} FROM new_parts) AS new_parts,
+    (SELECT count(*) FROM trash) AS discarded
+  FROM place x CROSS JOIN snapshot s`;

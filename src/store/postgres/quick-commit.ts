@@ -1,0 +1,193 @@
+import { isSnapshotId } from '../../session/ids.ts';
+import type { Committed, CommitWrite, RunEvent, RunRef } from '../../session/store.ts';
+import { uuidBytes } from '../sql/bytes.ts';
+import type { CommitResult } from '../sql/commit.ts';
+import { outcomeValues, snapshotOf } from '../sql/commit-row.ts';
+import { type DocumentWrite, documentRef } from '../sql/document.ts';
+import { asLocation, type Location } from '../sql/location.ts';
+import type { ManifestRef, ManifestWrite } from '../sql/manifest.ts';
+import { beforeChild, checkRoom, commonOf } from '../sql/place.ts';
+import { type SqlValue, statement } from '../sql/query.ts';
+import { otherBranches, toStored, type View, viewOfRewrite } from '../sql/segments.ts';
+import { type StateContext, type StateRows, stateRows } from '../sql/state-rows.ts';
+import type { Vault } from '../sql/vault.ts';
+import type { PostgresDatabase } from './database.ts';
+import { commitParameters, quickCommitText } from './quick-commit-text.ts';
+
+interface CommittedRow {
+  readonly now: number;
+  readonly no: number;
+  readonly session_id: string;
+  readonly created_at: number;
+  readonly line: number | null;
+  readonly line_id: Uint8Array | null;
+  readonly idx: number | null;
+  readonly in_place: number;
+  readonly branch: number;
+  readonly view: number | null;
+  readonly custom: number | null;
+  readonly artifacts: number | null;
+  readonly new_parts: string | null;
+  readonly discarded: number;
+}
+
+const commitTurn = statement<CommittedRow>('quick_commit', quickCommitText);
+
+/** Commits in one round trip; `undefined` when it is not the usual case. */
+export async function quickCommit(
+  db: PostgresDatabase,
+  ref: RunRef,
+  write: CommitWrite,
+  context: StateContext,
+): Promise<CommitResult | undefined> {
+  if (write.status !== 'succeeded' || !isSnapshotId(ref.runId)) return undefined;
+  if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
+  const events = eventValues(write.events ?? [], context.vault);
+  const rows = stateRows(write, context);
+  if (events === undefined || (write.base !== undefined && rows.base === undefined))
+    return undefined;
+  checkRoom((rows.base?.view?.upto ?? 0) + rows.bodies.length);
+  const [turn, event, status, finish, hash, usage, totals, error] = outcomeValues(write, context);
+  const values = commitParameters.values({
+    run: uuidBytes(ref.runId),
+    attempt: ref.attempt,
+    snapshot: uuidBytes(write.snapshotId),
+    parent: write.parentId === undefined ? null : uuidBytes(write.parentId),
+    ...baseValues(rows.base),
+    isListed: String(write.listed !== false),
+    isEnd: String(write.end),
+    isMidTurn: String(write.event === 'toolIterationEnd'),
+    turn,
+    event,
+    status,
+    finish,
+    hash,
+    usage,
+    totals,
+    error,
+    bodies: rows.bodies.map(String),
+    length: rows.length,
+    ...viewValues(rows),
+    ...customValues(rows.custom),
+    ...listValues(rows.artifacts),
+    ...events,
+  });
+  const [row] = await db.query(commitTurn, values);
+  if (row === undefined) return undefined;
+  return { committed: committedOf(write, rows, row, context), discards: row.discarded > 0 };
+}
+
+function baseValues(base: Location | undefined) {
+  return {
+    from: base?.snapshot ?? null,
+    fromLineage: base?.lineage ?? null,
+    fromBranch: base?.view?.branch ?? null,
+    fromUpto: base?.view?.upto ?? null,
+    fromView: base?.viewNo ?? null,
+  };
+}
+
+// A branch that does not exist yet is written as 0, which means a view's own branch.
+function viewValues({ rewrite, base, bodies }: StateRows) {
+  const here = rewrite && base?.view && viewOfRewrite(rewrite, base.view.branch, base.view.upto, 0);
+  const fresh = rewrite && viewOfRewrite(rewrite, 0, 0, bodies.length);
+  return {
+    isRewritten: String(rewrite !== undefined),
+    ownFromHere: here?.from ?? null,
+    ownFromNew: fresh?.from ?? null,
+    viewHere: here === undefined ? null : toStored(here),
+    viewNew: fresh === undefined ? null : toStored(fresh),
+    common: rewrite === undefined ? null : commonOf(rewrite.common, base),
+    viewRefs: fresh === undefined ? [] : otherBranches(fresh),
+  };
+}
+
+function customValues(write: DocumentWrite) {
+  const isWritten = write.kind === 'patch' || write.kind === 'whole';
+  return {
+    custom: write.kind === 'same' ? write.ref.no : null,
+    customBody: isWritten ? write.body : null,
+    customHash: write.kind === 'whole' ? write.digest : null,
+    customPrev: write.kind === 'patch' ? write.to.no : null,
+  };
+}
+
+function listValues(write: ManifestWrite) {
+  const whole = write.kind === 'whole' ? write : undefined;
+  return {
+    list: write.kind === 'same' ? write.ref.no : null,
+    listBody: whole?.body ?? null,
+    listHash: whole?.digest ?? null,
+    partHashes: (whole?.fresh ?? []).map(({ digest }) => digest),
+    partBodies: (whole?.fresh ?? []).map(({ body }) => String(body)),
+    knownParts: [...(whole?.known.values() ?? [])],
+  };
+}
+
+/** Events as one row; `undefined` when they are of several attempts. */
+function eventValues(
+  events: readonly RunEvent[],
+  vault: Vault,
+): Record<'eventAttempt' | 'eventSeq' | 'eventLast' | 'eventBody', SqlValue> | undefined {
+  const [begin] = events;
+  const end = events.at(-1);
+  if (begin === undefined || end === undefined) {
+    return { eventAttempt: null, eventSeq: null, eventLast: null, eventBody: null };
+  }
+  if (begin.attempt !== end.attempt) return undefined;
+  const body = vault.seal(JSON.stringify(events.map(({ seq, chunk }) => [seq, chunk])));
+  return {
+    eventAttempt: begin.attempt,
+    eventSeq: begin.seq,
+    eventLast: end.seq,
+    eventBody: body,
+  };
+}
+
+function committedOf(
+  write: CommitWrite,
+  rows: StateRows,
+  row: CommittedRow,
+  { database }: StateContext,
+): Committed {
+  const { rewrite, base } = rows;
+  const isListed = write.listed !== false;
+  const common = rewrite === undefined ? base?.common : commonOf(rewrite.common, base);
+  const location = asLocation({
+    database,
+    snapshot: row.no,
+    lineage: isListed ? row.no : row.line,
+    view: viewOf(rows, row),
+    viewNo: row.view,
+    common: isListed ? undefined : common,
+    custom: documentRef(rows.custom, row.custom),
+    artifacts: manifestRef(rows.artifacts, row),
+  });
+  return {
+    base: { snapshotId: write.snapshotId, state: write.state, ref: location },
+    snapshot: snapshotOf(write, {
+      createdAt: row.created_at,
+      now: row.now,
+      sessionId: row.session_id,
+      parentId: row.line_id,
+      index: row.idx,
+      orphaned: false,
+    }),
+  };
+}
+
+function viewOf({ rewrite, base, bodies }: StateRows, { in_place, branch }: CommittedRow): View {
+  const before = base?.view;
+  const from = in_place === 1 ? (before?.upto ?? 0) : 0;
+  if (rewrite !== undefined) return viewOfRewrite(rewrite, branch, from, bodies.length);
+  if (in_place === 1 && before !== undefined) return { ...before, upto: from + bodies.length };
+  const shared = before === undefined ? [] : beforeChild(before);
+  return { before: shared, branch, from: 0, upto: bodies.length };
+}
+
+function manifestRef(write: ManifestWrite, row: CommittedRow): ManifestRef | undefined {
+  if (write.kind === 'same') return write.ref;
+  if (write.kind === 'none' || row.artifacts === null) return undefined;
+  const stored = JSON.parse(row.new_parts ?? '[]') as readonly (readonly [string, number])[];
+  return { no: row.artifacts, parts: new Map([...write.known, ...stored]) };
+}

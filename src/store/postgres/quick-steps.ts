@@ -1,0 +1,27 @@
+import type { TurnSteps } from '../sql/sql-store.ts';
+import type { StateContext } from '../sql/state-rows.ts';
+import type { PostgresDatabase } from './database.ts';
+import { isConflict } from './errors.ts';
+import { quickAppend } from './quick-append.ts';
+import { quickClaim } from './quick-claim.ts';
+import { quickCommit } from './quick-commit.ts';
+
+/** What every turn does, each in one round trip. */
+export function quickSteps(db: PostgresDatabase): (context: StateContext) => TurnSteps {
+  return (context) => ({
+    claim: (scope, request) => usual(quickClaim(db, scope, request, context.vault)),
+    commit: (ref, write) => usual(quickCommit(db, ref, write, context)),
+    append: async (ref, events) =>
+      (await usual(quickAppend(db, ref, events, context.vault))) === true,
+  });
+}
+
+// Whoever met another transaction goes the long way, which waits and tries again.
+async function usual<Result>(step: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await step;
+  } catch (error) {
+    if (isConflict(error)) return undefined;
+    throw error;
+  }
+}
