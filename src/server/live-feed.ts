@@ -74,6 +74,8 @@ export class LiveFeed {
       } else {
         this.#changed = Promise.withResolvers();
         await this.#changed.promise;
+        // What comes in the same moment goes out together.
+        await nextTurn();
       }
     }
     return undefined;
@@ -88,7 +90,7 @@ export class LiveFeed {
         if (done) break;
         this.#take(value);
         // A model that never waits would otherwise keep the event loop to itself.
-        if (count % chunksATurn === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+        if (count % chunksATurn === 0) await nextTurn();
         if (!this.#options.watched) await this.#waitForReader();
       }
       this.#ended = {};
@@ -184,6 +186,10 @@ export class LiveFeed {
     this.#changed.resolve();
     if (this.#options.reader.aborted) this.#room.resolve();
   }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => afterThisTurn(resolve));
 }
 
 // A sub-agent's turn starts and ends within that of its caller.
