@@ -229,7 +229,10 @@ export interface Transaction {
   query(text: string, values: readonly unknown[]): Promise<{ readonly rows: unknown[] }>;
 }
 
-/** For whom a run is let go of as it is detached. */
+/** How long a run that waits for a worker reads as `pending`: 24 days. */
+export const waitingTtl = 2_147_483_647;
+
+/** For whom a run is let go of as it is detached. It does not expire, and waits for a `takeOver` with its id. */
 export interface HandOver {
   /** The name of the worker that it waits under. */
   readonly worker: string;
@@ -294,6 +297,8 @@ export interface RunSupport {
     readonly limit: number;
     /** Only this run. */
     readonly runId?: string;
+    /** With `runId`: also when it has not expired but waits under this name, as {@link HandOver} left it. */
+    readonly waitingAs?: string;
     /** None whose worker's name begins with this. */
     readonly exceptWorker?: string;
   }): Promise<readonly TakenRun[]>;

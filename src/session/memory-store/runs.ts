@@ -8,6 +8,7 @@ import {
   type RunRef,
   type RunRequest,
   type RunSupport,
+  waitingTtl,
 } from '../store.ts';
 import { claim, endRun, toRunRequest } from './claim.ts';
 import { commit } from './commit.ts';
@@ -114,7 +115,7 @@ function detach(
     run.row = row;
   }
   if (away !== undefined) {
-    run.ttl = 0;
+    run.ttl = waitingTtl;
     run.worker = away.worker;
     tables.hub.tell(handedOverHint);
   }

@@ -1,0 +1,91 @@
+import * as v from 'valibot';
+import type { Agent } from '../../agent/agent.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { parseShape } from '../../protocol/parse.ts';
+import { input } from '../../protocol/turn.ts';
+import type { TakenRun } from '../../session/store.ts';
+import type { Crash } from './crashes.ts';
+import { deadQueue, type Queue } from './queue.ts';
+
+const letter = v.object({
+  agent: v.string(),
+  sessionId: v.string(),
+  owner: v.optional(v.string()),
+  attempts: v.array(v.object({ attempt: v.number(), error: v.string() })),
+});
+
+/** A run that was given up because it cost too many workers. */
+export interface DeadLetter extends v.InferOutput<typeof letter> {
+  readonly runId: string;
+  readonly since: string;
+}
+
+export interface DeadLetters {
+  add(taken: TakenRun, crashes: readonly Crash[]): Promise<void>;
+  /** Oldest first. */
+  list(): Promise<readonly DeadLetter[]>;
+  /** Begins again with what the run had not done, as a new run of its session; gives the new run's id. */
+  retry(runId: string): Promise<string>;
+}
+
+/** What is left of a run that was given up, in the error of its snapshot. */
+const remains = v.object({ inputs: v.array(input) });
+
+export function createDeadLetters(
+  queue: Queue,
+  agentOf: (name: string) => Agent | undefined,
+): DeadLetters {
+  const find = async (runId: string): Promise<DeadLetter> => {
+    const found = (await list()).find((each) => each.runId === runId);
+    if (found !== undefined) return found;
+    throw new WaymarkError('NOT_FOUND', `No run "${runId.slice(0, 64)}" among the dead letters.`);
+  };
+  const list = async (): Promise<readonly DeadLetter[]> => {
+    const boss = await queue.open();
+    const jobs = await boss.findJobs<object>(deadQueue, { queued: true });
+    return jobs
+      .toSorted((a, b) => a.createdOn.getTime() - b.createdOn.getTime())
+      .map(({ id, data, createdOn }) => ({
+        ...parseShape(letter, data, 'dead letter'),
+        runId: id,
+        since: createdOn.toISOString(),
+      }));
+  };
+
+  return {
+    async add({ run }, crashes) {
+      const { agent, owner } = run.scope;
+      const boss = await queue.open();
+      const data = {
+        agent,
+        sessionId: run.sessionId,
+        ...(owner !== undefined && { owner }),
+        attempts: crashes.map(({ attempt, error }) => ({ attempt, error })),
+      };
+      await boss.send(deadQueue, data, { id: run.runId });
+    },
+    list,
+    async retry(runId) {
+      const { agent: name, sessionId, owner } = await find(runId);
+      const agent = agentOf(name);
+      if (agent === undefined) {
+        throw new WaymarkError('FAILED_PRECONDITION', `This app has no agent "${name}".`);
+      }
+      const whose = owner === undefined ? {} : { owner };
+      const snapshot = await agent.getSnapshot({ snapshotId: runId }, whose);
+      if (snapshot?.error?.details === undefined) {
+        throw new WaymarkError(
+          'FAILED_PRECONDITION',
+          `The run "${runId}" has not ended yet, or its session has been erased.`,
+        );
+      }
+      const { inputs } = parseShape(remains, snapshot.error.details, 'details');
+      const connection = agent.streamBidi({ sessionId, ...whose });
+      for (const each of inputs.slice(0, -1)) await connection.send(each);
+      const { snapshotId = '' } = await connection.detach(inputs.at(-1));
+      const boss = await queue.open();
+      await boss.deleteJob(deadQueue, runId);
+      return snapshotId;
+    },
+  };
+}

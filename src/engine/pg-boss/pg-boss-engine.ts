@@ -1,0 +1,174 @@
+import type { Agent } from '../../agent/agent.ts';
+import { internalsOf } from '../../agent/create-agent.ts';
+import type { DispatchedRun } from '../../agent/dispatcher.ts';
+import { fullStore } from '../../agent/spec.ts';
+import { type HandOver, handedOverHint } from '../../session/store.ts';
+import { type Engine, type EngineEnv, notAttached } from '../engine.ts';
+import { observeQueue } from '../queue-metrics.ts';
+import { createRecovery, type Recovery } from '../recovery.ts';
+import { createDeadLetters, type DeadLetter } from './dead-letters.ts';
+import { createGauge, type Gauge } from './depth.ts';
+import { groupOf, toRunJob } from './job.ts';
+import type { PgBossEngineOptions } from './options.ts';
+import { createQueue, runQueue } from './queue.ts';
+import { createSchedules, type RunSchedule } from './schedules.ts';
+import { createSettler, type Settler } from './settler.ts';
+import { queueWorker, workOn } from './work-on.ts';
+import { Worker } from './worker.ts';
+
+/** Runs on any number of machines, over one Postgres. */
+export interface PgBossEngine extends Engine {
+  /** Runs that were given up because they cost too many workers. */
+  deadLetters(): Promise<readonly DeadLetter[]>;
+  /** Begins a dead letter's run again, as a new run; resolves to its id. */
+  retry(runId: string): Promise<string>;
+  /** Sets or replaces a schedule. */
+  schedule(schedule: RunSchedule): Promise<void>;
+  unschedule(key: string): Promise<void>;
+  schedules(): Promise<readonly RunSchedule[]>;
+  /** Begins a run of a schedule now, whatever its time. */
+  runNow(key: string): Promise<void>;
+}
+
+/** Milliseconds between two looks at what the schedules have made due. */
+const schedulesEvery = 1_000;
+
+/**
+ * An engine over pg-boss, in the database of the app's Postgres store. A run that is detached from its start is put into
+ * the queue by the transaction that records it, and worked on by whichever process fetches it.
+ */
+export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
+  const { slots = 10, heartbeatSeconds = 10, attempts = 3 } = options;
+  const { maxWaiting = 10_000, versionGraceMs = 30_000 } = options;
+  let env: EngineEnv | undefined;
+  let parts:
+    | {
+        readonly worker: Worker;
+        readonly recovery: Recovery;
+        readonly gauge: Gauge;
+        readonly settler: Settler;
+      }
+    | undefined;
+  let stops: (() => void)[] = [];
+
+  const onError = (error: unknown): void => env?.host.report?.(error, { agent: '', runId: '' });
+  const attached = (): EngineEnv => {
+    if (env === undefined) throw notAttached();
+    return env;
+  };
+  const started = (): NonNullable<typeof parts> => {
+    if (parts === undefined) throw notAttached();
+    return parts;
+  };
+  const own = (): readonly Agent[] => {
+    const all = attached().agents();
+    return options.agents === undefined
+      ? all
+      : all.filter(({ name }) => options.agents?.includes(name));
+  };
+  const agentOf = (name: string): Agent | undefined =>
+    attached()
+      .agents()
+      .find((agent) => agent.name === name);
+  const queue = createQueue(options, onError);
+  const deadLetters = createDeadLetters(queue, agentOf);
+  const schedules = createSchedules(queue, agentOf, onError);
+
+  const handOver = (run: DispatchedRun): HandOver => ({
+    worker: queueWorker,
+    async within(transaction) {
+      const { priority, startAfter } = run.queue ?? {};
+      const data = toRunJob(run);
+      const boss = await queue.open();
+      await boss.send(runQueue, data, {
+        id: run.runId,
+        group: { id: groupOf(data) },
+        ...(priority !== undefined && { priority }),
+        ...(startAfter !== undefined && { startAfter: toStart(startAfter) }),
+        db: { executeSql: (text, values = []) => transaction.query(text, values) },
+      });
+    },
+  });
+
+  return {
+    name: 'pg-boss',
+    dispatcher: { admit: () => started().gauge.admit(), handOver },
+    attach(to) {
+      env = to;
+      const { host } = to;
+      const settler = createSettler(queue, { clock: host.clock, onError });
+      const gauge = createGauge(queue, host.clock, maxWaiting);
+      const work = { host, settler, deadLetters, attempts };
+      const worker = new Worker({
+        host,
+        queue,
+        settler,
+        agents: own,
+        slots,
+        heartbeatSeconds,
+        versionGraceMs,
+        workOn: (agent, job) => workOn(work, agent, job),
+        onError,
+      });
+      // Turns that a server accepted, and runs detached in their midst, have no job: they are found in the store.
+      const recovery = createRecovery({ host, agents: own }, { exceptWorker: queueWorker });
+      parts = { worker, recovery, gauge, settler };
+    },
+    async open() {
+      await queue.open();
+    },
+    start() {
+      const { worker, recovery, gauge } = started();
+      if (stops.length > 0) return;
+      const { host } = attached();
+      stops = [
+        ...wakers(own(), () => worker.wake()),
+        host.clock.every(schedulesEvery, () => void schedules.begin().catch(onError)),
+        observeQueue(() => gauge.depth()),
+      ];
+      worker.start();
+      recovery.start();
+    },
+    stop() {
+      for (const stop of stops) stop();
+      stops = [];
+      parts?.recovery.stop();
+      parts?.worker.stop();
+    },
+    async recover() {
+      const { recovery, worker } = started();
+      worker.wake();
+      return await recovery.look();
+    },
+    async status() {
+      const { gauge, worker } = started();
+      const { waiting, oldestMs } = await gauge.depth();
+      return { engine: 'pg-boss', running: worker.size, waiting, oldestMs };
+    },
+    async close() {
+      await parts?.worker.close();
+      await parts?.settler.flush();
+      await queue.close();
+    },
+    deadLetters: deadLetters.list,
+    retry: deadLetters.retry,
+    schedule: schedules.set,
+    unschedule: schedules.remove,
+    schedules: schedules.list,
+    runNow: schedules.runNow,
+  };
+}
+
+/** Hears, from any process, that runs have been dispatched. */
+function wakers(agents: readonly Agent[], wake: () => void): (() => void)[] {
+  const stores = new Set(agents.map((agent) => fullStore(internalsOf(agent).spec)));
+  return [...stores].flatMap((store) => {
+    const leave = store?.abort?.onChange(handedOverHint, wake);
+    return leave === undefined ? [] : [leave];
+  });
+}
+
+// Seconds from now by the database's clock, or a moment.
+function toStart(startAfter: Date | number): Date | number {
+  return typeof startAfter === 'number' ? startAfter / 1000 : startAfter;
+}

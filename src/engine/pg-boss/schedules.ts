@@ -1,0 +1,112 @@
+import * as v from 'valibot';
+import type { Agent } from '../../agent/agent.ts';
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { parseShape } from '../../protocol/parse.ts';
+import { type Input, input } from '../../protocol/turn.ts';
+import { type Queue, scheduleQueue } from './queue.ts';
+
+/** Runs of an agent that begin by the clock. */
+export interface RunSchedule {
+  /** Names it; the same key replaces it. */
+  readonly key: string;
+  /** Five fields, to the minute: `0 7 * * 1-5`. */
+  readonly cron: string;
+  /** @default 'UTC' */
+  readonly timeZone?: string;
+  readonly agent: string;
+  readonly input: Input;
+  readonly owner?: string;
+  /** The session that all its runs go on in. @default a new one each time */
+  readonly sessionId?: string;
+}
+
+const scheduled = v.object({
+  agent: v.string(),
+  input,
+  owner: v.optional(v.string()),
+  sessionId: v.optional(v.string()),
+});
+
+export interface Schedules {
+  set(schedule: RunSchedule): Promise<void>;
+  remove(key: string): Promise<void>;
+  list(): Promise<readonly RunSchedule[]>;
+  /** Begins a run of a schedule now. */
+  runNow(key: string): Promise<void>;
+  /** Begins the runs that are due; gives how many. */
+  begin(): Promise<number>;
+}
+
+export function createSchedules(
+  queue: Queue,
+  agentOf: (name: string) => Agent | undefined,
+  onError: (error: unknown) => void,
+): Schedules {
+  const list = async (): Promise<readonly RunSchedule[]> => {
+    const boss = await queue.open();
+    const found = await boss.getSchedules(scheduleQueue);
+    return found.map(({ key, cron, timezone, data }) => {
+      const { owner, sessionId, ...run } = parseShape(scheduled, data, 'schedule');
+      return {
+        ...run,
+        ...(owner !== undefined && { owner }),
+        ...(sessionId !== undefined && { sessionId }),
+        key,
+        cron,
+        timeZone: timezone,
+      };
+    });
+  };
+  /** Under the job's id, so that a second attempt finds what the first one began. */
+  const beginOne = async (jobId: string, data: object): Promise<boolean> => {
+    const { agent: name, sessionId = jobId, owner, ...due } = parseShape(scheduled, data, 'job');
+    const agent = agentOf(name);
+    if (agent === undefined) return false;
+    const whose = owner === undefined ? {} : { owner };
+    const isOwnSession = sessionId === jobId;
+    if (isOwnSession && (await agent.getSession(sessionId, whose)) !== undefined) return true;
+    try {
+      await agent.run({ ...due.input, detach: true }, { sessionId, ...whose });
+    } catch (error) {
+      // The session is still busy with the run before: this one is left out.
+      if (!isWaymarkError(error) || error.status !== 'ABORTED') throw error;
+      onError(error);
+    }
+    return true;
+  };
+
+  return {
+    async set({ key, cron, timeZone = 'UTC', ...run }) {
+      const data = parseShape(scheduled, run, 'schedule');
+      const boss = await queue.open();
+      await boss.schedule(scheduleQueue, cron, data, { key, tz: timeZone });
+    },
+    async remove(key) {
+      const boss = await queue.open();
+      await boss.unschedule(scheduleQueue, key);
+    },
+    list,
+    async runNow(key) {
+      const found = (await list()).find((each) => each.key === key);
+      if (found === undefined) throw new WaymarkError('NOT_FOUND', `No schedule "${key}".`);
+      const { cron: _, timeZone: __, key: ___, ...data } = found;
+      const boss = await queue.open();
+      await boss.send(scheduleQueue, data);
+    },
+    async begin() {
+      const boss = await queue.open({ supervise: true });
+      const jobs = await boss.fetch<object>(scheduleQueue, { batchSize: 10 });
+      for (const job of jobs) {
+        try {
+          const isBegun = await beginOne(job.id, job.data);
+          if (isBegun) await boss.complete(scheduleQueue, job);
+          else await boss.fail(scheduleQueue, job, { waymark: 'not-mine' });
+        } catch (error) {
+          onError(error);
+          await boss.fail(scheduleQueue, job, { waymark: 'error' });
+        }
+      }
+      return jobs.length;
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { Clock } from '../../core/clock.ts';
+import type { FetchedJob, Queue } from './queue.ts';
+import { runQueue } from './queue.ts';
+
+/** Why a job goes back to the queue; read by whoever gets it next. */
+export type PutBackReason = 'handed-over' | 'not-mine' | 'held' | 'backoff' | 'error';
+
+/** Tells the queue what became of jobs. */
+export interface Settler {
+  /** Nobody has to work on it any more. Told in batches; what is never told is found out by the next worker. */
+  done(job: FetchedJob): void;
+  /** Somebody should go on with it, after so many milliseconds. */
+  putBack(job: FetchedJob, reason: PutBackReason, delayMs?: number): Promise<void>;
+  /** Tells what has not been told yet. */
+  flush(): Promise<void>;
+}
+
+/** Milliseconds in which ends are gathered. */
+const gatherMs = 5;
+
+export function createSettler(
+  queue: Queue,
+  { clock, onError }: { readonly clock: Clock; readonly onError: (error: unknown) => void },
+): Settler {
+  let ended: FetchedJob[] = [];
+  let telling: Promise<void> = Promise.resolve();
+  let isWaiting = false;
+
+  const tell = async (): Promise<void> => {
+    const jobs = ended;
+    ended = [];
+    if (jobs.length === 0) return;
+    try {
+      const boss = await queue.open();
+      await boss.complete(runQueue, jobs);
+    } catch (error) {
+      // Their heartbeats stop, and whoever gets them next finds that the runs are over.
+      onError(error);
+    }
+  };
+  const flush = (): Promise<void> => {
+    telling = telling.then(tell);
+    return telling;
+  };
+
+  return {
+    done(job) {
+      ended.push(job);
+      if (isWaiting) return;
+      isWaiting = true;
+      void clock.sleep(gatherMs).then(() => {
+        isWaiting = false;
+        return flush();
+      });
+    },
+    async putBack(job, reason, delayMs = 0) {
+      try {
+        const boss = await queue.open();
+        // Fenced by the attempt: a job that is somebody else's by now stays as it is, and the update finds only a waiting one.
+        await boss.fail(runQueue, job, { waymark: reason });
+        if (delayMs <= 0) return;
+        await boss.update(runQueue, undefined, {
+          id: job.id,
+          startAfter: Math.ceil(delayMs / 1000),
+        });
+      } catch (error) {
+        onError(error);
+      }
+    },
+    flush,
+  };
+}

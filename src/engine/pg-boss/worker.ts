@@ -1,0 +1,178 @@
+import type { Agent } from '../../agent/agent.ts';
+import { internalsOf } from '../../agent/create-agent.ts';
+import type { AgentHost } from '../../agent/spec.ts';
+import { groupOf, type RunJob } from './job.ts';
+import { type FetchedJob, type Queue, runQueue } from './queue.ts';
+import type { Settler } from './settler.ts';
+
+export interface WorkerEnv {
+  readonly host: AgentHost;
+  readonly queue: Queue;
+  readonly settler: Settler;
+  /** The agents whose runs this process works on. */
+  readonly agents: () => readonly Agent[];
+  readonly slots: number;
+  readonly heartbeatSeconds: number;
+  readonly versionGraceMs: number;
+  readonly workOn: (agent: Agent, job: FetchedJob) => Promise<void>;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Milliseconds after which a worker looks again when nobody has told it of work. */
+const lookEvery = 1_000;
+
+/** Fetches jobs while it has free slots, and keeps those alive that it works on. */
+export class Worker {
+  readonly #env: WorkerEnv;
+  readonly #active = new Map<string, FetchedJob>();
+  /** Groups that are left to others, until when. */
+  readonly #left = new Map<string, number>();
+  #running: Promise<void> | undefined;
+  #stopped = false;
+  #isWoken = false;
+  #wake: (() => void) | undefined;
+  #stopTouching: (() => void) | undefined;
+
+  constructor(env: WorkerEnv) {
+    this.#env = env;
+  }
+
+  get size(): number {
+    return this.#active.size;
+  }
+
+  start(): void {
+    const { host, heartbeatSeconds } = this.#env;
+    this.#stopped = false;
+    this.#running ??= this.#loop();
+    this.#stopTouching ??= host.clock.every((heartbeatSeconds * 1_000) / 4, () => {
+      void this.#touch();
+    });
+  }
+
+  /** There may be something to do. */
+  wake(): void {
+    this.#isWoken = true;
+    this.#wake?.();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.wake();
+  }
+
+  /** Gives back what has not ended. */
+  async close(): Promise<void> {
+    this.stop();
+    await this.#running;
+    this.#stopTouching?.();
+    this.#stopTouching = undefined;
+    const { settler } = this.#env;
+    const left = [...this.#active.values()];
+    this.#active.clear();
+    await Promise.all(left.map((job) => settler.putBack(job, 'handed-over')));
+  }
+
+  async #loop(): Promise<void> {
+    const { slots, onError } = this.#env;
+    while (!this.#stopped) {
+      const free = slots - this.#active.size;
+      this.#isWoken = false;
+      const found = free === 0 ? 0 : await this.#fetch(free).catch(failed);
+      // A full batch means that there may be more; a slot that is given back wakes the loop.
+      if (found < free || free === 0) await this.#sleep();
+    }
+    this.#running = undefined;
+
+    function failed(error: unknown): number {
+      onError(error);
+      return 0;
+    }
+  }
+
+  async #fetch(free: number): Promise<number> {
+    const { queue } = this.#env;
+    const boss = await queue.open({ supervise: true });
+    const jobs = await boss.fetch<RunJob>(runQueue, {
+      batchSize: free,
+      includeMetadata: true,
+      ignoreGroups: this.#ignored(),
+    });
+    for (const job of jobs) this.#take(job);
+    return jobs.length;
+  }
+
+  #take(job: FetchedJob & { readonly data: RunJob }): void {
+    const { host, agents, settler, workOn } = this.#env;
+    const { data } = job;
+    const agent = agents().find(({ name }) => name === data.agent);
+    if (agent === undefined || this.#isForOthers(agent, job)) {
+      this.#leave(job, agent === undefined);
+      host.background(settler.putBack(job, 'not-mine'));
+      return;
+    }
+    this.#active.set(job.id, job);
+    const work = workOn(agent, job).finally(() => {
+      const wasFull = this.#active.size >= this.#env.slots;
+      this.#active.delete(job.id);
+      if (wasFull) this.wake();
+    });
+    host.background(work);
+  }
+
+  /** Whether workers of the run's own version still have the first right to it. By the database's clock alone. */
+  #isForOthers(agent: Agent, job: FetchedJob & { readonly data: RunJob }): boolean {
+    if (job.data.version === internalsOf(agent).spec.version) return false;
+    const freeSince = Math.max(job.createdOn.getTime(), job.startAfter.getTime());
+    return job.startedOn.getTime() - freeSince < this.#env.versionGraceMs;
+  }
+
+  #leave({ id, data }: FetchedJob & { readonly data: RunJob }, isUnknown: boolean): void {
+    const { host, versionGraceMs } = this.#env;
+    const group = groupOf(data);
+    const isNew = !this.#left.has(group);
+    this.#left.set(group, isUnknown ? Number.POSITIVE_INFINITY : host.clock.now() + versionGraceMs);
+    if (!isNew) return;
+    const why = isUnknown
+      ? `This worker does not know the agent "${data.agent}" and leaves its runs to others.`
+      : `This worker has another version of "${data.agent}" and leaves runs of version "${data.version ?? ''}" to others for ${versionGraceMs} ms each.`;
+    host.report?.(new Error(why), { agent: data.agent, runId: id });
+  }
+
+  #ignored(): string[] | null {
+    const now = this.#env.host.clock.now();
+    const known = new Set(
+      this.#env.agents().map((agent) => {
+        const { version } = internalsOf(agent).spec;
+        return groupOf({ agent: agent.name, ...(version !== undefined && { version }) });
+      }),
+    );
+    for (const [group, until] of this.#left) {
+      if (until <= now || known.has(group)) this.#left.delete(group);
+    }
+    return this.#left.size === 0 ? null : [...this.#left.keys()];
+  }
+
+  async #sleep(): Promise<void> {
+    if (this.#isWoken) return;
+    const over = new AbortController();
+    const woken = new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    await Promise.race([woken, this.#env.host.clock.sleep(lookEvery, over.signal).catch(() => {})]);
+    over.abort();
+    this.#wake = undefined;
+  }
+
+  async #touch(): Promise<void> {
+    const { queue, onError } = this.#env;
+    const jobs = [...this.#active.values()];
+    if (jobs.length === 0) return;
+    try {
+      const boss = await queue.open();
+      await boss.touch(runQueue, jobs);
+    } catch (error) {
+      onError(error);
+    }
+  }
+}

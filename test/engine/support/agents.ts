@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { type App, waymark } from 'waymark';
+import { type PgBossEngine, type PgBossEngineOptions, pgBossEngine } from 'waymark/pg-boss';
+import { postgresStore } from 'waymark/postgres';
+
+type Tuning = Omit<PgBossEngineOptions, 'pool' | 'connectionString' | 'max'>;
+
+/** An app on the queue of a database, with agents that do what their input says. */
+export interface QueueApp {
+  readonly app: App;
+  readonly engine: PgBossEngine;
+  readonly pool: pg.Pool;
+  close(deadlineMs?: number): Promise<void>;
+}
+
+export interface QueueAppOptions {
+  readonly connectionString: string;
+  /** @default true */
+  readonly work?: boolean;
+  readonly version?: string;
+  /** The agents to define. @default ['echo'] */
+  readonly agents?: readonly string[];
+  readonly engine?: Tuning;
+  readonly onError?: (error: unknown) => void;
+}
+
+/** Opens such an app. `{"ms": 50, "steps": 3}` as the input's text makes an agent take its time, and count its steps. */
+export function openQueueApp(options: QueueAppOptions): QueueApp {
+  const { connectionString, work = true, version, agents = ['echo'], onError } = options;
+  const pool = new pg.Pool({ connectionString, max: 12 });
+  pool.on('error', () => {});
+  const engine = pgBossEngine({ pool, ...options.engine });
+  const app = waymark({
+    store: postgresStore({ pool }),
+    engine,
+    work,
+    claimTtl: 3_000,
+    onError: (error) => onError?.(error),
+  });
+  for (const name of agents) {
+    app.defineCustomAgent(
+      { name, ...(version && { version }) },
+      async (session, { respond, signal }) => {
+        await session.run(async ({ message }) => {
+          const text =
+            message?.content.map((part) => ('text' in part ? part.text : '')).join('') ?? '';
+          const { ms = 0, steps = 1, die = false } = wishOf(text);
+          if (die) process.kill(process.pid, 'SIGKILL');
+          for (let step = 0; step < steps; step++) {
+            await session.step(`step-${step}`, async () => step);
+            await respond.modelChunk({ content: [{ text: `${step};` }] });
+            if (ms > 0) await sleep(ms, undefined, { signal });
+          }
+          session.addMessages({ role: 'model', content: [{ text: `${version ?? ''}:${text}` }] });
+        });
+      },
+    );
+  }
+  return {
+    app,
+    engine,
+    pool,
+    async close(deadlineMs = 5_000) {
+      await app.close({ deadlineMs });
+      await pool.end().catch(() => {});
+    },
+  };
+}
+
+function wishOf(text: string): { ms?: number; steps?: number; die?: boolean } {
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return {};
+  }
+}
+
+/** A text as an input that is detached from its start. */
+export function detached(text: string): {
+  readonly message: { readonly role: 'user'; readonly content: { readonly text: string }[] };
+  readonly detach: true;
+} {
+  return { message: { role: 'user', content: [{ text }] }, detach: true };
+}
