@@ -8,6 +8,7 @@ export default defineConfig({
     sqlite: 'src/store/sqlite/index.ts',
     file: 'src/store/file/index.ts',
     postgres: 'src/store/postgres/index.ts',
+    'pg-boss': 'src/engine/pg-boss/index.ts',
     server: 'src/server/index.ts',
     client: 'src/client/index.ts',
     react: 'src/react/index.ts',
