@@ -152,7 +152,22 @@ describe('Ctrl-C', () => {
     expect(stderr).toMatch(comeBack);
   });
 
-  test('ends the chat the second time, without a stack, and names the snapshot', async () => {
+  test('ends the chat when it comes twice in a turn', async () => {
+    const chat = new Running(['chat', 'talker', ...file], folder.path);
+    chat.type('one');
+    await chat.see(/Message 1/);
+    chat.type('hang on');
+    await chat.see(/Here I am/);
+    chat.interrupt();
+    await chat.see(/Stopping/);
+    chat.interrupt();
+    const { code, stderr } = await chat.finished;
+    expect(code).toBe(130);
+    expect(stderr).toMatch(comeBack);
+    expect(stderr).not.toMatch(/\bat .*:\d+:\d+/);
+  });
+
+  test('ends the chat between turns, without a stack, and names the snapshot', async () => {
     const chat = new Running(['chat', 'talker', ...file], folder.path);
     chat.type('one');
     await chat.see(/Message 1/);

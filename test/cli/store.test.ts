@@ -1,0 +1,112 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { agentsFile, command, tempFolder } from './support/command.ts';
+
+const folder = tempFolder();
+const file = ['--file', agentsFile];
+const run = (...args: string[]) => command(folder.path, args);
+
+beforeAll(async () => {
+  for (const session of ['one', 'two']) {
+    const input = 'note tea\nnote coffee\nnote cake\n';
+    await command(folder.path, ['chat', 'talker', '--session', session, ...file], { input });
+  }
+});
+afterAll(() => folder.remove());
+
+describe('export and import', () => {
+  test('carry sessions from one store to another, whole', async () => {
+    const out = await run('export', '--all', '--out', 'all.jsonl', ...file);
+    expect(out).toMatchObject({ code: 0, stdout: '', stderr: 'Wrote 2 sessions to all.jsonl.\n' });
+    const into = ['--store', 'file:copy'];
+    expect(await run('import', 'all.jsonl', ...into)).toMatchObject({
+      code: 0,
+      stdout: 'Imported 2 sessions.\n',
+    });
+    const [verified, again] = [
+      await run('verify', '--json', ...into),
+      await run('import', 'all.jsonl', ...into),
+    ];
+    expect(verified.code).toBe(0);
+    expect(JSON.parse(verified.stdout)).toMatchObject({ checked: 6, faults: [] });
+    expect(again.code).toBe(4);
+    const back = await run('export', 'one', '--agent', 'talker', ...into);
+    const original = readFileSync(join(folder.path, 'all.jsonl'), 'utf8').split('\n');
+    const content = (line: string): unknown => JSON.parse(line).content;
+    expect(original.slice(0, 2).map(content)).toContainEqual(content(back.stdout));
+  });
+
+  test('say what is wrong with a file', async () => {
+    writeFileSync(join(folder.path, 'bad.jsonl'), '{"no":"export"}\n');
+    const bad = await run('import', 'bad.jsonl', ...file);
+    expect(bad).toMatchObject({ code: 2 });
+    expect(bad.stderr).toBe('✗ Line 1 of bad.jsonl is not an exported session.\n');
+    expect((await run('import', 'nowhere.jsonl', ...file)).code).toBe(3);
+    expect((await run('export', 'nothing', ...file)).code).toBe(3);
+  });
+});
+
+describe('prune', () => {
+  test('needs to be told what may go', async () => {
+    const [nothing, nonsense] = [
+      await run('prune', ...file),
+      await run('prune', '--older-than', 'old', ...file),
+    ];
+    expect([nothing.code, nonsense.code]).toEqual([2, 2]);
+    expect(nonsense.stderr).toContain('12h, 30d or 8w');
+  });
+
+  test('keeps the newest of each session', async () => {
+    const pruned = await run('prune', '--keep-last', '2', '--json', '--store', 'file:copy');
+    expect(JSON.parse(pruned.stdout)).toEqual({ snapshots: 2, sessions: 0 });
+    expect((await run('verify', '--store', 'file:copy')).code).toBe(0);
+  });
+});
+
+describe('verify', () => {
+  test('finds a message that was changed behind the back of the store', async () => {
+    await run('import', 'all.jsonl', '--store', 'sqlite:broken.db');
+    const database = new DatabaseSync(join(folder.path, 'broken.db'));
+    const { changes } = database
+      .prepare(`UPDATE messages SET body = replace(body, 'note coffee', 'note poison')`)
+      .run();
+    database.close();
+    expect(Number(changes)).toBeGreaterThan(0);
+    const { code, stdout, stderr } = await run('verify', '--store', 'sqlite:broken.db');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^hash /m);
+    expect(stderr).toMatch(/found \d+ faults?/);
+  });
+
+  test('does not make a store out of a mistyped path', async () => {
+    expect(await run('verify', '--store', 'sqlite:nowhere.db')).toMatchObject({
+      code: 3,
+      stderr: '✗ There is no store at nowhere.db.\n',
+    });
+    expect((await run('verify', '--store', 'tape:x')).code).toBe(2);
+  });
+});
+
+describe('erase', () => {
+  test('asks first where somebody can answer, and otherwise wants --yes', async () => {
+    expect(await run('erase', 'two', ...file)).toMatchObject({ code: 2 });
+    expect(await run('erase', 'two', '--yes', ...file)).toMatchObject({
+      code: 0,
+      stdout: 'Erased 1 session.\n',
+    });
+    expect((await run('erase', 'two', '--yes', ...file)).code).toBe(3);
+    const { items } = JSON.parse((await run('sessions', '--json', ...file)).stdout);
+    expect(items.map((each: { sessionId: string }) => each.sessionId)).toEqual(['one']);
+  });
+});
+
+describe('migrate', () => {
+  test('makes a store, and leaves one that is up to date as it is', async () => {
+    for (const _ of [1, 2]) {
+      const done = await run('migrate', '--store', 'sqlite:new.db', '--json');
+      expect(JSON.parse(done.stdout)).toEqual({ store: 'sqlite', ready: true });
+    }
+  });
+});
