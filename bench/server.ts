@@ -38,6 +38,7 @@ async function runWaymark(): Promise<void> {
     if (message === 'inProcess')
       process.send?.({ inProcess: await inProcess(app.agent('pieces')) });
   });
+  answerCpu();
   process.send?.({ port });
 }
 
