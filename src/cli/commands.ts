@@ -13,12 +13,13 @@ import { show } from './commands/show.ts';
 import { snapshots } from './commands/snapshots.ts';
 import { verify } from './commands/verify.ts';
 import { watch } from './commands/watch.ts';
+import { worker } from './commands/worker.ts';
 import type { CommandGroups } from './help.ts';
 
 /** Every command, as the help lists them. A new one is a file of its own and a line here. */
 export const groups: CommandGroups = [
   ['Start', [init, dev, chat]],
   ['Look', [sessions, snapshots, show, diff]],
-  ['Background runs', [watch, abort]],
+  ['Background runs', [worker, watch, abort]],
   ['Stores', [verify, prune, erase, exportCommand, importCommand, migrate]],
 ];

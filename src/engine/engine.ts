@@ -8,6 +8,14 @@ export interface EngineEnv {
   readonly agents: () => readonly Agent[];
 }
 
+/** What a process works on; takes the place of what the engine was made with. */
+export interface WorkOptions {
+  /** Runs at a time. */
+  readonly slots?: number;
+  /** Only runs of these agents. */
+  readonly agents?: readonly string[];
+}
+
 /** How much there is to do, for health checks and metrics. */
 export interface EngineStatus {
   readonly engine: string;
@@ -33,7 +41,7 @@ export interface Engine {
   /** Connects to whatever it needs; called by `app.ready()`, and by itself when it is needed sooner. */
   open?(): Promise<void>;
   /** Looks for runs to work on, now and from then on. */
-  start(): void;
+  start(options?: WorkOptions): void;
   /** Looks no more; what is being worked on goes on. */
   stop(): void;
   /** Looks once for runs that somebody has let go of; resolves to how many were taken over. */

@@ -11,7 +11,7 @@ export function localEngine(): Engine {
       env = to;
       recovery = createRecovery(to);
     },
-    start: () => recovery?.start(),
+    start: ({ agents } = {}) => recovery?.start(agents),
     stop: () => recovery?.stop(),
     async recover() {
       if (recovery === undefined) throw notAttached();

@@ -10,7 +10,7 @@ const mostAtOnce = 16;
 
 /** Looks for runs whose workers are no more. */
 export interface Recovery {
-  start(): void;
+  start(names?: readonly string[]): void;
   stop(): void;
   /** Looks once, and resolves when what was found has been taken over. */
   look(): Promise<number>;
@@ -27,6 +27,7 @@ export function createRecovery(
   const { worker, ttl } = host;
   let stopTicking: (() => void) | undefined;
   let looking: Promise<number> | undefined;
+  let only: readonly string[] | undefined;
 
   const recoverFrom = async (store: Store, names: readonly string[]): Promise<number> => {
     const request = { agents: names, worker, ttl, limit: mostAtOnce, ...options };
@@ -40,9 +41,13 @@ export function createRecovery(
     }
     return taken?.length ?? 0;
   };
+  const wanted = (): readonly Agent[] => {
+    const all = agents();
+    return only === undefined ? all : all.filter(({ name }) => only?.includes(name));
+  };
   const lookThrough = async (): Promise<number> => {
     let found = 0;
-    for (const [store, names] of byStore(agents())) {
+    for (const [store, names] of byStore(wanted())) {
       try {
         found += await recoverFrom(store, names);
       } catch (error) {
@@ -60,7 +65,8 @@ export function createRecovery(
   };
 
   return {
-    start() {
+    start(names) {
+      only = names;
       if (stopTicking !== undefined) return;
       stopTicking = host.clock.every(Math.max(20, ttl / 2), () => void look());
       void look();

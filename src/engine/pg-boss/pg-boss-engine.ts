@@ -50,6 +50,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       }
     | undefined;
   let stops: (() => void)[] = [];
+  let names = options.agents;
 
   const onError = (error: unknown): void => env?.host.report?.(error, { agent: '', runId: '' });
   const attached = (): EngineEnv => {
@@ -62,9 +63,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
   };
   const own = (): readonly Agent[] => {
     const all = attached().agents();
-    return options.agents === undefined
-      ? all
-      : all.filter(({ name }) => options.agents?.includes(name));
+    return names === undefined ? all : all.filter(({ name }) => names?.includes(name));
   };
   const agentOf = (name: string): Agent | undefined =>
     attached()
@@ -104,7 +103,6 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         queue,
         settler,
         agents: own,
-        slots,
         heartbeatSeconds,
         versionGraceMs,
         workOn: (agent, job) => workOn(work, agent, job),
@@ -117,8 +115,9 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     async open() {
       await queue.open();
     },
-    start() {
+    start(chosen = {}) {
       const { worker, recovery, gauge } = started();
+      names = chosen.agents ?? names;
       if (stops.length > 0) return;
       const { host } = attached();
       stops = [
@@ -126,8 +125,8 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         host.clock.every(schedulesEvery, () => void schedules.begin().catch(onError)),
         observeQueue(() => gauge.depth()),
       ];
-      worker.start();
-      recovery.start();
+      worker.start(chosen.slots ?? slots);
+      recovery.start(names);
     },
     stop() {
       for (const stop of stops) stop();

@@ -11,7 +11,6 @@ export interface WorkerEnv {
   readonly settler: Settler;
   /** The agents whose runs this process works on. */
   readonly agents: () => readonly Agent[];
-  readonly slots: number;
   readonly heartbeatSeconds: number;
   readonly versionGraceMs: number;
   readonly workOn: (agent: Agent, job: FetchedJob) => Promise<void>;
@@ -27,6 +26,7 @@ export class Worker {
   readonly #active = new Map<string, FetchedJob>();
   /** Groups that are left to others, until when. */
   readonly #left = new Map<string, number>();
+  #slots = 0;
   #running: Promise<void> | undefined;
   #stopped = false;
   #isWoken = false;
@@ -41,7 +41,9 @@ export class Worker {
     return this.#active.size;
   }
 
-  start(): void {
+  /** Works on so many runs at a time. */
+  start(slots: number): void {
+    this.#slots = slots;
     const { host, heartbeatSeconds } = this.#env;
     this.#stopped = false;
     this.#running ??= this.#loop();
@@ -74,9 +76,9 @@ export class Worker {
   }
 
   async #loop(): Promise<void> {
-    const { slots, onError } = this.#env;
+    const { onError } = this.#env;
     while (!this.#stopped) {
-      const free = slots - this.#active.size;
+      const free = this.#slots - this.#active.size;
       this.#isWoken = false;
       const found = free === 0 ? 0 : await this.#fetch(free).catch(failed);
       // A full batch means that there may be more; a slot that is given back wakes the loop.
@@ -113,7 +115,7 @@ export class Worker {
     }
     this.#active.set(job.id, job);
     const work = workOn(agent, job).finally(() => {
-      const wasFull = this.#active.size >= this.#env.slots;
+      const wasFull = this.#active.size >= this.#slots;
       this.#active.delete(job.id);
       if (wasFull) this.wake();
     });

@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type App, waymark } from 'waymark';
-import { type PgBossEngine, type PgBossEngineOptions, pgBossEngine } from 'waymark/pg-boss';
-import { postgresStore } from 'waymark/postgres';
+import {
+  type PgBossEngine,
+  type PgBossEngineOptions,
+  pgBossEngine,
+} from '../../../src/engine/pg-boss/index.ts';
+import { type App, waymark } from '../../../src/index.ts';
+import { postgresStore } from '../../../src/store/postgres/index.ts';
 
 type Tuning = Omit<PgBossEngineOptions, 'pool' | 'connectionString' | 'max'>;
 
