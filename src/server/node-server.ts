@@ -29,7 +29,8 @@ export function createNodeServer(served: Served): Server {
       headersTimeout: Math.min(limits.requestTimeout, 10_000),
       // How often the two above are looked at.
       connectionsCheckingInterval: Math.min(limits.requestTimeout / 2, 1000),
-      keepAliveTimeout: 5000,
+      // Longer than the minute for which proxies keep an idle line, so that it is they who close it.
+      keepAliveTimeout: 65_000,
     },
     listener,
   );
