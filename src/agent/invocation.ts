@@ -123,7 +123,7 @@ export class Invocation {
     this.working = new WorkingState(this.good);
     this.outbox = new Outbox({
       caller: request.caller,
-      leave: leavingChunks(spec.transform),
+      leave: leavingChunks(spec.transform, () => this.working.state.custom),
       signal: this.control.signal,
     });
     this.session = this.#createSession();

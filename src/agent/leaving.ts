@@ -2,7 +2,7 @@ import { WaymarkError } from '../core/error.ts';
 import { type Json, toJson } from '../core/json.ts';
 import { applyPatch, diffJson, type JsonPatch } from '../core/patch.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
-import type { State } from '../protocol/state.ts';
+import type { Artifact, State } from '../protocol/state.ts';
 import type { Chunk } from '../protocol/turn.ts';
 import type { Transform } from './spec.ts';
 
@@ -21,46 +21,85 @@ export function leavingSnapshot(transform: Transform, snapshot: Snapshot): Snaps
 }
 
 /**
- * Chunks as they may leave, in the order of one stream. Patches of the custom state are worked out anew from what the
- * state transform makes of it, so that a patch tells no more than the state would.
+ * Chunks as they may leave, in the order of one stream. Patches of the custom state, and artifacts, are what the state
+ * transform makes of them, so that a chunk tells no more than the state would. What a turn is made of always leaves.
  */
-export function leavingChunks(transform: Transform): (chunk: Chunk) => Chunk | undefined {
+export function leavingChunks(
+  transform: Transform,
+  /** The custom state, as far as it is known besides the chunks. */
+  knownCustom: () => Json | undefined = () => undefined,
+): (chunk: Chunk) => Chunk | undefined {
   if (transform.state === undefined && transform.chunk === undefined) return (chunk) => chunk;
-  const patches = patchFilter(transform);
+  const filter = stateFilter(transform, knownCustom);
   return (chunk) => {
-    const { turnStart, turnEnd, snapshotCreated } = chunk;
-    const patched = patches(chunk);
+    const { turnStart, turnEnd, snapshotCreated, ...content } = chunk;
+    if (Object.keys(content).length === 0) return chunk;
+    const shown = filter(content);
     const changed =
       transform.chunk === undefined
-        ? patched
-        : guarded('chunk', () => transform.chunk?.(structuredClone(patched)));
-    const structure = {
+        ? shown
+        : guarded('chunk', () => transform.chunk?.(structuredClone(shown)));
+    const leaving = {
+      ...changed,
       ...(turnStart && { turnStart }),
       ...(snapshotCreated !== undefined && { snapshotCreated }),
       ...(turnEnd && { turnEnd }),
     };
-    const leaving = { ...changed, ...structure };
     return Object.keys(leaving).length === 0 ? undefined : leaving;
   };
 }
 
-function patchFilter(transform: Transform): (chunk: Chunk) => Chunk {
-  let inside: Json | undefined;
+/** What of a chunk is state, as the state transform lets it out. */
+function stateFilter(
+  transform: Transform,
+  knownCustom: () => Json | undefined,
+): (chunk: Chunk) => Chunk {
+  if (transform.state === undefined) return (chunk) => chunk;
+  let custom: Json | undefined;
+  const patches = patchFilter((inside) => {
+    custom = inside;
+    return leavingState(transform, { ...noState, custom })?.custom;
+  });
+  const shownArtifact = (artifact: Artifact): Artifact | undefined => {
+    const known = custom ?? knownCustom();
+    const state = {
+      ...noState,
+      artifacts: [artifact],
+      ...(known !== undefined && { custom: known }),
+    };
+    return leavingState(transform, state)?.artifacts?.[0];
+  };
+  return ({ customPatch, artifact, ...rest }) => {
+    const patch = customPatch && patches(customPatch as JsonPatch);
+    const shown = artifact && shownArtifact(artifact);
+    return {
+      ...rest,
+      ...(patch && { customPatch: [...patch] }),
+      ...(shown && { artifact: shown }),
+    };
+  };
+}
+
+// A transform is written for whole states: what a chunk does not have is empty there, not missing.
+const noState = { messages: [], artifacts: [] };
+
+/** Patches of what a document becomes on its way out. */
+function patchFilter(
+  leave: (inside: Json) => Json | undefined,
+): (patch: JsonPatch) => JsonPatch | undefined {
+  let inside: Json = null;
   let outside: Json | undefined;
-  return (chunk) => {
-    if (transform.state === undefined || chunk.customPatch === undefined) return chunk;
-    const { customPatch, ...rest } = chunk;
-    const whole = customPatch[0]?.path === '';
-    inside = applyPatch(inside ?? null, customPatch as JsonPatch);
-    const custom = leavingState(transform, { custom: inside })?.custom;
+  return (patch) => {
+    inside = applyPatch(inside, patch);
     const before = outside;
-    outside = custom === undefined ? undefined : toJson(custom, 'transformed state');
-    if (outside === undefined) return rest;
-    const patch: JsonPatch =
-      whole || before === undefined
-        ? [{ op: 'replace', path: '', value: outside }]
-        : diffJson(before, outside);
-    return patch.length === 0 ? rest : { ...rest, customPatch: [...patch] };
+    const left = leave(inside);
+    outside = left === undefined ? undefined : toJson(left, 'transformed state');
+    if (outside === undefined) return undefined;
+    if (before === undefined || patch[0]?.path === '') {
+      return [{ op: 'replace', path: '', value: outside }];
+    }
+    const changes = diffJson(before, outside);
+    return changes.length === 0 ? undefined : changes;
   };
 }
 

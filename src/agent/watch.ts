@@ -31,7 +31,7 @@ export async function* watchRun(
   const cursor = after === undefined ? undefined : fromEventId(after);
   // A transform of patches must see the turn from its start, also what the watcher has seen already.
   const hidden = spec.transform.state === undefined ? undefined : cursor;
-  const leave = leavingChunks(spec.transform);
+  const leave = leavingChunks(spec.transform, () => spec.initialState);
   let last = hidden === undefined ? cursor : undefined;
   for await (const event of eventsOf(watching, last)) {
     const seen = hidden !== undefined && !isAfter(event, hidden);
