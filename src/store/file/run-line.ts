@@ -108,7 +108,8 @@ export function toRunLine(run: RunRow, saved: SavedRun | undefined): RunLine {
 }
 
 /** What a run was claimed from, for the first line. */
-export function toStart({ id, turnIndex, index, finishReason: finish, totals }: SnapshotRow) {
+export function toStart(row: SnapshotRow): v.InferInput<typeof start> {
+  const { id, turnIndex, index, finishReason: finish, totals } = row;
   return {
     id,
     turnIndex,

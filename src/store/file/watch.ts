@@ -24,19 +24,20 @@ export function createWatch(mirror: Mirror, gate: Gate): Watch {
   const listened = new Map<string, number>();
   let stop: (() => void) | undefined;
   let isLooking = false;
+  let isNews = false;
 
   const look = async (): Promise<void> => {
+    isNews = true;
     if (isLooking) return;
     isLooking = true;
-    try {
-      // One look for all that changes while it waits for the lock, and for the tick before.
+    while (isNews && listened.size > 0) {
+      // One look for all that changes within a moment.
       await systemClock.sleep(1);
-      await gate.read(() => mirror.reachListened([...listened.keys()]));
-    } catch {
+      isNews = false;
       // It was only a hint: whoever reads will hear what is wrong.
-    } finally {
-      isLooking = false;
+      await gate.read(() => mirror.reachListened([...listened.keys()])).catch(() => {});
     }
+    isLooking = false;
   };
 
   const close = (): void => {
@@ -47,7 +48,11 @@ export function createWatch(mirror: Mirror, gate: Gate): Watch {
   return {
     add(id) {
       listened.set(id, (listened.get(id) ?? 0) + 1);
-      stop ??= watchFolders(mirror.disk, () => void look());
+      stop ??= watchFolders(mirror.disk, {
+        onChange: () => void look(),
+        // Not as soon as nobody listens: somebody will, with the next turn.
+        onTick: () => (listened.size === 0 ? close() : void look()),
+      });
       let isOver = false;
       return () => {
         if (isOver) return;
@@ -55,16 +60,18 @@ export function createWatch(mirror: Mirror, gate: Gate): Watch {
         const left = (listened.get(id) ?? 1) - 1;
         if (left > 0) listened.set(id, left);
         else listened.delete(id);
-        if (listened.size === 0) close();
       };
     },
     close,
   };
 }
 
-function watchFolders(disk: Disk, onChange: () => void): () => void {
+function watchFolders(
+  disk: Disk,
+  { onChange, onTick }: { readonly onChange: () => void; readonly onTick: () => void },
+): () => void {
   const watchers = [runsFolder, eventsFolder].map((folder) => watchFolder(disk, folder, onChange));
-  const stopPolling = systemClock.every(pollEvery, onChange);
+  const stopPolling = systemClock.every(pollEvery, onTick);
   return () => {
     for (const watcher of watchers) watcher?.close();
     stopPolling();
