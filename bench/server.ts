@@ -87,9 +87,9 @@ async function runBench(): Promise<void> {
   const bare = await start('bare');
   try {
     await warmUp(ours, bare);
+    await idle(ours);
     await throughput(ours, bare);
     await turns(ours);
-    await idle(ours);
   } finally {
     for (const { child } of [ours, bare]) child.kill();
   }
