@@ -87,6 +87,12 @@ async function createStore(spec: string, cwd: string, make: boolean): Promise<St
     case 'file':
       checkThere(path, where, make);
       return (await import('../../store/file/index.ts')).fileStore(path);
+    case 'postgres':
+    case 'postgresql': {
+      // Both `postgres:postgres://…` and the address as it is.
+      const connectionString = where.startsWith('//') ? spec : where;
+      return (await import('../../store/postgres/index.ts')).postgresStore({ connectionString });
+    }
     default:
       throw badStore(spec);
   }
