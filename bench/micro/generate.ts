@@ -1,12 +1,12 @@
 // What one generate call costs beyond the model itself: an instant model that streams 20 pieces, driven raw, through
-// generate, and through `streamText` of npm `ai`, in one run. `node bench/generate.ts [rounds]`
+// generate, and through `streamText` of npm `ai`, in one run. `node bench/micro/generate.ts [rounds]`
 import { streamText } from 'ai';
-import type { Action } from '../src/core/action.ts';
-import { systemClock } from '../src/core/clock.ts';
-import { createIds } from '../src/core/id.ts';
-import { createRegistry } from '../src/core/registry.ts';
-import { createGenerator } from '../src/generate/generator.ts';
-import { modelMessage } from '../src/generate/message.ts';
+import type { Action } from '../../src/core/action.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { createIds } from '../../src/core/id.ts';
+import { createRegistry } from '../../src/core/registry.ts';
+import { createGenerator } from '../../src/generate/generator.ts';
+import { modelMessage } from '../../src/generate/message.ts';
 
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 

@@ -1,10 +1,10 @@
-// What serving costs: `node bench/server.ts`. The server runs in a process of its own, next to a bare Node server that
+// What serving costs: `node bench/micro/server.ts`. The server runs in a process of its own, next to a bare Node server that
 // writes the same bytes, so that both see the same machine in the same minute.
 import { type ChildProcess, fork } from 'node:child_process';
 import { createServer, Agent as HttpAgent, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { memoryStore, waymark } from '../src/index.ts';
-import { serve } from '../src/server/index.ts';
+import { memoryStore, waymark } from '../../src/index.ts';
+import { serve } from '../../src/server/index.ts';
 
 interface Measure {
   readonly ms: number;

@@ -1,0 +1,77 @@
+import type { Place } from './systems/system.ts';
+
+/** How much is measured. */
+export interface Scale {
+  /** The turns whose time is told. */
+  readonly lengths: readonly number[];
+  /** Short sessions, for the first turns. */
+  readonly short: number;
+  /** Sessions that only warm the process up. */
+  readonly warmUp: number;
+  /** Long sessions without a store; slow systems run one. */
+  readonly long: number;
+  /** Milliseconds after which a system's long session is ended where it is. */
+  readonly budget: number;
+  readonly toolTurns: number;
+  /** Repetitions of what is done in processes of its own. */
+  readonly processes: number;
+  readonly branches: number;
+  readonly idleSessions: number;
+  /** Milliseconds for which each floor is driven. */
+  readonly floor: number;
+  readonly http: { readonly clients: readonly number[]; readonly seconds: number };
+  readonly background: {
+    readonly detaches: number;
+    readonly aborts: number;
+    readonly kills: number;
+  };
+}
+
+export const full: Scale = {
+  lengths: [1, 10, 100, 1000],
+  short: 60,
+  warmUp: 40,
+  long: 3,
+  budget: 150_000,
+  toolTurns: 200,
+  processes: 5,
+  branches: 15,
+  idleSessions: 1000,
+  floor: 1500,
+  http: { clients: [1, 50, 500], seconds: 4 },
+  background: { detaches: 100, aborts: 30, kills: 3 },
+};
+
+/** The same in two minutes: shorter sessions, fewer repetitions. */
+export const quick: Scale = {
+  lengths: [1, 10, 100],
+  short: 10,
+  warmUp: 3,
+  long: 1,
+  budget: 4_000,
+  toolTurns: 20,
+  processes: 1,
+  branches: 3,
+  idleSessions: 100,
+  floor: 100,
+  http: { clients: [1, 50], seconds: 0.5 },
+  background: { detaches: 5, aborts: 3, kills: 1 },
+};
+
+/** One thing to measure, in a process of its own. */
+export interface Job {
+  readonly measure:
+    | 'turns'
+    | 'stored'
+    | 'tool-turns'
+    | 'resume'
+    | 'branch'
+    | 'idle'
+    | 'floors'
+    | 'http'
+    | 'background';
+  readonly system: string;
+  readonly variant: string;
+  readonly place: Place;
+  readonly scale: Scale;
+}

@@ -1,0 +1,23 @@
+import { type Stats, statsOf } from './stats.ts';
+
+/** Measurements by the length of the session. */
+export type Samples = Readonly<Record<number, Stats>>;
+
+/** Collects them. */
+export function createSamples(lengths: readonly number[]): {
+  add(length: number, value: number): void;
+  stats(): Samples;
+} {
+  const values = new Map<number, number[]>(lengths.map((length) => [length, []]));
+  return {
+    add(length, value) {
+      values.get(length)?.push(value);
+    },
+    stats: () =>
+      Object.fromEntries(
+        [...values].flatMap(([length, found]) =>
+          found.length === 0 ? [] : [[length, statsOf(found)]],
+        ),
+      ),
+  };
+}

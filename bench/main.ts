@@ -1,0 +1,66 @@
+// `npm run bench` in the repository, or `node bench/main.ts`: measures everything and writes it down.
+//   --quick           two minutes instead of thirty; writes results/quick.json only
+//   --only a,b        some measures only (see plan.ts), --system a,b some systems only; writes nothing
+//   --installed       measures what is installed as it is: no npm ci, no new copy of dist
+//   --report          draws tables and plots from results/latest.json again
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { full, quick } from './job.ts';
+import { setUp } from './lib/setup.ts';
+import { type Measure, measures } from './plan.ts';
+import { writeTables } from './report/document.ts';
+import { drawPlots } from './report/plots.ts';
+import { toText } from './report/table.ts';
+import { tablesOf } from './report/tables.ts';
+import type { Results } from './results.ts';
+import { runAll } from './run.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    system: { type: 'string' },
+    installed: { type: 'boolean', default: false },
+    report: { type: 'boolean', default: false },
+  },
+});
+
+const fileOf = (name: string): string => join(import.meta.dirname, 'results', `${name}.json`);
+
+if (options.report) {
+  publish(JSON.parse(readFileSync(fileOf('latest'), 'utf8')) as Results);
+} else {
+  if (!options.installed) setUp();
+  const isPart = options.only !== undefined || options.system !== undefined;
+  const results = await runAll({
+    scale: options.quick ? quick : full,
+    quick: options.quick,
+    measures: options.only === undefined ? measures : parseMeasures(options.only),
+    systems: options.system?.split(','),
+  });
+  for (const table of tablesOf(results)) console.log(toText(table));
+  const { seconds } = results.about;
+  console.log(`${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`);
+  if (!isPart) {
+    const file = fileOf(options.quick ? 'quick' : 'latest');
+    writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+    if (!options.quick) publish(results);
+  }
+}
+
+/** What the documentation shows. */
+function publish(results: Results): void {
+  drawPlots(results);
+  writeTables(tablesOf(results));
+}
+
+function parseMeasures(names: string): readonly Measure[] {
+  return names.split(',').map((name) => {
+    const found = measures.find((measure) => measure === name);
+    if (found === undefined) {
+      throw new Error(`No measure "${name}". There are: ${measures.join(', ')}.`);
+    }
+    return found;
+  });
+}

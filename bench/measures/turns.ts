@@ -1,0 +1,48 @@
+// A: the time of turn n of a session that is not stored on a disk.
+import type { Job } from '../job.ts';
+import { converse, longConversation, standsFor } from '../lib/conversation.ts';
+import { createSamples, type Samples } from '../lib/samples.ts';
+import type { System } from '../systems/system.ts';
+
+export interface TurnTimes {
+  /** Milliseconds by turn. */
+  readonly times: Samples;
+  /** The turn that was reached before time was over, if it was not the last. */
+  readonly endedAt?: number;
+}
+
+export async function measure(system: System, job: Job): Promise<TurnTimes> {
+  const { lengths, short, warmUp, long, budget } = job.scale;
+  const running = await system.open(job.variant, job.place);
+  for (let at = 0; at < warmUp; at++) await converse(running, `warm${at}`, 12);
+
+  const samples = createSamples(lengths);
+  for (let at = 0; at < short; at++) {
+    const { times } = await converse(running, `short${at}`, 11);
+    samples.add(1, times[0] ?? Number.NaN);
+    // Three turns around the tenth.
+    for (const ms of times.slice(8)) samples.add(10, ms);
+  }
+
+  const last = Math.max(...lengths);
+  const deadline = performance.now() + budget;
+  let reached = last;
+  for (let at = 0; at < long && reached === last; at++) {
+    // One long session of a slow system says enough.
+    if (at > 0 && performance.now() > deadline - (budget * 2) / 3) break;
+    const { session, turns } = await longConversation(running, {
+      id: `long${at}`,
+      turns: last,
+      budget: deadline - performance.now(),
+      onTurn({ number, ms }) {
+        for (const length of lengths) {
+          if (length >= 100 && standsFor(length, number)) samples.add(length, ms);
+        }
+      },
+    });
+    reached = turns;
+    await running.forget?.(session);
+  }
+  await running.close?.();
+  return { times: samples.stats(), ...(reached < last && { endedAt: reached }) };
+}

@@ -1,0 +1,6 @@
+// A server under test in a process of its own: `server-child.ts <name> <directory> <pieces>`. Sends its port.
+import { loadServer } from './servers/server.ts';
+
+const [name = '', directory = '', pieces = ''] = process.argv.slice(2);
+const listen = await loadServer(name);
+process.send?.({ port: await listen({ directory, pieces: Number(pieces) }) });

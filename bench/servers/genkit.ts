@@ -1,0 +1,24 @@
+import { startFlowServer } from '@genkit-ai/express';
+import { genkit, InMemorySessionStore } from 'genkit/beta';
+import { disableGenkitOTelInitialization } from 'genkit/tracing';
+import { freePort } from '../lib/free-port.ts';
+import { reply } from '../lib/text.ts';
+import { untilListening } from './node-http.ts';
+import type { Listen } from './server.ts';
+
+/** A Genkit agent behind its own Express server. */
+export const listen: Listen = async ({ pieces }) => {
+  disableGenkitOTelInitialization();
+  const ai = genkit({});
+  ai.defineModel({ name: 'instant', supports: { multiturn: true } }, async (_, sendChunk) => {
+    const { text, chunks } = reply(pieces);
+    for (const piece of chunks) sendChunk?.({ content: [{ text: piece }] });
+    return { message: { role: 'model', content: [{ text }] }, finishReason: 'stop' };
+  });
+  const store = new InMemorySessionStore();
+  const agent = ai.defineAgent({ name: 'bench', model: 'instant', store });
+  const port = await freePort();
+  startFlowServer({ flows: [agent], port });
+  await untilListening(port);
+  return port;
+};

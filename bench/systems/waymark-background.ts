@@ -1,0 +1,31 @@
+import { textOf, waymark } from 'waymark';
+import { aborted, type OpenBackground, waitForSignal } from './background.ts';
+import { openStore } from './waymark.ts';
+
+/** Waymark as it comes: a claim without a heartbeat is taken over after five seconds. */
+export const open: OpenBackground = async (variant, place, onModel) => {
+  const store = await openStore(variant, place);
+  if (store === undefined) throw new Error('Runs in the background need a store.');
+  const app = waymark({ store });
+  app.defineModel({ name: 'instant' }, async ({ messages }, { signal }) => {
+    const last = messages.at(-1);
+    if (last && textOf(last) === waitForSignal) {
+      onModel('called');
+      await aborted(signal);
+      onModel('stopped');
+    }
+    return { message: { role: 'model', content: [{ text: 'Done.' }] }, finishReason: 'stop' };
+  });
+  const agent = app.defineAgent({ name: 'bench', model: 'instant' });
+  await app.ready();
+  return {
+    async detach(text) {
+      const connection = agent.streamBidi();
+      const message = { role: 'user' as const, content: [{ text }] };
+      const { snapshotId } = await connection.detach({ message });
+      return snapshotId ?? '';
+    },
+    abort: async (id) => void (await agent.abort(id)),
+    close: () => app.close({ deadlineMs: 0 }),
+  };
+};
