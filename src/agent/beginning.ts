@@ -65,7 +65,8 @@ export async function claimDetached(
   invocation.run = run;
   if (dispatcher !== undefined) {
     run.leave();
-    host.logs.close(run.log);
+    if (store.events !== undefined) run.log.writeTo(store.events, ref);
+    host.logs.forget(run.log);
     return 'elsewhere';
   }
   run.detached = { inputsDone: 0 };

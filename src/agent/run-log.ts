@@ -196,6 +196,8 @@ export interface RunLogs {
   /** The log of a run in this scope; another owner's is unknown. */
   get(runId: string, scope: Scope): RunLog | undefined;
   close(log: RunLog): void;
+  /** Another process has the run: what is known of it is in the store. */
+  forget(log: RunLog): void;
 }
 
 /** How many ended runs can still be watched from memory. */
@@ -213,6 +215,10 @@ export function createRunLogs(clock: Clock): RunLogs {
     get(runId, { agent, owner }) {
       const log = logs.get(runId);
       return log?.scope.agent === agent && log.scope.owner === owner ? log : undefined;
+    },
+    forget(log) {
+      log.end();
+      logs.delete(log.runId);
     },
     close(log) {
       log.end();

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { detached, openQueueApp, type QueueApp } from './support/agents.ts';
+import { endChildren, startChild } from './support/processes.ts';
+
+let postgres: TestPostgres;
+let server: QueueApp;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  server = openQueueApp({ connectionString: postgres.connectionString, work: false });
+  await server.app.ready();
+});
+afterEach(endChildren);
+afterAll(async () => {
+  await server.close(0);
+  await postgres.stop();
+});
+
+const worker = (drainMs = 0) =>
+  startChild({ role: 'worker', connectionString: postgres.connectionString, drainMs });
+
+/** Begins a run, and resolves when somebody works on it. */
+async function beginRun(text: string): Promise<string> {
+  const echo = server.app.agent('echo');
+  const { snapshotId = '' } = await echo.run(detached(text));
+  for await (const event of echo.watch(snapshotId)) if (event.type === 'chunk') break;
+  return snapshotId;
+}
+
+test('a run whose worker is killed goes on in another within 15 seconds', async () => {
+  const first = await worker();
+  const runId = await beginRun('{"ms":100,"steps":20}');
+  const second = await worker();
+  first.kill('SIGKILL');
+  const killedAt = Date.now();
+  const echo = server.app.agent('echo');
+  const kinds: string[] = [];
+  for await (const event of echo.watch(runId)) {
+    if (event.type === 'reset') kinds.push(`reset after ${Date.now() - killedAt}`);
+    if (event.type === 'end') kinds.push(event.snapshot.status);
+  }
+  expect(kinds.at(-1)).toBe('succeeded');
+  const resets = kinds.filter((kind) => kind.startsWith('reset'));
+  expect(resets).toHaveLength(1);
+  expect(Number(resets[0]?.split(' ').at(-1))).toBeLessThan(15_000);
+  expect(second.pid).not.toBe(first.pid);
+});
+
+test('an abort reaches the worker of another process at once', async () => {
+  await worker();
+  const runId = await beginRun('{"ms":50,"steps":1000}');
+  const echo = server.app.agent('echo');
+  const started = performance.now();
+  expect(await echo.abort(runId)).toBe('aborted');
+  const ended = await echo.wait(runId);
+  expect(ended.status).toBe('aborted');
+  expect(performance.now() - started).toBeLessThan(2_000);
+  await expect.poll(() => server.app.store && listPartial(runId), { timeout: 5_000 }).toBe(true);
+});
+
+async function listPartial(runId: string): Promise<boolean> {
+  const snapshot = await server.app.agent('echo').getSnapshot({ snapshotId: runId });
+  return (snapshot?.state?.messages?.length ?? 0) > 0;
+}
+
+test('a worker that is told to end hands its runs over in under two seconds', async () => {
+  const first = await worker(100);
+  const runId = await beginRun('{"ms":100,"steps":30}');
+  await worker();
+  const echo = server.app.agent('echo');
+  const reset = (async () => {
+    for await (const event of echo.watch(runId)) if (event.type === 'reset') return Date.now();
+    return Number.POSITIVE_INFINITY;
+  })();
+  await sleep(100);
+  first.kill('SIGTERM');
+  const toldAt = Date.now();
+  await first.ended;
+  expect(Date.now() - toldAt).toBeLessThan(3_000);
+  expect((await reset) - toldAt).toBeLessThan(2_000);
+  expect((await echo.wait(runId)).status).toBe('succeeded');
+});
