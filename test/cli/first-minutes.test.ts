@@ -1,0 +1,112 @@
+/** From an empty folder to the first answer of one's own agent, with the package as it is built. */
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tempFolder } from './support/command.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const bin = (name: string): string => join(root, 'node_modules/.bin', name);
+const folder = tempFolder();
+const installed = join(folder.path, 'waymark');
+const project = join(folder.path, 'my-agents');
+const waymark = join(project, 'node_modules/.bin/waymark');
+
+// Built into a folder of its own: other tests build into the repository's.
+beforeAll(() => {
+  mkdirSync(installed);
+  cpSync(join(root, 'package.json'), join(installed, 'package.json'));
+  symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
+  execFileSync(bin('tsdown'), ['--out-dir', join(installed, 'dist'), '--silent'], { cwd: root });
+}, 120_000);
+afterAll(() => folder.remove());
+
+/** What `npm install` does, without a network. */
+function install(): void {
+  const { dependencies } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as {
+    readonly dependencies: Record<string, string>;
+  };
+  for (const name of Object.keys(dependencies)) {
+    const target = join(project, 'node_modules', name);
+    mkdirSync(dirname(target), { recursive: true });
+    symlinkSync(name === 'waymark' ? installed : join(root, 'node_modules', name), target);
+  }
+  mkdirSync(dirname(waymark), { recursive: true });
+  symlinkSync(join(installed, 'dist/cli.mjs'), waymark);
+}
+
+const run = (command: string, args: readonly string[], cwd: string): string =>
+  execFileSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    stdio: 'pipe',
+    env: { ...process.env, NO_COLOR: '1' },
+  });
+
+describe('the first minutes', () => {
+  test('a new project answers after one command, with fewer than ten lines of its own', () => {
+    const started = performance.now();
+    const printed = run(
+      process.execPath,
+      [join(installed, 'dist/cli.mjs'), 'init', 'my-agents'],
+      folder.path,
+    );
+    expect(printed).toContain('npm start');
+    expect(readdirSync(project).sort()).toEqual(
+      ['.gitignore', 'README.md', 'agents.ts', 'package.json', 'tsconfig.json'].sort(),
+    );
+    install();
+    const answer = run(waymark, ['chat', 'hello', 'My name is Ada'], project);
+    const seconds = (performance.now() - started) / 1000;
+    console.log(`init to first answer: ${seconds.toFixed(2)} s`);
+    expect(answer).toBe('Nice to meet you, Ada.\n');
+    expect(seconds).toBeLessThan(10);
+
+    const own = readFileSync(join(project, 'agents.ts'), 'utf8')
+      .split('\n')
+      .filter((line) => line.trim() !== '' && !/^(import|\/\/)/.test(line.trim()));
+    expect(own.length).toBeLessThan(10);
+  });
+
+  test('what it wrote compiles as strictly as this repository does', () => {
+    const config = join(project, 'tsconfig.check.json');
+    writeFileSync(
+      config,
+      JSON.stringify({
+        extends: join(root, 'tsconfig.json'),
+        compilerOptions: { typeRoots: [join(root, 'node_modules/@types')] },
+        include: [join(project, 'agents.ts')],
+      }),
+    );
+    expect(() => run(bin('tsc'), ['--noEmit', '-p', config], project)).not.toThrow();
+  });
+
+  test('npm start serves it, and the session of before is there', async () => {
+    const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
+    const [, ...args] = String(scripts.start).split(' ');
+    const dev = spawn(waymark, [...args, '--port', '0'], { cwd: project });
+    try {
+      let printed = '';
+      for await (const text of dev.stdout) {
+        printed += String(text);
+        if (/^ {2}hello/m.test(printed)) break;
+      }
+      const [, url = ''] = /Server +(http:\S+)/.exec(printed) ?? [];
+      const response = await fetch(`${url}/agents/hello/sessions`);
+      expect(await response.json()).toMatchObject({ items: [{ agent: 'hello', turnCount: 1 }] });
+    } finally {
+      dev.kill('SIGINT');
+      await new Promise((ended) => dev.once('exit', ended));
+    }
+  });
+
+  test('init leaves a folder with files in it alone', () => {
+    const again = (...options: string[]): string =>
+      run(waymark, ['init', '--json', ...options], project);
+    expect(() => again()).toThrow(/has files in it/);
+    writeFileSync(join(project, 'agents.ts'), '// mine\n');
+    expect(JSON.parse(again('--force'))).toMatchObject({ files: [] });
+    expect(readFileSync(join(project, 'agents.ts'), 'utf8')).toBe('// mine\n');
+  });
+});
