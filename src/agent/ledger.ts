@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts';
+import { isWaymarkError, type Status } from '../core/error.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type {
   Claim,
@@ -108,7 +109,11 @@ function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
   return {
     load: (scope, lookup) => runs.load(scope, lookup),
     async begin(scope, { loaded, ...request }) {
-      const claim = await runs.claim(scope, { ...request, ttl, worker });
+      const claim = await runs.claim(scope, { ...request, ttl, worker }).catch((error: unknown) => {
+        // It may have been written all the same; then nobody should have to wait for it to expire.
+        if (!isRefusal(error)) runs.release({ runId: request.runId, attempt: 1 }).catch(() => {});
+        throw error;
+      });
       const { sessionId, parent, nextIndex } = claim;
       const run = { runId: claim.runId, attempt: claim.attempt };
       try {
@@ -137,6 +142,19 @@ function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
       if (run !== undefined) await runs.release(run, events);
     },
   };
+}
+
+const refusals: ReadonlySet<Status> = new Set([
+  'ABORTED',
+  'NOT_FOUND',
+  'INVALID_ARGUMENT',
+  'FAILED_PRECONDITION',
+  'ALREADY_EXISTS',
+]);
+
+/** Whether a claim was refused, and so certainly not written. */
+function isRefusal(error: unknown): boolean {
+  return isWaymarkError(error) && refusals.has(error.status);
 }
 
 /** A client-managed agent's: nothing is kept. */

@@ -6,6 +6,7 @@ import type { SnapshotStore, Store } from '../session/store.ts';
 import type { AgentMetadata } from './agent.ts';
 import { storedState } from './init.ts';
 import { clientLedger, ledgerOf } from './ledger.ts';
+import { namedStore } from './named-store.ts';
 import {
   type AgentHost,
   type AgentLimits,
@@ -75,7 +76,8 @@ export function commonSpec(
   { host, store: appStore }: AgentEnv,
 ): Common {
   const { name, state: stateSchema, description } = options;
-  const store = options.store === false ? undefined : (options.store ?? appStore);
+  const given = options.store === false ? undefined : (options.store ?? appStore);
+  const store = given && namedStore(given);
   checkOptions(options, store);
   if (stateSchema !== undefined) toJsonSchema(stateSchema);
   const initialState = initialOf(options);
