@@ -36,3 +36,132 @@ test('a server that only accepts records a run, and a worker works on it', async
   await worker.close();
   await server.close();
 });
+
+test('higher priorities begin first, and a delayed run does not begin before its time', async () => {
+  const server = start({ work: false });
+  await server.app.ready();
+  const echo = server.app.agent('echo');
+  const begin = async (text: string, queue = {}): Promise<string> =>
+    (await echo.run(detached(text), { queue })).snapshotId ?? '';
+  const low = await begin('low');
+  const late = await begin('late', { startAfter: 2_000 });
+  const high = await begin('high', { priority: 10 });
+  const begunAt = Date.now();
+
+  const worker = start({ engine: { slots: 1 } });
+  const ended: string[] = [];
+  const note = async (runId: string, name: string): Promise<void> => {
+    const { status } = await echo.wait(runId);
+    ended.push(`${name} ${status}`);
+  };
+  await Promise.all([note(low, 'low'), note(late, 'late'), note(high, 'high')]);
+  expect(ended).toEqual(['high succeeded', 'low succeeded', 'late succeeded']);
+  expect(Date.now() - begunAt).toBeGreaterThan(1_000);
+  await worker.close();
+  await server.close();
+});
+
+test('a worker leaves runs of an agent that it does not know to others, and says so', async () => {
+  const server = start({ work: false, agents: ['echo', 'other'] });
+  await server.app.ready();
+  const said: string[] = [];
+  const stranger = start({ onError: (error) => said.push(String(error)) });
+  const other = server.app.agent('other');
+  const { snapshotId = '' } = await other.run(detached('hi'));
+  await expect
+    .poll(() => said.join(), { timeout: 5_000 })
+    .toContain('does not know the agent "other"');
+  expect((await other.getSnapshot({ snapshotId }))?.status).toBe('pending');
+  const { snapshotId: known = '' } = await server.app.agent('echo').run(detached('hi'));
+  expect((await server.app.agent('echo').wait(known)).status).toBe('succeeded');
+
+  const friend = start({ agents: ['other'] });
+  expect((await other.wait(snapshotId)).status).toBe('succeeded');
+  expect(said.filter((text) => text.includes('does not know'))).toHaveLength(1);
+  await Promise.all([stranger.close(), friend.close(), server.close()]);
+});
+
+test('a run goes to a worker of its version, and after a grace to any', async () => {
+  const grace = { versionGraceMs: 1_500 };
+  const server = start({ work: false, version: '1' });
+  await server.app.ready();
+  const newer = start({ version: '2', engine: grace });
+  const echo = server.app.agent('echo');
+  const textOf = async (runId: string): Promise<unknown> =>
+    (await echo.wait(runId)).state?.messages?.at(-1)?.content;
+  const begun = Date.now();
+  const { snapshotId: lonely = '' } = await echo.run(detached('a'));
+  expect(await textOf(lonely)).toEqual([{ text: '2:a' }]);
+  expect(Date.now() - begun).toBeGreaterThan(1_400);
+
+  const older = start({ version: '1', engine: grace });
+  for (const text of ['b', 'c', 'd']) {
+    const { snapshotId = '' } = await echo.run(detached(text));
+    expect(await textOf(snapshotId)).toEqual([{ text: `1:${text}` }]);
+  }
+  await Promise.all([newer.close(), older.close(), server.close()]);
+});
+
+test('a full queue refuses more and says when to come back', async () => {
+  const server = start({ work: false, engine: { maxWaiting: 3 } });
+  await server.app.ready();
+  const echo = server.app.agent('echo');
+  const begun: string[] = [];
+  for (let n = 0; n < 3; n++) begun.push((await echo.run(detached('x'))).snapshotId ?? '');
+  await expect(echo.run(detached('x'))).rejects.toMatchObject({
+    status: 'RESOURCE_EXHAUSTED',
+    details: { retryAfter: 5 },
+  });
+  const worker = start();
+  for (const runId of begun) await echo.wait(runId);
+  await expect
+    .poll(() =>
+      echo.run(detached('x')).then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true);
+  await worker.close();
+  await server.close();
+});
+
+test('a schedule begins runs of an agent', async () => {
+  const server = start({ work: false });
+  await server.app.ready();
+  await server.engine.schedule({
+    key: 'daily',
+    cron: '0 7 * * *',
+    agent: 'echo',
+    input: { message: { role: 'user', content: [{ text: 'good morning' }] } },
+  });
+  expect(await server.engine.schedules()).toMatchObject([{ key: 'daily', cron: '0 7 * * *' }]);
+  const worker = start();
+  await server.engine.runNow('daily');
+  const echo = server.app.agent('echo');
+  const texts = async (): Promise<string> => JSON.stringify((await echo.listSessions()).items);
+  const before = await texts();
+  await expect.poll(texts, { timeout: 10_000 }).not.toBe(before);
+  await server.engine.unschedule('daily');
+  expect(await server.engine.schedules()).toEqual([]);
+  await worker.close();
+  await server.close();
+});
+
+test('what was recorded is in the queue, and what was refused is not', async () => {
+  const server = start({ work: false });
+  await server.app.ready();
+  const echo = server.app.agent('echo');
+  const { waiting: before = 0 } = await server.engine.status();
+  const { sessionId = '', snapshotId = '' } = await echo.run(detached('one'));
+  await expect(echo.run(detached('two'), { sessionId })).rejects.toMatchObject({
+    status: 'ABORTED',
+  });
+  expect(await server.engine.status()).toMatchObject({ waiting: before + 1 });
+  expect(await echo.abort(snapshotId)).toBe('aborted');
+  const worker = start();
+  await expect.poll(async () => (await server.engine.status()).waiting, { timeout: 5_000 }).toBe(0);
+  expect((await echo.getSnapshot({ snapshotId }))?.status).toBe('aborted');
+  await worker.close();
+  await server.close();
+});

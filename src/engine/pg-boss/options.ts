@@ -26,6 +26,6 @@ export type PgBossEngineOptions = Source & {
   readonly maxWaiting?: number;
   /** Seconds without a sign of life after which the work of a dead worker is given to another; at least 10. @default 10 */
   readonly heartbeatSeconds?: number;
-  /** Seconds for which the queue remembers what is done. @default 3600 */
+  /** Seconds for which the queue remembers what is done. @default 60 */
   readonly keepDoneSeconds?: number;
 };

@@ -50,9 +50,10 @@ export function createQueue(
       schema,
       supervise,
       schedule: supervise,
+      // Whichever worker comes first looks for dead ones; both intervals together say how often.
       superviseIntervalSeconds: 1,
-      // Depth and age are asked for when somebody wants to know them.
-      monitorIntervalSeconds: 3600,
+      monitorIntervalSeconds: 1,
+      maintenanceIntervalSeconds: 30,
     });
     boss.on('error', onError);
     await boss.start();
@@ -93,7 +94,7 @@ export function createQueue(
 }
 
 async function createQueues(boss: PgBoss, options: PgBossEngineOptions): Promise<void> {
-  const { heartbeatSeconds = 10, keepDoneSeconds = 3600 } = options;
+  const { heartbeatSeconds = 10, keepDoneSeconds = 60 } = options;
   const common = {
     heartbeatSeconds,
     expireInSeconds: longest,
