@@ -55,8 +55,9 @@ export async function chooseModel(
     return { model: loaded[factory](id), note: `${factory} ${id}, because ${key} is set` };
   }
   for (const { name, url } of servers) {
-    const id = wanted ?? (await firstModelOf(url));
-    if (id === undefined) continue;
+    const first = await firstModelOf(url);
+    if (first === undefined) continue;
+    const id = wanted ?? first;
     const loaded = await import('@ai-sdk/openai').catch(() => undefined);
     if (loaded === undefined) break;
     const provider = loaded.createOpenAI({ baseURL: url, apiKey: 'none' });

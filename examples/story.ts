@@ -1,5 +1,5 @@
-import type { App, ModelRef } from 'waymark';
-import { scriptedModel } from 'waymark/testing';
+import { type App, currentSession, type ModelRef } from 'waymark';
+import { type ScriptedReply, scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 
 const world = z.object({ place: z.string(), carrying: z.array(z.string()), steps: z.number() });
@@ -12,14 +12,13 @@ export function defineStory(app: App, model: ModelRef = script()) {
       description: 'Takes the reader to another place, perhaps with something in hand.',
       input: z.object({ place: z.string(), take: z.string().optional() }),
     },
-    ({ place, take }, { session }) => {
-      session?.updateCustom((draft) => {
-        const state = draft as z.infer<typeof world>;
-        state.place = place;
-        state.steps++;
-        if (take !== undefined && !state.carrying.includes(take)) state.carrying.push(take);
+    ({ place, take }) => {
+      currentSession<z.infer<typeof world>>().updateCustom((draft) => {
+        draft.place = place;
+        draft.steps++;
+        if (take !== undefined && !draft.carrying.includes(take)) draft.carrying.push(take);
       });
-      return place;
+      return { place, carrying: currentSession<z.infer<typeof world>>().custom.carrying };
     },
   );
   return app.defineAgent({
@@ -49,7 +48,19 @@ const scenes: Readonly<Record<string, string>> = {
     'A door without a handle. Through the keyhole: light. You could use a *lantern*, or go down to the *pond*.',
   gate: 'The gate again. The lantern is gone from the wall. *Pond* or *tower*?',
   deep: 'Cold. Your hand closes around a silver key. Now the *tower* might open.',
+  dark: 'The key turns, but behind the door it is dark, and the stairs are steep. A *lantern* would help. Or go back a few turns.',
+  end: 'The key turns. Your lantern climbs the stairs ahead of you, up to a room with one window, and the whole garden lies below: every way you took, and every way you did not. **The end.**',
 };
+
+/** The tower opens with the key, and can be climbed with the lantern. */
+function sceneOf(result: unknown): string {
+  const { place, carrying } = moved.parse(result);
+  const has = (thing: string): boolean => carrying.includes(thing);
+  if (place !== 'tower' || !has('silver key')) return scenes[place] ?? 'Nothing here.';
+  return (has('lantern') ? scenes.end : scenes.dark) ?? '';
+}
+
+const moved = world.pick({ place: true, carrying: true });
 
 function script(): ModelRef {
   return scriptedModel(
@@ -60,18 +71,16 @@ function script(): ModelRef {
         [/lantern/i, { toolCalls: [{ name: 'move', input: { place: 'gate', take: 'lantern' } }] }],
         [/dive/i, { toolCalls: [{ name: 'move', input: { place: 'deep', take: 'silver key' } }] }],
       ],
-      afterTools: (_, [place]) => ({
-        chunks: (scenes[String(place)] ?? 'Nothing here.').split(/(?<= )/),
-        chunkDelayMs: 15,
-      }),
-      otherwise: {
-        chunks:
-          'Wind in the leaves. You may take the *lantern*, walk to the *pond*, or climb to the *tower*.'.split(
-            /(?<= )/,
-          ),
-        chunkDelayMs: 15,
-      },
+      afterTools: (_, [result]) => spoken(sceneOf(result)),
+      otherwise: spoken(
+        'Wind in the leaves. You may take the *lantern*, walk to the *pond*, or climb to the *tower*.',
+      ),
     },
     { name: 'script' },
   );
+}
+
+/** Word by word, as a model would say it. */
+function spoken(text: string): ScriptedReply {
+  return { chunks: text.match(/\S+\s*/g) ?? [], chunkDelayMs: 15 };
 }

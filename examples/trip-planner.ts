@@ -1,4 +1,4 @@
-import type { App, ModelRef } from 'waymark';
+import { type App, currentSession, type ModelRef } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 
@@ -9,6 +9,8 @@ const trip = z.object({
   booked: z.array(z.string()),
 });
 
+type Trip = z.infer<typeof trip>;
+
 /** A chat with tools, typed state, and a booking that asks a person first. */
 export function defineTripPlanner(app: App, model: ModelRef = script()) {
   const weather = app.defineTool(
@@ -17,9 +19,9 @@ export function defineTripPlanner(app: App, model: ModelRef = script()) {
       description: 'The weather in a city for the next days.',
       input: z.object({ city: z.string() }),
     },
-    ({ city }, { session }) => {
-      session?.updateCustom((draft) => {
-        (draft as z.infer<typeof trip>).city = city;
+    ({ city }) => {
+      currentSession<Trip>().updateCustom((draft) => {
+        draft.city = city;
       });
       return forecasts[city] ?? { sky: 'clear', high: 21 };
     },
@@ -30,11 +32,10 @@ export function defineTripPlanner(app: App, model: ModelRef = script()) {
       description: 'Notes what the traveller cares about.',
       input: z.object({ topic: z.string(), days: z.number().optional() }),
     },
-    ({ topic, days }, { session }) => {
-      session?.updateCustom((draft) => {
-        const state = draft as z.infer<typeof trip>;
-        if (!state.topics.includes(topic)) state.topics.push(topic);
-        if (days !== undefined) state.days = days;
+    ({ topic, days }) => {
+      currentSession<Trip>().updateCustom((draft) => {
+        if (!draft.topics.includes(topic)) draft.topics.push(topic);
+        if (days !== undefined) draft.days = days;
       });
       return 'noted';
     },
@@ -45,11 +46,12 @@ export function defineTripPlanner(app: App, model: ModelRef = script()) {
       description: 'Books something and pays for it. A person must approve.',
       input: z.object({ what: z.string(), euros: z.number() }),
     },
-    ({ what, euros }, { session, resumed, interrupt, idempotencyKey }) => {
-      if (resumed === undefined)
-        interrupt({ question: `Book ${what} for ${euros} €?`, what, euros });
-      session?.updateCustom((draft) => {
-        (draft as z.infer<typeof trip>).booked.push(what);
+    ({ what, euros }, { resumed, interrupt, idempotencyKey }) => {
+      // Only a clear yes pays; whatever else comes back does not.
+      if (resumed === undefined) interrupt({ question: `Book ${what} for ${euros} €?` });
+      if (!isApproved(resumed)) return { declined: what };
+      currentSession<Trip>().updateCustom((draft) => {
+        draft.booked.push(what);
       });
       return { booked: what, reference: idempotencyKey.slice(0, 8) };
     },
@@ -67,6 +69,16 @@ export function defineTripPlanner(app: App, model: ModelRef = script()) {
   });
 }
 
+function isApproved(resumed: unknown): boolean {
+  if (resumed === true) return true;
+  return (
+    typeof resumed === 'object' &&
+    resumed !== null &&
+    'approved' in resumed &&
+    resumed.approved === true
+  );
+}
+
 const forecasts: Readonly<Record<string, { readonly sky: string; readonly high: number }>> = {
   Lisbon: { sky: 'sunny', high: 24 },
   Bergen: { sky: 'rain', high: 9 },
@@ -77,6 +89,7 @@ function script(): ModelRef {
   return scriptedModel(
     {
       patterns: [
+        [/^no\b/i, 'Then I leave it at that. What else would you like?'],
         [
           /weather.*?\bin (\w+)|(\w+).*weather/i,
           ([, a, b]) => ({
