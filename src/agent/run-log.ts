@@ -30,6 +30,7 @@ export class RunLog {
   #status: Chunk['status'];
   readonly #listeners = new Set<() => void>();
   #sink: { readonly events: EventSupport; readonly run: RunRef } | undefined;
+  #durable = false;
   #written = 0;
   #scheduled = false;
   #appending: Promise<void> | undefined;
@@ -58,11 +59,13 @@ export class RunLog {
   /** From now on events go to the store as well, those that came before included. */
   writeTo(events: EventSupport, run: RunRef): void {
     this.#sink = { events, run };
+    this.#durable = true;
     if (this.#events.length > 0) this.#schedule();
   }
 
+  /** Whether the store has the run's events, also those of whoever took it over from this process. */
   get durable(): boolean {
-    return this.#sink !== undefined;
+    return this.#durable;
   }
 
   push(chunk: Chunk): RunEvent {
