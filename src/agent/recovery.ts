@@ -1,11 +1,13 @@
-import type { WaymarkError } from '../core/error.ts';
+import { toWaymarkError, type WaymarkError } from '../core/error.ts';
 import { hashState } from '../session/session-state.ts';
-import type { TakenRun } from '../session/store.ts';
+import type { RunRecord, TakenRun } from '../session/store.ts';
 import type { Agent } from './agent.ts';
 import { activateRun, createTurn } from './beginning.ts';
 import { internalsOf } from './create-agent.ts';
+import { storedState } from './init.ts';
 import { Invocation } from './invocation.ts';
 import { finishInvocation } from './saving.ts';
+import type { AgentSpec } from './spec.ts';
 import type { Turn } from './turn-state.ts';
 
 /**
@@ -14,10 +16,11 @@ import type { Turn } from './turn-state.ts';
  */
 export async function resumeRun(
   agent: Agent,
-  taken: TakenRun,
+  given: TakenRun,
   { failure }: { readonly failure?: WaymarkError } = {},
 ): Promise<'ended' | 'left'> {
   const { spec, host } = internalsOf(agent);
+  const taken = spec.recovery === 'restart' ? await beforeTurn(spec, given) : given;
   const { run: record, claim } = taken;
   const context = record.context ?? {};
   const invocation = new Invocation(spec, host, {
@@ -45,13 +48,42 @@ export async function resumeRun(
   invocation.outbox.log = run.log;
   for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
   invocation.inbox.close();
-  if (record.stopping) invocation.control.stop();
-  if (failure === undefined) await invocation.resume(continuedTurn(invocation, taken));
+  const refusal = failure ?? (await misfitOf(invocation));
+  if (refusal === undefined) await goOn(invocation, taken);
   else {
-    invocation.failure = failure;
+    invocation.failure = refusal;
     await finishInvocation(invocation);
   }
   return run.detached === undefined || run.detached.over === true ? 'ended' : 'left';
+}
+
+async function goOn(invocation: Invocation, { run }: TakenRun): Promise<void> {
+  let turn = continuedTurn(invocation, run);
+  if (run.stopping) {
+    // It was accepted before it was stopped: its message is kept.
+    turn ??= await invocation.nextTurn();
+    invocation.control.stop();
+  }
+  await invocation.resume(turn);
+}
+
+/** A custom handler starts its turn over: what the turn had saved within is behind it again. */
+async function beforeTurn(spec: AgentSpec, taken: TakenRun): Promise<TakenRun> {
+  const { run, claim } = taken;
+  if (!run.midTurn) return taken;
+  const { parent } = claim;
+  const base = parent && (await spec.ledger.load(run.scope, { snapshotId: parent.snapshotId }));
+  return { run: { ...run, midTurn: false }, claim, ...(base && { base }) };
+}
+
+/** Brings the state up to the agent's present schema; the error if that cannot be done. */
+async function misfitOf(invocation: Invocation): Promise<WaymarkError | undefined> {
+  try {
+    invocation.setState(await storedState(invocation.spec, invocation.good));
+    return undefined;
+  } catch (error) {
+    return toWaymarkError(error);
+  }
 }
 
 /** Puts an invocation where the run's last checkpoint left it. */
@@ -75,8 +107,8 @@ function placeInvocation(invocation: Invocation, { run, claim, base, checkpoint 
   }
 }
 
-/** The turn that the last attempt was in the middle of; a custom handler starts its turn over. */
-function continuedTurn(invocation: Invocation, { run: record }: TakenRun): Turn | undefined {
+/** The turn that the last attempt was in the middle of. */
+function continuedTurn(invocation: Invocation, record: RunRecord): Turn | undefined {
   const { run, inbox } = invocation;
   if (run === undefined || !record.midTurn) return undefined;
   const input = inbox.take();

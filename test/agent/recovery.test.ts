@@ -1,0 +1,497 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import type { AgentTypes, WatchEvent } from '../../src/agent/agent.ts';
+import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import { type ScriptStep, scriptedModel } from '../../src/testing/scripted-model.ts';
+import { createGate } from './support/gate.ts';
+import {
+  all,
+  eventually,
+  hasText,
+  must,
+  openApp,
+  refused,
+  say,
+  type TestApp,
+  told,
+  until,
+} from './support/kit.ts';
+import { type MortalStore, mortalStore } from './support/mortal-store.ts';
+
+const claimTtl = 80;
+
+/** Two processes on one store; the first one can be cut off. */
+function twoProcesses(): { first: TestApp; second: TestApp; line: MortalStore } {
+  const store = memoryStore();
+  const line = mortalStore(store);
+  return {
+    line,
+    first: openApp({ store: line, claimTtl }),
+    second: openApp({ store, claimTtl }),
+  };
+}
+
+const texts = <Types extends AgentTypes>(events: readonly WatchEvent<Types>[]): string[] =>
+  events.flatMap((event) => {
+    if (event.type === 'reset') return [`reset ${event.attempt}`];
+    if (event.type === 'end') return [`end ${event.snapshot.status}`];
+    const { chunk } = event;
+    if (chunk.turnStart) return ['start'];
+    if (chunk.turnEnd) return [`turnEnd ${chunk.turnEnd.finishReason}`];
+    return (chunk.modelChunk?.content ?? []).map((part) =>
+      'text' in part ? part.text : (Object.keys(part)[0] ?? ''),
+    );
+  });
+
+test('S117 S119 S115 a prompt agent’s run is taken over at its last tool iteration; a watcher sees a reset', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  let noted = 0;
+  const define = (app: TestApp, script: ScriptStep[]) => {
+    const note = app.defineTool({ name: 'note', description: 'Notes.' }, (_, { session }) => {
+      session?.setCustom({ noted: ++noted });
+      return noted;
+    });
+    const model = scriptedModel(script);
+    return { model, chat: app.defineAgent({ name: 'chat', model, tools: [note] }) };
+  };
+  const { chat } = define(first, [
+    { toolCalls: [{ name: 'note' }] },
+    { chunks: ['lost'], hang: true },
+  ]);
+  const { snapshotId = '', sessionId } = await chat.run({ ...say('a'), detach: true });
+  await until(chat.watch(snapshotId), (event) => event.type === 'chunk' && hasText(event.chunk));
+  const { chat: heir, model } = define(second, ['kept']);
+  const seen = all(heir.watch(snapshotId));
+  // What came so far has reached the store.
+  await new Promise((resolve) => setTimeout(resolve, 40));
+  line.cut();
+  const ended = await heir.wait(snapshotId);
+  expect(ended).toMatchObject({ status: 'succeeded', finishReason: 'stop' });
+  expect(told(ended.state?.messages)).toEqual([
+    'user: a',
+    'model: [note?]',
+    'tool: [note!]',
+    'model: kept',
+  ]);
+  expect(ended.state?.custom).toEqual({ noted: 1 });
+  expect(noted).toBe(1);
+  expect(told(model.requests[0]?.messages)).toEqual(['user: a', 'model: [note?]', 'tool: [note!]']);
+  expect(texts(await seen)).toEqual([
+    'start',
+    'toolRequest',
+    'toolResponse',
+    'lost',
+    'reset 2',
+    'kept',
+    'turnEnd stop',
+    'end succeeded',
+  ]);
+  await line.heal();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  // The one that was frozen has written nothing.
+  expect(told((await heir.getSnapshot({ sessionId }))?.state?.messages).at(-1)).toBe('model: kept');
+  expect((await heir.listSnapshots(sessionId)).items).toHaveLength(1);
+});
+
+test('S115 a cursor goes on behind its event, over a takeover, without gap or repeat', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const chat = first.defineAgent({
+    name: 'chat',
+    model: scriptedModel([{ chunks: ['a', 'b', 'c'], hang: true }]),
+  });
+  const { snapshotId = '' } = await chat.run({ ...say('x'), detach: true });
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  line.cut();
+  const heir = second.defineAgent({ name: 'chat', model: scriptedModel([{ chunks: ['d', 'e'] }]) });
+  await heir.wait(snapshotId);
+  const whole = await all(heir.watch(snapshotId));
+  expect(texts(whole).join(' ')).toMatch(
+    /^start (a b c|abc) reset 2 start (d e|de) turnEnd stop end succeeded$/,
+  );
+  // Wherever a reader comes back, it gets what is behind, and nothing else.
+  for (const [at, event] of whole.entries()) {
+    if (event.type !== 'chunk') continue;
+    const rest = await all(heir.watch(snapshotId, { after: event.id }));
+    expect(texts(rest)).toEqual(texts(whole.slice(at + 1)));
+  }
+  const reset = must(whole.find(({ type }) => type === 'reset'));
+  if (reset.type !== 'reset') return;
+  expect(texts(await all(heir.watch(snapshotId, { after: reset.id })))[0]).toBe('reset 2');
+  await refused(all(heir.watch(snapshotId, { after: 'nonsense' })), 'INVALID_ARGUMENT');
+  await line.heal();
+});
+
+test('S121 a tool that is run again gets the same idempotency key; every other call another one', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const keys: string[] = [];
+  const define = (app: TestApp, name: string, hang: boolean) => {
+    const pay = app.defineTool(
+      { name: 'pay', description: 'Pays.' },
+      async (_, { idempotencyKey }) => {
+        keys.push(`${name} ${idempotencyKey}`);
+        if (hang) await new Promise(() => {});
+        return 'paid';
+      },
+    );
+    const model = scriptedModel([
+      {
+        toolCalls: [
+          { name: 'pay', ref: `${name}1` },
+          { name: 'pay', ref: `${name}2` },
+        ],
+      },
+      { toolCalls: [{ name: 'pay', ref: `${name}3` }] },
+      'done',
+    ]);
+    return app.defineAgent({ name: 'chat', model, tools: [pay] });
+  };
+  const chat = define(first, 'first', true);
+  const { snapshotId = '' } = await chat.run({ ...say('x'), detach: true });
+  await eventually(() => keys.length === 2);
+  line.cut();
+  const heir = define(second, 'second', false);
+  await heir.wait(snapshotId);
+  const own = keys.filter((key) => key.startsWith('second')).map((key) => key.split(' ')[1]);
+  const before = keys.filter((key) => key.startsWith('first')).map((key) => key.split(' ')[1]);
+  expect(own.slice(0, 2)).toEqual(before);
+  expect(new Set(own).size).toBe(3);
+  await line.heal();
+});
+
+test('S120 a custom handler’s turn starts over, and its steps give what was recorded', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const log: string[] = [];
+  const define = (app: TestApp, name: string, hang: boolean) =>
+    app.defineCustomAgent({ name: 'custom' }, (session) =>
+      session.run(async (input) => {
+        log.push(`${name} sees ${told(session.messages).length}`);
+        session.setCustom(`half by ${name}`);
+        const one = await session.step('one', () => (log.push(`${name} does one`), { by: name }));
+        expect(await session.step('one', () => expect.fail('done already'))).toEqual(one);
+        const nothing = await session.step(
+          'nothing',
+          () => (log.push(`${name} does nothing`), undefined),
+        );
+        expect(nothing).toBeUndefined();
+        const text = JSON.stringify(input.message?.content);
+        if (hang && text.includes('second')) await new Promise(() => {});
+        session.addMessages({ role: 'model', content: [{ text: `one by ${one.by}` }] });
+      }),
+    );
+  const agent = define(first, 'first', true);
+  const connection = agent.streamBidi();
+  await connection.sendText('first input');
+  await connection.sendText('second input');
+  const { snapshotId = '' } = await connection.detach(say('third input'));
+  await eventually(() => log.length === 6);
+  line.cut();
+  const heir = define(second, 'second', false);
+  const ended = await heir.wait(snapshotId);
+  expect(log.slice(6)).toEqual([
+    'second sees 3',
+    'second sees 5',
+    'second does one',
+    'second does nothing',
+  ]);
+  expect(told(ended.state?.messages)).toEqual([
+    'user: first input',
+    'model: one by first',
+    'user: second input',
+    'model: one by first',
+    'user: third input',
+    'model: one by second',
+  ]);
+  expect(ended).toMatchObject({
+    status: 'succeeded',
+    turnIndex: 2,
+    state: { custom: 'half by second' },
+  });
+  await line.heal();
+});
+
+test('S120 also where the turn had saved a snapshot within', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const gate = createGate();
+  const define = (app: TestApp, hang: boolean) => {
+    const note = app.defineTool({ name: 'note', description: 'Notes.' }, () => 'noted');
+    const model = scriptedModel([
+      { toolCalls: [{ name: 'note' }] },
+      hang ? gate.giving('never') : 'done',
+    ]);
+    return app.defineCustomAgent({ name: 'custom', snapshot: 'always' }, (session) =>
+      session.run(async (_input, { signal }) => {
+        session.addMessages({
+          role: 'model',
+          content: [{ text: `turn sees ${session.messages.length}` }],
+        });
+        session.addMessages({ role: 'user', content: [{ text: 'go' }] });
+        const { messages } = await app.generate({
+          model,
+          messages: session.messages,
+          tools: [note],
+          signal,
+        });
+        session.addMessages(...messages);
+      }),
+    );
+  };
+  const agent = define(first, true);
+  void agent.run(say('a'), { sessionId: 's', accept: true }).catch(() => {});
+  await gate.reached;
+  const { items } = await agent.listSnapshots('s');
+  expect(items.map(({ event }) => event)).toEqual(['toolIterationEnd']);
+  line.cut();
+  const heir = define(second, false);
+  await eventually(async () => (await heir.getSession('s'))?.running === undefined);
+  const { state } = must(await heir.getSession('s'));
+  expect(told(state?.messages)).toEqual([
+    'user: a',
+    'model: turn sees 1',
+    'user: go',
+    'model: [note?]',
+    'tool: [note!]',
+    'model: done',
+  ]);
+  await line.heal();
+});
+
+test('S118 S122 a turn that a server accepted is taken over; its first process is told, and writes nothing', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const gate = createGate();
+  const chat = first.defineAgent({
+    name: 'chat',
+    model: scriptedModel([gate.giving('from the dead')]),
+  });
+  const turn = chat.stream(say('a'), { accept: true, sessionId: 's' });
+  const chunks = all(turn.stream);
+  await gate.reached;
+  line.cut();
+  const heir = second.defineAgent({ name: 'chat', model: scriptedModel(['from the living']) });
+  await eventually(async () => (await heir.getSession('s'))?.turnCount === 1);
+  gate.open();
+  await line.heal();
+  const output = await turn.output;
+  expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'ABORTED' } });
+  expect(output.snapshotId).toBeUndefined();
+  const seen = await chunks;
+  expect(seen.filter(({ turnEnd }) => turnEnd)).toEqual([{ turnEnd: { finishReason: 'failed' } }]);
+  expect(told((await heir.getSession('s'))?.state?.messages)).toEqual([
+    'user: a',
+    'model: from the living',
+  ]);
+  expect((await heir.listSnapshots('s')).items).toHaveLength(1);
+});
+
+test('S122 S73 S43 a turn of a caller that died reads expired, and the session goes on from before', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const model = scriptedModel(['one', { chunks: ['half'], hang: true }]);
+  const chat = first.defineAgent({ name: 'chat', model });
+  const before = await chat.runText('a', { sessionId: 's' });
+  const connection = chat.streamBidi({ sessionId: 's' });
+  await connection.sendText('b');
+  const { turnStart } = await until(connection.receive(), (chunk) => chunk.turnStart !== undefined);
+  const snapshotId = must(turnStart?.snapshotId);
+  line.cut();
+  const heir = second.defineAgent({ name: 'chat', model: scriptedModel(['three']) });
+  expect(await heir.getSnapshot({ snapshotId })).toMatchObject({ status: 'pending' });
+  expect(await heir.wait(snapshotId)).toMatchObject({ status: 'expired' });
+  await refused(heir.runText('x', { snapshotId }), 'FAILED_PRECONDITION');
+  const after = await heir.runText('c', { sessionId: 's' });
+  expect(told((await heir.getSession('s'))?.state?.messages)).toEqual([
+    'user: a',
+    'model: one',
+    'user: c',
+    'model: three',
+  ]);
+  expect(await heir.getSnapshot({ snapshotId: must(after.snapshotId) })).toMatchObject({
+    parentId: before.snapshotId,
+  });
+  expect(await heir.getSnapshot({ snapshotId })).toMatchObject({ status: 'expired' });
+  connection.abort();
+  await line.heal();
+  expect(await connection.output()).toMatchObject({ finishReason: 'failed' });
+  expect(await heir.getSession('s')).toMatchObject({ headId: after.snapshotId, turnCount: 2 });
+});
+
+test('S73 S113 a terminal status is final', async () => {
+  await using app = openApp();
+  const model = scriptedModel(['one', { error: new Error('x') }, { hang: true }]);
+  const chat = app.defineAgent({ name: 'chat', model });
+  const { sessionId } = await chat.runText('a');
+  await chat.runText('b', { sessionId });
+  const detached = await chat.run({ ...say('c'), detach: true }, { sessionId });
+  await chat.abort(must(detached.snapshotId));
+  const { items } = await chat.listSnapshots(sessionId, { includeOrphaned: true });
+  expect(items.map(({ status }) => status)).toEqual(['succeeded', 'failed', 'aborted']);
+  for (const { snapshotId, status } of items) {
+    expect(await chat.abort(snapshotId)).toBe(status);
+    await app.store?.saveSnapshot({ agent: 'chat' }, snapshotId, (current) => ({
+      ...must(current),
+      status: 'pending',
+    }));
+    expect(await chat.getSnapshot({ snapshotId })).toMatchObject({ status });
+  }
+});
+
+test('S122 S55 an accepted turn that was to be stopped when its process died keeps its message', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const gate = createGate();
+  const chat = first.defineAgent({ name: 'chat', model: scriptedModel([gate.giving('x')]) });
+  const connection = chat.streamBidi({ accept: true, sessionId: 's' });
+  await connection.sendText('a');
+  const { turnStart } = await until(connection.receive(), (chunk) => chunk.turnStart !== undefined);
+  const snapshotId = must(turnStart?.snapshotId);
+  await gate.reached;
+  line.cut();
+  const model = scriptedModel(['after']);
+  const heir = second.defineAgent({ name: 'chat', model });
+  expect(await heir.abort(snapshotId)).toBe('pending');
+  expect(await heir.wait(snapshotId)).toMatchObject({
+    status: 'succeeded',
+    finishReason: 'aborted',
+  });
+  expect(told((await heir.getSession('s'))?.state?.messages)).toEqual(['user: a']);
+  expect(model.requests).toEqual([]);
+  gate.open();
+  await line.heal();
+});
+
+test('S13 S119 a run of an older version is taken over with its state brought up to date', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const old = first.defineAgent({
+    name: 'chat',
+    model: scriptedModel(['one', { hang: true }, { hang: true }]),
+    initialState: { topic: 'a' },
+  });
+  const runs = [];
+  for (const sessionId of ['fits', 'misfits']) {
+    if (sessionId === 'fits') await old.runText('x', { sessionId });
+    runs.push(await old.run({ ...say('y'), detach: true }, { sessionId }));
+  }
+  line.cut();
+  const state = z.object({ topics: z.array(z.string()) });
+  const heir = second.defineAgent({
+    name: 'chat',
+    model: scriptedModel({ patterns: [], otherwise: 'done' }),
+    state,
+    initialState: { topics: [] },
+    upgradeState: (custom) => ({ topics: [(custom as { topic: string }).topic] }),
+  });
+  const [fits, fresh] = runs.map(({ snapshotId = '' }) => snapshotId);
+  expect((await heir.wait(must(fits))).state?.custom).toEqual({ topics: ['a'] });
+  expect((await heir.wait(must(fresh))).state?.custom).toEqual({ topics: [] });
+  await line.heal();
+});
+
+test('S123 the context is kept with the run, and restoreContext rebuilds what is not JSON', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const seen: unknown[] = [];
+  const define = (app: TestApp, hang: boolean) =>
+    app.defineCustomAgent(
+      { name: 'custom', restoreContext: (context) => ({ ...context, rebuilt: true }) },
+      (session, { context }) =>
+        session.run(async () => {
+          seen.push(context);
+          if (hang) await new Promise(() => {});
+        }),
+    );
+  const agent = define(first, true);
+  const context = { user: 'Ada' };
+  const { snapshotId = '' } = await agent.run(
+    { ...say('a'), detach: true },
+    { context, owner: 'me' },
+  );
+  await eventually(() => seen.length === 1);
+  line.cut();
+  const heir = define(second, false);
+  expect(await heir.wait(snapshotId, { owner: 'me' })).toMatchObject({ status: 'succeeded' });
+  expect(seen).toEqual([{ user: 'Ada' }, { user: 'Ada', rebuilt: true }]);
+  await line.heal();
+});
+
+test('S125 a process that starts again goes on with its own unfinished runs', async () => {
+  const store = memoryStore();
+  const line = mortalStore(store);
+  const first = openApp({ store: line, claimTtl });
+  const chat = first.defineAgent({ name: 'chat', model: scriptedModel([{ hang: true }]) });
+  const runs = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => chat.run({ ...say(`${n}`), detach: true })),
+  );
+  line.cut();
+  await using again = openApp({ store, claimTtl });
+  const heir = again.defineAgent({
+    name: 'chat',
+    model: scriptedModel({ patterns: [], otherwise: 'done' }),
+  });
+  for (const { snapshotId = '' } of runs) {
+    expect(await heir.wait(snapshotId)).toMatchObject({ status: 'succeeded' });
+  }
+  expect(again.errors).toEqual([]);
+  await line.heal();
+  await first.close({ deadlineMs: 0 });
+});
+
+test('S116 S115 S114 what can be seen of an attached turn in this process and in another', async () => {
+  const { first, second } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const gate = createGate();
+  const model = scriptedModel([gate.giving({ chunks: ['a', 'b'] })]);
+  const chat = first.defineAgent({ name: 'chat', model });
+  const other = second.defineAgent({ name: 'chat', model });
+  const connection = chat.streamBidi();
+  await connection.sendText('x');
+  const { turnStart } = await until(connection.receive(), (chunk) => chunk.turnStart !== undefined);
+  const snapshotId = must(turnStart?.snapshotId);
+  const [near, far] = [all(chat.watch(snapshotId)), all(other.watch(snapshotId))];
+  const waiting = other.wait(snapshotId);
+  gate.open();
+  await connection.output();
+  expect(texts(await near)).toEqual(['start', 'a', 'b', 'turnEnd stop', 'end succeeded']);
+  expect(texts(await far)).toEqual(['end succeeded']);
+  expect(await waiting).toMatchObject({ status: 'succeeded' });
+  expect(texts(await all(chat.watch(snapshotId)))).toEqual([
+    'start',
+    'a',
+    'b',
+    'turnEnd stop',
+    'end succeeded',
+  ]);
+});
+
+test('S114 S115 waiting and watching end with their signal', async () => {
+  await using app = openApp();
+  const chat = app.defineAgent({ name: 'chat', model: scriptedModel([{ hang: true }]) });
+  const { snapshotId = '' } = await chat.run({ ...say('a'), detach: true });
+  const over = new AbortController();
+  const calls = [
+    chat.wait(snapshotId, { signal: over.signal }),
+    all(chat.watch(snapshotId, { signal: over.signal })),
+  ];
+  const ended = Promise.allSettled(calls);
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  over.abort();
+  for (const { status } of await ended) expect(status).toBe('rejected');
+  await refused(chat.wait('01890000-0000-7000-8000-00000000000a'), 'NOT_FOUND');
+  await chat.abort(snapshotId);
+});
