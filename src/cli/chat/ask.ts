@@ -8,7 +8,7 @@ import { safe, shortJson } from '../text/safe.ts';
 export type Ask = (prompt: string) => Promise<string | undefined>;
 
 type Answer =
-  | { readonly type: 'approve'; readonly resumed: Json }
+  | { readonly type: 'restart'; readonly resumed: Json }
   | { readonly type: 'decline'; readonly reason: string }
   | { readonly type: 'answer'; readonly output: Json };
 
@@ -69,7 +69,7 @@ async function askOne(
   for (;;) {
     const line = await ask('  yes, no, or an answer: ');
     if (line === undefined) return undefined;
-    if (line.trim() !== '') return toAnswer(line.trim());
+    if (line.trim() !== '') return told(toAnswer(line.trim()), data);
   }
 }
 
@@ -84,7 +84,7 @@ async function askInside(
   const first = answers.find(([, { type }]) => type === 'decline')?.[1];
   const isDeclined = answers.every(([, { type }]) => type === 'decline');
   if (isDeclined && first) return first;
-  return { type: 'approve', resumed: toResume(answers) as unknown as Json };
+  return { type: 'restart', resumed: toResume(answers) as unknown as Json };
 }
 
 function innerRequests(data: Json | undefined): readonly ToolRequestPart[] | undefined {
@@ -102,10 +102,16 @@ function questionOf(data: Json | undefined): string {
 }
 
 function toAnswer(text: string): Answer {
-  if (/^y(es)?$/i.test(text)) return { type: 'approve', resumed: true };
+  if (/^y(es)?$/i.test(text)) return { type: 'restart', resumed: true };
   const [isNo, reason = ''] = /^no?\b[\s,.:]*(.*)$/is.exec(text) ?? [];
   if (isNo !== undefined) return { type: 'decline', reason };
   return { type: 'answer', output: asJson(text) };
+}
+
+/** A tool that asked for an approval hears a no as well, and the reason with it. */
+function told(answer: Answer, data: Json | undefined): Answer {
+  if (answer.type !== 'decline' || !isJsonObject(data) || !('approval' in data)) return answer;
+  return { type: 'restart', resumed: { approved: false, reason: answer.reason } };
 }
 
 function asJson(text: string): Json {
@@ -121,7 +127,7 @@ function toResume(answers: Answers): Resume {
   const restart: NonNullable<Resume['restart']> = [];
   for (const [{ toolRequest }, answer] of answers) {
     const { name, ref } = toolRequest;
-    if (answer.type === 'approve') {
+    if (answer.type === 'restart') {
       restart.push({ toolRequest, metadata: { resumed: answer.resumed } });
       continue;
     }
