@@ -1,0 +1,205 @@
+import {
+  type ClipboardEvent,
+  type DragEvent,
+  type KeyboardEvent,
+  type ReactNode,
+  useRef,
+  useState,
+} from 'react';
+import type { Part } from '../../../src/client/index.ts';
+import { useAgentValue } from '../../../src/react/index.ts';
+import { type Attachment, readAttachments } from '../lib/attachments.ts';
+import { bytes } from '../lib/format.ts';
+import { useWorkbench } from '../shell/workbench.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { useAutoGrow } from '../ui/use-auto-grow.ts';
+
+/** Where one writes: a text, files, and whether to wait for the answer. */
+export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactNode {
+  const { store, info, commands, place } = useWorkbench();
+  const phase = useAgentValue(store, (view) => view.phase);
+  const hasInterrupts = useAgentValue(store, (view) => view.interrupts.length > 0);
+  const [text, setText] = useState('');
+  const [files, setFiles] = useState<readonly Attachment[]>([]);
+  const [fault, setFault] = useState<string>();
+  const picker = useRef<HTMLInputElement>(null);
+  const field = useAutoGrow(text);
+  const isRunning = phase === 'sending' || phase === 'running' || phase === 'stopping';
+  const isEmpty = text.trim() === '' && files.length === 0;
+  const canSend = !isEmpty && !isRunning && !isOffline;
+
+  const attach = async (list: Iterable<File>): Promise<void> => {
+    const { added, fault: refused } = await readAttachments(list, files);
+    setFiles((before) => [...before, ...added]);
+    setFault(refused);
+  };
+  const send = (detach: boolean): void => {
+    if (!canSend) return;
+    const content: Part[] = [
+      ...(text.trim() === '' ? [] : [{ text }]),
+      ...files.map(({ url, contentType, name }) => ({
+        media: { url, contentType },
+        metadata: { name },
+      })),
+    ];
+    setText('');
+    setFiles([]);
+    setFault(undefined);
+    void commands.send({ message: { role: 'user', content } }, { detach });
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== 'Enter' || event.nativeEvent.isComposing) return;
+    const isCommand = event.metaKey || event.ctrlKey;
+    if (event.shiftKey && !isCommand) return;
+    event.preventDefault();
+    send(event.shiftKey && info.metadata.detachable);
+  };
+  const onPaste = (event: ClipboardEvent): void => {
+    if (event.clipboardData.files.length === 0) return;
+    event.preventDefault();
+    void attach(event.clipboardData.files);
+  };
+  const onDrop = (event: DragEvent): void => {
+    event.preventDefault();
+    void attach(event.dataTransfer.files);
+  };
+
+  return (
+    <form
+      className="composer"
+      aria-label="Message"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send(false);
+      }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={onDrop}
+    >
+      {files.length > 0 && (
+        <ul className="attachments" aria-label="Attachments">
+          {files.map((file, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the same file may be there twice
+            <li key={at} className="chip">
+              <Icon name="file" size={12} /> {file.name} · {bytes(file.size)}
+              <button
+                type="button"
+                className="icon-button"
+                aria-label={`Remove ${file.name}`}
+                onClick={() => setFiles(files.toSpliced(at, 1))}
+              >
+                <Icon name="close" size={12} />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {fault !== undefined && (
+        <p className="fault-text" role="alert">
+          {fault}
+        </p>
+      )}
+      <textarea
+        ref={field}
+        rows={1}
+        value={text}
+        dir="auto"
+        data-composer
+        aria-label="Message"
+        placeholder={placeholder({
+          isOffline,
+          isPast: place.snapshot !== undefined,
+          hasInterrupts,
+          name: info.name,
+        })}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={onKeyDown}
+        onPaste={onPaste}
+      />
+      <div className="composer-bar">
+        <button
+          type="button"
+          className="icon-button"
+          onClick={() => picker.current?.click()}
+          aria-label="Attach files"
+          title="Attach files"
+        >
+          <Icon name="attach" />
+        </button>
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          aria-label="Files to attach"
+          onChange={(event) => {
+            void attach(event.target.files ?? []);
+            event.target.value = '';
+          }}
+        />
+        <span className="composer-hint quiet">
+          <kbd>⏎</kbd> send <kbd>⇧⏎</kbd> new line
+        </span>
+        {isRunning ? (
+          <RunningButtons isStopping={phase === 'stopping'} />
+        ) : (
+          <>
+            {info.metadata.detachable && (
+              <button
+                type="button"
+                className="button"
+                disabled={!canSend}
+                onClick={() => send(true)}
+                title="Runs in the background, whether or not this page is open (⇧⌘⏎)"
+              >
+                <Icon name="background" size={14} />{' '}
+                <span className="wide-only">Send in background</span>
+                <span className="narrow-only visually-hidden">Send in background</span>
+              </button>
+            )}
+            <button type="submit" className="button primary" disabled={!canSend}>
+              <Icon name="send" size={14} /> Send
+            </button>
+          </>
+        )}
+      </div>
+    </form>
+  );
+}
+
+function RunningButtons({ isStopping }: { readonly isStopping: boolean }): ReactNode {
+  const { store, info } = useWorkbench();
+  return (
+    <>
+      {info.metadata.watchable && (
+        <button
+          type="button"
+          className="button"
+          onClick={() => store.actions.detach()}
+          title="Stop watching it here; it goes on at the server"
+        >
+          Leave it running
+        </button>
+      )}
+      <button
+        type="button"
+        className="button"
+        disabled={isStopping}
+        onClick={() => void store.actions.stop()}
+      >
+        <Icon name="stop" size={14} /> {isStopping ? 'Stopping…' : 'Stop'} <kbd>esc</kbd>
+      </button>
+    </>
+  );
+}
+
+function placeholder(about: {
+  readonly isOffline: boolean;
+  readonly isPast: boolean;
+  readonly hasInterrupts: boolean;
+  readonly name: string;
+}): string {
+  if (about.isOffline) return 'The server is away. What you write stays here.';
+  if (about.isPast) return 'Take another way from here…';
+  if (about.hasInterrupts) return 'Answer above, or write something else, which declines it…';
+  return `Message ${about.name}…`;
+}

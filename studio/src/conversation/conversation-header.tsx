@@ -1,0 +1,106 @@
+import { type ReactNode, useMemo } from 'react';
+import type { SessionInfo } from '../../../src/client/index.ts';
+import { useAgentValue } from '../../../src/react/index.ts';
+import { count, plural } from '../lib/format.ts';
+import { placeHash } from '../lib/place.ts';
+import { titleOf } from '../lib/turns.ts';
+import { addUsage } from '../lib/usage.ts';
+import { sessionTitle } from '../sessions/session-title.ts';
+import { openDialog } from '../shell/dialogs.ts';
+import { useWorkbench } from '../shell/workbench.tsx';
+import { Icon } from '../ui/icon.tsx';
+
+/** What the session is called, where it comes from and what it has used. */
+export function ConversationHeader(): ReactNode {
+  const { store, session } = useWorkbench();
+  const sessionId = useAgentValue(store, (view) => view.sessionId);
+  const first = useAgentValue(store, (view) => titleOf(view.messages.slice(0, 4)));
+  const info = session === 'gone' ? undefined : session;
+  const title = info ? sessionTitle(info) : (first ?? 'New session');
+  return (
+    <header className="conversation-header">
+      <h1 dir="auto" title={title}>
+        {title}
+      </h1>
+      {info && <Origin session={info} />}
+      <TokenTotal />
+      {sessionId !== undefined && info && (
+        <span className="header-buttons">
+          <button
+            type="button"
+            className="icon-button"
+            onClick={() => openDialog.set({ type: 'rename', session: info })}
+            aria-label="Rename the session"
+            title="Rename"
+          >
+            <Icon name="edit" size={14} />
+          </button>
+          <button
+            type="button"
+            className="icon-button"
+            onClick={() => openDialog.set({ type: 'erase', session: info })}
+            aria-label="Erase the session"
+            title="Erase"
+          >
+            <Icon name="trash" size={14} />
+          </button>
+        </span>
+      )}
+    </header>
+  );
+}
+
+function Origin({
+  session: { agent, forkedFrom, startedBy },
+}: {
+  readonly session: SessionInfo;
+}): ReactNode {
+  if (forkedFrom) {
+    const { sessionId: session, snapshotId: snapshot } = forkedFrom;
+    return (
+      <a className="chip" href={placeHash({ view: 'chat', agent, session, snapshot })}>
+        <Icon name="branch" size={12} /> branched off
+      </a>
+    );
+  }
+  if (startedBy) {
+    const { agent: by, sessionId: session, snapshotId: snapshot } = startedBy;
+    return (
+      <a
+        className="chip"
+        href={placeHash({
+          view: 'chat',
+          agent: by,
+          session,
+          ...(snapshot !== undefined && { snapshot }),
+        })}
+      >
+        <Icon name="tool" size={12} /> asked by {by}
+      </a>
+    );
+  }
+  return null;
+}
+
+/** Tokens along the way to the head. */
+function TokenTotal(): ReactNode {
+  const { store } = useWorkbench();
+  const timeline = useAgentValue(store, (view) => view.timeline);
+  const {
+    inputTokens = 0,
+    outputTokens = 0,
+    totalTokens = 0,
+  } = useMemo(
+    () => addUsage(timeline.filter(({ orphaned }) => !orphaned).map(({ usage }) => usage)),
+    [timeline],
+  );
+  if (totalTokens === 0) return null;
+  return (
+    <span
+      className="token-total quiet"
+      title={`${plural(inputTokens, 'token')} in, ${plural(outputTokens, 'token')} out`}
+    >
+      {count(totalTokens)} tokens
+    </span>
+  );
+}

@@ -1,0 +1,177 @@
+import { type ReactNode, useId, useState } from 'react';
+import type { ToolInfo } from '../../../src/client/index.ts';
+import type { AgentActions, Interrupt } from '../../../src/react/index.ts';
+import { brief, isRecord, type Json, type JsonRecord } from '../lib/json.ts';
+import { fieldsOf } from '../lib/schema-form.ts';
+import { Icon } from '../ui/icon.tsx';
+import { AnswerForm } from './answer-form.tsx';
+import { innerRequests } from './inner-requests.ts';
+
+interface CardProps {
+  readonly interrupt: Interrupt;
+  readonly tool: ToolInfo | undefined;
+  readonly actions: Pick<AgentActions, 'respond' | 'restart' | 'send'>;
+  readonly isBusy: boolean;
+}
+
+/** A tool call that waits for somebody: what it would do, and the ways to answer. */
+export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
+  const heading = useId();
+  const { name, answer } = interrupt;
+  const isQuestion = tool?.interrupt === true;
+  return (
+    <section className="interrupt" aria-labelledby={heading}>
+      <header>
+        <Icon name="question" />
+        <h3 id={heading}>
+          {isQuestion ? `${name} needs your answer` : `${name} waits for your approval`}
+        </h3>
+      </header>
+      {questionOf(interrupt) && (
+        <p className="interrupt-question" dir="auto">
+          {questionOf(interrupt)}
+        </p>
+      )}
+      {tool?.description && <p className="quiet">{tool.description}</p>}
+      <Asked interrupt={interrupt} tool={tool} />
+      {answer ? (
+        <p className="quiet">Answered. It goes on when the others are answered too.</p>
+      ) : isQuestion ? (
+        <Question interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
+      ) : (
+        <Approval interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
+      )}
+    </section>
+  );
+}
+
+function Question({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
+  return (
+    <>
+      <AnswerForm
+        schema={tool?.outputSchema}
+        submit="Send the answer"
+        isBusy={isBusy}
+        onAnswer={(output) => void actions.respond(interrupt.key, output)}
+      />
+      <Decline interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
+    </>
+  );
+}
+
+function Approval({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
+  const { key, name, data } = interrupt;
+  return (
+    <>
+      <div className="interrupt-buttons">
+        <button
+          type="button"
+          className="button primary"
+          disabled={isBusy}
+          onClick={() => void actions.restart(key, approvalFor(data))}
+        >
+          <Icon name="check" size={14} /> Approve
+        </button>
+        <Decline interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
+      </div>
+      <details className="fold">
+        <summary>
+          <Icon name="chevron" size={12} /> Answer in its place
+        </summary>
+        <div className="fold-body">
+          <p className="quiet">{name} does not run; the agent is told this instead.</p>
+          <AnswerForm
+            schema={tool?.outputSchema}
+            submit="Answer"
+            isBusy={isBusy}
+            onAnswer={(output) => void actions.respond(key, output)}
+          />
+        </div>
+      </details>
+    </>
+  );
+}
+
+/** The way to say no, apart from the way to say yes. */
+function Decline({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
+  const [reason, setReason] = useState('');
+  const decline = (): void => {
+    const words =
+      reason.trim() === '' ? 'Declined by the user.' : `Declined by the user: ${reason.trim()}`;
+    if (isRecord(interrupt.data) && 'approval' in interrupt.data) {
+      void actions.restart(interrupt.key, { approved: false, reason: reason.trim() });
+    } else if (tool?.outputSchema) {
+      // Words would not fit what the tool promises to answer; a message closes what waits as declined.
+      void actions.send(words);
+    } else void actions.respond(interrupt.key, words);
+  };
+  return (
+    <span className="decline">
+      <input
+        type="text"
+        dir="auto"
+        value={reason}
+        placeholder="Reason (optional)"
+        aria-label="Reason for declining"
+        onChange={(event) => setReason(event.target.value)}
+      />
+      <button type="button" className="button danger" disabled={isBusy} onClick={decline}>
+        <Icon name="close" size={14} /> Decline
+      </button>
+    </span>
+  );
+}
+
+/** What the tool was asked to do, field by field. */
+function Asked({ interrupt, tool }: Pick<CardProps, 'interrupt' | 'tool'>): ReactNode {
+  const inner = innerRequests(interrupt.data);
+  if (inner.length > 0) {
+    return inner.map(({ toolRequest }) => (
+      <div key={`${toolRequest.name} ${toolRequest.ref}`}>
+        <p className="quiet">Inside it, {toolRequest.name} waits:</p>
+        <Fields value={toolRequest.input} schema={undefined} />
+      </div>
+    ));
+  }
+  return <Fields value={interrupt.input} schema={tool?.inputSchema} />;
+}
+
+function Fields({
+  value,
+  schema,
+}: {
+  readonly value: Json | undefined;
+  readonly schema: JsonRecord | undefined;
+}): ReactNode {
+  if (!isRecord(value))
+    return value === undefined ? null : <p className="mono">{brief(value, 400)}</p>;
+  const described = fieldsOf(schema) ?? [];
+  const entries = Object.entries(value);
+  if (entries.length === 0) return null;
+  return (
+    <dl className="asked">
+      {entries.map(([name, field]) => (
+        <div key={name}>
+          <dt>{described.find((each) => each.name === name)?.label ?? name}</dt>
+          <dd dir="auto">{typeof field === 'string' ? field : brief(field, 400)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function questionOf({ data }: Interrupt): string | undefined {
+  if (typeof data === 'string') return data;
+  if (!isRecord(data)) return undefined;
+  const asked = ['question', 'message', 'prompt', 'reason', 'title'].map((name) => data[name]);
+  return asked.find((each) => typeof each === 'string');
+}
+
+/** A sub-agent is told what to do with the requests that wait inside it. */
+function approvalFor(data: Json): Json {
+  const inner = innerRequests(data);
+  if (inner.length === 0) return true;
+  return {
+    restart: inner.map(({ toolRequest }) => ({ toolRequest, metadata: { resumed: true } })),
+  };
+}

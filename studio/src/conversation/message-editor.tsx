@@ -1,0 +1,59 @@
+import { type FormEvent, type ReactNode, useState } from 'react';
+import type { Message, Part } from '../../../src/client/index.ts';
+import { textOf } from '../lib/turns.ts';
+import { useAutoGrow } from '../ui/use-auto-grow.ts';
+
+/** A message of one's own, written anew. What was attached to it stays attached. */
+export function MessageEditor({
+  message,
+  onSend,
+  onCancel,
+}: {
+  readonly message: Message;
+  readonly onSend: (content: Part[]) => void;
+  readonly onCancel: () => void;
+}): ReactNode {
+  const [text, setText] = useState(textOf(message));
+  const field = useAutoGrow(text);
+  const attached = message.content.filter((part) => !('text' in part));
+  const submit = (event?: FormEvent): void => {
+    event?.preventDefault();
+    if (text.trim() !== '' || attached.length > 0)
+      onSend([...(text.trim() === '' ? [] : [{ text }]), ...attached]);
+  };
+  return (
+    <form className="message-editor" onSubmit={submit}>
+      <textarea
+        ref={field}
+        value={text}
+        dir="auto"
+        // biome-ignore lint/a11y/noAutofocus: it opens because somebody wants to write here
+        autoFocus
+        aria-label="Write it anew"
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') {
+            event.stopPropagation();
+            onCancel();
+          }
+          const sends = event.key === 'Enter' && !event.shiftKey && !event.nativeEvent.isComposing;
+          if (sends) {
+            event.preventDefault();
+            submit();
+          }
+        }}
+      />
+      <p className="quiet">
+        Makes a branch from before this message. The answer you have stays where it is.
+      </p>
+      <div className="buttons">
+        <button type="submit" className="button primary">
+          Send as a branch
+        </button>
+        <button type="button" className="button" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,109 @@
+import { memo, type ReactNode, useState } from 'react';
+import type { Message, Part } from '../../../src/client/index.ts';
+import { type PlacedMessage, responseTo, textOf } from '../lib/turns.ts';
+import { Icon } from '../ui/icon.tsx';
+import { MessageEditor } from './message-editor.tsx';
+import { PartView } from './part-view.tsx';
+import { ToolCall } from './tool-call.tsx';
+
+interface MessageProps {
+  readonly placed: PlacedMessage;
+  readonly turn: readonly PlacedMessage[];
+  readonly isLive: boolean;
+  readonly agentName: string;
+  readonly toolTimes: ReadonlyMap<string, number>;
+  /** How to send something else in its place; absent where that cannot be done now. */
+  readonly onResend?: ((index: number, content: Part[]) => void) | undefined;
+}
+
+/** One message: who said it, and what. */
+export const MessageView = memo(function MessageView({
+  placed,
+  turn,
+  isLive,
+  agentName,
+  toolTimes,
+  onResend,
+}: MessageProps) {
+  const { message, index } = placed;
+  const [isEditing, setEditing] = useState(false);
+  const isUser = message.role === 'user';
+  // What tools answered stands with what they were asked.
+  if (message.role === 'tool' || message.content.length === 0) return null;
+  return (
+    <article
+      className={`message from-${message.role}`}
+      aria-label={`${speaker(message, agentName)} said`}
+    >
+      <div className="speaker">{speaker(message, agentName)}</div>
+      <div className="said">
+        {isEditing && onResend ? (
+          <MessageEditor
+            message={message}
+            onCancel={() => setEditing(false)}
+            onSend={(content) => {
+              setEditing(false);
+              onResend(index, content);
+            }}
+          />
+        ) : (
+          message.content.map((part, at) => (
+            <MessagePart
+              // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place
+              key={at}
+              part={part}
+              isPlain={isUser}
+              turn={turn}
+              isLive={isLive}
+              toolTimes={toolTimes}
+            />
+          ))
+        )}
+      </div>
+      {isUser && onResend && !isEditing && (
+        <button
+          type="button"
+          className="icon-button message-edit"
+          onClick={() => setEditing(true)}
+          aria-label={`Edit and resend: ${textOf(message).slice(0, 60)}`}
+          title="Edit and resend: makes a branch"
+        >
+          <Icon name="edit" size={14} />
+        </button>
+      )}
+    </article>
+  );
+});
+
+function MessagePart({
+  part,
+  isPlain,
+  turn,
+  isLive,
+  toolTimes,
+}: Pick<MessageProps, 'turn' | 'isLive' | 'toolTimes'> & {
+  readonly part: Part;
+  readonly isPlain: boolean;
+}): ReactNode {
+  if (!('toolRequest' in part)) return <PartView part={part} isPlain={isPlain} />;
+  return (
+    <ToolCall
+      request={part}
+      response={responseTo(part, turn)}
+      ms={toolTimes.get(part.toolRequest.ref ?? '')}
+      isLive={isLive}
+    />
+  );
+}
+
+function speaker({ role }: Message, agentName: string): string {
+  switch (role) {
+    case 'user':
+      return 'You';
+    case 'system':
+      return 'System';
+    case 'model':
+    case 'tool':
+      return agentName;
+  }
+}

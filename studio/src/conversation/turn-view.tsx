@@ -1,0 +1,115 @@
+import { memo, type ReactNode } from 'react';
+import type { Part, Snapshot } from '../../../src/client/index.ts';
+import { count, plural } from '../lib/format.ts';
+import type { TurnGroup } from '../lib/turns.ts';
+import { totalTokens } from '../lib/usage.ts';
+import type { Commands } from '../shell/commands.ts';
+import { Icon } from '../ui/icon.tsx';
+import { MarkIcon, markOf } from '../ui/mark.tsx';
+import { Time } from '../ui/time.tsx';
+import { MessageView } from './message-view.tsx';
+
+/** One turn: its messages, and the snapshot they led to with what can be done there. */
+export const TurnView = memo(function TurnView({
+  turn,
+  snapshot,
+  isLive,
+  isHead,
+  agentName,
+  toolTimes,
+  commands,
+  onResend,
+}: {
+  readonly turn: TurnGroup;
+  readonly snapshot: Snapshot | undefined;
+  readonly isLive: boolean;
+  readonly isHead: boolean;
+  readonly agentName: string;
+  readonly toolTimes: ReadonlyMap<string, number>;
+  readonly commands: Commands;
+  readonly onResend?: ((index: number, content: Part[]) => void) | undefined;
+}) {
+  return (
+    <li className="turn">
+      {turn.messages.map((placed) => (
+        <MessageView
+          key={placed.index}
+          placed={placed}
+          turn={turn.messages}
+          isLive={isLive}
+          agentName={agentName}
+          toolTimes={toolTimes}
+          onResend={onResend}
+        />
+      ))}
+      {snapshot && <TurnFoot snapshot={snapshot} isHead={isHead} commands={commands} />}
+    </li>
+  );
+});
+
+function TurnFoot({
+  snapshot,
+  isHead,
+  commands,
+}: {
+  readonly snapshot: Snapshot;
+  readonly isHead: boolean;
+  readonly commands: Commands;
+}): ReactNode {
+  const { snapshotId, turnIndex, label, usage, createdAt } = snapshot;
+  const turn = `turn ${turnIndex + 1}`;
+  return (
+    <footer className="turn-foot">
+      <button
+        type="button"
+        className="turn-facts"
+        onClick={() => commands.look(snapshotId)}
+        aria-label={`Look at ${turn}`}
+        title="Look at this snapshot"
+      >
+        <MarkIcon kind={markOf(snapshot, isHead)} />
+        <span>{turn}</span>
+        <Time iso={createdAt} form="clock" />
+        {usage && (
+          <span title={plural(totalTokens(usage), 'token')}>
+            {count(totalTokens(usage))} tokens
+          </span>
+        )}
+      </button>
+      {label !== undefined && (
+        <span className="chip flagged" dir="auto">
+          <Icon name="flag" size={12} />
+          <span>{label}</span>
+        </span>
+      )}
+      <span className="turn-actions">
+        {!isHead && (
+          <button
+            type="button"
+            className="text-button"
+            onClick={() => void commands.goBack(snapshotId)}
+            aria-label={`Go back to ${turn}`}
+          >
+            <Icon name="back" size={14} /> Go back
+          </button>
+        )}
+        <button
+          type="button"
+          className="text-button"
+          onClick={() => void commands.branch(snapshotId)}
+          aria-label={`Branch at ${turn}`}
+        >
+          <Icon name="branch" size={14} /> Branch
+        </button>
+        <button
+          type="button"
+          className="text-button"
+          onClick={() => commands.label(snapshot)}
+          aria-label={`Label ${turn}`}
+        >
+          <Icon name="flag" size={14} /> Label
+        </button>
+      </span>
+    </footer>
+  );
+}

@@ -1,0 +1,30 @@
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+
+const atFirst = 20;
+const more = 30;
+
+/** A long conversation is drawn from its end, and goes on upwards as one scrolls there. */
+export function useEarlier(total: number): {
+  readonly first: number;
+  readonly earlier: RefObject<HTMLButtonElement | null>;
+  readonly showEarlier: () => void;
+} {
+  const [shown, setShown] = useState(atFirst);
+  const earlier = useRef<HTMLButtonElement>(null);
+  const showEarlier = useCallback(() => setShown((before) => before + more), []);
+  const first = Math.max(0, total - shown);
+  useEffect(() => {
+    const button = earlier.current;
+    if (!button || first === 0) return;
+    const observer = new IntersectionObserver(([entry]) => {
+      if (entry?.isIntersecting) showEarlier();
+    });
+    // Only once the reader has come near the top by himself, not while the page is laid out.
+    const timer = setTimeout(() => observer.observe(button), 400);
+    return () => {
+      clearTimeout(timer);
+      observer.disconnect();
+    };
+  }, [first, showEarlier]);
+  return { first, earlier, showEarlier };
+}

@@ -1,0 +1,33 @@
+import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react';
+
+/** Keeps the end of a conversation in view while it grows, unless its reader has scrolled away from it. */
+export function useStickToEnd(): {
+  readonly scroller: RefObject<HTMLElement | null>;
+  readonly content: RefObject<HTMLDivElement | null>;
+} {
+  const scroller = useRef<HTMLElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element) element.scrollTop = element.scrollHeight;
+  }, []);
+  useEffect(() => {
+    const element = scroller.current;
+    if (!element || !content.current) return;
+    const onScroll = (): void => {
+      isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 60;
+    };
+    const observer = new ResizeObserver(() => {
+      if (isAtEnd.current) element.scrollTop = element.scrollHeight;
+    });
+    element.addEventListener('scroll', onScroll, { passive: true });
+    observer.observe(content.current);
+    observer.observe(element);
+    return () => {
+      element.removeEventListener('scroll', onScroll);
+      observer.disconnect();
+    };
+  }, []);
+  return { scroller, content };
+}

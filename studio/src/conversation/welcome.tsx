@@ -1,0 +1,52 @@
+import type { ReactNode } from 'react';
+import { useWorkbench } from '../shell/workbench.tsx';
+
+/** What stands in an empty session: what to type, and what will happen then. */
+export function Welcome(): ReactNode {
+  const { info, commands } = useWorkbench();
+  const examples = examplesIn(info.description ?? '');
+  return (
+    <div className="welcome">
+      <h1>{info.name}</h1>
+      {info.description && <p className="welcome-about">{info.description}</p>}
+      {examples.length > 0 && (
+        <p className="welcome-examples">
+          {examples.map((text) => (
+            <button
+              key={text}
+              type="button"
+              className="button"
+              onClick={() => void commands.send({ message: { role: 'user', content: [{ text }] } })}
+            >
+              {text}
+            </button>
+          ))}
+        </p>
+      )}
+      <ol className="welcome-steps">
+        <li>
+          <strong>Write a message below.</strong> The answer streams in here; tools fold open, and
+          one that needs you asks.
+        </li>
+        <li>
+          <strong>Every turn leaves a snapshot</strong> in the timeline: messages, state and files
+          as they were.
+        </li>
+        <li>
+          <strong>Go back and take another way.</strong> Nothing is overwritten; the old way stays
+          beside the new one.
+        </li>
+      </ol>
+      {info.tools && info.tools.length > 0 && (
+        <p className="quiet">Tools: {info.tools.map(({ name }) => name).join(', ')}</p>
+      )}
+    </div>
+  );
+}
+
+/** What a description offers to try, in quotation marks. */
+function examplesIn(description: string): readonly string[] {
+  return [...description.matchAll(/[“"]([^”"]{3,60})[”"]/g)]
+    .map(([, text = '']) => text)
+    .filter((text) => text.includes(' '));
+}

@@ -1,0 +1,139 @@
+import { type ReactNode, useMemo } from 'react';
+import type { Snapshot } from '../../../src/client/index.ts';
+import { artifactChanges, artifactName, artifactSize } from '../lib/artifacts.ts';
+import { bytes, plural } from '../lib/format.ts';
+import { changesBetween, pathText } from '../lib/json-changes.ts';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { JsonTree } from '../ui/json-tree.tsx';
+import { Time } from '../ui/time.tsx';
+import type { Subject } from './use-subject.ts';
+
+/** The whole state: custom, artifacts and messages, with what this turn changed marked. */
+export function StateTab({ subject }: { readonly subject: Subject }): ReactNode {
+  const { state, before, snapshot, isLive } = subject;
+  const changed = useMemo(
+    () =>
+      before && state
+        ? new Set(changesBetween(before.custom, state.custom).map(({ path }) => pathText(path)))
+        : new Set<string>(),
+    [before, state],
+  );
+  if (!state?.messages?.length && state?.custom === undefined) {
+    return (
+      <Empty title="No state yet.">
+        <p>Messages, custom state and artifacts will stand here after the first turn.</p>
+      </Empty>
+    );
+  }
+  return (
+    <div className="state">
+      <section aria-label="Custom state">
+        <h4>Custom state {isLive && <span className="chip">live</span>}</h4>
+        {state.custom === undefined ? (
+          <p className="quiet">This agent has set none.</p>
+        ) : (
+          <JsonTree value={state.custom} label="Custom state" changed={changed} open={2} />
+        )}
+      </section>
+      <Artifacts subject={subject} />
+      <section aria-label="Messages">
+        <h4>Messages</h4>
+        <p>{plural(state.messages?.length ?? 0, 'message')}</p>
+      </section>
+      {snapshot && <SnapshotFacts snapshot={snapshot} />}
+    </div>
+  );
+}
+
+function Artifacts({ subject: { state, before } }: { readonly subject: Subject }): ReactNode {
+  const artifacts = state?.artifacts ?? [];
+  const changes = useMemo(
+    () =>
+      new Set(
+        before && state
+          ? artifactChanges(before.artifacts ?? [], state.artifacts ?? []).map(({ name }) => name)
+          : [],
+      ),
+    [before, state],
+  );
+  if (artifacts.length === 0) return null;
+  return (
+    <section aria-label="Artifacts">
+      <h4>Artifacts</h4>
+      <ul className="artifact-names">
+        {artifacts.map((artifact, at) => {
+          const name = artifactName(artifact, at);
+          const version = artifact.metadata?.version;
+          return (
+            <li key={name} className={changes.has(name) ? 'changed' : undefined}>
+              <Icon name="file" size={14} /> <span dir="auto">{name}</span>
+              {version !== undefined && <span className="chip">v{String(version)}</span>}
+              <span className="quiet">{bytes(artifactSize(artifact))}</span>
+              {changes.has(name) && <span className="changed-word">changed</span>}
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode {
+  const { snapshotId, parentId, stateHash, status, finishReason, event, createdAt, usage, error } =
+    snapshot;
+  return (
+    <section aria-label="Snapshot">
+      <h4>Snapshot</h4>
+      <dl className="facts column">
+        <Fact name="Status">
+          {status}
+          {finishReason !== undefined && ` · ${finishReason}`}
+        </Fact>
+        {error && <Fact name="Error">{error.message}</Fact>}
+        <Fact name="Made at">
+          {event} · <Time iso={createdAt} form="clock" />
+        </Fact>
+        {usage && (
+          <Fact name="Tokens">
+            {usage.inputTokens ?? 0} in · {usage.outputTokens ?? 0} out
+          </Fact>
+        )}
+        <Fact name="Hash" copied={stateHash}>
+          {stateHash.slice(0, 12)}…
+        </Fact>
+        <Fact name="Id" copied={snapshotId}>
+          {snapshotId}
+        </Fact>
+        {parentId !== undefined && (
+          <Fact name="Parent" copied={parentId}>
+            {parentId}
+          </Fact>
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function Fact({
+  name,
+  copied,
+  children,
+}: {
+  readonly name: string;
+  readonly copied?: string;
+  readonly children: ReactNode;
+}): ReactNode {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd className={copied === undefined ? undefined : 'mono'}>
+        <span>{children}</span>
+        {copied !== undefined && (
+          <CopyButton text={copied} label={`Copy the ${name.toLowerCase()}`} />
+        )}
+      </dd>
+    </div>
+  );
+}

@@ -1,0 +1,38 @@
+import type { WireTypes } from '../../../src/client/index.ts';
+
+/** Any JSON value, as the client types it. */
+export type Json = Exclude<WireTypes['custom'], undefined>;
+
+export type JsonRecord = { readonly [key: string]: Json | undefined };
+
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Whether two values say the same. */
+export function isSame(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, at) => isSame(item, b[at]));
+  }
+  if (!isRecord(a) || !isRecord(b)) return false;
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => key in b && isSame(a[key], b[key]))
+  );
+}
+
+/** A value in one line, cut to a length. */
+export function brief(value: unknown, most = 80): string {
+  const text = typeof value === 'string' ? JSON.stringify(value) : spaced(value);
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+function spaced(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${value.map(spaced).join(', ')}]`;
+  if (isRecord(value)) {
+    const fields = Object.entries(value).map(([key, field]) => `${key}: ${spaced(field)}`);
+    return fields.length === 0 ? '{}' : `{${fields.join(', ')}}`;
+  }
+  return value === undefined ? '–' : JSON.stringify(value);
+}

@@ -1,0 +1,43 @@
+import { useEffect, useState } from 'react';
+import { serverUrl } from './server.ts';
+
+/** A span as the development server keeps it; without an end it still runs. */
+export interface TraceSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentId?: string;
+  readonly name: string;
+  readonly startedAt: number;
+  readonly endedAt?: number;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly error?: { readonly status: string; readonly message: string };
+}
+
+/** The spans of a session, read again when `version` changes; `undefined` where the server keeps none. */
+export function useTraces(
+  sessionId: string | undefined,
+  version: unknown,
+): readonly TraceSpan[] | undefined {
+  const [spans, setSpans] = useState<readonly TraceSpan[] | undefined>([]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is a reason to read again
+  useEffect(() => {
+    if (sessionId === undefined) return setSpans([]);
+    let isCurrent = true;
+    readSpans(sessionId).then(
+      (read) => isCurrent && setSpans(read),
+      () => {},
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [sessionId, version]);
+  return spans;
+}
+
+async function readSpans(sessionId: string): Promise<readonly TraceSpan[] | undefined> {
+  const url = `${serverUrl}/studio/traces?session=${encodeURIComponent(sessionId)}`;
+  const response = await fetch(url, { headers: { 'x-waymark-studio': '1' } });
+  if (response.status === 404) return undefined;
+  const { items } = (await response.json()) as { items: readonly TraceSpan[] };
+  return items;
+}

@@ -1,0 +1,84 @@
+import type { Message, ToolRequestPart, ToolResponsePart } from '../../../src/client/index.ts';
+
+/** A message and its place in the conversation. */
+export interface PlacedMessage {
+  readonly message: Message;
+  readonly index: number;
+}
+
+/** The messages of one turn, with the snapshot it led to once it is saved. */
+export interface TurnGroup {
+  /** Counts from 1. */
+  readonly number: number;
+  readonly snapshotId: string | undefined;
+  readonly messages: readonly PlacedMessage[];
+}
+
+/** A conversation turn by turn: the last message of each names its snapshot. */
+export function toTurns(messages: readonly Message[]): readonly TurnGroup[] {
+  const turns: TurnGroup[] = [];
+  let open: PlacedMessage[] = [];
+  const close = (snapshotId: string | undefined): void => {
+    turns.push({ number: turns.length + 1, snapshotId, messages: open });
+    open = [];
+  };
+  for (const [index, message] of messages.entries()) {
+    open.push({ message, index });
+    const snapshotId = message.metadata?.snapshotId;
+    if (typeof snapshotId === 'string') close(snapshotId);
+  }
+  if (open.length > 0) close(undefined);
+  return turns;
+}
+
+/** The messages of the turn that is not saved yet. */
+export function openTurn(messages: readonly Message[]): readonly Message[] {
+  const last = messages.findLastIndex(({ metadata }) => typeof metadata?.snapshotId === 'string');
+  return messages.slice(last + 1);
+}
+
+/** The text of a message, without its reasoning. */
+export function textOf({ content }: Message): string {
+  return content.map((part) => ('text' in part ? part.text : '')).join('');
+}
+
+/** What a turn is about, in a few words: what was said, or what was answered. */
+export function titleOf(messages: readonly Message[]): string | undefined {
+  const said = messages.find(({ role, content }) => role === 'user' && content.length > 0);
+  if (said) {
+    const text = textOf(said).trim().split('\n', 1)[0] ?? '';
+    return text === '' ? 'attachment' : text.slice(0, 120);
+  }
+  const answered = messages
+    .filter(({ role }) => role === 'tool')
+    .flatMap(({ content }) => content)
+    .find((part) => 'toolResponse' in part);
+  if (answered && 'toolResponse' in answered) return `answer to ${answered.toolResponse.name}`;
+  return undefined;
+}
+
+/** The titles of all turns of a conversation, by snapshot. */
+export function titlesOf(messages: readonly Message[]): ReadonlyMap<string, string> {
+  const titles = new Map<string, string>();
+  for (const turn of toTurns(messages)) {
+    const title = titleOf(turn.messages.map(({ message }) => message));
+    if (turn.snapshotId !== undefined && title !== undefined) titles.set(turn.snapshotId, title);
+  }
+  return titles;
+}
+
+/** The answer to a tool request within its turn, if it has come. */
+export function responseTo(
+  { toolRequest }: ToolRequestPart,
+  turn: readonly PlacedMessage[],
+): ToolResponsePart | undefined {
+  for (const { message } of turn) {
+    if (message.role !== 'tool') continue;
+    for (const part of message.content) {
+      if (!('toolResponse' in part)) continue;
+      const { name, ref } = part.toolResponse;
+      if (name === toolRequest.name && ref === toolRequest.ref) return part;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,176 @@
+import { type ReactNode, useState } from 'react';
+import type { RunInfo } from '../../../src/client/index.ts';
+import { duration, plural } from '../lib/format.ts';
+import { brief } from '../lib/json.ts';
+import { placeHash } from '../lib/place.ts';
+import { type EndedRun, pulse } from '../lib/pulse.ts';
+import { useSource } from '../lib/use-source.ts';
+import { Markdown } from '../markdown/markdown.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { MarkIcon, type MarkKind } from '../ui/mark.tsx';
+import { Time, useNow } from '../ui/time.tsx';
+import { abortRun } from './run-actions.ts';
+import { RunProgress } from './run-progress.tsx';
+import { useWatch } from './use-watch.ts';
+
+/** All runs of all agents: what is under way, and what ended while this page was open. */
+export function RunsView(): ReactNode {
+  const { runs, ended } = useSource(pulse);
+  const [watched, setWatched] = useState<string>();
+  return (
+    <main className="runs-view" aria-label="Runs">
+      <header className="page-header">
+        <h1>Runs</h1>
+        <p className="quiet">
+          Work that goes on whether or not anybody looks. A run whose process dies is taken over by
+          another, from its last checkpoint.
+        </p>
+      </header>
+      <section aria-label="Under way">
+        <h2 className="section-title">Under way</h2>
+        {runs.length === 0 ? (
+          <Empty title="Nothing runs now.">
+            <p>
+              Send a message in the background: <kbd>⇧</kbd> <kbd>⌘</kbd> <kbd>⏎</kbd> in the
+              message field, or the button beside Send.
+            </p>
+          </Empty>
+        ) : (
+          <ul className="run-cards">
+            {runs.map((run) => (
+              <RunCard
+                key={run.snapshotId}
+                run={run}
+                isWatched={watched === run.snapshotId}
+                onWatch={() => setWatched(watched === run.snapshotId ? undefined : run.snapshotId)}
+              />
+            ))}
+          </ul>
+        )}
+      </section>
+      {ended.length > 0 && (
+        <section aria-label="Ended">
+          <h2 className="section-title">Ended</h2>
+          <ul className="run-cards">
+            {ended.map((each) => (
+              <EndedCard key={each.run.snapshotId} ended={each} />
+            ))}
+          </ul>
+        </section>
+      )}
+    </main>
+  );
+}
+
+function RunCard({
+  run,
+  isWatched,
+  onWatch,
+}: {
+  readonly run: RunInfo;
+  readonly isWatched: boolean;
+  readonly onWatch: () => void;
+}): ReactNode {
+  const { agent, attempt, expired, status } = run;
+  return (
+    <li className="run-card">
+      <div className="run-head">
+        <MarkIcon kind={expired ? 'expired' : 'pending'} />
+        <SessionLink run={run} />
+        <RunProgress run={run} />
+        <span className="run-buttons">
+          <button type="button" className="button" onClick={onWatch} aria-expanded={isWatched}>
+            <Icon name="watch" size={14} /> Watch
+          </button>
+          <button
+            type="button"
+            className="button"
+            onClick={() => void abortRun(run)}
+            aria-label={`Abort ${agent}`}
+          >
+            <Icon name="stop" size={14} /> Abort
+          </button>
+        </span>
+      </div>
+      <RunFacts run={run} />
+      {attempt > 1 && (
+        <p className="run-note">
+          <Icon name="warning" size={14} /> Taken over {plural(attempt - 1, 'time')}: an earlier
+          process went away.
+        </p>
+      )}
+      {status !== undefined && <p className="run-status">{brief(status, 160)}</p>}
+      {isWatched && <WatchedText run={run} />}
+    </li>
+  );
+}
+
+function RunFacts({ run }: { readonly run: RunInfo }): ReactNode {
+  const { mode, attempt, createdAt, inputs, inputsDone } = run;
+  const now = Math.max(useNow(), Date.parse(createdAt));
+  return (
+    <dl className="facts">
+      <div>
+        <dt>Kind</dt>
+        <dd>{mode === 'detached' ? 'background' : 'turn'}</dd>
+      </div>
+      <div>
+        <dt>Attempt</dt>
+        <dd>{attempt}</dd>
+      </div>
+      <div>
+        <dt>Inputs</dt>
+        <dd>
+          {inputsDone} of {inputs}
+        </dd>
+      </div>
+      <div>
+        <dt>Running for</dt>
+        <dd>{duration(now - Date.parse(createdAt))}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function WatchedText({ run }: { readonly run: RunInfo }): ReactNode {
+  const { text, fault } = useWatch(run);
+  return (
+    <section className="watched" aria-label="What it says">
+      {text === '' ? <p className="quiet">Nothing said yet.</p> : <Markdown text={text} />}
+      {fault !== undefined && <p className="fault-text">{fault}</p>}
+    </section>
+  );
+}
+
+const endMarks: Readonly<Record<string, MarkKind>> = {
+  succeeded: 'done',
+  failed: 'failed',
+  aborted: 'aborted',
+  expired: 'expired',
+};
+
+function EndedCard({ ended: { run, status, endedAt } }: { readonly ended: EndedRun }): ReactNode {
+  const took = endedAt - Date.parse(run.createdAt);
+  return (
+    <li className="run-card ended">
+      <div className="run-head">
+        <MarkIcon kind={endMarks[status ?? ''] ?? 'orphaned'} />
+        <SessionLink run={run} />
+        <span className="run-said">
+          {status ?? 'gone'} after {duration(took)}
+        </span>
+        <Time iso={new Date(endedAt).toISOString()} form="clock" />
+      </div>
+    </li>
+  );
+}
+
+function SessionLink({ run: { agent, sessionId } }: { readonly run: RunInfo }): ReactNode {
+  return (
+    <a className="run-name" href={placeHash({ view: 'chat', agent, session: sessionId })}>
+      {agent}
+      <span className="visually-hidden">: open its session</span>
+    </a>
+  );
+}

@@ -1,0 +1,105 @@
+import type { ReactNode } from 'react';
+import { type Place, usePlace } from '../lib/place.ts';
+import { pulse } from '../lib/pulse.ts';
+import { serverUrl } from '../lib/server.ts';
+import { useTheme } from '../lib/theme.ts';
+import { useSource } from '../lib/use-source.ts';
+import { RunsView } from '../runs/runs-view.tsx';
+import { Boundary } from '../ui/boundary.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Toasts } from '../ui/toasts.tsx';
+import { AgentPage } from './agent-page.tsx';
+import { DialogHost } from './dialog-host.tsx';
+import { TopBar } from './top-bar.tsx';
+import { useAgents } from './use-agents.ts';
+
+/** The studio. */
+export function App(): ReactNode {
+  const place = usePlace();
+  const agents = useAgents();
+  const theme = useTheme();
+  const { online } = useSource(pulse);
+  const info = agents?.find(({ name }) => name === place.agent) ?? agents?.[0];
+  return (
+    <Boundary what="studio">
+      <button
+        type="button"
+        className="skip"
+        onClick={() => document.querySelector<HTMLElement>('[data-composer]')?.focus()}
+      >
+        Skip to the message field
+      </button>
+      {info && agents && place.view === 'chat' && isKnown(place, agents) ? (
+        <AgentPage key={info.name} info={info} agents={agents} place={place} theme={theme} />
+      ) : (
+        <div className="shell plain">
+          <TopBar agents={agents ?? []} current={undefined} theme={theme} />
+          {place.view === 'runs' && agents ? (
+            <RunsView />
+          ) : (
+            <NoAgent
+              agents={agents?.map(({ name }) => name)}
+              asked={place.agent}
+              isAway={online === false}
+            />
+          )}
+        </div>
+      )}
+      <DialogHost />
+      <Toasts />
+    </Boundary>
+  );
+}
+
+function isKnown({ agent }: Place, agents: readonly { readonly name: string }[]): boolean {
+  return agent === undefined || agents.some(({ name }) => name === agent);
+}
+
+/** Why there is nobody to talk to, and what to do. */
+function NoAgent({
+  agents,
+  asked,
+  isAway,
+}: {
+  readonly agents: readonly string[] | undefined;
+  readonly asked: string | undefined;
+  readonly isAway: boolean;
+}): ReactNode {
+  if (isAway && !agents) {
+    return (
+      <main className="conversation" aria-label="Studio">
+        <Empty title="The server is not answering.">
+          <p>
+            It was expected at <code>{serverUrl}</code>. Start it again, with <code>npm start</code>{' '}
+            or <code>waymark dev</code>; this page goes on by itself.
+          </p>
+        </Empty>
+      </main>
+    );
+  }
+  if (!agents) {
+    return (
+      <main className="conversation" aria-label="Studio">
+        <p className="quiet loading">Looking for agents…</p>
+      </main>
+    );
+  }
+  return (
+    <main className="conversation" aria-label="Studio">
+      {asked === undefined ? (
+        <Empty title="There is no agent yet.">
+          <p>Define one, and it appears here:</p>
+          <pre className="snippet-code">{`app.defineAgent({ name: 'chat', system: 'You are a helpful assistant.' });`}</pre>
+        </Empty>
+      ) : (
+        <Empty title={`There is no agent “${asked}” here.`}>
+          <p>
+            <a className="button primary" href="#/">
+              Go to {agents[0] ?? 'the start'}
+            </a>
+          </p>
+        </Empty>
+      )}
+    </main>
+  );
+}

@@ -1,0 +1,57 @@
+import { type ReactNode, useEffect, useRef } from 'react';
+import { Icon } from '../ui/icon.tsx';
+import { closeSheet, type Panel } from './panels.ts';
+
+/** A panel beside the conversation; where there is no room, a sheet over it. */
+export function PanelFrame({
+  panel,
+  label,
+  sheet,
+  children,
+}: {
+  readonly panel: Panel;
+  readonly label: string;
+  readonly sheet: Panel | undefined;
+  readonly children: ReactNode;
+}): ReactNode {
+  const isSheet = sheet === panel;
+  const close = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (!isSheet) return;
+    const before = document.activeElement;
+    close.current?.focus();
+    return () => {
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, [isSheet]);
+  return (
+    <>
+      {isSheet && (
+        <button
+          type="button"
+          className="scrim"
+          tabIndex={-1}
+          aria-hidden="true"
+          onClick={() => closeSheet()}
+        />
+      )}
+      <aside
+        className="panel"
+        data-panel={panel}
+        data-sheet={isSheet || undefined}
+        aria-label={label}
+      >
+        <button
+          ref={close}
+          type="button"
+          className="icon-button sheet-close"
+          onClick={() => closeSheet()}
+          aria-label={`Close ${label.toLowerCase()}`}
+        >
+          <Icon name="close" />
+        </button>
+        {children}
+      </aside>
+    </>
+  );
+}

@@ -1,0 +1,120 @@
+import { useEffect, useRef, useState } from 'react';
+import type { RemoteAgent, SessionInfo } from '../../../src/client/index.ts';
+import { type AgentStore, useAgentValue } from '../../../src/react/index.ts';
+import { goTo, type Place } from '../lib/place.ts';
+import { lookNow, pulse } from '../lib/pulse.ts';
+import { titleOf } from '../lib/turns.ts';
+import { useSource } from '../lib/use-source.ts';
+
+/** Keeps the address and the conversation at the same session, and the conversation up to date with what others do. */
+export function useSession(
+  store: AgentStore,
+  agent: RemoteAgent,
+  place: Place,
+  /** Whether the agent's store keeps sessions; otherwise the conversation lives in this page only. */
+  isKept: boolean,
+): SessionInfo | 'gone' | undefined {
+  const sessionId = useAgentValue(store, (view) => view.sessionId);
+  const placed = useRef(place);
+  placed.current = place;
+
+  useEffect(() => {
+    if (store.getView().sessionId !== place.session) void store.actions.load(place.session);
+  }, [store, place.session]);
+
+  useEffect(() => {
+    const { session: known } = placed.current;
+    const { phase } = store.getView();
+    if (!isKept || sessionId === undefined || sessionId === known || phase === 'loading') return;
+    goTo({ view: 'chat', agent: agent.name, session: sessionId }, { replace: known === undefined });
+    void nameSession(agent, sessionId, store);
+  }, [store, agent, sessionId, isKept]);
+
+  useLooking(store, place.snapshot);
+  const info = useSessionInfo(agent, isKept ? sessionId : undefined);
+  useFollowing(store, info);
+  return info;
+}
+
+/** A session that begins here is called after what was said first. */
+async function nameSession(
+  agent: RemoteAgent,
+  sessionId: string,
+  store: AgentStore,
+): Promise<void> {
+  const { messages, snapshotId } = store.getView();
+  const title = titleOf(messages);
+  if (title === undefined || snapshotId !== undefined) return;
+  await agent.updateSession(sessionId, { title: title.slice(0, 80) }).catch(() => {});
+  lookNow();
+}
+
+/** Loads what is looked at; whoever steps through the timeline quickly loads only where he stops. */
+function useLooking(store: AgentStore, snapshot: string | undefined): void {
+  const head = useAgentValue(store, (view) => view.snapshotId);
+  useEffect(() => {
+    const wanted = snapshot === head ? undefined : snapshot;
+    if (wanted === undefined) return void store.actions.look(undefined);
+    const timer = setTimeout(() => void store.actions.look(wanted), 60);
+    return () => clearTimeout(timer);
+  }, [store, snapshot, head]);
+}
+
+/** What the server last said about a session. */
+function useSessionInfo(
+  agent: RemoteAgent,
+  sessionId: string | undefined,
+): SessionInfo | 'gone' | undefined {
+  const { beat } = useSource(pulse);
+  const [known, setKnown] = useState<{
+    readonly id: string;
+    readonly info: SessionInfo | 'gone';
+  }>();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: every beat is a reason to look again
+  useEffect(() => {
+    if (sessionId === undefined) return;
+    let isCurrent = true;
+    agent.listSessions({ query: sessionId, limit: 1 }).then(
+      ({ items: [info] }) => {
+        if (!isCurrent) return;
+        const found = info?.sessionId === sessionId ? info : undefined;
+        // A session that has not been seen yet may be about to begin.
+        setKnown((before) =>
+          found
+            ? { id: sessionId, info: found }
+            : before?.id === sessionId
+              ? { id: sessionId, info: 'gone' }
+              : before,
+        );
+      },
+      () => {},
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [agent, sessionId, beat]);
+  return known?.id === sessionId ? known?.info : undefined;
+}
+
+/** Others may go on with the session, from another page or another process. */
+function useFollowing(store: AgentStore, info: SessionInfo | 'gone' | undefined): void {
+  const left = useRef<string>(undefined);
+  const { returns } = useSource(pulse);
+  useEffect(() => {
+    if (info === undefined || info === 'gone') return;
+    const { phase, snapshotId, sessionId, running } = store.getView();
+    if (phase !== 'ready' || sessionId !== info.sessionId) {
+      left.current = undefined;
+      return;
+    }
+    // A run that is known here and not followed was let go of on purpose.
+    if (running !== undefined && running === info.running) left.current = running;
+    const isNewRun = info.running !== undefined && info.running !== left.current;
+    if (isNewRun || (info.running === undefined && info.headId !== snapshotId)) {
+      void store.actions.refresh();
+    }
+  }, [store, info]);
+  useEffect(() => {
+    if (returns > 0) void store.actions.refresh();
+  }, [store, returns]);
+}

@@ -1,0 +1,91 @@
+import { type App, memoryStore, waymark } from 'waymark';
+import { scriptedModel } from 'waymark/testing';
+import { z } from 'zod';
+import { defineNewsroom } from '../../examples/newsroom.ts';
+import { defineResearcher } from '../../examples/researcher.ts';
+import { defineStory } from '../../examples/story.ts';
+import { defineTripPlanner } from '../../examples/trip-planner.ts';
+import { defineWriter } from '../../examples/writer.ts';
+
+/** The example agents and a few that misbehave, in memory. */
+export function createStudioApp({ pauseMs = 250 }: { readonly pauseMs?: number } = {}): App {
+  const app = waymark({ store: memoryStore() });
+  defineTripPlanner(app);
+  defineStory(app);
+  const writer = defineWriter(app);
+  const researcher = defineResearcher(app, { pauseMs });
+  defineNewsroom(app, { writer, researcher });
+  defineTrouble(app);
+  return app;
+}
+
+/** What an agent may say and do that a page must survive. */
+export const hostile = {
+  html: '<img src=x onerror="window.broken=1"><script>window.broken=1</script> <b>bold?</b>',
+  links:
+    '[click](javascript:window.broken=1) [fine](https://example.com) ![pic](https://example.com/x.png)',
+  rtl: 'שלום עולם, وهذا نص عربي',
+} as const;
+
+function defineTrouble(app: App): void {
+  const broken = app.defineTool(
+    { name: 'broken', description: 'Always throws.', input: z.object({}) },
+    () => {
+      throw new Error('The disk is full.');
+    },
+  );
+  const ask = app.defineInterrupt({
+    name: 'ask',
+    description: 'Asks how to go on.',
+    input: z.object({ topic: z.string() }),
+    output: z.object({
+      colour: z.enum(['red', 'green']),
+      amount: z.number().int(),
+      sure: z.boolean(),
+      note: z.string().optional(),
+    }),
+  });
+  const model = scriptedModel(
+    {
+      patterns: [
+        [/^html/, { text: `${hostile.html}\n\n${hostile.links}` }],
+        [/^rtl/, { text: hostile.rtl }],
+        [/^break/, { toolCalls: [{ name: 'broken', input: {} }] }],
+        [/^ask/, { toolCalls: [{ name: 'ask', input: { topic: 'paint' } }] }],
+        [/^fail/, { chunks: ['half an answer '], error: new Error('The model broke.') }],
+        [/^hang/, { chunks: ['half an answer '], hang: true }],
+        [
+          /^table/,
+          { text: '# Title\n\n| a | b |\n| - | -: |\n| 1 | 2 |\n\n```ts\nconst x = 1;\n```\n\n- one\n  - two' },
+        ],
+      ],
+      afterTools: (_, [result]) => `I got ${JSON.stringify(result)}.`,
+      otherwise: 'I make trouble: html, rtl, break, ask, fail, hang, huge.',
+    },
+    { name: 'script' },
+  );
+  app.defineAgent({
+    name: 'trouble',
+    description: 'Does what must not break the studio.',
+    model,
+    tools: [broken, ask],
+  });
+  app.defineCustomAgent(
+    { name: 'filer', description: 'Makes files of every kind.' },
+    async (session, { respond }) => {
+      await session.run(async (input) => {
+        const text = input.message?.content.map((part) => ('text' in part ? part.text : '')).join('');
+        const line = `${hostile.html} ${'x'.repeat(60)}\n`;
+        const size = text === 'huge' ? 40_000 : 3;
+        await respond.artifact({ name: 'page.html', parts: [{ text: line.repeat(size) }] });
+        await respond.artifact({ name: 'notes.md', parts: [{ text: `# Notes\n\n${hostile.html}\n\n${text}` }] });
+        await respond.artifact({ name: 'data.json', parts: [{ data: { list: [1, 2, { deep: true }], text } }] });
+        await respond.artifact({ name: 'dot.png', parts: [{ media: { url: dot, contentType: 'image/png' } }] });
+        session.addMessages({ role: 'model', content: [{ text: 'Filed.' }] });
+      });
+    },
+  );
+}
+
+const dot =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
