@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -82,3 +85,28 @@ test('a worker that is told to end hands its runs over in under two seconds', as
   expect((await reset) - toldAt).toBeLessThan(2_000);
   expect((await echo.wait(runId)).status).toBe('succeeded');
 });
+
+test('a run that kills its workers is given up, with the error of each, and can be retried by hand', async () => {
+  const attempts = process.env.LONG === '1' ? 3 : 1;
+  const poison = await mkdtemp(join(tmpdir(), 'waymark-poison-'));
+  const echo = server.app.agent('echo');
+  const { connectionString } = postgres;
+  for (let n = 0; n <= attempts; n++) {
+    await startChild({ role: 'worker', connectionString, engine: { attempts } });
+  }
+  const text = JSON.stringify({ dieWhile: poison });
+  const { snapshotId: runId = '', sessionId } = await echo.run(detached(text));
+  const ended = await echo.wait(runId);
+  expect(ended.status).toBe('failed');
+  expect(ended.error).toMatchObject({ details: { deadLetter: true } });
+  expect(ended.error?.details).toHaveProperty('attempts.length', attempts);
+  expect(JSON.stringify(ended.error?.details)).toContain('no sign of life');
+
+  const [letter] = await server.engine.deadLetters();
+  expect(letter).toMatchObject({ runId, agent: 'echo', sessionId });
+  await rm(poison, { recursive: true });
+  const again = await server.engine.retry(runId);
+  expect((await echo.wait(again)).status).toBe('succeeded');
+  expect(await server.engine.deadLetters()).toEqual([]);
+  await expect(server.engine.retry(runId)).rejects.toMatchObject({ status: 'NOT_FOUND' });
+}, 120_000);

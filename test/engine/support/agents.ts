@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import {
@@ -49,8 +50,8 @@ export function openQueueApp(options: QueueAppOptions): QueueApp {
         await session.run(async ({ message }) => {
           const text =
             message?.content.map((part) => ('text' in part ? part.text : '')).join('') ?? '';
-          const { ms = 0, steps = 1, die = false } = wishOf(text);
-          if (die) process.kill(process.pid, 'SIGKILL');
+          const { ms = 0, steps = 1, dieWhile } = wishOf(text);
+          if (dieWhile !== undefined && existsSync(dieWhile)) process.kill(process.pid, 'SIGKILL');
           for (let step = 0; step < steps; step++) {
             await session.step(`step-${step}`, async () => step);
             await respond.modelChunk({ content: [{ text: `${step};` }] });
@@ -72,7 +73,7 @@ export function openQueueApp(options: QueueAppOptions): QueueApp {
   };
 }
 
-function wishOf(text: string): { ms?: number; steps?: number; die?: boolean } {
+function wishOf(text: string): { ms?: number; steps?: number; dieWhile?: string } {
   try {
     return JSON.parse(text) as object;
   } catch {
