@@ -76,6 +76,7 @@ async function runBare(): Promise<void> {
 
 // Time on the clock says little on a machine that others use; time on the processor does not mind them.
 function answerCpu(): void {
+  process.on('disconnect', () => process.exit());
   process.on('message', (message) => {
     const { user, system } = process.cpuUsage();
     if (message === 'cpu') process.send?.({ cpu: user + system });

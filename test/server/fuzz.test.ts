@@ -6,8 +6,7 @@ import { isStatus } from '../../src/core/error.ts';
 import { routes } from '../../src/protocol/routes.ts';
 import { get, startServer, userInput } from './kit.ts';
 
-/** More for the long run: WAYMARK_FUZZ=100000. */
-const total = Number(process.env.WAYMARK_FUZZ ?? 2000);
+const total = process.env.LONG === '1' ? 100_000 : 2000;
 
 let server: Awaited<ReturnType<typeof startServer>>;
 const failures: string[] = [];

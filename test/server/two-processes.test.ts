@@ -2,12 +2,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readEvents, type SseEvent, streamTurn, textOf } from './kit.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { allEvents, readEvents, type SseEvent, streamTurn, textOf } from './kit.ts';
 
-/** More for the long run: WAYMARK_STREAMS=200 WAYMARK_CUTS=100. */
-const streams = Number(process.env.WAYMARK_STREAMS ?? 20);
-const cuts = Number(process.env.WAYMARK_CUTS ?? 10);
+const [streams, cuts] = process.env.LONG === '1' ? [200, 100] : [20, 10];
 
 interface Server {
   readonly url: string;
@@ -15,82 +14,124 @@ interface Server {
 }
 
 let folder: string;
-let place: string;
-let servers: Server[];
+let postgres: TestPostgres;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'waymark-'));
-  place = join(folder, 'shared.db');
-  servers = await Promise.all([start(place), start(place)]);
-}, 30_000);
+  postgres = await startPostgres();
+}, 60_000);
 afterAll(async () => {
-  await Promise.all(servers.map(({ child }) => end(child)));
+  await postgres.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
-test(
-  `${streams} streams with ${cuts} cuts each, over two processes: no gap, no repeat`,
-  async () => {
-    const pieces = cuts * 6;
-    const results = await Promise.all(
-      Array.from({ length: streams }, (_, at) => follow(`count ${pieces} 8`, at)),
-    );
-    for (const { events, lost } of results) {
-      const chunks = events.filter(({ event }) => event === 'chunk');
-      expect(chunks.map(({ id }) => id)).toEqual(chunks.map((_, seq) => `1.${seq}`));
-      expect(textOf(events)).toBe(
-        Array.from({ length: pieces }, (_, piece) => `${piece} `).join(''),
-      );
-      expect(events.at(-1)).toMatchObject({ event: 'output', data: { finishReason: 'stop' } });
-      expect(lost).toBeGreaterThan(0);
-    }
-    expect(results.reduce((sum, { lost }) => sum + lost, 0)).toBeGreaterThan((streams * cuts) / 2);
-  },
-  Math.max(60_000, streams * cuts * 60),
-);
+describe.each(['sqlite', 'postgres'])('two processes on one %s', (kind) => {
+  const place = (): string =>
+    kind === 'sqlite' ? join(folder, 'shared.db') : postgres.connectionString;
 
-test('a process that is killed in the middle of a turn: another goes on with it', async () => {
-  const other = join(folder, 'other.db');
-  const [doomed, survivor] = await Promise.all([start(other, 1000), start(other, 1000)]);
-  const response = await streamTurn(doomed.url, 'count 30 20');
-  const seen: SseEvent[] = [];
-  try {
+  test(
+    `${streams} streams with ${cuts} cuts each: no gap, no repeat`,
+    async () => {
+      const servers = [await start(kind, place()), await start(kind, place())];
+      const pieces = cuts * 6;
+      const results = await Promise.all(
+        Array.from({ length: streams }, (_, at) => follow(servers, `count ${pieces} 8`, at)),
+      );
+      for (const { events, lost } of results) {
+        const chunks = events.filter(({ event }) => event === 'chunk');
+        expect(chunks.map(({ id }) => id)).toEqual(chunks.map((_, seq) => `1.${seq}`));
+        expect(textOf(events)).toBe(piecesUpTo(pieces));
+        expect(events.at(-1)).toMatchObject({ event: 'output', data: { finishReason: 'stop' } });
+        expect(lost).toBeGreaterThan(0);
+      }
+      const lost = results.reduce((sum, result) => sum + result.lost, 0);
+      expect(lost).toBeGreaterThan((streams * cuts) / 2);
+      await Promise.all(servers.map(end));
+    },
+    Math.max(60_000, streams * cuts * 60),
+  );
+
+  test('one is killed in the middle of a turn: the other goes on with it', async () => {
+    const [doomed, survivor] = await Promise.all([
+      start(kind, place(), 1000),
+      start(kind, place(), 1000),
+    ]);
+    const seen = await readUntilCut(await streamTurn(doomed.url, 'count 30 20'), (events) => {
+      if (events.length === 10) doomed.child.kill('SIGKILL');
+    });
+    const { snapshotId } = seen[0]?.data.turnStart ?? {};
+    const again = await fetch(`${survivor.url}/agents/chat/snapshots/${snapshotId}/events`, {
+      headers: { 'last-event-id': seen.at(-1)?.id ?? '' },
+    });
+    const rest = await allEvents(again);
+    const reset = rest.findLastIndex(({ event }) => event === 'reset');
+    expect(rest[reset]?.data).toEqual({ attempt: 2 });
+    expect(textOf(rest.slice(reset))).toBe(piecesUpTo(30));
+    expect(rest.at(-1)).toMatchObject({
+      event: 'output',
+      data: { snapshotId, finishReason: 'stop' },
+    });
+    await end(survivor);
+  }, 30_000);
+
+  test('one is frozen for so long that the other takes over: its own reader sees it', async () => {
+    const [frozen, other] = await Promise.all([
+      start(kind, place(), 1000),
+      start(kind, place(), 1000),
+    ]);
+    const response = await streamTurn(frozen.url, 'count 60 30');
+    const seen: SseEvent[] = [];
     for await (const event of readEvents(response)) {
       seen.push(event);
-      if (seen.length === 10) doomed.child.kill('SIGKILL');
+      if (seen.length !== 5) continue;
+      frozen.child.kill('SIGSTOP');
+      setTimeout(() => frozen.child.kill('SIGCONT'), 3000);
+    }
+    const reset = seen.findLastIndex(({ event }) => event === 'reset');
+    expect(reset).toBeGreaterThan(0);
+    expect(textOf(seen.slice(reset))).toBe(piecesUpTo(60));
+    expect(seen.at(-1)).toMatchObject({ event: 'output', data: { finishReason: 'stop' } });
+    await Promise.all([frozen, other].map(end));
+  }, 30_000);
+});
+
+function piecesUpTo(count: number): string {
+  return Array.from({ length: count }, (_, piece) => `${piece} `).join('');
+}
+
+async function readUntilCut(
+  response: Response,
+  onEvent: (events: readonly SseEvent[]) => void,
+): Promise<readonly SseEvent[]> {
+  const events: SseEvent[] = [];
+  try {
+    for await (const event of readEvents(response)) {
+      events.push(event);
+      onEvent(events);
     }
   } catch {
-    // The line is cut.
+    // The line was cut.
   }
-  const { snapshotId } = seen[0]?.data.turnStart ?? {};
-  const rest: SseEvent[] = [];
-  const again = await fetch(`${survivor.url}/agents/chat/snapshots/${snapshotId}/events`, {
-    headers: { 'last-event-id': seen.at(-1)?.id ?? '' },
-  });
-  for await (const event of readEvents(again)) rest.push(event);
-  expect(rest.some(({ event, data }) => event === 'reset' && data.attempt === 2)).toBe(true);
-  const afterReset = rest.slice(rest.findLastIndex(({ event }) => event === 'reset'));
-  expect(textOf(afterReset)).toBe(Array.from({ length: 30 }, (_, piece) => `${piece} `).join(''));
-  expect(rest.at(-1)).toMatchObject({
-    event: 'output',
-    data: { snapshotId, finishReason: 'stop' },
-  });
-  await end(survivor.child);
-}, 30_000);
+  return events;
+}
 
 /** Follows a turn to its end, leaving now and then and coming back to either process. */
-async function follow(text: string, seed: number): Promise<{ events: SseEvent[]; lost: number }> {
+async function follow(
+  servers: readonly Server[],
+  text: string,
+  seed: number,
+): Promise<{ events: SseEvent[]; lost: number }> {
   const random = randomOf(seed + 1);
   const events: SseEvent[] = [];
   let lost = 0;
-  let response = await streamTurn(pick(random), text);
+  let response = await streamTurn(pick(servers, random), text);
   for (;;) {
     const limit = lost < cuts ? 1 + Math.floor(random() * 9) : Number.POSITIVE_INFINITY;
     const done = await readSome(response, events, limit);
     if (done) return { events, lost };
     lost++;
     const { snapshotId } = events[0]?.data.turnStart ?? {};
-    response = await fetch(`${pick(random)}/agents/chat/snapshots/${snapshotId}/events`, {
+    response = await fetch(`${pick(servers, random)}/agents/chat/snapshots/${snapshotId}/events`, {
       headers: { 'last-event-id': events.at(-1)?.id ?? '' },
     });
   }
@@ -107,7 +148,7 @@ async function readSome(response: Response, into: SseEvent[], limit: number): Pr
   return false;
 }
 
-function pick(random: () => number): string {
+function pick(servers: readonly Server[], random: () => number): string {
   return servers[Math.floor(random() * servers.length)]?.url ?? '';
 }
 
@@ -119,8 +160,8 @@ function randomOf(seed: number): () => number {
   };
 }
 
-async function start(at: string, claimTtl = 10_000): Promise<Server> {
-  const child = fork(new URL('child.ts', import.meta.url), ['sqlite', at, `${claimTtl}`], {
+async function start(kind: string, place: string, claimTtl = 10_000): Promise<Server> {
+  const child = fork(new URL('child.ts', import.meta.url), [kind, place, `${claimTtl}`], {
     stdio: 'inherit',
   });
   const port = await new Promise<number>((resolve, reject) => {
@@ -130,7 +171,7 @@ async function start(at: string, claimTtl = 10_000): Promise<Server> {
   return { url: `http://127.0.0.1:${port}`, child };
 }
 
-function end(child: ChildProcess): Promise<void> {
+function end({ child }: Server): Promise<void> {
   return new Promise((resolve) => {
     child.once('exit', () => resolve());
     child.send('close');
