@@ -289,7 +289,12 @@ export class Invocation {
           [names.genkitAgent]: spec.name,
         },
       },
-      () => this.#handle(),
+      async (span) => {
+        const output = await this.#handle();
+        const made = this.run?.detached === undefined ? this.snapshotIds.at(-1) : this.run.runId;
+        span.setAttributes({ [names.snapshotId]: made, [names.genkitSnapshotId]: made });
+        return output;
+      },
     );
   }
 

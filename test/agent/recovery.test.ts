@@ -174,11 +174,16 @@ test('S120 a custom handler’s turn starts over, and its steps give what was re
       session.run(async (input) => {
         log.push(`${name} sees ${told(session.messages).length}`);
         session.setCustom(`half by ${name}`);
-        const one = await session.step('one', () => (log.push(`${name} does one`), { by: name }));
+        const one = await session.step('one', () => {
+          log.push(`${name} does one`);
+          return { by: name };
+        });
         expect(await session.step('one', () => expect.fail('done already'))).toEqual(one);
         const nothing = await session.step(
           'nothing',
-          () => (log.push(`${name} does nothing`), undefined),
+          () => {
+            log.push(`${name} does nothing`);
+          },
         );
         expect(nothing).toBeUndefined();
         const text = JSON.stringify(input.message?.content);
