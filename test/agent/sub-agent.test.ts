@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Chunk, Message, ToolRequestPart } from '../../src/index.ts';
+import type { Message, ToolRequestPart } from '../../src/index.ts';
 import { agentTool, backgroundAgentTools, memoryStore, waymark } from '../../src/index.ts';
 import { type ScriptStep, scriptedModel } from '../../src/testing/index.ts';
 
@@ -22,8 +22,8 @@ function household(parent: readonly ScriptStep[], helper: readonly ScriptStep[])
   return { app, helper: helperAgent, parent: parentAgent, helperModel, parentModel };
 }
 
-async function collect(stream: AsyncIterable<Chunk>): Promise<Chunk[]> {
-  const chunks: Chunk[] = [];
+async function collect<Item>(stream: AsyncIterable<Item>): Promise<Item[]> {
+  const chunks: Item[] = [];
   for await (const chunk of stream) chunks.push(chunk);
   return chunks;
 }
