@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
-import { type Json, toJson } from '../../src/core/json.ts';
+import { toJson } from '../../src/core/json.ts';
 import { produce } from '../../src/core/produce.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import { historyDelta } from '../../src/session/delta.ts';
@@ -106,9 +106,20 @@ function frozen(message: Message): Message {
   return toJson(message, 'message') as unknown as Message;
 }
 
-// Words that differ from turn to turn, so that nothing is the same by accident.
+const vocabulary =
+  'the of and a to in is you that it he was for on are as with his they at be this have from or one had by word but not what all were we when your can said there use an each which she do how their if will up other about out many then them these so some her would make like him into time has look two more write go see number no way could people my than first water been call who oil its now find long down day did get come made may part'.split(
+    ' ',
+  );
+
+// Words that differ from turn to turn and repeat no more than those of a language do.
 function words(turn: number, length: number): string {
-  return `${turn} `.padEnd(length, `lorem ${turn} ipsum `);
+  let seed = turn * 7919 + length;
+  let text = `${turn}`;
+  while (text.length < length) {
+    seed = (seed * 1103515245 + 12345) % 2 ** 31;
+    text += ` ${vocabulary[seed % vocabulary.length]}`;
+  }
+  return text.slice(0, length);
 }
 
 /** A turn with one tool call: 200 B from the user, 1 KB from the tool, 1 KB of answer. */
@@ -151,7 +162,7 @@ export function customTurn(bytes: number): Change {
     const before =
       state.custom ??
       toJson({ items: Array.from({ length: items }, (_, n) => item(n, 0)) }, 'custom');
-    const { value, patch } = produce(before as { items: Json[] }, (draft) => {
+    const { value, patch } = produce(before as { items: Item[] }, (draft) => {
       draft.items[turn % items] = item(turn % items, turn);
     });
     const next = plainTurn(state, turn);
@@ -160,6 +171,8 @@ export function customTurn(bytes: number): Change {
   };
 }
 
-function item(n: number, version: number): Json {
+type Item = { id: number; version: number; note: string };
+
+function item(n: number, version: number): Item {
   return { id: n, version, note: words(version, 60) };
 }

@@ -24,6 +24,8 @@ export function postgresDialect(schema: string): Dialect {
       `CROSS JOIN LATERAL (SELECT * FROM @${table} ${alias} WHERE ${condition} LIMIT 1) ${alias}`,
     integers: (param) =>
       `(SELECT value::bigint FROM json_array_elements_text(${param}::json) AS l(value))`,
+    bytes: (param) =>
+      `(SELECT decode(value, 'hex') FROM json_array_elements_text(${param}::json) AS l(value))`,
     texts: (param) => `(SELECT value FROM json_array_elements_text(${param}::json) AS l(value))`,
     messageRanges: (param) => `json_array_elements(${param}::json) AS j(value)
       CROSS JOIN LATERAL (SELECT id, body FROM @messages

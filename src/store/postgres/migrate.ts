@@ -29,7 +29,8 @@ async function upgrade(client: PoolClient, schema: string, newId: NewId): Promis
 
 async function create(client: PoolClient, schema: string, newId: NewId): Promise<void> {
   await client.query(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`);
-  const table = 'CREATE TABLE @meta(format integer NOT NULL, id text NOT NULL, sealed text)';
+  const table =
+    'CREATE TABLE @meta(format integer NOT NULL, id varchar(36) NOT NULL, sealed varchar(200))';
   await client.query(qualify(table, schema));
   const insert = qualify('INSERT INTO @meta(format, id) VALUES(0, $1)', schema);
   await client.query(insert, [newId()]);

@@ -1,6 +1,7 @@
 import { isSnapshotId } from '../../session/ids.ts';
 import type { RunEvent, RunRef } from '../../session/store.ts';
 import { uuidBytes } from '../sql/bytes.ts';
+import { isEvent } from '../sql/journal.ts';
 import { statement } from '../sql/query.ts';
 import type { Vault } from '../sql/vault.ts';
 import type { PostgresDatabase } from './database.ts';
@@ -14,11 +15,11 @@ const appendEvents = statement<{ found: number; written: number }>(
   'quick_append',
   `WITH off AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
    held AS MATERIALIZED (
-     SELECT r.id FROM off CROSS JOIN @runs r WHERE r.id = $1::bytea AND r.attempt = $2::integer FOR SHARE OF r),
+     SELECT r.id, r.session FROM off CROSS JOIN @runs r WHERE r.id = $1::bytea AND r.attempt = $2::integer FOR SHARE OF r),
    written AS (
-     INSERT INTO @events(run, attempt, seq, last, body)
-     SELECT h.id, $3::integer, $4::integer, $5::integer, $6::text FROM held h
-     WHERE NOT EXISTS (SELECT 1 FROM @events e WHERE e.run = h.id
+     INSERT INTO @journal(run, session, attempt, seq, last, body)
+     SELECT h.id, h.session, $3::integer, $4::integer, $5::integer, $6::text FROM held h
+     WHERE NOT EXISTS (SELECT 1 FROM @journal e WHERE e.run = h.id AND ${isEvent}
        AND (e.attempt > $3::integer OR (e.attempt = $3::integer AND e.last >= $4::integer)))
      ON CONFLICT DO NOTHING RETURNING run),
    hint AS MATERIALIZED (SELECT pg_notify($7::text, $8::text) FROM written)

@@ -1,5 +1,6 @@
 import { code } from '../sql/codes.ts';
 import type { Dialect } from '../sql/dialect.ts';
+import { isEvent, journal } from '../sql/journal.ts';
 import { rowsPerBranch } from '../sql/segments.ts';
 import { trashKind } from '../sql/trash.ts';
 import { parameters } from './parameters.ts';
@@ -76,7 +77,7 @@ const held = (now: string): string => `
     AND (r.checkpoint IS NULL OR r.checkpoint = r.base OR r.checkpoint = ${p.from})
     AND NOT EXISTS (SELECT 1 FROM @runs t WHERE t.id = ${p.snapshot} AND t.session <> r.session)
     AND (${p.eventBody} IS NULL OR NOT EXISTS (
-      SELECT 1 FROM @events e WHERE e.run = r.id AND (e.attempt > ${p.eventAttempt}
+      SELECT 1 FROM @journal e WHERE e.run = r.id AND ${isEvent} AND (e.attempt > ${p.eventAttempt}
         OR (e.attempt = ${p.eventAttempt} AND e.last >= ${p.eventSeq}))))
   FOR UPDATE OF r, z`;
 
@@ -134,8 +135,8 @@ export const quickCommitText = (d: Dialect): string => `
       CASE WHEN x.in_place THEN ${p.viewHere} ELSE ${p.viewNew} END, ${p.common}
     FROM place x WHERE ${p.isRewritten} RETURNING no),
   view_refs AS (
-    INSERT INTO @view_refs(branch, view)
-    SELECT t.branch, v.no FROM new_view v CROSS JOIN place x CROSS JOIN unnest(${p.viewRefs}) t(branch)
+    INSERT INTO @view_refs(branch, view, of)
+    SELECT t.branch, v.no, x.branch FROM new_view v CROSS JOIN place x CROSS JOIN unnest(${p.viewRefs}) t(branch)
     WHERE t.branch <> x.branch),
   blob_lock AS MATERIALIZED (
     SELECT ${d.shareBlobs.replace('SELECT ', '')} FROM held
@@ -151,8 +152,8 @@ export const quickCommitText = (d: Dialect): string => `
     INSERT INTO @blobs(hash, body) SELECT ${p.listHash}, ${p.listBody}
     FROM held CROSS JOIN ${shared} WHERE ${p.listBody} IS NOT NULL ${onConflict}),
   links AS (
-    INSERT INTO @blob_parts(list, part)
-    SELECT a.no, t.part FROM new_list a
+    INSERT INTO @blob_parts(part, list)
+    SELECT t.part, a.no FROM new_list a
     CROSS JOIN (SELECT no AS part FROM new_parts UNION SELECT unnest(${p.knownParts})) t
     ON CONFLICT DO NOTHING),
   snapshot AS (${snapshot}),
@@ -165,13 +166,17 @@ export const quickCommitText = (d: Dialect): string => `
       next_index = z.next_index + CASE WHEN ${p.isListed} THEN 1 ELSE 0 END
     FROM held h CROSS JOIN snapshot s WHERE z.no = h.session),
   events AS (
-    INSERT INTO @events(run, attempt, seq, last, body)
-    SELECT h.id, ${p.eventAttempt}, ${p.eventSeq}, ${p.eventLast}, ${p.eventBody}
+    INSERT INTO @journal(run, session, attempt, seq, last, body)
+    SELECT h.id, h.session, ${p.eventAttempt}, ${p.eventSeq}, ${p.eventLast}, ${p.eventBody}
     FROM held h WHERE ${p.eventBody} IS NOT NULL),
-  steps AS (DELETE FROM @steps t USING held h WHERE t.run = h.id AND ${p.isEnd}),
+  steps AS (
+    DELETE FROM @journal j USING held h
+    WHERE j.run = h.id AND j.attempt = ${journal.steps} AND ${p.isEnd}),
   ended AS (
-    INSERT INTO @ended_runs(id, session, ended_at) SELECT h.id, h.session, h.now FROM held h
-    WHERE ${p.isEnd} AND (${p.eventBody} IS NOT NULL OR EXISTS (SELECT 1 FROM @events e WHERE e.run = h.id))),
+    INSERT INTO @journal(run, session, attempt, seq, last, body, ended_at)
+    SELECT h.id, h.session, ${journal.end}, 0, 0, '[]', h.now FROM held h
+    WHERE ${p.isEnd} AND (${p.eventBody} IS NOT NULL
+      OR EXISTS (SELECT 1 FROM @journal e WHERE e.run = h.id AND ${isEvent}))),
   run_end AS (DELETE FROM @runs r USING held h WHERE r.session = h.session AND ${p.isEnd}),
   run_goes_on AS (
     UPDATE @runs r SET base = s.no, checkpoint = s.no,

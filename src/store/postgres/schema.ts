@@ -19,9 +19,8 @@ export const steps: readonly string[] = [
     started_by_session text COLLATE "C",
     started_by_snapshot text,
     created_at bigint NOT NULL,
-    updated_at bigint NOT NULL) WITH (fillfactor = 70);
+    updated_at bigint NOT NULL);               -- in no index, so that a turn's update stays on its page (HOT)
   CREATE UNIQUE INDEX sessions_id ON @sessions(owner, agent, id);
-  CREATE INDEX sessions_updated ON @sessions(owner, agent, updated_at);
   CREATE INDEX sessions_started_by ON @sessions(owner, started_by_agent, started_by_session)
     WHERE started_by_session IS NOT NULL;
 
@@ -35,14 +34,16 @@ export const steps: readonly string[] = [
   CREATE INDEX branches_parent ON @branches(parent) WHERE parent IS NOT NULL;
 
   CREATE TABLE @views(                         -- a history that was trimmed or rewritten
-    no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    no bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     branch bigint NOT NULL,
     own_from integer NOT NULL,                 -- the branch's rows from here on belong to it
+    common integer NOT NULL,                   -- how many messages at its beginning are those of the path before
     base text NOT NULL,                        -- and before them [[branch, from, to], ...]; branch 0 is its own
-    common integer NOT NULL);                  -- how many messages at its beginning are those of the path before
-  CREATE INDEX views_branch ON @views(branch);
+    PRIMARY KEY(branch, no));
   CREATE TABLE @view_refs(                     -- which view holds rows of which other branch
-    branch bigint NOT NULL, view bigint NOT NULL, PRIMARY KEY(branch, view));
+    branch bigint NOT NULL, view bigint NOT NULL,
+    of bigint NOT NULL,                        -- the view's own branch
+    PRIMARY KEY(branch, view));
 
   CREATE TABLE @messages(
     id bigint PRIMARY KEY,                     -- branch * 2^22 + row
@@ -56,8 +57,7 @@ export const steps: readonly string[] = [
   CREATE UNIQUE INDEX blobs_hash ON @blobs(hash) WHERE hash IS NOT NULL;
   CREATE INDEX blobs_prev ON @blobs(prev) WHERE prev IS NOT NULL;
   CREATE TABLE @blob_parts(                    -- which list of artifacts names which large part
-    list bigint NOT NULL, part bigint NOT NULL, PRIMARY KEY(list, part));
-  CREATE INDEX blob_parts_part ON @blob_parts(part);
+    part bigint NOT NULL, list bigint NOT NULL, PRIMARY KEY(part, list));
 
   CREATE TABLE @snapshots(
     no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
@@ -105,16 +105,12 @@ export const steps: readonly string[] = [
     stopping smallint NOT NULL DEFAULT 0,
     id bytea NOT NULL UNIQUE,                  -- the reserved snapshot id
     worker text NOT NULL,
-    request text NOT NULL) WITH (fillfactor = 50);
-  CREATE TABLE @ended_runs(                    -- for the sake of their events, for a while
-    id bytea PRIMARY KEY, session bigint NOT NULL, ended_at bigint NOT NULL);
-  CREATE TABLE @events(                        -- one row a flush
-    no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, run bytea NOT NULL, attempt integer NOT NULL,
-    seq integer NOT NULL, last integer NOT NULL, body text NOT NULL);
-  CREATE UNIQUE INDEX events_run ON @events(run, attempt, seq);
-  CREATE TABLE @steps(
-    no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY, run bytea NOT NULL, key text NOT NULL, value text);
-  CREATE UNIQUE INDEX steps_key ON @steps(run, key);
+    request text NOT NULL);
+  CREATE TABLE @journal(                       -- of a run: its events, one row a flush, its steps, its end
+    session bigint NOT NULL,
+    ended_at bigint,                           -- of its end, which is kept with the events for a while
+    attempt integer NOT NULL, seq integer NOT NULL, last integer NOT NULL, run bytea NOT NULL,
+    body text NOT NULL, PRIMARY KEY(run, attempt, seq));
 
   CREATE TABLE @trash(                         -- what may have become unreachable and is still to be looked at
     kind smallint NOT NULL, no bigint NOT NULL, PRIMARY KEY(kind, no));

@@ -1,7 +1,9 @@
+import { partNamesIn } from './manifest.ts';
 import { type Need, needOf } from './need.ts';
-import { all, first, one, type Plan, run, statement } from './query.ts';
+import { all, first, one, type Plan, run, type SqlValue, statement } from './query.ts';
 import { gapsBetween, rowId } from './segments.ts';
 import { discard, type Pointers, trashKind } from './trash.ts';
+import type { Vault } from './vault.ts';
 
 const ownBlobs = statement('collect_own', (d) => d.ownBlobs);
 const selectTrash = statement<{ kind: number; no: number }>(
@@ -21,13 +23,13 @@ const batch = 200;
  * Works on what may have become unreachable until about a batch of rows is gone. Gives whether there is more to do.
  * Everything that is still to be looked at is in a table, so that a crash forgets nothing.
  */
-export function* collectSome(): Plan<boolean> {
+export function* collectSome(vault: Vault): Plan<boolean> {
   yield* run(ownBlobs);
   for (let left = batch; left > 0; left--) {
     const item = yield* first(selectTrash);
     if (item === undefined) return false;
     const collect = collectors[item.kind];
-    const removed = collect === undefined ? 0 : yield* collect(item.no);
+    const removed = collect === undefined ? 0 : yield* collect(item.no, vault);
     if (removed < batch) yield* run(deleteTrash, item.kind, item.no);
     left -= removed;
   }
@@ -35,7 +37,7 @@ export function* collectSome(): Plan<boolean> {
 }
 
 // Each removes at most a batch and says how many rows that were; a full batch means that it is to be called again.
-const collectors: Readonly<Record<number, (no: number) => Plan<number>>> = {
+const collectors: Readonly<Record<number, (no: number, vault: Vault) => Plan<number>>> = {
   [trashKind.branch]: collectBranch,
   [trashKind.blob]: collectBlob,
   [trashKind.session]: collectSession,
@@ -139,22 +141,31 @@ const selectBlobUses = statement<{ uses: number }>(
      + (SELECT COUNT(*) FROM (SELECT 1 FROM @blobs WHERE prev = $1 LIMIT 1) c)
      + (SELECT COUNT(*) FROM (SELECT 1 FROM @blob_parts WHERE part = $1 LIMIT 1) e) AS uses`,
 );
-const deleteBlob = statement<{ prev: number | null }>(
+const deleteBlob = statement<{ prev: number | null; body: SqlValue }>(
   'collect_blob',
-  'DELETE FROM @blobs WHERE no = $1 RETURNING prev',
+  'DELETE FROM @blobs WHERE no = $1 RETURNING prev, body',
 );
-const deleteParts = statement<{ part: number }>(
+const selectParts = statement<{ no: number }>(
   'collect_parts',
-  'DELETE FROM @blob_parts WHERE list = $1 RETURNING part',
+  (d) => `SELECT b.no FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
+);
+const deletePart = statement(
+  'collect_part',
+  'DELETE FROM @blob_parts WHERE part = $1 AND list = $2',
 );
 
 /** A document that no snapshot, no patch and no list names; then perhaps what it named. */
-function* collectBlob(no: number): Plan<number> {
+function* collectBlob(no: number, vault: Vault): Plan<number> {
   const { uses } = yield* one(selectBlobUses, no);
   if (uses > 0) return 0;
   const gone = yield* first(deleteBlob, no);
-  const next = (yield* all(deleteParts, no)).map(({ part }) => part);
-  if (gone !== undefined && gone.prev !== null) next.push(gone.prev);
-  for (const each of next) yield* run(insertTrash, trashKind.blob, each);
+  if (gone === undefined) return 0;
+  const names = partNamesIn(vault.open(gone.body));
+  const parts = names.length === 0 ? [] : yield* all(selectParts, JSON.stringify(names));
+  for (const part of parts) {
+    yield* run(deletePart, part.no, no);
+    yield* run(insertTrash, trashKind.blob, part.no);
+  }
+  if (gone.prev !== null) yield* run(insertTrash, trashKind.blob, gone.prev);
   return 1;
 }

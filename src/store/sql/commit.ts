@@ -79,7 +79,7 @@ export function* commit(
   const kept = pointersOf(placed, rows);
   if (replaced !== null) yield* dropSnapshot(replaced, kept);
   if (supersedes(write)) yield* dropCheckpoint(held.checkpoint, kept);
-  if (write.events !== undefined) yield* appendEvents(held.id, write.events, context.vault);
+  if (write.events !== undefined) yield* appendEvents(held, write.events, context.vault);
   const head = succeeds ? no : held.head;
   const tip = succeeds ? no : held.tip;
   yield* run(updateSession, held.session, head, tip, index.next, held.now);

@@ -21,6 +21,8 @@ export interface Dialect {
   /** The integers, or the texts, in a JSON array, as the right side of `IN`. */
   integers(param: string): string;
   texts(param: string): string;
+  /** The bytes whose hexadecimal texts are in a JSON array, as the right side of `IN`. */
+  bytes(param: string): string;
   /** Messages `m` in the id ranges `[from, to)` of a JSON array of pairs. */
   messageRanges(param: string): string;
   /** A JSON array of JSON arrays, one for each row. */

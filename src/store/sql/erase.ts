@@ -39,21 +39,15 @@ const countSnapshots = statement<{ count: number }>(
   'erase_count',
   'SELECT COUNT(*) AS count FROM @snapshots WHERE session = $1 AND id IS NOT NULL',
 );
-const deleteEvents = statement(
-  'erase_events',
-  `DELETE FROM @events WHERE run IN
-     (SELECT id FROM @runs WHERE session = $1
-      UNION ALL SELECT id FROM @ended_runs WHERE session = $1)`,
-);
-const deleteSteps = statement(
-  'erase_steps',
-  'DELETE FROM @steps WHERE run IN (SELECT id FROM @runs WHERE session = $1)',
+// There is no index for this: the journal holds what runs now, and what ended a moment ago.
+const deleteJournal = statement(
+  'erase_journal',
+  (d) => `DELETE FROM @journal WHERE session IN ${d.integers('$1')}`,
 );
 const deleteRuns = statement<{ id: Uint8Array }>(
   'erase_runs',
   'DELETE FROM @runs WHERE session = $1 RETURNING id',
 );
-const deleteEnded = statement('erase_ended_runs', 'DELETE FROM @ended_runs WHERE session = $1');
 const deleteSession = statement('erase', 'DELETE FROM @sessions WHERE no = $1');
 const insertTrash = statement(
   'erase_trash',
@@ -108,14 +102,12 @@ export function* eraseOwned(owner: string): Plan<Erased> {
 function* eraseRows(rows: readonly ErasedRow[]): Plan<Erased> {
   let snapshots = 0;
   const hints: Hint[] = [];
+  if (rows.length > 0) yield* run(deleteJournal, JSON.stringify(rows.map(({ no }) => no)));
   for (const { no } of rows) {
     snapshots += (yield* one(countSnapshots, no)).count;
-    yield* run(deleteEvents, no);
-    yield* run(deleteSteps, no);
     for (const { id } of yield* all(deleteRuns, no)) {
       hints.push({ kind: 'run', id: uuidText(id) }, { kind: 'events', id: uuidText(id) });
     }
-    yield* run(deleteEnded, no);
     yield* run(deleteSession, no);
     yield* run(insertTrash, trashKind.session, no);
   }

@@ -2,40 +2,42 @@ import { isSnapshotId } from '../../session/ids.ts';
 import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../session/store.ts';
 import { uuidBytes } from './bytes.ts';
 import { notHeld } from './failures.ts';
+import { isEvent, type JournalKey, journal } from './journal.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from './query.ts';
 import { scopeKey } from './scope.ts';
 import type { Vault } from './vault.ts';
 
 const insertEvents = statement(
   'events_append',
-  `INSERT INTO @events(run, attempt, seq, last, body) VALUES($1, $2, $3, $4, $5)
+  `INSERT INTO @journal(run, session, attempt, seq, last, body) VALUES($1, $2, $3, $4, $5, $6)
    ON CONFLICT DO NOTHING`,
 );
-const selectOpen = statement<{ found: number }>(
+const selectOpen = statement<JournalKey>(
   'events_run',
-  (d) => `SELECT 1 AS found FROM @runs r WHERE r.id = $1 AND r.attempt = $2 ${d.lock('r')}`,
+  (d) => `SELECT r.id, r.session FROM @runs r WHERE r.id = $1 AND r.attempt = $2 ${d.lock('r')}`,
 );
 const selectLast = statement<{ attempt: number; last: number }>(
   'events_last',
-  'SELECT attempt, last FROM @events WHERE run = $1 ORDER BY attempt DESC, seq DESC LIMIT 1',
+  `SELECT attempt, last FROM @journal WHERE run = $1 AND ${isEvent}
+   ORDER BY attempt DESC, seq DESC LIMIT 1`,
 );
 const selectKept = statement<{ ended: number }>(
   'events_kept',
   `SELECT k.ended FROM (
      SELECT session, 0 AS ended FROM @runs WHERE id = $1
-     UNION ALL SELECT session, 1 FROM @ended_runs WHERE id = $1) k
+     UNION ALL SELECT session, 1 FROM @journal WHERE run = $1 AND attempt = ${journal.end}) k
    JOIN @sessions z ON z.no = k.session WHERE z.owner = $2 AND z.agent = $3`,
 );
 const selectEvents = statement<{ attempt: number; body: SqlValue }>(
   'events_read',
-  `SELECT attempt, body FROM @events
-   WHERE run = $1 AND (attempt > $2 OR (attempt = $2 AND last > $3))
+  `SELECT attempt, body FROM @journal
+   WHERE run = $1 AND (attempt > $2 OR (attempt = $2 AND last > $3)) AND ${isEvent}
    ORDER BY attempt, seq LIMIT $4`,
 );
 
 /** Appends to the events of a run that is held. Those that are there already are left out. */
 export function* appendEvents(
-  id: Uint8Array,
+  { id, session }: JournalKey,
   events: readonly RunEvent[],
   vault: Vault,
 ): Plan<void> {
@@ -47,7 +49,7 @@ export function* appendEvents(
     const end = group.at(-1);
     if (begin === undefined || end === undefined) continue;
     const body = vault.seal(JSON.stringify(group.map(({ seq, chunk }) => [seq, chunk])));
-    yield* run(insertEvents, id, attempt, begin.seq, end.seq, body);
+    yield* run(insertEvents, id, session, attempt, begin.seq, end.seq, body);
   }
 }
 
@@ -57,10 +59,9 @@ export function* append(
   events: readonly RunEvent[],
   vault: Vault,
 ): Plan<void> {
-  const id = isSnapshotId(runId) ? uuidBytes(runId) : undefined;
-  const row = id && (yield* first(selectOpen, id, attempt));
-  if (id === undefined || row === undefined) throw notHeld(runId, attempt);
-  yield* appendEvents(id, events, vault);
+  const row = isSnapshotId(runId) ? yield* first(selectOpen, uuidBytes(runId), attempt) : undefined;
+  if (row === undefined) throw notHeld(runId, attempt);
+  yield* appendEvents(row, events, vault);
 }
 
 /** Events after a cursor: see {@link EventSupport.read}. */
@@ -74,7 +75,7 @@ export function* readEvents(
   const id = uuidBytes(runId);
   const kept = yield* first(selectKept, id, ...scopeKey(scope));
   if (kept === undefined) return undefined;
-  const { attempt, seq } = after ?? { attempt: -1, seq: -1 };
+  const { attempt, seq } = after ?? { attempt: 0, seq: -1 };
   // A row holds at least one event, so this many rows are enough to know whether there are more.
   const rows = yield* all(selectEvents, id, attempt, seq, limit + 1);
   const events = rows
@@ -93,18 +94,14 @@ function isAfter(event: RunEvent, cursor: EventCursor | undefined): boolean {
   return event.attempt === cursor.attempt && event.seq > cursor.seq;
 }
 
-const old = (now: string): string => `ended_at <= ${now} - CAST($1 AS BIGINT)`;
-const deleteOldEvents = statement(
+const deleteOld = statement(
   'events_forget',
-  (d) => `DELETE FROM @events WHERE run IN (SELECT id FROM @ended_runs WHERE ${old(d.now)})`,
-);
-const deleteOldRuns = statement(
-  'events_forget_runs',
-  (d) => `DELETE FROM @ended_runs WHERE ${old(d.now)}`,
+  (d) => `
+    DELETE FROM @journal WHERE run IN (
+      SELECT run FROM @journal WHERE ended_at IS NOT NULL AND ended_at <= ${d.now} - CAST($1 AS BIGINT))`,
 );
 
 /** Forgets the events of runs that ended this many milliseconds ago. */
 export function* forgetEvents(ttl: number): Plan<void> {
-  yield* run(deleteOldEvents, ttl);
-  yield* run(deleteOldRuns, ttl);
+  yield* run(deleteOld, ttl);
 }

@@ -35,7 +35,7 @@ export function lineageTable(d: Dialect, name: string, source: string): string {
 /** The levels of a lineage table as one JSON value. */
 export function lineageColumn(d: Dialect, name: string): string {
   const columns = ['a.d', 'a.no', 'a.upto', 'a.view', 'v.own_from', 'v.base', 'v.common', 'a.lim'];
-  return `(SELECT ${d.rowsAsJson(columns)} FROM ${name} a LEFT JOIN @views v ON v.no = a.view)`;
+  return `(SELECT ${d.rowsAsJson(columns)} FROM ${name} a LEFT JOIN @views v ON v.branch = a.no AND v.no = a.view)`;
 }
 
 type StoredLevel = readonly [

@@ -81,6 +81,19 @@ export function partsOf(manifest: StoredManifest): string[] {
   return [...new Set(names)];
 }
 
+/** The names of large parts in a stored document, which need not be a list of artifacts. */
+export function partNamesIn(text: string): string[] {
+  const document: unknown = JSON.parse(text);
+  if (!Array.isArray(document)) return [];
+  const names = document.flatMap((entry: unknown) => {
+    const isEntry = typeof entry === 'object' && entry !== null && 'parts' in entry;
+    return isEntry && Array.isArray(entry.parts) ? entry.parts : [];
+  });
+  return [
+    ...new Set(names.filter((name) => typeof name === 'string' && /^[0-9a-f]{64}$/.test(name))),
+  ];
+}
+
 /** The artifacts, with the texts of their large parts by digest. */
 export function readManifest(
   manifest: StoredManifest,

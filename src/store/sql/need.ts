@@ -29,7 +29,8 @@ const selectViews = statement<{ no: number; branch: number; own_from: number; ba
   'need_views',
   `SELECT v.no, v.branch, v.own_from, v.base FROM @views v WHERE v.branch = $1
    UNION ALL
-   SELECT v.no, v.branch, v.own_from, v.base FROM @view_refs x JOIN @views v ON v.no = x.view
+   SELECT v.no, v.branch, v.own_from, v.base FROM @view_refs x
+   JOIN @views v ON v.branch = x.of AND v.no = x.view
    WHERE x.branch = $1`,
 );
 const countSnapshots = statement<{ count: number }>(

@@ -26,7 +26,7 @@ const insertView = statement<{ no: number }>(
 );
 const insertViewRef = statement(
   'place_view_ref',
-  'INSERT INTO @view_refs(branch, view) VALUES($1, $2)',
+  'INSERT INTO @view_refs(branch, view, of) VALUES($1, $2, $3)',
 );
 const insertMessage = statement('place_message', 'INSERT INTO @messages(id, body) VALUES($1, $2)');
 
@@ -138,7 +138,7 @@ function* writeMessages(
   const view = viewOfRewrite(rewrite, branch, row, bodies.length);
   const common = commonOf(rewrite.common, base);
   const stored = yield* one(insertView, branch, view.from, toStored(view), common);
-  for (const other of otherBranches(view)) yield* run(insertViewRef, other, stored.no);
+  for (const other of otherBranches(view)) yield* run(insertViewRef, other, stored.no, branch);
   return { view, viewNo: stored.no, common };
 }
 

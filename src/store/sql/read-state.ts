@@ -48,15 +48,13 @@ const selectMarkedState = statement<StateRow>(
   'read_marked_state',
   (d) => `WITH RECURSIVE ${chain(d)} ${stateRows(d)}
     UNION ALL SELECT ${kinds.mark}, s.no, ${markRows(d)} FROM @snapshots s
-    LEFT JOIN @views v ON v.no = s.view
+    LEFT JOIN @views v ON v.branch = s.branch AND v.no = s.view
     WHERE s.session = $4 AND s.idx IS NOT NULL AND s.status = ${code.succeeded}`,
 );
 
 const selectParts = statement<{ no: number; hash: Uint8Array; body: SqlValue }>(
   'read_parts',
-  (d) => `
-    SELECT p.no, p.hash, p.body FROM @blob_parts l JOIN @blobs p ON p.no = l.part
-    WHERE l.list IN ${d.integers('$1')}`,
+  (d) => `SELECT b.no, b.hash, b.body FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
 );
 
 /** Where a state lies, as a row says it. */
@@ -143,8 +141,8 @@ function* readArtifacts(
   vault: StateContext['vault'],
 ): Plan<{ readonly value: readonly Artifact[]; readonly ref: ManifestRef } | undefined> {
   if (no === null || manifest === undefined) return undefined;
-  const isSplit = partsOf(manifest).length > 0;
-  const rows = isSplit ? yield* all(selectParts, JSON.stringify([no])) : [];
+  const names = partsOf(manifest);
+  const rows = names.length > 0 ? yield* all(selectParts, JSON.stringify(names)) : [];
   const texts = new Map(rows.map(({ hash, body }) => [hexOf(hash), vault.open(body)]));
   const parts = new Map(rows.map((row) => [hexOf(row.hash), row.no]));
   return { value: readManifest(manifest, texts), ref: { no, parts } };

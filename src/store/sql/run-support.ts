@@ -13,9 +13,10 @@ import { type CommitResult, checkCommit, commit } from './commit.ts';
 import type { Hint } from './database.ts';
 import { loadState } from './locate.ts';
 import { getRun, listRuns } from './run-record.ts';
-import { detach, getStep, handOver, heartbeat, release, saveStep } from './run-writes.ts';
+import { detach, handOver, heartbeat, release } from './run-writes.ts';
 import type { SqlContext } from './sql-store.ts';
 import { stateRows } from './state-rows.ts';
+import { getStep, saveStep } from './steps.ts';
 import { readTaken, takeRuns } from './take-over.ts';
 
 /** Claims, and the writes under them. */

@@ -1,5 +1,3 @@
-import type { Json } from '../../core/json.ts';
-import { toJson } from '../../core/json.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { isSnapshotId } from '../../session/ids.ts';
 import {
@@ -19,7 +17,7 @@ import { notHeld, precondition } from './failures.ts';
 import { hashOfNothing } from './leave-behind.ts';
 import { findRow, metadataOf } from './locate.ts';
 import { openRun } from './open-run.ts';
-import { first, one, type Plan, run, type SqlValue, statement } from './query.ts';
+import { first, one, type Plan, run, statement } from './query.ts';
 import { toScope } from './scope.ts';
 import type { StateContext } from './state-rows.ts';
 import { dropCheckpoint } from './trash.ts';
@@ -100,7 +98,7 @@ export function* release(
       'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
     );
   }
-  if (events !== undefined) yield* appendEvents(held.id, events, vault);
+  if (events !== undefined) yield* appendEvents(held, events, vault);
   yield* dropCheckpoint(held.checkpoint);
   yield* endRun(withEvents(held, events));
 }
@@ -114,43 +112,4 @@ export function* handOver(ref: RunRef): Plan<void> {
     throw precondition('An attached run cannot be handed over: only its caller can go on with it.');
   }
   yield* run(updateHandedOver, held.session);
-}
-
-const selectStep = statement<{ found: number; value: SqlValue }>(
-  'step_get',
-  'SELECT 1 AS found, value FROM @steps WHERE run = $1 AND key = $2',
-);
-const insertStep = statement(
-  'step_save',
-  'INSERT INTO @steps(run, key, value) VALUES($1, $2, $3) ON CONFLICT DO NOTHING',
-);
-
-/** The recorded result of a durable step. */
-export function* getStep(
-  ref: RunRef,
-  key: string,
-  { vault }: StateContext,
-): Plan<{ readonly value: Json | undefined } | undefined> {
-  const held = yield* openRun(ref);
-  const row = yield* first(selectStep, held.id, stepKey(key));
-  if (row === undefined) return undefined;
-  return { value: row.value === null ? undefined : (JSON.parse(vault.open(row.value)) as Json) };
-}
-
-/** Records the result of a durable step; the first one stands. */
-export function* saveStep(
-  ref: RunRef,
-  key: string,
-  value: Json | undefined,
-  { vault }: StateContext,
-): Plan<void> {
-  const held = yield* openRun(ref);
-  const json = value === undefined ? undefined : toJson(value, `The result of step "${key}"`);
-  const text = json === undefined ? null : vault.seal(JSON.stringify(json));
-  yield* run(insertStep, held.id, stepKey(key), text);
-}
-
-// As JSON text, because a key may hold what a database refuses in plain text.
-function stepKey(key: string): string {
-  return JSON.stringify(key);
 }

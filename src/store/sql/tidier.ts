@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { collectSome } from './collect.ts';
 import type { Database } from './database.ts';
 import { forgetEvents } from './events.ts';
+import type { Vault } from './vault.ts';
 
 // Long enough that a burst of turns is followed by one round of tidying.
 const restBefore = 200;
@@ -10,6 +11,7 @@ interface Options {
   readonly db: Database;
   readonly clock: Clock;
   readonly eventsTtl: number;
+  readonly vault: Vault;
 }
 
 /** Removes what nothing holds any more: soon after it may have become so, in small steps, and never in a turn's way. */
@@ -59,8 +61,8 @@ export class Tidier {
   }
 
   async #round(): Promise<void> {
-    const { db } = this.#options;
-    while (await db.write(() => collectSome(), { durable: false })) await breath();
+    const { db, vault } = this.#options;
+    while (await db.write(() => collectSome(vault), { durable: false })) await breath();
   }
 
   #endTimer(): void {

@@ -15,7 +15,7 @@ const insertBlob = statement<{ no: number }>(
 );
 const insertPart = statement(
   'place_part',
-  'INSERT INTO @blob_parts(list, part) VALUES($1, $2) ON CONFLICT DO NOTHING',
+  'INSERT INTO @blob_parts(part, list) VALUES($1, $2) ON CONFLICT DO NOTHING',
 );
 const shareBlobs = statement('place_share_blobs', (d) => d.shareBlobs);
 
@@ -44,7 +44,7 @@ export function* writeArtifacts(write: ManifestWrite): Plan<ManifestRef | undefi
     parts.set(hexOf(digest), yield* writeBlob(digest, body));
   }
   const no = yield* writeBlob(write.digest, write.body);
-  for (const part of parts.values()) yield* run(insertPart, no, part);
+  for (const part of parts.values()) yield* run(insertPart, part, no);
   return { no, parts };
 }
 

@@ -10,6 +10,7 @@ export const sqliteDialect: Dialect = {
   ownBlobs: 'SELECT 1',
   lookup: (table, alias, condition) => `JOIN @${table} ${alias} ON ${condition}`,
   integers: (param) => `(SELECT value FROM json_each(${param}))`,
+  bytes: (param) => `(SELECT unhex(value) FROM json_each(${param}))`,
   texts: (param) => `(SELECT value FROM json_each(${param}))`,
   messageRanges: (param) =>
     `json_each(${param}) j JOIN @messages m ON m.id >= j.value ->> 0 AND m.id < j.value ->> 1`,

@@ -43,7 +43,9 @@ export const steps: readonly string[] = [
     common INTEGER NOT NULL);                -- how many messages at its beginning are those of the path before
   CREATE INDEX views_branch ON views(branch);
   CREATE TABLE view_refs(                    -- which view holds rows of which other branch
-    branch INTEGER NOT NULL, view INTEGER NOT NULL, PRIMARY KEY(branch, view)) WITHOUT ROWID;
+    branch INTEGER NOT NULL, view INTEGER NOT NULL,
+    of INTEGER NOT NULL,                     -- the view's own branch
+    PRIMARY KEY(branch, view)) WITHOUT ROWID;
 
   CREATE TABLE messages(
     id INTEGER PRIMARY KEY,                  -- branch * 2^22 + row
@@ -57,8 +59,7 @@ export const steps: readonly string[] = [
   CREATE UNIQUE INDEX blobs_hash ON blobs(hash) WHERE hash IS NOT NULL;
   CREATE INDEX blobs_prev ON blobs(prev) WHERE prev IS NOT NULL;
   CREATE TABLE blob_parts(                   -- which list of artifacts names which large part
-    list INTEGER NOT NULL, part INTEGER NOT NULL, PRIMARY KEY(list, part)) WITHOUT ROWID;
-  CREATE INDEX blob_parts_part ON blob_parts(part);
+    part INTEGER NOT NULL, list INTEGER NOT NULL, PRIMARY KEY(part, list)) WITHOUT ROWID;
 
   CREATE TABLE snapshots(
     no INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -107,14 +108,12 @@ export const steps: readonly string[] = [
     ttl INTEGER NOT NULL,
     heartbeat INTEGER NOT NULL,
     created_at INTEGER NOT NULL);
-  CREATE TABLE ended_runs(                   -- for the sake of their events, for a while
-    id BLOB PRIMARY KEY, session INTEGER NOT NULL, ended_at INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE TABLE events(                       -- one row a flush
-    no INTEGER PRIMARY KEY, run BLOB NOT NULL, attempt INTEGER NOT NULL, seq INTEGER NOT NULL,
-    last INTEGER NOT NULL, body TEXT NOT NULL);
-  CREATE UNIQUE INDEX events_run ON events(run, attempt, seq);
-  CREATE TABLE steps(no INTEGER PRIMARY KEY, run BLOB NOT NULL, key TEXT NOT NULL, value TEXT);
-  CREATE UNIQUE INDEX steps_key ON steps(run, key);
+  CREATE TABLE journal(                      -- of a run: its events, one row a flush, its steps, its end
+    run BLOB NOT NULL, attempt INTEGER NOT NULL, seq INTEGER NOT NULL, last INTEGER NOT NULL,
+    session INTEGER NOT NULL,
+    ended_at INTEGER,                        -- of its end, which is kept with the events for a while
+    body TEXT NOT NULL);
+  CREATE UNIQUE INDEX journal_run ON journal(run, attempt, seq);
 
   CREATE TABLE trash(                        -- what may have become unreachable and is still to be looked at
     kind INTEGER NOT NULL, no INTEGER NOT NULL, PRIMARY KEY(kind, no)) WITHOUT ROWID;
