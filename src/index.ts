@@ -19,6 +19,7 @@ export type {
 } from './agent/agent.ts';
 export { backgroundAgentTools } from './agent/background-agent.ts';
 export type { AgentOptions, CustomAgentOptions } from './agent/define.ts';
+export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/dispatcher.ts';
 export type {
   AgentHandler,
   AgentResult,
@@ -29,6 +30,7 @@ export type {
   TurnInfo,
   TurnResult,
 } from './agent/handler.ts';
+export { resumeRun } from './agent/recovery.ts';
 export type { AgentLimits, Concurrency, RunEnd, Transform } from './agent/spec.ts';
 export { type AgentToolOptions, agentTool } from './agent/sub-agent.ts';
 export { type App, type AppOptions, type ToolExtras, waymark } from './app.ts';
@@ -39,6 +41,8 @@ export type { NewId } from './core/id.ts';
 export type { Json, JsonObject } from './core/json.ts';
 export type { JsonPatch } from './core/patch.ts';
 export type { InferSchema, JsonSchema, Schema } from './core/schema.ts';
+export type { Engine, EngineEnv, EngineStatus, WorkOptions } from './engine/engine.ts';
+export { localEngine } from './engine/local-engine.ts';
 export type { DocumentLike } from './generate/document.ts';
 export type { GenerateChunk } from './generate/generate-chunk.ts';
 export type { GenerateOptions } from './generate/generate-options.ts';

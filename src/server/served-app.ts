@@ -8,4 +8,6 @@ export interface ServedApp {
   agents(): readonly Agent[];
   /** The actions that the reflection dialect lists and runs; it is left out without them. */
   readonly registry?: Registry<Action>;
+  /** Where background runs are worked on; its status is part of the health check. */
+  readonly engine?: { status(): Promise<object> };
 }

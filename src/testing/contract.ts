@@ -1,5 +1,10 @@
 export { agentContract } from './agent-contract/agent-contract.ts';
 export type { ContractAgent, ContractHost, ContractLink } from './agent-contract/stage.ts';
+export {
+  type EngineCluster,
+  type EngineContractOptions,
+  engineContract,
+} from './engine-contract/engine-contract.ts';
 export type { OpenedStore } from './store-contract/kit.ts';
 export {
   type Capability,
