@@ -139,6 +139,7 @@ async function follow(
 
 async function readSome(response: Response, into: SseEvent[], limit: number): Promise<boolean> {
   let count = 0;
+  if (!response.ok) throw new Error(await response.text());
   // Leaving the loop cancels the body, which cuts the line.
   for await (const event of readEvents(response)) {
     into.push(event);
