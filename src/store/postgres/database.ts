@@ -63,12 +63,12 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     const pool = await options.openPool();
     // An idle connection that breaks must not end the process; the next query gets a new one.
     pool.on('error', ignore);
-    const client = await pool.connect();
+    const client = await take(pool);
     try {
       await migrate(client, schema, newId);
       id = await statements.run(client, readMeta(vault));
     } finally {
-      client.release();
+      give(client);
     }
     return pool;
   };
@@ -89,7 +89,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     plan: () => Plan<Result>,
     { durable = true, within }: WriteOptions,
   ): Promise<Result> => {
-    const client = await pool.connect();
+    const client = await take(pool);
     let broken: unknown;
     try {
       await client.query(durable ? 'BEGIN' : 'BEGIN; SET LOCAL synchronous_commit TO off');
@@ -101,7 +101,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
       broken = await rollBack(client, error);
       throw error;
     } finally {
-      client.release(broken !== undefined);
+      give(client, broken !== undefined);
     }
   };
 
@@ -172,6 +172,18 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
 
 /** What a pool holds besides what its types say. */
 type PoolParts = Pool & { readonly Client: new (config: object) => Client };
+
+/** A connection for several statements. One that breaks between two of them says so by an event that must be heard. */
+async function take(pool: Pool): Promise<PoolClient> {
+  const client = await pool.connect();
+  client.on('error', ignore);
+  return client;
+}
+
+function give(client: PoolClient, isBroken = false): void {
+  client.off('error', ignore);
+  client.release(isBroken);
+}
 
 /** Ends a transaction that failed; gives the error when the connection is of no use any more. */
 async function rollBack(client: PoolClient, error: unknown): Promise<unknown> {
