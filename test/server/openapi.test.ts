@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
 import { routes } from '../../src/protocol/routes.ts';
 import { openApiDocument } from '../../src/server/native/openapi.ts';
@@ -24,4 +25,10 @@ test('every route is in the document, and every reference leads somewhere', () =
   expect(references.length).toBeGreaterThan(20);
   for (const [, name] of references)
     expect(document.components.schemas).toHaveProperty([name ?? '']);
+});
+
+test('a validator that nobody here wrote finds nothing wrong with it', async () => {
+  const { valid, errors } = await new Validator().validate(openApiDocument());
+  expect(errors).toBeUndefined();
+  expect(valid).toBe(true);
 });
