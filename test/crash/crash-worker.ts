@@ -1,0 +1,109 @@
+/**
+ * A process of its own on a store, for tests that kill it. Loads everything, says `ready`, and then does what its standard
+ * input says, a line each. What it has promised and done is in its journal.
+ */
+import { flushCompileCache } from 'node:module';
+import { createInterface } from 'node:readline';
+import type { Agent } from '../../src/agent/agent.ts';
+import type { App } from '../../src/app.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { toWaymarkError } from '../../src/core/error.ts';
+import type { Store } from '../../src/session/store.ts';
+import { createCrashApp, openPlace, type Place } from './support/agents.ts';
+import { openJournal } from './support/journal.ts';
+import { runLoad } from './support/load.ts';
+import { runTurn } from './support/run-turn.ts';
+
+export interface WorkerOptions {
+  readonly place: Place;
+  readonly journal: string;
+  readonly claimTtl: number;
+}
+
+const options = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions;
+const journal = openJournal(options.journal);
+const store = await openPlace(options.place);
+let app: App | undefined;
+
+/** Opens the app at the first command, so that a process can stand by. */
+function opened(): App {
+  app ??= createCrashApp({ store, journal, claimTtl: options.claimTtl });
+  return app;
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** Takes turns of every kind until somebody ends the process. */
+async function work(): Promise<never> {
+  const chat = opened().agent('chat');
+  const steps = opened().agent('steps');
+  const lane = async (agent: Agent, no: number): Promise<void> => {
+    const modes = ['attached', 'accepted', 'detached'] as const;
+    for (let turn = no; ; turn++) {
+      const mode = modes[turn % modes.length] ?? 'attached';
+      const texts = Array.from(
+        { length: mode === 'detached' ? 3 : 1 },
+        (_, input) => `${process.pid}.${no}.${turn}.${input} use ${(turn + input) % 3}`,
+      );
+      await runTurn(agent, { mode, texts, sessionId: `${agent.name} ${no}`, journal });
+    }
+  };
+  const lanes = [0, 1, 2, 3].flatMap((no) => [lane(chat, no), lane(steps, no)]);
+  return await Promise.race(lanes as Promise<never>[]);
+}
+
+/** Resolves when no run is open that anybody could still go on with. */
+async function quiet({ runs }: Store): Promise<void> {
+  for (;;) {
+    const open = (await runs?.listRuns()) ?? [];
+    if (open.every(({ mode, expired }) => mode === 'attached' && expired)) return;
+    await systemClock.sleep(20);
+  }
+}
+
+async function obey(line: string): Promise<void> {
+  const [command, ...words] = line.split(' ');
+  switch (command) {
+    case 'recover':
+      opened();
+      await quiet(store);
+      return say('quiet');
+    case 'work':
+      return await work();
+    case 'turn': {
+      const [agent = '', mode = '', sessionId = '', ...rest] = words;
+      await runTurn(opened().agent(agent), {
+        mode: mode === 'accepted' || mode === 'detached' ? mode : 'attached',
+        texts: rest.join(' ').split('; '),
+        sessionId,
+        journal,
+      });
+      return say('done');
+    }
+    case 'load': {
+      const result = await runLoad(opened(), journal, Number(words[0]));
+      return say(`loaded ${JSON.stringify(result)}`);
+    }
+    case 'close':
+      await opened().close({ deadlineMs: 0 });
+      return process.exit();
+    default:
+      throw new Error(`no such command: ${line}`);
+  }
+}
+
+const lines = createInterface({ input: process.stdin });
+lines.on('line', (line) => {
+  obey(line).catch((error: unknown) => {
+    const { status, message } = toWaymarkError(error);
+    journal.write({ kind: 'error', status, message });
+    say(`failed ${status}: ${message}`);
+  });
+});
+// Ends with its parent.
+lines.on('close', () => process.exit());
+// A process that is killed would not leave it to the next one.
+flushCompileCache();
+say('ready');

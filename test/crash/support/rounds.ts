@@ -1,0 +1,96 @@
+import { statSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Store } from '../../../src/session/store.ts';
+import type { WorkerOptions } from '../crash-worker.ts';
+import { openPlace } from './agents.ts';
+import { checkPromises } from './check.ts';
+import { openJournal } from './journal.ts';
+import { startWorker, type Worker } from './processes.ts';
+import { randomOf } from './random.ts';
+
+// In bytes of the journal: how far a process comes before it is killed, however fast the machine is.
+const mostWork = 12_000;
+const mostRecovery = 1_500;
+
+export interface RoundsOptions extends WorkerOptions {
+  readonly rounds: number;
+  readonly seed: number;
+}
+
+/** What the rounds came to, for people to read. */
+export interface RoundsReport {
+  readonly promised: number;
+  readonly cutOff: number;
+  readonly doneAgain: number;
+}
+
+/**
+ * Lets a process work, kills it at a random moment, lets another recover what it left, and checks every promise that was
+ * ever made; the one that recovered works on and is the next to be killed. Now and then it is killed while it recovers.
+ */
+export async function crashRounds({
+  rounds,
+  seed,
+  ...options
+}: RoundsOptions): Promise<RoundsReport> {
+  const random = randomOf(seed);
+  const journal = openJournal(options.journal);
+  const store: Store = await openPlace(options.place);
+  // One stands by, so that a round does not wait for a process to load.
+  let standby = startWorker(options);
+  const nextWorker = async (): Promise<Worker> => {
+    const worker = standby;
+    await worker.hear('ready');
+    standby = startWorker(options);
+    return worker;
+  };
+  try {
+    let worker = await nextWorker();
+    for (let round = 0; round < rounds; round++) {
+      try {
+        worker.say('work');
+        await grown(options.journal, random() * mostWork);
+        await worker.kill();
+        worker = await nextWorker();
+        worker.say('recover');
+        if (random() < 0.25) {
+          await grown(options.journal, random() * mostRecovery);
+          await worker.kill();
+          worker = await nextWorker();
+          worker.say('recover');
+        }
+        await worker.hear('quiet');
+        await checkPromises(store, journal.read());
+      } catch (error) {
+        const open = JSON.stringify(await store.runs?.listRuns());
+        throw new Error(`Round ${round} with seed ${seed} failed. Open runs: ${open}`, {
+          cause: error,
+        });
+      }
+    }
+    await worker.kill();
+  } finally {
+    await standby.kill();
+    await store.close?.();
+  }
+  return report(options.journal);
+}
+
+/** Resolves at some moment after the journal has grown by so much, or does not grow any more. */
+async function grown(path: string, bytes: number): Promise<void> {
+  const size = (): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const enough = size() + bytes;
+  const deadline = Date.now() + 2_000;
+  while (size() < enough && Date.now() < deadline) await sleep(1);
+}
+
+function report(path: string): RoundsReport {
+  const lines = openJournal(path).read();
+  const effects = lines.flatMap((line) => (line.kind === 'effect' ? [line.key] : []));
+  const promised = lines.filter(({ kind }) => kind === 'promised').length;
+  return {
+    promised,
+    cutOff: promised - lines.filter(({ kind }) => kind === 'answered').length,
+    doneAgain: effects.length - new Set(effects).size,
+  };
+}
