@@ -4,6 +4,7 @@ import { useAgentValue } from '../../../src/react/index.ts';
 import { StateChanges } from '../inspector/state-changes.tsx';
 import { plural } from '../lib/format.ts';
 import { isSame } from '../lib/json.ts';
+import { toolTimes } from '../lib/span-tree.ts';
 import { toTurns } from '../lib/turns.ts';
 import { useSnapshot } from '../lib/use-snapshot.ts';
 import { useSource } from '../lib/use-source.ts';
@@ -67,8 +68,8 @@ function Compared({
         <Column snapshot={left} messages={before} from={common} />
         <Column snapshot={right} messages={after} from={common} />
       </div>
-      <h3 className="section-title">State and files, from the left to the right</h3>
-      <StateChanges before={left.state} after={right.state} />
+      <h3 className="section-title">What differs in state and files</h3>
+      <StateChanges before={left.state} after={right.state} withMessages={false} />
     </>
   );
 }
@@ -82,7 +83,8 @@ function Column({
   readonly messages: readonly Message[];
   readonly from: number;
 }): ReactNode {
-  const { info, store, titles } = useWorkbench();
+  const { info, store, titles, spans } = useWorkbench();
+  const times = useMemo(() => toolTimes(spans ?? []), [spans]);
   const headId = useAgentValue(store, (view) => view.snapshotId);
   const title = useSource(titles).get(snapshot.snapshotId);
   const isHead = snapshot.snapshotId === headId;
@@ -105,18 +107,15 @@ function Column({
           <MessageView
             key={placed.index + from}
             placed={placed}
-            turn={turn.messages}
             isLive={false}
             agentName={info.name}
-            toolTimes={noTimes}
+            toolTimes={times}
           />
         )),
       )}
     </section>
   );
 }
-
-const noTimes: ReadonlyMap<string, number> = new Map();
 
 /** How much two conversations have in common from their start, and how each goes on. */
 function partWays(

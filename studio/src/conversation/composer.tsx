@@ -200,6 +200,6 @@ function placeholder(about: {
 }): string {
   if (about.isOffline) return 'The server is away. What you write stays here.';
   if (about.isPast) return 'Take another way from here…';
-  if (about.hasInterrupts) return 'Answer above, or write something else, which declines it…';
+  if (about.hasInterrupts) return 'Answer above; a message declines it…';
   return `Message ${about.name}…`;
 }

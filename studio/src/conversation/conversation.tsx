@@ -3,8 +3,8 @@ import type { Message, Part } from '../../../src/client/index.ts';
 import { useAgentValue } from '../../../src/react/index.ts';
 import { pulse } from '../lib/pulse.ts';
 import { toolTimes } from '../lib/span-tree.ts';
-import { toTurns } from '../lib/turns.ts';
 import { useSource } from '../lib/use-source.ts';
+import { useTurns } from '../lib/use-turns.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { CompareView } from './compare-view.tsx';
@@ -83,7 +83,7 @@ function TurnList({
     () => new Map(timeline.map((each) => [each.snapshotId, each])),
     [timeline],
   );
-  const turns = useMemo(() => toTurns(messages), [messages]);
+  const turns = useTurns(messages);
   const { first, earlier, showEarlier } = useEarlier(turns.length);
   const { scroller, content } = useStickToEnd();
   const resend = useResend(messages, commands);

@@ -8,7 +8,6 @@ import { ToolCall } from './tool-call.tsx';
 
 interface MessageProps {
   readonly placed: PlacedMessage;
-  readonly turn: readonly PlacedMessage[];
   readonly isLive: boolean;
   readonly agentName: string;
   readonly toolTimes: ReadonlyMap<string, number>;
@@ -19,7 +18,6 @@ interface MessageProps {
 /** One message: who said it, and what. */
 export const MessageView = memo(function MessageView({
   placed,
-  turn,
   isLive,
   agentName,
   toolTimes,
@@ -53,7 +51,7 @@ export const MessageView = memo(function MessageView({
               key={at}
               part={part}
               isPlain={isUser}
-              turn={turn}
+              answers={placed.answers}
               isLive={isLive}
               toolTimes={toolTimes}
             />
@@ -78,18 +76,19 @@ export const MessageView = memo(function MessageView({
 function MessagePart({
   part,
   isPlain,
-  turn,
+  answers,
   isLive,
   toolTimes,
-}: Pick<MessageProps, 'turn' | 'isLive' | 'toolTimes'> & {
+}: Pick<MessageProps, 'isLive' | 'toolTimes'> & {
   readonly part: Part;
+  readonly answers: PlacedMessage['answers'];
   readonly isPlain: boolean;
 }): ReactNode {
   if (!('toolRequest' in part)) return <PartView part={part} isPlain={isPlain} />;
   return (
     <ToolCall
       request={part}
-      response={responseTo(part, turn)}
+      response={responseTo(part, answers)}
       ms={toolTimes.get(part.toolRequest.ref ?? '')}
       isLive={isLive}
     />

@@ -23,8 +23,17 @@ export function PastBar(): ReactNode {
         <strong>
           Turn {turnIndex + 1} of {last}
         </strong>
-        {mark !== 'done' && <span className="quiet">{markWords[mark].split(';')[0]}</span>}
+        {mark !== 'done' && mark !== 'orphaned' && (
+          <span className="quiet">{markWords[mark].split(';')[0]}</span>
+        )}
       </span>
+      <button
+        type="button"
+        className="text-button past-leave"
+        onClick={() => commands.look(undefined)}
+      >
+        Back to now <kbd>esc</kbd>
+      </button>
       <span className="past-actions">
         {canGoOn && (
           <>
@@ -49,9 +58,6 @@ export function PastBar(): ReactNode {
         </button>
         <button type="button" className="button" onClick={() => commands.label(snapshot)}>
           <Icon name="flag" size={14} /> Label
-        </button>
-        <button type="button" className="text-button" onClick={() => commands.look(undefined)}>
-          Back to now
         </button>
       </span>
     </section>

@@ -35,7 +35,6 @@ export const TurnView = memo(function TurnView({
         <MessageView
           key={placed.index}
           placed={placed}
-          turn={turn.messages}
           isLive={isLive}
           agentName={agentName}
           toolTimes={toolTimes}
@@ -70,7 +69,7 @@ function TurnFoot({
         <MarkIcon kind={markOf(snapshot, isHead)} />
         <span>{turn}</span>
         <Time iso={createdAt} form="clock" />
-        {usage && (
+        {usage && totalTokens(usage) > 0 && (
           <span title={plural(totalTokens(usage), 'token')}>
             {count(totalTokens(usage))} tokens
           </span>

@@ -29,10 +29,10 @@ export function DiffTab({ subject }: { readonly subject: Subject }): ReactNode {
   return (
     <>
       <label className="compared-with">
-        <span>{subject.isLive ? 'Changing now, compared with' : 'Compared with'}</span>
+        <span>{subject.isLive ? 'Live, compared with' : 'Compared with'}</span>
         <select value={chosen} onChange={(event) => setChosen(event.target.value)}>
           <option value="">
-            {place.base === undefined ? 'the turn before' : 'where the comparison starts'}
+            {place.base === undefined ? 'the turn before' : 'the marked turn'}
           </option>
           {headId !== undefined && headId !== ownId && <option value={headId}>now</option>}
           {labelled.map(({ snapshotId, label, turnIndex }) => (

@@ -15,9 +15,12 @@ const signs = { added: '+', removed: '−', changed: '~' } as const;
 export function StateChanges({
   before,
   after,
+  withMessages = true,
 }: {
   readonly before: State | undefined;
   readonly after: State | undefined;
+  /** Left out where the messages themselves are shown. @default true */
+  readonly withMessages?: boolean;
 }): ReactNode {
   const custom = useMemo(() => changesBetween(before?.custom, after?.custom), [before, after]);
   const files = useMemo(
@@ -28,7 +31,7 @@ export function StateChanges({
     () => messageChanges(before?.messages ?? [], after?.messages ?? []),
     [before, after],
   );
-  const isSilent = messages.added.length + messages.removed.length === 0;
+  const isSilent = !withMessages || messages.added.length + messages.removed.length === 0;
   if (custom.length + files.length === 0 && isSilent) {
     return <Empty title="Nothing changed." />;
   }

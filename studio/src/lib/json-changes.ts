@@ -16,6 +16,9 @@ export function changesBetween(
   path: Change['path'] = [],
 ): readonly Change[] {
   if (isSame(before, after)) return [];
+  // What was set as a whole for the first time is news field by field.
+  if (before === undefined && path.length === 0 && isRecord(after))
+    return changesBetween({}, after);
   if (before === undefined) return [{ path, kind: 'added', after }];
   if (after === undefined) return [{ path, kind: 'removed', before }];
   if (Array.isArray(before) && Array.isArray(after)) return listChanges(before, after, path);

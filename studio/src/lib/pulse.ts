@@ -70,7 +70,9 @@ async function look(): Promise<void> {
       runs,
     });
     for (const run of before.runs) {
-      if (!runs.some(({ snapshotId }) => snapshotId === run.snapshotId)) void noteEnd(run);
+      const isOver = !runs.some(({ snapshotId }) => snapshotId === run.snapshotId);
+      // Turns that somebody waited for end where they were waited for.
+      if (isOver && run.mode === 'detached') void noteEnd(run);
     }
   } catch {
     if (source.get().online !== false) source.set({ ...source.get(), online: false });

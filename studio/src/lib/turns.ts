@@ -4,6 +4,8 @@ import type { Message, ToolRequestPart, ToolResponsePart } from '../../../src/cl
 export interface PlacedMessage {
   readonly message: Message;
   readonly index: number;
+  /** The messages behind it that answer its tool requests; of an interrupt they belong to a later turn. */
+  readonly answers: readonly Message[];
 }
 
 /** The messages of one turn, with the snapshot it led to once it is saved. */
@@ -14,21 +16,50 @@ export interface TurnGroup {
   readonly messages: readonly PlacedMessage[];
 }
 
-/** A conversation turn by turn: the last message of each names its snapshot. */
-export function toTurns(messages: readonly Message[]): readonly TurnGroup[] {
+/** A conversation turn by turn: the last message of each names its snapshot. Turns as before stay the same objects. */
+export function toTurns(
+  messages: readonly Message[],
+  before: readonly TurnGroup[] = [],
+): readonly TurnGroup[] {
   const turns: TurnGroup[] = [];
   let open: PlacedMessage[] = [];
   const close = (snapshotId: string | undefined): void => {
-    turns.push({ number: turns.length + 1, snapshotId, messages: open });
+    const turn = { number: turns.length + 1, snapshotId, messages: open };
+    const old = before[turns.length];
+    turns.push(old && isSameTurn(old, turn) ? old : turn);
     open = [];
   };
   for (const [index, message] of messages.entries()) {
-    open.push({ message, index });
+    open.push({ message, index, answers: answersTo(messages, index) });
     const snapshotId = message.metadata?.snapshotId;
     if (typeof snapshotId === 'string') close(snapshotId);
   }
   if (open.length > 0) close(undefined);
   return turns;
+}
+
+const none: readonly Message[] = [];
+
+function answersTo(messages: readonly Message[], index: number): readonly Message[] {
+  if (messages[index]?.role !== 'model' || messages[index + 1]?.role !== 'tool') return none;
+  let end = index + 1;
+  while (messages[end]?.role === 'tool') end++;
+  return messages.slice(index + 1, end);
+}
+
+function isSameTurn(a: TurnGroup, b: TurnGroup): boolean {
+  return (
+    a.snapshotId === b.snapshotId &&
+    a.messages.length === b.messages.length &&
+    a.messages.every(({ message, answers }, at) => {
+      const other = b.messages[at];
+      return (
+        message === other?.message &&
+        answers.length === other.answers.length &&
+        answers.every((answer, place) => answer === other.answers[place])
+      );
+    })
+  );
 }
 
 /** The messages of the turn that is not saved yet. */
@@ -53,7 +84,7 @@ export function titleOf(messages: readonly Message[]): string | undefined {
     .filter(({ role }) => role === 'tool')
     .flatMap(({ content }) => content)
     .find((part) => 'toolResponse' in part);
-  if (answered && 'toolResponse' in answered) return `answer to ${answered.toolResponse.name}`;
+  if (answered && 'toolResponse' in answered) return `Answered ${answered.toolResponse.name}`;
   return undefined;
 }
 
@@ -67,14 +98,13 @@ export function titlesOf(messages: readonly Message[]): ReadonlyMap<string, stri
   return titles;
 }
 
-/** The answer to a tool request within its turn, if it has come. */
+/** The answer to a tool request, if it has come. */
 export function responseTo(
   { toolRequest }: ToolRequestPart,
-  turn: readonly PlacedMessage[],
+  answers: readonly Message[],
 ): ToolResponsePart | undefined {
-  for (const { message } of turn) {
-    if (message.role !== 'tool') continue;
-    for (const part of message.content) {
+  for (const { content } of answers) {
+    for (const part of content) {
       if (!('toolResponse' in part)) continue;
       const { name, ref } = part.toolResponse;
       if (name === toolRequest.name && ref === toolRequest.ref) return part;

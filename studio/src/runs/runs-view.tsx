@@ -9,7 +9,7 @@ import { Markdown } from '../markdown/markdown.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { MarkIcon, type MarkKind } from '../ui/mark.tsx';
-import { Time, useNow } from '../ui/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { abortRun } from './run-actions.ts';
 import { RunProgress } from './run-progress.tsx';
 import { useWatch } from './use-watch.ts';
@@ -108,7 +108,6 @@ function RunCard({
 
 function RunFacts({ run }: { readonly run: RunInfo }): ReactNode {
   const { mode, attempt, createdAt, inputs, inputsDone } = run;
-  const now = Math.max(useNow(), Date.parse(createdAt));
   return (
     <dl className="facts">
       <div>
@@ -127,7 +126,7 @@ function RunFacts({ run }: { readonly run: RunInfo }): ReactNode {
       </div>
       <div>
         <dt>Running for</dt>
-        <dd>{duration(now - Date.parse(createdAt))}</dd>
+        <dd>{duration(Date.now() - Date.parse(createdAt))}</dd>
       </div>
     </dl>
   );

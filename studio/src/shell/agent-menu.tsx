@@ -33,9 +33,7 @@ export function AgentMenu({
     if (step === 0) return;
     event.preventDefault();
     const items = [...(frame.current?.querySelectorAll<HTMLElement>('[role=menuitemradio]') ?? [])];
-    items
-      .at((items.indexOf(document.activeElement as HTMLElement) + step) % items.length)
-      ?.focus();
+    items.at((items.indexOf(document.activeElement as HTMLElement) + step) % items.length)?.focus();
   };
   if (agents.length === 0) return null;
   return (
