@@ -59,7 +59,7 @@ export function defineTripPlanner(app: App, model: ModelRef = script()) {
   return app.defineAgent({
     name: 'trip-planner',
     description:
-      'Plans short trips. Ask about the weather, say what you like, then let it book something.',
+      'Plans short trips. Try “Two days in Lisbon”, then “I like museums”, then “Book a small hotel”.',
     model,
     system:
       'You plan short trips. Use the tools. Keep answers short. The traveller likes: {{#each @state.topics}}{{this}} {{/each}}',
