@@ -65,11 +65,17 @@ function observe({ clock, log }: Served): Middleware {
       },
     );
     const { status } = c.res;
+    if (status < 400 && isStudioLooking(c)) return undefined;
     const ms = clock.now() - started;
     const level = status >= 500 ? 'error' : 'info';
     log({ level, time: clock.now(), msg: 'request', ...c.get('logged'), status, ms });
     return undefined;
   };
+}
+
+// The studio asks every few seconds whether anything is new, which is no news in itself.
+function isStudioLooking(c: ServerContext): boolean {
+  return c.req.method === 'GET' && c.req.header('x-waymark-studio') !== undefined;
 }
 
 // What is wrong with a request whoever sends it.
