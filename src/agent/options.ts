@@ -48,7 +48,7 @@ export interface AgentOptionsBase<
   /** Where sessions are kept; `false`: by the client. @default the app's store */
   readonly store?: Store | SnapshotStore | false;
   /** What becomes a snapshot. @default the end of each turn and of the invocation */
-  readonly snapshot?: SnapshotPolicy<never> | 'always' | 'never';
+  readonly snapshot?: SnapshotPolicy<CustomOf<State, Initial>> | 'always' | 'never';
   /** Changes what leaves. */
   readonly transform?: Transform;
   /** Seals the state that a client holds, so that it cannot be forged. */
@@ -166,11 +166,8 @@ function initialOf({
   return toJson(state === undefined ? initialState : parseSync(state, initialState, what), what);
 }
 
-function policyOf(
-  snapshot: SnapshotPolicy<never> | 'always' | 'never' | undefined,
-): SnapshotPolicy {
+function policyOf(snapshot: SnapshotPolicy | 'always' | 'never' | undefined): SnapshotPolicy {
   if (snapshot === 'always') return always;
   if (snapshot === 'never') return () => false;
-  // The chance a policy is given has the custom state of the agent it was written for.
-  return (snapshot as SnapshotPolicy | undefined) ?? on('turnEnd', 'invocationEnd');
+  return snapshot ?? on('turnEnd', 'invocationEnd');
 }

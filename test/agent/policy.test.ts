@@ -12,15 +12,7 @@ test('S66 a policy is asked with event, states, index, turn index and opportunit
   const agent = app.defineCustomAgent(
     {
       name: 'custom',
-      snapshot: ({
-        event,
-        state,
-        prevState,
-        index,
-        turnIndex,
-        opportunity,
-        changed,
-      }: SnapshotChance) => {
+      snapshot: ({ event, state, prevState, index, turnIndex, opportunity, changed }) => {
         chances.push({
           event,
           now: told(state.messages).length,
@@ -82,7 +74,7 @@ test('S66 S70 the previous state is that of the last snapshot, also over invocat
     app.defineAgent({
       name: 'chat',
       model: answers,
-      snapshot: ({ event, state, prevState }: SnapshotChance) => {
+      snapshot: ({ event, state, prevState }) => {
         if (event !== 'turnEnd') return false;
         const [now = 0, before] = [state.messages?.length, prevState?.messages?.length];
         seen.push(before);
@@ -143,7 +135,7 @@ test('S70 the latest state is saved whatever the policy says, and a snapshot han
   const chat = app.defineAgent({
     name: 'chat',
     model: answers,
-    snapshot: ({ turnIndex }: SnapshotChance) => turnIndex % 3 === 0,
+    snapshot: ({ turnIndex }) => turnIndex % 3 === 0,
   });
   const ids = [];
   for (let n = 0; n < 5; n++) ids.push((await chat.runText(`${n}`, { sessionId: 's' })).snapshotId);

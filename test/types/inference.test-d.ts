@@ -1,0 +1,150 @@
+import { type } from 'arktype';
+import * as v from 'valibot';
+import { expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { waymark } from '../../src/index.ts';
+import { on } from '../../src/session/policy.ts';
+
+const app = waymark();
+const state = z.object({ topics: z.array(z.string()) });
+
+test('S19 the state types the session, the snapshots, the init and the policy', async () => {
+  const chat = app.defineAgent({ name: 'chat', state });
+  const output = await chat.runText('hi');
+  expectTypeOf(output.state?.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+  const snapshot = await chat.getSnapshot({ sessionId: 's' });
+  expectTypeOf(snapshot?.state?.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+  const session = await chat.getSession('s');
+  expectTypeOf(session?.state?.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+  expectTypeOf((await chat.wait('id')).state?.custom).toEqualTypeOf<
+    { topics: string[] } | undefined
+  >();
+  expectTypeOf(chat.chat().state?.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+  void chat.runText('hi', { state: { custom: { topics: ['a'] } } });
+  // @ts-expect-error topics are strings
+  void chat.runText('hi', { state: { custom: { topics: [1] } } });
+  app.defineAgent({
+    name: 'policy',
+    state,
+    snapshot: (chance) => {
+      expectTypeOf(chance.state.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+      expectTypeOf(chance.prevState?.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+      return chance.state.custom?.topics.length === 1;
+    },
+  });
+});
+
+test('S19 S66 the ready-made policies fit any agent', () => {
+  app.defineAgent({ name: 'on', state, snapshot: on('turnEnd') });
+  app.defineAgent({ name: 'always', state, snapshot: 'always' });
+  // @ts-expect-error there is no such event
+  app.defineAgent({ name: 'wrong', state, snapshot: on('lunch') });
+});
+
+test('S19 S12 an initial state makes the custom state non-optional', () => {
+  app.defineCustomAgent({ name: 'a', state }, (session) => {
+    expectTypeOf(session.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+    session.setCustom({ topics: [] });
+    // @ts-expect-error not the schema's
+    session.setCustom({ topics: 1 });
+    session.updateCustom((draft) => {
+      expectTypeOf(draft).toEqualTypeOf<{ topics: string[] }>();
+    });
+  });
+  app.defineCustomAgent({ name: 'b', state, initialState: { topics: [] } }, (session) => {
+    expectTypeOf(session.custom).toEqualTypeOf<{ topics: string[] }>();
+  });
+  // @ts-expect-error not the schema's
+  app.defineCustomAgent({ name: 'c', state, initialState: { topics: 1 } }, () => {});
+  app.defineAgent({
+    name: 'd',
+    state,
+    initialState: { topics: [] },
+    system: ({ state: custom }) => custom.topics.join(),
+  });
+});
+
+test('S19 any schema library, and JSON Schema as JSON', () => {
+  app.defineCustomAgent({ name: 'v', state: v.object({ n: v.number() }) }, (session) => {
+    expectTypeOf(session.custom).toEqualTypeOf<{ n: number } | undefined>();
+  });
+  app.defineCustomAgent({ name: 'a', state: type({ n: 'number' }) }, (session) => {
+    expectTypeOf(session.custom).toEqualTypeOf<{ n: number } | undefined>();
+  });
+});
+
+test('S19 the status types the responder and the chunks', async () => {
+  const status = z.object({ phase: z.enum(['thinking', 'writing']) });
+  const agent = app.defineCustomAgent({ name: 'agent', status }, (session, { respond }) =>
+    session.run(async () => {
+      await respond.status({ phase: 'thinking' });
+      // @ts-expect-error no such phase
+      await respond.status({ phase: 'sleeping' });
+      await respond.send({ status: { phase: 'writing' } });
+    }),
+  );
+  for await (const chunk of agent.streamText('hi').stream) {
+    expectTypeOf(chunk.status).toEqualTypeOf<{ phase: 'thinking' | 'writing' } | undefined>();
+  }
+  for await (const event of agent.watch('id')) {
+    if (event.type !== 'chunk') continue;
+    expectTypeOf(event.chunk.status).toEqualTypeOf<{ phase: 'thinking' | 'writing' } | undefined>();
+  }
+});
+
+test('S19 structured output types the output', async () => {
+  const agent = app.defineAgent({
+    name: 'agent',
+    output: { schema: z.object({ title: z.string(), steps: z.array(z.string()) }) },
+  });
+  const { output } = await agent.runText('hi');
+  expectTypeOf(output).toEqualTypeOf<{ title: string; steps: string[] } | undefined>();
+});
+
+test('S19 a tool’s input, output and context are typed by its declaration', () => {
+  app.defineTool(
+    {
+      name: 'weather',
+      description: 'Weather.',
+      input: z.object({ city: z.string(), days: z.number().default(1) }),
+    },
+    (input, context) => {
+      expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>();
+      expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>();
+      expectTypeOf(context.idempotencyKey).toEqualTypeOf<string>();
+      expectTypeOf(context.session?.id).toEqualTypeOf<string | undefined>();
+      expectTypeOf(context.interrupt).returns.toEqualTypeOf<never>();
+      return input.city;
+    },
+  );
+  app.defineTool(
+    { name: 'count', description: 'Counts.', output: z.object({ n: z.number() }) },
+    // @ts-expect-error not the output's
+    () => ({ n: 'one' }),
+  );
+});
+
+test('S19 the prompt types its input', () => {
+  const prompt = app.definePrompt({
+    name: 'role',
+    input: z.object({ role: z.string() }),
+    system: '{{role}}',
+  });
+  app.defineAgent({ name: 'a', prompt, promptInput: { role: 'poet' } });
+  // @ts-expect-error a role is a string
+  app.defineAgent({ name: 'b', prompt, promptInput: { role: 1 } });
+  // @ts-expect-error there is no such input
+  app.defineAgent({ name: 'c', prompt, promptInput: { rule: 'x' } });
+});
+
+test('S19 nothing is any', async () => {
+  const bare = app.defineAgent({ name: 'bare' });
+  const output = await bare.runText('hi');
+  expectTypeOf(output.state?.custom).toEqualTypeOf<unknown>();
+  for await (const chunk of bare.streamText('hi').stream) {
+    expectTypeOf(chunk.status).toEqualTypeOf<unknown>();
+  }
+  const named = await app.agent('bare').runText('hi');
+  expectTypeOf(named.output).not.toBeAny();
+  expectTypeOf(named.state?.custom).not.toBeAny();
+});
