@@ -35,8 +35,8 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Takes turns of every kind until somebody ends the process. */
-async function work(): Promise<never> {
+/** Takes turns of every kind, in sessions with this name, until somebody ends the process. */
+async function work(name: string): Promise<never> {
   const chat = opened().agent('chat');
   const steps = opened().agent('steps');
   const lane = async (agent: Agent, no: number): Promise<void> => {
@@ -47,7 +47,7 @@ async function work(): Promise<never> {
         { length: mode === 'detached' ? 3 : 1 },
         (_, input) => `${process.pid}.${no}.${turn}.${input} use ${(turn + input) % 3}`,
       );
-      await runTurn(agent, { mode, texts, sessionId: `${agent.name} ${no}`, journal });
+      await runTurn(agent, { mode, texts, sessionId: `${agent.name} ${name}.${no}`, journal });
     }
   };
   const lanes = [0, 1, 2, 3].flatMap((no) => [lane(chat, no), lane(steps, no)]);
@@ -71,7 +71,7 @@ async function obey(line: string): Promise<void> {
       await quiet(store);
       return say('quiet');
     case 'work':
-      return await work();
+      return await work(words.join(' '));
     case 'turn': {
       const [agent = '', mode = '', sessionId = '', ...rest] = words;
       await runTurn(opened().agent(agent), {

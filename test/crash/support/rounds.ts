@@ -46,9 +46,11 @@ export async function crashRounds({
   };
   try {
     let worker = await nextWorker();
+    let checked = 0;
     for (let round = 0; round < rounds; round++) {
       try {
-        worker.say('work');
+        // New sessions now and then: reading them is most of what a round costs.
+        worker.say(`work ${Math.floor(round / 10)}`);
         await grown(options.journal, random() * mostWork);
         await worker.kill();
         worker = await nextWorker();
@@ -60,7 +62,9 @@ export async function crashRounds({
           worker.say('recover');
         }
         await worker.hear('quiet');
-        await checkPromises(store, journal.read());
+        const lines = journal.read();
+        await checkPromises(store, lines, checked);
+        checked = lines.length;
       } catch (error) {
         const open = JSON.stringify(await store.runs?.listRuns());
         throw new Error(`Round ${round} with seed ${seed} failed. Open runs: ${open}`, {
@@ -68,6 +72,7 @@ export async function crashRounds({
         });
       }
     }
+    await checkPromises(store, journal.read());
     await worker.kill();
   } finally {
     await standby.kill();
