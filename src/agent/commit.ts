@@ -1,6 +1,7 @@
 import type { Chunk, FinishReason } from '../protocol/turn.ts';
 import type { Committed, CommitWrite, RunEvent, StateWrite } from '../session/store.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
+import { underRun } from './store-away.ts';
 import type { Turn } from './turn-state.ts';
 
 /** Writes a snapshot; the chunk that tells of it is shown only once it is written. */
@@ -80,9 +81,10 @@ export async function checkpoint(
   const { spec, working } = invocation;
   const ref = run.position.run;
   if (ref === undefined || spec.store === undefined || !('runs' in spec.store)) return;
+  const { runs } = spec.store;
   const inputsDone = run.detached?.inputsDone ?? 0;
   const write = { ...stateWrite(invocation), stateHash: working.hash(), inputsDone, midTurn };
-  const base = await spec.store.runs?.checkpoint(ref, write);
+  const base = await underRun(invocation, async () => await runs?.checkpoint(ref, write));
   if (base !== undefined) {
     invocation.base = base;
     working.saved();

@@ -2,6 +2,7 @@ import { type Json, toJson } from '../core/json.ts';
 import type { AgentSession } from './handler.ts';
 import type { Invocation } from './invocation.ts';
 import { fullStore } from './spec.ts';
+import { underRun } from './store-away.ts';
 
 /** Durable steps: recorded with the run where the store can, else only for the life of the invocation. */
 export function createSteps(invocation: Invocation): AgentSession['step'] {
@@ -22,19 +23,20 @@ export function createSteps(invocation: Invocation): AgentSession['step'] {
 }
 
 async function perform<Value>(
-  { spec, run }: Invocation,
+  invocation: Invocation,
   name: string,
   fn: () => Promise<Value> | Value,
 ): Promise<Value> {
+  const { spec, run } = invocation;
   const runs = fullStore(spec)?.runs;
   const ref = run?.position.run;
   if (runs === undefined || ref === undefined) return await fn();
-  const recorded = await runs.getStep(ref, name);
+  const recorded = await underRun(invocation, () => runs.getStep(ref, name));
   // What was recorded is what `fn` returned, as JSON.
   if (recorded !== undefined) return recorded.value as Value;
   const value = await fn();
   const json: Json | undefined =
     value === undefined ? undefined : toJson(value, `The result of step "${name}"`);
-  await runs.saveStep(ref, name, json);
+  await underRun(invocation, () => runs.saveStep(ref, name, json));
   return json as Value;
 }

@@ -17,6 +17,9 @@ export interface Settler {
 
 /** Milliseconds in which ends are gathered. */
 const gatherMs = 5;
+/** How often, and how many milliseconds apart, it tries to tell the queue that a job is free. */
+const tries = 5;
+const pauseMs = 1_000;
 
 export function createSettler(
   queue: Queue,
@@ -54,19 +57,34 @@ export function createSettler(
       });
     },
     async putBack(job, reason, delayMs = 0) {
-      try {
-        const boss = await queue.open();
-        // Fenced by the attempt: a job that is somebody else's by now stays as it is, and the update finds only a waiting one.
-        await boss.fail(runQueue, job, { waymark: reason });
-        if (delayMs <= 0) return;
-        await boss.update(runQueue, undefined, {
-          id: job.id,
-          startAfter: Math.ceil(delayMs / 1000),
-        });
-      } catch (error) {
+      for (let left = tries; left > 0; left--) {
+        const error = await tryPutBack(job, reason, delayMs);
+        if (error === undefined) return;
         onError(error);
+        // The database may be away. What is never put back counts as the work of a dead worker.
+        await clock.sleep(pauseMs);
       }
     },
     flush,
   };
+
+  async function tryPutBack(
+    job: FetchedJob,
+    reason: PutBackReason,
+    delayMs: number,
+  ): Promise<unknown> {
+    try {
+      const boss = await queue.open();
+      // Fenced by the attempt: a job that is somebody else's by now stays as it is, and the update finds only a waiting one.
+      await boss.fail(runQueue, job, { waymark: reason });
+      if (delayMs <= 0) return undefined;
+      await boss.update(runQueue, undefined, {
+        id: job.id,
+        startAfter: Math.ceil(delayMs / 1000),
+      });
+      return undefined;
+    } catch (error) {
+      return error ?? new Error('The queue could not be told.');
+    }
+  }
 }
