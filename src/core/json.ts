@@ -139,13 +139,16 @@ function copy(value: unknown, depth: number): Json | undefined {
 }
 
 function copyArray(value: readonly unknown[], depth: number): Json | undefined {
-  const result: Json[] = [];
-  for (let at = 0; at < value.length; at++) {
-    const item = copy(value[at], depth);
-    if (item === undefined) return undefined;
-    result.push(item);
+  // Copied at once and filled in place: an array that grows by push keeps room for 16 more items as long as it lives.
+  const result: unknown[] = [...value];
+  for (let at = 0; at < result.length; at++) {
+    const before = result[at];
+    if (typeof before === 'string') continue;
+    const after = copy(before, depth);
+    if (after === undefined) return undefined;
+    if (!Object.is(after, before)) result[at] = after;
   }
-  return seal(result);
+  return seal(result) as Json;
 }
 
 function copyObject(value: Record<string, unknown>, depth: number): Json | undefined {
