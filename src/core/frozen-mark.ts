@@ -12,6 +12,7 @@ class Given {
  */
 class Mark extends Given {
   #token: string | undefined = undefined;
+  #shape: object | undefined = undefined;
 
   static has(object: object): boolean {
     return #token in object;
@@ -23,6 +24,14 @@ class Mark extends Given {
 
   static setToken(object: object, token: string): void {
     if (#token in object) object.#token = token;
+  }
+
+  static shape(object: object): object | undefined {
+    return #shape in object ? object.#shape : undefined;
+  }
+
+  static setShape(object: object, shape: object): void {
+    if (#shape in object) object.#shape = shape;
   }
 }
 
@@ -46,4 +55,14 @@ export function hashToken(value: object): string | undefined {
 /** Remembers the hash token of a sealed object. */
 export function setHashToken(value: object, token: string): void {
   Mark.setToken(value, token);
+}
+
+/** Whether a sealed object is known to be of a shape, which is any object that stands for it. */
+export function hasShape(value: object, shape: object): boolean {
+  return Mark.shape(value) === shape;
+}
+
+/** Remembers the shape of a sealed object. */
+export function setShape(value: object, shape: object): void {
+  Mark.setShape(value, shape);
 }

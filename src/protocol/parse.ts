@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
+import { hasShape, setShape } from '../core/frozen-mark.ts';
 import { toJson } from '../core/json.ts';
 import { type Message, message } from './message.ts';
 import { type Artifact, artifact } from './state.ts';
@@ -21,17 +22,15 @@ export function parseShape<Schema extends v.GenericSchema>(
   throw new WaymarkError('INVALID_ARGUMENT', `Not a valid ${what}. ${faults.join('; ')}`);
 }
 
-/** Values that came through here before: frozen, so still valid. */
-const parsed = new WeakSet<object>();
-
 function parseOnce<Schema extends v.GenericSchema>(
   schema: Schema,
   value: unknown,
   what: string,
 ): v.InferOutput<Schema> {
-  if (typeof value === 'object' && value !== null && parsed.has(value)) return value;
+  // What came through here before is frozen, so still valid.
+  if (typeof value === 'object' && value !== null && hasShape(value, schema)) return value;
   const frozen = toJson(parseShape(schema, value, what), what) as object;
-  parsed.add(frozen);
+  setShape(frozen, schema);
   return frozen;
 }
 
