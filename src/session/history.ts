@@ -9,8 +9,6 @@ interface Log {
   readonly chains: string[];
 }
 
-const messageHashes = new WeakMap<Message, string>();
-
 /** The chain of an empty history. */
 const emptyChain = '';
 
@@ -19,12 +17,7 @@ const emptyChain = '';
  * and {@link History} never holds it.
  */
 export function messageHash(message: Message): string {
-  let hash = messageHashes.get(message);
-  if (hash === undefined) {
-    hash = sha256(canonicalJson(message));
-    messageHashes.set(message, hash);
-  }
-  return hash;
+  return sha256(canonicalJson(message));
 }
 
 /**

@@ -24,6 +24,7 @@ export async function toDocument(
   rows: Iterable<ExportRow> | AsyncIterable<ExportRow>,
 ): Promise<SessionExport> {
   const content = { messages: {}, custom: {}, artifacts: {} };
+  const messages = messageTable(content.messages);
   const histories = new Map<string, History>();
   const snapshots: JsonObject[] = [];
   for await (const { snapshot, totals, state } of rows) {
@@ -32,7 +33,7 @@ export async function toDocument(
     snapshots.push({
       ...metadataOf(snapshot),
       ...(totals === undefined ? {} : { totals: { ...totals } }),
-      messages: messageList(content.messages, parent, state.history),
+      messages: messageList(messages, parent, state.history),
       ...(state.custom === undefined ? {} : { custom: put(content.custom, state.custom) }),
       artifacts: state.artifacts.map((each) => put(content.artifacts, asJson(each))),
     });
@@ -60,31 +61,48 @@ function put(table: Table, value: Json): string {
   return hash;
 }
 
-function putMessage(table: Table, message: Message): string {
-  const hash = messageHash(message);
-  table[hash] = asJson(message);
-  return hash;
+/** The messages of a document by their hashes, each of which is worked out once. */
+interface MessageTable {
+  hashOf(message: Message): string;
+  put(message: Message): string;
 }
 
-function messageList(table: Table, parent: History | undefined, history: History): Json[] {
-  if (parent === undefined) return history.toArray().map((each) => putMessage(table, each));
+function messageTable(table: Table): MessageTable {
+  const hashes = new Map<Message, string>();
+  const hashOf = (message: Message): string => {
+    const hash = hashes.get(message) ?? messageHash(message);
+    hashes.set(message, hash);
+    return hash;
+  };
+  return {
+    hashOf,
+    put(message) {
+      const hash = hashOf(message);
+      table[hash] = asJson(message);
+      return hash;
+    },
+  };
+}
+
+function messageList(table: MessageTable, parent: History | undefined, history: History): Json[] {
+  if (parent === undefined) return history.toArray().map(table.put);
   if (parent.isPrefixOf(history)) {
-    const fresh = history.toArray(parent.length).map((each) => putMessage(table, each));
+    const fresh = history.toArray(parent.length).map(table.put);
     return parent.length === 0 ? fresh : [[0, parent.length], ...fresh];
   }
-  return pieces(table, parent.toArray().map(messageHash), history);
+  return pieces(table, parent.toArray().map(table.hashOf), history);
 }
 
 /** After a trim or an edit: ranges of what the parent has, by hash, and hashes of what it has not. */
-function pieces(table: Table, parent: readonly string[], history: History): Json[] {
+function pieces(table: MessageTable, parent: readonly string[], history: History): Json[] {
   const places = new Map(parent.map((hash, place) => [hash, place]));
   const list: (string | [number, number])[] = [];
   for (const message of history.toArray()) {
-    const hash = messageHash(message);
+    const hash = table.hashOf(message);
     const last = list.at(-1);
     const place = places.get(hash);
     if (Array.isArray(last) && parent[last[1]] === hash) last[1]++;
-    else list.push(place === undefined ? putMessage(table, message) : [place, place + 1]);
+    else list.push(place === undefined ? table.put(message) : [place, place + 1]);
   }
   return list;
 }
