@@ -92,10 +92,11 @@ async function saveGood(
 ): Promise<void> {
   const { spec, working } = invocation;
   const listed = wantsSnapshot(invocation, 'turnEnd');
-  const changed = invocation.savedHash() !== working.hash();
+  // Without a store nothing is saved, and hashing what the client brought along would cost as much as all of it.
+  const changed = spec.store !== undefined && invocation.savedHash() !== working.hash();
   const snapshotId = listed ? run.runId : undefined;
   const chunk = endChunk(turn, finishReason, snapshotId);
-  if (spec.store !== undefined && (listed || changed)) {
+  if (listed || changed) {
     const totals = totalsOf(invocation, turn);
     await commit(invocation, run, chunk, {
       snapshotId: run.runId,
