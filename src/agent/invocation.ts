@@ -222,22 +222,23 @@ export class Invocation {
   /** Waits for work; after a stop only so long, for work that does not look at its signal. */
   async untilStopped<Value>(work: Promise<Value>, ms: number = graceMs): Promise<Value> {
     const { signal } = this.control;
-    const over = new AbortController();
-    const left = new Promise<never>((_, reject) => {
-      const onAbort = (): void => {
-        this.host.clock.sleep(ms, over.signal).then(
-          () => reject(new LeftBehind()),
-          () => {},
-        );
-      };
-      if (signal.aborted) onAbort();
-      else signal.addEventListener('abort', onAbort, { once: true });
-      over.signal.addEventListener('abort', () => signal.removeEventListener('abort', onAbort));
-    });
+    const left = Promise.withResolvers<never>();
+    // Made only when it is stopped: a signal for each turn that is not would cost more than saving the turn does.
+    let over: AbortController | undefined;
+    const onAbort = (): void => {
+      over = new AbortController();
+      this.host.clock.sleep(ms, over.signal).then(
+        () => left.reject(new LeftBehind()),
+        () => {},
+      );
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
     try {
-      return await Promise.race([work, left]);
+      return await Promise.race([work, left.promise]);
     } finally {
-      over.abort();
+      signal.removeEventListener('abort', onAbort);
+      over?.abort();
     }
   }
 
