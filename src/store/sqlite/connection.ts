@@ -16,6 +16,7 @@ export class Connection {
   readonly #db: DatabaseSync;
   readonly #control: Readonly<Record<Control, StatementSync>>;
   readonly #prepared = new Map<Statement, StatementSync>();
+  readonly #asked = new Map<string, StatementSync>();
   readonly #onQuery: ((name: string) => void) | undefined;
   #synchronous: Synchronous | undefined;
 
@@ -39,9 +40,14 @@ export class Connection {
     this.#db.exec(sql);
   }
 
-  /** The first row of a statement that is not worth preparing. */
+  /** The first row of a statement by its text, which is prepared once. */
   get(sql: string): Readonly<Record<string, SqlValue>> | undefined {
-    return this.#db.prepare(sql).get() as Readonly<Record<string, SqlValue>> | undefined;
+    let prepared = this.#asked.get(sql);
+    if (prepared === undefined) {
+      prepared = this.#db.prepare(sql);
+      this.#asked.set(sql, prepared);
+    }
+    return prepared.get() as Readonly<Record<string, SqlValue>> | undefined;
   }
 
   /** Runs a plan as it is. */
@@ -74,6 +80,7 @@ export class Connection {
 
   close(): void {
     this.#prepared.clear();
+    this.#asked.clear();
     this.#db.close();
   }
 
