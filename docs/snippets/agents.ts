@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import {
+  lastMessages,
+  memoryStore,
+  retry,
+  rollingSummary,
+  textOf,
+  tokenBudget,
+  toolApproval,
+  waymark,
+} from 'waymark';
+import { scriptedModel } from 'waymark/testing';
+import { z } from 'zod';
+
+const model = scriptedModel({
+  patterns: [[/extract/, '{"city":"Oslo","days":3}']],
+  otherwise: 'Good.',
+});
+const app = waymark({ model, store: memoryStore() });
+
+// #region model
+const echo = app.defineModel({ name: 'echo' }, async ({ messages }, { stream }) => {
+  const last = messages.at(-1);
+  const content = [{ text: `You said: ${last ? textOf(last) : ''}` }];
+  await stream({ content });
+  return { message: { role: 'model', content }, finishReason: 'stop' };
+});
+
+const parrot = app.defineAgent({ name: 'parrot', model: echo });
+// #endregion
+assert.equal(textOf((await parrot.runText('hi')).message ?? { content: [] }), 'You said: hi');
+
+// #region system
+app.defineAgent({
+  name: 'guide',
+  state: z.object({ city: z.string(), likes: z.array(z.string()) }),
+  initialState: { city: 'Lisbon', likes: [] },
+  // A template over the custom state of the session …
+  system:
+    'You are a guide to {{@state.city}}. The traveller likes {{#each @state.likes}}{{this}} {{/each}}.',
+});
+
+app.defineAgent({
+  name: 'host',
+  state: z.object({ name: z.string() }),
+  initialState: { name: 'Ada' },
+  // … or a function over it and the caller's context.
+  system: ({ state, context }) => `You talk to ${state.name} (${context.language ?? 'en'}).`,
+});
+// #endregion
+await app.agent('guide').runText('hi');
+assert.match(textOf(model.requests.at(-1)?.messages[0] ?? { content: [] }), /guide to Lisbon/);
+await app.agent('host').runText('hi', { context: { language: 'pt' } });
+assert.match(textOf(model.requests.at(-1)?.messages[0] ?? { content: [] }), /talk to Ada \(pt\)/);
+
+// #region tools
+const search = app.defineTool(
+  {
+    name: 'search',
+    description: 'Searches the catalogue',
+    input: z.object({ query: z.string() }),
+    output: z.array(z.string()),
+  },
+  async ({ query }, { signal, context, idempotencyKey, stream }) => {
+    signal.throwIfAborted();
+    await stream({ searching: query }); // shown to whoever watches, not to the model
+    return [`${query} for ${context.user ?? 'anybody'} (${idempotencyKey.length > 0})`];
+  },
+);
+
+app.defineAgent({
+  name: 'shop',
+  tools: [search],
+  toolChoice: 'auto',
+  maxTurns: 5, // rounds of tools in one turn
+  use: [toolApproval(['search']), retry({ attempts: 3 })],
+});
+// #endregion
+
+// #region output
+const extractor = app.defineAgent({
+  name: 'extractor',
+  output: { schema: z.object({ city: z.string(), days: z.number() }) },
+});
+
+const { output } = await extractor.runText('extract: three days in Oslo');
+output?.city.toUpperCase(); // typed by the schema
+// #endregion
+assert.deepEqual(output, { city: 'Oslo', days: 3 });
+
+// #region prompt
+const review = app.definePrompt({
+  name: 'review',
+  input: z.object({ language: z.string() }),
+  system: 'You review {{language}} code.',
+  config: { temperature: 0.2 },
+});
+
+app.defineAgent({
+  name: 'reviewer',
+  prompt: review,
+  promptInput: { language: 'TypeScript' }, // checked here, against the prompt's schema
+  config: { temperature: 0 }, // the agent's own options come first
+});
+// #endregion
+await app.agent('reviewer').runText('hi');
+assert.match(textOf(model.requests.at(-1)?.messages[0] ?? { content: [] }), /TypeScript code/);
+
+// #region history
+app.defineAgent({ name: 'recent', history: lastMessages(20) });
+app.defineAgent({ name: 'frugal', history: tokenBudget({ maxTokens: 8_000 }) });
+app.defineAgent({ name: 'summing', history: rollingSummary({ keep: 20, every: 20 }) });
+// #endregion
+
+// #region limits
+app.defineAgent({
+  name: 'bounded',
+  limits: {
+    turn: { timeMs: 60_000, tokens: 50_000, toolCalls: 20 },
+    session: { tokens: 1_000_000 },
+  },
+});
+// #endregion
+for (const name of ['recent', 'frugal', 'summing', 'bounded']) {
+  assert.equal((await app.agent(name).runText('hi')).finishReason, 'stop');
+}
+
+// #region connection
+const conn = parrot.streamBidi();
+await conn.sendText('one');
+for await (const chunk of conn.turn()) if (chunk.turnEnd) console.log(chunk.turnEnd.snapshotId);
+await conn.sendText('two');
+const end = await conn.output(); // closes the input, and waits for what is queued
+// #endregion
+assert.equal(end.snapshotIds?.length, 2);
+
+// #region chat
+const talk = parrot.chat();
+await talk.send('one');
+await talk.send('two'); // goes on in the same session
+// #endregion
+assert.ok(talk.sessionId);
+await app.ready();
+await app.close();

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { agentTool, backgroundAgentTools, waymark } from 'waymark';
+import { sqliteStore } from 'waymark/sqlite';
+import { scriptedModel } from 'waymark/testing';
+
+const model = scriptedModel({
+  patterns: [],
+  otherwise: { chunks: ['Long ', 'work ', 'done.'], chunkDelayMs: 20 },
+});
+const ended: string[] = [];
+const app = waymark({ model, store: sqliteStore('background.db') });
+
+// #region define
+const researcher = app.defineAgent({
+  name: 'researcher',
+  description: 'Reads sources and reports.',
+  onFinish: ({ snapshot }) => {
+    ended.push(snapshot.status); // 'succeeded', 'failed' or 'aborted'
+  },
+});
+// #endregion
+
+// #region detach
+const { snapshotId: runId = '', finishReason } = await researcher.run({
+  message: { role: 'user', content: [{ text: 'Read everything about tides' }] },
+  detach: true,
+});
+// #endregion
+assert.equal(finishReason, 'detached');
+
+// #region watch
+for await (const event of researcher.watch(runId)) {
+  if (event.type === 'chunk') console.log(event.id, event.chunk);
+  if (event.type === 'reset') console.log('another process took over, attempt', event.attempt);
+  if (event.type === 'end') console.log(event.snapshot.status);
+}
+// Come back later, from anywhere, behind the last event you saw:
+const rest = researcher.watch(runId, { after: '1.3' });
+// #endregion
+for await (const event of rest)
+  if (event.type === 'end') assert.equal(event.snapshot.status, 'succeeded');
+
+// #region wait
+const { status, state } = await researcher.wait(runId);
+// #endregion
+assert.equal(status, 'succeeded');
+assert.equal(state?.messages?.length, 2);
+assert.deepEqual(ended, ['succeeded']);
+
+// #region middle
+const conn = researcher.streamBidi();
+await conn.sendText('Start here');
+for await (const chunk of conn.receive()) if (chunk.modelChunk) break;
+const detached = await conn.detach(); // the turn that runs, and what is queued, go on without us
+// #endregion
+const second = detached.snapshotId ?? '';
+
+// #region abort
+const after = await researcher.abort(second); // 'aborted', or what it had become before
+// #endregion
+assert.equal(after, 'aborted');
+
+// #region sub-agents
+const editor = app.defineAgent({
+  name: 'editor',
+  tools: [
+    agentTool(researcher), // in the foreground: its chunks and artifacts come through under its name
+    ...backgroundAgentTools(researcher, { name: 'research' }), // research_start, _check, _wait, _abort
+  ],
+});
+// #endregion
+assert.equal((await editor.runText('hello')).finishReason, 'stop');
+await app.close();

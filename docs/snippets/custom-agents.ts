@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { memoryStore, textOf, waymark } from 'waymark';
+import { scriptedModel } from 'waymark/testing';
+import { z } from 'zod';
+
+const model = scriptedModel({ patterns: [], otherwise: 'One, two, three.' });
+const app = waymark({ model, store: memoryStore() });
+
+// #region define
+const writer = app.defineCustomAgent(
+  {
+    name: 'writer',
+    state: z.object({ drafts: z.number() }),
+    initialState: { drafts: 0 },
+    status: z.object({ phase: z.enum(['outline', 'draft']) }),
+  },
+  async (session, { respond, signal }) => {
+    await session.run(async (input, { turnIndex, snapshotId }) => {
+      const subject = input.message ? textOf(input.message) : '';
+
+      await respond.status({ phase: 'outline' });
+      const { text: outline } = await app.generate({ prompt: `Outline: ${subject}`, signal });
+
+      await respond.status({ phase: 'draft' });
+      const { text } = await app.generate({ prompt: `Draft from ${outline}`, signal });
+      await respond.artifact({ name: 'draft.md', parts: [{ text }] });
+
+      session.updateCustom((draft) => {
+        draft.drafts++;
+      });
+      session.addMessages({
+        role: 'model',
+        content: [{ text: `Draft ${session.custom.drafts} of turn ${turnIndex} (${snapshotId})` }],
+      });
+    });
+  },
+);
+// #endregion
+
+const { stream, output } = writer.streamText('Tides');
+const phases: unknown[] = [];
+for await (const { status } of stream) if (status) phases.push(status.phase);
+assert.deepEqual(phases, ['outline', 'draft']);
+assert.deepEqual((await output).artifacts?.[0]?.name, 'draft.md');
+
+// #region stream-model
+app.defineCustomAgent({ name: 'plain' }, async (session, { respond, signal }) => {
+  await session.run(async () => {
+    const { message } = await app.generate({
+      messages: session.messages,
+      signal,
+      onChunk: (chunk) => respond.modelChunk(chunk),
+    });
+    if (message) session.addMessages(message);
+    return { finishReason: 'stop' };
+  });
+  return session.result(); // the default: the last message and all artifacts
+});
+// #endregion
+const plain = await app.agent('plain').runText('Count');
+assert.deepEqual(plain.message?.content, [{ text: 'One, two, three.' }]);
+
+// #region steps
+const payments: string[] = [];
+const billing = app.defineCustomAgent({ name: 'billing' }, async (session) => {
+  await session.run(async () => {
+    const receipt = await session.step('charge', async () => {
+      payments.push('charged'); // done once, however many attempts the run takes
+      return { id: 'r-1' };
+    });
+    session.addMessages({ role: 'model', content: [{ text: `Receipt ${receipt.id}` }] });
+  });
+});
+// #endregion
+await billing.runText('Pay');
+assert.deepEqual(payments, ['charged']);
+await app.close();

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { scriptedModel } from 'waymark/testing';
+
+const model = scriptedModel({
+  patterns: [
+    [
+      /weather in (\w+)/i,
+      ([, city]) => ({ toolCalls: [{ name: 'weather', input: { city: city ?? '' } }] }),
+    ],
+  ],
+  afterTools: () => 'It is sunny in Lisbon.',
+  otherwise: ({ messages }) =>
+    `You have said ${messages.filter(({ role }) => role === 'user').length} things.`,
+});
+
+// #region define
+
+import { waymark } from 'waymark';
+import { sqliteStore } from 'waymark/sqlite';
+import { z } from 'zod';
+
+export const app = waymark({ model, store: sqliteStore('waymark.db') });
+
+const weather = app.defineTool(
+  {
+    name: 'weather',
+    description: 'The weather in a city',
+    input: z.object({ city: z.string() }),
+  },
+  ({ city }) => ({ city, sky: 'sunny', high: 24 }),
+);
+
+export const chat = app.defineAgent({
+  name: 'chat',
+  system: 'You are a helpful assistant.',
+  tools: [weather],
+});
+// #endregion
+
+// #region run
+const first = await chat.runText('What is the weather in Lisbon?');
+console.log(first.message?.content); // [{ text: 'It is sunny in Lisbon.' }]
+
+const second = await chat.runText('And what did I say?', { sessionId: first.sessionId });
+// #endregion
+assert.deepEqual(first.message?.content, [{ text: 'It is sunny in Lisbon.' }]);
+assert.deepEqual(second.message?.content, [{ text: 'You have said 2 things.' }]);
+
+const { sessionId } = first;
+// #region stream
+const { stream, output } = chat.streamText('Tell me more', { sessionId });
+for await (const { modelChunk } of stream) {
+  for (const part of modelChunk?.content ?? []) if ('text' in part) process.stdout.write(part.text);
+}
+const { finishReason, snapshotId } = await output;
+// #endregion
+assert.equal(finishReason, 'stop');
+
+// #region back
+await chat.restore(first.snapshotId ?? '');
+const another = await chat.runText('Something else', { sessionId });
+
+const { items } = await chat.listSnapshots(sessionId, { includeOrphaned: true });
+for (const { turnIndex, orphaned, parentId } of items) console.log(turnIndex, orphaned, parentId);
+// 0 false undefined
+// 1 true  …          the way that was left
+// 2 true  …
+// 1 false …          the new one, from the same parent
+// #endregion
+assert.deepEqual(
+  items.map(({ turnIndex, orphaned }) => [turnIndex, orphaned]),
+  [
+    [0, false],
+    [1, true],
+    [2, true],
+    [1, false],
+  ],
+);
+assert.notEqual(another.snapshotId, snapshotId);
+await app.close();

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+
+// #region app
+
+import { openai } from '@ai-sdk/openai';
+import { currentSession, waymark } from 'waymark';
+import { sqliteStore } from 'waymark/sqlite';
+import { z } from 'zod';
+
+const trip = z.object({ likes: z.array(z.string()) });
+const app = waymark({ model: openai('gpt-5'), store: sqliteStore('waymark.db') });
+
+const note = app.defineTool(
+  { name: 'note', description: 'Notes a taste', input: z.object({ what: z.string() }) },
+  ({ what }) => {
+    currentSession<z.infer<typeof trip>>().updateCustom(({ likes }) => void likes.push(what));
+  },
+);
+const chat = app.defineAgent({
+  name: 'chat',
+  system: ({ state }) => `You plan trips. The traveller likes ${state.likes.join(', ')}.`,
+  tools: [note],
+  state: trip,
+  initialState: { likes: [] },
+});
+
+const { sessionId, snapshotId: start = '' } = await chat.runText('Two days in Lisbon');
+const { snapshotId: museums = '' } = await chat.runText('I like museums', { sessionId });
+// Another way, from the first turn again. Both are kept, and can be compared.
+const { snapshotId: food = '' } = await chat.runText('I like food', { snapshotId: start });
+const { custom } = await chat.diff(museums, food);
+// [{ op: 'replace', path: '/likes/0', value: 'food' }]
+// #endregion
+
+assert.deepEqual(custom, [{ op: 'replace', path: '/likes/0', value: 'food' }]);
+await app.close();

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { scriptedModel } from 'waymark/testing';
+
+const model = scriptedModel({
+  patterns: [
+    [/add (\w+)/, ([, item = '']) => ({ toolCalls: [{ name: 'add_item', input: { item } }] })],
+  ],
+  afterTools: () => 'Added.',
+  otherwise: 'Hello.',
+});
+
+// #region define
+
+import { currentSession, memoryStore, waymark } from 'waymark';
+import { z } from 'zod';
+
+const cart = z.object({ items: z.array(z.string()) });
+
+const app = waymark({ model, store: memoryStore() });
+const addItem = app.defineTool(
+  { name: 'add_item', description: 'Adds to the cart', input: z.object({ item: z.string() }) },
+  ({ item }) => {
+    const session = currentSession<z.infer<typeof cart>>();
+    session.updateCustom((draft) => {
+      draft.items.push(item);
+    });
+    session.addArtifacts({
+      name: 'receipt.txt',
+      parts: [{ text: session.custom.items.join('\n') }],
+    });
+    return session.custom.items.length;
+  },
+);
+
+const shop = app.defineAgent({
+  name: 'shop',
+  tools: [addItem],
+  state: cart,
+  initialState: { items: [] },
+});
+// #endregion
+
+// #region patches
+const { stream, output } = shop.streamText('add tea');
+for await (const { customPatch, artifact } of stream) {
+  if (customPatch) console.log(customPatch);
+  if (artifact) console.log(artifact.name);
+}
+// [{ op: 'replace', path: '', value: { items: ['tea'] } }]     the first of a turn is the whole document
+// receipt.txt
+// #endregion
+const first = await output;
+assert.deepEqual(first.artifacts, [{ name: 'receipt.txt', parts: [{ text: 'tea' }] }]);
+
+// #region read
+const session = await shop.getSession(first.sessionId);
+session?.state?.custom?.items; // string[]
+// #endregion
+assert.deepEqual(session?.state?.custom, { items: ['tea'] });
+
+// #region client
+const stateless = app.defineAgent({
+  name: 'stateless',
+  store: false,
+  clientState: { secret: 'at least as long as a password, and kept on the server' },
+});
+
+const { state = {} } = await stateless.runText('hello');
+// Send the state back to go on. It carries a seal: a changed one is PERMISSION_DENIED.
+const again = await stateless.runText('and again', { state });
+// #endregion
+assert.equal(again.state?.messages?.length, 4);
+const forged = { ...again.state, messages: [] };
+await assert.rejects(stateless.runText('trust me', { state: forged }), {
+  status: 'PERMISSION_DENIED',
+});
+
+// #region transform
+app.defineAgent({
+  name: 'private',
+  transform: {
+    state: ({ custom: _, ...rest }) => rest, // nothing of the custom state leaves the server
+    chunk: (chunk) => (chunk.status === undefined ? chunk : undefined),
+  },
+});
+// #endregion
+
+// #region upgrade
+app.defineAgent({
+  name: 'grown',
+  state: z.object({ items: z.array(z.object({ name: z.string(), count: z.number() })) }),
+  // Sessions of an earlier version had plain names.
+  upgradeState: (old) => ({
+    items: cart.parse(old).items.map((name) => ({ name, count: 1 })),
+  }),
+});
+// #endregion
+await app.close();

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { memoryStore, on, onChange, waymark } from 'waymark';
+import { scriptedModel } from 'waymark/testing';
+
+const model = scriptedModel({
+  patterns: [],
+  otherwise: ({ messages }) => `Answer ${messages.length}.`,
+});
+const app = waymark({ model, store: memoryStore() });
+const story = app.defineAgent({ name: 'story' });
+
+// #region turns
+const chat = story.chat();
+const { sessionId, snapshotId: one = '' } = await chat.send('Once upon a time');
+const { snapshotId: two = '' } = await chat.send('there was a fox');
+const { snapshotId: three = '' } = await chat.send('who went home');
+// #endregion
+
+// #region look
+const shot = await story.getSnapshot({ snapshotId: two });
+shot?.state?.messages; // the conversation as it was after the second turn
+shot?.stateHash; // the same content has the same hash, in any store
+
+const timeline = await story.listSnapshots(sessionId, { includeOrphaned: true });
+// #endregion
+assert.equal(shot?.state?.messages?.length, 4);
+assert.equal(timeline.items.length, 3);
+
+// #region restore
+await story.restore(one); // the head moves; nothing is deleted
+await story.runText('there was a bear', { sessionId: sessionId });
+
+await story.restore(three); // and back again
+// #endregion
+
+// #region from
+// Without moving the head first: a turn from any snapshot, whose commit then moves the head.
+const { snapshotId: bear = '' } = await story.runText('there was a bear', { snapshotId: one });
+// #endregion
+
+// #region fork
+const fork = await story.fork(two); // a session of its own, sharing the history
+await story.runText('who stayed out', { sessionId: fork.sessionId });
+// #endregion
+assert.notEqual(fork.sessionId, sessionId);
+
+// #region diff
+const { messages, custom, artifacts } = await story.diff(three, bear);
+messages.added; // messages of the second that the first has not
+messages.removed;
+custom; // an RFC 6902 patch
+artifacts; // [{ name, change: 'added' | 'removed' | 'changed', patch? }]
+// #endregion
+assert.equal(messages.added.length, 2);
+assert.equal(messages.removed.length, 4);
+assert.deepEqual([custom, artifacts], [[], []]);
+
+// #region label
+await story.label(three, 'the good ending'); // retention keeps labelled ones
+await story.updateSession(sessionId, { title: 'The fox', metadata: { mood: 'calm' } });
+const found = await story.listSessions({ query: 'fox' });
+// #endregion
+assert.equal(found.items.length, 1);
+
+// #region policy
+app.defineAgent({ name: 'every-step', snapshot: on('turnEnd', 'toolIterationEnd') });
+app.defineAgent({ name: 'changes', snapshot: onChange('turnEnd') });
+app.defineAgent({ name: 'milestones', snapshot: ({ turnIndex }) => turnIndex % 10 === 0 });
+app.defineAgent({ name: 'latest-only', snapshot: 'never' });
+// #endregion
+
+// #region erase
+const isGone = await story.deleteSession(fork.sessionId);
+// #endregion
+assert.equal(isGone, true);
+await app.close();

@@ -1,0 +1,27 @@
+import { groups } from '../../src/cli/commands.ts';
+import { optionName } from '../../src/cli/help.ts';
+
+/** Every command of the command line as Markdown, from what its own help says. */
+export function cliReference(): string {
+  const sections = groups.flatMap(([title, commands]) => [
+    `### ${title}`,
+    ...commands.map(({ name, usage, summary, about, options, examples = [] }) =>
+      [
+        `#### waymark ${name}`,
+        `${summary}. \`waymark ${[name, usage].filter(Boolean).join(' ')}\``,
+        ...(about === undefined ? [] : [about.replaceAll('\n', ' ')]),
+        [
+          '| option | what it does |',
+          '| --- | --- |',
+          ...Object.entries(options).map(
+            ([option, spec]) => `| \`${optionName(option, spec)}\` | ${spec.about} |`,
+          ),
+        ].join('\n'),
+        ...(examples.length === 0
+          ? []
+          : [`\`\`\`sh\n${examples.map((line) => `waymark ${line}`).join('\n')}\n\`\`\``]),
+      ].join('\n\n'),
+    ),
+  ]);
+  return sections.join('\n\n');
+}

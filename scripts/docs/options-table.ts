@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+
+/** One property of an interface, as its source says it. */
+export interface Property {
+  readonly name: string;
+  readonly optional: boolean;
+  readonly type: string;
+  readonly about: string;
+  readonly default?: string;
+}
+
+/** The properties of an interface or object type, read from its source: there is no compiler to ask. */
+export function propertiesOf(path: string, name: string): Property[] {
+  const text = readFileSync(path, 'utf8');
+  const start = text.search(new RegExp(`^(export )?(interface|type) ${name}\\b`, 'm'));
+  if (start < 0) throw new Error(`${path} has no interface "${name}"`);
+  const body = text.slice(start, endOf(text, start));
+  const member = /((?:^ *\/\*\*[\s\S]*?\*\/\n)?)^( +)readonly (\w+)(\??): /gm;
+  const properties: Property[] = [];
+  let depth: number | undefined;
+  for (const match of body.matchAll(member)) {
+    const [whole, comment = '', indent = '', property = '', mark = ''] = match;
+    depth ??= indent.length;
+    // Deeper ones belong to the type of the one before; of a union of sources all are named.
+    if (indent.length > depth && !/^export type/.test(body)) continue;
+    if (properties.some((each) => each.name === property)) continue;
+    const type = typeOf(body.slice(match.index + whole.length));
+    if (type === 'never') continue;
+    properties.push({ name: property, optional: mark === '?', type, ...docOf(comment) });
+  }
+  return properties;
+}
+
+function endOf(text: string, start: number): number {
+  const end = text.slice(start).search(/^(\}|\s+\};)$|^\};$/m);
+  const close = text.slice(start).search(/^\S*\};?$/m);
+  return start + Math.max(end, close);
+}
+
+// Up to the semicolon that is in no bracket.
+function typeOf(text: string): string {
+  let depth = 0;
+  for (const [at, letter] of [...text].entries()) {
+    if ('({['.includes(letter)) depth++;
+    if (')}]'.includes(letter)) depth--;
+    if (letter === ';' && depth === 0) return [...text].slice(0, at).join('').replace(/\s+/g, ' ');
+  }
+  return '';
+}
+
+function docOf(comment: string): { readonly about: string; readonly default?: string } {
+  const text = comment
+    .replace(/\/\*\*|\*\//g, '')
+    .split('\n')
+    .map((line) => line.replace(/^\s*\* ?/, '').trim())
+    .join(' ')
+    .replace(/\{@link (\w+)(?:\.\w+)?\}/g, '`$1`')
+    .trim();
+  const [about = '', preset] = text.split('@default');
+  return { about: about.trim(), ...(preset !== undefined && { default: preset.trim() }) };
+}
+
+/** What a name says by itself, where its source says no more. */
+const plain: Readonly<Record<string, string>> = {
+  name: 'What it is called.',
+  description: 'What it is for; shown to people and to models that may call it.',
+  limits: 'What may be used up; see the limits below.',
+  clock: 'Where time comes from.',
+  newId: 'Where ids come from.',
+  model: 'The model that answers.',
+  config: 'Settings of the model, such as `temperature`.',
+  tools: 'Tools that the model may call, by name or as they are.',
+  output: 'The form that the answer must have.',
+  use: 'Middleware around each model and tool call.',
+  fetch: 'The function that sends requests.',
+  WebSocket: 'The class that opens WebSockets.',
+  keepLabelled: 'Labelled snapshots stay.',
+  metadata: 'Plain JSON that is kept along.',
+  input: 'The schema of the input.',
+  credentials: 'Whether cookies may come along.',
+  snapshotId: 'Go on from this snapshot.',
+  sessionId: 'Go on with this session.',
+  state: 'Go on from this client-held state.',
+  agent: 'The agent.',
+  pool: 'A pool of yours; the store does not close it.',
+  connectionString: 'Where the database is; the store makes a pool of its own.',
+  format: 'The form of the answer: `text`, `json`, `array`, `enum` or `jsonl`.',
+};
+
+/** Properties as a Markdown table. */
+export function optionsTable(properties: readonly Property[]): string {
+  const rows = properties.map(({ name, optional, type, about, default: preset }) => {
+    const shown = type.length > 48 ? '' : ` \`${type.replace(/^\| /, '')}\``;
+    // One with a default can be left out, whatever the type inside says.
+    const must = optional || preset !== undefined ? '' : ' (required)';
+    return `| \`${name}\`${shown}${must} | ${about || (plain[name] ?? '')} | ${preset ?? ''} |`;
+  });
+  return [
+    '| option | what it is | default |',
+    '| --- | --- | --- |',
+    ...rows.map(escapePipes),
+  ].join('\n');
+}
+
+// A bar inside of code would end its cell.
+function escapePipes(row: string): string {
+  return row.replace(/`[^`]*`/g, (code) => code.replace(/\\?\|/g, '\\|'));
+}

@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { cliReference } from './cli-reference.ts';
+import { decisionList } from './decision-list.ts';
+import { optionsTable, propertiesOf } from './options-table.ts';
+import { codeOf } from './regions.ts';
+
+/**
+ * A page with everything in it that is taken from somewhere else:
+ *
+ * - a code block behind `<!-- code: path#region -->` (the path from docs/snippets, or from the root with a leading `/`),
+ * - what stands between `<!-- options: path#Name -->` and `<!-- /options -->`: a table of an interface,
+ * - between `<!-- cli -->` and `<!-- /cli -->`: the reference of the command line,
+ * - between `<!-- decisions -->` and `<!-- /decisions -->`: the list of decisions.
+ */
+export function renderPage(text: string, root: string): string {
+  const path = (name: string): string =>
+    name.startsWith('/') ? join(root, name) : join(root, 'docs/snippets', name);
+  return text
+    .replace(
+      /(<!-- code: (\S+?)(?:#(\S+))? -->\n```(\w+)\n)[\s\S]*?\n?```/g,
+      (_, head: string, file: string, region: string | undefined) =>
+        `${head}${codeOf(path(file), region)}\n\`\`\``,
+    )
+    .replace(
+      /(<!-- options: (\S+?)#(\w+) -->\n)[\s\S]*?(<!-- \/options -->)/g,
+      (_, head: string, file: string, name: string, tail: string) =>
+        `${head}\n${optionsTable(propertiesOf(join(root, file), name))}\n\n${tail}`,
+    )
+    .replace(
+      /(<!-- cli -->\n)[\s\S]*?(<!-- \/cli -->)/,
+      (_, head: string, tail: string) => `${head}\n${cliReference()}\n\n${tail}`,
+    )
+    .replace(
+      /(<!-- decisions -->\n)[\s\S]*?(<!-- \/decisions -->)/,
+      (_, head: string, tail: string) =>
+        `${head}\n${decisionList(join(root, 'docs/decisions'))}\n\n${tail}`,
+    );
+}

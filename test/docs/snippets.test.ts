@@ -1,0 +1,115 @@
+/** Runs every snippet of the documentation; each holds its own assertions. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createElement } from 'react';
+import { renderToString } from 'react-dom/server';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { serve } from 'waymark/server';
+import { sse } from '../providers/wire-server.ts';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** Named one by one, so that the compiler checks each of them. */
+const snippets: Readonly<Record<string, () => Promise<object>>> = {
+  'readme.ts': () => import('../../docs/snippets/readme.ts'),
+  'getting-started.ts': () => import('../../docs/snippets/getting-started.ts'),
+  'agents.ts': () => import('../../docs/snippets/agents.ts'),
+  'custom-agents.ts': () => import('../../docs/snippets/custom-agents.ts'),
+  'state.ts': () => import('../../docs/snippets/state.ts'),
+  'time-travel.ts': () => import('../../docs/snippets/time-travel.ts'),
+  'interrupts.ts': () => import('../../docs/snippets/interrupts.ts'),
+  'background.ts': () => import('../../docs/snippets/background.ts'),
+  'stores.ts': () => import('../../docs/snippets/stores.ts'),
+  'serving.ts': () => import('../../docs/snippets/serving.ts'),
+  'client.ts': () => import('../../docs/snippets/client.ts'),
+  'deploying.ts': () => import('../../docs/snippets/deploying.ts'),
+  'coming-from.ts': () => import('../../docs/snippets/coming-from.ts'),
+};
+
+const here = process.cwd();
+const folder = mkdtempSync(join(tmpdir(), 'waymark-docs-'));
+let postgres: TestPostgres;
+const openai = startOpenAi();
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  process.env.DATABASE_URL = postgres.connectionString;
+  process.env.OPENAI_API_KEY = 'not a real one';
+  process.env.OPENAI_BASE_URL = await openai.url;
+  // Snippets keep their sessions in files beside them, as a reader would.
+  process.chdir(folder);
+  vi.spyOn(console, 'log').mockImplementation(() => {});
+  vi.spyOn(process.stdout, 'write').mockImplementation(() => true);
+}, 120_000);
+
+afterAll(async () => {
+  vi.restoreAllMocks();
+  process.chdir(here);
+  openai.close();
+  await postgres.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('every snippet runs', () => {
+  test.each(Object.keys(snippets))('%s', async (name) => {
+    await expect(snippets[name]?.()).resolves.toBeDefined();
+  });
+
+  test('react.tsx', async () => {
+    const { app, Chat, chat, Timeline } = await import('../../docs/snippets/react.tsx');
+    const { sessionId } = await chat.runText('hello');
+    const server = await serve(app, { port: 0, log: () => {} });
+    const { url } = server;
+    expect(renderToString(createElement(Chat, { url }))).toContain('Send');
+    expect(renderToString(createElement(Timeline, { url, sessionId }))).toBe('<ol></ol>');
+    await server.close();
+  });
+
+  test('and none is left out', () => {
+    const files = readdirSync(join(root, 'docs/snippets')).sort();
+    expect(files).toEqual([...Object.keys(snippets), 'react.tsx'].sort());
+  });
+});
+
+/** Speaks as much of OpenAI's wire as the README needs: the tool for what the user likes, else a word. */
+function startOpenAi() {
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const piece of request) body += String(piece);
+    const { input } = JSON.parse(body) as {
+      input: { role?: string; type?: string; content?: { text?: string }[] }[];
+    };
+    const last = input.at(-1);
+    const [, topic] = /I like (\w+)/.exec(last?.content?.[0]?.text ?? '') ?? [];
+    response.setHeader('content-type', 'text/event-stream');
+    const item =
+      topic === undefined
+        ? { type: 'message', id: 'msg_1' }
+        : { type: 'function_call', id: 'fc_1', call_id: `call_${topic}`, name: 'note' };
+    const args = JSON.stringify({ what: topic });
+    const delta =
+      topic === undefined
+        ? { type: 'response.output_text.delta', delta: 'Of course.' }
+        : { type: 'response.function_call_arguments.delta', delta: args };
+    const done = topic === undefined ? item : { ...item, arguments: args, status: 'completed' };
+    response.end(
+      sse([
+        { type: 'response.created', response: { id: 'resp_1', created_at: 1, model: 'gpt-5' } },
+        { type: 'response.output_item.added', output_index: 0, item: { ...item, arguments: '' } },
+        { ...delta, output_index: 0, item_id: item.id },
+        { type: 'response.output_item.done', output_index: 0, item: done },
+        { type: 'response.completed', response: { usage: { input_tokens: 1, output_tokens: 1 } } },
+      ]),
+    );
+  });
+  const url = new Promise<string>((listening) => {
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      listening(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/v1`);
+    });
+  });
+  return { url, close: () => server.close() };
+}

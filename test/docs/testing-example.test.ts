@@ -1,0 +1,62 @@
+/** The example of docs/testing.md, which is a test itself. */
+// #region agent-test
+
+import { expect, test } from 'vitest';
+import { memoryStore, waymark } from 'waymark';
+import { fakeClock, scriptedModel } from 'waymark/testing';
+import { z } from 'zod';
+
+test('the agent looks the weather up before it answers', async () => {
+  const model = scriptedModel([
+    { toolCalls: [{ name: 'weather', input: { city: 'Lisbon' } }] },
+    'It is sunny.',
+  ]);
+  const app = waymark({ store: memoryStore() });
+  const weather = app.defineTool(
+    { name: 'weather', description: 'Weather', input: z.object({ city: z.string() }) },
+    ({ city }) => `sunny in ${city}`,
+  );
+  const chat = app.defineAgent({ name: 'chat', tools: [weather] });
+
+  const { message, usage } = await chat.runText('How is Lisbon?', { model });
+
+  expect(message?.content).toEqual([{ text: 'It is sunny.' }]);
+  expect(model.requests).toHaveLength(2);
+  expect(model.requests[1]?.messages.at(-1)).toMatchObject({
+    role: 'tool',
+    content: [{ toolResponse: { name: 'weather', output: 'sunny in Lisbon' } }],
+  });
+  expect(usage?.outputTokens).toBeGreaterThan(0);
+});
+// #endregion
+
+// #region clock-test
+test('a turn that takes too long fails, without anybody waiting', async () => {
+  const clock = fakeClock('2026-01-01');
+  const app = waymark({ model: scriptedModel([{ hang: true }]), store: memoryStore(), clock });
+  const chat = app.defineAgent({ name: 'chat', limits: { turn: { timeMs: 60_000 } } });
+
+  const turn = chat.runText('hello');
+  await clock.advance(60_000);
+
+  expect(await turn).toMatchObject({
+    finishReason: 'failed',
+    error: { status: 'DEADLINE_EXCEEDED' },
+  });
+});
+
+// #endregion
+
+// #region store-contract
+
+import { storeContract } from 'waymark/testing/contract';
+
+storeContract(
+  'my store',
+  async () => {
+    const store = memoryStore(); // yours
+    return { store, close: async () => await store.close?.() };
+  },
+  { durable: false, runs: 5 },
+);
+// #endregion
