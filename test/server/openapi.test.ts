@@ -28,7 +28,7 @@ test('every route is in the document, and every reference leads somewhere', () =
 });
 
 test('a validator that nobody here wrote finds nothing wrong with it', async () => {
-  const { valid, errors } = await new Validator().validate(openApiDocument());
+  const { valid, errors } = await new Validator().validate({ ...openApiDocument() });
   expect(errors).toBeUndefined();
   expect(valid).toBe(true);
 });

@@ -206,6 +206,10 @@ describe('another principal’s', () => {
     expect((await mine.json()).message.content[0].text).toBe('You said 1 things.');
     const { items } = await get(`${url}/agents/chat/sessions`, { headers: as('bob') });
     expect(items).toEqual([]);
+    const runs = await get(`${url}/agents/chat/runs`, { headers: as('bob') });
+    expect(runs.items).toEqual([]);
+    const mineToo = await get(`${url}/agents/chat/runs`, { headers: as('ann') });
+    expect(mineToo.items).toMatchObject([{ snapshotId: ann.running }]);
   });
 
   test('another agent’s ids are unknown as well', async () => {
