@@ -56,7 +56,9 @@ function defineTrouble(app: App): void {
         [/^hang/, { chunks: ['half an answer '], hang: true }],
         [
           /^table/,
-          { text: '# Title\n\n| a | b |\n| - | -: |\n| 1 | 2 |\n\n```ts\nconst x = 1;\n```\n\n- one\n  - two' },
+          {
+            text: '# Title\n\n| a | b |\n| - | -: |\n| 1 | 2 |\n\n```ts\nconst x = 1;\n```\n\n- one\n  - two',
+          },
         ],
       ],
       afterTools: (_, [result]) => `I got ${JSON.stringify(result)}.`,
@@ -74,13 +76,24 @@ function defineTrouble(app: App): void {
     { name: 'filer', description: 'Makes files of every kind.' },
     async (session, { respond }) => {
       await session.run(async (input) => {
-        const text = input.message?.content.map((part) => ('text' in part ? part.text : '')).join('');
+        const text = input.message?.content
+          .map((part) => ('text' in part ? part.text : ''))
+          .join('');
         const line = `${hostile.html} ${'x'.repeat(60)}\n`;
         const size = text === 'huge' ? 40_000 : 3;
         await respond.artifact({ name: 'page.html', parts: [{ text: line.repeat(size) }] });
-        await respond.artifact({ name: 'notes.md', parts: [{ text: `# Notes\n\n${hostile.html}\n\n${text}` }] });
-        await respond.artifact({ name: 'data.json', parts: [{ data: { list: [1, 2, { deep: true }], text } }] });
-        await respond.artifact({ name: 'dot.png', parts: [{ media: { url: dot, contentType: 'image/png' } }] });
+        await respond.artifact({
+          name: 'notes.md',
+          parts: [{ text: `# Notes\n\n${hostile.html}\n\n${text}` }],
+        });
+        await respond.artifact({
+          name: 'data.json',
+          parts: [{ data: { list: [1, 2, { deep: true }], text } }],
+        });
+        await respond.artifact({
+          name: 'dot.png',
+          parts: [{ media: { url: dot, contentType: 'image/png' } }],
+        });
         session.addMessages({ role: 'model', content: [{ text: 'Filed.' }] });
       });
     },

@@ -38,7 +38,7 @@ export function StateChanges({
   return (
     <div className="changes">
       {custom.length > 0 && (
-        <section aria-label="Custom state">
+        <section>
           <h4>Custom state</h4>
           <ul className="path-changes">
             {custom.slice(0, 200).map((change) => (
@@ -49,7 +49,7 @@ export function StateChanges({
         </section>
       )}
       {files.length > 0 && (
-        <section aria-label="Files">
+        <section>
           <h4>Files</h4>
           {files.map((change) => (
             <FileChange key={change.name} change={change} />
@@ -57,7 +57,7 @@ export function StateChanges({
         </section>
       )}
       {!isSilent && (
-        <section aria-label="Messages">
+        <section>
           <h4>Messages</h4>
           <MessageList sign="−" messages={messages.removed} />
           <MessageList sign="+" messages={messages.added} />

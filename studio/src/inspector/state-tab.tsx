@@ -29,7 +29,7 @@ export function StateTab({ subject }: { readonly subject: Subject }): ReactNode 
   }
   return (
     <div className="state">
-      <section aria-label="Custom state">
+      <section>
         <h4>Custom state {isLive && <span className="chip">live</span>}</h4>
         {state.custom === undefined ? (
           <p className="quiet">This agent has set none.</p>
@@ -38,7 +38,7 @@ export function StateTab({ subject }: { readonly subject: Subject }): ReactNode 
         )}
       </section>
       <Artifacts subject={subject} />
-      <section aria-label="Messages">
+      <section>
         <h4>Messages</h4>
         <p>{plural(state.messages?.length ?? 0, 'message')}</p>
       </section>
@@ -60,7 +60,7 @@ function Artifacts({ subject: { state, before } }: { readonly subject: Subject }
   );
   if (artifacts.length === 0) return null;
   return (
-    <section aria-label="Artifacts">
+    <section>
       <h4>Artifacts</h4>
       <ul className="artifact-names">
         {artifacts.map((artifact, at) => {
@@ -84,7 +84,7 @@ function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode
   const { snapshotId, parentId, stateHash, status, finishReason, event, createdAt, usage, error } =
     snapshot;
   return (
-    <section aria-label="Snapshot">
+    <section>
       <h4>Snapshot</h4>
       <dl className="facts column">
         <Fact name="Status">
