@@ -1,0 +1,21 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { serve } from 'waymark/server';
+import { app } from './agents.ts';
+
+/** Serves the agents to whoever has the token; behind a proxy that does TLS. */
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+const expected = digest(`Bearer ${process.env.API_TOKEN ?? ''}`);
+
+await app.ready();
+const server = await serve(app, {
+  host: '0.0.0.0',
+  port: Number(process.env.PORT ?? 3000),
+  auth: (request) => {
+    const given = digest(request.headers.get('authorization') ?? '');
+    return process.env.API_TOKEN && timingSafeEqual(given, expected) ? { principal: 'api' } : undefined;
+  },
+});
+process.once('SIGTERM', async () => {
+  await server.close();
+  await app.close();
+});
