@@ -118,6 +118,7 @@ async function createPool({ pool, connectionString, max = 4 }: PgBossEngineOptio
   const own = new pg.Pool({ connectionString, max });
   // An idle connection that breaks must not end the process; the next query gets a new one.
   own.on('error', () => {});
+  own.on('connect', (client) => client.on('error', () => {}));
   return own;
 }
 

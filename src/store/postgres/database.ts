@@ -63,6 +63,8 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     const pool = await options.openPool();
     // An idle connection that breaks must not end the process; the next query gets a new one.
     pool.on('error', ignore);
+    // Nor one that breaks in the moment before whoever asked for it has it.
+    pool.on('connect', hearErrors);
     const client = await take(pool);
     try {
       await migrate(client, schema, newId);
@@ -165,6 +167,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
       await listener.close();
       const pool = await opening?.catch(ignore);
       pool?.off('error', ignore);
+      pool?.off('connect', hearErrors);
       if (options.ownsPool) await pool?.end();
     },
   };
@@ -178,6 +181,10 @@ async function take(pool: Pool): Promise<PoolClient> {
   const client = await pool.connect();
   client.on('error', ignore);
   return client;
+}
+
+function hearErrors(client: PoolClient): void {
+  client.on('error', ignore);
 }
 
 function give(client: PoolClient, isBroken = false): void {
