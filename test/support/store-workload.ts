@@ -19,6 +19,8 @@ export interface Turns {
   take(count: number, change: Change): Promise<void>;
   /** Takes a turn as a call of its own does: the state is loaded. */
   takeAlone(change: Change): Promise<void>;
+  /** Takes a turn that fails; the session stays where it was. */
+  fail(change: Change): Promise<void>;
   /** Milliseconds of each turn so far. */
   readonly times: readonly number[];
   /** JSON of the messages written so far. */
@@ -45,7 +47,12 @@ export function createTurns(store: Store, scope: Scope = { agent: 'bench' }): Tu
       ttl: 5000,
       worker: 'bench',
     });
-  const commit = async (held: Claim, from: StateBase | undefined, change: Change) => {
+  const commit = async (
+    held: Claim,
+    from: StateBase | undefined,
+    change: Change,
+    status: 'succeeded' | 'failed' = 'succeeded',
+  ) => {
     const turnIndex = held.parent === undefined ? 0 : held.parent.turnIndex + 1;
     const write = change(from?.state ?? emptyState, turnIndex);
     written += freshBytes(from?.state ?? emptyState, write.state);
@@ -55,13 +62,13 @@ export function createTurns(store: Store, scope: Scope = { agent: 'bench' }): Tu
       snapshotId: held.runId,
       turnIndex,
       event: 'turnEnd',
-      status: 'succeeded',
-      finishReason: 'stop',
+      status,
+      finishReason: status === 'failed' ? 'failed' : 'stop',
       usage: { inputTokens: 1000 + turnIndex, outputTokens: 300, totalTokens: 1300 + turnIndex },
       stateHash: hashState(write.state),
       end: true,
     });
-    base = committed.base;
+    if (status === 'succeeded') base = committed.base;
   };
   return {
     scope,
@@ -75,6 +82,9 @@ export function createTurns(store: Store, scope: Scope = { agent: 'bench' }): Tu
         await commit(await claim(), base, change);
         times.push(performance.now() - begin);
       }
+    },
+    async fail(change) {
+      await commit(await claim(), base, change, 'failed');
     },
     async takeAlone(change) {
       const begin = performance.now();

@@ -11,6 +11,7 @@ import { attachPartial, checkpoint } from './checkpoint.ts';
 import { checkClaim, claim } from './claim.ts';
 import { type CommitResult, checkCommit, commit } from './commit.ts';
 import type { Hint } from './database.ts';
+import { alreadyCommitted, Doubts } from './doubt.ts';
 import { loadState } from './locate.ts';
 import { getRun, listRuns } from './run-record.ts';
 import { detach, handOver, heartbeat, release } from './run-writes.ts';
@@ -43,9 +44,19 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     db.tell([...hints, { kind: 'events', id: runId }], reach);
   };
 
-  const slowly = (ref: RunRef, write: CommitWrite): Promise<CommitResult> => {
-    const rows = stateRows(write, state);
-    return db.write(() => commit(ref, write, rows, state));
+  const doubts = new Doubts();
+  const committedOnce = async (ref: RunRef, write: CommitWrite): Promise<CommitResult> => {
+    try {
+      const quick = await turns?.commit(ref, write);
+      if (quick !== undefined) return quick;
+      const rows = stateRows(write, state);
+      return await db.write(() => commit(ref, write, rows, state));
+    } catch (error) {
+      if (!doubts.hasDoubt(ref, write, error)) throw error;
+      const committed = await db.read(() => alreadyCommitted(write, state));
+      if (committed === undefined) throw error;
+      return { committed, discards: true };
+    }
   };
 
   return {
@@ -82,8 +93,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     async commit(ref, write) {
       checkCommit(write);
       const grown = onCheckpoint(ref, write);
-      const quick = await turns?.commit(ref, grown);
-      const { committed, discards } = quick ?? (await slowly(ref, grown));
+      const { committed, discards } = await committedOnce(ref, grown);
       tell(ref.runId, write.snapshotId);
       if (write.end) forget(ref.runId);
       if (discards) tidier.later();

@@ -13,6 +13,7 @@ import { migrate } from './migrate.ts';
 export interface SqliteOptions {
   readonly path: string;
   readonly durability: 'normal' | 'full';
+  readonly maxSize: number | undefined;
   readonly clock: Clock;
   readonly newId: NewId;
   readonly vault: Vault;
@@ -129,16 +130,28 @@ export function sqliteDatabase(options: SqliteOptions): Database {
 // Has the shape of what SQLite throws, so that it is waited for in the same way.
 const busyLog = Object.assign(new Error('The log is being read.'), { errcode: 5 });
 
+// What SQLite calls the mode of `auto_vacuum`.
+const incremental = 2;
+
 /** Sets the connection up and brings the tables up to date. Gives the database's name. */
 function prepare(db: Connection, options: SqliteOptions): string {
-  // Only takes effect before the first table exists.
-  db.exec('PRAGMA auto_vacuum = INCREMENTAL');
+  // Only takes effect before the first table exists, and writes to the file each time.
+  if (db.get('PRAGMA auto_vacuum')?.auto_vacuum !== incremental) {
+    db.exec('PRAGMA auto_vacuum = INCREMENTAL');
+  }
   db.exec('PRAGMA journal_mode = WAL');
   // What is erased must not stay readable in free pages.
   db.exec('PRAGMA secure_delete = ON');
   db.exec(`PRAGMA wal_autocheckpoint = ${checkpointEvery}`);
   db.synchronous = 'FULL';
-  return migrate(db, options);
+  const id = migrate(db, options);
+  if (options.maxSize !== undefined) limitSize(db, options.maxSize);
+  return id;
+}
+
+function limitSize(db: Connection, bytes: number): void {
+  const pageSize = Number(db.get('PRAGMA page_size')?.page_size ?? 4096);
+  db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(bytes / pageSize))}`);
 }
 
 function dataVersion(db: Connection): number | undefined {

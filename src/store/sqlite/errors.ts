@@ -19,7 +19,7 @@ const faults: Readonly<Record<number, readonly [Status, string]>> = {
   ],
   13: [
     'RESOURCE_EXHAUSTED',
-    'cannot grow: the disk is full. Free some space, then try again; nothing that was saved is lost.',
+    'cannot grow: the disk is full, or "maxSize" is reached. Make room, then try again; nothing that was saved is lost.',
   ],
   14: [
     'FAILED_PRECONDITION',

@@ -11,6 +11,8 @@ export interface SqliteStoreOptions extends QueryOptions {
    * a turn. @default 'normal'
    */
   readonly durability?: 'normal' | 'full';
+  /** Bytes that the file may take; what would need more is `RESOURCE_EXHAUSTED`. @default as many as the disk has */
+  readonly maxSize?: number;
   /** Seals content under your key. @default none */
   readonly encryption?: Encryption;
   /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
@@ -26,9 +28,9 @@ export interface SqliteStoreOptions extends QueryOptions {
  * file at once. `:memory:` keeps it in memory, for this store alone.
  */
 export function sqliteStore(path: string, options: SqliteStoreOptions = {}): SqlStore {
-  const { durability = 'normal', encryption, eventsTtl = 60_000, onQuery } = options;
+  const { durability = 'normal', maxSize, encryption, eventsTtl = 60_000, onQuery } = options;
   const { clock = systemClock, newId = createIds(clock) } = options;
   const vault = createVault(encryption, 'binary');
-  const db = sqliteDatabase({ path, durability, clock, newId, vault, onQuery });
+  const db = sqliteDatabase({ path, durability, maxSize, clock, newId, vault, onQuery });
   return sqlStore({ name: 'sqlite', db, vault, clock, newId, eventsTtl });
 }
