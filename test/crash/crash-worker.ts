@@ -63,6 +63,25 @@ async function quiet({ runs }: Store): Promise<void> {
   }
 }
 
+/** How a turn ended for its caller: `saved`, or a status and what was said. */
+async function attempt(sessionId: string, text: string): Promise<string> {
+  try {
+    const { error } = await opened().agent('chat').runText(text, { sessionId });
+    return error === undefined ? 'saved' : `${error.status} ${error.message}`;
+  } catch (error) {
+    const { status, message } = toWaymarkError(error);
+    return `${status} ${message}`;
+  }
+}
+
+/** Takes turns until one cannot be saved. */
+async function fill(): Promise<void> {
+  for (let saved = 0; ; saved++) {
+    const told = await attempt('s', `${saved} ${'x'.repeat(4000)}`);
+    if (told !== 'saved') return say(`told ${saved} ${told}`);
+  }
+}
+
 async function obey(line: string): Promise<void> {
   const [command, ...words] = line.split(' ');
   switch (command) {
@@ -86,6 +105,17 @@ async function obey(line: string): Promise<void> {
       const result = await runLoad(opened(), journal, Number(words[0]));
       return say(`loaded ${JSON.stringify(result)}`);
     }
+    case 'nobody':
+      // Whom the rights of files hold for.
+      if (process.getuid?.() === 0) {
+        process.setgid?.(65_534);
+        process.setuid?.(65_534);
+      }
+      return;
+    case 'try':
+      return say(`told ${await attempt('s', words.join(' '))}`);
+    case 'fill':
+      return await fill();
     case 'close':
       await opened().close({ deadlineMs: 0 });
       return process.exit();

@@ -19,9 +19,15 @@ export interface Worker {
 const script = fileURLToPath(new URL('../crash-worker.ts', import.meta.url));
 const running = new Set<Worker>();
 
-/** Starts a process. It is of use as soon as it has said `ready`. */
-export function startWorker(options: WorkerOptions): Worker {
-  const child = spawn(process.execPath, [script, JSON.stringify(options)], {
+/** Starts a process, whose files may not become larger than so. It is of use as soon as it has said `ready`. */
+export function startWorker(
+  options: WorkerOptions,
+  { fileKilobytes }: { readonly fileKilobytes?: number } = {},
+): Worker {
+  const limit = fileKilobytes === undefined ? '' : `ulimit -f ${fileKilobytes} && `;
+  const command = `${limit}exec "$0" "$@"`;
+  const args = ['-c', command, process.execPath, script, JSON.stringify(options)];
+  const child = spawn('bash', args, {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, NODE_COMPILE_CACHE: join(dirname(options.journal), 'cache') },
   });
