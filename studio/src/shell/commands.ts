@@ -2,7 +2,7 @@ import type { Input, Message, Part, RemoteAgent, Snapshot } from '../../../src/c
 import { type AgentStore, snapshotBefore } from '../../../src/react/index.ts';
 import { goTo, type Place } from '../lib/place.ts';
 import { lookNow } from '../lib/pulse.ts';
-import { toast } from '../ui/toasts.tsx';
+import { dropToasts, toast } from '../ui/toasts.tsx';
 import { openDialog } from './dialogs.ts';
 import { closeSheet } from './panels.ts';
 
@@ -61,6 +61,7 @@ export function createCommands(
       if (!(await actions.goBack(snapshotId))) return fault('Could not go back.');
       goTo(session());
       toast({
+        about: 'head',
         text: `Went back to ${turnOf(snapshotId)}. What came after it stays in the timeline.`,
         ...(before !== undefined && {
           action: { label: 'Undo', run: () => void commands.goBack(before) },
@@ -103,6 +104,7 @@ export function createCommands(
     },
     async send(input, { detach = false } = {}) {
       const { snapshot } = placeNow();
+      dropToasts('head');
       goTo(session());
       const sent = actions.send(input, {
         detach,

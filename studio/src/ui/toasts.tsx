@@ -7,6 +7,8 @@ import { Icon } from './icon.tsx';
 export interface Toast {
   readonly text: string;
   readonly isFault?: boolean;
+  /** A newer one about the same takes its place. */
+  readonly about?: string;
   readonly action?: { readonly label: string; readonly run: () => void };
 }
 
@@ -15,7 +17,13 @@ let lastId = 0;
 
 /** Shows a message for a few seconds. */
 export function toast(message: Toast): void {
+  if (message.about !== undefined) dropToasts(message.about);
   shown.set([...shown.get().slice(-2), { ...message, id: ++lastId }]);
+}
+
+/** Takes back what is not true any more. */
+export function dropToasts(about: string): void {
+  shown.set(shown.get().filter((each) => each.about !== about));
 }
 
 function drop(id: number): void {
