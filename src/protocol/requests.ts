@@ -67,8 +67,6 @@ export const runList = v.object({ items: v.array(run) });
 
 export interface TurnRequest extends v.InferOutput<typeof turnRequest> {}
 export interface SessionChange extends v.InferOutput<typeof sessionChange> {}
-export interface SnapshotChange extends v.InferOutput<typeof snapshotChange> {}
-export interface ForkRequest extends v.InferOutput<typeof forkRequest> {}
 export interface AbortResult extends v.InferOutput<typeof abortResult> {}
 export interface ToolInfo extends v.InferOutput<typeof toolInfo> {}
 export interface AgentInfo extends v.InferOutput<typeof agentInfo> {}

@@ -22,10 +22,13 @@ export interface Caller {
 
 /** What a caller is about to do, for `authorize` to judge. */
 export interface AuthorizeCall extends Caller {
-  readonly operation: Operation;
+  /** The call of the native dialect that says the same; `runAction` for any action by the development tools. */
+  readonly operation: Operation | 'runAction';
   readonly agent?: string;
   readonly sessionId?: string;
   readonly snapshotId?: string;
+  /** The key of the action, for `runAction`. */
+  readonly action?: string;
   readonly request: Request;
 }
 

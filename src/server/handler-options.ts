@@ -30,7 +30,10 @@ export interface HandlerOptions {
   /** Milliseconds of silence on a stream after which a sign of life is sent. @default 15000 */
   readonly keepAlive?: number | undefined;
   readonly limits?: Partial<Limits> | undefined;
-  /** The calls of Genkit's development tools under `/api`, for clients on this machine only. @default true */
+  /**
+   * The calls of Genkit's development tools under `/api`, for clients on this machine only; they run any action.
+   * @default true without `auth`, else false
+   */
   readonly reflection?: boolean | undefined;
   /** Compresses answers that are not streams. @default true */
   readonly compress?: boolean | undefined;

@@ -8,7 +8,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /** The host name of a request as its client wrote it. */
-export function requestHost(request: Request): string | undefined {
+function requestHost(request: Request): string | undefined {
   const host = request.headers.get('host') ?? safeUrl(request.url)?.host;
   return host === undefined ? undefined : safeUrl(`http://${host}`)?.hostname;
 }

@@ -40,7 +40,7 @@ export function createRouter(served: Served): Router {
   mountNative(router, served);
   mountGenkit(router, served);
   mountUiStream(router, served);
-  if (options.reflection !== false) mountReflection(router, served);
+  if (options.reflection ?? !options.auth) mountReflection(router, served);
   return router;
 }
 

@@ -3,7 +3,7 @@ import type { Agent, CallOptions } from '../agent/agent.ts';
 import type { Clock } from '../core/clock.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { Operation } from '../protocol/routes.ts';
-import { type Caller, checkAuthorized } from './auth.ts';
+import { type AuthorizeCall, type Caller, checkAuthorized } from './auth.ts';
 import type { NodeBindings } from './connection.ts';
 import type { HandlerOptions } from './handler-options.ts';
 import type { Lifetime } from './lifetime.ts';
@@ -84,8 +84,9 @@ export async function checkCall(
   }: Subject & {
     readonly request: Request;
     readonly caller: Caller;
-    readonly operation: Operation;
+    readonly operation: AuthorizeCall['operation'];
     readonly agent?: string;
+    readonly action?: string;
   },
 ): Promise<void> {
   await checkAuthorized(options.authorize, {

@@ -1,15 +1,18 @@
 import type { Store } from '../../src/session/store.ts';
 
+// Longer than a busy machine takes to come back to a run that has ended.
+const eventsTtl = 600_000;
+
 /** Opens a store that several processes share. */
 export async function openTestStore(kind: string, place: string): Promise<Store> {
   switch (kind) {
     case 'sqlite': {
       const { sqliteStore } = await import('../../src/store/sqlite/index.ts');
-      return sqliteStore(place);
+      return sqliteStore(place, { eventsTtl });
     }
     case 'postgres': {
       const { postgresStore } = await import('../../src/store/postgres/index.ts');
-      return postgresStore({ connectionString: place, max: 10 });
+      return postgresStore({ connectionString: place, max: 10, eventsTtl });
     }
     default:
       throw new Error(`No store ${kind}`);

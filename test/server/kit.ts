@@ -4,7 +4,7 @@ import type { Store } from '../../src/session/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 
 /** A model that does what the user's message says, so that one server serves all tests. */
-export function talkative(): ReturnType<typeof scriptedModel> {
+function talkative(): ReturnType<typeof scriptedModel> {
   return scriptedModel({
     patterns: [
       // `count 20 5`: twenty pieces, five milliseconds apart.

@@ -14,6 +14,7 @@ const as = (name: string): Record<string, string> => ({ authorization: name });
 
 beforeAll(async () => {
   server = await startServer({
+    reflection: true,
     auth(request) {
       const principal = request.headers.get('authorization');
       if (principal === 'broken') throw new Error('database of users is down: secret');
@@ -21,7 +22,8 @@ beforeAll(async () => {
     },
     authorize(call) {
       calls.push(call);
-      return !(call.operation === 'deleteSession' && call.principal === 'reader');
+      const mayWrite = call.principal !== 'reader';
+      return mayWrite || !['deleteSession', 'runAction'].includes(call.operation);
     },
   });
   ({ url } = server);
@@ -281,6 +283,10 @@ describe('auth', () => {
     });
     expect(refused.status).toBe(403);
     expect(await refused.json()).toMatchObject({ status: 'PERMISSION_DENIED' });
+    const weather = { key: '/tool/weather', input: {} };
+    const action = await post(`${url}/api/runAction`, weather, as('reader'));
+    expect(action.status).toBe(403);
+    expect(calls.at(-1)).toMatchObject({ operation: 'runAction', action: '/tool/weather' });
   });
 
   test('without auth, another host is refused at start', async () => {

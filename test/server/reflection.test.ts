@@ -92,6 +92,8 @@ test('is there for clients on this machine only', async () => {
   expect(foreign).toMatchObject({ status: 403, body: { status: 'PERMISSION_DENIED' } });
   const page = await fetch(`${api}/actions`, { headers: { origin: 'https://evil.example' } });
   expect(page.status).toBe(403);
+  const behindProxy = await fetch(`${api}/actions`, { headers: { 'x-forwarded-for': '10.0.0.7' } });
+  expect(behindProxy.status).toBe(403);
   // A handler that does not know where a request came from does not answer it.
   const mounted = handler(createTestApp());
   expect((await mounted(new Request('http://localhost/api/actions'))).status).toBe(403);
@@ -102,10 +104,13 @@ test('is there for clients on this machine only', async () => {
   expect(far.status).toBe(403);
   const none = handler(createTestApp(), { reflection: false });
   expect((await none(new Request('http://localhost/api/actions'))).status).toBe(404);
+  // Where there is auth, there may be others: it must be asked for.
+  const guarded = handler(createTestApp(), { auth: () => ({ principal: 'ann' }) });
+  expect((await guarded(new Request('http://localhost/api/actions'))).status).toBe(404);
 });
 
 test('a caller cannot name another owner', async () => {
-  const guarded = await startServer({ auth: () => ({ principal: 'ann' }) });
+  const guarded = await startServer({ auth: () => ({ principal: 'ann' }), reflection: true });
   try {
     const { result } = await (
       await post(`${guarded.url}/api/runAction`, { key: '/agent/chat', input: userInput('hi') })

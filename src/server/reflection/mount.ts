@@ -5,12 +5,13 @@ import { readBody } from '../body.ts';
 import { jsonResponse } from '../json-response.ts';
 import { checkLocal } from '../local.ts';
 import { short } from '../not-found.ts';
-import type { Router, Served } from '../served.ts';
-import { type StreamFormat, takeSeat } from '../stream-response.ts';
+import { checkCall, type Router, type Served } from '../served.ts';
+import { takeSeat } from '../stream-response.ts';
 import { ownerOf } from '../turn.ts';
 import { createActive } from './active.ts';
 import { toReflectionError } from './error.ts';
-import { findAction, listActions, type RunRequest, runAction } from './run-action.ts';
+import { actionLines, ending, lineFormat } from './lines.ts';
+import { findAction, listActions, type RunRequest } from './run-action.ts';
 
 const anything = v.optional(v.unknown());
 
@@ -45,30 +46,30 @@ export function mountReflection(router: Router, served: Served): void {
     const caller = c.get('caller');
     // Whose sessions they are is for `auth` to say, not for the caller.
     const { owner: _, ...context } = body.context ?? {};
-    const action = findAction(served.app, body.key, caller);
+    const { key } = body;
+    const asked = { request: c.req.raw, caller, operation: 'runAction', action: key } as const;
+    await checkCall(served, asked);
+    const action = findAction(served.app, key, caller);
     const request: RunRequest = {
       ...body,
       context: { ...context, ...caller.context, ...ownerOf(caller) },
     };
-    return inSpan(`run ${body.key.slice(0, 100)}`, {}, async () => {
+    return inSpan(`run ${key.slice(0, 100)}`, {}, async () => {
       const traceId = currentTrace()?.traceparent.split('-')[1] ?? crypto.randomUUID();
       const run = active.begin(traceId, c.req.raw.signal);
       const headers = { 'x-genkit-trace-id': traceId };
-      if (c.req.query('stream') !== 'true') {
-        try {
-          const result = await runAction(action, request, { signal: run.signal });
-          return jsonResponse({ result, telemetry: { traceId } }, { headers });
-        } catch (error) {
-          return jsonResponse({ error: toReflectionError(error, traceId) }, { headers });
-        } finally {
-          run.end();
-        }
+      if (c.req.query('stream') === 'true') {
+        const lines = actionLines((onChunk) => action.run(request, { ...run, onChunk }), traceId);
+        return takeSeat(served, c).respond(ending(lines, run.end), lineFormat(headers));
       }
-      const lines = actionLines(
-        (onChunk) => runAction(action, request, { signal: run.signal, onChunk }),
-        traceId,
-      );
-      return takeSeat(served, c).respond(ending(lines, run.end), lineFormat(headers));
+      try {
+        const result = await action.run(request, run);
+        return jsonResponse({ result, telemetry: { traceId } }, { headers });
+      } catch (error) {
+        return jsonResponse({ error: toReflectionError(error, traceId) }, { headers });
+      } finally {
+        run.end();
+      }
     });
   });
 
@@ -80,52 +81,4 @@ export function mountReflection(router: Router, served: Served): void {
     }
     return jsonResponse({ message: 'Action cancelled' });
   });
-}
-
-type Line = Record<string, unknown> | unknown;
-
-// One JSON per line: the chunks, then the result or the error.
-async function* actionLines(
-  run: (onChunk: (chunk: unknown) => void) => Promise<unknown>,
-  traceId: string,
-): AsyncGenerator<readonly Line[]> {
-  const chunks: unknown[] = [];
-  let more = Promise.withResolvers<void>();
-  const output = run((chunk) => {
-    chunks.push(chunk);
-    more.resolve();
-  });
-  const done = output.then(
-    (result) => ({ result, telemetry: { traceId } }),
-    (error: unknown) => ({ error: toReflectionError(error, traceId) }),
-  );
-  let last: Line;
-  void done.then((line) => {
-    last = line;
-    more.resolve();
-  });
-  for (;;) {
-    await more.promise;
-    more = Promise.withResolvers();
-    yield chunks.splice(0);
-    if (last !== undefined) break;
-  }
-  yield [last];
-}
-
-async function* ending<T>(lines: AsyncGenerator<T>, end: () => void): AsyncGenerator<T> {
-  try {
-    yield* lines;
-  } finally {
-    end();
-  }
-}
-
-function lineFormat(headers: Readonly<Record<string, string>>): StreamFormat<Line> {
-  return {
-    encode: (line) => `${JSON.stringify(line)}\n`,
-    // An empty line says nothing, and JSON readers skip it.
-    keepAlive: '\n',
-    headers: { 'content-type': 'text/plain; charset=utf-8', ...headers },
-  };
 }

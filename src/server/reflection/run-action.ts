@@ -56,15 +56,6 @@ export function findAction(app: ServedApp, key: string, caller: Caller): Runnabl
   );
 }
 
-/** Runs an action. */
-export function runAction(
-  action: Runnable,
-  request: RunRequest,
-  options: RunActionOptions,
-): Promise<unknown> {
-  return action.run(request, options);
-}
-
 function runnables(app: ServedApp, caller: Caller): Map<string, Runnable> {
   const found = new Map<string, Runnable>();
   for (const action of app.registry?.list() ?? []) found.set(action.key, fromAction(action));
