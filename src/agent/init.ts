@@ -2,16 +2,23 @@ import { WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json.ts';
 import { toJson } from '../core/json.ts';
 import { parse } from '../core/schema.ts';
-import { parseShape } from '../protocol/parse.ts';
+import { isParsedMessage, parseShape } from '../protocol/parse.ts';
 import type { State } from '../protocol/state.ts';
 import { type Init, init as initShape } from '../protocol/turn.ts';
 import { emptyState, fromPlainState, type SessionState } from '../session/session-state.ts';
 import { checkSeal } from './seal.ts';
 import type { AgentSpec } from './spec.ts';
 
+/** Where a caller wants to start; nothing in it has been checked. */
+interface GivenInit {
+  readonly snapshotId: unknown;
+  readonly sessionId: unknown;
+  readonly state: { readonly messages?: unknown } | undefined;
+}
+
 /** Parses where to start, and refuses what this agent cannot start from. */
-export function parseInit(spec: AgentSpec, value: unknown): Init {
-  const init = parseShape(initShape, value ?? {}, 'init');
+export function parseInit(spec: AgentSpec, value: GivenInit): Init {
+  const init = parseShapeOf(value);
   const named = init.snapshotId !== undefined || init.sessionId !== undefined;
   if (init.state !== undefined && named) {
     throw new WaymarkError(
@@ -32,6 +39,17 @@ export function parseInit(spec: AgentSpec, value: unknown): Init {
     );
   }
   return init;
+}
+
+// A state that an earlier turn of this process gave out holds messages that were checked then and cannot have changed:
+// checking them all in each turn would make a turn slower the longer the conversation is.
+function parseShapeOf(value: GivenInit): Init {
+  const { messages, ...state } = value.state ?? {};
+  if (!Array.isArray(messages) || !messages.every(isParsedMessage)) {
+    return parseShape(initShape, value, 'init');
+  }
+  const init = parseShape(initShape, { ...value, state }, 'init');
+  return { ...init, state: { ...init.state, messages: [...messages] } };
 }
 
 /** The state of a fresh session. */

@@ -276,7 +276,8 @@ function noteSnapshot(invocation: Invocation, id: string, span?: Span): void {
 function markGood(invocation: Invocation): void {
   const { working, lastSnapshot } = invocation;
   invocation.good = working.state;
-  invocation.goodId = lastSnapshot?.hash === working.hash() ? lastSnapshot.id : undefined;
+  const isSaved = lastSnapshot !== undefined && lastSnapshot.hash === working.hash();
+  invocation.goodId = isSaved ? lastSnapshot.id : undefined;
 }
 
 function savingFailed(cause: unknown): WaymarkError {

@@ -39,6 +39,11 @@ export function parseMessage(value: unknown): Message {
   return parseOnce(message, value, 'message');
 }
 
+/** Whether a value is a message that came through {@link parseMessage}. */
+export function isParsedMessage(value: unknown): value is Message {
+  return typeof value === 'object' && value !== null && hasShape(value, message);
+}
+
 /** An artifact, checked, copied and frozen; one that came through here before is given back as it is. */
 export function parseArtifact(value: unknown): Artifact {
   return parseOnce(artifact, value, 'artifact');
