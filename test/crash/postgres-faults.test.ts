@@ -99,6 +99,20 @@ async function checkWorks(lanes: number): Promise<void> {
   expect(await store.maintenance?.verify()).toEqual([]);
 }
 
+test('any number may open an empty database at once', async () => {
+  for (let round = 0; round < 10; round++) {
+    const place = {
+      kind: 'postgres',
+      at: postgres.connectionString,
+      schema: `new${round}`,
+    } as const;
+    const stores = await Promise.all(Array.from({ length: 6 }, () => openPlace(place)));
+    const opened = await Promise.allSettled(stores.map((each) => each.open?.()));
+    await Promise.all(stores.map((each) => each.close?.()));
+    expect(opened.filter(({ status }) => status === 'rejected')).toEqual([]);
+  }
+}, 60_000);
+
 test('connections that are cut in the middle of turns: saved, or UNAVAILABLE and not claimed to be', async () => {
   const other = new pg.Client({ connectionString: postgres.connectionString });
   await other.connect();

@@ -4,6 +4,12 @@ import type { NewId } from '../../core/id.ts';
 import { lockKey, qualify, quoteName } from './dialect.ts';
 import { steps } from './schema.ts';
 
+// Not by `to_regclass`: it answers from a cache that is not renewed within a transaction, and whoever has waited for
+// another one to make the tables would make them again.
+const findMeta = `
+  SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = $1 AND c.relname = 'meta'`;
+
 /** Brings the tables of a schema to the newest format. Several processes may start at once: one does it, the others wait. */
 export async function migrate(client: PoolClient, schema: string, newId: NewId): Promise<void> {
   if ((await formatOf(client, schema)) === steps.length) return;
@@ -38,9 +44,8 @@ async function create(client: PoolClient, schema: string, newId: NewId): Promise
 
 /** The format of the tables; `undefined` when there are none. */
 async function formatOf(client: PoolClient, schema: string): Promise<number | undefined> {
-  const name = `${quoteName(schema)}.meta`;
-  const { rows } = await client.query('SELECT to_regclass($1) IS NOT NULL AS found', [name]);
-  if (rows[0]?.found !== true) return undefined;
+  const { rows } = await client.query(findMeta, [schema]);
+  if (rows.length === 0) return undefined;
   const found = await client.query(qualify('SELECT format FROM @meta', schema));
   return found.rows[0]?.format;
 }
