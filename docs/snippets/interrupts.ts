@@ -8,7 +8,7 @@ const model = scriptedModel({
       ([, euros = '0']) => ({ toolCalls: [{ name: 'pay', input: { euros: Number(euros) } }] }),
     ],
     [/where/, { toolCalls: [{ name: 'ask_city', input: { question: 'Which city?' } }] }],
-    [/delete/, { toolCalls: [{ name: 'remove', input: { path: '/tmp/x' } }] }],
+    [/delete/, { toolCalls: [{ name: 'remove', input: { path: 'old.txt' } }] }],
   ],
   afterTools: (_, results) => `Result: ${JSON.stringify(results)}`,
   otherwise: 'As you like.',

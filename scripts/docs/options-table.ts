@@ -15,7 +15,7 @@ export function propertiesOf(path: string, name: string): Property[] {
   const start = text.search(new RegExp(`^(export )?(interface|type) ${name}\\b`, 'm'));
   if (start < 0) throw new Error(`${path} has no interface "${name}"`);
   const body = text.slice(start, endOf(text, start));
-  const member = /((?:^ *\/\*\*[\s\S]*?\*\/\n)?)^( +)readonly (\w+)(\??): /gm;
+  const member = /((?:^ *\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?)^( +)readonly (\w+)(\??): /gm;
   const properties: Property[] = [];
   let depth: number | undefined;
   for (const match of body.matchAll(member)) {
@@ -85,7 +85,45 @@ const plain: Readonly<Record<string, string>> = {
   pool: 'A pool of yours; the store does not close it.',
   connectionString: 'Where the database is; the store makes a pool of its own.',
   format: 'The form of the answer: `text`, `json`, `array`, `enum` or `jsonl`.',
+  limit: 'At most so many on a page.',
+  cursor: 'The `next` of the page before.',
+  signal: 'Stops the call.',
+  temperature: 'How freely the model chooses its words.',
+  maxOutputTokens: 'The most tokens of an answer.',
+  topP: 'Only words within this share of likelihood.',
+  topK: 'Only so many of the likeliest words.',
+  presencePenalty: 'Against words that were said.',
+  frequencyPenalty: 'Against words that were said often.',
+  stopSequences: 'Texts at which the model stops.',
+  seed: 'For answers that can be had again.',
+  usage: 'Tokens.',
+  reasoning: 'What the model thinks before it answers.',
+  toolCalls: 'Tools that the model asks for: `{ name, input, ref? }`.',
+  finishReason: 'How the turn ended.',
+  patterns: 'Pairs of a regular expression and a reply, or a function of the match.',
+  priority: 'Higher ones first.',
 };
+
+/** The same for what is handed out. */
+const given: Readonly<Record<string, string>> = {
+  agent: 'The agent.',
+  sessionId: 'The session.',
+  snapshotId: 'The snapshot.',
+  operation: 'What is called, such as `runTurn` or `deleteSession`.',
+  request: 'The HTTP request.',
+  phase: '`loading`, `ready`, `sending`, `running` or `stopping`.',
+  title: 'The title of the session.',
+  usage: 'Tokens of the last turn.',
+};
+
+/** What is handed out, not put in, as a Markdown table. */
+export function fieldsTable(properties: readonly Property[]): string {
+  const rows = properties.map(
+    ({ name, type, about }) =>
+      `| \`${name}\`${type.length > 48 ? '' : ` \`${type}\``} | ${about || (given[name] ?? '')} |`,
+  );
+  return ['| field | what it is |', '| --- | --- |', ...rows.map(escapePipes)].join('\n');
+}
 
 /** Properties as a Markdown table. */
 export function optionsTable(properties: readonly Property[]): string {

@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import { cliReference } from './cli-reference.ts';
 import { decisionList } from './decision-list.ts';
-import { optionsTable, propertiesOf } from './options-table.ts';
+import { fieldsTable, optionsTable, propertiesOf } from './options-table.ts';
 import { codeOf } from './regions.ts';
 
 /**
  * A page with everything in it that is taken from somewhere else:
  *
  * - a code block behind `<!-- code: path#region -->` (the path from docs/snippets, or from the root with a leading `/`),
- * - what stands between `<!-- options: path#Name -->` and `<!-- /options -->`: a table of an interface,
+ * - what stands between `<!-- options: path#Name -->` and `<!-- /options -->`: a table of an interface (`fields` for one whose
+ *   values are handed out),
  * - between `<!-- cli -->` and `<!-- /cli -->`: the reference of the command line,
  * - between `<!-- decisions -->` and `<!-- /decisions -->`: the list of decisions.
  */
@@ -22,9 +23,11 @@ export function renderPage(text: string, root: string): string {
         `${head}${codeOf(path(file), region)}\n\`\`\``,
     )
     .replace(
-      /(<!-- options: (\S+?)#(\w+) -->\n)[\s\S]*?(<!-- \/options -->)/g,
-      (_, head: string, file: string, name: string, tail: string) =>
-        `${head}\n${optionsTable(propertiesOf(join(root, file), name))}\n\n${tail}`,
+      /(<!-- (options|fields): (\S+?)#(\w+) -->\n)[\s\S]*?(<!-- \/\2 -->)/g,
+      (_, head: string, kind: string, file: string, name: string, tail: string) => {
+        const table = kind === 'options' ? optionsTable : fieldsTable;
+        return `${head}\n${table(propertiesOf(join(root, file), name))}\n\n${tail}`;
+      },
     )
     .replace(
       /(<!-- cli -->\n)[\s\S]*?(<!-- \/cli -->)/,
