@@ -57,6 +57,8 @@ export async function claimDetached(
     if (running === undefined && first !== undefined) await checkReceivable(invocation, run, first);
     const { init, context } = invocation.request;
     const away = dispatcher?.handOver(dispatched(invocation, ref));
+    // A heartbeat of ours would only be in the way of whoever takes it over.
+    if (away !== undefined) run.leave();
     await store.runs?.detach(ref, { mode: 'detached', init, inputs, context }, away);
   } catch (error) {
     if (running === undefined) await dropRun(invocation, run);
@@ -64,7 +66,6 @@ export async function claimDetached(
   }
   invocation.run = run;
   if (dispatcher !== undefined) {
-    run.leave();
     if (store.events !== undefined) run.log.writeTo(store.events, ref);
     host.logs.forget(run.log);
     return 'elsewhere';

@@ -27,7 +27,7 @@ const selectExpiredRun = statement<{ session: number }>(
   (d) => `
     SELECT r.session FROM @runs r JOIN @sessions z ON z.no = r.session
     WHERE ${outlives} AND (${expired(d.now)} OR r.worker = $3)
-      AND z.agent IN ${d.texts('$1')} AND r.id = $2 ${d.lockFree('r')}`,
+      AND z.agent IN ${d.texts('$1')} AND r.id = $2 ${d.lock('r')}`,
 );
 const updateTaken = statement(
   'take_over',
