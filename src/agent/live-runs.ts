@@ -15,6 +15,8 @@ export interface LiveRun {
 export interface LiveRuns {
   add(run: LiveRun): () => void;
   list(): readonly LiveRun[];
+  /** Prolongs all claims now, also those that have expired while the process stood still and nobody has taken. */
+  beat(): Promise<void>;
 }
 
 export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: number }): LiveRuns {
@@ -36,14 +38,14 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
       if (clock.now() - entry.lastSeen > ttl) run.control.lose();
     }
   };
-  const tick = (): void => {
-    for (const run of runs.keys()) void beat(run);
+  const beatAll = async (): Promise<void> => {
+    await Promise.all([...runs.keys()].map(beat));
   };
 
   return {
     add(run) {
       runs.set(run, { lastSeen: clock.now() });
-      stopTicking ??= clock.every(Math.max(10, ttl / 3), tick);
+      stopTicking ??= clock.every(Math.max(10, ttl / 3), () => void beatAll());
       const unlisten = run.store.abort?.onChange(run.ref.runId, () => void beat(run));
       return () => {
         unlisten?.();
@@ -54,5 +56,6 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
       };
     },
     list: () => [...runs.keys()],
+    beat: beatAll,
   };
 }
