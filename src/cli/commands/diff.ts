@@ -33,7 +33,7 @@ export const diff = defineCommand({
 });
 
 /** A difference as text. */
-export function diffText(changes: Diff, before: Snapshot, after: Snapshot, style: Style): string {
+function diffText(changes: Diff, before: Snapshot, after: Snapshot, style: Style): string {
   const messages = [
     ...changes.messages.removed.flatMap((each) =>
       messageLines(each, style).map((line) => style.bad(`- ${line}`)),

@@ -45,7 +45,7 @@ export const sessions = defineCommand({
 });
 
 /** Sessions as a table. */
-export function sessionTable(items: readonly SessionInfo[], style: Style): string {
+function sessionTable(items: readonly SessionInfo[], style: Style): string {
   return table([
     ['SESSION', 'AGENT', 'TURNS', 'UPDATED', 'TITLE'],
     ...items.map(({ sessionId, agent, turnCount, updatedAt, title, running }) => [

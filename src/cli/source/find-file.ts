@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path';
 import { WaymarkError } from '../../core/error.ts';
 
 /** Where a file of agents is looked for, in this order. */
-export const usualFiles = [
+const usualFiles = [
   'agents.ts',
   'agents.js',
   'agents.mjs',
