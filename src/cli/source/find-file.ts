@@ -3,13 +3,7 @@ import { relative, resolve } from 'node:path';
 import { WaymarkError } from '../../core/error.ts';
 
 /** Where a file of agents is looked for, in this order. */
-const usualFiles = [
-  'agents.ts',
-  'agents.js',
-  'agents.mjs',
-  'src/agents.ts',
-  'src/agents.js',
-];
+const usualFiles = ['agents.ts', 'agents.js', 'agents.mjs', 'src/agents.ts', 'src/agents.js'];
 
 /** The file of agents that is meant: the given one, or the first of the usual ones. */
 export function findAgentsFile(given: string | undefined, cwd: string): string {
