@@ -12,7 +12,9 @@ const server = await serve(app, {
   port: Number(process.env.PORT ?? 3000),
   auth: (request) => {
     const given = digest(request.headers.get('authorization') ?? '');
-    return process.env.API_TOKEN && timingSafeEqual(given, expected) ? { principal: 'api' } : undefined;
+    return process.env.API_TOKEN && timingSafeEqual(given, expected)
+      ? { principal: 'api' }
+      : undefined;
   },
 });
 process.once('SIGTERM', async () => {
