@@ -26,7 +26,7 @@ export function createNodeServer(served: Served): Server {
       // Refused below, with the error body.
       requireHostHeader: false,
       requestTimeout: limits.requestTimeout,
-      headersTimeout: Math.min(limits.requestTimeout, 10_000),
+      headersTimeout: limits.requestTimeout,
       // How often the two above are looked at.
       connectionsCheckingInterval: Math.min(limits.requestTimeout / 2, 1000),
       // Longer than the minute for which proxies keep an idle line, so that it is they who close it.

@@ -107,6 +107,12 @@ export function createTestApp({
   });
   app.defineAgent({ name: 'other', description: 'Another agent' });
   app.defineAgent({ name: 'held', description: 'Its state is held by the client', store: false });
+  app.defineAgent({
+    name: 'sealed',
+    description: 'Its state is held by the client, and sealed',
+    store: false,
+    clientState: { secret: 'a secret of thirty-two characters' },
+  });
   app.defineCustomAgent(
     { name: 'busy', description: 'Sends many chunks' },
     async (session, { respond }) => {

@@ -37,6 +37,7 @@ describe('agents', () => {
       'chat',
       'other',
       'held',
+      'sealed',
       'busy',
     ]);
     expect(items[0].metadata).toMatchObject({

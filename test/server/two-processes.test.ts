@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { allEvents, readEvents, type SseEvent, streamTurn, textOf } from './kit.ts';
 
-const [streams, cuts] = process.env.LONG === '1' ? [200, 100] : [20, 10];
+const [streams, cuts, msPerPiece] = process.env.LONG === '1' ? [200, 100, 50] : [20, 10, 8];
 
 interface Server {
   readonly url: string;
@@ -35,7 +35,9 @@ describe.each(['sqlite', 'postgres'])('two processes on one %s', (kind) => {
       const servers = [await start(kind, place()), await start(kind, place())];
       const pieces = cuts * 6;
       const results = await Promise.all(
-        Array.from({ length: streams }, (_, at) => follow(servers, `count ${pieces} 8`, at)),
+        Array.from({ length: streams }, (_, at) =>
+          follow(servers, `count ${pieces} ${msPerPiece}`, at),
+        ),
       );
       for (const { events, lost } of results) {
         const chunks = events.filter(({ event }) => event === 'chunk');
