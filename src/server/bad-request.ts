@@ -5,7 +5,10 @@ import { errorHeaders, httpStatusOf, toWireError } from './error-response.ts';
 
 /** Answers what never became a request, with the same body as every other error. */
 export function answerBadRequest(error: Error & { readonly code?: string }, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // A line that was opened in advance and never used is closed without a word: whoever sends its first request on it in
+  // this very moment would take the word for the answer.
+  const isUnused = 'bytesRead' in socket && socket.bytesRead === 0;
+  if (error.code === 'ECONNRESET' || !socket.writable || isUnused) {
     socket.destroy();
     return;
   }

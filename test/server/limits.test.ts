@@ -86,6 +86,7 @@ describe('what is too much', () => {
     for (const answer of [await slowHeaders, await slowBody]) {
       expect(answer).toMatch(/^HTTP\/1\.1 504 .*"status":"DEADLINE_EXCEEDED"/s);
     }
+    expect(await raw('')).toBe('');
   });
 
   test('an echoed id is short and escaped', async () => {
