@@ -58,7 +58,9 @@ export class ChatLoop {
     if (this.#isLeaving || output === undefined) return exitCode.interrupted;
     if (output.error) return exitCode.failed;
     if (output.finishReason === 'aborted') return exitCode.interrupted;
-    return output.finishReason === 'interrupted' ? exitCode.waiting : exitCode.ok;
+    if (output.finishReason !== 'interrupted') return exitCode.ok;
+    this.#terminal.note('A tool waits for an answer. Come back without a message to be asked.');
+    return exitCode.waiting;
   }
 
   /** Gives the terminal back, and says where one can come back to. */

@@ -2,7 +2,7 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { State } from '../../protocol/state.ts';
 import { readTimeline } from '../source/read-timeline.ts';
 import type { Terminal } from '../terminal.ts';
-import { messageLines, messageSummary } from '../text/message-text.ts';
+import { messageSummary, partText } from '../text/message-text.ts';
 import { nearest } from '../text/nearest.ts';
 import { oneLine } from '../text/safe.ts';
 import { snapshotTexts } from '../text/snapshot-texts.ts';
@@ -125,8 +125,8 @@ export function showLast(state: State | undefined, terminal: Terminal): void {
   const messages = state?.messages ?? [];
   const start = messages.findLastIndex(({ role }) => role === 'user');
   for (const message of messages.slice(Math.max(0, start))) {
-    if (message.role === 'user')
+    if (message.role === 'user') {
       terminal.print(`${terminal.style.dim('›')} ${messageSummary(message, 200)}`);
-    else for (const line of messageLines(message, terminal.style)) terminal.print(line.slice(7));
+    } else for (const part of message.content) terminal.print(partText(part, terminal.style));
   }
 }

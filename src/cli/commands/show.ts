@@ -1,9 +1,10 @@
 import { WaymarkError } from '../../core/error.ts';
+import { pendingInterrupts } from '../../generate/open-requests.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { defineCommand, jsonOption } from '../command.ts';
 import { findSnapshot } from '../source/find-snapshot.ts';
 import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts';
-import { artifactSummary, artifactText, messageLines } from '../text/message-text.ts';
+import { artifactSummary, artifactText, messageLines, partText } from '../text/message-text.ts';
 import { oneLine, safe } from '../text/safe.ts';
 import type { Style } from '../text/style.ts';
 import { table } from '../text/table.ts';
@@ -66,10 +67,14 @@ function snapshotText(snapshot: Snapshot, style: Style): string {
     ].filter(([, value]) => value !== ''),
   );
   const messages = (state?.messages ?? []).flatMap((message) => messageLines(message, style));
+  const waiting = pendingInterrupts(state?.messages ?? []).map(
+    (part) => `  ${style.warn('?')} ${partText(part, style)}`,
+  );
   const artifacts = (state?.artifacts ?? []).map((each) => `  ${artifactSummary(each)}`);
   const sections = [
     facts,
     section('Messages', messages, style),
+    section('Waiting for an answer', waiting, style),
     section(
       'Custom state',
       state?.custom === undefined ? [] : safe(JSON.stringify(state.custom, null, 2)).split('\n'),

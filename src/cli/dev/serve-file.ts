@@ -1,6 +1,7 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { LogEntry } from '../../server/log.ts';
 import type { RunningServer } from '../../server/serve.ts';
+import { closeApp } from '../source/close-app.ts';
 import { loadApp } from '../source/load-app.ts';
 import { studioFolder } from './studio-folder.ts';
 
@@ -65,7 +66,7 @@ export async function serveFile(options: ServeFileOptions): Promise<ServedFile> 
     },
     async close() {
       await server.close();
-      await app.close({ deadlineMs: 2_000 });
+      await closeApp(app);
     },
   };
 }

@@ -3,6 +3,7 @@ import type { OptionSpecs, OptionValues } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AgentAccess, localAgent } from './agent-access.ts';
+import { closeApp } from './close-app.ts';
 import { findAgentsFile } from './find-file.ts';
 import { type AppUse, loadApp } from './load-app.ts';
 
@@ -69,7 +70,7 @@ export async function openAgents(
       (file === undefined ? '' : ` --file ${file}`) +
       (owner === undefined ? '' : ` --owner ${owner}`),
     inProcess: true,
-    close: () => app.close({ deadlineMs: 2_000 }),
+    close: () => closeApp(app),
   };
 }
 

@@ -5,6 +5,7 @@ import type { MaintenanceSupport, Store, TimelineSupport } from '../../session/s
 import type { OptionSpecs, OptionValues } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';
+import { closeApp } from './close-app.ts';
 import { findAgentsFile } from './find-file.ts';
 import { loadApp } from './load-app.ts';
 
@@ -53,7 +54,7 @@ export async function openStore(
     return withParts(store, [], async () => await store.close?.());
   }
   const { app } = await loadApp(findAgentsFile(file, cwd), cwd, 'reading');
-  const close = (): Promise<void> => app.close({ deadlineMs: 2_000 });
+  const close = (): Promise<void> => closeApp(app);
   const { store } = app;
   if (store === undefined || !('name' in store)) {
     await close();

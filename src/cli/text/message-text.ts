@@ -20,8 +20,7 @@ export function partText(part: Part, style: Style): string {
   if ('reasoning' in part) return style.dim(safe(part.reasoning));
   if ('toolRequest' in part) {
     const { name, input } = part.toolRequest;
-    const waits = part.metadata?.interrupt === undefined ? '' : style.warn('  waits for an answer');
-    return `${style.accent(`→ ${safe(name)}`)} ${shortJson(input ?? {})}${waits}`;
+    return `${style.accent(`→ ${safe(name)}`)} ${shortJson(input ?? {})}`;
   }
   if ('toolResponse' in part) {
     const { name, output } = part.toolResponse;
