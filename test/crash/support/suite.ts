@@ -9,7 +9,7 @@ import { crashRounds } from './rounds.ts';
 import { abortAcross, loadTogether, median, takeOverFromKilled } from './together.ts';
 
 export interface SuiteOptions {
-  /** A new, empty place; `name` is a word of lower-case letters, and `folder` goes with the tests. */
+  /** A new, empty place; `name` is a word of lower-case letters and digits, and `folder` goes with the tests. */
   readonly place: (name: string, folder: string) => Place;
   /** How many processes work together under load. */
   readonly processes: number;
@@ -17,6 +17,7 @@ export interface SuiteOptions {
 
 const long = process.env.LONG === '1';
 const rounds = long ? 200 : 15;
+const mostOnOneStore = 20;
 const turns = long ? 100 : 10;
 /** The moments at which processes are killed come from it; SEED=n repeats them. */
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
@@ -38,10 +39,14 @@ export function processSuite(name: string, { place, processes }: SuiteOptions): 
     });
 
     test(`kill -9 at ${rounds} random moments: nothing lost, nothing twice`, async () => {
-      const report = await crashRounds({ rounds, seed, ...at('rounds', 250) });
-      console.info(`${name}, ${rounds} × kill -9:`, report);
-      expect(report.promised).toBeGreaterThan(rounds);
-      expect(report.cutOff).toBeGreaterThan(0);
+      // A new store now and then: all of it is verified after each kill.
+      for (let done = 0; done < rounds; done += mostOnOneStore) {
+        const some = { rounds: Math.min(mostOnOneStore, rounds - done), seed: seed + done };
+        const report = await crashRounds({ ...some, ...at(`rounds${done}`, 250) });
+        console.info(`${name}, ${some.rounds} × kill -9:`, report);
+        expect(report.promised).toBeGreaterThan(some.rounds);
+        expect(report.cutOff).toBeGreaterThan(0);
+      }
     }, 1_800_000);
 
     test(`${processes} processes under load: no update lost, no claim lost, nobody is told that it is busy`, async () => {
