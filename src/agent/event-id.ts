@@ -1,8 +1,33 @@
 import { WaymarkError } from '../core/error.ts';
+import type { Chunk } from '../protocol/turn.ts';
 import type { EventCursor, RunEvent } from '../session/store.ts';
 import type { EventId } from './agent.ts';
 
-const ids = new WeakMap<object, EventId>();
+class Given {
+  constructor(object: object) {
+    // biome-ignore lint/correctness/noConstructorReturn: a subclass then puts its private fields on the object it was given
+    return object;
+  }
+}
+
+/** A private field on chunks, which nobody outside can see or copy. A WeakMap cost more than all else that a chunk does. */
+class Noted extends Given {
+  #event: EventCursor;
+
+  constructor(chunk: object, event: EventCursor) {
+    super(chunk);
+    this.#event = event;
+  }
+
+  static event(chunk: object): EventCursor | undefined {
+    return #event in chunk ? chunk.#event : undefined;
+  }
+
+  static note(chunk: object, event: EventCursor): void {
+    if (#event in chunk) chunk.#event = event;
+    else new Noted(chunk, event);
+  }
+}
 
 /** The id of an event: `attempt.sequence`. */
 export function toEventId({ attempt, seq }: EventCursor): EventId {
@@ -21,12 +46,16 @@ export function fromEventId(id: EventId): EventCursor {
   return { attempt: Number(attempt), seq: Number(seq) };
 }
 
-/** Notes which event a chunk was, without changing the chunk. */
-export function noteEventId(chunk: object, event: RunEvent): void {
-  ids.set(chunk, toEventId(event));
+/** The chunk with a note of which event it was, which changes nothing that others see of it. */
+export function noteEventId(chunk: Chunk, event: RunEvent): Chunk {
+  // What a transform has frozen may refuse a new field.
+  const noted = Object.isExtensible(chunk) ? chunk : { ...chunk };
+  Noted.note(noted, event);
+  return noted;
 }
 
 /** The id under which a chunk of a running turn can be come back to; `undefined` for chunks that are no events. */
 export function eventIdOf(chunk: object): EventId | undefined {
-  return ids.get(chunk);
+  const event = Noted.event(chunk);
+  return event && toEventId(event);
 }

@@ -45,8 +45,7 @@ export class Outbox {
   pushLogged(chunk: Chunk, event: RunEvent): void {
     const leaving = this.#leave(chunk);
     if (leaving === undefined) return;
-    noteEventId(leaving, event);
-    this.#hand(leaving);
+    this.#hand(noteEventId(leaving, event));
   }
 
   /** Sends a chunk to the caller alone. */
@@ -69,9 +68,7 @@ export class Outbox {
     const event = this.#log?.push(chunk);
     const leaving = this.#leave(chunk);
     // Only an event that is kept can be come back to.
-    if (event !== undefined && leaving !== undefined && this.#log?.durable === true) {
-      noteEventId(leaving, event);
-    }
-    return leaving;
+    const isKept = event !== undefined && this.#log?.durable === true;
+    return isKept && leaving !== undefined ? noteEventId(leaving, event) : leaving;
   }
 }
