@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { handsOn } from './support/hands.ts';
+import { soon } from './support/soon.ts';
 import { openStudio, type Studio } from './support/studio.ts';
 
 let studio: Studio;
@@ -17,7 +18,7 @@ test('a newcomer talks, approves, goes back two turns, takes another way and com
   await page.getByRole('button', { name: 'Two days in Lisbon' }).click();
   await hands.settled('Two days in Lisbon');
   await hands.say('I like museums');
-  await expect.poll(() => page.title()).toBe('Two days in Lisbon · Waymark');
+  await soon(() => page.title()).toBe('Two days in Lisbon · Waymark');
   expect(await hands.messages.textContent()).toContain('It will be sunny');
 
   // A tool call folds open.
@@ -26,7 +27,7 @@ test('a newcomer talks, approves, goes back two turns, takes another way and com
   expect(await weather.textContent()).toContain('sky');
 
   // The inspector opens on what this turn changed.
-  await expect.poll(() => hands.inspector.textContent()).toContain('topics[1]');
+  await soon(() => hands.inspector.textContent()).toContain('topics[1]');
 
   // The booking asks first, in a form made from the tool's schema.
   await hands.send('Book a small hotel');
@@ -41,7 +42,7 @@ test('a newcomer talks, approves, goes back two turns, takes another way and com
   await hands.press('k', 'k');
   await hands.pastBar.waitFor();
   expect(await hands.pastBar.textContent()).toContain('Turn 2 of 4');
-  await expect.poll(() => hands.messages.textContent()).not.toContain('Booked');
+  await soon(() => hands.messages.textContent()).not.toContain('Booked');
   expect(await hands.row(/Answered book.*head/).count()).toBe(1);
   await page.keyboard.press('g');
   await hands.row(/I like museums.*head/).waitFor();
@@ -61,7 +62,7 @@ test('a newcomer talks, approves, goes back two turns, takes another way and com
   // The two ways side by side: the other branch is on the right, its end one further down.
   await hands.press('l', 'j', 'c');
   await hands.comparison.waitFor();
-  await expect.poll(() => hands.comparison.textContent()).toContain('The same up to 8 messages');
+  await soon(() => hands.comparison.textContent()).toContain('The same up to 8 messages');
   const columns = hands.comparison.locator('.compare-column');
   expect(await columns.nth(0).textContent()).toContain('Book a small hotel');
   expect(await columns.nth(1).textContent()).toContain('I like music');
@@ -83,7 +84,7 @@ test('background work goes on over a reload, is watched to its end, and another 
   await hands.field.fill('lighthouses');
   await page.getByRole('button', { name: 'Send in background' }).click();
   const runs = page.getByRole('region', { name: 'Runs' });
-  await expect.poll(() => runs.textContent()).toMatch(/researcher.*[1-4]\/5/s);
+  await soon(() => runs.textContent()).toMatch(/researcher.*[1-4]\/5/s);
 
   await page.reload();
   await hands.row(/lighthouses.*head/).waitFor();
@@ -97,10 +98,10 @@ test('background work goes on over a reload, is watched to its end, and another 
   await page.getByRole('link', { name: /^Runs/ }).click();
   const card = page.getByRole('region', { name: 'Under way' }).locator('.run-card');
   await card.getByRole('button', { name: 'Watch' }).click();
-  await expect.poll(() => card.textContent()).toContain('have something on “tides”');
+  await soon(() => card.textContent()).toContain('have something on “tides”');
   await card.getByRole('button', { name: 'Abort' }).click();
   const ended = page.getByRole('region', { name: 'Ended' });
-  await expect.poll(() => ended.textContent()).toContain('aborted after');
+  await soon(() => ended.textContent()).toContain('aborted after');
   await ended.getByRole('link').first().click();
   await hands.row(/aborted in the background/).waitFor();
   expect(errors).toEqual([]);
@@ -120,9 +121,7 @@ test('an earlier message is written anew, which makes a branch, and a branch bec
   // From the other branch a session of its own.
   await hands.row(/To the pond/).click();
   await hands.pastBar.getByRole('button', { name: 'Branch here' }).click();
-  await expect
-    .poll(() => page.getByRole('heading', { level: 1 }).textContent())
-    .toContain('Branch of');
+  await soon(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('Branch of');
   expect(await hands.messages.textContent()).toContain('The water is black');
   await page.getByRole('link', { name: 'branched off' }).click();
   await hands.row(/Climb the tower.*head/).waitFor();
@@ -133,18 +132,18 @@ test('a running turn is stopped by Escape and keeps what it said; search finds t
   const { page, errors } = await studio.open('agents/trouble');
   const hands = handsOn(page);
   await hands.send('hang on the line');
-  await expect.poll(() => hands.messages.textContent()).toContain('half an answer');
+  await soon(() => hands.messages.textContent()).toContain('half an answer');
   expect(await hands.row(/running/).count()).toBe(1);
   await page.keyboard.press('Escape');
-  await expect.poll(() => hands.messages.textContent()).toContain('Stopped.');
+  await soon(() => hands.messages.textContent()).toContain('Stopped.');
   await page.getByRole('button', { name: 'New session' }).click();
   await hands.say('rtl');
   await hands.press('/');
   await page.keyboard.type('hang');
   const sessions = page.getByRole('navigation', { name: 'Sessions' }).getByRole('listitem');
-  await expect.poll(() => sessions.allTextContents()).toEqual([expect.stringContaining('hang on')]);
+  await soon(() => sessions.allTextContents()).toEqual([expect.stringContaining('hang on')]);
   await sessions.first().getByRole('link').click();
-  await expect.poll(() => hands.messages.textContent()).toContain('half an answer');
+  await soon(() => hands.messages.textContent()).toContain('half an answer');
   expect(errors).toEqual([]);
 });
 
@@ -153,7 +152,7 @@ test('a trace tells what a turn did, and the state tree marks what it changed', 
   const hands = handsOn(page);
   await hands.say('Two days in Bergen');
   await hands.tab('Trace');
-  await expect.poll(() => hands.inspector.textContent()).toContain('tool weather');
+  await soon(() => hands.inspector.textContent()).toContain('tool weather');
   await hands.inspector.getByRole('button', { name: /tool weather/ }).click();
   expect(await hands.inspector.textContent()).toContain('gen_ai.tool.name');
   await hands.tab('State');

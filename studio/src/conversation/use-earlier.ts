@@ -1,6 +1,6 @@
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 
-const atFirst = 20;
+const atFirst = 12;
 const more = 30;
 
 /** A long conversation is drawn from its end, and goes on upwards as one scrolls there. */

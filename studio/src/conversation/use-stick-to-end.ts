@@ -15,8 +15,12 @@ export function useStickToEnd(): {
   useEffect(() => {
     const element = scroller.current;
     if (!element || !content.current) return;
+    let top = element.scrollTop;
     const onScroll = (): void => {
-      isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 60;
+      const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < 60;
+      // What grows below moves the end away as well; only who scrolls up has left it.
+      if (isNear || element.scrollTop < top) isAtEnd.current = isNear;
+      top = element.scrollTop;
     };
     const observer = new ResizeObserver(() => {
       if (isAtEnd.current) element.scrollTop = element.scrollHeight;

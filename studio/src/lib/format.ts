@@ -3,6 +3,11 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
+// Made once: making one takes longer than using it a hundred times.
+const timeForm = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+const fullForm = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const dayForm = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
+
 /** How long something took: `42 ms`, `1.3 s`, `2 min 5 s`. */
 export function duration(ms: number): string {
   if (ms < second) return `${Math.max(0, Math.round(ms))} ms`;
@@ -19,16 +24,20 @@ export function ago(iso: string, now: number): string {
   if (ms < hour) return `${Math.floor(ms / minute)}m`;
   if (ms < day) return `${Math.floor(ms / hour)}h`;
   if (ms < 7 * day) return `${Math.floor(ms / day)}d`;
-  return new Date(iso).toLocaleDateString(undefined, { day: 'numeric', month: 'short' });
+  return dayForm.format(new Date(iso));
 }
 
 /** The time of day, with the day when it is another one. */
 export function clockTime(iso: string, now: number): string {
   const date = new Date(iso);
-  const time = date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+  const time = timeForm.format(date);
   const isToday = date.toDateString() === new Date(now).toDateString();
-  if (isToday) return time;
-  return `${date.toLocaleDateString(undefined, { day: 'numeric', month: 'short' })}, ${time}`;
+  return isToday ? time : `${dayForm.format(date)}, ${time}`;
+}
+
+/** A time in full. */
+export function fullTime(iso: string): string {
+  return fullForm.format(new Date(iso));
 }
 
 /** A count in few letters: `940`, `1.2k`, `3.4M`. */

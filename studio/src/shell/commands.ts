@@ -47,13 +47,15 @@ export function createCommands(
   const commands: Commands = {
     look(snapshotId) {
       closeSheet();
-      const { base } = placeNow();
-      goTo({
+      const { base, snapshot } = placeNow();
+      const isPast = snapshotId !== undefined && snapshotId !== store.getView().snapshotId;
+      const there = {
         ...session(),
-        ...(snapshotId !== undefined &&
-          snapshotId !== store.getView().snapshotId && { snapshot: snapshotId }),
+        ...(isPast && { snapshot: snapshotId }),
         ...(base !== undefined && { base }),
-      });
+      };
+      // Stepping through the past leaves one step to come back to, not fifty.
+      goTo(there, { replace: snapshot !== undefined });
     },
     async goBack(snapshotId) {
       const before = store.getView().snapshotId;

@@ -7,6 +7,8 @@ export interface GraphRow {
   readonly snapshot: Snapshot;
   readonly row: number;
   readonly lane: number;
+  /** The farthest lane that anything is drawn in beside this row; its words begin after that. */
+  readonly reach: number;
   readonly mark: MarkKind;
   readonly isHead: boolean;
   /** On the way from the root to the head. */
@@ -29,6 +31,8 @@ export interface Graph {
   readonly edges: readonly GraphEdge[];
   readonly lanes: number;
   readonly rowOf: ReadonlyMap<string, number>;
+  /** How many ways the session has been taken: the snapshots from which nothing goes on. */
+  readonly branches: number;
 }
 
 /** A turn that runs and is not listed yet. */
@@ -44,27 +48,41 @@ export function toGraph(
   running?: RunningTurn,
 ): Graph {
   const nodes = toTimeline(withRunning(snapshots, running));
+  const rowOf = new Map(nodes.map(({ snapshot }, row) => [snapshot.snapshotId, row]));
+  const edges = nodes.flatMap(({ snapshot, active, lane }, toRow): GraphEdge[] => {
+    const fromRow = rowOf.get(snapshot.parentId ?? '');
+    const parent = nodes[fromRow ?? -1];
+    if (fromRow === undefined || !parent) return [];
+    const id = snapshot.snapshotId;
+    return [{ id, fromRow, fromLane: parent.lane, toRow, toLane: lane, isActive: active }];
+  });
+  const reach = reachOf(
+    nodes.map(({ lane }) => lane),
+    edges,
+  );
   const rows = nodes.map(({ snapshot, active, lane }, row): GraphRow => {
     const isHead = snapshot.snapshotId === headId;
-    return { snapshot, row, lane, mark: markOf(snapshot, isHead), isHead, isActive: active };
+    const mark = markOf(snapshot, isHead);
+    return { snapshot, row, lane, reach: reach[row] ?? lane, mark, isHead, isActive: active };
   });
-  const rowOf = new Map(rows.map(({ snapshot, row }) => [snapshot.snapshotId, row]));
-  const edges: GraphEdge[] = [];
-  let lanes = 1;
-  for (const { snapshot, row, lane, isActive } of rows) {
-    lanes = Math.max(lanes, lane + 1);
-    const parent = rows[rowOf.get(snapshot.parentId ?? '') ?? -1];
-    if (!parent) continue;
-    edges.push({
-      id: snapshot.snapshotId,
-      fromRow: parent.row,
-      fromLane: parent.lane,
-      toRow: row,
-      toLane: lane,
-      isActive,
-    });
+  const parents = new Set(edges.map(({ fromRow }) => fromRow));
+  return {
+    rows,
+    edges,
+    lanes: nodes.reduce((most, { lane }) => Math.max(most, lane + 1), 1),
+    rowOf,
+    branches: nodes.length - parents.size,
+  };
+}
+
+function reachOf(lanes: readonly number[], edges: readonly GraphEdge[]): readonly number[] {
+  const reach = [...lanes];
+  for (const { fromRow, toRow, toLane } of edges) {
+    for (let row = fromRow + 1; row < toRow; row++) {
+      if (toLane > (reach[row] ?? 0)) reach[row] = toLane;
+    }
   }
-  return { rows, edges, lanes, rowOf };
+  return reach;
 }
 
 function withRunning(
@@ -90,10 +108,4 @@ function withRunning(
     orphaned: false,
   };
   return [...snapshots, pending];
-}
-
-/** How many ways the session has been taken: the snapshots from which nothing goes on. */
-export function countBranches({ rows, edges }: Graph): number {
-  const parents = new Set(edges.map(({ fromRow }) => fromRow));
-  return rows.filter(({ row }) => !parents.has(row)).length;
 }

@@ -5,15 +5,16 @@ import { openTurn, titleOf } from '../lib/turns.ts';
 import { useSource } from '../lib/use-source.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { Empty } from '../ui/empty.tsx';
-import { countBranches, type Graph, toGraph } from './graph.ts';
+import { type Graph, toGraph } from './graph.ts';
 import { GraphLines, type Measures } from './lines.tsx';
 import { TimelineRow } from './row.tsx';
 import { useWindow } from './use-window.ts';
 import { type Step, walk } from './walk.ts';
 
 const rowHeight = 30;
-/** The graph takes at most so much of the panel; with many branches its columns come closer, and the rest is cut off. */
-const widest = 112;
+const inset = 15;
+/** The graph takes at most so much of the panel; with many branches its lanes come closer, and the rest is cut off. */
+const widest = 130;
 
 /** The whole tree of a session, branches side by side. */
 export function Timeline(): ReactNode {
@@ -25,8 +26,9 @@ export function Timeline(): ReactNode {
         <h2>Timeline</h2>
         {graph.rows.length > 0 && (
           <span className="quiet">
-            {plural(graph.rows.length, 'snapshot')}
-            {countBranches(graph) > 1 && ` · ${plural(countBranches(graph), 'branch', 'branches')}`}
+            {graph.branches > 1
+              ? `${graph.rows.length.toLocaleString()} · ${graph.branches} branches`
+              : plural(graph.rows.length, 'snapshot')}
           </span>
         )}
       </header>
@@ -75,9 +77,9 @@ function TimelineList({ graph }: { readonly graph: Graph }): ReactNode {
   const selectedId = place.snapshot ?? headId;
   useInView(scroller, graph.rowOf.get(selectedId ?? ''));
 
-  const laneWidth = Math.max(6, Math.min(15, (widest - 24) / Math.max(1, lanes - 1)));
-  const measures: Measures = { rowHeight, laneWidth, inset: 15 };
-  const width = Math.min(widest, 30 + (lanes - 1) * laneWidth);
+  const laneWidth = Math.max(6, Math.min(15, (widest - 2 * inset) / Math.max(1, lanes - 1)));
+  const measures: Measures = { rowHeight, laneWidth, inset };
+  const width = Math.min(widest, 2 * inset + (lanes - 1) * laneWidth);
 
   const select = useCallback(
     (snapshotId: string, isRange: boolean) => {
@@ -115,7 +117,7 @@ function TimelineList({ graph }: { readonly graph: Graph }): ReactNode {
             row={row}
             title={titles.get(row.snapshot.snapshotId)}
             top={row.row * rowHeight}
-            indent={width}
+            indent={Math.min(width, 2 * measures.inset + row.reach * laneWidth)}
             total={rows.length}
             isSelected={row.snapshot.snapshotId === selectedId}
             isBase={row.snapshot.snapshotId === place.base}

@@ -1,5 +1,5 @@
 import { type ReactNode, useSyncExternalStore } from 'react';
-import { ago, clockTime } from '../lib/format.ts';
+import { ago, clockTime, fullTime } from '../lib/format.ts';
 
 const listeners = new Set<() => void>();
 let now = Date.now();
@@ -34,7 +34,7 @@ export function Time({
 }): ReactNode {
   const time = Math.max(useNow(), now);
   return (
-    <time dateTime={iso} title={new Date(iso).toLocaleString()}>
+    <time dateTime={iso} title={fullTime(iso)}>
       {form === 'ago' ? ago(iso, time) : clockTime(iso, time)}
     </time>
   );

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { BrowserContextOptions } from 'playwright-core';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { build } from 'vite';
 import type { App } from 'waymark';
 import { type RunningServer, serve } from 'waymark/server';
@@ -13,6 +13,7 @@ import { createStudioApp } from '../app.ts';
 export interface Studio extends AsyncDisposable {
   readonly app: App;
   readonly url: string;
+  readonly browser: Browser;
   /** Where the studio was built to. */
   readonly folder: string;
   /** A page of its own at a place in the studio. */
@@ -33,6 +34,7 @@ export async function openStudio(app: App = createStudioApp()): Promise<Studio> 
   return {
     app,
     url,
+    browser: browser.browser,
     folder,
     async open(place = '', options = {}) {
       const opened = await browser.newPage({
