@@ -50,7 +50,8 @@ export function processSuite(name: string, { place, processes }: SuiteOptions): 
     }, 1_800_000);
 
     test(`${processes} processes under load: no update lost, no claim lost, nobody is told that it is busy`, async () => {
-      const report = await loadTogether(processes, turns, at('load', 1000));
+      // The usual claim time: a process that gets no processor for a second is not a dead one.
+      const report = await loadTogether(processes, turns, at('load', 5000));
       console.info(`${name}, ${processes} processes:`, report);
     }, 300_000);
 
