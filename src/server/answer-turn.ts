@@ -1,4 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
+import { abortError } from '../core/signal.ts';
 import type { Init, Input, Output } from '../protocol/turn.ts';
 import type { FeedBatch, FeedEvent } from './feed.ts';
 import type { OpenCall, Served, ServerContext } from './served.ts';
@@ -66,9 +67,9 @@ async function outputOfTurn({ events }: ServedTurn, reader: AbortSignal): Promis
       if (event.type === 'chunk') snapshotId ??= event.chunk.turnStart?.snapshotId;
     }
   }
-  // The server ends before the turn does: say where to find it.
-  throw new WaymarkError('UNAVAILABLE', 'This server is shutting down before the turn is done.', {
-    cause: reader.reason,
-    details: { retryAfter: 1, ...(snapshotId !== undefined && { snapshotId }) },
+  // Nobody waits any more, or the server ends before the turn does: then it says where to find it.
+  const { status, message, details } = abortError(reader);
+  throw new WaymarkError(status, message, {
+    details: snapshotId === undefined ? details : { retryAfter: 1, snapshotId },
   });
 }

@@ -1,6 +1,6 @@
 import type { Agent, InvokeOptions } from '../agent/agent.ts';
 import type { JsonObject } from '../core/json.ts';
-import { linkSignals } from '../core/signal.ts';
+import { abortError, linkSignals } from '../core/signal.ts';
 import type { Chunk, Init, Input, Output } from '../protocol/turn.ts';
 import type { Caller } from './auth.ts';
 import { toWireError } from './error-response.ts';
@@ -88,9 +88,9 @@ async function* turnEvents(
   try {
     const elsewhere = yield* live.batches();
     if (!reader.aborted) yield [{ type: 'output', output: elsewhere ?? (await output) }];
-    else if (!resumable) throw reader.reason;
+    else if (!resumable) throw abortError(reader);
   } catch (error) {
     if (!reader.aborted) yield [{ type: 'error', error: toWireError(error) }];
-    else if (!resumable) yield [{ type: 'error', error: toWireError(reader.reason) }];
+    else if (!resumable) yield [{ type: 'error', error: toWireError(abortError(reader)) }];
   }
 }
