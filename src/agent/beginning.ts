@@ -241,7 +241,7 @@ async function checkReceivable(
       'This interrupt has been answered already. To try another answer, fork the snapshot and answer there.',
     );
   }
-  return await spec.receive(working.state, input);
+  return await spec.receive(working.state, input, invocation.request.context);
 }
 
 async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): Promise<Turn> {

@@ -68,7 +68,10 @@ export function createPromptAgent(
       ...common,
       recovery: 'checkpoint',
       checkInput: checkPromptInput,
-      receive: (state, input) => receive(state, input, initial, () => toolsOf(render, generator)),
+      receive: (state, input, context) =>
+        receive(state, input, initial, () =>
+          toolsOf(render, generator, { state: state.custom, context }),
+        ),
       handler: handlerOf(options, render, generator),
       describe: () => describe(render, generator, common.initialState),
     },
@@ -144,8 +147,12 @@ async function receive(
   return [...started, ...(declined ? [declined] : []), ...message];
 }
 
-async function toolsOf(render: Render, generator: Generator): Promise<ReadonlyMap<string, Tool>> {
-  const { tools = [] } = await render({ state: undefined, context: {} });
+async function toolsOf(
+  render: Render,
+  generator: Generator,
+  scope: Parameters<Render>[0],
+): Promise<ReadonlyMap<string, Tool>> {
+  const { tools = [] } = await render(scope);
   return new Map(tools.map((ref) => generator.resolveTool(ref)).map((tool) => [tool.name, tool]));
 }
 

@@ -67,7 +67,7 @@ export interface AgentSpec {
   /** Throws when an input is not one for this agent. */
   checkInput(input: Input): void;
   /** The messages that an input adds to a state at the start of its turn; rejects when it is no input for that state. */
-  receive(state: SessionState, input: Input): Promise<readonly Message[]>;
+  receive(state: SessionState, input: Input, context: JsonObject): Promise<readonly Message[]>;
   /** Its model and tools as they are now; absent where only its handler knows them. */
   describe?(): Promise<Pick<AgentInfo, 'model' | 'tools'>>;
   /** Rebuilds what is not JSON in the context of a run that is taken over. */

@@ -1,5 +1,4 @@
 import { type App, waymark } from '../../app.ts';
-import { systemClock } from '../../core/clock.ts';
 import type { JsonSchema } from '../../core/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Tool } from '../../generate/tool.ts';
@@ -162,7 +161,6 @@ function defineMoody(app: App): void {
     await session.run(async ({ message }) => {
       const text = JSON.stringify(message?.content ?? []);
       await respond.modelChunk({ role: 'model', content: [{ text: 'hm' }] });
-      if (text.includes('slowly')) await systemClock.sleep(100);
       if (text.includes('throw')) throw new Error('a secret of the handler');
       after = text.includes('outside');
       session.addMessages({ role: 'model', content: [{ text: 'fine' }] });

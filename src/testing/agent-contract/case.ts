@@ -63,6 +63,12 @@ type ConnectionStep =
       readonly connection: string;
       readonly input: StepInput;
     } & Refusable)
+  /** Several at once, none waiting for the one before. */
+  | {
+      readonly do: 'sendAll';
+      readonly connection: string;
+      readonly inputs: readonly StepInput[];
+    }
   /** Reads up to a chunk that fits. */
   | {
       readonly do: 'receive';

@@ -22,6 +22,11 @@ export async function play(stage: Stage, raw: Step): Promise<void> {
     case 'send':
       await attempt(connectionOf(stage, step).send(toInput(step.input)), step.refused);
       return;
+    case 'sendAll': {
+      const connection = connectionOf(stage, step);
+      await Promise.all(step.inputs.map((input) => connection.send(toInput(input))));
+      return;
+    }
     case 'receive':
       await playReceive(stage, step);
       return;
@@ -55,6 +60,7 @@ type Around = Exclude<
       | 'stream'
       | 'open'
       | 'send'
+      | 'sendAll'
       | 'receive'
       | 'abort'
       | 'close'

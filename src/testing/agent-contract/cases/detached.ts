@@ -102,6 +102,32 @@ export const detachedCases: readonly ContractCase[] = [
     ],
   },
   {
+    name: 'a turn that is detached in its middle keeps its id, and hears its connection no more',
+    rules: ['S108', 'S110', 'S112'],
+    agent: 'chat',
+    script: [{ chunks: ['half'], hang: true }],
+    steps: [
+      { do: 'open', connection: 'c' },
+      { do: 'send', connection: 'c', input: 'a' },
+      { do: 'receive', connection: 'c', until: { turnStart: { $any: true } }, as: 'start' },
+      { do: 'receive', connection: 'c', until: { modelChunk: { $any: true } } },
+      {
+        do: 'detach',
+        connection: 'c',
+        as: 'run',
+        output: { finishReason: 'detached', snapshotId: '$start.turnStart.snapshotId' },
+      },
+      { do: 'abort', connection: 'c' },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$run.snapshotId' },
+        snapshot: { status: 'pending', event: 'detach' },
+      },
+      { do: 'stopped', times: 0 },
+      { do: 'abortSnapshot', id: '$run.snapshotId', status: 'aborted' },
+    ],
+  },
+  {
     name: 'abort of a detached run keeps what it had, frees the session, and stays aborted',
     rules: ['S112', 'S113', 'S75'],
     agent: 'chat',

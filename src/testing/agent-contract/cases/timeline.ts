@@ -190,6 +190,32 @@ export const timelineCases: readonly ContractCase[] = [
     ],
   },
   {
+    name: 'with wait, a second turn runs after the first, on what that left',
+    rules: ['S92'],
+    agent: 'patient',
+    script: ['one', { chunks: ['half'], hang: true }, 'three'],
+    steps: [
+      { do: 'run', input: 'a', as: 'one' },
+      { do: 'open', connection: 'first', at: { sessionId: '$one.sessionId' } },
+      { do: 'send', connection: 'first', input: 'b' },
+      { do: 'receive', connection: 'first', until: { modelChunk: { $any: true } } },
+      { do: 'open', connection: 'second', at: { sessionId: '$one.sessionId' } },
+      { do: 'send', connection: 'second', input: 'c' },
+      { do: 'abort', connection: 'first' },
+      { do: 'output', connection: 'first', output: { finishReason: 'aborted' } },
+      {
+        do: 'output',
+        connection: 'second',
+        output: { sessionId: '$one.sessionId', finishReason: 'stop' },
+      },
+      {
+        do: 'asked',
+        told: ['user: a', 'model: one', 'user: b', 'model: half', 'user: c'],
+        calls: 3,
+      },
+    ],
+  },
+  {
     name: 'with fork, a second turn runs in a session of its own, from the same place',
     rules: ['S93'],
     agent: 'forking',

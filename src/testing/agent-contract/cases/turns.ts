@@ -108,9 +108,7 @@ export const turnCases: readonly ContractCase[] = [
     script: ['one', 'two', 'three'],
     steps: [
       { do: 'open', connection: 'c' },
-      { do: 'send', connection: 'c', input: 'a' },
-      { do: 'send', connection: 'c', input: 'b' },
-      { do: 'send', connection: 'c', input: 'c' },
+      { do: 'sendAll', connection: 'c', inputs: ['a', 'b', 'c'] },
       { do: 'output', connection: 'c', as: 'out' },
       {
         do: 'getSession',
@@ -215,14 +213,12 @@ export const turnCases: readonly ContractCase[] = [
     agent: 'moody',
     steps: [
       { do: 'open', connection: 'c' },
-      { do: 'send', connection: 'c', input: 'slowly' },
-      { do: 'send', connection: 'c', input: 'throw' },
-      { do: 'send', connection: 'c', input: 'never' },
+      { do: 'sendAll', connection: 'c', inputs: ['fine', 'throw', 'never'] },
       { do: 'output', connection: 'c', as: 'out', output: { finishReason: 'failed' } },
       {
         do: 'getSession',
         sessionId: '$out.sessionId',
-        session: { turnCount: 1, state: { messages: { $told: ['user: slowly', 'model: fine'] } } },
+        session: { turnCount: 1, state: { messages: { $told: ['user: fine', 'model: fine'] } } },
       },
       { do: 'send', connection: 'c', input: 'late', refused: { status: 'FAILED_PRECONDITION' } },
     ],
