@@ -13,10 +13,12 @@ export function lockKey(schema: string, purpose: string): string {
 /** Postgres' words, for the tables of one schema. */
 export function postgresDialect(schema: string): Dialect {
   const blobs = lockKey(schema, 'blobs');
+  const names = lockKey(schema, 'names');
   return {
     name: 'postgres',
     now,
     lock: (alias) => `FOR UPDATE OF ${alias}`,
+    lockName: (param) => `SELECT pg_advisory_xact_lock(hashtextextended(${param}::text, ${names}))`,
     lockFree: (alias) => `FOR UPDATE OF ${alias} SKIP LOCKED`,
     shareBlobs: `SELECT pg_advisory_xact_lock_shared(${blobs})`,
     ownBlobs: `SELECT pg_advisory_xact_lock(${blobs})`,

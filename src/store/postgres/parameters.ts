@@ -1,22 +1,26 @@
 import type { PostgresValue } from './statements.ts';
 
-/** Named parameters of a long statement, each with its type, so that text and values cannot come apart. */
+/** Named parameters of a long statement, so that text and values cannot come apart. */
 export interface Parameters<Name extends string> {
-  /** `$n::type` by name. */
+  /** `$n::type` by name; a name gets its number when the text first uses it. */
   readonly in: Readonly<Record<Name, string>>;
-  /** The values in the order of their numbers. */
+  /** The values of those that were used, in the order of their numbers. */
   values(named: Readonly<Record<Name, PostgresValue>>): readonly PostgresValue[];
 }
 
-/** Numbers parameters in the order in which they are declared. */
+/** Parameters of these types. The text must be put together before values are. */
 export function parameters<Name extends string>(
   types: Readonly<Record<Name, string>>,
 ): Parameters<Name> {
-  const names = Object.keys(types) as Name[];
-  const texts = names.map((name, place) => [name, `$${place + 1}::${types[name]}`]);
-  return {
-    // The entries are those of `types`, name by name.
-    in: Object.fromEntries(texts) as Record<Name, string>,
-    values: (named) => names.map((name) => named[name]),
-  };
+  const used: Name[] = [];
+  const texts = {} as Record<Name, string>;
+  for (const name of Object.keys(types) as Name[]) {
+    Object.defineProperty(texts, name, {
+      get(): string {
+        if (!used.includes(name)) used.push(name);
+        return `$${used.indexOf(name) + 1}::${types[name]}`;
+      },
+    });
+  }
+  return { in: texts, values: (named) => used.map((name) => named[name]) };
 }

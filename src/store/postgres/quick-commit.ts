@@ -7,12 +7,12 @@ import { type DocumentWrite, documentRef } from '../sql/document.ts';
 import { asLocation, type Location } from '../sql/location.ts';
 import type { ManifestRef, ManifestWrite } from '../sql/manifest.ts';
 import { beforeChild, checkRoom, commonOf } from '../sql/place.ts';
-import { type SqlValue, statement } from '../sql/query.ts';
+import { type SqlValue, type Statement, statement } from '../sql/query.ts';
 import { otherBranches, toStored, type View, viewOfRewrite } from '../sql/segments.ts';
 import { type StateContext, type StateRows, stateRows } from '../sql/state-rows.ts';
 import type { Vault } from '../sql/vault.ts';
 import type { PostgresDatabase } from './database.ts';
-import { commitParameters, quickCommitText } from './quick-commit-text.ts';
+import { type CommitParts, type CommitText, commitText } from './quick-commit-text.ts';
 
 interface CommittedRow {
   readonly now: number;
@@ -31,50 +31,76 @@ interface CommittedRow {
   readonly discarded: number;
 }
 
-const commitTurn = statement<CommittedRow>('quick_commit', quickCommitText);
+interface CommitStatement {
+  readonly statement: Statement<CommittedRow>;
+  readonly values: CommitText['values'];
+}
 
 /** Commits in one round trip; `undefined` when it is not the usual case. */
-export async function quickCommit(
-  db: PostgresDatabase,
+export type QuickCommit = (
   ref: RunRef,
   write: CommitWrite,
-  context: StateContext,
-): Promise<CommitResult | undefined> {
-  if (write.status !== 'succeeded' || !isSnapshotId(ref.runId)) return undefined;
-  if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
-  const events = eventValues(write.events ?? [], context.vault);
-  const rows = stateRows(write, context);
-  if (events === undefined || (write.base !== undefined && rows.base === undefined))
-    return undefined;
-  checkRoom((rows.base?.view?.upto ?? 0) + rows.bodies.length);
+  options: { readonly hasJournal: boolean },
+) => Promise<CommitResult | undefined>;
+
+/** The quick commit of a database. A statement for each combination of parts is made when it is first needed. */
+export function createQuickCommit(db: PostgresDatabase, context: StateContext): QuickCommit {
+  const statements = new Map<string, CommitStatement>();
+  const commitOf = (parts: CommitParts): CommitStatement => {
+    const names = (Object.keys(parts) as (keyof CommitParts)[]).filter((name) => parts[name]);
+    const name = ['quick_commit', ...names].join('_');
+    const known = statements.get(name);
+    if (known !== undefined) return known;
+    const { text, values } = commitText(db.dialect, parts);
+    const made = { statement: statement<CommittedRow>(name, text), values };
+    statements.set(name, made);
+    return made;
+  };
+  return async (ref, write, { hasJournal }) => {
+    if (write.status !== 'succeeded' || !isSnapshotId(ref.runId)) return undefined;
+    if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
+    const events = eventValues(write.events ?? [], context.vault);
+    const rows = stateRows(write, context);
+    if (events === undefined || (write.base !== undefined && rows.base === undefined)) {
+      return undefined;
+    }
+    checkRoom((rows.base?.view?.upto ?? 0) + rows.bodies.length);
+    const { statement: commitTurn, values } = commitOf({
+      view: rows.rewrite !== undefined,
+      custom: rows.custom.kind === 'patch' || rows.custom.kind === 'whole',
+      artifacts: rows.artifacts.kind === 'whole',
+      journal: hasJournal || events.eventBody !== null,
+    });
+    const named = { ...turnValues(ref, write, context), ...stateValues(rows), ...events };
+    const [row] = await db.query(commitTurn, values(named));
+    if (row === undefined) return undefined;
+    return { committed: committedOf(write, rows, row, context), discards: row.discarded > 0 };
+  };
+}
+
+function turnValues(ref: RunRef, write: CommitWrite, context: StateContext) {
   const [turn, event, status, finish, hash, usage, totals, error] = outcomeValues(write, context);
-  const values = commitParameters.values({
+  return {
     run: uuidBytes(ref.runId),
     attempt: ref.attempt,
     snapshot: uuidBytes(write.snapshotId),
     parent: write.parentId === undefined ? null : uuidBytes(write.parentId),
-    ...baseValues(rows.base),
     isListed: String(write.listed !== false),
     isEnd: String(write.end),
     isMidTurn: String(write.event === 'toolIterationEnd'),
-    turn,
-    event,
-    status,
-    finish,
-    hash,
-    usage,
-    totals,
-    error,
+    ...{ turn, event, status, finish, hash, usage, totals, error },
+  };
+}
+
+function stateValues(rows: StateRows) {
+  return {
+    ...baseValues(rows.base),
     bodies: rows.bodies.map(String),
     length: rows.length,
     ...viewValues(rows),
     ...customValues(rows.custom),
     ...listValues(rows.artifacts),
-    ...events,
-  });
-  const [row] = await db.query(commitTurn, values);
-  if (row === undefined) return undefined;
-  return { committed: committedOf(write, rows, row, context), discards: row.discarded > 0 };
+  };
 }
 
 function baseValues(base: Location | undefined) {
@@ -92,7 +118,6 @@ function viewValues({ rewrite, base, bodies }: StateRows) {
   const here = rewrite && base?.view && viewOfRewrite(rewrite, base.view.branch, base.view.upto, 0);
   const fresh = rewrite && viewOfRewrite(rewrite, 0, 0, bodies.length);
   return {
-    isRewritten: String(rewrite !== undefined),
     ownFromHere: here?.from ?? null,
     ownFromNew: fresh?.from ?? null,
     viewHere: here === undefined ? null : toStored(here),

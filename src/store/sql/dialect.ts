@@ -16,6 +16,8 @@ export interface Dialect {
    * recursive query it becomes a hash join over the whole table at every level.
    */
   lookup(table: string, alias: string, condition: string): string;
+  /** Makes others who name the same text wait until the transaction ends, also when there is no row to lock yet. */
+  lockName(param: string): string;
   /** As `lock`, but passes over rows that somebody else has locked. */
   lockFree(alias: string): string;
   /** The integers, or the texts, in a JSON array, as the right side of `IN`. */

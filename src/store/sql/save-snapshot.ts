@@ -25,6 +25,7 @@ interface SavedRow extends Pointers {
   readonly session_id: string;
 }
 
+const lockId = statement('save_lock', (d) => d.lockName('$1'));
 const selectRow = statement<SavedRow>(
   'save_find',
   (d) => `
@@ -87,6 +88,7 @@ export function* saveSnapshot(
   context: StateContext,
 ): Plan<Snapshot | undefined> {
   const id = isSnapshotId(snapshotId) ? uuidBytes(snapshotId) : undefined;
+  if (id !== undefined) yield* run(lockId, snapshotId);
   const row = id && (yield* first(selectRow, id, ...scopeKey(scope)));
   const current = yield* readSnapshot(scope, { snapshotId }, context);
   const next = mutate(current);

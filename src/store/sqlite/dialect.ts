@@ -5,6 +5,7 @@ export const sqliteDialect: Dialect = {
   name: 'sqlite',
   now: 'now_ms()',
   lock: () => '',
+  lockName: (param) => `SELECT ${param}`,
   lockFree: () => '',
   shareBlobs: 'SELECT 1',
   ownBlobs: 'SELECT 1',
