@@ -133,9 +133,20 @@ async function follow(
     if (done) return { events, lost };
     lost++;
     const { snapshotId } = events[0]?.data.turnStart ?? {};
-    response = await fetch(`${pick(servers, random)}/agents/chat/snapshots/${snapshotId}/events`, {
-      headers: { 'last-event-id': events.at(-1)?.id ?? '' },
-    });
+    response = await comeBack(() => pick(servers, random), snapshotId, events.at(-1)?.id ?? '');
+  }
+}
+
+// A line may be lost again before it is used, as every client knows.
+async function comeBack(url: () => string, snapshotId: string, lastId: string): Promise<Response> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await fetch(`${url()}/agents/chat/snapshots/${snapshotId}/events`, {
+        headers: { 'last-event-id': lastId },
+      });
+    } catch (error) {
+      if (tries === 10) throw error;
+    }
   }
 }
 
