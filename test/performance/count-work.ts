@@ -1,0 +1,49 @@
+/** How much was done of what grows with a conversation when it is done carelessly. */
+export interface Counted {
+  /** Objects that were frozen: one for each that was copied or parsed. */
+  readonly frozen: number;
+  /** Values that were cloned deeply. */
+  readonly clones: number;
+  /** Characters of JSON that were written, and read. */
+  readonly written: number;
+  readonly read: number;
+}
+
+/** Counts while something is done. */
+export async function countWork(work: () => Promise<unknown>): Promise<Counted> {
+  const counted = { frozen: 0, clones: 0, written: 0, read: 0 };
+  const { freeze } = Object;
+  const { stringify, parse } = JSON;
+  const { structuredClone: clone } = globalThis;
+  Object.assign(Object, {
+    freeze(value: unknown) {
+      counted.frozen++;
+      return freeze(value);
+    },
+  });
+  Object.assign(JSON, {
+    stringify(...args: Parameters<typeof stringify>) {
+      const text: string | undefined = stringify(...args);
+      counted.written += text?.length ?? 0;
+      return text;
+    },
+    parse(...args: Parameters<typeof parse>) {
+      counted.read += args[0].length;
+      return parse(...args);
+    },
+  });
+  Object.assign(globalThis, {
+    structuredClone(...args: Parameters<typeof clone>) {
+      counted.clones++;
+      return clone(...args);
+    },
+  });
+  try {
+    await work();
+  } finally {
+    Object.assign(Object, { freeze });
+    Object.assign(JSON, { stringify, parse });
+    Object.assign(globalThis, { structuredClone: clone });
+  }
+  return counted;
+}

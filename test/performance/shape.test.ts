@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type AppOptions, type Chat, memoryStore, waymark } from 'waymark';
+import { sqliteStore } from 'waymark/sqlite';
+import { type Counted, countWork } from './count-work.ts';
+import { usedBytes } from './used-bytes.ts';
+
+// The shape of a turn's cost, not its time: a turn does the same at turn 10 and at turn 1,000, and leaves as much behind.
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'waymark-shape-'));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const userText = 'u'.repeat(200);
+const modelText = 'm'.repeat(400);
+
+test('a turn in memory does the same at any length, and keeps what is new', async () => {
+  const chat = createChat({ store: memoryStore() });
+  const { first, last, grown } = await measure(chat, usedBytes);
+  expect(last).toEqual(first);
+  // All texts are one and the same string. An array of its own for each snapshot would take 16 KB at turn 1,000.
+  expect(grown.late).toBeLessThan(4000);
+});
+
+test('a turn whose state the client holds does the same at any length', async () => {
+  const { first, last } = await measure(createChat({}), usedBytes);
+  expect(last).toEqual(first);
+});
+
+test('a turn on SQLite does the same at any length: statements, JSON, and bytes in the file', async () => {
+  const path = join(directory, 'shape.db');
+  const queries: string[] = [];
+  const store = sqliteStore(path, { onQuery: (name) => queries.push(name) });
+  const chat = createChat({ store });
+  const { first, last, grown } = await measure(
+    chat,
+    async () => fileSize(path),
+    () => queries.splice(0),
+  );
+  expect(last).toEqual(first);
+  expect(first.queries.length).toBeLessThanOrEqual(10);
+  expect(grown.early).toBeLessThan(jsonOfTurn() + 512);
+  expect(grown.late).toBeLessThan(jsonOfTurn() + 512);
+  await store.close?.();
+});
+
+function createChat(options: AppOptions): Chat {
+  // A look at others' runs would be counted with the turn it falls on.
+  const app = waymark({ ...options, work: false });
+  app.defineModel({ name: 'instant' }, async (_, { stream }) => {
+    for (let at = 0; at < 20; at++) await stream({ content: [{ text: modelText.slice(0, 20) }] });
+    return { message: { role: 'model', content: [{ text: modelText }] }, finishReason: 'stop' };
+  });
+  return app.defineAgent({ name: 'shape', model: 'instant' }).chat() as Chat;
+}
+
+interface Measured {
+  /** What turn 10 and turn 1,000 did. */
+  readonly first: Counted & { readonly queries: readonly string[] };
+  readonly last: Counted & { readonly queries: readonly string[] };
+  /** Bytes a turn, over turns 100 to 300 and 800 to 1,000. */
+  readonly grown: { readonly early: number; readonly late: number };
+}
+
+async function measure(
+  chat: Chat,
+  size: () => Promise<number>,
+  takeQueries: () => readonly string[] = () => [],
+): Promise<Measured> {
+  let turn = 0;
+  const goTo = async (end: number): Promise<void> => {
+    for (; turn < end; turn++) await chat.send(userText);
+  };
+  const count = async (): Promise<Measured['first']> => {
+    takeQueries();
+    const counted = await countWork(() => goTo(turn + 1));
+    return { ...counted, queries: takeQueries() };
+  };
+  const growth = async (from: number, to: number): Promise<number> => {
+    await goTo(from);
+    const before = await size();
+    await goTo(to);
+    return ((await size()) - before) / (to - from);
+  };
+  await goTo(9);
+  const first = await count();
+  const early = await growth(100, 300);
+  const late = await growth(800, 999);
+  return { first, last: await count(), grown: { early, late } };
+}
+
+function fileSize(path: string): number {
+  const db = new DatabaseSync(path);
+  db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
+  db.close();
+  return statSync(path).size;
+}
+
+function jsonOfTurn(): number {
+  const user = { role: 'user', content: [{ text: userText }] };
+  const model = { role: 'model', content: [{ text: modelText }] };
+  return JSON.stringify(user).length + JSON.stringify(model).length;
+}
