@@ -1,16 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const root = resolve(import.meta.dirname, '../../..');
-const entry = join(root, 'src/cli/main.ts');
-const hooks = join(import.meta.dirname, 'source-package.ts');
+const entry = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url));
+const hooks = fileURLToPath(new URL('./source-package.ts', import.meta.url));
 /** Stripped once, read by every process after that. */
 const compileCache = join(tmpdir(), 'waymark-test-cache');
 
 /** The agents that the tests talk to. */
-export const agentsFile = join(root, 'test/cli/fixture/agents.ts');
+export const agentsFile = fileURLToPath(new URL('../fixture/agents.ts', import.meta.url));
 
 /** A folder that is gone after the tests. */
 export function tempFolder(): { readonly path: string; remove(): void } {
