@@ -2,8 +2,8 @@
 export interface Counted {
   /** Objects that were frozen: one for each that was copied or parsed. */
   readonly frozen: number;
-  /** Values that were cloned deeply. */
-  readonly clones: number;
+  /** Characters of JSON of what was cloned deeply. */
+  readonly cloned: number;
   /** Characters of JSON that were written, and read. */
   readonly written: number;
   readonly read: number;
@@ -11,7 +11,7 @@ export interface Counted {
 
 /** Counts while something is done. */
 export async function countWork(work: () => Promise<unknown>): Promise<Counted> {
-  const counted = { frozen: 0, clones: 0, written: 0, read: 0 };
+  const counted = { frozen: 0, cloned: 0, written: 0, read: 0 };
   const { freeze } = Object;
   const { stringify, parse } = JSON;
   const { structuredClone: clone } = globalThis;
@@ -34,7 +34,7 @@ export async function countWork(work: () => Promise<unknown>): Promise<Counted> 
   });
   Object.assign(globalThis, {
     structuredClone(...args: Parameters<typeof clone>) {
-      counted.clones++;
+      counted.cloned += stringify(args[0])?.length ?? 0;
       return clone(...args);
     },
   });
