@@ -11,7 +11,7 @@ import { isBusy, stillBusy, toStoreError } from './errors.ts';
 import { migrate } from './migrate.ts';
 
 export interface SqliteOptions {
-  readonly path: string;
+  readonly path: string | URL;
   readonly durability: 'normal' | 'full';
   readonly maxSize: number | undefined;
   readonly clock: Clock;
@@ -28,7 +28,8 @@ const checkpointEvery = 500;
 
 /** The database in one file. */
 export function sqliteDatabase(options: SqliteOptions): Database {
-  const { path, clock, durability } = options;
+  const { clock, durability } = options;
+  const path = String(options.path);
   let opening: Promise<void> | undefined;
   let connection: Connection | undefined;
   let id = '';
@@ -46,7 +47,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
     if (isClosed) throw closed();
     let made: Connection | undefined;
     try {
-      made = new Connection(path, options);
+      made = new Connection(options.path, options);
       const own = made;
       id = await retry(() => prepare(own, options));
       connection = own;

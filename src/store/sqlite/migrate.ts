@@ -6,13 +6,15 @@ import type { Connection } from './connection.ts';
 import { steps } from './schema.ts';
 
 interface Options {
-  readonly path: string;
+  readonly path: string | URL;
   readonly newId: NewId;
   readonly vault: Vault;
 }
 
 /** Brings the tables to the newest format, one step after the other, and gives the database's name. */
-export function migrate(db: Connection, { path, newId, vault }: Options): string {
+export function migrate(db: Connection, options: Options): string {
+  const { newId, vault } = options;
+  const path = String(options.path);
   // Read first: a database that is up to date is opened without writing.
   if (formatOf(db) !== steps.length) upgrade(db, path, newId);
   return db.run(readMeta(vault));

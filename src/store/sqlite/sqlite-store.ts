@@ -25,9 +25,9 @@ export interface SqliteStoreOptions extends QueryOptions {
 
 /**
  * A store in one SQLite file, by Node's own `node:sqlite`: no server, nothing to install. Several processes may use the
- * file at once. `:memory:` keeps it in memory, for this store alone.
+ * file at once. `:memory:` keeps it in memory, for this store alone; a `file:` URL may carry SQLite's own parameters.
  */
-export function sqliteStore(path: string, options: SqliteStoreOptions = {}): SqlStore {
+export function sqliteStore(path: string | URL, options: SqliteStoreOptions = {}): SqlStore {
   const { durability = 'normal', maxSize, encryption, eventsTtl = 60_000, onQuery } = options;
   const { clock = systemClock, newId = createIds(clock) } = options;
   const vault = createVault(encryption, 'binary');

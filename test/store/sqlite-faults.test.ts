@@ -1,0 +1,201 @@
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { sqliteStore } from '../../src/store/sqlite/index.ts';
+import { createTurns, plainTurn, type Turns } from '../support/store-workload.ts';
+
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'waymark-sqlite-faults-'));
+  path = join(folder, 'store.db');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** A file that holds a session of some turns. */
+async function filled(turnCount = 5): Promise<Turns> {
+  const store = sqliteStore(path);
+  await store.open?.();
+  const turns = createTurns(store);
+  await turns.take(turnCount, plainTurn);
+  await store.close?.();
+  return turns;
+}
+
+function change(sql: string): void {
+  const db = new DatabaseSync(path);
+  db.exec(sql);
+  db.close();
+}
+
+async function lengthOf({ scope, sessionId }: Turns): Promise<number | undefined> {
+  const store = sqliteStore(path);
+  try {
+    const read = await store.getSnapshot(scope, { sessionId });
+    return read?.state?.messages?.length;
+  } finally {
+    await store.close?.();
+  }
+}
+
+describe('a file that cannot be used', () => {
+  test('of a newer format says what to do, and is left as it is', async () => {
+    const turns = await filled();
+    change('UPDATE meta SET format = 99');
+    const before = await readFile(path);
+    await expect(sqliteStore(path).open?.()).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+      message: expect.stringMatching(/format 99.*Update waymark/),
+    });
+    expect(before.equals(await readFile(path))).toBe(true);
+    change('UPDATE meta SET format = 1');
+    expect(await lengthOf(turns)).toBe(10);
+  });
+
+  test('of another program is not touched', async () => {
+    change('CREATE TABLE invoices(no INTEGER)');
+    const store = sqliteStore(path);
+    await expect(store.open?.()).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('invoices'),
+    });
+  });
+
+  test('that is no database', async () => {
+    await writeFile(path, 'Dear diary, '.repeat(1000));
+    await expect(sqliteStore(path).open?.()).rejects.toMatchObject({ status: 'DATA_LOSS' });
+  });
+
+  test('in a folder that is not there', async () => {
+    const store = sqliteStore(join(folder, 'missing', 'store.db'));
+    await expect(store.open?.()).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('folder'),
+    });
+  });
+
+  test('that is read-only can be read, and a write says so', async () => {
+    const turns = await filled();
+    const url = pathToFileURL(path);
+    url.searchParams.set('mode', 'ro');
+    const store = sqliteStore(url);
+    const opened = store.open?.().then(() => createTurns(store).take(1, plainTurn));
+    await expect(opened).rejects.toMatchObject({
+      status: 'FAILED_PRECONDITION',
+      message: expect.stringContaining('read-only'),
+    });
+    await store.close?.();
+    expect(await lengthOf(turns)).toBe(10);
+  });
+
+  test('that is damaged gives DATA_LOSS and nothing wrong', async () => {
+    const turns = await filled(200);
+    const file = await open(path, 'r+');
+    const { size } = await file.stat();
+    for (let at = size / 2; at < size; at += 4096) await file.write('x'.repeat(2000), at);
+    await file.close();
+    const store = sqliteStore(path);
+    const lookup = { sessionId: turns.sessionId };
+    await expect(store.getSnapshot(turns.scope, lookup)).rejects.toMatchObject({
+      status: 'DATA_LOSS',
+    });
+    await store.close?.();
+  });
+
+  test('a message that was changed by hand does not fit its hash, and verify says which snapshot', async () => {
+    const turns = await filled(3);
+    change(`UPDATE messages SET body = replace(body, '1 ', '9 ') WHERE body LIKE '%"user"%"1 %'`);
+    const store = sqliteStore(path);
+    const lookup = { sessionId: turns.sessionId };
+    const read = store.runs?.load(turns.scope, lookup);
+    await expect(read).rejects.toMatchObject({ status: 'DATA_LOSS' });
+    const faults = await store.maintenance?.verify();
+    expect(faults?.map(({ kind, sessionId }) => [kind, sessionId])).toEqual([
+      ['hash', turns.sessionId],
+      ['hash', turns.sessionId],
+    ]);
+    await store.close?.();
+  });
+
+  test('verify finds rows that nothing holds', async () => {
+    await filled(3);
+    change(`INSERT INTO messages VALUES(99 * 4194304, '{}')`);
+    change(`INSERT INTO blobs(hash, body) VALUES(x'00', '{}')`);
+    change('UPDATE snapshots SET parent = 77 WHERE idx = 2');
+    const store = sqliteStore(path);
+    const faults = await store.maintenance?.verify();
+    expect(faults?.map(({ kind }) => kind).sort()).toEqual([
+      'parent',
+      'unreachable',
+      'unreachable',
+    ]);
+    await store.close?.();
+  });
+});
+
+describe('a disk that is full', () => {
+  test('a turn says so, nothing of it is kept, and what was there still is', async () => {
+    const store = sqliteStore(path, { maxSize: 260_000 });
+    await store.open?.();
+    const turns = createTurns(store);
+    const fill = turns.take(5000, plainTurn);
+    await expect(fill).rejects.toMatchObject({ status: 'RESOURCE_EXHAUSTED' });
+    const taken = turns.times.length;
+    expect(taken).toBeGreaterThan(20);
+    const { scope, sessionId } = turns;
+    const read = await store.getSnapshot(scope, { sessionId });
+    expect(read?.state?.messages).toHaveLength(2 * taken);
+    await store.close?.();
+    const again = sqliteStore(path);
+    expect(await again.maintenance?.verify()).toEqual([]);
+    await again.close?.();
+  });
+});
+
+describe('another process in the way', () => {
+  test('is waited for with the thread free', async () => {
+    await filled();
+    const store = sqliteStore(path);
+    await store.open?.();
+    const other = new DatabaseSync(path);
+    other.exec('BEGIN IMMEDIATE');
+    let longest = 0;
+    let last = performance.now();
+    const ticks = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 1);
+    setTimeout(() => other.exec('COMMIT'), 400);
+    const before = performance.now();
+    await createTurns(store).take(1, plainTurn);
+    expect(performance.now() - before).toBeGreaterThan(300);
+    clearInterval(ticks);
+    // Generous, for busy machines: waiting with the thread blocked would take all of the 400 ms.
+    expect(longest).toBeLessThan(200);
+    other.close();
+    await store.close?.();
+  });
+});
+
+test('a plan that fails leaves no transaction open', async () => {
+  const turns = await filled();
+  const store = sqliteStore(path);
+  const broken = store.saveSnapshot(turns.scope, turns.base()?.snapshotId ?? '', () => {
+    throw new Error('from the mutator');
+  });
+  await expect(broken).rejects.toThrow('from the mutator');
+  await createTurns(store).take(1, plainTurn);
+  await store.close?.();
+});
+
+test('a store that was closed says so', async () => {
+  const turns = await filled();
+  const store = sqliteStore(path);
+  await store.open?.();
+  await store.close?.();
+  const read = store.getSnapshot(turns.scope, { sessionId: turns.sessionId });
+  await expect(read).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
+});

@@ -1,0 +1,93 @@
+// A process of its own that works on a store it shares with the test: `node store-child.ts <store> <task>`, both as JSON.
+import { systemClock } from '../../src/core/clock.ts';
+import { isWaymarkError } from '../../src/core/error.ts';
+import { createIds } from '../../src/core/id.ts';
+import { emptyState, hashState } from '../../src/session/session-state.ts';
+import type { Store } from '../../src/session/store.ts';
+import { postgresStore } from '../../src/store/postgres/index.ts';
+import { sqliteStore } from '../../src/store/sqlite/index.ts';
+import { text } from './store-workload.ts';
+
+/** The store that processes share. */
+export type SharedStore =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'postgres'; readonly connectionString: string; readonly schema: string };
+
+/** What a process is to do. */
+export type ChildTask =
+  /** Adds this many messages to one session, each in a turn; whoever finds it busy tries again. */
+  | {
+      readonly kind: 'add';
+      readonly sessionId: string;
+      readonly name: string;
+      readonly count: number;
+    }
+  /** Stops a run after being told to on stdin. */
+  | { readonly kind: 'abort'; readonly runId: string };
+
+export const childScope = { agent: 'shared' };
+
+const newId = createIds(systemClock);
+
+export function openShared(shared: SharedStore): Store {
+  return shared.kind === 'sqlite'
+    ? sqliteStore(shared.path)
+    : postgresStore({ connectionString: shared.connectionString, schema: shared.schema, max: 3 });
+}
+
+/** A turn that adds one message; gives whether the session was free. */
+export async function addMessage(store: Store, sessionId: string, words: string): Promise<boolean> {
+  const { runs } = store;
+  if (runs === undefined) throw new TypeError('The store has no runs.');
+  try {
+    const held = await runs.claim(childScope, {
+      runId: newId(),
+      sessionId,
+      from: 'head',
+      mode: 'attached',
+      inputs: [],
+      ttl: 30_000,
+      worker: String(process.pid),
+    });
+    const base = held.parent && (await runs.load(childScope, held.parent));
+    const before = base?.state ?? emptyState;
+    const state = { ...before, history: before.history.append([text('user', words)]) };
+    await runs.commit(held, {
+      ...(base && { base, parentId: base.snapshotId }),
+      snapshotId: held.runId,
+      turnIndex: held.parent === undefined ? 0 : held.parent.turnIndex + 1,
+      event: 'turnEnd',
+      status: 'succeeded',
+      state,
+      stateHash: hashState(state),
+      end: true,
+    });
+    return true;
+  } catch (error) {
+    if (isWaymarkError(error) && error.status === 'ABORTED') return false;
+    throw error;
+  }
+}
+
+async function work(store: Store, task: ChildTask): Promise<void> {
+  if (task.kind === 'abort') {
+    await store.open?.();
+    process.stdout.write('ready\n');
+    await new Promise((resolve) => process.stdin.once('data', resolve));
+    const at = Date.now();
+    await store.abort?.abortSnapshot(childScope, task.runId);
+    process.stdout.write(`${at}\n`);
+    return;
+  }
+  for (let n = 0; n < task.count; ) {
+    if (await addMessage(store, task.sessionId, `${task.name} ${n}`)) n++;
+    else await systemClock.sleep(1 + (n % 3));
+  }
+}
+
+if (process.argv[1]?.endsWith('store-child.ts') && process.argv[2] !== undefined) {
+  const store = openShared(JSON.parse(process.argv[2]) as SharedStore);
+  await work(store, JSON.parse(process.argv[3] ?? '') as ChildTask);
+  await store.close?.();
+  process.stdin.unref?.();
+}
