@@ -18,7 +18,7 @@ beforeAll(async () => {
   const app = waymark({ store: memoryStore() });
   sessionId = await growSession(app);
   studio = await openStudio(app);
-}, 120_000);
+});
 afterAll(() => studio?.[Symbol.asyncDispose]());
 
 /** A session of many turns, with a branch now and then from some way back. */

@@ -7,7 +7,7 @@ let studio: Studio;
 
 beforeAll(async () => {
   studio = await openStudio();
-}, 120_000);
+});
 afterAll(() => studio?.[Symbol.asyncDispose]());
 
 test('a newcomer talks, approves, goes back two turns, takes another way and compares the two', async () => {

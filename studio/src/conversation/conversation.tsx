@@ -154,7 +154,7 @@ function Gone(): ReactNode {
   const { commands } = useWorkbench();
   return (
     <main className="conversation" aria-label="Conversation">
-      <Empty title="This session has been erased.">
+      <Empty isPage title="This session has been erased.">
         <p>
           Somebody erased it, or the server lost it when it was restarted without a store that keeps
           it.

@@ -23,9 +23,9 @@ export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): 
     <section className="interrupt" aria-labelledby={heading}>
       <header>
         <Icon name="question" />
-        <h3 id={heading}>
+        <h2 id={heading}>
           {isQuestion ? `${name} needs your answer` : `${name} waits for your approval`}
-        </h3>
+        </h2>
       </header>
       {questionOf(interrupt) && (
         <p className="interrupt-question" dir="auto">

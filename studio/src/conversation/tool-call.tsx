@@ -33,11 +33,11 @@ export function ToolCall({
         </span>
       </summary>
       <div className="fold-body">
-        <h4>Input</h4>
+        <p className="fold-title">Input</p>
         <JsonTree value={input} label={`Input of ${name}`} open={2} />
         {response && (
           <>
-            <h4>{state === 'failed' ? 'Error' : 'Output'}</h4>
+            <p className="fold-title">{state === 'failed' ? 'Error' : 'Output'}</p>
             <JsonTree value={response.toolResponse.output} label={`Output of ${name}`} open={2} />
             <MediaOf response={response} />
           </>

@@ -63,10 +63,10 @@ function TurnFoot({
         type="button"
         className="turn-facts"
         onClick={() => commands.look(snapshotId)}
-        aria-label={`Look at ${turn}`}
         title="Look at this snapshot"
       >
         <MarkIcon kind={markOf(snapshot, isHead)} />
+        <span className="visually-hidden">Look at </span>
         <span>{turn}</span>
         <Time iso={createdAt} form="clock" />
         {usage && totalTokens(usage) > 0 && (

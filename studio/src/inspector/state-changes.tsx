@@ -39,7 +39,7 @@ export function StateChanges({
     <div className="changes">
       {custom.length > 0 && (
         <section>
-          <h4>Custom state</h4>
+          <h3>Custom state</h3>
           <ul className="path-changes">
             {custom.slice(0, 200).map((change) => (
               <PathChange key={pathText(change.path)} change={change} />
@@ -50,7 +50,7 @@ export function StateChanges({
       )}
       {files.length > 0 && (
         <section>
-          <h4>Files</h4>
+          <h3>Files</h3>
           {files.map((change) => (
             <FileChange key={change.name} change={change} />
           ))}
@@ -58,7 +58,7 @@ export function StateChanges({
       )}
       {!isSilent && (
         <section>
-          <h4>Messages</h4>
+          <h3>Messages</h3>
           <MessageList sign="−" messages={messages.removed} />
           <MessageList sign="+" messages={messages.added} />
         </section>

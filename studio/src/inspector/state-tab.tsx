@@ -30,7 +30,7 @@ export function StateTab({ subject }: { readonly subject: Subject }): ReactNode 
   return (
     <div className="state">
       <section>
-        <h4>Custom state {isLive && <span className="chip">live</span>}</h4>
+        <h3>Custom state {isLive && <span className="chip">live</span>}</h3>
         {state.custom === undefined ? (
           <p className="quiet">This agent has set none.</p>
         ) : (
@@ -39,7 +39,7 @@ export function StateTab({ subject }: { readonly subject: Subject }): ReactNode 
       </section>
       <Artifacts subject={subject} />
       <section>
-        <h4>Messages</h4>
+        <h3>Messages</h3>
         <p>{plural(state.messages?.length ?? 0, 'message')}</p>
       </section>
       {snapshot && <SnapshotFacts snapshot={snapshot} />}
@@ -61,7 +61,7 @@ function Artifacts({ subject: { state, before } }: { readonly subject: Subject }
   if (artifacts.length === 0) return null;
   return (
     <section>
-      <h4>Artifacts</h4>
+      <h3>Artifacts</h3>
       <ul className="artifact-names">
         {artifacts.map((artifact, at) => {
           const name = artifactName(artifact, at);
@@ -85,7 +85,7 @@ function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode
     snapshot;
   return (
     <section>
-      <h4>Snapshot</h4>
+      <h3>Snapshot</h3>
       <dl className="facts column">
         <Fact name="Status">
           {status}

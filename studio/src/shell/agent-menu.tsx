@@ -44,7 +44,7 @@ export function AgentMenu({
         className="agent-button"
         aria-haspopup="menu"
         aria-expanded={isOpen}
-        aria-label={current ? `Agent: ${current.name}` : 'Choose an agent'}
+        aria-label={current ? `Agent: ${current.name}` : undefined}
         onClick={() => setOpen(!isOpen)}
       >
         <span>{current?.name ?? 'Agents'}</span>

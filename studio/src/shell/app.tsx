@@ -68,7 +68,7 @@ function NoAgent({
   if (isAway && !agents) {
     return (
       <main className="conversation" aria-label="Studio">
-        <Empty title="The server is not answering.">
+        <Empty isPage title="The server is not answering.">
           <p>
             It was expected at <code>{serverUrl}</code>. Start it again, with <code>npm start</code>{' '}
             or <code>waymark dev</code>; this page goes on by itself.
@@ -87,12 +87,12 @@ function NoAgent({
   return (
     <main className="conversation" aria-label="Studio">
       {asked === undefined ? (
-        <Empty title="There is no agent yet.">
+        <Empty isPage title="There is no agent yet.">
           <p>Define one, and it appears here:</p>
           <pre className="snippet-code">{`app.defineAgent({ name: 'chat', system: 'You are a helpful assistant.' });`}</pre>
         </Empty>
       ) : (
-        <Empty title={`There is no agent “${asked}” here.`}>
+        <Empty isPage title={`There is no agent “${asked}” here.`}>
           <p>
             <a className="button primary" href="#/">
               Go to {agents[0] ?? 'the start'}

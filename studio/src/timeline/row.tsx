@@ -25,13 +25,6 @@ export const TimelineRow = memo(function TimelineRow({
   readonly onSelect: (snapshotId: string, isRange: boolean) => void;
 }) {
   const { snapshotId, turnIndex, label, createdAt } = snapshot;
-  const words = [
-    `Turn ${turnIndex + 1}`,
-    title,
-    isHead ? 'head' : markWords[mark],
-    label === undefined ? undefined : `labelled ${label}`,
-    isBase ? 'compared from here' : undefined,
-  ];
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list itself takes the keys
     <div
@@ -42,7 +35,6 @@ export const TimelineRow = memo(function TimelineRow({
       aria-selected={isSelected}
       aria-posinset={row + 1}
       aria-setsize={total}
-      aria-label={words.filter(Boolean).join(', ')}
       data-mark={mark}
       data-head={isHead || undefined}
       data-base={isBase || undefined}
@@ -50,17 +42,26 @@ export const TimelineRow = memo(function TimelineRow({
       style={{ transform: `translateY(${top}px)`, paddingInlineStart: indent }}
       onClick={(event) => onSelect(snapshotId, event.shiftKey)}
     >
-      <span className="turn-number">{turnIndex + 1}</span>
+      <span className="turn-number">
+        <span className="visually-hidden">Turn </span>
+        {turnIndex + 1}
+      </span>
       <span className="row-title" dir="auto">
         {title ?? (mark === 'pending' ? 'running…' : '…')}
       </span>
       {label !== undefined && (
-        <span className="chip flagged" dir="auto" title={label}>
+        <span className="chip flagged" title={label}>
           <Icon name="flag" size={12} />
-          <span>{label}</span>
+          <span className="visually-hidden">labelled </span>
+          <span dir="auto">{label}</span>
         </span>
       )}
-      {isBase && <span className="chip">from</span>}
+      {!isHead && <span className="visually-hidden">({markWords[mark]})</span>}
+      {isBase && (
+        <span className="chip">
+          <span className="visually-hidden">compared </span>from
+        </span>
+      )}
       {isHead ? (
         <span className="chip head">head</span>
       ) : (

@@ -3,14 +3,17 @@ import type { ReactNode } from 'react';
 /** What stands where there is nothing yet: what it would be, and what to do. */
 export function Empty({
   title,
+  isPage = false,
   children,
 }: {
   readonly title: string;
+  /** It is all there is on the page. @default false */
+  readonly isPage?: boolean;
   readonly children?: ReactNode;
 }): ReactNode {
   return (
     <div className="empty">
-      <p className="empty-title">{title}</p>
+      {isPage ? <h1 className="empty-title">{title}</h1> : <p className="empty-title">{title}</p>}
       {children}
     </div>
   );
