@@ -201,7 +201,7 @@ async function claimPosition(invocation: Invocation, request: TurnRequest): Prom
 }
 
 /** Goes to where the claim says the session stands. */
-export function takePosition(invocation: Invocation, position: Position): void {
+function takePosition(invocation: Invocation, position: Position): void {
   const { spec, base } = invocation;
   const first = invocation.turnsBegun === 0;
   invocation.sessionId = position.sessionId;

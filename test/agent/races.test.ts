@@ -269,6 +269,88 @@ test('S117 S118 S122 takeover against zombie: one answer, and the zombie writes 
   expect([...seen].some((text) => text.startsWith('model: from two'))).toBe(true);
 }, 300_000);
 
+test('S115 S117 S119 S121 takeover against zombie with tools: a watcher sees one story, an effect has one key', async () => {
+  const attempts = new Set<string>();
+  const play = async ({ scheduler, store, app, errors }: Stage): Promise<void> => {
+    const keys = new Map<string, number>();
+    const define = (each: App, who: string) => {
+      const pay = each.defineTool(
+        { name: 'pay', description: 'Pays.' },
+        async (_, { idempotencyKey }) => {
+          await scheduler.pause(who);
+          keys.set(idempotencyKey, (keys.get(idempotencyKey) ?? 0) + 1);
+          return 'paid';
+        },
+      );
+      const model = each.defineModel(
+        { name: 'model' },
+        async ({ messages }, { stream, signal }) => {
+          await scheduler.pause(who);
+          const rounds = messages.filter(({ role }) => role === 'tool').length;
+          const content =
+            rounds < 2
+              ? [{ toolRequest: { name: 'pay', ref: `${who}${rounds}`, input: {} } }]
+              : [{ text: 'a' }, { text: 'b' }];
+          for (const part of content) {
+            await scheduler.pause(who);
+            signal.throwIfAborted();
+            await stream({ content: [part] });
+          }
+          return { message: { role: 'model', content }, finishReason: 'stop' };
+        },
+      );
+      return each.defineAgent({ name: 'chat', model, tools: [pay] });
+    };
+    const [one, two] = [app('one'), app('two')];
+    const zombie = define(one, 'one');
+    const { snapshotId = '', sessionId } = await zombie.run({ ...say('x'), detach: true });
+    const heir = define(two, 'two');
+    const stories = [zombie, heir, heir].map(async (agent, at) => {
+      if (at === 2) await aWhile(scheduler, 60);
+      return await all(agent.watch(snapshotId));
+    });
+    await aWhile(scheduler, 60);
+    scheduler.freeze('one');
+    await scheduler.sleep(claimTtl * (1 + scheduler.choose(2)));
+    scheduler.thaw('one');
+    await heir.wait(snapshotId);
+    expect(await saidIn(store, sessionId)).toEqual([
+      'user: x',
+      'model: [pay?]',
+      'tool: [pay!]',
+      'model: [pay?]',
+      'tool: [pay!]',
+      'model: ab',
+    ]);
+    // However often it was tried, there are two effects.
+    expect(keys.size).toBe(2);
+    const whole = await all(heir.watch(snapshotId));
+    for (const story of [...(await Promise.all(stories)), whole]) {
+      const ids = story.flatMap((event) => (event.type === 'chunk' ? [event.id] : []));
+      const order = ids.map((id) => id.split('.').map(Number));
+      const sorted = order.toSorted(([a = 0, m = 0], [b = 0, n = 0]) => a - b || m - n);
+      expect(order).toEqual(sorted);
+      expect(new Set(ids).size).toBe(ids.length);
+      const begun = story.findLastIndex(({ type }) => type === 'reset') + 1;
+      const texts = story
+        .slice(begun)
+        .flatMap((event) =>
+          event.type === 'chunk' && event.chunk.modelChunk?.role === 'model'
+            ? event.chunk.modelChunk.content.map((part) => ('text' in part ? part.text : ''))
+            : [],
+        );
+      expect(texts.join('')).toBe('ab');
+      expect(story.at(-1)).toMatchObject({ type: 'end', snapshot: { status: 'succeeded' } });
+      attempts.add(must(ids.at(-1)?.split('.')[0]));
+    }
+    await one.close();
+    await two.close();
+    expect(errors).toEqual([]);
+  };
+  await race(play, { ttl: claimTtl });
+  expect(attempts.size).toBeGreaterThan(1);
+}, 300_000);
+
 test('S106 S91 resume against resume: it is paid once', async () => {
   await race(async ({ scheduler, store, app }) => {
     let paid = 0;
