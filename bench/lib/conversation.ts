@@ -1,4 +1,6 @@
+import type { Scale } from '../job.ts';
 import { type Running, seen } from '../systems/system.ts';
+import type { SampleCollector } from './samples.ts';
 import { replyLength, userText } from './text.ts';
 
 /** Runs one turn and times it; throws when the system did less than its work. */
@@ -17,7 +19,7 @@ export async function timedTurn(
 }
 
 /** Runs the first turns of a new session. */
-export async function converse(
+async function converse(
   running: Running,
   id: string,
   turns: number,
@@ -28,6 +30,48 @@ export async function converse(
     times.push(await timedTurn(running, session, { number, tools: false }));
   }
   return { session, times };
+}
+
+/** Runs short sessions, one after the other, as long as there is time, and tells of each. */
+export async function shortConversations(
+  running: Running,
+  options: {
+    readonly id: string;
+    readonly count: number;
+    readonly turns: number;
+    readonly budget: number;
+    readonly onSession?: (times: readonly number[], session: unknown) => void;
+  },
+): Promise<number> {
+  const { id, count, turns, budget, onSession } = options;
+  const deadline = performance.now() + budget;
+  let done = 0;
+  while (done < count && performance.now() < deadline) {
+    const { times, session } = await converse(running, `${id}${done++}`, turns);
+    onSession?.(times, session);
+  }
+  return done;
+}
+
+/** Warms the process up, then runs the sessions that the first turns are measured in. */
+export async function measureFirstTurns(
+  running: Running,
+  { warmUp, short, budget }: Scale,
+  samples: SampleCollector,
+): Promise<void> {
+  const part = budget / 10;
+  await shortConversations(running, { id: 'warm', count: warmUp, turns: 12, budget: part });
+  await shortConversations(running, {
+    id: 'short',
+    count: short,
+    turns: 11,
+    budget: part,
+    onSession(times) {
+      samples.add(1, times[0] ?? Number.NaN);
+      // Three turns around the tenth.
+      for (const ms of times.slice(8)) samples.add(10, ms);
+    },
+  });
 }
 
 /** Runs a session of so many turns, or until its time is over, and tells of each. */

@@ -4,10 +4,13 @@ import { type Stats, statsOf } from './stats.ts';
 export type Samples = Readonly<Record<number, Stats>>;
 
 /** Collects them. */
-export function createSamples(lengths: readonly number[]): {
+export interface SampleCollector {
+  /** Takes a value; of a length that nobody asked for it is dropped. */
   add(length: number, value: number): void;
   stats(): Samples;
-} {
+}
+
+export function createSamples(lengths: readonly number[]): SampleCollector {
   const values = new Map<number, number[]>(lengths.map((length) => [length, []]));
   return {
     add(length, value) {

@@ -15,6 +15,8 @@ const longPieces = 1000;
 export interface Load {
   readonly clients: number;
   readonly chunksPerSecond: number;
+  /** Microseconds of the processor that the server took for a chunk, which a busy machine does not change much. */
+  readonly cpuPerChunk: number;
   /** Milliseconds until the first piece of an answer. */
   readonly firstChunk: Stats;
 }
@@ -73,9 +75,10 @@ interface Drive extends Server {
 }
 
 /** Lets clients ask for turn after turn, each on a new session. */
-async function drive({ port, asked, pieces, clients, seconds }: Drive): Promise<Load> {
+async function drive({ port, child, asked, pieces, clients, seconds }: Drive): Promise<Load> {
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
   const firsts: number[] = [];
+  const cpuBefore = await cpuOf(child);
   const started = performance.now();
   const end = started + seconds * 1000;
   let chunks = 0;
@@ -91,9 +94,17 @@ async function drive({ port, asked, pieces, clients, seconds }: Drive): Promise<
   agent.destroy();
   return {
     clients,
+    cpuPerChunk: Number((((await cpuOf(child)) - cpuBefore) / chunks).toFixed(2)),
     chunksPerSecond: Math.round(chunks / ((last - started) / 1000)),
     firstChunk: statsOf(firsts),
   };
+}
+
+function cpuOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve) => {
+    child.once('message', ({ cpu }: { readonly cpu: number }) => resolve(cpu));
+    child.send('cpu');
+  });
 }
 
 /** One turn; resolves to the milliseconds until its first piece. */

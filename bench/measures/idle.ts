@@ -1,7 +1,7 @@
 // E: what an open session that nobody uses at the moment keeps in memory. Heap and buffers, not the process's pages, which
 // tell more of the collector's mood.
 import type { Job } from '../job.ts';
-import { converse } from '../lib/conversation.ts';
+import { shortConversations } from '../lib/conversation.ts';
 import type { System } from '../systems/system.ts';
 
 /** Turns in each session: 3,000 characters. */
@@ -15,19 +15,22 @@ export interface Idle {
 export async function measure(system: System, { variant, place, scale }: Job): Promise<Idle> {
   const running = await system.open(variant, place);
   const open: unknown[] = [];
-  const add = async (count: number): Promise<void> => {
-    for (let at = 0; at < count; at++) {
-      open.push((await converse(running, `idle${open.length}`, turns)).session);
-    }
-  };
+  const add = (id: string, count: number): Promise<number> =>
+    shortConversations(running, {
+      id,
+      count,
+      turns,
+      budget: scale.budget / 3,
+      onSession: (_, session) => void open.push(session),
+    });
   // Caches are full and code is compiled before the count begins.
-  await add(Math.ceil(scale.idleSessions * 0.3));
+  await add('warm', Math.ceil(scale.idleSessions * 0.3));
   const before = await usedBytes();
-  await add(scale.idleSessions);
+  const sessions = await add('idle', scale.idleSessions);
   const after = await usedBytes();
-  // Read after the last measurement, so that nothing was collected before.
-  const sessions = open.length - Math.ceil(scale.idleSessions * 0.3);
   await running.close?.();
+  // Held until here, so that nothing of them was collected before.
+  open.length = 0;
   return { sessions, bytesPerSession: Math.round((after - before) / sessions) };
 }
 

@@ -14,6 +14,7 @@ export interface Resume {
 export async function measure(system: System, { variant, place }: Job): Promise<Resume> {
   const { ref, turns, ...rest } = readLongSession(place);
   const turn = turns + 1;
+  await system.load?.(variant);
   const started = performance.now();
   const running = await system.open(variant, place);
   const session = await running.resume?.(ref);

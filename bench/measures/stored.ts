@@ -1,7 +1,7 @@
 // B: the time of turn n of a session that is stored on a disk, and the bytes it takes. Leaves the long session behind, to be
 // resumed and branched by others.
 import type { Job } from '../job.ts';
-import { converse, longConversation, standsFor } from '../lib/conversation.ts';
+import { longConversation, measureFirstTurns, standsFor } from '../lib/conversation.ts';
 import { saveLongSession } from '../lib/long-session.ts';
 import { createSamples } from '../lib/samples.ts';
 import type { Ref, System } from '../systems/system.ts';
@@ -13,17 +13,11 @@ export interface StoredTurns extends TurnTimes {
 }
 
 export async function measure(system: System, job: Job): Promise<StoredTurns> {
-  const { lengths, short, warmUp, budget } = job.scale;
+  const { lengths, budget } = job.scale;
   const running = await system.open(job.variant, job.place);
   const storedBytes = async (): Promise<number> => (await running.bytes?.()) ?? 0;
-  for (let at = 0; at < warmUp; at++) await converse(running, `warm${at}`, 12);
-
   const samples = createSamples(lengths);
-  for (let at = 0; at < short; at++) {
-    const { times } = await converse(running, `short${at}`, 11);
-    samples.add(1, times[0] ?? Number.NaN);
-    for (const ms of times.slice(8)) samples.add(10, ms);
-  }
+  await measureFirstTurns(running, job.scale, samples);
 
   const last = Math.max(...lengths);
   const markAt = last / 2;

@@ -1,6 +1,6 @@
 // A: the time of turn n of a session that is not stored on a disk.
 import type { Job } from '../job.ts';
-import { converse, longConversation, standsFor } from '../lib/conversation.ts';
+import { longConversation, measureFirstTurns, standsFor } from '../lib/conversation.ts';
 import { createSamples, type Samples } from '../lib/samples.ts';
 import type { System } from '../systems/system.ts';
 
@@ -12,17 +12,10 @@ export interface TurnTimes {
 }
 
 export async function measure(system: System, job: Job): Promise<TurnTimes> {
-  const { lengths, short, warmUp, long, budget } = job.scale;
+  const { lengths, long, budget } = job.scale;
   const running = await system.open(job.variant, job.place);
-  for (let at = 0; at < warmUp; at++) await converse(running, `warm${at}`, 12);
-
   const samples = createSamples(lengths);
-  for (let at = 0; at < short; at++) {
-    const { times } = await converse(running, `short${at}`, 11);
-    samples.add(1, times[0] ?? Number.NaN);
-    // Three turns around the tenth.
-    for (const ms of times.slice(8)) samples.add(10, ms);
-  }
+  await measureFirstTurns(running, job.scale, samples);
 
   const last = Math.max(...lengths);
   const deadline = performance.now() + budget;

@@ -215,7 +215,13 @@ function http(results: Results, which: 'turns' | 'streams', title: string): Tabl
   return {
     name: `http-${which}`,
     title: `${title}: chunks per second and share of the bare server; ms to the first chunk`,
-    columns: ['server', ...clients.map(plural), 'first chunk, 1 client', 'added'],
+    columns: [
+      'server',
+      ...clients.map(plural),
+      'first chunk, 1 client',
+      'added',
+      'CPU a chunk, µs',
+    ],
     rows: results.http.map((row) => {
       const first = loads(row)[0]?.firstChunk;
       const bareFirst = base?.[0]?.firstChunk.median;
@@ -227,6 +233,7 @@ function http(results: Results, which: 'turns' | 'streams', title: string): Tabl
         }),
         spread(first),
         first && bareFirst !== undefined && row !== bare ? number(first.median - bareFirst) : '–',
+        number(loads(row).at(-1)?.cpuPerChunk ?? Number.NaN),
       ];
     }),
   };

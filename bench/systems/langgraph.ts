@@ -13,13 +13,13 @@ import {
   StateGraph,
 } from '@langchain/langgraph';
 import { ToolNode, toolsCondition } from '@langchain/langgraph/prebuilt';
-import { allocated } from '../lib/disk.ts';
+import { allocated, emptyLog } from '../lib/disk.ts';
 import { databaseBytes } from '../lib/postgres.ts';
 import { toolText } from '../lib/text.ts';
 import { answer, type Place, type Running, type System } from './system.ts';
 
 /** npm `@langchain/langgraph`: a graph of one model node, with a tool node where tools are asked for. */
-export const system: System = { open };
+export const system: System = { load: loadSaver, open };
 
 interface Thread {
   readonly id: string;
@@ -81,6 +81,11 @@ function textLength(message: BaseMessage): number {
   return isAnswer ? message.content.length : 0;
 }
 
+async function loadSaver(variant: string): Promise<void> {
+  if (variant === 'sqlite') await import('@langchain/langgraph-checkpoint-sqlite');
+  if (variant === 'postgres') await import('@langchain/langgraph-checkpoint-postgres');
+}
+
 async function openSaver(
   variant: string,
   { directory, postgres }: Place,
@@ -92,11 +97,12 @@ async function openSaver(
   switch (variant) {
     case 'sqlite': {
       const { SqliteSaver } = await import('@langchain/langgraph-checkpoint-sqlite');
-      const saver = SqliteSaver.fromConnString(join(directory, 'langgraph.db'));
+      const file = join(directory, 'langgraph.db');
+      const saver = SqliteSaver.fromConnString(file);
       return {
         saver,
         bytes() {
-          saver.db.pragma('wal_checkpoint(TRUNCATE)');
+          emptyLog(file);
           return allocated(directory);
         },
         close: () => void saver.db.close(),

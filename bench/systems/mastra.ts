@@ -6,7 +6,7 @@ import { createTool } from '@mastra/core/tools';
 import { LibSQLStore } from '@mastra/libsql';
 import { Memory } from '@mastra/memory';
 import { z } from 'zod';
-import { allocated } from '../lib/disk.ts';
+import { allocated, emptyLog } from '../lib/disk.ts';
 import { toolText } from '../lib/text.ts';
 import { answer, type Place, type Running, type System } from './system.ts';
 
@@ -17,9 +17,10 @@ async function open(
   variant: string,
   { directory, tools }: Place,
 ): Promise<Running<{ readonly id: string }>> {
+  const file = join(directory, 'mastra.db');
   const storage =
     variant === 'libsql'
-      ? new LibSQLStore({ id: 'bench', url: `file:${join(directory, 'mastra.db')}` })
+      ? new LibSQLStore({ id: 'bench', url: `file:${file}` })
       : new InMemoryStore({ id: 'bench' });
   const memory = new Memory({
     storage,
@@ -66,7 +67,10 @@ async function open(
       const { thread } = await memory.cloneThread({ sourceThreadId: String(id), options });
       return { id: thread.id };
     },
-    bytes: () => allocated(directory),
+    bytes() {
+      emptyLog(file);
+      return allocated(directory);
+    },
     close: async () => {
       if (storage instanceof LibSQLStore) await storage.close();
     },

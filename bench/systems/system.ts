@@ -48,6 +48,8 @@ export interface Running<Session = unknown> {
 
 /** A system under test: one file each, loaded only in the processes that measure it. */
 export interface System {
+  /** Loads the modules that only this variant needs, so that they are not timed with what it does. */
+  load?(variant: string): Promise<unknown>;
   open(variant: string, place: Place): Promise<Running>;
 }
 

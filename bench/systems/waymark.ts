@@ -1,13 +1,12 @@
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { type Agent, type AppOptions, type Chat, memoryStore, waymark } from 'waymark';
-import { allocated } from '../lib/disk.ts';
+import { allocated, emptyLog } from '../lib/disk.ts';
 import { databaseBytes } from '../lib/postgres.ts';
 import { toolText } from '../lib/text.ts';
 import { answer, type Place, type Running, type System } from './system.ts';
 
 /** Waymark as its users have it: the built package. */
-export const system: System = { open };
+export const system: System = { load: loadStore, open };
 
 async function open(variant: string, place: Place): Promise<Running<Chat>> {
   const store = await openStore(variant, place);
@@ -41,6 +40,18 @@ async function open(variant: string, place: Place): Promise<Running<Chat>> {
     close: () => app.close(),
   };
 }
+
+async function loadStore(variant: string): Promise<void> {
+  await stores[variant]?.();
+}
+
+const stores: Readonly<Record<string, () => Promise<unknown>>> = {
+  sqlite: () => import('waymark/sqlite'),
+  'sqlite-full': () => import('waymark/sqlite'),
+  file: () => import('waymark/file'),
+  'file-fast': () => import('waymark/file'),
+  postgres: () => Promise.all([import('waymark/postgres'), import('pg')]),
+};
 
 /** The store of a variant; each is loaded only where it is used. */
 export async function openStore(
@@ -94,10 +105,6 @@ function defineAgent(app: ReturnType<typeof waymark>, withTools: boolean): Agent
 
 async function bytesOf(variant: string, { directory, postgres }: Place): Promise<number> {
   if (variant === 'postgres') return await databaseBytes(postgres);
-  if (variant.startsWith('sqlite')) {
-    const db = new DatabaseSync(join(directory, 'waymark.db'));
-    db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
-    db.close();
-  }
+  if (variant.startsWith('sqlite')) emptyLog(join(directory, 'waymark.db'));
   return allocated(directory);
 }
