@@ -105,7 +105,5 @@ export interface Init extends v.InferOutput<typeof init> {}
 export interface Resume extends v.InferOutput<typeof resume> {}
 export interface Input extends v.InferOutput<typeof input> {}
 export interface ModelChunk extends v.InferOutput<typeof modelChunk> {}
-export interface TurnStart extends v.InferOutput<typeof turnStart> {}
-export interface TurnEnd extends v.InferOutput<typeof turnEnd> {}
 export interface Chunk extends v.InferOutput<typeof chunk> {}
 export interface Output extends v.InferOutput<typeof output> {}

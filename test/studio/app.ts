@@ -20,7 +20,7 @@ export function createStudioApp({ pauseMs = 250 }: { readonly pauseMs?: number }
 }
 
 /** What an agent may say and do that a page must survive. */
-export const hostile = {
+const hostile = {
   html: '<img src=x onerror="window.broken=1"><script>window.broken=1</script> <b>bold?</b>',
   links:
     '[click](javascript:window.broken=1) [fine](https://example.com) ![pic](https://example.com/x.png)',

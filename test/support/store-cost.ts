@@ -240,7 +240,7 @@ function frozen(artifacts: readonly Artifact[]): readonly Artifact[] {
 }
 
 /** A session whose head has this many branches below it, two messages each. */
-export async function nestedBranches(store: Store, depth: number): Promise<Turns> {
+async function nestedBranches(store: Store, depth: number): Promise<Turns> {
   const turns = createTurns(store);
   await turns.take(1, plainTurn);
   for (let n = 0; n < depth; n++) {

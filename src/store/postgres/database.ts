@@ -65,14 +65,31 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     pool.on('error', ignore);
     // Nor one that breaks in the moment before whoever asked for it has it.
     pool.on('connect', hearErrors);
+    try {
+      id = await prepare(pool);
+    } catch (error) {
+      await letGo(pool);
+      throw error;
+    }
+    return pool;
+  };
+  const prepare = async (pool: Pool): Promise<string> => {
     const client = await take(pool);
     try {
       await migrate(client, schema, newId);
-      id = await statements.run(client, readMeta(vault));
+      return await statements.run(client, readMeta(vault));
     } finally {
       give(client);
     }
-    return pool;
+  };
+  /** Ends a pool of the store's own; leaves another one as it was. */
+  const letGo = async (pool: Pool): Promise<void> => {
+    if (options.ownsPool) {
+      await pool.end();
+      return;
+    }
+    pool.off('error', ignore);
+    pool.off('connect', hearErrors);
   };
 
   const listener = new Listener({
@@ -166,9 +183,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
       isClosed = true;
       await listener.close();
       const pool = await opening?.catch(ignore);
-      pool?.off('error', ignore);
-      pool?.off('connect', hearErrors);
-      if (options.ownsPool) await pool?.end();
+      if (pool !== undefined) await letGo(pool);
     },
   };
 }

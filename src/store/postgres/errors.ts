@@ -43,7 +43,7 @@ const networkTexts =
   /connection terminated|connection error|client has encountered|timeout exceeded when trying to connect|connection ended/i;
 
 /** The SQLSTATE of an error, or node's code for it. */
-export function codeOf(error: unknown): string | undefined {
+function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }

@@ -62,7 +62,7 @@ export interface Erased {
 }
 
 /** A session and, however deep, the sessions of the sub-agents that were started in it. */
-export function* withSubSessions(session: ErasedRow): Plan<readonly ErasedRow[]> {
+function* withSubSessions(session: ErasedRow): Plan<readonly ErasedRow[]> {
   const found = new Map([[session.no, session]]);
   for (const { owner, agent, id } of found.values()) {
     for (const sub of yield* all(selectStarted, owner, agent, id)) {

@@ -38,7 +38,7 @@ export interface LocatedRow extends SnapshotRow {
 }
 
 /** Whether a snapshot is on the path from its session's head to the root, by the table `active`. */
-export function isActive(alias: string): string {
+function isActive(alias: string): string {
   return `EXISTS (SELECT 1 FROM active a WHERE a.no = ${alias}.branch AND ${alias}.no <= a.lim)`;
 }
 

@@ -87,7 +87,7 @@ export function* placeState(
 }
 
 /** Whether a state that grew from here goes on in place. */
-export function goesOnInPlace(
+function goesOnInPlace(
   base: Location,
   { tip, parent, replaces, mayGoOn }: Omit<Spot, 'session'>,
 ): boolean {

@@ -142,7 +142,7 @@ function keyIdOf(sealed: Uint8Array): string {
 }
 
 /** The error for content under a key that was not given. */
-export function wrongKey(sealedUnder: string, given: readonly string[]): WaymarkError {
+function wrongKey(sealedUnder: string, given: readonly string[]): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
     `This store holds content sealed under key ${sealedUnder}, which is not among the given ones (${given.join(', ') || 'none'}). Add that key to "encryption.keys".`,

@@ -10,7 +10,7 @@ export interface Attachment {
 }
 
 /** A server takes 8 MiB a request by default, and base64 makes three bytes four. */
-export const mostBytes = 5_000_000;
+const mostBytes = 5_000_000;
 
 /** Reads files; says which ones do not fit any more. */
 export async function readAttachments(

@@ -12,7 +12,7 @@ export interface Place {
 }
 
 /** Reads a place from the part of an address behind `#`. */
-export function parsePlace(hash: string): Place {
+function parsePlace(hash: string): Place {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   const [head, ...rest] = path.split('/').map(decode);
   if (head === 'runs') return { view: 'runs' };

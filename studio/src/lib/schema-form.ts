@@ -104,7 +104,7 @@ function readField(
 }
 
 /** A text as JSON, or what is wrong with it. */
-export function readJson(
+function readJson(
   text: string,
   label: string,
 ): { readonly value: Json } | { readonly fault: string } {

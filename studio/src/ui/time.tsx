@@ -6,7 +6,7 @@ let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 /** The present time, to ten seconds. */
-export function useNow(): number {
+function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 

@@ -121,6 +121,6 @@ function keyOf(part: object): string[] {
 }
 
 /** The number after a word of a text; 0 when there is none. */
-export function numberIn(text: string, word: string): number {
+function numberIn(text: string, word: string): number {
   return Number(new RegExp(`\\b${word} (\\d+)`).exec(text)?.[1] ?? 0);
 }

@@ -14,7 +14,7 @@ export interface LoadResult {
 }
 
 /** The sessions that all processes share: those that wait for each other, and those that refuse. */
-export const shared = { chat: ['w0', 'w1'], strict: ['r0', 'r1'] };
+const shared = { chat: ['w0', 'w1'], strict: ['r0', 'r1'] };
 
 /** Takes so many turns on each of several sessions at once, some of its own and some of everybody. */
 export async function runLoad(app: App, journal: Journal, turns: number): Promise<LoadResult> {
