@@ -80,8 +80,9 @@ async function work(store: Store, task: ChildTask): Promise<void> {
     return;
   }
   for (let n = 0; n < task.count; ) {
-    if (await addMessage(store, task.sessionId, `${task.name} ${n}`)) n++;
-    else await systemClock.sleep(1 + (n % 3));
+    if (await addMessage(store, task.sessionId, `${task.name} ${n}`)) {
+      if (n++ === 0) process.stdout.write('begun\n');
+    } else await systemClock.sleep(1 + (n % 3));
   }
 }
 

@@ -66,6 +66,34 @@ export function storeProcesses(
       }
     }, 120_000);
 
+    test('one that is killed leaves a whole store, and every turn it was told of', async () => {
+      const { shared, close } = await share();
+      const store = openShared(shared);
+      try {
+        await store.open?.();
+        const rounds = process.env.LONG === '1' ? 40 : 4;
+        for (let round = 0; round < rounds; round++) {
+          const sessionId = `s${round}`;
+          const task = { kind: 'add', sessionId, name: 'child', count: 100_000 } as const;
+          const child = start(shared, task);
+          await nextLine(child);
+          // Somewhere in the middle of something.
+          await systemClock.sleep(20 + ((round * 37) % 90));
+          const exit = ended(child);
+          child.kill('SIGKILL');
+          await exit;
+          const read = await store.getSnapshot(childScope, { sessionId });
+          const words = read?.state?.messages?.map(({ content: [part] }) => part) ?? [];
+          expect(words).toEqual(words.map((_, n) => ({ text: `child ${n}` })));
+          expect(words.length).toBeGreaterThan(0);
+          expect(await store.maintenance?.verify()).toEqual([]);
+        }
+      } finally {
+        await store.close?.();
+        await close();
+      }
+    }, 300_000);
+
     test('an abort from another process reaches the worker', async () => {
       const { shared, close } = await share();
       const store = openShared(shared);
@@ -83,6 +111,7 @@ export function storeProcesses(
         });
         if (held === undefined) expect.fail('not claimed');
         const child = start(shared, { kind: 'abort', runId });
+        const exit = ended(child);
         expect(await nextLine(child)).toBe('ready\n');
         const stopped = new Promise<number>((resolve) => {
           const leave = store.abort?.onChange(runId, () => {
@@ -99,7 +128,7 @@ export function storeProcesses(
         child.stdin?.end('go\n');
         const asked = Number(await line);
         expect((await stopped) - asked).toBeLessThan(abortWithin);
-        await ended(child);
+        expect(await exit).toBe(0);
       } finally {
         await store.close?.();
         await close();
