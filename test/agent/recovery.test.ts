@@ -179,12 +179,9 @@ test('S120 a custom handler’s turn starts over, and its steps give what was re
           return { by: name };
         });
         expect(await session.step('one', () => expect.fail('done already'))).toEqual(one);
-        const nothing = await session.step(
-          'nothing',
-          () => {
-            log.push(`${name} does nothing`);
-          },
-        );
+        const nothing = await session.step('nothing', () => {
+          log.push(`${name} does nothing`);
+        });
         expect(nothing).toBeUndefined();
         const text = JSON.stringify(input.message?.content);
         if (hang && text.includes('second')) await new Promise(() => {});
