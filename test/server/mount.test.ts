@@ -8,10 +8,20 @@ import {
   InMemorySpanExporter,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
+import fastify from 'fastify';
 import { Hono } from 'hono';
 import { afterEach, describe, expect, test } from 'vitest';
 import { handler, jsonLines, type LogEntry } from '../../src/server/index.ts';
-import { allEvents, createTestApp, get, post, startServer, streamTurn, userInput } from './kit.ts';
+import {
+  allEvents,
+  createTestApp,
+  get,
+  post,
+  startServer,
+  streamsPieceByPiece,
+  streamTurn,
+  userInput,
+} from './kit.ts';
 
 const open: Server[] = [];
 afterEach(() => {
@@ -64,9 +74,35 @@ describe('the handler', () => {
     });
     const url = await listen(app);
     expect(await (await fetch(url)).text()).toBe('mine');
-    const events = await allEvents(await streamTurn(`${url}/ai`, 'count 3'));
-    expect(events.at(-1)?.event).toBe('output');
+    await streamsPieceByPiece(`${url}/ai`);
     expect((await get(`${url}/ai/nothing`)).status).toBe('NOT_FOUND');
+  });
+
+  test('mounts inside Fastify, and streams through it', async () => {
+    const mounted = handler(createTestApp(), { basePath: '/ai' });
+    const listener = getRequestListener((request, env) => mounted(request, env as never), {
+      overrideGlobalObjects: false,
+    });
+    const site = fastify();
+    site.get('/', () => 'mine');
+    site.register((inner, _options, registered) => {
+      // The body is the handler's to read.
+      inner.removeAllContentTypeParsers();
+      inner.addContentTypeParser('*', (_request, _payload, done) => done(null));
+      inner.all('/ai/*', (request, reply) => {
+        reply.hijack();
+        void listener(request.raw, reply.raw);
+      });
+      registered();
+    });
+    try {
+      const url = await site.listen({ port: 0, host: '127.0.0.1' });
+      expect(await (await fetch(url)).text()).toBe('mine');
+      await streamsPieceByPiece(`${url}/ai`);
+      expect((await get(`${url}/ai/nothing`)).status).toBe('NOT_FOUND');
+    } finally {
+      await site.close();
+    }
   });
 
   test('mounts in a bare Node server', async () => {
@@ -76,7 +112,7 @@ describe('the handler', () => {
         overrideGlobalObjects: false,
       }),
     );
-    expect((await allEvents(await streamTurn(url, 'count 3'))).at(-1)?.event).toBe('output');
+    await streamsPieceByPiece(url);
     expect((await fetch(`${url}/api/actions`)).status).toBe(200);
   });
 });
