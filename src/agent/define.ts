@@ -1,3 +1,4 @@
+import type { Json } from '../core/json.ts';
 import type { Schema } from '../core/schema.ts';
 import type { GenerateSettings } from '../generate/generate-options.ts';
 import type { OutputOf as GeneratedOutput } from '../generate/generate-response.ts';
@@ -63,5 +64,5 @@ export type DefineCustomAgent = <
 ) => Agent<{
   custom: CustomOf<State, Initial>;
   status: Inferred<Status>;
-  output: unknown;
+  output: Json | undefined;
 }>;

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
-import { type JsonObject, toJson } from '../core/json.ts';
+import { type Json, type JsonObject, toJson } from '../core/json.ts';
 import { type InferSchema, parseSync, type Schema, toJsonSchema } from '../core/schema.ts';
 import { always, on, type SnapshotPolicy } from '../session/policy.ts';
 import type { SnapshotStore, Store } from '../session/store.ts';
@@ -22,10 +22,10 @@ export type CustomOf<State, Initial> = State extends Schema
   ? undefined extends Initial
     ? InferSchema<State> | undefined
     : InferSchema<State>
-  : unknown;
+  : Json | undefined;
 
-/** What a schema gives, or anything when there is none. */
-export type Inferred<S> = S extends Schema ? InferSchema<S> : unknown;
+/** What a schema gives, or any JSON when there is none. */
+export type Inferred<S> = S extends Schema ? InferSchema<S> : Json | undefined;
 
 /** What every agent can be told, whoever writes its turn loop. */
 export interface AgentOptionsBase<

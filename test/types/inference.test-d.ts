@@ -2,7 +2,7 @@ import { type } from 'arktype';
 import * as v from 'valibot';
 import { expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { waymark } from '../../src/index.ts';
+import { type Agent, type Json, type Output, waymark } from '../../src/index.ts';
 import { on } from '../../src/session/policy.ts';
 
 const app = waymark();
@@ -137,14 +137,21 @@ test('S19 the prompt types its input', () => {
   app.defineAgent({ name: 'c', prompt, promptInput: { rule: 'x' } });
 });
 
-test('S19 nothing is any', async () => {
+test('S19 what has no schema is JSON, never any', async () => {
   const bare = app.defineAgent({ name: 'bare' });
   const output = await bare.runText('hi');
-  expectTypeOf(output.state?.custom).toEqualTypeOf<unknown>();
+  expectTypeOf(output.state?.custom).toEqualTypeOf<Json | undefined>();
   for await (const chunk of bare.streamText('hi').stream) {
-    expectTypeOf(chunk.status).toEqualTypeOf<unknown>();
+    expectTypeOf(chunk.status).toEqualTypeOf<Json | undefined>();
   }
   const named = await app.agent('bare').runText('hi');
   expectTypeOf(named.output).not.toBeAny();
   expectTypeOf(named.state?.custom).not.toBeAny();
+});
+
+test('S19 every agent is an Agent, and what it gives an Output', () => {
+  const takes = (agent: Agent): Promise<Output> => agent.runText('hi');
+  void takes(app.defineAgent({ name: 'bare' }));
+  void takes(app.defineAgent({ name: 'typed', state, initialState: { topics: [] } }));
+  void takes(app.defineCustomAgent({ name: 'own' }, () => Promise.resolve({})));
 });
