@@ -1,5 +1,5 @@
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
-import { abortError } from '../core/signal.ts';
+import { abortError, linkSignals } from '../core/signal.ts';
 import type { Chunk } from '../protocol/turn.ts';
 import { isPassing } from './reconnect.ts';
 import { responseError } from './remote-error.ts';
@@ -66,11 +66,7 @@ async function* readLine(
   failure: Failure,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RunEvent, void, undefined> {
-  // No linkSignals: not every browser has the Symbol.dispose it is disposed of with.
-  const line = new AbortController();
-  const cut = (): void => line.abort(signal?.reason);
-  if (signal?.aborted) cut();
-  signal?.addEventListener('abort', cut);
+  const line = linkSignals(signal);
   let heard = clock.now();
   // One timer that looks now and then, not one for each piece that arrives.
   const stopLooking = clock.every(Math.max(reconnect.silence / 4, 1), () => {
@@ -91,7 +87,7 @@ async function* readLine(
     if (isWaymarkError(error) && !line.signal.aborted) failure.error = error;
   } finally {
     stopLooking();
-    signal?.removeEventListener('abort', cut);
+    line.release();
   }
 }
 

@@ -67,7 +67,7 @@ export function createConnection<In, Out, Chunk, Init = undefined>(
   const finish = (settle: () => void): void => {
     if (finished) return;
     finished = true;
-    link[Symbol.dispose]();
+    link.release();
     signal.removeEventListener('abort', onAbort);
     grace.abort();
     inputs.fail(ended());

@@ -90,26 +90,23 @@ describe('linkSignals', () => {
     expect(linkSignals(new AbortController().signal, b.signal).signal.reason).toBe('why');
   });
 
-  test('can be aborted alone, and lets go of its signals when disposed of', () => {
+  test('can be aborted alone, and lets go of its signals when released', () => {
     const { controller, listeners } = watched();
     const first = linkSignals(controller.signal);
     first.abort('mine');
     expect(controller.signal.aborted).toBe(false);
     expect(listeners()).toBe(0);
-    let kept: AbortSignal;
-    {
-      using second = linkSignals(controller.signal, controller.signal);
-      kept = second.signal;
-    }
+    const second = linkSignals(controller.signal, controller.signal);
+    second.release();
     expect(listeners()).toBe(0);
     controller.abort();
-    expect(kept.aborted).toBe(false);
+    expect(second.signal.aborted).toBe(false);
   });
 });
 
 describe('deadline', () => {
   test('aborts with DEADLINE_EXCEEDED when the time is up', async () => {
-    using limit = deadline(systemClock, 5);
+    const limit = deadline(systemClock, 5);
     await new Promise((resolve) => limit.signal.addEventListener('abort', resolve));
     expect(abortError(limit.signal)).toMatchObject({
       status: 'DEADLINE_EXCEEDED',
@@ -117,7 +114,7 @@ describe('deadline', () => {
     });
   });
 
-  test('ends its timer when it is disposed of, aborted, or the given signal aborts', () => {
+  test('ends its timer when it is released, aborted, or the given signal aborts', () => {
     const waiting: AbortSignal[] = [];
     const clock: Clock = {
       ...systemClock,
@@ -127,16 +124,16 @@ describe('deadline', () => {
       },
     };
     const parent = new AbortController();
-    const [disposed, aborted, followed] = [
+    const [released, aborted, followed] = [
       deadline(clock, 5),
       deadline(clock, 5),
       deadline(clock, 5, parent.signal),
     ];
-    disposed[Symbol.dispose]();
+    released.release();
     aborted.abort('x');
     parent.abort('y');
     expect(waiting.map((signal) => signal.aborted)).toEqual([true, true, true]);
-    expect([disposed, aborted, followed].map(({ signal }) => signal.reason)).toEqual([
+    expect([released, aborted, followed].map(({ signal }) => signal.reason)).toEqual([
       undefined,
       'x',
       'y',

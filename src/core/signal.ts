@@ -1,11 +1,13 @@
 import type { Clock } from './clock.ts';
 import { isWaymarkError, toErrorBody, WaymarkError } from './error.ts';
 
-/** A signal of one's own, which follows others until it is disposed of. */
-export interface LinkedSignal extends Disposable {
+/** A signal of one's own, which follows others until it is released. */
+export interface LinkedSignal {
   readonly signal: AbortSignal;
   /** Aborts this signal alone; the followed ones are left as they are. */
   abort(reason?: unknown): void;
+  /** Follows the others no longer, and leaves nothing behind. */
+  release(): void;
 }
 
 /** The error to throw for an aborted signal: its reason if that is ours, else CANCELLED or DEADLINE_EXCEEDED. */
@@ -48,7 +50,7 @@ export function raceSignal<T>(promise: PromiseLike<T>, signal?: AbortSignal): Pr
   });
 }
 
-/** A signal that aborts with the first of the given ones; dispose of it when the work is done. */
+/** A signal that aborts with the first of the given ones; release it when the work is done. */
 export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController();
   const listeners: (() => void)[] = [];
@@ -69,7 +71,7 @@ export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): L
     signal.addEventListener('abort', onAbort);
     listeners.push(() => signal.removeEventListener('abort', onAbort));
   }
-  return { signal: controller.signal, abort, [Symbol.dispose]: unlink };
+  return { signal: controller.signal, abort, release: unlink };
 }
 
 /** A signal that aborts with DEADLINE_EXCEEDED after some time, or with the given one. */
@@ -86,9 +88,9 @@ export function deadline(clock: Clock, ms: number, signal?: AbortSignal): Linked
   return {
     signal: linked.signal,
     abort: linked.abort,
-    [Symbol.dispose]: () => {
+    release: () => {
       end();
-      linked[Symbol.dispose]();
+      linked.release();
     },
   };
 }

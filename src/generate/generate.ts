@@ -59,7 +59,7 @@ export async function runGenerate(
     stop.abort(error);
     throw error;
   } finally {
-    stop[Symbol.dispose]();
+    stop.release();
   }
 }
 

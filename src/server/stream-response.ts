@@ -43,7 +43,7 @@ export function takeSeat(
   const started = clock.now();
   const leave = (): void => {
     release();
-    link[Symbol.dispose]();
+    link.release();
   };
   return {
     signal: link.signal,

@@ -53,8 +53,8 @@ export function startTurn(
   // Asked for when all chunks have come: from then on the turn would no longer wait for a slow reader.
   const output = live.ended.then(() => started.output as Promise<Output>);
   const done = output.then(
-    () => link[Symbol.dispose](),
-    () => link[Symbol.dispose](),
+    () => link.release(),
+    () => link.release(),
   );
   const events = turnEvents(live, output, { reader, resumable: watched && resumable });
   return { accepted: live.accepted, events, done };

@@ -95,7 +95,7 @@ class SocketConnection {
     this.#stopTimer();
     this.#final = true;
     this.#reader.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
-    this.#reader[Symbol.dispose]();
+    this.#reader.release();
     this.#served.lifetime.closing.removeEventListener('abort', this.#endIdle);
   }
 

@@ -18,7 +18,7 @@ export function createActive(): Active {
         signal: link.signal,
         end() {
           running.delete(traceId);
-          link[Symbol.dispose]();
+          link.release();
         },
       };
     },
