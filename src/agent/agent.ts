@@ -3,7 +3,8 @@ import type { JsonSchema } from '../core/schema.ts';
 import type { ModelRef } from '../generate/model.ts';
 import type { Diff } from '../protocol/diff.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
-import type { RunInfo } from '../protocol/run.ts';
+import type { RetryResult } from '../protocol/requests.ts';
+import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
@@ -190,6 +191,10 @@ export interface Agent<Types extends AgentTypes = WireTypes> {
   abort(snapshotId: string, options?: CallOptions): Promise<SnapshotStatus | undefined>;
   /** The runs that are open, attached and detached, oldest first. */
   listRuns(options?: CallOptions): Promise<readonly RunInfo[]>;
+  /** The runs that were given up because they cost too many workers, oldest first. Only an engine with a queue has any. */
+  listDeadRuns(options?: CallOptions): Promise<readonly DeadRun[]>;
+  /** Begins a dead run again with the inputs it had not done, as a new run of its session. An unknown one is NOT_FOUND. */
+  retryRun(snapshotId: string, options?: CallOptions): Promise<RetryResult>;
 
   /** Moves the head of the session to this snapshot. */
   restore(snapshotId: string, options?: CallOptions): Promise<SnapshotOf<Types>>;

@@ -8,6 +8,7 @@ import type { Scope, Store, TimelineSupport } from '../session/store.ts';
 import type { Agent, AgentConnection, CallOptions, InvokeOptions } from './agent.ts';
 import { createChat } from './chat.ts';
 import { connect, streamOne, textInput } from './connection.ts';
+import { noDeadRun } from './dispatcher.ts';
 import { parseInit } from './init.ts';
 import type { InvocationRequest } from './invocation.ts';
 import { leavingSnapshot, leavingState } from './leaving.ts';
@@ -77,7 +78,10 @@ export function requestOf(
   };
 }
 
-type Reading = Pick<Agent, 'getSnapshot' | 'wait' | 'watch' | 'abort' | 'listRuns'>;
+type Reading = Pick<
+  Agent,
+  'getSnapshot' | 'wait' | 'watch' | 'abort' | 'listRuns' | 'listDeadRuns' | 'retryRun'
+>;
 
 function reading(spec: AgentSpec, host: AgentHost): Reading {
   const watching = (runId: string, { owner, signal }: CallOptions) => ({
@@ -106,6 +110,13 @@ function reading(spec: AgentSpec, host: AgentHost): Reading {
     async listRuns({ owner } = {}) {
       const runs = await capability(spec, 'runs').listRuns(scopeOf(spec, owner));
       return runs.map((run) => toRunInfo(run, spec, host));
+    },
+    listDeadRuns: async ({ owner } = {}) =>
+      (await host.dispatcher?.deadRuns?.(scopeOf(spec, owner))) ?? [],
+    async retryRun(snapshotId, { owner } = {}) {
+      const begun = await host.dispatcher?.retry?.(scopeOf(spec, owner), snapshotId);
+      if (begun === undefined) throw noDeadRun(snapshotId);
+      return begun;
     },
   };
 }

@@ -1,3 +1,6 @@
+import { WaymarkError } from '../core/error.ts';
+import type { RetryResult } from '../protocol/requests.ts';
+import type { DeadRun } from '../protocol/run.ts';
 import type { HandOver, RunRef, Scope } from '../session/store.ts';
 
 /** How a run waits for a worker. */
@@ -23,4 +26,16 @@ export interface Dispatcher {
   admit(): Promise<void>;
   /** How this run is let go of as it is detached. */
   handOver(run: DispatchedRun): HandOver;
+  /** The runs of a scope that were given up, oldest first; absent where none ever is. */
+  deadRuns?(scope: Scope): Promise<readonly DeadRun[]>;
+  /** Begins a dead run again as a new one; NOT_FOUND for one that is not among the dead runs of the scope. */
+  retry?(scope: Scope, runId: string): Promise<RetryResult>;
+}
+
+/** What retrying a run ends with that is not among the dead ones. */
+export function noDeadRun(runId: string): WaymarkError {
+  return new WaymarkError(
+    'NOT_FOUND',
+    `No run "${runId.slice(0, 64)}" among the dead ones: it was never given up, or has been retried already.`,
+  );
 }

@@ -8,6 +8,7 @@ import { importCommand } from './commands/import.ts';
 import { init } from './commands/init.ts';
 import { migrate } from './commands/migrate.ts';
 import { prune } from './commands/prune.ts';
+import { retry } from './commands/retry.ts';
 import { sessions } from './commands/sessions.ts';
 import { show } from './commands/show.ts';
 import { snapshots } from './commands/snapshots.ts';
@@ -20,6 +21,6 @@ import type { CommandGroups } from './help.ts';
 export const groups: CommandGroups = [
   ['Start', [init, dev, chat]],
   ['Look', [sessions, snapshots, show, diff]],
-  ['Background runs', [worker, watch, abort]],
+  ['Background runs', [worker, watch, abort, retry]],
   ['Stores', [verify, prune, erase, exportCommand, importCommand, migrate]],
 ];

@@ -1,5 +1,5 @@
 import type { AgentStream, AgentTypes } from '../agent/agent.ts';
-import type { RunInfo } from '../protocol/run.ts';
+import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Input } from '../protocol/turn.ts';
 import { createChat, toInput } from './chat.ts';
 import { connect } from './connection.ts';
@@ -80,6 +80,13 @@ export function createRemoteAgent<Types extends AgentTypes>(
       );
       return items;
     },
+    async listDeadRuns(options) {
+      const { items } = await transport.json<{ items: readonly DeadRun[] }>(
+        at('listDeadRuns', {}, options),
+      );
+      return items;
+    },
+    retryRun: (snapshot, options) => transport.json(at('retryRun', { snapshot }, options)),
 
     restore: (snapshot, options) => transport.json(at('restore', { snapshot }, options)),
     fork: (snapshot, { sessionId, ...options } = {}) =>

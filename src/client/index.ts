@@ -17,7 +17,7 @@ export { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 export type { Diff } from '../protocol/diff.ts';
 export type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 export type { AgentInfo, ToolInfo } from '../protocol/requests.ts';
-export type { RunInfo, RunMode } from '../protocol/run.ts';
+export type { DeadRun, RunInfo, RunMode } from '../protocol/run.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 export type { Artifact, State } from '../protocol/state.ts';

@@ -12,8 +12,8 @@ import type {
   WireTypes,
 } from '../agent/agent.ts';
 import type { Diff } from '../protocol/diff.ts';
-import type { AgentInfo, SessionChange } from '../protocol/requests.ts';
-import type { RunInfo } from '../protocol/run.ts';
+import type { AgentInfo, RetryResult, SessionChange } from '../protocol/requests.ts';
+import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Input } from '../protocol/turn.ts';
@@ -90,6 +90,10 @@ export interface RemoteAgent<Types extends AgentTypes = WireTypes> {
   abort(snapshotId: string, options?: RemoteCallOptions): Promise<SnapshotStatus | undefined>;
   /** The runs that are open, attached and detached, oldest first. */
   listRuns(options?: RemoteCallOptions): Promise<readonly RunInfo[]>;
+  /** The runs that were given up because they cost too many workers, oldest first. Only an engine with a queue has any. */
+  listDeadRuns(options?: RemoteCallOptions): Promise<readonly DeadRun[]>;
+  /** Begins a dead run again with the inputs it had not done, as a new run of its session. An unknown one is NOT_FOUND. */
+  retryRun(snapshotId: string, options?: RemoteCallOptions): Promise<RetryResult>;
 
   /** Moves the head of the session to this snapshot. */
   restore(snapshotId: string, options?: RemoteCallOptions): Promise<SnapshotOf<Types>>;

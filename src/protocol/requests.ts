@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { jsonObject } from './json-value.ts';
-import { run } from './run.ts';
+import { deadRun, run } from './run.ts';
 import { session } from './session.ts';
 import { snapshot, snapshotStatus } from './snapshot.ts';
 import { init, input } from './turn.ts';
@@ -65,8 +65,15 @@ export const snapshotPage = v.object({ items: v.array(snapshot), next: v.optiona
 /** Answer of `listRuns`: those that are open, oldest first. */
 export const runList = v.object({ items: v.array(run) });
 
+/** Answer of `listDeadRuns`, oldest first. */
+export const deadRunList = v.object({ items: v.array(deadRun) });
+
+/** Answer of `retryRun`: the run that was begun in the place of the dead one. */
+export const retryResult = v.object({ snapshotId: v.string(), sessionId: v.string() });
+
 export interface TurnRequest extends v.InferOutput<typeof turnRequest> {}
 export interface SessionChange extends v.InferOutput<typeof sessionChange> {}
 export interface AbortResult extends v.InferOutput<typeof abortResult> {}
+export interface RetryResult extends v.InferOutput<typeof retryResult> {}
 export interface ToolInfo extends v.InferOutput<typeof toolInfo> {}
 export interface AgentInfo extends v.InferOutput<typeof agentInfo> {}

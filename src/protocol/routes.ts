@@ -26,6 +26,10 @@ export const routes = {
   watch: { method: 'GET', path: '/agents/:agent/snapshots/:snapshot/events' },
   /** The open runs. */
   listRuns: { method: 'GET', path: '/agents/:agent/runs' },
+  /** Runs that were given up because they cost too many workers. */
+  listDeadRuns: { method: 'GET', path: '/agents/:agent/dead-runs' },
+  /** Begins a dead run again, as a new one. */
+  retryRun: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/retry' },
 } as const satisfies Record<string, Route>;
 
 /** What a caller wants to do; the same names in every dialect. */

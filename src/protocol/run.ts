@@ -30,5 +30,18 @@ export const run = v.object({
   status: v.optional(jsonValue),
 });
 
+/** A run that was given up because it cost too many workers. It can be begun again by hand. Times are ISO 8601. */
+export const deadRun = v.object({
+  /** The id of the run and of its `failed` snapshot. */
+  snapshotId: v.string(),
+  sessionId: v.string(),
+  agent: v.string(),
+  /** Each worker that was lost with it, and how. */
+  attempts: v.array(v.object({ attempt: v.number(), error: v.string() })),
+  /** When it was given up. */
+  since: v.string(),
+});
+
 export type RunMode = v.InferOutput<typeof runMode>;
 export interface RunInfo extends v.InferOutput<typeof run> {}
+export interface DeadRun extends v.InferOutput<typeof deadRun> {}

@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createClient } from '../../src/client/index.ts';
+import { serve } from '../../src/server/index.ts';
+import { command } from '../cli/support/command.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { detached, openQueueApp, type QueueApp } from './support/agents.ts';
 import { endChildren, startChild } from './support/processes.ts';
@@ -105,8 +108,30 @@ test('a run that kills its workers is given up, with the error of each, and can 
   const [letter] = await server.engine.deadLetters();
   expect(letter).toMatchObject({ runId, agent: 'echo', sessionId });
   await rm(poison, { recursive: true });
-  const again = await server.engine.retry(runId);
-  expect((await echo.wait(again)).status).toBe('succeeded');
+
+  const served = await serve(server.app, { port: 0, log: () => {} });
+  const remote = createClient({ url: served.url }).agent('echo');
+  const attemptsOf = Array.from({ length: attempts }, () => ({
+    attempt: expect.any(Number),
+    error: expect.stringContaining('no sign of life'),
+  }));
+  const dead = { snapshotId: runId, sessionId, agent: 'echo', since: expect.any(String) };
+  expect(await remote.listDeadRuns()).toEqual([{ ...dead, attempts: attemptsOf }]);
+  const listed = await command(process.cwd(), ['retry', '--url', served.url]);
+  expect(listed.stdout).toContain(runId);
+  expect(listed.stdout).toContain('no sign of life');
+  expect(await echo.listDeadRuns({ owner: 'bob' })).toEqual([]);
+  await expect(echo.retryRun(runId, { owner: 'bob' })).rejects.toMatchObject({
+    status: 'NOT_FOUND',
+  });
+
+  const retried = await command(process.cwd(), ['retry', runId, '--url', served.url, '--json']);
+  expect(retried).toMatchObject({ code: 0 });
+  const again = JSON.parse(retried.stdout) as { snapshotId: string; sessionId: string };
+  expect(again.sessionId).toBe(sessionId);
+  expect((await remote.wait(again.snapshotId)).status).toBe('succeeded');
   expect(await server.engine.deadLetters()).toEqual([]);
   await expect(server.engine.retry(runId)).rejects.toMatchObject({ status: 'NOT_FOUND' });
+  await expect(remote.retryRun(runId)).rejects.toMatchObject({ status: 'NOT_FOUND' });
+  await served.close();
 }, 120_000);

@@ -7,7 +7,9 @@ import {
   abortResult,
   agentInfo,
   agentList,
+  deadRunList,
   forkRequest,
+  retryResult,
   runList,
   sessionChange,
   sessionPage,
@@ -16,7 +18,7 @@ import {
   toolInfo,
   turnRequest,
 } from '../../src/protocol/requests.ts';
-import { run } from '../../src/protocol/run.ts';
+import { deadRun, run } from '../../src/protocol/run.ts';
 import { session } from '../../src/protocol/session.ts';
 import { snapshot } from '../../src/protocol/snapshot.ts';
 import { artifact, state } from '../../src/protocol/state.ts';
@@ -46,6 +48,9 @@ export function generateSchemas(): Record<string, object> {
     AbortResult: abortResult,
     Run: run,
     RunList: runList,
+    DeadRun: deadRun,
+    DeadRunList: deadRunList,
+    RetryResult: retryResult,
     ToolInfo: toolInfo,
     AgentInfo: agentInfo,
     AgentList: agentList,

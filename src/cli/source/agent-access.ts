@@ -14,6 +14,8 @@ export type AgentAccess = Pick<
   | 'deleteSession'
   | 'watch'
   | 'abort'
+  | 'listDeadRuns'
+  | 'retryRun'
   | 'restore'
   | 'fork'
   | 'diff'
@@ -37,6 +39,8 @@ export function localAgent(agent: Agent, owner: string | undefined): AgentAccess
     deleteSession: (id, options) => agent.deleteSession(id, { ...options, ...whose }),
     watch: (id, options) => agent.watch(id, { ...options, ...whose }),
     abort: (id, options) => agent.abort(id, { ...options, ...whose }),
+    listDeadRuns: (options) => agent.listDeadRuns({ ...options, ...whose }),
+    retryRun: (id, options) => agent.retryRun(id, { ...options, ...whose }),
     restore: (id, options) => agent.restore(id, { ...options, ...whose }),
     fork: (id, options) => agent.fork(id, { ...options, ...whose }),
     diff: (from, to, options) => agent.diff(from, to, { ...options, ...whose }),

@@ -1,9 +1,12 @@
 import * as v from 'valibot';
 import type { Agent } from '../../agent/agent.ts';
+import { noDeadRun } from '../../agent/dispatcher.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { parseShape } from '../../protocol/parse.ts';
+import type { RetryResult } from '../../protocol/requests.ts';
+import type { DeadRun } from '../../protocol/run.ts';
 import { input } from '../../protocol/turn.ts';
-import type { TakenRun } from '../../session/store.ts';
+import type { Scope, TakenRun } from '../../session/store.ts';
 import type { Crash } from './crashes.ts';
 import { deadQueue, type Queue } from './queue.ts';
 
@@ -24,8 +27,18 @@ export interface DeadLetters {
   add(taken: TakenRun, crashes: readonly Crash[]): Promise<void>;
   /** Oldest first. */
   list(): Promise<readonly DeadLetter[]>;
-  /** Begins again with what the run had not done, as a new run of its session; gives the new run's id. */
-  retry(runId: string): Promise<string>;
+  /** Begins again with what the run had not done, as a new run of its session. With a scope, only a run of that scope is known. */
+  retry(runId: string, of?: Scope): Promise<RetryResult>;
+}
+
+/** A letter as those see it whose run it was. */
+export function toDeadRun({ runId, agent, sessionId, attempts, since }: DeadLetter): DeadRun {
+  return { snapshotId: runId, sessionId, agent, attempts, since };
+}
+
+/** Whether it is a run of that agent and owner. */
+export function isOf({ agent, owner }: DeadLetter, scope: Scope): boolean {
+  return agent === scope.agent && owner === scope.owner;
 }
 
 /** What is left of a run that was given up, in the error of its snapshot. */
@@ -35,10 +48,10 @@ export function createDeadLetters(
   queue: Queue,
   agentOf: (name: string) => Agent | undefined,
 ): DeadLetters {
-  const find = async (runId: string): Promise<DeadLetter> => {
+  const find = async (runId: string, of: Scope | undefined): Promise<DeadLetter> => {
     const found = (await list()).find((each) => each.runId === runId);
-    if (found !== undefined) return found;
-    throw new WaymarkError('NOT_FOUND', `No run "${runId.slice(0, 64)}" among the dead letters.`);
+    if (found !== undefined && (of === undefined || isOf(found, of))) return found;
+    throw noDeadRun(runId);
   };
   const list = async (): Promise<readonly DeadLetter[]> => {
     const boss = await queue.open();
@@ -65,8 +78,8 @@ export function createDeadLetters(
       await boss.send(deadQueue, data, { id: run.runId });
     },
     list,
-    async retry(runId) {
-      const { agent: name, sessionId, owner } = await find(runId);
+    async retry(runId, of) {
+      const { agent: name, sessionId, owner } = await find(runId, of);
       const agent = agentOf(name);
       if (agent === undefined) {
         throw new WaymarkError('FAILED_PRECONDITION', `This app has no agent "${name}".`);
@@ -85,7 +98,7 @@ export function createDeadLetters(
       const { snapshotId = '' } = await connection.detach(inputs.at(-1));
       const boss = await queue.open();
       await boss.deleteJob(deadQueue, runId);
-      return snapshotId;
+      return { snapshotId, sessionId };
     },
   };
 }

@@ -6,7 +6,7 @@ import { type HandOver, handedOverHint } from '../../session/store.ts';
 import { type Engine, type EngineEnv, notAttached } from '../engine.ts';
 import { observeQueue } from '../queue-metrics.ts';
 import { createRecovery, type Recovery } from '../recovery.ts';
-import { createDeadLetters, type DeadLetter } from './dead-letters.ts';
+import { createDeadLetters, type DeadLetter, isOf, toDeadRun } from './dead-letters.ts';
 import { createGauge, type Gauge } from './depth.ts';
 import { groupOf, toRunJob } from './job.ts';
 import type { PgBossEngineOptions } from './options.ts';
@@ -91,7 +91,13 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
 
   return {
     name: 'pg-boss',
-    dispatcher: { admit: () => started().gauge.admit(), handOver },
+    dispatcher: {
+      admit: () => started().gauge.admit(),
+      handOver,
+      deadRuns: async (scope) =>
+        (await deadLetters.list()).filter((each) => isOf(each, scope)).map(toDeadRun),
+      retry: (scope, runId) => deadLetters.retry(runId, scope),
+    },
     attach(to) {
       env = to;
       const { host } = to;
@@ -150,7 +156,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       await queue.close();
     },
     deadLetters: deadLetters.list,
-    retry: deadLetters.retry,
+    retry: async (runId) => (await deadLetters.retry(runId)).snapshotId,
     schedule: schedules.set,
     unschedule: schedules.remove,
     schedules: schedules.list,

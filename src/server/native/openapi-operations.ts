@@ -125,4 +125,12 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     summary: 'The open runs, oldest first.',
     answer: { description: 'The runs.', schema: 'RunList' },
   },
+  listDeadRuns: {
+    summary: 'Runs that were given up because they cost too many workers, oldest first.',
+    answer: { description: 'The runs, with the error of each attempt.', schema: 'DeadRunList' },
+  },
+  retryRun: {
+    summary: 'Begins a dead run again, with the inputs it had not done, as a new run.',
+    answer: { description: 'The new run.', schema: 'RetryResult' },
+  },
 };
