@@ -13,6 +13,7 @@ process.on('message', async ({ text }: { readonly text: string }) => {
   const id = await worker.detach(text);
   process.send?.({ event: 'detached', id, ms: now() - started, at: now() });
 });
+process.on('disconnect', () => process.exit());
 process.send?.({ event: 'ready', at: now() });
 
 // The same clock in all processes of the machine.

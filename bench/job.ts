@@ -1,7 +1,11 @@
 import type { Place } from './systems/system.ts';
 
-/** How much is measured. */
+/** How much is measured, and how long it may take. */
 export interface Scale {
+  /** Seconds in which all of it must be done; what is left over is reported as not measured. */
+  readonly seconds: number;
+  /** Seconds after which a process that measures one thing is ended. */
+  readonly cellSeconds: number;
   /** The turns whose time is told. */
   readonly lengths: readonly number[];
   /** Short sessions, for the first turns. */
@@ -19,7 +23,12 @@ export interface Scale {
   readonly idleSessions: number;
   /** Milliseconds for which each floor is driven. */
   readonly floor: number;
-  readonly http: { readonly clients: readonly number[]; readonly seconds: number };
+  readonly http: {
+    readonly clients: readonly number[];
+    readonly seconds: number;
+    /** Pieces of an answer: of a usual one, by which a turn is told, and of a long one, by which a piece is. */
+    readonly pieces: readonly number[];
+  };
   readonly background: {
     readonly detaches: number;
     readonly aborts: number;
@@ -28,34 +37,38 @@ export interface Scale {
 }
 
 export const full: Scale = {
+  seconds: 25 * 60,
+  cellSeconds: 260,
   lengths: [1, 10, 100, 1000],
   short: 60,
   warmUp: 40,
   long: 3,
-  budget: 150_000,
+  budget: 200_000,
   toolTurns: 200,
   processes: 5,
   branches: 15,
   idleSessions: 1000,
   floor: 1500,
-  http: { clients: [1, 50, 500], seconds: 4 },
+  http: { clients: [1, 50, 500], seconds: 3, pieces: [20, 1000] },
   background: { detaches: 100, aborts: 30, kills: 3 },
 };
 
 /** The same in two minutes: shorter sessions, fewer repetitions. */
 export const quick: Scale = {
+  seconds: 150,
+  cellSeconds: 20,
   lengths: [1, 10, 100],
-  short: 10,
+  short: 8,
   warmUp: 3,
   long: 1,
-  budget: 4_000,
+  budget: 3_000,
   toolTurns: 20,
   processes: 1,
   branches: 3,
   idleSessions: 100,
   floor: 100,
-  http: { clients: [1, 50], seconds: 0.5 },
-  background: { detaches: 5, aborts: 3, kills: 1 },
+  http: { clients: [1, 50], seconds: 0.4, pieces: [20] },
+  background: { detaches: 5, aborts: 3, kills: 0 },
 };
 
 /** One thing to measure, in a process of its own. */

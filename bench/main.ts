@@ -1,10 +1,11 @@
 // `npm run bench` in the repository, or `node bench/main.ts`: measures everything and writes it down.
-//   --quick           two minutes instead of thirty; writes results/quick.json only
-//   --only a,b        some measures only (see plan.ts), --system a,b some systems only; writes nothing
+//   --quick           two minutes instead of 25; writes results/quick.json only
+//   --only a,b        some measures only (see plan.ts; resume and branch go on from stored), --system a,b some systems
+//                     only; writes nothing
 //   --installed       measures what is installed as it is: no npm ci, no new copy of dist
 //   --report          draws tables and plots from results/latest.json again
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { full, quick } from './job.ts';
 import { setUp } from './lib/setup.ts';
@@ -38,29 +39,33 @@ if (options.report) {
     quick: options.quick,
     measures: options.only === undefined ? measures : parseMeasures(options.only),
     systems: options.system?.split(','),
+    // What was measured before something ended the run is not lost; `--report` shows it.
+    onProgress: (found) => isPart || save(found),
   });
   for (const table of tablesOf(results)) console.log(toText(table));
   const { seconds } = results.about;
   console.log(`${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`);
-  if (!isPart) {
-    const file = fileOf(options.quick ? 'quick' : 'latest');
-    writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
-    if (!options.quick) publish(results);
-  }
+  if (!isPart) save(results);
+  if (!isPart && !options.quick) publish(results);
+}
+
+function save(results: Results): void {
+  const file = fileOf(results.about.quick ? 'quick' : 'latest');
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
 }
 
 /** What the documentation shows. */
 function publish(results: Results): void {
-  drawPlots(results);
   writeTables(tablesOf(results));
+  drawPlots(results);
 }
 
-function parseMeasures(names: string): readonly Measure[] {
-  return names.split(',').map((name) => {
-    const found = measures.find((measure) => measure === name);
-    if (found === undefined) {
-      throw new Error(`No measure "${name}". There are: ${measures.join(', ')}.`);
-    }
-    return found;
-  });
+function parseMeasures(list: string): readonly Measure[] {
+  const names = list.split(',');
+  const unknown = names.find((name) => !measures.some((measure) => measure === name));
+  if (unknown !== undefined) {
+    throw new Error(`No measure "${unknown}". There are: ${measures.join(', ')}.`);
+  }
+  return measures.filter((measure) => names.includes(measure));
 }

@@ -3,7 +3,7 @@ import type { Stats } from './lib/stats.ts';
 import type { BackgroundTimes } from './measures/background.ts';
 import type { Branch } from './measures/branch.ts';
 import type { Floors } from './measures/floors.ts';
-import type { FootprintCost } from './measures/footprint.ts';
+import type { FootprintCost, FootprintFailure } from './measures/footprint.ts';
 import type { Http } from './measures/http.ts';
 import type { Idle } from './measures/idle.ts';
 import type { StoredTurns } from './measures/stored.ts';
@@ -49,7 +49,7 @@ export interface Results {
   readonly toolTurns: readonly Row<ToolTurns>[];
   readonly resume: readonly Row<Resumed>[];
   readonly branch: readonly Row<Branch>[];
-  readonly footprint: readonly FootprintCost[];
+  readonly footprint: readonly (FootprintCost | FootprintFailure)[];
   readonly idle: readonly Row<Idle>[];
   readonly http: readonly Row<Http>[];
   readonly background: readonly Row<BackgroundTimes>[];

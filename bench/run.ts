@@ -1,21 +1,13 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
 import { loadavg } from 'node:os';
-import { join } from 'node:path';
-import type { Job, Scale } from './job.ts';
+import type { Scale } from './job.ts';
 import { createScratch } from './lib/disk.ts';
 import { machine } from './lib/machine.ts';
 import { type Postgres, startPostgres } from './lib/postgres.ts';
-import { type Outcome, runJob } from './lib/run-job.ts';
-import { repository, versionOf } from './lib/setup.ts';
-import { statsOf } from './lib/stats.ts';
+import { commit, versions } from './lib/versions.ts';
 import { measureFootprints } from './measures/footprint.ts';
-import type { Resume } from './measures/resume.ts';
 import { entriesOf, type Measure } from './plan.ts';
-import type { Results, Resumed, Row } from './results.ts';
-import { servers } from './servers/server.ts';
-import { systems } from './systems/all.ts';
-import { variants } from './systems/variants.ts';
+import type { Results } from './results.ts';
+import { type Cell, createRunner, type Runner } from './runner.ts';
 
 export interface RunOptions {
   readonly scale: Scale;
@@ -23,128 +15,100 @@ export interface RunOptions {
   readonly measures: readonly Measure[];
   /** Only these. @default all */
   readonly systems?: readonly string[] | undefined;
+  /** Hears what there is so far, each time that a measure is through. */
+  readonly onProgress: (results: Results) => void;
 }
 
-/** Runs the benchmarks, one process after the other. */
+/** Runs the benchmarks, one process after the other. Whatever fails, the rest is measured. */
 export async function runAll(options: RunOptions): Promise<Results> {
+  const { scale, quick, onProgress } = options;
   const started = performance.now();
-  const startLoad = loadavg();
+  const load = loadavg()[0] ?? 0;
+  const measured = commit();
+  const deadline = started + scale.seconds * 1000;
   const scratch = createScratch();
-  const postgres = await startPostgres(scratch.path);
+  const postgres = await startPostgres(scratch.path).catch((error: Error) => {
+    process.stderr.write(`Postgres: failed: ${error.message}\n`);
+    return undefined;
+  });
+  const runner = createRunner({ scale, deadline, directory: scratch.path, postgres });
+  const rows = new Map<Measure, unknown[]>();
+  const soFar = (): Results => ({
+    about: {
+      date: new Date().toISOString(),
+      commit: measured,
+      quick,
+      seconds: Math.round((performance.now() - started) / 1000),
+      machine: machine(),
+      load: [load, loadavg()[0] ?? 0],
+      versions: versions(postgres?.version),
+    },
+    lengths: scale.lengths,
+    ...foundOf(rows),
+  });
   try {
-    const { scale } = options;
-    const run = <Result>(measure: Job['measure']): Promise<readonly Row<Result>[]> =>
-      runMeasure(measure, { ...options, postgres, directory: scratch.path });
-    const found = {
-      floors: await run<never>('floors'),
-      turns: await run<never>('turns'),
-      stored: await run<never>('stored'),
-      toolTurns: await run<never>('tool-turns'),
-      resume: await run<Resumed>('resume'),
-      branch: await run<never>('branch'),
-      footprint: options.measures.includes('footprint') ? measureFootprints(scale.processes) : [],
-      idle: await run<never>('idle'),
-      http: await run<never>('http'),
-      background: await run<never>('background'),
-    };
-    return {
-      about: {
-        date: new Date().toISOString(),
-        commit: commit(),
-        quick: options.quick,
-        seconds: Math.round((performance.now() - started) / 1000),
-        machine: machine(),
-        load: [startLoad[0] ?? 0, loadavg()[0] ?? 0],
-        versions: versions(postgres),
-      },
-      lengths: scale.lengths,
-      ...found,
-    };
+    for await (const measure of measureAll(options, runner, deadline)) {
+      const known = rows.get(measure.name) ?? [];
+      rows.set(measure.name, [...known, ...measure.rows]);
+      onProgress(soFar());
+    }
+    return soFar();
   } finally {
-    await postgres.stop();
+    await stop(postgres);
     scratch.remove();
   }
 }
 
-interface Context extends RunOptions {
-  readonly postgres: Postgres;
-  readonly directory: string;
+interface Measured {
+  readonly name: Measure;
+  readonly rows: readonly unknown[];
 }
 
-async function runMeasure<Result>(
-  measure: Job['measure'],
-  context: Context,
-): Promise<readonly Row<Result>[]> {
-  if (!context.measures.includes(measure)) return [];
-  const rows: Row<Result>[] = [];
-  for (const [system, variant] of entriesOf(measure)) {
-    if (context.systems && system !== '' && !context.systems.includes(system)) continue;
-    const job = { measure, system, variant, scale: context.scale };
-    const place = await placeOf(job, context);
-    const outcome = await runRepeatedly<Result>({ ...job, place });
-    const title = titleOf(job);
-    const { store, note } = variants[system]?.[variant] ?? {};
-    if ('error' in outcome) process.stderr.write(`${measure}, ${title}: ${outcome.error}\n`);
-    else process.stderr.write(`${measure}, ${title}\n`);
-    rows.push({
-      system,
-      variant,
-      title,
-      ...(store && { store }),
-      ...(note && { note }),
-      ...outcome,
-    });
+async function* measureAll(
+  { scale, measures, systems }: RunOptions,
+  runner: Runner,
+  deadline: number,
+): AsyncGenerator<Measured> {
+  const cellsOf = (measure: Cell['measure']): readonly Cell[] =>
+    entriesOf(measure)
+      .map(([system, variant]) => ({ measure, system, variant }))
+      .filter(({ system }) => !systems || system === '' || systems.includes(system));
+  for (const measure of measures) {
+    if (measure === 'footprint') {
+      yield { name: measure, rows: measureFootprints({ ...scale, deadline, systems }) };
+    } else if (measure !== 'resume' && measure !== 'branch') {
+      for (const cell of cellsOf(measure)) {
+        yield { name: measure, rows: [await runner.run(cell)] };
+        if (measure !== 'stored') continue;
+        // The long session is there now: it is resumed and branched at once, and makes room for the next one.
+        for (const again of ['resume', 'branch'] as const) {
+          if (!measures.includes(again)) continue;
+          yield { name: again, rows: [await runner.run({ ...cell, measure: again })] };
+        }
+        await runner.cleanUp(cell);
+      }
+    }
   }
-  return rows;
 }
 
-// What others left behind is found where they left it.
-async function placeOf(
-  { measure, system, variant }: Omit<Job, 'place' | 'scale'>,
-  { directory, postgres }: Context,
-): Promise<Job['place']> {
-  const isAgain = measure === 'resume' || measure === 'branch';
-  const name = `${isAgain ? 'stored' : measure}_${system}_${variant}`.replace(/\W/g, '_');
-  const folder = join(directory, name);
-  mkdirSync(folder, { recursive: true });
-  const database = isAgain ? postgres.address(name) : await postgres.createDatabase(name);
-  return { directory: folder, postgres: database, tools: measure === 'tool-turns' };
-}
-
-async function runRepeatedly<Result>(job: Job): Promise<Outcome<Result>> {
-  if (job.measure !== 'resume') return await runJob<Result>(job);
-  const found: Resume[] = [];
-  for (let at = 0; at < job.scale.processes; at++) {
-    const outcome = await runJob<Resume>(job);
-    if ('error' in outcome) return outcome;
-    found.push(outcome.result);
-  }
-  const resumed: Resumed = { turn: found[0]?.turn ?? 0, ms: statsOf(found.map(({ ms }) => ms)) };
-  return { result: resumed as Result };
-}
-
-function titleOf({ measure, system, variant }: Omit<Job, 'place' | 'scale'>): string {
-  if (measure === 'floors') return 'floors';
-  if (measure === 'http') return servers[variant]?.title ?? variant;
-  return variants[system]?.[variant]?.title ?? `${system}, ${variant}`;
-}
-
-function versions({ version }: Postgres): Results['about']['versions'] {
-  const packages = Object.values(systems).flatMap((system) => system.packages);
+// What is in a measure's rows is what its own file says; nobody else puts rows there.
+function foundOf(rows: ReadonlyMap<Measure, unknown[]>): Omit<Results, 'about' | 'lengths'> {
+  const of = (measure: Measure): never[] => (rows.get(measure) ?? []) as never[];
   return {
-    node: process.versions.node,
-    sqlite: process.versions.sqlite ?? 'none',
-    postgres: version,
-    ...Object.fromEntries(packages.map((name) => [name, versionOf(name)])),
+    floors: of('floors'),
+    turns: of('turns'),
+    stored: of('stored'),
+    toolTurns: of('tool-turns'),
+    resume: of('resume'),
+    branch: of('branch'),
+    footprint: of('footprint'),
+    idle: of('idle'),
+    http: of('http'),
+    background: of('background'),
   };
 }
 
-function commit(): string {
-  const git = (...args: string[]): string =>
-    execFileSync('git', args, { cwd: repository, encoding: 'utf8' }).trim();
-  try {
-    return git('rev-parse', '--short', 'HEAD');
-  } catch {
-    return 'unknown';
-  }
+async function stop(postgres: Postgres | undefined): Promise<void> {
+  const timeout = new Promise((resolve) => setTimeout(resolve, 10_000).unref());
+  await Promise.race([postgres?.stop().catch(() => {}), timeout]);
 }

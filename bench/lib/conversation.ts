@@ -59,7 +59,7 @@ export async function measureFirstTurns(
   { warmUp, short, budget }: Scale,
   samples: SampleCollector,
 ): Promise<void> {
-  const part = budget / 10;
+  const part = budget / 20;
   await shortConversations(running, { id: 'warm', count: warmUp, turns: 12, budget: part });
   await shortConversations(running, {
     id: 'short',

@@ -1,7 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 
 /** Bytes that a file or a directory takes on the disk, all of its blocks counted. */
 export function allocated(path: string): number {
@@ -12,11 +12,16 @@ export function allocated(path: string): number {
   return readdirSync(path).reduce((sum, name) => sum + allocated(join(path, name)), own);
 }
 
-/** Brings what is still in the write-ahead log of a SQLite file into the file. */
-export function emptyLog(path: string): void {
-  const db = new DatabaseSync(path);
-  db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
-  db.close();
+/**
+ * Bytes of a SQLite database, what is still in its write-ahead log included. Another process asks: two SQLite libraries in one
+ * process would lose each other's locks, and nothing may be checkpointed for the question's sake.
+ */
+export function databaseFileBytes(file: string): number {
+  const program = `
+    const db = new (require('node:sqlite').DatabaseSync)(process.argv[1], { readOnly: true });
+    const of = (name) => Object.values(db.prepare('PRAGMA ' + name).get())[0];
+    console.log(of('page_count') * of('page_size'));`;
+  return Number(execFileSync(process.execPath, ['--eval', program, file], { encoding: 'utf8' }));
 }
 
 /** A folder for what is measured, and a way to be rid of it. */

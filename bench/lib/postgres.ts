@@ -8,6 +8,7 @@ export interface Postgres {
   readonly version: string;
   /** A new, empty database's address. */
   createDatabase(name: string): Promise<string>;
+  dropDatabase(name: string): Promise<void>;
   /** The address of one that was created before. */
   address(name: string): string;
   stop(): Promise<void>;
@@ -36,6 +37,9 @@ export async function startPostgres(directory: string): Promise<Postgres> {
     async createDatabase(name) {
       await admin.query(`CREATE DATABASE ${name}`);
       return address(name);
+    },
+    async dropDatabase(name) {
+      await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
     address,
     async stop() {

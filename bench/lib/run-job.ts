@@ -20,22 +20,38 @@ const environment = {
   OTEL_SDK_DISABLED: 'true',
 };
 
-/** Measures in a process of its own, so that no job sees another's heap, caches or compiled code. */
-export function runJob<Result>(job: Job): Promise<Outcome<Result>> {
+/**
+ * Measures in a process of its own, so that no job sees another's heap, caches or compiled code, and none can take
+ * the others down. One that takes longer than it may is ended; its own children end with it.
+ */
+export function runJob<Result>(job: Job, limitMs: number): Promise<Outcome<Result>> {
   return new Promise((resolve) => {
     const child = fork(join(import.meta.dirname, '../child.ts'), {
       execArgv: ['--expose-gc'],
       env: { ...process.env, ...environment },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
+    const limit = setTimeout(() => {
+      child.kill('SIGKILL');
+      resolve({ error: `took longer than ${Math.round(limitMs / 1000)} s` });
+    }, limitMs);
     let said = '';
     child.stderr?.on('data', (text) => {
       said = (said + String(text)).slice(-2000);
     });
-    child.once('message', (outcome: Outcome<Result>) => resolve(outcome));
-    child.once('exit', (code, signal) => {
-      resolve({ error: `The process ended (${signal ?? code}) before it had measured. ${said}` });
+    let outcome: Outcome<Result> | undefined;
+    child.once('message', (sent: Outcome<Result>) => {
+      outcome = sent;
     });
-    child.send(job);
+    // The next one starts when this one is gone.
+    child.once('exit', (code, signal) => {
+      clearTimeout(limit);
+      const reason = `the process ended (${signal ?? code}) before it had measured. ${said}`;
+      resolve(outcome ?? { error: reason });
+    });
+    child.once('error', ({ message }) => resolve({ error: message }));
+    child.send(job, (error) => {
+      if (error) resolve({ error: error.message });
+    });
   });
 }

@@ -10,22 +10,29 @@ export interface SqliteFloor {
   close(): void;
 }
 
+// The rows that a turn needs if it is to be found again by its session, by its id and by its time, as Waymark has them.
 const schema = `
   CREATE TABLE rows(no INTEGER PRIMARY KEY, body TEXT NOT NULL);
-  CREATE TABLE sessions(no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, head INTEGER, updated_at INTEGER);
-  CREATE TABLE runs(id BLOB PRIMARY KEY, session INTEGER NOT NULL UNIQUE, request TEXT NOT NULL, heartbeat INTEGER);
+  CREATE TABLE sessions(no INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, id TEXT NOT NULL, head INTEGER,
+    updated_at INTEGER NOT NULL);
+  CREATE UNIQUE INDEX sessions_id ON sessions(agent, id);
+  CREATE INDEX sessions_updated ON sessions(agent, updated_at);
+  CREATE TABLE runs(session INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, request TEXT NOT NULL, heartbeat INTEGER);
   CREATE TABLE messages(no INTEGER PRIMARY KEY, body TEXT NOT NULL);
-  CREATE TABLE snapshots(no INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, session INTEGER NOT NULL, parent INTEGER,
-    hash BLOB NOT NULL, upto INTEGER NOT NULL, created_at INTEGER NOT NULL);
-  CREATE INDEX snapshots_session ON snapshots(session, no);
-  INSERT INTO sessions VALUES(1, 'session', NULL, 0)`;
+  CREATE TABLE snapshots(no INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL UNIQUE, session INTEGER NOT NULL,
+    parent INTEGER, hash BLOB NOT NULL, upto INTEGER NOT NULL, usage TEXT, created_at INTEGER NOT NULL);
+  CREATE INDEX snapshots_session ON snapshots(session, upto);
+  INSERT INTO sessions VALUES(1, 'bench', 'session', NULL, 0)`;
 
-export function openSqliteFloor(path: string, synchronous: 'NORMAL' | 'FULL'): SqliteFloor {
+/** `full` waits for the disk once a turn, when it is saved. */
+export function openSqliteFloor(path: string, durability: 'normal' | 'full'): SqliteFloor {
   const db = new DatabaseSync(path);
-  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; ${schema}`);
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; ${schema}`);
+  const level = durability === 'full' ? 'FULL' : 'NORMAL';
   const insertRow = db.prepare('INSERT INTO rows(body) VALUES(?)');
   const selectSession = db.prepare(
-    'SELECT z.no, z.head, r.id FROM sessions z LEFT JOIN runs r ON r.session = z.no WHERE z.id = ?',
+    `SELECT z.no, z.head, r.id FROM sessions z LEFT JOIN runs r ON r.session = z.no
+     WHERE z.agent = 'bench' AND z.id = ?`,
   );
   const insertRun = db.prepare('INSERT INTO runs VALUES(?, ?, ?, ?)');
   const selectRun = db.prepare(
@@ -37,23 +44,33 @@ export function openSqliteFloor(path: string, synchronous: 'NORMAL' | 'FULL'): S
   );
   const updateSession = db.prepare('UPDATE sessions SET head = ?, updated_at = ? WHERE no = ?');
   const deleteRun = db.prepare('DELETE FROM runs WHERE id = ?');
+  const begin = db.prepare('BEGIN IMMEDIATE');
+  const commit = db.prepare('COMMIT');
+  const setSynchronous = (value: string): void => {
+    if (durability === 'full') db.exec(`PRAGMA synchronous = ${value}`);
+  };
+  let upto = 0;
+  setSynchronous(level);
 
   return {
     commit: (body) => void insertRow.run(body),
     turn(messages) {
       const id = randomBytes(16);
       const now = Date.now();
-      db.exec('BEGIN IMMEDIATE');
+      setSynchronous('NORMAL');
+      begin.run();
       selectSession.get('session');
-      insertRun.run(id, 1, JSON.stringify(messages[0]), now);
-      db.exec('COMMIT');
-      db.exec('BEGIN IMMEDIATE');
+      insertRun.run(1, id, JSON.stringify(messages[0]), now);
+      commit.run();
+      setSynchronous(level);
+      begin.run();
       const head = selectRun.get(id)?.head ?? null;
       for (const message of messages) insertMessage.run(JSON.stringify(message));
-      const { lastInsertRowid } = insertSnapshot.run(id, 1, head, randomBytes(32), 2, now);
+      upto += messages.length;
+      const { lastInsertRowid } = insertSnapshot.run(id, 1, head, randomBytes(32), upto, now);
       updateSession.run(lastInsertRowid, now, 1);
       deleteRun.run(id);
-      db.exec('COMMIT');
+      commit.run();
     },
     close: () => db.close(),
   };

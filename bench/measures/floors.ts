@@ -1,10 +1,11 @@
 // I: what this machine takes for the same bytes without any framework.
-import { closeSync, fdatasyncSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { Job } from '../job.ts';
 import { type Stats, statsOf } from '../lib/stats.ts';
 import { reply, userText } from '../lib/text.ts';
+import { openFileFloor } from './floor-file.ts';
 import { openPostgresFloor } from './floor-postgres.ts';
 import { openSqliteFloor } from './floor-sqlite.ts';
 
@@ -21,19 +22,21 @@ export interface Floors {
   /** One line with that JSON. */
   readonly fileAppend: Stats;
   readonly fileSyncedAppend: Stats;
-  /** Accepting a turn, then saving it, by hand: the two transactions of a turn that survives a crash. */
+  /** Accepting a turn, then saving it, by hand: the two steps of a turn that survives a crash. */
   readonly sqliteTurn: Stats;
   readonly sqliteFullTurn: Stats;
   readonly postgresTurn: Stats;
+  readonly fileTurn: Stats;
+  readonly fileSyncedTurn: Stats;
 }
 
 export async function measure({ place, scale }: Job): Promise<Floors> {
   const ms = scale.floor;
   mkdirSync(place.directory, { recursive: true });
-  const sqlite = openSqliteFloor(join(place.directory, 'floor.db'), 'NORMAL');
-  const sqliteFull = openSqliteFloor(join(place.directory, 'floor-full.db'), 'FULL');
+  const sqlite = openSqliteFloor(join(place.directory, 'floor.db'), 'normal');
+  const sqliteFull = openSqliteFloor(join(place.directory, 'floor-full.db'), 'full');
   const postgres = await openPostgresFloor(new pg.Client({ connectionString: place.postgres }));
-  const file = openSync(join(place.directory, 'floor.jsonl'), 'a');
+  const file = openFileFloor(place.directory);
   try {
     return {
       json: drive(ms, () => newContent()),
@@ -41,20 +44,19 @@ export async function measure({ place, scale }: Job): Promise<Floors> {
       sqliteCommit: drive(ms, () => sqlite.commit(newContent())),
       sqliteFullCommit: drive(ms, () => sqliteFull.commit(newContent())),
       postgresCommit: await driveAsync(ms, () => postgres.commit(newContent())),
-      fileAppend: drive(ms, () => void writeSync(file, `${newContent()}\n`)),
-      fileSyncedAppend: drive(ms, () => {
-        writeSync(file, `${newContent()}\n`);
-        fdatasyncSync(file);
-      }),
+      fileAppend: drive(ms, () => file.append(newContent(), false)),
+      fileSyncedAppend: drive(ms, () => file.append(newContent(), true)),
       sqliteTurn: drive(ms, () => sqlite.turn(newMessages())),
       sqliteFullTurn: drive(ms, () => sqliteFull.turn(newMessages())),
       postgresTurn: await driveAsync(ms, () => postgres.turn(newMessages())),
+      fileTurn: drive(ms, () => file.turn(newMessages(), false)),
+      fileSyncedTurn: drive(ms, () => file.turn(newMessages(), true)),
     };
   } finally {
     sqlite.close();
     sqliteFull.close();
     await postgres.close();
-    closeSync(file);
+    file.close();
   }
 }
 
@@ -85,7 +87,8 @@ async function readModel(): Promise<void> {
 
 function drive(ms: number, run: () => unknown): Stats {
   const times: number[] = [];
-  for (let warm = 0; warm < 500; warm++) run();
+  const warm = performance.now() + ms / 2;
+  for (let at = 0; at < 500 && performance.now() < warm; at++) run();
   const end = performance.now() + ms;
   for (let at = performance.now(); at < end; ) {
     run();
@@ -98,7 +101,8 @@ function drive(ms: number, run: () => unknown): Stats {
 
 async function driveAsync(ms: number, run: () => Promise<void>): Promise<Stats> {
   const times: number[] = [];
-  for (let warm = 0; warm < 200; warm++) await run();
+  const warm = performance.now() + ms / 2;
+  for (let at = 0; at < 500 && performance.now() < warm; at++) await run();
   const end = performance.now() + ms;
   for (let at = performance.now(); at < end; ) {
     await run();

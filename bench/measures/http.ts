@@ -5,11 +5,8 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import type { Job } from '../job.ts';
 import { type Stats, statsOf } from '../lib/stats.ts';
-import { pieceLength, userText, pieces as usualPieces } from '../lib/text.ts';
+import { pieceLength, userText } from '../lib/text.ts';
 import { type Asked, servers } from '../servers/server.ts';
-
-/** Pieces of a long answer, by which the cost of a piece is told from that of a turn. */
-const longPieces = 1000;
 
 /** What so many clients at once get. */
 export interface Load {
@@ -25,7 +22,7 @@ export interface Http {
   /** Answers of 20 pieces: the cost of a turn. */
   readonly turns: readonly Load[];
   /** Answers of 1,000 pieces: the cost of a piece. */
-  readonly streams: readonly Load[];
+  readonly streams?: readonly Load[];
 }
 
 export async function measure({ variant, place, scale }: Job): Promise<Http> {
@@ -45,7 +42,11 @@ export async function measure({ variant, place, scale }: Job): Promise<Http> {
       server.child.kill('SIGKILL');
     }
   };
-  return { turns: await loads(usualPieces), streams: await loads(longPieces) };
+  const [usual = 0, long] = scale.http.pieces;
+  return {
+    turns: await loads(usual),
+    ...(long !== undefined && { streams: await loads(long) }),
+  };
 }
 
 interface Server {

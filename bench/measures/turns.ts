@@ -18,11 +18,12 @@ export async function measure(system: System, job: Job): Promise<TurnTimes> {
   await measureFirstTurns(running, job.scale, samples);
 
   const last = Math.max(...lengths);
-  const deadline = performance.now() + budget;
+  const started = performance.now();
+  const deadline = started + budget;
   let reached = last;
   for (let at = 0; at < long && reached === last; at++) {
     // One long session of a slow system says enough.
-    if (at > 0 && performance.now() > deadline - (budget * 2) / 3) break;
+    if (at > 0 && performance.now() > started + budget / 20) break;
     const { session, turns } = await longConversation(running, {
       id: `long${at}`,
       turns: last,

@@ -3,15 +3,18 @@ import { join } from 'node:path';
 import { repository } from '../lib/setup.ts';
 import { type Table, toMarkdown } from './table.ts';
 
-const document = join(repository, 'docs/performance.md');
+const documents = ['docs/performance.md', 'README.md'];
 
-/** Puts the tables where the document names them: between `<!-- table: name -->` and `<!-- end -->`. */
+/** Puts the tables where the documents name them: between `<!-- table: name -->` and `<!-- end -->`. */
 export function writeTables(tables: readonly Table[]): void {
-  if (!existsSync(document)) return;
-  let text = readFileSync(document, 'utf8');
-  for (const table of tables) {
-    const place = new RegExp(`(<!-- table: ${table.name} -->\n)[^]*?(<!-- end -->)`, 'g');
-    text = text.replace(place, (_, start, end) => `${start}\n${toMarkdown(table)}\n\n${end}`);
+  for (const path of documents.map((name) => join(repository, name))) {
+    if (!existsSync(path)) continue;
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(path, tables.reduce(placeTable, text));
   }
-  writeFileSync(document, text);
+}
+
+function placeTable(text: string, table: Table): string {
+  const place = new RegExp(`(<!-- table: ${table.name} -->\n)[^]*?(<!-- end -->)`, 'g');
+  return text.replace(place, (_, start, end) => `${start}\n${toMarkdown(table)}\n\n${end}`);
 }

@@ -4,6 +4,7 @@ import type { Samples } from '../lib/samples.ts';
 import { repository } from '../lib/setup.ts';
 import type { Results, Row } from '../results.ts';
 import { bytes, number } from './format.ts';
+import { isWeighed } from './rows.ts';
 import { drawBars, drawLines, type Series } from './svg.ts';
 
 /** Draws what the documentation shows. */
@@ -11,11 +12,17 @@ export function drawPlots(results: Results): void {
   const folder = join(repository, 'docs/images');
   mkdirSync(folder, { recursive: true });
   for (const [name, plot] of Object.entries(plotsOf(results))) {
-    writeFileSync(join(folder, `bench-${name}.svg`), plot);
+    if (plot !== undefined) writeFileSync(join(folder, `bench-${name}.svg`), plot);
   }
 }
 
-function plotsOf({ lengths, turns, stored, idle, footprint }: Results): Record<string, string> {
+function plotsOf({
+  lengths,
+  turns,
+  stored,
+  idle,
+  footprint,
+}: Results): Record<string, string | undefined> {
   const x = { label: 'turn of the session', ticks: lengths };
   const ms = { label: 'milliseconds', format: number };
   return {
@@ -47,6 +54,7 @@ function plotsOf({ lengths, turns, stored, idle, footprint }: Results): Record<s
     import: drawBars(
       'Time to import, fresh process',
       footprint
+        .filter(isWeighed)
         .filter(({ title }) => title !== 'bare Node')
         .map(({ title, importMs }) => ({
           name: title,

@@ -21,7 +21,8 @@ const ourColours = ['#0b6e4f', '#08a045', '#1d8a99', '#6bbf59', '#2f9c95'];
 const otherColours = ['#c1272d', '#e07a1f', '#7b4fa0', '#4467b0', '#b0507a', '#8a6d3b', '#5f6b73'];
 
 /** Lines over two logarithmic scales; what costs the same at any length is level. */
-export function drawLines({ title, x, y, series }: LinePlot): string {
+export function drawLines({ title, x, y, series }: LinePlot): string | undefined {
+  if (series.length === 0) return undefined;
   const values = series.flatMap(({ points }) => points.map(([, value]) => value));
   const decades = decadesOf(Math.min(...values), Math.max(...values));
   const toX = scale(x.ticks[0] ?? 1, x.ticks.at(-1) ?? 10, frame.left, frame.right);
@@ -67,7 +68,8 @@ export function drawBars(
   title: string,
   bars: readonly Bar[],
   format: (value: number) => string,
-): string {
+): string | undefined {
+  if (bars.length === 0) return undefined;
   const rowHeight = 26;
   const left = 220;
   const most = Math.max(...bars.map(({ value }) => value));

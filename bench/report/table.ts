@@ -20,7 +20,8 @@ export function toText({ title, columns, rows }: Table): string {
 
 /** For a document. */
 export function toMarkdown({ columns, rows }: Table): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const line = (cells: readonly string[]): string =>
+    `| ${columns.map((_, at) => cells[at] ?? '').join(' | ')} |`;
   const rule = columns.map((_, at) => (at === 0 ? '---' : '---:'));
   return [line(columns), line(rule), ...rows.map(line)].join('\n');
 }

@@ -13,7 +13,7 @@ import {
   StateGraph,
 } from '@langchain/langgraph';
 import { ToolNode, toolsCondition } from '@langchain/langgraph/prebuilt';
-import { allocated, emptyLog } from '../lib/disk.ts';
+import { databaseFileBytes } from '../lib/disk.ts';
 import { databaseBytes } from '../lib/postgres.ts';
 import { toolText } from '../lib/text.ts';
 import { answer, type Place, type Running, type System } from './system.ts';
@@ -101,10 +101,7 @@ async function openSaver(
       const saver = SqliteSaver.fromConnString(file);
       return {
         saver,
-        bytes() {
-          emptyLog(file);
-          return allocated(directory);
-        },
+        bytes: () => databaseFileBytes(file),
         close: () => void saver.db.close(),
       };
     }

@@ -6,7 +6,7 @@ import { createTool } from '@mastra/core/tools';
 import { LibSQLStore } from '@mastra/libsql';
 import { Memory } from '@mastra/memory';
 import { z } from 'zod';
-import { allocated, emptyLog } from '../lib/disk.ts';
+import { databaseFileBytes } from '../lib/disk.ts';
 import { toolText } from '../lib/text.ts';
 import { answer, type Place, type Running, type System } from './system.ts';
 
@@ -67,10 +67,7 @@ async function open(
       const { thread } = await memory.cloneThread({ sourceThreadId: String(id), options });
       return { id: thread.id };
     },
-    bytes() {
-      emptyLog(file);
-      return allocated(directory);
-    },
+    bytes: () => (variant === 'libsql' ? databaseFileBytes(file) : 0),
     close: async () => {
       if (storage instanceof LibSQLStore) await storage.close();
     },

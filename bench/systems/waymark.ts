@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Agent, type AppOptions, type Chat, memoryStore, waymark } from 'waymark';
-import { allocated, emptyLog } from '../lib/disk.ts';
+import { allocated, databaseFileBytes } from '../lib/disk.ts';
 import { databaseBytes } from '../lib/postgres.ts';
 import { toolText } from '../lib/text.ts';
 import { answer, type Place, type Running, type System } from './system.ts';
@@ -105,6 +105,6 @@ function defineAgent(app: ReturnType<typeof waymark>, withTools: boolean): Agent
 
 async function bytesOf(variant: string, { directory, postgres }: Place): Promise<number> {
   if (variant === 'postgres') return await databaseBytes(postgres);
-  if (variant.startsWith('sqlite')) emptyLog(join(directory, 'waymark.db'));
+  if (variant.startsWith('sqlite')) return databaseFileBytes(join(directory, 'waymark.db'));
   return allocated(directory);
 }
