@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Dialect } from '../sql/dialect.ts';
+import type { Dialect } from '../sql/database/dialect.ts';
 
 /** The current time in milliseconds, by the database's clock. */
 export const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';

@@ -2,9 +2,9 @@ import type { Pool } from 'pg';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { createIds, type NewId } from '../../core/id.ts';
-import type { QueryOptions } from '../sql/database.ts';
+import { createVault, type Encryption } from '../sql/content/vault.ts';
+import type { QueryOptions } from '../sql/database/database.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
-import { createVault, type Encryption } from '../sql/vault.ts';
 import { postgresDatabase } from './database.ts';
 import { quickSteps } from './quick-steps.ts';
 

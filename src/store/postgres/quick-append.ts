@@ -1,9 +1,9 @@
 import { isSnapshotId } from '../../session/ids.ts';
 import type { RunEvent, RunRef } from '../../session/store.ts';
-import { uuidBytes } from '../sql/bytes.ts';
-import { isEvent } from '../sql/journal.ts';
-import { statement } from '../sql/query.ts';
-import type { Vault } from '../sql/vault.ts';
+import type { Vault } from '../sql/content/vault.ts';
+import { statement } from '../sql/database/query.ts';
+import { isEvent } from '../sql/runs/journal.ts';
+import { uuidBytes } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import { toPayload } from './listener.ts';
 

@@ -1,11 +1,17 @@
 import { isSnapshotId } from '../../session/ids.ts';
 import type { Claim, ClaimRequest, Scope } from '../../session/store.ts';
-import { uuidBytes } from '../sql/bytes.ts';
-import { type StartRow, startColumns, startedByValues, toClaim, toRequest } from '../sql/claim.ts';
-import { code, toMode } from '../sql/codes.ts';
-import { statement } from '../sql/query.ts';
-import { scopeKey } from '../sql/scope.ts';
-import type { Vault } from '../sql/vault.ts';
+import type { Vault } from '../sql/content/vault.ts';
+import { statement } from '../sql/database/query.ts';
+import {
+  type StartRow,
+  startColumns,
+  startedByValues,
+  toClaim,
+  toRequest,
+} from '../sql/runs/claim.ts';
+import { uuidBytes } from '../sql/values/bytes.ts';
+import { code, toMode } from '../sql/values/codes.ts';
+import { scopeKey } from '../sql/values/scope.ts';
 import type { PostgresDatabase } from './database.ts';
 import { now } from './dialect.ts';
 

@@ -1,8 +1,8 @@
-import { code } from '../sql/codes.ts';
-import type { Dialect } from '../sql/dialect.ts';
-import { isEvent, journal } from '../sql/journal.ts';
-import { rowsPerBranch } from '../sql/segments.ts';
-import { trashKind } from '../sql/trash.ts';
+import type { Dialect } from '../sql/database/dialect.ts';
+import { rowsPerBranch } from '../sql/history/segments.ts';
+import { trashKind } from '../sql/retention/trash.ts';
+import { isEvent, journal } from '../sql/runs/journal.ts';
+import { code } from '../sql/values/codes.ts';
 import { type Parameters, parameters } from './parameters.ts';
 
 /** What a commit has to write besides its messages and its snapshot. Each part makes the statement longer, and slower. */

@@ -1,16 +1,16 @@
 import { isSnapshotId } from '../../session/ids.ts';
 import type { Committed, CommitWrite, RunEvent, RunRef } from '../../session/store.ts';
-import { uuidBytes } from '../sql/bytes.ts';
-import type { CommitResult } from '../sql/commit.ts';
-import { outcomeValues, snapshotOf } from '../sql/commit-row.ts';
-import { type DocumentWrite, documentRef } from '../sql/document.ts';
-import { asLocation, type Location } from '../sql/location.ts';
-import type { ManifestRef, ManifestWrite } from '../sql/manifest.ts';
-import { beforeChild, checkRoom, commonOf } from '../sql/place.ts';
-import { type SqlValue, type Statement, statement } from '../sql/query.ts';
-import { otherBranches, toStored, type View, viewOfRewrite } from '../sql/segments.ts';
-import { type StateContext, type StateRows, stateRows } from '../sql/state-rows.ts';
-import type { Vault } from '../sql/vault.ts';
+import { type DocumentWrite, documentRef } from '../sql/content/document.ts';
+import type { ManifestRef, ManifestWrite } from '../sql/content/manifest.ts';
+import type { Vault } from '../sql/content/vault.ts';
+import { type SqlValue, type Statement, statement } from '../sql/database/query.ts';
+import { asLocation, type Location } from '../sql/history/location.ts';
+import { beforeChild, checkRoom, commonOf } from '../sql/history/place.ts';
+import { otherBranches, toStored, type View, viewOfRewrite } from '../sql/history/segments.ts';
+import { type StateContext, type StateRows, stateRows } from '../sql/history/state-rows.ts';
+import type { CommitResult } from '../sql/runs/commit.ts';
+import { outcomeValues, snapshotOf } from '../sql/runs/commit-row.ts';
+import { uuidBytes } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import { type CommitParts, type CommitText, commitText } from './quick-commit-text.ts';
 

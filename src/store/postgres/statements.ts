@@ -1,6 +1,6 @@
 import type { ClientBase, QueryConfig } from 'pg';
-import type { Dialect } from '../sql/dialect.ts';
-import type { Plan, Query, SqlValue, Statement } from '../sql/query.ts';
+import type { Dialect } from '../sql/database/dialect.ts';
+import type { Plan, Query, SqlValue, Statement } from '../sql/database/query.ts';
 import { qualify } from './dialect.ts';
 
 // By Postgres' type numbers. Row numbers and counts stay far below 2^53, so they are numbers here.

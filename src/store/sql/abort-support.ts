@@ -1,5 +1,5 @@
 import type { AbortSupport } from '../../session/store.ts';
-import { abortSnapshot } from './abort.ts';
+import { abortSnapshot } from './runs/abort.ts';
 import type { SqlContext } from './sql-store.ts';
 
 /** Stopping runs. */

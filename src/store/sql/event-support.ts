@@ -1,5 +1,5 @@
 import type { EventSupport } from '../../session/store.ts';
-import { append, readEvents } from './events.ts';
+import { append, readEvents } from './runs/events.ts';
 import type { SqlContext } from './sql-store.ts';
 
 /** Events of runs, kept for a while after their end. */

@@ -2,15 +2,15 @@ import { checkPolicy } from '../../session/retention.ts';
 import type { Fault, MaintenanceSupport, RetentionPolicy, Scope } from '../../session/store.ts';
 import { toDocument } from '../../session/transfer.ts';
 import { fromDocument } from '../../session/transfer-in.ts';
-import { eraseOwned, eraseSpent } from './erase.ts';
-import { exportSession } from './export-session.ts';
-import { importSession } from './import-session.ts';
-import { resealMeta } from './meta.ts';
-import { pruneSession, sessionsAfter } from './prune.ts';
-import type { Plan } from './query.ts';
-import { type RotationPlace, rotateSome, rotationStart } from './rotate.ts';
+import { type RotationPlace, rotateSome, rotationStart } from './content/rotate.ts';
+import { resealMeta } from './database/meta.ts';
+import type { Plan } from './database/query.ts';
+import { eraseOwned, eraseSpent } from './retention/erase.ts';
+import { pruneSession, sessionsAfter } from './retention/prune.ts';
+import { branchesAfter, verifyBranch, verifySession, verifyStray } from './retention/verify.ts';
+import { exportSession } from './sessions/export-session.ts';
+import { importSession } from './sessions/import-session.ts';
 import type { SqlContext } from './sql-store.ts';
-import { branchesAfter, verifyBranch, verifySession, verifyStray } from './verify.ts';
 
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(

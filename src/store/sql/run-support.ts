@@ -7,18 +7,18 @@ import {
   type StateBase,
   type StateWrite,
 } from '../../session/store.ts';
-import { attachPartial, checkpoint } from './checkpoint.ts';
-import { checkClaim, claim } from './claim.ts';
-import { type CommitResult, checkCommit, commit } from './commit.ts';
-import type { Hint } from './database.ts';
-import { alreadyCommitted, Doubts } from './doubt.ts';
-import { loadState } from './locate.ts';
-import { getRun, listRuns } from './run-record.ts';
-import { detach, handOver, heartbeat, release } from './run-writes.ts';
+import type { Hint } from './database/database.ts';
+import { stateRows } from './history/state-rows.ts';
+import { attachPartial, checkpoint } from './runs/checkpoint.ts';
+import { checkClaim, claim } from './runs/claim.ts';
+import { type CommitResult, checkCommit, commit } from './runs/commit.ts';
+import { alreadyCommitted, Doubts } from './runs/doubt.ts';
+import { getRun, listRuns } from './runs/run-record.ts';
+import { detach, handOver, heartbeat, release } from './runs/run-writes.ts';
+import { getStep, saveStep } from './runs/steps.ts';
+import { readTaken, takeRuns } from './runs/take-over.ts';
+import { loadState } from './snapshots/locate.ts';
 import type { SqlContext } from './sql-store.ts';
-import { stateRows } from './state-rows.ts';
-import { getStep, saveStep } from './steps.ts';
-import { readTaken, takeRuns } from './take-over.ts';
 
 /** Claims, and the writes under them. */
 export function runSupport({ db, state, vault, tidier, turns }: SqlContext): RunSupport {

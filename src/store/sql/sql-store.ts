@@ -10,17 +10,17 @@ import type {
   Store,
 } from '../../session/store.ts';
 import { abortSupport } from './abort-support.ts';
-import type { CommitResult } from './commit.ts';
-import type { Database } from './database.ts';
+import type { Vault } from './content/vault.ts';
+import type { Database } from './database/database.ts';
 import { eventSupport } from './event-support.ts';
-import { readSnapshot } from './locate.ts';
+import type { StateContext } from './history/state-rows.ts';
 import { maintenanceSupport } from './maintenance-support.ts';
+import { Tidier } from './retention/tidier.ts';
 import { runSupport } from './run-support.ts';
-import { saveSnapshot } from './save-snapshot.ts';
-import type { StateContext } from './state-rows.ts';
-import { Tidier } from './tidier.ts';
+import type { CommitResult } from './runs/commit.ts';
+import { readSnapshot } from './snapshots/locate.ts';
+import { saveSnapshot } from './snapshots/save-snapshot.ts';
 import { timelineSupport } from './timeline-support.ts';
-import type { Vault } from './vault.ts';
 
 /** What a store over a database is made of. */
 export interface SqlParts {

@@ -1,10 +1,10 @@
 import type { TimelineSupport } from '../../session/store.ts';
-import { eraseSession } from './erase.ts';
-import { listSnapshots } from './list-snapshots.ts';
-import { readSnapshot } from './locate.ts';
-import { getSession, listSessions, updateSession } from './sessions.ts';
+import { eraseSession } from './retention/erase.ts';
+import { getSession, listSessions, updateSession } from './sessions/sessions.ts';
+import { listSnapshots } from './snapshots/list-snapshots.ts';
+import { readSnapshot } from './snapshots/locate.ts';
+import { fork, label, restore } from './snapshots/timeline.ts';
 import type { SqlContext } from './sql-store.ts';
-import { fork, label, restore } from './timeline.ts';
 
 /** Sessions and their trees. */
 export function timelineSupport({ db, state, tidier }: SqlContext): TimelineSupport {

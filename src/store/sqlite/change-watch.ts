@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
-import type { Hint } from '../sql/database.ts';
-import { createHub } from '../sql/hub.ts';
+import type { Hint } from '../sql/database/database.ts';
+import { createHub } from '../sql/database/hub.ts';
 
 // SQLite cannot push to another process. Its counter of foreign commits costs a few microseconds to read.
 const lookEvery = 40;

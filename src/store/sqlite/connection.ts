@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../../core/clock.ts';
-import type { Plan, Query, SqlValue, Statement } from '../sql/query.ts';
+import type { Plan, Query, SqlValue, Statement } from '../sql/database/query.ts';
 import { sqliteDialect } from './dialect.ts';
 
 // How long a statement waits for another process with the thread blocked; longer waits are the caller's, with the thread free.

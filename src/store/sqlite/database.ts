@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
-import type { Database } from '../sql/database.ts';
-import type { Plan } from '../sql/query.ts';
-import type { Vault } from '../sql/vault.ts';
+import type { Vault } from '../sql/content/vault.ts';
+import type { Database } from '../sql/database/database.ts';
+import type { Plan } from '../sql/database/query.ts';
 import { createChangeWatch } from './change-watch.ts';
 import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../sql/dialect.ts';
+import type { Dialect } from '../sql/database/dialect.ts';
 
 /** SQLite's words. One writer at a time holds the whole file, so there is nothing to lock. */
 export const sqliteDialect: Dialect = {

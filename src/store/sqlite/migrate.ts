@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
-import { readMeta } from '../sql/meta.ts';
-import type { Vault } from '../sql/vault.ts';
+import type { Vault } from '../sql/content/vault.ts';
+import { readMeta } from '../sql/database/meta.ts';
 import type { Connection } from './connection.ts';
 import { steps } from './schema.ts';
 

@@ -1,8 +1,8 @@
 import { type Clock, systemClock } from '../../core/clock.ts';
 import { createIds, type NewId } from '../../core/id.ts';
-import type { QueryOptions } from '../sql/database.ts';
+import { createVault, type Encryption } from '../sql/content/vault.ts';
+import type { QueryOptions } from '../sql/database/database.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
-import { createVault, type Encryption } from '../sql/vault.ts';
 import { sqliteDatabase } from './database.ts';
 
 export interface SqliteStoreOptions extends QueryOptions {

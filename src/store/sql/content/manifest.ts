@@ -1,0 +1,109 @@
+import { deepFreeze } from '../../../core/json.ts';
+import type { Part } from '../../../protocol/message.ts';
+import type { Artifact } from '../../../protocol/state.ts';
+import type { SqlValue } from '../database/query.ts';
+import { hexOf } from '../values/bytes.ts';
+import type { Vault } from './vault.ts';
+
+// A part whose JSON is longer stands in a row of its own, once, however many artifacts and snapshots hold it.
+const largePart = 512;
+
+/** A stored list of artifacts: the row in `blobs`, and the rows of its large parts by digest. */
+export interface ManifestRef {
+  readonly no: number;
+  readonly parts: ReadonlyMap<string, number>;
+}
+
+/** A large part that is not stored yet. */
+export interface PartWrite {
+  readonly digest: Uint8Array;
+  readonly body: SqlValue;
+}
+
+/** How the artifacts are written: not at all, as they were, or as a list that names its large parts. */
+export type ManifestWrite =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'same'; readonly ref: ManifestRef }
+  | {
+      readonly kind: 'whole';
+      readonly body: SqlValue;
+      readonly digest: Uint8Array;
+      /** Large parts that the list before had already, by digest. */
+      readonly known: ReadonlyMap<string, number>;
+      readonly fresh: readonly PartWrite[];
+    };
+
+/** How a list of artifacts is written after another one. */
+export function writeManifest(
+  base: { readonly ref: ManifestRef; readonly value: readonly Artifact[] } | undefined,
+  value: readonly Artifact[],
+  vault: Vault,
+): ManifestWrite {
+  if (value.length === 0) return { kind: 'none' };
+  if (base !== undefined && isSame(base.value, value)) return { kind: 'same', ref: base.ref };
+  const known = new Map<string, number>();
+  const fresh = new Map<string, PartWrite>();
+  const entries = value.map((artifact) => {
+    const parts = artifact.parts.map((part) => {
+      const text = JSON.stringify(part);
+      if (text.length <= largePart) return part;
+      const digest = vault.digest('part', text);
+      const name = hexOf(digest);
+      const stored = base?.ref.parts.get(name);
+      if (stored !== undefined) known.set(name, stored);
+      else fresh.set(name, { digest, body: vault.seal(text) });
+      return name;
+    });
+    return { ...artifact, parts };
+  });
+  const text = JSON.stringify(entries);
+  const digest = vault.digest('artifacts', text);
+  return { kind: 'whole', body: vault.seal(text), digest, known, fresh: [...fresh.values()] };
+}
+
+function isSame(a: readonly Artifact[], b: readonly Artifact[]): boolean {
+  return a === b || (a.length === b.length && a.every((each, place) => each === b[place]));
+}
+
+/** A list of artifacts as it is stored: a large part is the digest of its row. */
+export type StoredManifest = readonly (Omit<Artifact, 'parts'> & {
+  readonly parts: readonly (Part | string)[];
+})[];
+
+export function parseManifest(text: string): StoredManifest {
+  // Written above; the hash of the state shows whether it is still what was written.
+  return JSON.parse(text) as StoredManifest;
+}
+
+/** The digests of the large parts of a list. */
+export function partsOf(manifest: StoredManifest): string[] {
+  const names = manifest.flatMap(({ parts }) => parts.filter((part) => typeof part === 'string'));
+  return [...new Set(names)];
+}
+
+/** The names of large parts in a stored document, which need not be a list of artifacts. */
+export function partNamesIn(text: string): string[] {
+  const document: unknown = JSON.parse(text);
+  if (!Array.isArray(document)) return [];
+  const names = document.flatMap((entry: unknown) => {
+    const isEntry = typeof entry === 'object' && entry !== null && 'parts' in entry;
+    return isEntry && Array.isArray(entry.parts) ? entry.parts : [];
+  });
+  return [
+    ...new Set(names.filter((name) => typeof name === 'string' && /^[0-9a-f]{64}$/.test(name))),
+  ];
+}
+
+/** The artifacts, with the texts of their large parts by digest. */
+export function readManifest(
+  manifest: StoredManifest,
+  texts: ReadonlyMap<string, string>,
+): readonly Artifact[] {
+  const artifacts = manifest.map(({ parts, ...artifact }) => ({
+    ...artifact,
+    parts: parts.map((part): Part => {
+      return typeof part === 'string' ? JSON.parse(texts.get(part) ?? 'null') : part;
+    }),
+  }));
+  return deepFreeze(artifacts, 'The stored artifacts');
+}

@@ -1,0 +1,55 @@
+import { one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import { hexOf } from '../values/bytes.ts';
+import { type DocumentRef, type DocumentWrite, documentRef } from './document.ts';
+import type { ManifestRef, ManifestWrite } from './manifest.ts';
+
+const insertPatch = statement<{ no: number }>(
+  'place_patch',
+  'INSERT INTO @blobs(prev, body) VALUES($1, $2) RETURNING no',
+);
+// An update that changes nothing: the row is returned, and held, also when it was there.
+const insertBlob = statement<{ no: number }>(
+  'place_blob',
+  `INSERT INTO @blobs(hash, body) VALUES($1, $2)
+   ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING no`,
+);
+const insertPart = statement(
+  'place_part',
+  'INSERT INTO @blob_parts(part, list) VALUES($1, $2) ON CONFLICT DO NOTHING',
+);
+const shareBlobs = statement('place_share_blobs', (d) => d.shareBlobs);
+
+/** Writes the custom state and gives where it lies. */
+export function* writeCustom(write: DocumentWrite): Plan<DocumentRef | undefined> {
+  switch (write.kind) {
+    case 'none':
+      return undefined;
+    case 'same':
+      return write.ref;
+    case 'patch': {
+      const { no } = yield* one(insertPatch, write.to.no, write.body);
+      return documentRef(write, no);
+    }
+    case 'whole':
+      return documentRef(write, yield* writeBlob(write.digest, write.body));
+  }
+}
+
+/** Writes the list of artifacts, and those of its large parts that are not stored yet. */
+export function* writeArtifacts(write: ManifestWrite): Plan<ManifestRef | undefined> {
+  if (write.kind === 'none') return undefined;
+  if (write.kind === 'same') return write.ref;
+  const parts = new Map(write.known);
+  for (const { digest, body } of write.fresh) {
+    parts.set(hexOf(digest), yield* writeBlob(digest, body));
+  }
+  const no = yield* writeBlob(write.digest, write.body);
+  for (const part of parts.values()) yield* run(insertPart, part, no);
+  return { no, parts };
+}
+
+function* writeBlob(digest: Uint8Array, body: SqlValue): Plan<number> {
+  yield* run(shareBlobs);
+  const { no } = yield* one(insertBlob, digest, body);
+  return no;
+}

@@ -1,0 +1,42 @@
+import type { StateBase } from '../../../session/store.ts';
+import type { DocumentRef } from '../content/document.ts';
+import type { ManifestRef } from '../content/manifest.ts';
+import type { View } from './segments.ts';
+
+/**
+ * Where a state lies: the note that {@link StateBase.ref} carries, so that the next write needs to read nothing. It stays
+ * right as long as its snapshot exists, because rows are never changed or numbered anew.
+ */
+export interface Location {
+  /** The database it is of; numbers of another one mean nothing here. */
+  readonly database: string;
+  /** The row in `snapshots`. */
+  readonly snapshot: number;
+  /** What a snapshot that goes on from this one hangs on: itself, or its parent when it is not listed. */
+  readonly lineage: number | null;
+  /** Messages; `undefined` while there is no branch yet. */
+  readonly view: View | undefined;
+  /** The row in `views` when the history was rewritten on this branch. */
+  readonly viewNo: number | null;
+  /** Of a state that is not listed: how much of its lineage's history is left at its beginning, when it was rewritten. */
+  readonly common: number | undefined;
+  readonly custom: DocumentRef | undefined;
+  readonly artifacts: ManifestRef | undefined;
+}
+
+const locations = new WeakSet<object>();
+
+/** Marks a note as one of ours. */
+export function asLocation(location: Location): Location {
+  locations.add(location);
+  return location;
+}
+
+/** The note of a base, if this database wrote it. Anything else is written as a whole. */
+export function locationOf(base: StateBase | undefined, database: string): Location | undefined {
+  const ref = base?.ref;
+  if (typeof ref !== 'object' || ref === null || !locations.has(ref)) return undefined;
+  // Members of the set are locations: only this module adds to it.
+  const location = ref as Location;
+  return location.database === database ? location : undefined;
+}

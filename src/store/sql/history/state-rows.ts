@@ -1,0 +1,80 @@
+import { historyDelta } from '../../../session/delta.ts';
+import { type History, messageHash } from '../../../session/history.ts';
+import type { StateBase, StateWrite } from '../../../session/store.ts';
+import { type DocumentWrite, writeDocument } from '../content/document.ts';
+import { type ManifestWrite, writeManifest } from '../content/manifest.ts';
+import type { Vault } from '../content/vault.ts';
+import type { SqlValue } from '../database/query.ts';
+import { type Location, locationOf } from './location.ts';
+import { type Rewrite, rewriteOf } from './segments.ts';
+
+/** What has to be written so that a state can be read back: what is new since its base, and no more. */
+export interface StateRows {
+  /** Where the base lies; absent when everything is new. */
+  readonly base: Location | undefined;
+  /** New messages, in the order of their rows. */
+  readonly bodies: readonly SqlValue[];
+  /** How the history is put together, when it is not the base's with the new messages behind it. */
+  readonly rewrite: Rewrite | undefined;
+  /** Messages in all. */
+  readonly length: number;
+  readonly custom: DocumentWrite;
+  readonly artifacts: ManifestWrite;
+}
+
+/** What a store needs to know to write and read states. */
+export interface StateContext {
+  readonly database: string;
+  readonly vault: Vault;
+}
+
+/** What is new in a state. Costs what is new; touches no database. */
+export function stateRows(write: StateWrite, { database, vault }: StateContext): StateRows {
+  const base = locationOf(write.base, database);
+  const { history, custom, artifacts } = write.state;
+  const from = base === undefined ? undefined : write.base?.state;
+  const customBase =
+    base?.custom === undefined || from?.custom === undefined
+      ? undefined
+      : { ref: base.custom, value: from.custom };
+  const artifactBase =
+    base?.artifacts === undefined || from === undefined
+      ? undefined
+      : { ref: base.artifacts, value: from.artifacts };
+  return {
+    base,
+    ...messageRows(base, write.base, history, vault),
+    length: history.length,
+    custom: writeDocument(customBase, custom, write.customPatch, vault),
+    artifacts: writeManifest(artifactBase, artifacts, vault),
+  };
+}
+
+function messageRows(
+  location: Location | undefined,
+  base: StateBase | undefined,
+  history: History,
+  vault: Vault,
+): Pick<StateRows, 'bodies' | 'rewrite'> {
+  const before = location === undefined ? undefined : base?.state.history;
+  const delta = historyDelta(before, history);
+  const bodyOf = (message: object): SqlValue => vault.seal(JSON.stringify(message));
+  if (delta.kind === 'append') return { bodies: delta.messages.map(bodyOf), rewrite: undefined };
+  const fresh = delta.pieces.flatMap((piece) => (piece.kind === 'new' ? piece.messages : []));
+  const common = commonLength(before, history);
+  return {
+    bodies: fresh.map(bodyOf),
+    rewrite: rewriteOf(location?.view, delta.pieces, common),
+  };
+}
+
+function commonLength(a: History | undefined, b: History): number {
+  let length = 0;
+  for (;;) {
+    const left = a?.at(length);
+    const right = b.at(length);
+    if (left === undefined || right === undefined) return length;
+    if (left !== right && messageHash(left) !== messageHash(right)) return length;
+    length++;
+  }
+}

@@ -1,0 +1,115 @@
+import type { Scope } from '../../../session/store.ts';
+import type { Hint } from '../database/database.ts';
+import { all, first, one, type Plan, run, statement } from '../database/query.ts';
+import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
+import { uuidText } from '../values/bytes.ts';
+import { scopeKey, sessionKey } from '../values/scope.ts';
+import { trashKind } from './trash.ts';
+
+/** A session that is to be erased. */
+export interface ErasedRow extends HolderRow {
+  readonly no: number;
+  readonly owner: string;
+  readonly agent: string;
+  readonly id: string;
+}
+
+const columns = (now: string): string => `
+  SELECT ${now} AS now, z.no, z.owner, z.agent, z.id, ${holderColumns}
+  FROM @sessions z LEFT JOIN @runs r ON r.session = z.no`;
+
+const selectSession = statement<ErasedRow>(
+  'erase_session',
+  (d) => `${columns(d.now)} WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
+);
+const selectByNo = statement<ErasedRow>(
+  'erase_session_by_no',
+  (d) => `${columns(d.now)} WHERE z.no = $1 ${d.lock('z')}`,
+);
+const selectStarted = statement<ErasedRow>(
+  'erase_sub_sessions',
+  (d) => `${columns(d.now)}
+    WHERE z.owner = $1 AND z.started_by_agent = $2 AND z.started_by_session = $3 ${d.lock('z')}`,
+);
+const selectOwned = statement<ErasedRow>(
+  'erase_owned',
+  (d) => `${columns(d.now)} WHERE z.owner = $1 LIMIT 100 ${d.lock('z')}`,
+);
+const countSnapshots = statement<{ count: number }>(
+  'erase_count',
+  'SELECT COUNT(*) AS count FROM @snapshots WHERE session = $1 AND id IS NOT NULL',
+);
+// There is no index for this: the journal holds what runs now, and what ended a moment ago.
+const deleteJournal = statement(
+  'erase_journal',
+  (d) => `DELETE FROM @journal WHERE session IN ${d.integers('$1')}`,
+);
+const deleteRuns = statement<{ id: Uint8Array }>(
+  'erase_runs',
+  'DELETE FROM @runs WHERE session = $1 RETURNING id',
+);
+const deleteSession = statement('erase', 'DELETE FROM @sessions WHERE no = $1');
+const insertTrash = statement(
+  'erase_trash',
+  'INSERT INTO @trash(kind, no) VALUES($1, $2) ON CONFLICT DO NOTHING',
+);
+
+/** What an erasure took. */
+export interface Erased {
+  readonly sessions: number;
+  readonly snapshots: number;
+  readonly hints: readonly Hint[];
+}
+
+/** A session and, however deep, the sessions of the sub-agents that were started in it. */
+function* withSubSessions(session: ErasedRow): Plan<readonly ErasedRow[]> {
+  const found = new Map([[session.no, session]]);
+  for (const { owner, agent, id } of found.values()) {
+    for (const sub of yield* all(selectStarted, owner, agent, id)) {
+      if (!found.has(sub.no)) found.set(sub.no, sub);
+    }
+  }
+  return [...found.values()];
+}
+
+/** Erases a session together with its sub-agents' sessions; `undefined` when there is none. */
+export function* eraseSession(scope: Scope, sessionId: string): Plan<Erased | undefined> {
+  const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(sessionId));
+  if (session === undefined) return undefined;
+  const family = yield* withSubSessions(session);
+  for (const each of family) checkFree(each, each.id);
+  return yield* eraseRows(family);
+}
+
+/** Erases sessions by number, unless one of them or of their sub-agents' is not among them or is being worked on. */
+export function* eraseSpent(no: number, spent: ReadonlySet<number>): Plan<Erased | undefined> {
+  const session = yield* first(selectByNo, no);
+  if (session === undefined) return undefined;
+  const family = yield* withSubSessions(session);
+  if (!family.every((each) => spent.has(each.no) && !isHeld(each))) return undefined;
+  return yield* eraseRows(family);
+}
+
+/** Erases some of an owner's sessions, also those that are being worked on. */
+export function* eraseOwned(owner: string): Plan<Erased> {
+  return yield* eraseRows(yield* all(selectOwned, sessionKey(owner) || '\u0001'));
+}
+
+/**
+ * Forgets sessions, their runs, events and steps at once. Their snapshots are unknown from then on; the rows, which may be
+ * many, go in batches after that.
+ */
+function* eraseRows(rows: readonly ErasedRow[]): Plan<Erased> {
+  let snapshots = 0;
+  const hints: Hint[] = [];
+  if (rows.length > 0) yield* run(deleteJournal, JSON.stringify(rows.map(({ no }) => no)));
+  for (const { no } of rows) {
+    snapshots += (yield* one(countSnapshots, no)).count;
+    for (const { id } of yield* all(deleteRuns, no)) {
+      hints.push({ kind: 'run', id: uuidText(id) }, { kind: 'events', id: uuidText(id) });
+    }
+    yield* run(deleteSession, no);
+    yield* run(insertTrash, trashKind.session, no);
+  }
+  return { sessions: rows.length, snapshots, hints };
+}

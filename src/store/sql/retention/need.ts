@@ -1,0 +1,103 @@
+import { all, first, type Plan, run, statement } from '../database/query.ts';
+import { fromStored, rowId, rowsPerBranch } from '../history/segments.ts';
+
+const selectBranch = statement<{
+  session: number;
+  parent: number | null;
+  fork: number | null;
+  fork_view: number | null;
+  fork_snapshot: number | null;
+}>(
+  'need_branch',
+  (d) => `
+    SELECT b.session, b.parent, b.fork, b.fork_view, b.fork_snapshot FROM @branches b
+    WHERE b.no = $1 ${d.lock('b')}`,
+);
+const lockSession = statement(
+  'need_session',
+  (d) => `SELECT z.no FROM @sessions z WHERE z.no = $1 ${d.lock('z')}`,
+);
+const selectUses = statement<{ view: number | null; upto: number }>(
+  'need_uses',
+  `SELECT s.view, MAX(s.upto) AS upto FROM @snapshots s
+   WHERE s.session = $2 AND s.branch = $1 GROUP BY s.view
+   UNION ALL
+   SELECT c.fork_view, MAX(c.fork) FROM @branches c WHERE c.parent = $1 AND c.fork IS NOT NULL
+   GROUP BY c.fork_view`,
+);
+const selectViews = statement<{ no: number; branch: number; own_from: number; base: string }>(
+  'need_views',
+  `SELECT v.no, v.branch, v.own_from, v.base FROM @views v WHERE v.branch = $1
+   UNION ALL
+   SELECT v.no, v.branch, v.own_from, v.base FROM @view_refs x
+   JOIN @views v ON v.branch = x.of AND v.no = x.view
+   WHERE x.branch = $1`,
+);
+const countSnapshots = statement<{ count: number }>(
+  'need_snapshots',
+  `SELECT COUNT(*) AS count FROM
+     (SELECT 1 FROM @snapshots WHERE session = $2 AND branch = $1 LIMIT 1) s`,
+);
+
+type Range = readonly [number, number];
+
+/** What is needed of a branch. */
+export interface Need {
+  readonly parent: number | null;
+  readonly fork: number | null;
+  readonly forkView: number | null;
+  readonly forkSnapshot: number | null;
+  /** Rows that some state holds. */
+  readonly ranges: readonly Range[];
+  /** Some state holds what stands before its rows on the parent. */
+  readonly needsParent: boolean;
+  /** A snapshot lies on it. */
+  readonly hasSnapshots: boolean;
+  /** Views of it that some state is under, and that none is. */
+  readonly usedViews: readonly number[];
+  readonly unusedViews: readonly number[];
+}
+
+/** Works out what is needed of a branch, and holds it until the transaction ends. */
+export function* needOf(branch: number): Plan<Need | undefined> {
+  const row = yield* first(selectBranch, branch);
+  if (row === undefined) return undefined;
+  // Whoever writes to the branch holds its session.
+  yield* run(lockSession, row.session);
+  const uses = new Map<number | null, number>();
+  for (const { view, upto } of yield* all(selectUses, branch, row.session)) {
+    uses.set(view, Math.max(upto, uses.get(view) ?? 0));
+  }
+  const ranges: Range[] = [];
+  const byDefault = uses.get(null);
+  if (byDefault !== undefined) ranges.push([0, byDefault]);
+  const usedViews: number[] = [];
+  const unusedViews: number[] = [];
+  for (const view of yield* all(selectViews, branch)) {
+    const upto = view.branch === branch ? uses.get(view.no) : undefined;
+    if (view.branch === branch) (upto === undefined ? unusedViews : usedViews).push(view.no);
+    if (upto !== undefined) ranges.push([view.own_from, upto]);
+    if (upto !== undefined || view.branch !== branch) {
+      ranges.push(...rangesOn(branch, fromStored(view.base, view.branch)));
+    }
+  }
+  const found = yield* first(countSnapshots, branch, row.session);
+  return {
+    parent: row.parent,
+    fork: row.fork,
+    forkView: row.fork_view,
+    forkSnapshot: row.fork_snapshot,
+    ranges: ranges.filter(([from, to]) => to > from),
+    needsParent: byDefault !== undefined,
+    hasSnapshots: (found?.count ?? 0) > 0,
+    usedViews,
+    unusedViews,
+  };
+}
+
+function rangesOn(branch: number, segments: readonly Range[]): Range[] {
+  const start = rowId(branch, 0);
+  return segments
+    .filter(([from]) => from >= start && from < start + rowsPerBranch)
+    .map(([from, to]) => [from - start, to - start]);
+}

@@ -1,0 +1,124 @@
+import { type RetainedSession, selectVictims } from '../../../session/retention.ts';
+import type { RetentionPolicy, Scope } from '../../../session/store.ts';
+import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
+import { uuidText } from '../values/bytes.ts';
+import { code, fromFinish, fromStatus } from '../values/codes.ts';
+import { scopeKey } from '../values/scope.ts';
+import { dropSnapshot } from './trash.ts';
+
+interface SessionRow extends HolderRow {
+  readonly no: number;
+  readonly id: string;
+  readonly updated_at: number;
+  readonly head: number | null;
+  readonly start: number | null;
+  readonly base: number | null;
+  readonly own: number | null;
+}
+
+interface VictimRow {
+  readonly no: number;
+  /** `null`: a checkpoint, which is its run's. */
+  readonly id: Uint8Array | null;
+  readonly parent: number | null;
+  readonly idx: number | null;
+  readonly status: number;
+  readonly finish: number | null;
+  readonly label: SqlValue;
+  readonly updated_at: number;
+}
+
+const selectSessions = statement<{ no: number }>(
+  'prune_sessions',
+  'SELECT no FROM @sessions WHERE no > $1 ORDER BY no LIMIT 100',
+);
+const selectSessionsOf = statement<{ no: number }>(
+  'prune_sessions_of',
+  'SELECT no FROM @sessions WHERE no > $1 AND owner = $2 AND agent = $3 ORDER BY no LIMIT 100',
+);
+const selectSession = statement<SessionRow>(
+  'prune_session',
+  (d) => `
+    SELECT ${d.now} AS now, z.no, z.id, z.updated_at, z.head, r.start, r.base, r.own, ${holderColumns}
+    FROM @sessions z LEFT JOIN @runs r ON r.session = z.no
+    WHERE z.no = $1 ${d.lock('z')}`,
+);
+const selectSnapshots = statement<VictimRow>(
+  'prune_snapshots',
+  `SELECT no, id, parent, idx, status, finish, label, updated_at FROM @snapshots
+   WHERE session = $1 ORDER BY no`,
+);
+const moveParent = statement('prune_parent', 'UPDATE @snapshots SET parent = $2 WHERE no = $1');
+
+/** The numbers of the sessions after one, a hundred at a time. */
+export function* sessionsAfter(no: number, scope: Scope | undefined): Plan<readonly number[]> {
+  const rows =
+    scope === undefined
+      ? yield* all(selectSessions, no)
+      : yield* all(selectSessionsOf, no, ...scopeKey(scope));
+  return rows.map((row) => row.no);
+}
+
+/** What pruning a session once did. */
+export interface Pruned {
+  readonly removed: number;
+  /** There is more to remove. */
+  readonly more: boolean;
+  /** The session itself may go. */
+  readonly spent: boolean;
+}
+
+/** Snapshots that one step removes. */
+const batch = 200;
+
+/** Removes some of what a policy does not keep of one session; in a transaction, so nobody can go on from a victim. */
+export function* pruneSession(no: number, policy: RetentionPolicy): Plan<Pruned> {
+  const session = yield* first(selectSession, no);
+  if (session === undefined) return { removed: 0, more: false, spent: false };
+  const rows = yield* all(selectSnapshots, no);
+  const { victims, dropSession } = selectVictims(toRetained(session, rows), policy, session.now);
+  const doomed = rows.filter(({ id }) => id !== null && victims.has(uuidText(id)));
+  const now = new Set(doomed.slice(0, batch).map((row) => row.no));
+  yield* reparent(rows, now);
+  for (const victim of now) yield* dropSnapshot(victim);
+  return { removed: now.size, more: doomed.length > now.size, spent: dropSession };
+}
+
+function toRetained(session: SessionRow, rows: readonly VictimRow[]): RetainedSession {
+  const ids = new Map(rows.map(({ no, id }) => [no, id === null ? undefined : uuidText(id)]));
+  const idOf = (no: number | null): string | undefined => (no === null ? undefined : ids.get(no));
+  return {
+    sessionId: session.id,
+    updatedAt: session.updated_at,
+    headId: idOf(session.head),
+    held: [idOf(session.start), idOf(session.base)],
+    running: isHeld(session),
+    snapshots: rows.filter(isSnapshot).map((row) => ({
+      snapshotId: uuidText(row.id),
+      parentId: idOf(row.parent),
+      index: row.idx ?? -1,
+      // One that nobody will end any more.
+      status:
+        row.status === code.pending && row.no !== session.own ? 'expired' : fromStatus(row.status),
+      finishReason: fromFinish(row.finish),
+      label: row.label === null ? undefined : 'labelled',
+      updatedAt: row.updated_at,
+    })),
+  };
+}
+
+function isSnapshot(row: VictimRow): row is VictimRow & { readonly id: Uint8Array } {
+  return row.id !== null;
+}
+
+/** Survivors hang on their nearest ancestor that stays. */
+function* reparent(rows: readonly VictimRow[], victims: ReadonlySet<number>): Plan<void> {
+  const parents = new Map(rows.map((row) => [row.no, row.parent]));
+  for (const { no, parent } of rows) {
+    if (victims.has(no) || parent === null || !victims.has(parent)) continue;
+    let up: number | null = parent;
+    while (up !== null && victims.has(up)) up = parents.get(up) ?? null;
+    yield* run(moveParent, no, up);
+  }
+}

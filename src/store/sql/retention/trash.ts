@@ -1,0 +1,55 @@
+import { all, type Plan, run, statement } from '../database/query.ts';
+
+/** What is to be looked at: branches whose rows, and blobs, that nobody may need any more; sessions that were erased. */
+export const trashKind = { branch: 0, blob: 1, session: 2 } as const;
+
+const insertTrash = statement(
+  'trash_add',
+  'INSERT INTO @trash(kind, no) VALUES($1, $2) ON CONFLICT DO NOTHING',
+);
+
+/** Where a row that is removed, or moved, pointed to. */
+export interface Pointers {
+  readonly branch: number | null;
+  readonly custom: number | null;
+  readonly artifacts: number | null;
+}
+
+export const pointerColumns = 'branch, custom, artifacts';
+
+const deleteBare = statement<Pointers>(
+  'trash_bare',
+  `DELETE FROM @snapshots WHERE no = $1 AND id IS NULL RETURNING ${pointerColumns}`,
+);
+
+const deleteRow = statement<Pointers>(
+  'trash_row',
+  `DELETE FROM @snapshots WHERE no = $1 RETURNING ${pointerColumns}`,
+);
+
+/** Notes what a row pointed to, in the transaction that removes the row, so that nothing is forgotten in a crash. */
+export function* discard(
+  gone: Pointers | undefined,
+  kept: Pointers | undefined = undefined,
+): Plan<void> {
+  if (gone === undefined) return;
+  const { branch, custom, artifacts } = gone;
+  if (branch !== null && branch !== kept?.branch) yield* run(insertTrash, trashKind.branch, branch);
+  if (custom !== null && custom !== kept?.custom) yield* run(insertTrash, trashKind.blob, custom);
+  if (artifacts !== null && artifacts !== kept?.artifacts) {
+    yield* run(insertTrash, trashKind.blob, artifacts);
+  }
+}
+
+/** Removes a checkpoint; a committed snapshot that served as one stays. */
+export function* dropCheckpoint(no: number | null, kept?: Pointers): Plan<void> {
+  if (no === null) return;
+  const [gone] = yield* all(deleteBare, no);
+  yield* discard(gone, kept);
+}
+
+/** Removes a snapshot. */
+export function* dropSnapshot(no: number, kept?: Pointers): Plan<void> {
+  const [gone] = yield* all(deleteRow, no);
+  yield* discard(gone, kept);
+}

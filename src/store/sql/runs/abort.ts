@@ -1,0 +1,103 @@
+import type { SnapshotStatus } from '../../../protocol/snapshot.ts';
+import { isSnapshotId } from '../../../session/ids.ts';
+import type { Scope } from '../../../session/store.ts';
+import { first, one, type Plan, run, statement } from '../database/query.ts';
+import { dropCheckpoint, type Pointers } from '../retention/trash.ts';
+import { isStale, type SnapshotRow, statusOf } from '../snapshots/snapshot-row.ts';
+import { uuidBytes } from '../values/bytes.ts';
+import { code } from '../values/codes.ts';
+import { scopeKey } from '../values/scope.ts';
+import { type EndingRun, endingColumns, endRun } from './end-run.ts';
+import { leaveBehind } from './leave-behind.ts';
+
+interface AbortRow extends EndingRun {
+  readonly now: number;
+  readonly attempt: number;
+  readonly mode: number;
+  readonly base: number | null;
+  readonly own: number | null;
+  readonly checkpoint: number | null;
+  readonly heartbeat: number;
+  readonly ttl: number;
+}
+
+const selectRun = statement<AbortRow>(
+  'abort_run',
+  (d) => `
+    SELECT ${d.now} AS now, r.id, r.session, r.attempt, r.mode, r.base, r.own, r.checkpoint,
+      r.heartbeat, r.ttl, ${endingColumns}
+    FROM @runs r JOIN @sessions z ON z.no = r.session
+    WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('r')}`,
+);
+const selectStatus = statement<
+  Pick<SnapshotRow, 'status' | 'updated_at' | 'ttl' | 'run_heartbeat' | 'run_ttl'> & { now: number }
+>(
+  'abort_status',
+  (d) => `
+    SELECT ${d.now} AS now, s.status, s.updated_at, s.ttl, NULLIF(0, 0) AS run_heartbeat,
+      NULLIF(0, 0) AS run_ttl
+    FROM @snapshots s JOIN @sessions z ON z.no = s.session
+    WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3`,
+);
+const updateStopping = statement('abort_stop', 'UPDATE @runs SET stopping = 1 WHERE session = $1');
+const updateReached = statement<Pointers>(
+  'abort_reached',
+  `UPDATE @snapshots SET branch = t.branch, upto = t.upto, view = t.view, length = t.length,
+     custom = t.custom, artifacts = t.artifacts, state_hash = t.state_hash
+   FROM (SELECT * FROM @snapshots WHERE no = $2) t
+   WHERE @snapshots.no = $1
+   RETURNING @snapshots.branch, @snapshots.custom, @snapshots.artifacts`,
+);
+const updateTip = statement(
+  'abort_tip',
+  'UPDATE @sessions SET tip = $2 WHERE tip = $1 AND no = $3',
+);
+const updateAborted = statement(
+  'abort_snapshot',
+  (d) => `
+    UPDATE @snapshots SET status = ${code.aborted}, finish = ${code.finishAborted}, partial = $2,
+      ttl = NULL, updated_at = ${d.now}
+    WHERE id = $1`,
+);
+const updateSession = statement(
+  'abort_session',
+  (d) => `UPDATE @sessions SET updated_at = ${d.now} WHERE no = $1`,
+);
+
+/** Stops a run: see {@link AbortSupport.abortSnapshot}. */
+export function* abortSnapshot(scope: Scope, snapshotId: string): Plan<SnapshotStatus | undefined> {
+  if (!isSnapshotId(snapshotId)) return undefined;
+  const id = uuidBytes(snapshotId);
+  const found = yield* first(selectRun, id, ...scopeKey(scope));
+  if (found === undefined) {
+    const row = yield* first(selectStatus, id, ...scopeKey(scope));
+    return row && statusOf(row, row.now);
+  }
+  const isExpired = isStale(found.heartbeat, found.ttl, found.now);
+  if (found.own !== null || (found.mode === code.accepted && isExpired)) {
+    yield* end(found);
+    return 'aborted';
+  }
+  yield* run(updateStopping, found.session);
+  return isExpired ? 'expired' : 'pending';
+}
+
+/** Ends a run that nobody waits for. What it had reached stays for inspection. */
+function* end(found: AbortRow): Plan<void> {
+  const { id, session, own, attempt } = found;
+  if (own === null) yield* leaveBehind(session);
+  else {
+    yield* takeReached(own, found);
+    yield* endRun(found);
+  }
+  yield* run(updateAborted, id, attempt);
+  yield* run(updateSession, session);
+}
+
+function* takeReached(own: number, { checkpoint, base, session }: AbortRow): Plan<void> {
+  if (checkpoint === null) return;
+  const { branch, custom, artifacts } = yield* one(updateReached, own, checkpoint);
+  if (checkpoint === base) return;
+  yield* run(updateTip, checkpoint, own, session);
+  yield* dropCheckpoint(checkpoint, { branch, custom, artifacts });
+}

@@ -1,0 +1,168 @@
+import { isSnapshotId } from '../../../session/ids.ts';
+import type { RunRef, RunSupport, StateBase, StateWrite } from '../../../session/store.ts';
+import { first, one, type Plan, run, statement } from '../database/query.ts';
+import { asLocation } from '../history/location.ts';
+import { isStillThere, type Placed, placeState } from '../history/place.ts';
+import type { StateContext, StateRows } from '../history/state-rows.ts';
+import { discard, dropCheckpoint, type Pointers, pointerColumns } from '../retention/trash.ts';
+import { fromHex, uuidBytes } from '../values/bytes.ts';
+import { code } from '../values/codes.ts';
+import { pointersOf } from './commit.ts';
+import { placeValues } from './commit-row.ts';
+import { type OpenRun, openRun } from './open-run.ts';
+
+export type CheckpointWrite = Parameters<RunSupport['checkpoint']>[1];
+
+const insertCheckpoint = statement<{ no: number }>(
+  'checkpoint_insert',
+  `INSERT INTO @snapshots(session, parent, turn, event, status, branch, upto, view, length, custom,
+     artifacts, state_hash, created_at, updated_at)
+   VALUES($1, $2, $3, ${code.turnEnd}, ${code.pending}, $4, $5, $6, $7, $8, $9, $10, $11, $11)
+   RETURNING no`,
+);
+const selectPointers = statement<Pointers>(
+  'checkpoint_before',
+  `SELECT ${pointerColumns} FROM @snapshots WHERE no = $1`,
+);
+const moveSnapshot = statement(
+  'checkpoint_move',
+  `UPDATE @snapshots SET branch = $2, upto = $3, view = $4, length = $5, custom = $6, artifacts = $7,
+     state_hash = $8, updated_at = $9
+   WHERE no = $1`,
+);
+const updateRun = statement(
+  'checkpoint_run',
+  'UPDATE @runs SET checkpoint = $2, inputs_done = $3, mid_turn = $4 WHERE session = $1',
+);
+const updateTip = statement('checkpoint_tip', 'UPDATE @sessions SET tip = $2 WHERE no = $1');
+
+/** Keeps the state that a run has reached: see {@link RunSupport.checkpoint}. */
+export function* checkpoint(
+  ref: RunRef,
+  write: CheckpointWrite,
+  rows: StateRows,
+  context: StateContext,
+): Plan<StateBase> {
+  const held = yield* openRun(ref, { from: rows.base });
+  const before = held.checkpoint === held.base ? null : held.checkpoint;
+  const goesOn = before !== null && rows.base?.snapshot === before;
+  const parent = held.base_lineage;
+  const spot = {
+    session: held.session,
+    tip: held.tip,
+    parent,
+    replaces: goesOn ? before : null,
+    hasBase: isStillThere(rows.base, held),
+    mayGoOn: true,
+  };
+  const placed = yield* placeState(write, rows, spot, context);
+  const stateHash = fromHex(write.stateHash);
+  const no = goesOn
+    ? yield* move(before, held.now, stateHash, placed, rows)
+    : yield* replace(before, held, stateHash, placed, rows);
+  yield* run(updateTip, held.session, no);
+  yield* run(updateRun, held.session, no, write.inputsDone, write.midTurn ? 1 : 0);
+  const { view, viewNo, common, custom, artifacts } = placed;
+  const location = asLocation({
+    database: context.database,
+    snapshot: no,
+    lineage: parent,
+    view,
+    viewNo,
+    common,
+    custom,
+    artifacts,
+  });
+  return { snapshotId: ref.runId, state: write.state, ref: location };
+}
+
+/** The same row goes on to the new state. */
+function* move(
+  no: number,
+  now: number,
+  stateHash: Uint8Array,
+  placed: Placed,
+  rows: StateRows,
+): Plan<number> {
+  const before = yield* first(selectPointers, no);
+  yield* run(moveSnapshot, no, ...placeValues(placed), stateHash, now);
+  yield* discard(before, pointersOf(placed, rows));
+  return no;
+}
+
+/** A row of its own; one that the state did not grow from is of no use any more. */
+function* replace(
+  before: number | null,
+  held: OpenRun,
+  stateHash: Uint8Array,
+  placed: Placed,
+  rows: StateRows,
+): Plan<number> {
+  const { no } = yield* one(
+    insertCheckpoint,
+    held.session,
+    held.base_lineage,
+    held.turn,
+    ...placeValues(placed),
+    stateHash,
+    held.now,
+  );
+  yield* dropCheckpoint(before, pointersOf(placed, rows));
+  return no;
+}
+
+interface AbortedRow extends Pointers {
+  readonly now: number;
+  readonly no: number;
+  readonly session: number;
+  readonly tip: number | null;
+  readonly parent: number | null;
+  readonly upto: number;
+  readonly from_branch: number | null;
+  readonly from_upto: number | null;
+}
+
+const selectAborted = statement<AbortedRow>(
+  'partial_aborted',
+  (d) => `
+    SELECT ${d.now} AS now, s.no, s.session, z.tip, s.parent, s.upto, s.branch, s.custom, s.artifacts,
+      f.branch AS from_branch, f.upto AS from_upto
+    FROM @snapshots s JOIN @sessions z ON z.no = s.session LEFT JOIN @snapshots f ON f.no = $3
+    WHERE s.id = $1 AND s.status = ${code.aborted} AND s.partial = $2 ${d.lock('s, z')}`,
+);
+const endPartial = statement('partial_end', 'UPDATE @snapshots SET partial = NULL WHERE no = $1');
+
+/** Puts the partial state on an aborted snapshot, once: see {@link RunSupport.attachPartial}. */
+export function* attachPartial(
+  { runId, attempt }: RunRef,
+  write: StateWrite & { readonly stateHash: string },
+  rows: StateRows,
+  context: StateContext,
+): Plan<boolean> {
+  if (!isSnapshotId(runId)) return false;
+  const from = rows.base?.snapshot ?? null;
+  const row = yield* first(selectAborted, uuidBytes(runId), attempt, from);
+  if (row === undefined) return false;
+  const grown = onRow(rows, row);
+  const spot = {
+    session: row.session,
+    tip: row.tip,
+    parent: row.parent,
+    replaces: row.no,
+    hasBase: grown !== rows || isStillThere(rows.base, row),
+    mayGoOn: grown !== rows,
+  };
+  const placed = yield* placeState(write, grown, spot, context);
+  yield* run(moveSnapshot, row.no, ...placeValues(placed), fromHex(write.stateHash), row.now);
+  yield* run(endPartial, row.no);
+  yield* discard(row, pointersOf(placed, rows));
+  return true;
+}
+
+// The checkpoint that the state grew from has gone over into the aborted row.
+function onRow(rows: StateRows, { no, parent, branch, upto }: AbortedRow): StateRows {
+  const { base } = rows;
+  if (base?.view === undefined || base.snapshot === parent) return rows;
+  if (base.view.branch !== branch || base.view.upto !== upto) return rows;
+  return { ...rows, base: { ...base, snapshot: no, lineage: parent } };
+}

@@ -1,0 +1,215 @@
+import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
+import type { Claim, ClaimRequest, ParentRef, RunRequest, Scope } from '../../../session/store.ts';
+import type { Vault } from '../content/vault.ts';
+import { first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { uuidBytes, uuidText } from '../values/bytes.ts';
+import { code, fromFinish, fromStatus, fromTotals, toMode } from '../values/codes.ts';
+import { headMoved, notFound, notSucceeded, otherSession, taken } from '../values/failures.ts';
+import { scopeKey } from '../values/scope.ts';
+import { checkFree, displace, type HolderRow, holderColumns } from './holder.ts';
+
+/** The snapshot that a run goes on from. */
+export interface StartRow {
+  readonly start_no: number | null;
+  readonly start_id: Uint8Array | null;
+  readonly start_turn: number | null;
+  readonly start_finish: number | null;
+  readonly start_idx: number | null;
+  readonly start_totals: string | null;
+  readonly start_answered: number;
+}
+
+/** What a claim looks at before it writes: the session, its head as the start, its run. */
+interface ClaimRow extends HolderRow, StartRow {
+  readonly no: number;
+  readonly next_index: number;
+}
+
+interface FoundRow extends StartRow {
+  readonly session_id: string;
+  readonly status: number;
+}
+
+// Whether a succeeded snapshot goes on from `s` already is looked up for interrupted ones only.
+/** The columns of the snapshot `s` that a run goes on from. */
+export const startColumns = `s.no AS start_no, s.id AS start_id, s.turn AS start_turn, s.finish AS start_finish,
+  s.idx AS start_idx, s.totals AS start_totals,
+  CASE WHEN s.finish = ${code.interrupted} AND EXISTS (
+    SELECT 1 FROM @snapshots a
+    WHERE a.session = s.session AND a.parent = s.no AND a.status = ${code.succeeded})
+  THEN 1 ELSE 0 END AS start_answered`;
+
+const selectSession = statement<ClaimRow>(
+  'claim_session',
+  (d) => `
+    SELECT ${d.now} AS now, z.no, z.next_index, ${startColumns}, ${holderColumns}
+    FROM @sessions z LEFT JOIN @snapshots s ON s.no = z.head LEFT JOIN @runs r ON r.session = z.no
+    WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
+);
+const selectStart = statement<StartRow>(
+  'claim_start',
+  `SELECT ${startColumns} FROM @snapshots s WHERE s.no = $1`,
+);
+const selectStartById = statement<FoundRow>(
+  'claim_start_by_id',
+  `SELECT ${startColumns}, z.id AS session_id, s.status
+   FROM @snapshots s JOIN @sessions z ON z.no = s.session
+   WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3`,
+);
+const selectRunSession = statement<{ session_id: string }>(
+  'claim_run_session',
+  `SELECT z.id AS session_id FROM @runs r JOIN @sessions z ON z.no = r.session
+   WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
+);
+const selectTaken = statement<{ found: number }>(
+  'claim_taken',
+  'SELECT 1 AS found FROM @snapshots WHERE id = $1 UNION ALL SELECT 1 FROM @runs WHERE id = $1',
+);
+const insertSession = statement<{ no: number }>(
+  'claim_new_session',
+  (d) => `
+    INSERT INTO @sessions(owner, agent, id, started_by_agent, started_by_session, started_by_snapshot,
+      created_at, updated_at)
+    VALUES($1, $2, $3, $4, $5, $6, ${d.now}, ${d.now}) RETURNING no`,
+);
+const insertRun = statement(
+  'claim_new_run',
+  (d) => `
+    INSERT INTO @runs(id, session, attempt, mode, worker, request, turn, start, base, ttl, heartbeat, created_at)
+    VALUES($1, $2, 1, $3, $4, $5, $6, $7, $7, $8, ${d.now}, ${d.now})`,
+);
+
+/** Accepts a run: see {@link RunSupport.claim}. */
+export function* claim(scope: Scope, request: ClaimRequest, context: StateContext): Plan<Claim> {
+  yield* checkUnused(request.runId);
+  const session = yield* first(selectSession, ...scopeKey(scope), request.sessionId);
+  const start = request.from === 'head' ? session : yield* startOf(scope, request, request.from);
+  if (session !== undefined) checkFree(session, request.sessionId);
+  checkHead(session, request.expectHead);
+  if (session !== undefined) yield* displace(session);
+  const no = session?.no ?? (yield* createSession(scope, request.sessionId, request));
+  const turn = start?.start_turn ?? -1;
+  yield* run(
+    insertRun,
+    uuidBytes(request.runId),
+    no,
+    toMode(request.mode),
+    request.worker,
+    toRequest(request, context.vault),
+    turn + 1,
+    start?.start_no ?? null,
+    request.ttl,
+  );
+  return toClaim(request, {
+    fresh: session === undefined,
+    start,
+    headId: session?.start_id ?? null,
+    nextIndex: session === undefined ? 0 : nextIndex(session, start),
+  });
+}
+
+/** Refuses a claim that no store can keep. */
+export function checkClaim(scope: Scope, request: ClaimRequest): void {
+  checkScope(scope);
+  checkSessionId(request.sessionId);
+  checkSnapshotId(request.runId);
+}
+
+/** Refuses an id that anything in the store has already. */
+export function* checkUnused(snapshotId: string): Plan<void> {
+  if ((yield* first(selectTaken, uuidBytes(snapshotId))) !== undefined) throw taken(snapshotId);
+}
+
+/** The snapshot that a run was claimed from. */
+export function* startRow(no: number): Plan<StartRow | undefined> {
+  return yield* first(selectStart, no);
+}
+
+function* startOf(
+  scope: Scope,
+  { sessionId }: ClaimRequest,
+  { snapshotId }: { readonly snapshotId: string },
+): Plan<StartRow> {
+  if (!isSnapshotId(snapshotId)) throw notFound('snapshot', snapshotId);
+  const values = [uuidBytes(snapshotId), ...scopeKey(scope)] as const;
+  const row = yield* first(selectStartById, ...values);
+  const found = row ?? (yield* first(selectRunSession, ...values));
+  if (found === undefined) throw notFound('snapshot', snapshotId);
+  if (found.session_id !== sessionId) throw otherSession(snapshotId, found.session_id, sessionId);
+  if (row?.status === code.succeeded) return row;
+  throw notSucceeded(snapshotId, row === undefined ? 'pending' : fromStatus(row.status));
+}
+
+function checkHead(session: ClaimRow | undefined, expected: string | null | undefined): void {
+  const headId = session?.start_id ?? null;
+  const found = headId === null ? null : uuidText(headId);
+  if (expected !== undefined && expected !== found) throw headMoved(found);
+}
+
+// What an expired run leaves behind is listed, and so is an unlisted head before the head leaves it.
+function nextIndex(session: ClaimRow, start: StartRow | undefined): number {
+  const left = session.run_session === null ? 0 : 1;
+  const isLeft = session.start_no !== null && session.start_no !== start?.start_no;
+  return session.next_index + left + (isLeft && session.start_idx === null ? 1 : 0);
+}
+
+/** A new empty session. */
+export function* createSession(
+  scope: Scope,
+  sessionId: string,
+  { startedBy }: Pick<ClaimRequest, 'startedBy'> = {},
+): Plan<number> {
+  const values = [...scopeKey(scope), sessionId, ...startedByValues(startedBy)];
+  return (yield* one(insertSession, ...values)).no;
+}
+
+/** The columns of who started a session. */
+export function startedByValues(
+  startedBy: ClaimRequest['startedBy'],
+): readonly [string | null, string | null, string | null] {
+  if (startedBy === undefined) return [null, null, null];
+  return [startedBy.agent, startedBy.sessionId, startedBy.snapshotId ?? null];
+}
+
+/** What is kept of a request, sealed. */
+export function toRequest({ init, inputs, context }: RunRequest, vault: Vault): SqlValue {
+  return vault.seal(JSON.stringify({ init, inputs, context }));
+}
+
+/** The claim as its holder sees it. */
+export function toClaim(
+  { runId, sessionId }: ClaimRequest,
+  known: {
+    readonly fresh: boolean;
+    readonly start: StartRow | undefined;
+    readonly headId: Uint8Array | null;
+    readonly nextIndex: number;
+  },
+): Claim {
+  const parent = known.start && toParent(known.start);
+  return {
+    runId,
+    attempt: 1,
+    sessionId,
+    fresh: known.fresh,
+    ...(parent === undefined ? {} : { parent }),
+    ...(known.headId === null ? {} : { headId: uuidText(known.headId) }),
+    nextIndex: known.nextIndex,
+  };
+}
+
+/** What a turn must know of the snapshot it goes on from. */
+export function toParent(row: StartRow): ParentRef | undefined {
+  if (row.start_id === null) return undefined;
+  const finishReason = fromFinish(row.start_finish);
+  const totals = fromTotals(row.start_totals);
+  return {
+    snapshotId: uuidText(row.start_id),
+    turnIndex: row.start_turn ?? 0,
+    ...(finishReason === undefined ? {} : { finishReason }),
+    ...(finishReason === 'interrupted' ? { answered: row.start_answered === 1 } : {}),
+    ...(row.start_idx === null ? { listed: false } : {}),
+    ...(totals === undefined ? {} : { totals }),
+  };
+}

@@ -1,0 +1,82 @@
+import type { Snapshot } from '../../../protocol/snapshot.ts';
+import type { CommitWrite } from '../../../session/store.ts';
+import type { SqlValue } from '../database/query.ts';
+import type { Placed } from '../history/place.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { fromHex, iso, uuidText } from '../values/bytes.ts';
+import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
+
+/** The columns that a commit fills: what happened. */
+export function outcomeValues(
+  write: CommitWrite,
+  { vault }: StateContext,
+): readonly [
+  turn: number,
+  event: number,
+  status: number,
+  finish: number | null,
+  hash: Uint8Array,
+  usage: string | null,
+  totals: string | null,
+  error: SqlValue,
+] {
+  return [
+    write.turnIndex,
+    toEvent(write.event),
+    toStatus(write.status),
+    toFinish(write.finishReason),
+    fromHex(write.stateHash),
+    toUsage(write.usage),
+    toTotals(write.totals),
+    write.error === undefined ? null : vault.seal(JSON.stringify(write.error)),
+  ];
+}
+
+/** The columns that say where a state lies. */
+export function placeValues({
+  view,
+  viewNo,
+  length,
+  custom,
+  artifacts,
+}: Placed): readonly [
+  branch: number,
+  upto: number,
+  view: number | null,
+  length: number,
+  custom: number | null,
+  artifacts: number | null,
+] {
+  return [view.branch, view.upto, viewNo, length, custom?.no ?? null, artifacts?.no ?? null];
+}
+
+/** What is known of a snapshot besides what was asked to be written. */
+export interface Written {
+  readonly createdAt: number;
+  readonly now: number;
+  readonly sessionId: string;
+  readonly parentId: Uint8Array | null;
+  readonly index: number | null;
+  readonly orphaned: boolean;
+}
+
+/** The metadata of what was written, without reading it back. */
+export function snapshotOf(write: CommitWrite, known: Written): Snapshot {
+  const { finishReason, error, usage } = write;
+  return {
+    snapshotId: write.snapshotId,
+    sessionId: known.sessionId,
+    ...(known.parentId === null ? {} : { parentId: uuidText(known.parentId) }),
+    index: known.index ?? -1,
+    turnIndex: write.turnIndex,
+    event: write.event,
+    status: write.status,
+    ...(finishReason === undefined ? {} : { finishReason }),
+    ...(error === undefined ? {} : { error }),
+    ...(usage === undefined ? {} : { usage }),
+    createdAt: iso(known.createdAt),
+    updatedAt: iso(known.now),
+    stateHash: write.stateHash,
+    orphaned: known.orphaned,
+  };
+}

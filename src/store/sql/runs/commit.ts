@@ -1,0 +1,241 @@
+import { checkSnapshotId } from '../../../session/ids.ts';
+import type { Committed, CommitWrite, RunRef } from '../../../session/store.ts';
+import { one, type Plan, run, statement } from '../database/query.ts';
+import { asLocation } from '../history/location.ts';
+import { isStillThere, type Placed, placeState } from '../history/place.ts';
+import type { StateContext, StateRows } from '../history/state-rows.ts';
+import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/trash.ts';
+import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
+import { uuidBytes, uuidText } from '../values/bytes.ts';
+import { code } from '../values/codes.ts';
+import { invalid, precondition, taken } from '../values/failures.ts';
+import { outcomeValues, placeValues, snapshotOf } from './commit-row.ts';
+import { endRun, withEvents } from './end-run.ts';
+import { appendEvents } from './events.ts';
+import { type OpenRun, openRun } from './open-run.ts';
+
+const selectOwn = statement<{ idx: number; parent: number | null; parent_id: Uint8Array | null }>(
+  'commit_own',
+  `SELECT s.idx, s.parent, p.id AS parent_id FROM @snapshots s
+   LEFT JOIN @snapshots p ON p.no = s.parent WHERE s.no = $1`,
+);
+const insertSnapshot = statement<{ no: number }>(
+  'commit_snapshot',
+  `INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
+     state_hash, usage, totals, error, branch, upto, view, length, custom, artifacts)
+   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+   RETURNING no`,
+);
+const updateOwn = statement(
+  'commit_own_snapshot',
+  `UPDATE @snapshots SET updated_at = $2, turn = $3, event = $4, status = $5, finish = $6,
+     state_hash = $7, usage = $8, totals = $9, error = $10, branch = $11, upto = $12, view = $13,
+     length = $14, custom = $15, artifacts = $16
+   WHERE no = $1`,
+);
+const updateSession = statement(
+  'commit_session',
+  'UPDATE @sessions SET head = $2, tip = $3, next_index = $4, updated_at = $5 WHERE no = $1',
+);
+const updateRun = statement(
+  'commit_run',
+  'UPDATE @runs SET base = $2, checkpoint = $2, inputs_done = $3, mid_turn = $4 WHERE session = $1',
+);
+
+/** What a commit gave, and whether something may have become unreachable. */
+export interface CommitResult {
+  readonly committed: Committed;
+  readonly discards: boolean;
+}
+
+/** Writes a snapshot under a run: see {@link RunSupport.commit}. */
+export function* commit(
+  ref: RunRef,
+  write: CommitWrite,
+  rows: StateRows,
+  context: StateContext,
+): Plan<CommitResult> {
+  const { parentId, snapshotId } = write;
+  const held = yield* openRun(ref, { from: rows.base, parentId, snapshotId });
+  checkWrite(held, write);
+  const own = isOwn(held, write) ? yield* one(selectOwn, held.own) : undefined;
+  const line = own === undefined ? lineOf(held) : { parent: own.parent, id: own.parent_id };
+  const succeeds = write.status === 'succeeded';
+  const replaced = succeeds && isUnlistedHead(held, held.parent_no) ? held.head : null;
+  const spot = {
+    session: held.session,
+    tip: held.tip,
+    parent: line.parent,
+    replaces: bareCheckpoint(held, write, rows) ?? replaced,
+    hasBase: isStillThere(rows.base, held),
+    mayGoOn: succeeds,
+  };
+  const placed = yield* placeState(write, rows, spot, context);
+  const index = yield* indexOf(held, write, { succeeds, replaced, own: own?.idx });
+  const no =
+    own === undefined
+      ? yield* insert(held, write, placed, { parent: line.parent, index: index.own }, context)
+      : yield* update(held, write, placed, context);
+  const kept = pointersOf(placed, rows);
+  if (replaced !== null) yield* dropSnapshot(replaced, kept);
+  if (supersedes(write)) yield* dropCheckpoint(held.checkpoint, kept);
+  if (write.events !== undefined) yield* appendEvents(held, write.events, context.vault);
+  const head = succeeds ? no : held.head;
+  const tip = succeeds ? no : held.tip;
+  yield* run(updateSession, held.session, head, tip, index.next, held.now);
+  yield* end(held, write, no);
+  const orphaned = succeeds ? false : yield* isOrphaned(held, line.parent);
+  const isListed = write.listed !== false;
+  const location = asLocation({
+    database: context.database,
+    snapshot: no,
+    lineage: isListed ? no : line.parent,
+    view: placed.view,
+    viewNo: placed.viewNo,
+    common: isListed ? undefined : placed.common,
+    custom: placed.custom,
+    artifacts: placed.artifacts,
+  });
+  const snapshot = snapshotOf(write, {
+    createdAt: createdAt(held, write),
+    now: held.now,
+    sessionId: held.session_id,
+    parentId: line.id,
+    index: index.own,
+    orphaned,
+  });
+  return {
+    committed: { base: { snapshotId, state: write.state, ref: location }, snapshot },
+    discards: replaced !== null || held.checkpoint !== null,
+  };
+}
+
+/** Refuses a write that no run can make. */
+export function checkCommit(write: CommitWrite): void {
+  checkSnapshotId(write.snapshotId);
+  if (write.listed === false && write.status !== 'succeeded') {
+    throw invalid(`A ${write.status} snapshot is always listed.`);
+  }
+}
+
+function checkWrite(held: OpenRun, write: CommitWrite): void {
+  const ends = isOwn(held, write) && write.end;
+  if (!ends && held.own !== null && (write.end || isOwn(held, write))) {
+    throw invalid(`A detached run ends with its own snapshot "${uuidText(held.id)}".`);
+  }
+  if (!ends && held.is_taken === 1) throw taken(write.snapshotId);
+  const isGood = held.parent_session === held.session && held.parent_status === code.succeeded;
+  if (write.parentId === undefined || isGood) return;
+  throw precondition(
+    `Snapshot "${write.parentId}" is no succeeded snapshot of session "${held.session_id}", so nothing can go on from it.`,
+  );
+}
+
+/** Whether it is the row that a detached run listed. */
+function isOwn(held: OpenRun, write: CommitWrite): boolean {
+  return held.own !== null && write.snapshotId === uuidText(held.id);
+}
+
+function createdAt(held: OpenRun, write: CommitWrite): number {
+  return write.snapshotId === uuidText(held.id) ? held.created_at : held.now;
+}
+
+/** What a snapshot hangs on: never a state that is not listed. */
+function lineOf(held: OpenRun): { readonly parent: number | null; readonly id: Uint8Array | null } {
+  return held.parent_idx === null
+    ? { parent: held.parent_parent, id: held.parent_parent_id }
+    : { parent: held.parent_no, id: held.parent_id };
+}
+
+function isUnlistedHead(held: OpenRun, no: number | null): boolean {
+  return held.head !== null && held.head_idx === null && held.head === no;
+}
+
+/** Whether a checkpoint before this write is of no use any more. */
+function supersedes({ end, status }: CommitWrite): boolean {
+  return end || status === 'succeeded';
+}
+
+/** The run's own checkpoint, when the state grew from it and takes over its rows. */
+function bareCheckpoint(
+  { checkpoint, base }: OpenRun,
+  write: CommitWrite,
+  rows: StateRows,
+): number | null {
+  const isBase = checkpoint !== base && rows.base?.snapshot === checkpoint;
+  return isBase && supersedes(write) ? checkpoint : null;
+}
+
+/** What is still needed of what the rows before pointed to. A rewritten history may need less of its branch. */
+export function pointersOf({ view, custom, artifacts }: Placed, { rewrite }: StateRows): Pointers {
+  return {
+    branch: rewrite === undefined ? view.branch : null,
+    custom: custom?.no ?? null,
+    artifacts: artifacts?.no ?? null,
+  };
+}
+
+/** The snapshot's index and the session's next one. A head that was not listed is listed before it is left. */
+function* indexOf(
+  held: OpenRun,
+  write: CommitWrite,
+  known: {
+    readonly succeeds: boolean;
+    readonly replaced: number | null;
+    readonly own?: number | undefined;
+  },
+): Plan<{ readonly own: number | null; readonly next: number }> {
+  const leaves = known.succeeds && known.replaced === null && isUnlistedHead(held, held.head);
+  if (leaves) yield* listHead(held.session);
+  const next = held.next_index + (leaves ? 1 : 0);
+  if (known.own !== undefined) return { own: known.own, next };
+  return write.listed === false ? { own: null, next } : { own: next, next: next + 1 };
+}
+
+function* insert(
+  held: OpenRun,
+  write: CommitWrite,
+  placed: Placed,
+  { parent, index }: { readonly parent: number | null; readonly index: number | null },
+  context: StateContext,
+): Plan<number> {
+  const { no } = yield* one(
+    insertSnapshot,
+    uuidBytes(write.snapshotId),
+    held.session,
+    parent,
+    index,
+    createdAt(held, write),
+    held.now,
+    ...outcomeValues(write, context),
+    ...placeValues(placed),
+  );
+  return no;
+}
+
+function* update(
+  held: OpenRun,
+  write: CommitWrite,
+  placed: Placed,
+  context: StateContext,
+): Plan<number> {
+  const no = held.own ?? 0;
+  const values = [...outcomeValues(write, context), ...placeValues(placed)];
+  yield* run(updateOwn, no, held.now, ...values);
+  return no;
+}
+
+/** Ends the run, or lets it hang on what was just written and start over from it. */
+function* end(held: OpenRun, write: CommitWrite, no: number): Plan<void> {
+  if (write.end) yield* endRun(withEvents(held, write.events));
+  else if (write.status === 'succeeded') {
+    const isMidTurn = write.event === 'toolIterationEnd';
+    const done = isMidTurn ? held.inputs_done : held.inputs_done + 1;
+    yield* run(updateRun, held.session, no, done, isMidTurn ? 1 : 0);
+  }
+}
+
+function* isOrphaned(held: OpenRun, parent: number | null): Plan<boolean> {
+  if (parent === null || parent === held.head) return false;
+  return !(yield* isOnActivePath(held.session, parent));
+}

@@ -1,0 +1,107 @@
+import { isSnapshotId } from '../../../session/ids.ts';
+import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../../session/store.ts';
+import type { Vault } from '../content/vault.ts';
+import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import { uuidBytes } from '../values/bytes.ts';
+import { notHeld } from '../values/failures.ts';
+import { scopeKey } from '../values/scope.ts';
+import { isEvent, type JournalKey, journal } from './journal.ts';
+
+const insertEvents = statement(
+  'events_append',
+  `INSERT INTO @journal(run, session, attempt, seq, last, body) VALUES($1, $2, $3, $4, $5, $6)
+   ON CONFLICT DO NOTHING`,
+);
+const selectOpen = statement<JournalKey>(
+  'events_run',
+  (d) => `SELECT r.id, r.session FROM @runs r WHERE r.id = $1 AND r.attempt = $2 ${d.lock('r')}`,
+);
+const selectLast = statement<{ attempt: number; last: number }>(
+  'events_last',
+  `SELECT attempt, last FROM @journal WHERE run = $1 AND ${isEvent}
+   ORDER BY attempt DESC, seq DESC LIMIT 1`,
+);
+const selectKept = statement<{ ended: number }>(
+  'events_kept',
+  `SELECT k.ended FROM (
+     SELECT session, 0 AS ended FROM @runs WHERE id = $1
+     UNION ALL SELECT session, 1 FROM @journal WHERE run = $1 AND attempt = ${journal.end}) k
+   JOIN @sessions z ON z.no = k.session WHERE z.owner = $2 AND z.agent = $3`,
+);
+const selectEvents = statement<{ attempt: number; body: SqlValue }>(
+  'events_read',
+  `SELECT attempt, body FROM @journal
+   WHERE run = $1 AND (attempt > $2 OR (attempt = $2 AND last > $3)) AND ${isEvent}
+   ORDER BY attempt, seq LIMIT $4`,
+);
+
+/** Appends to the events of a run that is held. Those that are there already are left out. */
+export function* appendEvents(
+  { id, session }: JournalKey,
+  events: readonly RunEvent[],
+  vault: Vault,
+): Plan<void> {
+  const last = yield* first(selectLast, id);
+  const cursor = last && { attempt: last.attempt, seq: last.last };
+  const fresh = events.filter((event) => isAfter(event, cursor));
+  for (const [attempt, group] of Map.groupBy(fresh, (event) => event.attempt)) {
+    const [begin] = group;
+    const end = group.at(-1);
+    if (begin === undefined || end === undefined) continue;
+    const body = vault.seal(JSON.stringify(group.map(({ seq, chunk }) => [seq, chunk])));
+    yield* run(insertEvents, id, session, attempt, begin.seq, end.seq, body);
+  }
+}
+
+/** Appends to the events of a run under its current attempt. */
+export function* append(
+  { runId, attempt }: RunRef,
+  events: readonly RunEvent[],
+  vault: Vault,
+): Plan<void> {
+  const row = isSnapshotId(runId) ? yield* first(selectOpen, uuidBytes(runId), attempt) : undefined;
+  if (row === undefined) throw notHeld(runId, attempt);
+  yield* appendEvents(row, events, vault);
+}
+
+/** Events after a cursor: see {@link EventSupport.read}. */
+export function* readEvents(
+  scope: Scope,
+  runId: string,
+  { after, limit }: { readonly after?: EventCursor; readonly limit: number },
+  vault: Vault,
+): Plan<Awaited<ReturnType<EventSupport['read']>>> {
+  if (!isSnapshotId(runId)) return undefined;
+  const id = uuidBytes(runId);
+  const kept = yield* first(selectKept, id, ...scopeKey(scope));
+  if (kept === undefined) return undefined;
+  const { attempt, seq } = after ?? { attempt: 0, seq: -1 };
+  // A row holds at least one event, so this many rows are enough to know whether there are more.
+  const rows = yield* all(selectEvents, id, attempt, seq, limit + 1);
+  const events = rows
+    .flatMap((row) => unpack(row.attempt, vault.open(row.body)))
+    .filter((event) => isAfter(event, after));
+  return { events: events.slice(0, limit), ended: kept.ended === 1 && events.length <= limit };
+}
+
+function unpack(attempt: number, text: string): RunEvent[] {
+  const events = JSON.parse(text) as readonly [number, RunEvent['chunk']][];
+  return events.map(([seq, chunk]) => ({ attempt, seq, chunk }));
+}
+
+function isAfter(event: RunEvent, cursor: EventCursor | undefined): boolean {
+  if (cursor === undefined || event.attempt > cursor.attempt) return true;
+  return event.attempt === cursor.attempt && event.seq > cursor.seq;
+}
+
+const deleteOld = statement(
+  'events_forget',
+  (d) => `
+    DELETE FROM @journal WHERE run IN (
+      SELECT run FROM @journal WHERE ended_at IS NOT NULL AND ended_at <= ${d.now} - CAST($1 AS BIGINT))`,
+);
+
+/** Forgets the events of runs that ended this many milliseconds ago. */
+export function* forgetEvents(ttl: number): Plan<void> {
+  yield* run(deleteOld, ttl);
+}

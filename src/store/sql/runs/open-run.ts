@@ -1,0 +1,94 @@
+import { isSnapshotId } from '../../../session/ids.ts';
+import type { RunRef } from '../../../session/store.ts';
+import { first, type Plan, statement } from '../database/query.ts';
+import type { Location } from '../history/location.ts';
+import { uuidBytes } from '../values/bytes.ts';
+import { notHeld } from '../values/failures.ts';
+import { type EndingRun, endingColumns } from './end-run.ts';
+
+/** An open run with its session, and what a write under it has to know. */
+export interface OpenRun extends EndingRun {
+  readonly now: number;
+  readonly session_id: string;
+  readonly mode: number;
+  readonly turn: number;
+  readonly base: number | null;
+  /** What a snapshot that goes on from the base hangs on. */
+  readonly base_lineage: number | null;
+  readonly own: number | null;
+  readonly checkpoint: number | null;
+  readonly inputs_done: number;
+  readonly created_at: number;
+  readonly head: number | null;
+  readonly head_idx: number | null;
+  readonly next_index: number;
+  readonly tip: number | null;
+  /** Where the snapshot that the written state grew from lies now; `null` when it has gone. */
+  readonly from_branch: number | null;
+  readonly from_upto: number | null;
+  /** The snapshot that the written one goes on from, by its id. */
+  readonly parent_no: number | null;
+  readonly parent_id: Uint8Array | null;
+  readonly parent_session: number | null;
+  readonly parent_status: number | null;
+  readonly parent_idx: number | null;
+  readonly parent_parent: number | null;
+  readonly parent_parent_id: Uint8Array | null;
+  /** Whether the id to be written is another snapshot's, or another run's. */
+  readonly is_taken: number;
+}
+
+const selectRun = statement<OpenRun>(
+  'open_run',
+  (d) => `
+    SELECT ${d.now} AS now, r.id, r.session, z.id AS session_id, r.mode, r.turn, r.base,
+      CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END AS base_lineage,
+      r.own, r.checkpoint, r.inputs_done, r.created_at,
+      ${endingColumns},
+      z.head, h.idx AS head_idx, z.next_index, z.tip,
+      f.branch AS from_branch, f.upto AS from_upto,
+      p.no AS parent_no, p.id AS parent_id, p.session AS parent_session, p.status AS parent_status,
+      p.idx AS parent_idx, p.parent AS parent_parent, pp.id AS parent_parent_id,
+      CASE WHEN EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $5)
+        OR EXISTS (SELECT 1 FROM @runs t WHERE t.id = $5 AND t.id <> r.id) THEN 1 ELSE 0 END AS is_taken
+    FROM @runs r JOIN @sessions z ON z.no = r.session
+    LEFT JOIN @snapshots g ON g.no = r.base
+    LEFT JOIN @snapshots h ON h.no = z.head
+    LEFT JOIN @snapshots f ON f.no = $3
+    LEFT JOIN @snapshots p ON p.id = $4
+    LEFT JOIN @snapshots pp ON pp.no = p.parent
+    WHERE r.id = $1 AND r.attempt = $2 ${d.lock('r, z')}`,
+);
+
+/** What a write under a run is about. */
+export interface WriteSubject {
+  /** Where the state lies that the written one grew from. */
+  readonly from?: Location | undefined;
+  /** The snapshot that the written one goes on from. */
+  readonly parentId?: string | undefined;
+  /** The snapshot that is written. */
+  readonly snapshotId?: string | undefined;
+}
+
+/** The run under its current attempt, held until the transaction ends; whoever comes with another has lost it. */
+export function* openRun(
+  { runId, attempt }: RunRef,
+  { from, parentId, snapshotId }: WriteSubject = {},
+): Plan<OpenRun> {
+  const row = isSnapshotId(runId)
+    ? yield* first(
+        selectRun,
+        uuidBytes(runId),
+        attempt,
+        from?.snapshot ?? null,
+        idValue(parentId),
+        idValue(snapshotId),
+      )
+    : undefined;
+  if (row === undefined) throw notHeld(runId, attempt);
+  return row;
+}
+
+function idValue(id: string | undefined): Uint8Array | null {
+  return id === undefined || !isSnapshotId(id) ? null : uuidBytes(id);
+}

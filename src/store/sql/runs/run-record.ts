@@ -1,0 +1,95 @@
+import { isSnapshotId } from '../../../session/ids.ts';
+import type { RunRecord, RunRequest, Scope } from '../../../session/store.ts';
+import type { Vault } from '../content/vault.ts';
+import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
+import { isStale } from '../snapshots/snapshot-row.ts';
+import { iso, uuidBytes, uuidText } from '../values/bytes.ts';
+import { fromMode } from '../values/codes.ts';
+import { scopeKey, toScope } from '../values/scope.ts';
+
+/** An open run as it stands, with whose it is. */
+export interface RunRow {
+  readonly now: number;
+  readonly session: number;
+  readonly id: Uint8Array;
+  readonly owner: string;
+  readonly agent: string;
+  readonly session_id: string;
+  readonly attempt: number;
+  readonly mode: number;
+  readonly worker: string;
+  readonly request: SqlValue;
+  readonly start: number | null;
+  readonly base: number | null;
+  readonly base_id: Uint8Array | null;
+  readonly checkpoint: number | null;
+  readonly inputs_done: number;
+  readonly mid_turn: number;
+  readonly stopping: number;
+  readonly ttl: number;
+  readonly heartbeat: number;
+  readonly created_at: number;
+}
+
+const columns = (now: string): string => `
+  SELECT ${now} AS now, r.session, r.id, z.owner, z.agent, z.id AS session_id, r.attempt, r.mode, r.worker,
+    r.request, r.start, r.base, g.id AS base_id, r.checkpoint, r.inputs_done, r.mid_turn, r.stopping,
+    r.ttl, r.heartbeat, r.created_at
+  FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots g ON g.no = r.base`;
+
+const selectRun = statement<RunRow>(
+  'run_get',
+  (d) => `${columns(d.now)} WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
+);
+const selectRuns = statement<RunRow>(
+  'run_list',
+  (d) => `${columns(d.now)} ORDER BY r.created_at, r.id`,
+);
+const selectRunsOf = statement<RunRow>(
+  'run_list_of',
+  (d) => `${columns(d.now)} WHERE z.owner = $1 AND z.agent = $2 ORDER BY r.created_at, r.id`,
+);
+const selectBySessions = statement<RunRow>(
+  'run_by_sessions',
+  (d) => `${columns(d.now)} WHERE r.session IN ${d.integers('$1')} ORDER BY r.created_at, r.id`,
+);
+
+/** The open run under a reserved id. */
+export function* getRun(scope: Scope, runId: string, vault: Vault): Plan<RunRecord | undefined> {
+  if (!isSnapshotId(runId)) return undefined;
+  const row = yield* first(selectRun, uuidBytes(runId), ...scopeKey(scope));
+  return row && toRecord(row, vault);
+}
+
+/** Open runs, oldest first. */
+export function* listRuns(scope: Scope | undefined, vault: Vault): Plan<readonly RunRecord[]> {
+  const rows =
+    scope === undefined ? yield* all(selectRuns) : yield* all(selectRunsOf, ...scopeKey(scope));
+  return rows.map((row) => toRecord(row, vault));
+}
+
+/** The open runs of sessions, oldest first. */
+export function* runsOf(sessions: readonly number[]): Plan<readonly RunRow[]> {
+  return yield* all(selectBySessions, JSON.stringify(sessions));
+}
+
+/** A run as others see it. */
+export function toRecord(row: RunRow, vault: Vault): RunRecord {
+  const request = JSON.parse(vault.open(row.request)) as Omit<RunRequest, 'mode'>;
+  return {
+    ...request,
+    mode: fromMode(row.mode),
+    runId: uuidText(row.id),
+    attempt: row.attempt,
+    scope: toScope(row.owner, row.agent),
+    sessionId: row.session_id,
+    worker: row.worker,
+    ...(row.base_id === null ? {} : { parentId: uuidText(row.base_id) }),
+    createdAt: iso(row.created_at),
+    heartbeatAt: iso(row.heartbeat),
+    expired: isStale(row.heartbeat, row.ttl, row.now),
+    stopping: row.stopping === 1,
+    inputsDone: row.inputs_done,
+    midTurn: row.mid_turn === 1,
+  };
+}

@@ -1,0 +1,115 @@
+import type { Snapshot } from '../../../protocol/snapshot.ts';
+import { isSnapshotId } from '../../../session/ids.ts';
+import {
+  type HandOver,
+  type RunEvent,
+  type RunRef,
+  type RunRequest,
+  type RunSignal,
+  waitingTtl,
+} from '../../../session/store.ts';
+import { first, one, type Plan, run, statement } from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { dropCheckpoint } from '../retention/trash.ts';
+import { findRow, metadataOf } from '../snapshots/locate.ts';
+import { uuidBytes } from '../values/bytes.ts';
+import { code, toMode } from '../values/codes.ts';
+import { notHeld, precondition } from '../values/failures.ts';
+import { toScope } from '../values/scope.ts';
+import { toRequest } from './claim.ts';
+import { endRun, withEvents } from './end-run.ts';
+import { appendEvents } from './events.ts';
+import { hashOfNothing } from './leave-behind.ts';
+import { openRun } from './open-run.ts';
+
+const updateHeartbeat = statement<{ stopping: number }>(
+  'run_heartbeat',
+  (d) => `
+    UPDATE @runs SET heartbeat = ${d.now} WHERE id = $1 AND attempt = $2
+    RETURNING stopping`,
+);
+
+/** Prolongs a claim. */
+export function* heartbeat({ runId, attempt }: RunRef): Plan<RunSignal> {
+  if (!isSnapshotId(runId)) return 'lost';
+  const row = yield* first(updateHeartbeat, uuidBytes(runId), attempt);
+  if (row === undefined) return 'lost';
+  return row.stopping === 1 ? 'stop' : 'held';
+}
+
+const updateDetached = statement(
+  'run_detach',
+  (d) =>
+    `UPDATE @runs SET mode = $2, request = $3, own = $4, heartbeat = ${d.now} WHERE session = $1`,
+);
+const insertOwn = statement<{ no: number }>(
+  'run_detach_snapshot',
+  (d) => `
+    INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, upto, view, length,
+      custom, artifacts, state_hash, created_at, updated_at)
+    SELECT r.id, r.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END, z.next_index, r.turn,
+      ${code.detach}, ${code.pending}, g.branch, COALESCE(g.upto, 0), g.view, COALESCE(g.length, 0),
+      g.custom, g.artifacts, COALESCE(g.state_hash, $2), r.created_at, ${d.now}
+    FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots g ON g.no = r.base
+    WHERE r.session = $1
+    RETURNING no`,
+);
+const countIndex = statement(
+  'run_detach_index',
+  'UPDATE @sessions SET next_index = next_index + 1 WHERE no = $1',
+);
+const updateSentAway = statement(
+  'run_detach_hand_over',
+  `UPDATE @runs SET ttl = ${waitingTtl}, worker = $2 WHERE session = $1`,
+);
+const selectScope = statement<{ owner: string; agent: string }>(
+  'run_detach_scope',
+  'SELECT owner, agent FROM @sessions WHERE no = $1',
+);
+
+/** Makes a detached run of an attached one: see {@link RunSupport.detach}. */
+export function* detach(
+  ref: RunRef,
+  request: RunRequest,
+  away: HandOver | undefined,
+  context: StateContext,
+): Plan<Snapshot> {
+  const held = yield* openRun(ref);
+  const own = held.own ?? (yield* one(insertOwn, held.session, hashOfNothing)).no;
+  if (held.own === null) yield* run(countIndex, held.session);
+  const sealed = toRequest(request, context.vault);
+  yield* run(updateDetached, held.session, toMode(request.mode), sealed, own);
+  if (away !== undefined) yield* run(updateSentAway, held.session, away.worker);
+  const { owner, agent } = yield* one(selectScope, held.session);
+  const row = yield* findRow(toScope(owner, agent), { snapshotId: ref.runId });
+  if (row === undefined) throw notHeld(ref.runId, ref.attempt);
+  return metadataOf(row, context);
+}
+
+/** Ends a run without a snapshot: see {@link RunSupport.release}. */
+export function* release(
+  ref: RunRef,
+  events: readonly RunEvent[] | undefined,
+  { vault }: StateContext,
+): Plan<void> {
+  const held = yield* openRun(ref);
+  if (held.own !== null) {
+    throw precondition(
+      'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
+    );
+  }
+  if (events !== undefined) yield* appendEvents(held, events, vault);
+  yield* dropCheckpoint(held.checkpoint);
+  yield* endRun(withEvents(held, events));
+}
+
+const updateHandedOver = statement('run_hand_over', 'UPDATE @runs SET ttl = 0 WHERE session = $1');
+
+/** Lets go of a run. However often its old worker is still heard of, the claim stays expired. */
+export function* handOver(ref: RunRef): Plan<void> {
+  const held = yield* openRun(ref);
+  if (held.mode === code.attached) {
+    throw precondition('An attached run cannot be handed over: only its caller can go on with it.');
+  }
+  yield* run(updateHandedOver, held.session);
+}

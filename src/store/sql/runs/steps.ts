@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { type Json, toJson } from '../../../core/json.ts';
+import type { RunRef } from '../../../session/store.ts';
+import type { Vault } from '../content/vault.ts';
+import { first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { journal } from './journal.ts';
+import { openRun } from './open-run.ts';
+
+const selectSteps = statement<{ body: SqlValue }>(
+  'step_get',
+  `SELECT body FROM @journal WHERE run = $1 AND attempt = ${journal.steps} AND seq = $2`,
+);
+const writeSteps = statement(
+  'step_save',
+  `INSERT INTO @journal(run, session, attempt, seq, last, body)
+   VALUES($1, $2, ${journal.steps}, $3, 0, $4)
+   ON CONFLICT(run, attempt, seq) DO UPDATE SET body = excluded.body`,
+);
+
+/** Steps whose keys have the same number: each with its result, if it has one. */
+type StoredSteps = readonly (readonly [key: string, value?: Json])[];
+
+/** The recorded result of a durable step. */
+export function* getStep(
+  ref: RunRef,
+  key: string,
+  { vault }: StateContext,
+): Plan<{ readonly value: Json | undefined } | undefined> {
+  const held = yield* openRun(ref);
+  const found = (yield* stepsAt(held.id, key, vault)).find(([other]) => other === key);
+  return found && { value: found[1] };
+}
+
+/** Records the result of a durable step; the first one stands. */
+export function* saveStep(
+  ref: RunRef,
+  key: string,
+  value: Json | undefined,
+  { vault }: StateContext,
+): Plan<void> {
+  const held = yield* openRun(ref);
+  const steps = yield* stepsAt(held.id, key, vault);
+  if (steps.some(([other]) => other === key)) return;
+  const result = value === undefined ? [] : [toJson(value, `The result of step "${key}"`)];
+  const body = vault.seal(JSON.stringify([...steps, [key, ...result]]));
+  yield* run(writeSteps, held.id, held.session, numberOf(key), body);
+}
+
+function* stepsAt(id: Uint8Array, key: string, vault: Vault): Plan<StoredSteps> {
+  const row = yield* first(selectSteps, id, numberOf(key));
+  return row === undefined ? [] : (JSON.parse(vault.open(row.body)) as StoredSteps);
+}
+
+// Keys may be of any length and are content; a number of 31 bits finds them.
+function numberOf(key: string): number {
+  return createHash('sha256').update(key).digest().readUInt32BE() >>> 1;
+}

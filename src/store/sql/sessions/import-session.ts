@@ -1,0 +1,156 @@
+import type { NewId } from '../../../core/id.ts';
+import type { SessionInfo } from '../../../protocol/session.ts';
+import { checkScope, checkSessionId } from '../../../session/ids.ts';
+import type { Scope, StateBase } from '../../../session/store.ts';
+import { type ImportedSession, type ImportRow, renewIds } from '../../../session/transfer-in.ts';
+import { all, one, type Plan, run, statement } from '../database/query.ts';
+import { asLocation } from '../history/location.ts';
+import { placeState } from '../history/place.ts';
+import { type StateContext, stateRows } from '../history/state-rows.ts';
+import { startedByValues } from '../runs/claim.ts';
+import { fromHex, uuidBytes } from '../values/bytes.ts';
+import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
+import { notFound, sessionExists } from '../values/failures.ts';
+import { scopeKey } from '../values/scope.ts';
+import { toSessionInfo } from './session-row.ts';
+import { findSession, sealed } from './sessions.ts';
+
+const selectTaken = statement<{ found: number }>(
+  'import_taken',
+  `SELECT 1 AS found FROM @snapshots WHERE id = $1 UNION ALL SELECT 1 FROM @runs WHERE id = $1`,
+);
+const insertSession = statement<{ no: number }>(
+  'import_session',
+  `INSERT INTO @sessions(owner, agent, id, title, metadata, forked_from, started_by_agent,
+     started_by_session, started_by_snapshot, created_at, updated_at)
+   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING no`,
+);
+const insertSnapshot = statement<{ no: number }>(
+  'import_snapshot',
+  `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, finish, branch, upto, view,
+     length, custom, artifacts, state_hash, created_at, updated_at, usage, totals, error, label)
+   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+   RETURNING no`,
+);
+const updateHead = statement(
+  'import_head',
+  'UPDATE @sessions SET head = $2, tip = $3, next_index = $4 WHERE no = $1',
+);
+
+/** Puts a session that was read from a document into the tables. */
+export function* importSession(
+  scope: Scope,
+  read: ImportedSession,
+  sessionId: string,
+  newId: NewId,
+  context: StateContext,
+): Plan<SessionInfo> {
+  checkScope(scope);
+  checkSessionId(sessionId);
+  if ((yield* findSession(scope, sessionId)) !== undefined) throw sessionExists(sessionId);
+  const imported = (yield* isTaken(read)) ? renewIds(read, newId) : read;
+  const no = yield* createSession(scope, sessionId, imported, context);
+  const bases = new Map<string, Inserted>();
+  let tip: number | null = null;
+  for (const row of imported.snapshots) {
+    const parent = bases.get(row.snapshot.parentId ?? '');
+    const inserted: Inserted = yield* insertRow({ session: no, tip }, row, parent, context);
+    bases.set(row.snapshot.snapshotId, inserted);
+    if (row.snapshot.status === 'succeeded') tip = inserted.no;
+  }
+  const { headId } = imported.session;
+  const head = headId === undefined ? null : (bases.get(headId)?.no ?? null);
+  const indexes = imported.snapshots.map((row) => row.snapshot.index);
+  yield* run(updateHead, no, head, tip, Math.max(-1, ...indexes) + 1);
+  const info = yield* findSession(scope, sessionId);
+  if (info === undefined) throw notFound('session', sessionId);
+  return toSessionInfo(info, context.vault);
+}
+
+function* isTaken({ snapshots }: ImportedSession): Plan<boolean> {
+  for (const { snapshot } of snapshots) {
+    if ((yield* all(selectTaken, uuidBytes(snapshot.snapshotId))).length > 0) return true;
+  }
+  return false;
+}
+
+function* createSession(
+  scope: Scope,
+  sessionId: string,
+  { session }: ImportedSession,
+  { vault }: StateContext,
+): Plan<number> {
+  const { title, metadata, forkedFrom, startedBy, createdAt, updatedAt } = session;
+  const { no } = yield* one(
+    insertSession,
+    ...scopeKey(scope),
+    sessionId,
+    sealed(title ?? null, vault),
+    sealed(metadata ?? null, vault),
+    forkedFrom === undefined ? null : JSON.stringify(forkedFrom),
+    ...startedByValues(startedBy),
+    Date.parse(createdAt),
+    Date.parse(updatedAt),
+  );
+  return no;
+}
+
+interface Inserted extends StateBase {
+  readonly no: number;
+}
+
+function* insertRow(
+  { session, tip }: { readonly session: number; readonly tip: number | null },
+  { snapshot, totals, state }: ImportRow,
+  parent: Inserted | undefined,
+  context: StateContext,
+): Plan<Inserted> {
+  const write = parent === undefined ? { state } : { state, base: parent };
+  const spot = {
+    session,
+    tip,
+    parent: parent?.no ?? null,
+    replaces: null,
+    hasBase: parent !== undefined,
+    mayGoOn: snapshot.status === 'succeeded',
+  };
+  const placed = yield* placeState(write, stateRows(write, context), spot, context);
+  const { view, viewNo, length, custom, artifacts } = placed;
+  const { error, label } = snapshot;
+  const { no } = yield* one(
+    insertSnapshot,
+    uuidBytes(snapshot.snapshotId),
+    session,
+    parent?.no ?? null,
+    snapshot.index < 0 ? null : snapshot.index,
+    snapshot.turnIndex,
+    toEvent(snapshot.event),
+    toStatus(snapshot.status),
+    toFinish(snapshot.finishReason),
+    view.branch,
+    view.upto,
+    viewNo,
+    length,
+    custom?.no ?? null,
+    artifacts?.no ?? null,
+    fromHex(snapshot.stateHash),
+    Date.parse(snapshot.createdAt),
+    Date.parse(snapshot.updatedAt),
+    toUsage(snapshot.usage),
+    toTotals(totals),
+    error === undefined ? null : context.vault.seal(JSON.stringify(error)),
+    label === undefined ? null : context.vault.seal(JSON.stringify(label)),
+  );
+  const { database } = context;
+  const ref = asLocation({
+    database,
+    snapshot: no,
+    lineage: no,
+    view,
+    viewNo,
+    common: undefined,
+    custom,
+    artifacts,
+  });
+  return { no, snapshotId: snapshot.snapshotId, state, ref };
+}

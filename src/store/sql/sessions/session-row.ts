@@ -1,0 +1,62 @@
+import type { JsonObject } from '../../../core/json.ts';
+import type { SessionInfo } from '../../../protocol/session.ts';
+import type { Vault } from '../content/vault.ts';
+import type { SqlValue } from '../database/query.ts';
+import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
+import { iso, uuidText } from '../values/bytes.ts';
+
+/** What is known of the session `z` with its head `h` and its open run `r`. */
+export const sessionColumns = `
+  z.no, z.id, z.agent, z.title, z.metadata, z.forked_from, z.started_by_agent, z.started_by_session,
+  z.started_by_snapshot, z.created_at, z.updated_at, h.id AS head_id, h.turn AS head_turn,
+  ${holderColumns}`;
+
+export const sessionTables = `@sessions z
+  LEFT JOIN @snapshots h ON h.no = z.head
+  LEFT JOIN @runs r ON r.session = z.no`;
+
+export interface SessionRow extends HolderRow {
+  readonly no: number;
+  readonly id: string;
+  readonly agent: string;
+  readonly title: SqlValue;
+  readonly metadata: SqlValue;
+  readonly forked_from: string | null;
+  readonly started_by_agent: string | null;
+  readonly started_by_session: string | null;
+  readonly started_by_snapshot: string | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly head_id: Uint8Array | null;
+  readonly head_turn: number | null;
+}
+
+/** A session without its state. */
+export function toSessionInfo(row: SessionRow, vault: Vault): SessionInfo {
+  const running = isHeld(row) && row.run_id !== null ? uuidText(row.run_id) : undefined;
+  const startedBy = startedByOf(row);
+  return {
+    sessionId: row.id,
+    agent: row.agent,
+    ...(row.title === null ? {} : { title: JSON.parse(vault.open(row.title)) as string }),
+    ...(row.metadata === null
+      ? {}
+      : { metadata: JSON.parse(vault.open(row.metadata)) as JsonObject }),
+    ...(row.head_id === null ? {} : { headId: uuidText(row.head_id) }),
+    turnCount: row.head_turn === null ? 0 : row.head_turn + 1,
+    createdAt: iso(row.created_at),
+    updatedAt: iso(row.updated_at),
+    ...(running === undefined ? {} : { running }),
+    ...(row.forked_from === null
+      ? {}
+      : { forkedFrom: JSON.parse(row.forked_from) as NonNullable<SessionInfo['forkedFrom']> }),
+    ...(startedBy === undefined ? {} : { startedBy }),
+  };
+}
+
+function startedByOf(row: SessionRow): SessionInfo['startedBy'] {
+  const { started_by_agent: agent, started_by_session: sessionId } = row;
+  if (agent === null || sessionId === null) return undefined;
+  const snapshotId = row.started_by_snapshot;
+  return { agent, sessionId, ...(snapshotId === null ? {} : { snapshotId }) };
+}

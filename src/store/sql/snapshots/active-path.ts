@@ -1,0 +1,25 @@
+import { one, type Plan, run, statement } from '../database/query.ts';
+import { lineageTable } from '../history/lineage.ts';
+
+const selectActive = statement<{ active: number }>(
+  'is_active',
+  (d) => `
+    WITH RECURSIVE ${lineageTable(d, 'active', '@sessions z JOIN @snapshots l ON l.no = z.head AND z.no = $1')}
+    SELECT COUNT(*) AS active FROM @snapshots s JOIN active a ON a.no = s.branch AND s.no <= a.lim
+    WHERE s.no = $2`,
+);
+const listUnlisted = statement(
+  'list_head',
+  `UPDATE @snapshots SET idx = (SELECT next_index FROM @sessions WHERE no = $1)
+   WHERE no = (SELECT head FROM @sessions WHERE no = $1) AND idx IS NULL`,
+);
+
+/** Whether a snapshot is on the path from its session's head to the root. */
+export function* isOnActivePath(session: number, snapshot: number): Plan<boolean> {
+  return (yield* one(selectActive, session, snapshot)).active > 0;
+}
+
+/** Lists a head that was saved without being listed, under the session's next index, which the caller counts on. */
+export function* listHead(session: number): Plan<void> {
+  yield* run(listUnlisted, session);
+}

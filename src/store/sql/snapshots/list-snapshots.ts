@@ -1,0 +1,63 @@
+import type { Page } from '../../../protocol/session.ts';
+import type { Snapshot } from '../../../protocol/snapshot.ts';
+import type { ListOptions, Scope } from '../../../session/store.ts';
+import type { Dialect } from '../database/dialect.ts';
+import { all, type Plan, statement } from '../database/query.ts';
+import { lineageTable } from '../history/lineage.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { checkLimit, fromCursor, toCursor } from '../values/cursor.ts';
+import { scopeKey, sessionKey } from '../values/scope.ts';
+import { orphanedColumn } from './locate.ts';
+import { type SnapshotRow, snapshotColumns, toSnapshot } from './snapshot-row.ts';
+
+interface ListedRow extends SnapshotRow {
+  readonly now: number;
+  readonly orphaned: number;
+  readonly reached_hash: Uint8Array | null;
+}
+
+// A row that an open run works on shows what the run has reached.
+const list = (d: Dialect): string => `
+  WITH RECURSIVE o AS (SELECT no, head FROM @sessions WHERE owner = $1 AND agent = $2 AND id = $3),
+  ${lineageTable(d, 'active', 'o JOIN @snapshots l ON l.no = o.head')}
+  SELECT ${d.now} AS now, ${snapshotColumns}, t.state_hash AS reached_hash, ${orphanedColumn('s', 'p')}
+  FROM o JOIN @sessions z ON z.no = o.no
+  JOIN @snapshots s ON s.session = z.no
+  LEFT JOIN @snapshots p ON p.no = s.parent
+  LEFT JOIN @runs r ON r.own = s.no AND r.session = z.no
+  LEFT JOIN @snapshots t ON t.no = COALESCE(r.checkpoint, r.base)
+  WHERE s.idx > $4`;
+
+const selectAll = statement<ListedRow>(
+  'snapshot_list',
+  (d) => `${list(d)} ORDER BY s.idx LIMIT $5`,
+);
+const selectActive = statement<ListedRow>(
+  'snapshot_list_active',
+  (d) => `SELECT * FROM (${list(d)}) x WHERE x.orphaned = 0 ORDER BY x.idx LIMIT $5`,
+);
+
+/** A page of a session's snapshots without their states, by index; one query. */
+export function* listSnapshots(
+  scope: Scope,
+  sessionId: string,
+  {
+    limit = 50,
+    cursor,
+    includeOrphaned = false,
+  }: ListOptions & { readonly includeOrphaned?: boolean },
+  { vault }: StateContext,
+): Plan<Page<Snapshot>> {
+  checkLimit(limit);
+  const [after] = fromCursor(cursor) ?? [-1];
+  const select = includeOrphaned ? selectAll : selectActive;
+  const rows = yield* all(select, ...scopeKey(scope), sessionKey(sessionId), after, limit + 1);
+  const page = rows.slice(0, limit);
+  const items = page.map((row) => {
+    const reading = { now: row.now, orphaned: row.orphaned === 1 };
+    return toSnapshot({ ...row, state_hash: row.reached_hash ?? row.state_hash }, reading, vault);
+  });
+  const last = page.at(-1);
+  if (last === undefined || rows.length <= limit) return { items };
+  return { items, next: toCursor([last.idx ?? 0, '']) };
+}

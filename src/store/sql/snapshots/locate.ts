@@ -1,0 +1,202 @@
+import type { Snapshot } from '../../../protocol/snapshot.ts';
+import { isSnapshotId } from '../../../session/ids.ts';
+import { toPlainState } from '../../../session/session-state.ts';
+import type { LoadedState, Lookup, Scope } from '../../../session/store.ts';
+import type { Dialect } from '../database/dialect.ts';
+import { first, type Plan, statement } from '../database/query.ts';
+import { lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';
+import { asLocation, type Location } from '../history/location.ts';
+import { marksFrom } from '../history/mark-rows.ts';
+import { readState, type StateRead } from '../history/read-state.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { hashOfNothing } from '../runs/leave-behind.ts';
+import { uuidBytes, uuidText } from '../values/bytes.ts';
+import { code } from '../values/codes.ts';
+import { scopeKey, sessionKey } from '../values/scope.ts';
+import { type SnapshotRow, snapshotColumns, toSnapshot } from './snapshot-row.ts';
+
+/** A snapshot's row together with where the state that it shows lies. */
+export interface LocatedRow extends SnapshotRow {
+  readonly now: number;
+  readonly orphaned: number;
+  readonly session_no: number;
+  readonly snapshot_no: number | null;
+  readonly totals: string | null;
+  readonly run_id: Uint8Array | null;
+  readonly run_turn: number | null;
+  readonly run_created_at: number | null;
+  /** The row that holds the state: the snapshot itself, or what its open run has reached. */
+  readonly at_no: number | null;
+  readonly at_idx: number | null;
+  readonly at_parent: number | null;
+  readonly at_view: number | null;
+  readonly at_parent_view: number | null;
+  readonly at_custom: number | null;
+  readonly at_artifacts: number | null;
+  readonly at_hash: Uint8Array | null;
+  readonly lineage: string | null;
+}
+
+/** Whether a snapshot is on the path from its session's head to the root, by the table `active`. */
+function isActive(alias: string): string {
+  return `EXISTS (SELECT 1 FROM active a WHERE a.no = ${alias}.branch AND ${alias}.no <= a.lim)`;
+}
+
+/** A succeeded snapshot is orphaned off the active path, any other when its parent is. */
+export function orphanedColumn(s: string, p: string): string {
+  return `CASE WHEN ${s}.no = z.head THEN 0
+    WHEN ${s}.status = ${code.succeeded} THEN CASE WHEN ${isActive(s)} THEN 0 ELSE 1 END
+    WHEN ${p}.no IS NULL OR ${p}.no = z.head THEN 0
+    WHEN ${isActive(p)} THEN 0 ELSE 1 END AS orphaned`;
+}
+
+// `x` says which snapshot, which run and which session; the rest is the same however they were found.
+const locate = (d: Dialect, x: string): string => `
+  WITH RECURSIVE x AS (${x}),
+  ${lineageTable(d, 'up', 'x JOIN @snapshots l ON l.no = x.at_no')},
+  ${lineageTable(d, 'active', 'x JOIN @sessions h ON h.no = x.session_no JOIN @snapshots l ON l.no = h.head')}
+  SELECT ${snapshotColumns}, ${d.now} AS now, ${orphanedColumn('s', 'p')},
+    z.no AS session_no, s.no AS snapshot_no, s.totals,
+    r.id AS run_id, r.turn AS run_turn, r.created_at AS run_created_at,
+    t.no AS at_no, t.idx AS at_idx, t.parent AS at_parent, t.view AS at_view, tp.view AS at_parent_view,
+    t.custom AS at_custom, t.artifacts AS at_artifacts, t.state_hash AS at_hash,
+    ${lineageColumn(d, 'up')} AS lineage
+  FROM x JOIN @sessions z ON z.no = x.session_no
+  LEFT JOIN @snapshots s ON s.no = x.snapshot_no
+  LEFT JOIN @runs r ON r.session = x.run_session
+  LEFT JOIN @snapshots g ON g.no = r.base
+  LEFT JOIN @snapshots t ON t.no = x.at_no
+  LEFT JOIN @snapshots tp ON tp.no = t.parent
+  LEFT JOIN @snapshots p ON p.no =
+    CASE WHEN s.no IS NOT NULL THEN s.parent WHEN g.idx IS NULL THEN g.parent ELSE g.no END`;
+
+// The reserved id of an open run reads as pending; a snapshot that has been written under it comes first.
+const locateById = statement<LocatedRow>('locate_by_id', (d) =>
+  locate(
+    d,
+    `SELECT s.no AS snapshot_no, r.session AS run_session, COALESCE(s.session, r.session) AS session_no,
+      CASE WHEN r.session IS NULL THEN s.no ELSE COALESCE(r.checkpoint, r.base) END AS at_no
+    FROM (SELECT id FROM @snapshots WHERE id = $1 UNION SELECT id FROM @runs WHERE id = $1) i
+    LEFT JOIN @snapshots s ON s.id = i.id
+    LEFT JOIN @runs r ON r.id = i.id AND (s.no IS NULL OR s.status = ${code.pending})
+    JOIN @sessions o ON o.no = COALESCE(s.session, r.session)
+    WHERE o.owner = $2 AND o.agent = $3`,
+  ),
+);
+
+const locateHead = statement<LocatedRow>('locate_head', (d) =>
+  locate(
+    d,
+    `SELECT o.head AS snapshot_no, NULLIF(0, 0) AS run_session, o.no AS session_no, o.head AS at_no
+    FROM @sessions o WHERE o.id = $1 AND o.owner = $2 AND o.agent = $3 AND o.head IS NOT NULL`,
+  ),
+);
+
+// For what has no id of its own, such as the checkpoint of a run.
+const locateByNo = statement<LocatedRow>('locate_by_no', (d) =>
+  locate(
+    d,
+    `SELECT s.no AS snapshot_no, NULLIF(0, 0) AS run_session, s.session AS session_no, s.no AS at_no
+    FROM @snapshots s WHERE s.no = $1`,
+  ),
+);
+
+/** The row with this number. */
+export function* findByNo(no: number): Plan<LocatedRow | undefined> {
+  return yield* first(locateByNo, no);
+}
+
+/** What a lookup finds, without its state. */
+export function* findRow(scope: Scope, lookup: Lookup): Plan<LocatedRow | undefined> {
+  const key = scopeKey(scope);
+  if ('sessionId' in lookup) return yield* first(locateHead, sessionKey(lookup.sessionId), ...key);
+  if (!isSnapshotId(lookup.snapshotId)) return undefined;
+  return yield* first(locateById, uuidBytes(lookup.snapshotId), ...key);
+}
+
+/** The metadata of what was found. A run that has no row yet reads as a pending snapshot. */
+export function metadataOf(row: LocatedRow, { vault }: StateContext): Snapshot {
+  const reading = { now: row.now, orphaned: row.orphaned === 1 };
+  const reached = row.at_hash ?? hashOfNothing;
+  if (row.snapshot_no !== null) {
+    const hash = row.run_id === null ? row.state_hash : reached;
+    return toSnapshot({ ...row, state_hash: hash }, reading, vault);
+  }
+  const pending: SnapshotRow = {
+    ...row,
+    id: row.run_id ?? row.id,
+    idx: null,
+    turn: row.run_turn ?? 0,
+    event: code.turnEnd,
+    status: code.pending,
+    created_at: row.run_created_at ?? row.now,
+    updated_at: row.run_heartbeat ?? row.now,
+    state_hash: reached,
+  };
+  return toSnapshot(pending, reading, vault);
+}
+
+/** The state of what was found; with `marked`, together with the snapshots on its path. */
+export function* stateOf(
+  row: LocatedRow,
+  context: StateContext,
+  options: { readonly marked: boolean },
+): Plan<StateRead> {
+  const place = {
+    levels: parseLineage(row.lineage),
+    custom: row.at_custom,
+    artifacts: row.at_artifacts,
+    stateHash: row.at_hash ?? hashOfNothing,
+  };
+  return yield* readState(place, context, options.marked ? row.session_no : undefined);
+}
+
+/** A snapshot with its plain state, marked. */
+export function* readSnapshot(
+  scope: Scope,
+  lookup: Lookup,
+  context: StateContext,
+): Plan<Snapshot | undefined> {
+  const row = yield* findRow(scope, lookup);
+  if (row === undefined) return undefined;
+  const read = yield* stateOf(row, context, { marked: true });
+  const levels = parseLineage(row.lineage);
+  const marks = marksFrom(levels, read.marks, read.state.history.length);
+  return { ...metadataOf(row, context), state: toPlainState(read.state, { marks }) };
+}
+
+/** A state to go on from. */
+export function* loadState(
+  scope: Scope,
+  lookup: Lookup,
+  context: StateContext,
+): Plan<LoadedState | undefined> {
+  const row = yield* findRow(scope, lookup);
+  if (row === undefined) return undefined;
+  const read = yield* stateOf(row, context, { marked: false });
+  const ref = locationOfRow(row, read, context.database);
+  const snapshotId = uuidText(row.snapshot_no === null ? (row.run_id ?? row.id) : row.id);
+  return { snapshotId, state: read.state, ref, snapshot: metadataOf(row, context) };
+}
+
+/** Where the state of a row lies; `undefined` while it lies nowhere. */
+export function locationOfRow(
+  row: LocatedRow,
+  { view, custom, artifacts }: StateRead,
+  database: string,
+): Location | undefined {
+  if (row.at_no === null) return undefined;
+  const isListed = row.at_idx !== null;
+  const isRewritten = !isListed && row.at_view !== null && row.at_view !== row.at_parent_view;
+  const [own] = parseLineage(row.lineage);
+  return asLocation({
+    database,
+    snapshot: row.at_no,
+    lineage: isListed ? row.at_no : row.at_parent,
+    view,
+    viewNo: row.at_view,
+    common: isRewritten ? (own?.common ?? undefined) : undefined,
+    custom,
+    artifacts,
+  });
+}

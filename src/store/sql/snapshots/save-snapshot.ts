@@ -1,0 +1,227 @@
+import type { Snapshot } from '../../../protocol/snapshot.ts';
+import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
+import { emptyState, fromPlainState, hashState } from '../../../session/session-state.ts';
+import { type Scope, type StateBase, savedPendingTtl } from '../../../session/store.ts';
+import { first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import { placeState } from '../history/place.ts';
+import { type StateContext, stateRows } from '../history/state-rows.ts';
+import { discard, type Pointers } from '../retention/trash.ts';
+import { checkUnused, createSession } from '../runs/claim.ts';
+import { checkFree, displace, type HolderRow, holderColumns } from '../runs/holder.ts';
+import { fromHex, uuidBytes, uuidText } from '../values/bytes.ts';
+import { code, toEvent, toFinish, toStatus, toUsage } from '../values/codes.ts';
+import { invalid } from '../values/failures.ts';
+import { scopeKey, sessionKey } from '../values/scope.ts';
+import { listHead } from './active-path.ts';
+import { findByNo, locationOfRow, readSnapshot, stateOf } from './locate.ts';
+
+type Mutate = (current: Snapshot | undefined) => Snapshot | undefined;
+
+interface SavedRow extends Pointers {
+  readonly no: number;
+  readonly parent: number | null;
+  readonly idx: number | null;
+  readonly status: number;
+  readonly session_id: string;
+}
+
+const lockId = statement('save_lock', (d) => d.lockName('$1'));
+const selectRow = statement<SavedRow>(
+  'save_find',
+  (d) => `
+    SELECT s.no, s.parent, s.idx, s.status, s.branch, s.custom, s.artifacts, z.id AS session_id
+    FROM @snapshots s JOIN @sessions z ON z.no = s.session
+    WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('s')}`,
+);
+interface SessionRow extends HolderRow {
+  readonly no: number;
+  readonly head: number | null;
+  readonly head_idx: number | null;
+  readonly next_index: number;
+  readonly tip: number | null;
+}
+
+const selectSession = statement<SessionRow>(
+  'save_session',
+  (d) => `
+    SELECT ${d.now} AS now, z.no, z.head, h.idx AS head_idx, z.next_index, z.tip, ${holderColumns}
+    FROM @sessions z LEFT JOIN @snapshots h ON h.no = z.head
+    LEFT JOIN @runs r ON r.session = z.no
+    WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
+);
+const selectParent = statement<{ no: number; session: number }>(
+  'save_parent',
+  'SELECT no, session FROM @snapshots WHERE id = $1',
+);
+const insertRow = statement<{ no: number }>(
+  'save_insert',
+  (d) => `
+    INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, upto, length, state_hash,
+      created_at, updated_at)
+    VALUES($1, $2, $3, $4, 0, 0, ${code.pending}, 0, 0, $5, ${d.now}, ${d.now}) RETURNING no`,
+);
+const updateRow = statement(
+  'save_update',
+  (d) => `
+    UPDATE @snapshots SET turn = $2, event = $3, status = $4, finish = COALESCE($5, finish),
+      error = COALESCE($6, error), usage = COALESCE($7, usage), ttl = $8, updated_at = ${d.now}
+    WHERE no = $1`,
+);
+const updatePlace = statement(
+  'save_state',
+  `UPDATE @snapshots SET branch = $2, upto = $3, view = $4, length = $5, custom = $6, artifacts = $7,
+     state_hash = $8
+   WHERE no = $1`,
+);
+const updateSession = statement(
+  'save_head',
+  (d) =>
+    `UPDATE @sessions SET head = $2, tip = $3, next_index = $4, updated_at = ${d.now} WHERE no = $1`,
+);
+const updateLabel = statement('save_label', 'UPDATE @snapshots SET label = $2 WHERE no = $1');
+
+/** The atomic read-modify-write: see {@link SnapshotStore.saveSnapshot}. */
+export function* saveSnapshot(
+  scope: Scope,
+  snapshotId: string,
+  mutate: Mutate,
+  context: StateContext,
+): Plan<Snapshot | undefined> {
+  const id = isSnapshotId(snapshotId) ? uuidBytes(snapshotId) : undefined;
+  if (id !== undefined) yield* run(lockId, snapshotId);
+  const row = id && (yield* first(selectRow, id, ...scopeKey(scope)));
+  const current = yield* readSnapshot(scope, { snapshotId }, context);
+  const next = mutate(current);
+  if (next === undefined) return current;
+  checkNext(row, snapshotId, next);
+  const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
+  if (session !== undefined) {
+    checkFree(session, next.sessionId);
+    yield* displace(session);
+  }
+  if (row === undefined || row.status === code.pending) {
+    yield* change(scope, row, next, context);
+  }
+  yield* relabel(snapshotId, next, context);
+  return yield* readSnapshot(scope, { snapshotId }, context);
+}
+
+function checkNext(row: SavedRow | undefined, snapshotId: string, next: Snapshot): void {
+  if (next.snapshotId !== snapshotId) {
+    throw invalid(`Snapshot "${snapshotId}" cannot be saved with the id "${next.snapshotId}".`);
+  }
+  if (row !== undefined && row.session_id !== sessionKey(next.sessionId)) {
+    throw invalid(`Snapshot "${snapshotId}" cannot move from one session to another.`);
+  }
+  if (next.status === 'expired' && row?.status !== code.pending) {
+    throw invalid('A snapshot only reads "expired"; it cannot be saved as such.');
+  }
+}
+
+/** Writes a new or a pending snapshot. */
+function* change(
+  scope: Scope,
+  known: SavedRow | undefined,
+  next: Snapshot,
+  context: StateContext,
+): Plan<void> {
+  const no = known?.no ?? (yield* insert(scope, next));
+  const session = yield* one(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
+  const before = known ?? (yield* one(selectRow, uuidBytes(next.snapshotId), ...scopeKey(scope)));
+  if (next.state !== undefined || before.branch === null) {
+    yield* writeState(session, before, next, context);
+  }
+  const status = next.status === 'expired' ? 'pending' : next.status;
+  yield* run(
+    updateRow,
+    no,
+    next.turnIndex,
+    toEvent(next.event),
+    toStatus(status),
+    toFinish(next.finishReason),
+    next.error === undefined ? null : context.vault.seal(JSON.stringify(next.error)),
+    toUsage(next.usage),
+    status === 'pending' ? savedPendingTtl : null,
+  );
+  const isHead = status === 'succeeded';
+  const leaves = isHead && session.head !== null && session.head_idx === null;
+  if (leaves) yield* listHead(session.no);
+  const first = session.next_index + (leaves ? 1 : 0);
+  yield* run(listOnce, no, first);
+  const counted = known === undefined ? first + 1 : first;
+  const head = isHead ? no : session.head;
+  yield* run(updateSession, session.no, head, isHead ? no : session.tip, counted);
+}
+
+const listOnce = statement(
+  'save_list',
+  'UPDATE @snapshots SET idx = $2 WHERE no = $1 AND idx IS NULL',
+);
+
+function* insert(scope: Scope, next: Snapshot): Plan<number> {
+  checkScope(scope);
+  checkSessionId(next.sessionId);
+  checkSnapshotId(next.snapshotId);
+  yield* checkUnused(next.snapshotId);
+  const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
+  const parent = yield* parentOf(session?.no, next.parentId);
+  const sessionNo = session?.no ?? (yield* createSession(scope, next.sessionId));
+  const hash = fromHex(hashState(emptyState));
+  const { no } = yield* one(insertRow, uuidBytes(next.snapshotId), sessionNo, parent, null, hash);
+  return no;
+}
+
+function* parentOf(session: number | undefined, parentId: string | undefined): Plan<number | null> {
+  if (parentId === undefined) return null;
+  const row = isSnapshotId(parentId) ? yield* first(selectParent, uuidBytes(parentId)) : undefined;
+  if (row !== undefined && row.session === session) return row.no;
+  throw invalid(`The parent "${parentId}" is no snapshot of the same session.`);
+}
+
+/** Writes the state as a difference to the parent's. */
+function* writeState(
+  session: SessionRow,
+  before: SavedRow,
+  next: Snapshot,
+  context: StateContext,
+): Plan<void> {
+  const state = next.state === undefined ? emptyState : fromPlainState(next.state);
+  const base = before.parent === null ? undefined : yield* baseOf(before.parent, context);
+  const write = { state, ...(base === undefined ? {} : { base }) };
+  const rows = stateRows(write, context);
+  const spot = {
+    session: session.no,
+    tip: session.tip,
+    parent: before.parent,
+    replaces: null,
+    hasBase: base !== undefined,
+    mayGoOn: next.status === 'succeeded',
+  };
+  const placed = yield* placeState(write, rows, spot, context);
+  const { view, viewNo, length, custom, artifacts } = placed;
+  const values: SqlValue[] = [
+    view.branch,
+    view.upto,
+    viewNo,
+    length,
+    custom?.no ?? null,
+    artifacts?.no ?? null,
+    fromHex(hashState(state)),
+  ];
+  yield* run(updatePlace, before.no, ...values);
+  yield* discard(before);
+}
+
+function* baseOf(no: number, context: StateContext): Plan<StateBase | undefined> {
+  const row = yield* findByNo(no);
+  if (row === undefined) return undefined;
+  const read = yield* stateOf(row, context, { marked: false });
+  const ref = locationOfRow(row, read, context.database);
+  return { snapshotId: uuidText(row.id), state: read.state, ref };
+}
+
+function* relabel(snapshotId: string, next: Snapshot, { vault }: StateContext): Plan<void> {
+  const row = yield* one(selectParent, uuidBytes(snapshotId));
+  const text = next.label === undefined ? null : vault.seal(JSON.stringify(next.label));
+  yield* run(updateLabel, row.no, text);
+}

@@ -1,0 +1,82 @@
+import type { ErrorBody } from '../../../core/error.ts';
+import type { Snapshot, SnapshotStatus } from '../../../protocol/snapshot.ts';
+import type { Vault } from '../content/vault.ts';
+import type { SqlValue } from '../database/query.ts';
+import { hexOf, iso, uuidText } from '../values/bytes.ts';
+import { code, fromEvent, fromFinish, fromStatus, fromUsage } from '../values/codes.ts';
+
+/** The columns that make a snapshot's metadata: of the row `s`, its parent `p`, its session `z` and its open run `r`. */
+export const snapshotColumns = `
+  s.id, z.id AS session_id, p.id AS parent_id, s.idx, s.turn, s.event, s.status, s.finish,
+  s.created_at, s.updated_at, s.ttl, s.usage, s.error, s.label, s.state_hash,
+  r.heartbeat AS run_heartbeat, r.ttl AS run_ttl`;
+
+export interface SnapshotRow {
+  readonly id: Uint8Array;
+  readonly session_id: string;
+  readonly parent_id: Uint8Array | null;
+  readonly idx: number | null;
+  readonly turn: number;
+  readonly event: number;
+  readonly status: number;
+  readonly finish: number | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly ttl: number | null;
+  readonly usage: string | null;
+  readonly error: SqlValue;
+  readonly label: SqlValue;
+  readonly state_hash: Uint8Array;
+  readonly run_heartbeat: number | null;
+  readonly run_ttl: number | null;
+}
+
+/** What is worked out on reading. */
+export interface Reading {
+  readonly now: number;
+  readonly orphaned: boolean;
+}
+
+/** A snapshot without its state. */
+export function toSnapshot(row: SnapshotRow, { now, orphaned }: Reading, vault: Vault): Snapshot {
+  const finishReason = fromFinish(row.finish);
+  const usage = fromUsage(row.usage);
+  const heartbeat = row.run_heartbeat ?? (row.ttl === null ? undefined : row.updated_at);
+  return {
+    snapshotId: uuidText(row.id),
+    sessionId: row.session_id,
+    ...(row.parent_id === null ? {} : { parentId: uuidText(row.parent_id) }),
+    index: row.idx ?? -1,
+    turnIndex: row.turn,
+    event: fromEvent(row.event),
+    status: statusOf(row, now),
+    ...(finishReason === undefined ? {} : { finishReason }),
+    ...(row.error === null ? {} : { error: JSON.parse(vault.open(row.error)) as ErrorBody }),
+    ...(usage === undefined ? {} : { usage }),
+    createdAt: iso(row.created_at),
+    updatedAt: iso(row.updated_at),
+    ...(row.status !== code.pending || heartbeat === undefined
+      ? {}
+      : { heartbeatAt: iso(heartbeat) }),
+    stateHash: hexOf(row.state_hash),
+    ...(row.label === null ? {} : { label: JSON.parse(vault.open(row.label)) as string }),
+    orphaned,
+  };
+}
+
+/** The status as it reads now: a pending one with a stale heartbeat reads `expired`. */
+export function statusOf(
+  row: Pick<SnapshotRow, 'status' | 'updated_at' | 'ttl' | 'run_heartbeat' | 'run_ttl'>,
+  now: number,
+): SnapshotStatus {
+  if (row.status !== code.pending) return fromStatus(row.status);
+  const since = row.run_heartbeat ?? row.updated_at;
+  return isStale(since, row.run_heartbeat === null ? (row.ttl ?? 0) : (row.run_ttl ?? 0), now)
+    ? 'expired'
+    : 'pending';
+}
+
+/** Whether nothing has been heard for as long as counts. */
+export function isStale(heartbeat: number, ttl: number, now: number): boolean {
+  return now - heartbeat >= ttl;
+}

@@ -1,0 +1,150 @@
+import type { Snapshot } from '../../../protocol/snapshot.ts';
+import { checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
+import type { Scope } from '../../../session/store.ts';
+import { first, one, type Plan, run, statement } from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { checkUnused, createSession } from '../runs/claim.ts';
+import { checkFree, displace, type HolderRow, holderColumns } from '../runs/holder.ts';
+import { findSession } from '../sessions/sessions.ts';
+import { uuidBytes } from '../values/bytes.ts';
+import { code, fromStatus } from '../values/codes.ts';
+import { notFound, notSucceeded, precondition, sessionExists } from '../values/failures.ts';
+import { scopeKey } from '../values/scope.ts';
+import { listHead } from './active-path.ts';
+import { findRow, metadataOf } from './locate.ts';
+
+interface WrittenRow extends HolderRow {
+  readonly no: number;
+  readonly status: number;
+  readonly idx: number | null;
+  readonly session: number;
+  readonly session_id: string;
+  readonly head: number | null;
+  readonly head_idx: number | null;
+}
+
+const selectWritten = statement<WrittenRow>(
+  'timeline_snapshot',
+  (d) => `
+    SELECT ${d.now} AS now, s.no, s.status, s.idx, s.session, z.id AS session_id, z.head,
+      h.idx AS head_idx, ${holderColumns}
+    FROM @snapshots s JOIN @sessions z ON z.no = s.session
+    LEFT JOIN @snapshots h ON h.no = z.head
+    LEFT JOIN @runs r ON r.session = z.no
+    WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('z')}`,
+);
+const selectReserved = statement<{ found: number }>(
+  'timeline_reserved',
+  `SELECT 1 AS found FROM @runs r JOIN @sessions z ON z.no = r.session
+   WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
+);
+const countIndex = statement(
+  'timeline_index',
+  'UPDATE @sessions SET next_index = next_index + 1 WHERE no = $1',
+);
+const moveHead = statement(
+  'timeline_head',
+  (d) => `UPDATE @sessions SET head = $2, updated_at = ${d.now} WHERE no = $1`,
+);
+const updateLabel = statement('timeline_label', 'UPDATE @snapshots SET label = $2 WHERE no = $1');
+const listSnapshot = statement(
+  'timeline_list',
+  `UPDATE @snapshots SET idx = (SELECT next_index FROM @sessions WHERE no = $2) WHERE no = $1`,
+);
+const insertBranch = statement<{ no: number }>(
+  'timeline_fork_branch',
+  `INSERT INTO @branches(session, parent, fork, fork_view)
+   SELECT $1, branch, upto, view FROM @snapshots WHERE no = $2 RETURNING no`,
+);
+const insertFork = statement<{ no: number }>(
+  'timeline_fork',
+  (d) => `
+    INSERT INTO @snapshots(id, session, idx, turn, event, status, finish, branch, upto, length, custom,
+      artifacts, state_hash, totals, created_at, updated_at)
+    SELECT $1, $2, 0, turn, event, status, finish, $4, 0, length, custom, artifacts, state_hash, totals,
+      ${d.now}, ${d.now}
+    FROM @snapshots WHERE no = $3 RETURNING no`,
+);
+const updateFork = statement(
+  'timeline_fork_session',
+  'UPDATE @sessions SET head = $2, tip = $2, next_index = 1, forked_from = $3 WHERE no = $1',
+);
+
+/** A snapshot that has been written; a turn that is being worked on cannot be gone back to or named yet. */
+function* written(scope: Scope, snapshotId: string): Plan<WrittenRow> {
+  if (!isSnapshotId(snapshotId)) throw notFound('snapshot', snapshotId);
+  const values = [uuidBytes(snapshotId), ...scopeKey(scope)] as const;
+  const row = yield* first(selectWritten, ...values);
+  if (row !== undefined) return row;
+  if ((yield* first(selectReserved, ...values)) === undefined) {
+    throw notFound('snapshot', snapshotId);
+  }
+  throw precondition(
+    `Snapshot "${snapshotId}" is still being worked on. Wait until its run has ended.`,
+  );
+}
+
+function checkSucceeded({ status }: WrittenRow, snapshotId: string): void {
+  if (status !== code.succeeded) throw notSucceeded(snapshotId, fromStatus(status));
+}
+
+function* reread(scope: Scope, snapshotId: string, context: StateContext): Plan<Snapshot> {
+  const row = yield* findRow(scope, { snapshotId });
+  if (row === undefined) throw notFound('snapshot', snapshotId);
+  return metadataOf(row, context);
+}
+
+/** Moves the head. A head that was not listed is listed before it is left. */
+export function* restore(scope: Scope, snapshotId: string, context: StateContext): Plan<Snapshot> {
+  const row = yield* written(scope, snapshotId);
+  checkFree(row, row.session_id);
+  checkSucceeded(row, snapshotId);
+  yield* displace(row);
+  if (row.head !== null && row.head_idx === null && row.head !== row.no) {
+    yield* listHead(row.session);
+    yield* run(countIndex, row.session);
+  }
+  yield* run(moveHead, row.session, row.no);
+  return yield* reread(scope, snapshotId, context);
+}
+
+/** Names a snapshot. A name is for something that stays, so one that was not listed is listed. */
+export function* label(
+  scope: Scope,
+  snapshotId: string,
+  text: string | null,
+  context: StateContext,
+): Plan<Snapshot> {
+  const row = yield* written(scope, snapshotId);
+  const value = text === null ? null : context.vault.seal(JSON.stringify(text));
+  yield* run(updateLabel, row.no, value);
+  if (text !== null && row.idx === null) {
+    yield* run(listSnapshot, row.no, row.session);
+    yield* run(countIndex, row.session);
+  }
+  return yield* reread(scope, snapshotId, context);
+}
+
+/** Starts a session whose first snapshot lies on an empty branch of the original: nothing is copied. */
+export function* fork(
+  scope: Scope,
+  snapshotId: string,
+  target: { readonly sessionId: string; readonly snapshotId: string },
+  context: StateContext,
+): Plan<Snapshot> {
+  const source = yield* written(scope, snapshotId);
+  checkSucceeded(source, snapshotId);
+  checkSessionId(target.sessionId);
+  checkSnapshotId(target.snapshotId);
+  yield* checkUnused(target.snapshotId);
+  if ((yield* findSession(scope, target.sessionId)) !== undefined) {
+    throw sessionExists(target.sessionId);
+  }
+  const session = yield* createSession(scope, target.sessionId);
+  const id = uuidBytes(target.snapshotId);
+  const branch = yield* one(insertBranch, session, source.no);
+  const { no } = yield* one(insertFork, id, session, source.no, branch.no);
+  const origin = JSON.stringify({ sessionId: source.session_id, snapshotId });
+  yield* run(updateFork, session, no, origin);
+  return yield* reread(scope, target.snapshotId, context);
+}

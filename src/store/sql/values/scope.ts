@@ -1,0 +1,21 @@
+import { isName } from '../../../session/ids.ts';
+import type { Scope } from '../../../session/store.ts';
+
+/**
+ * A scope as its columns. A name that cannot be one owns nothing: it becomes an agent that does not exist, because a
+ * database may refuse it, and an empty owner must not be taken for nobody.
+ */
+export function scopeKey({ owner, agent }: Scope): readonly [owner: string, agent: string] {
+  const isPossible = isName(agent) && (owner === undefined || isName(owner));
+  return isPossible ? [owner ?? '', agent] : ['', ''];
+}
+
+/** A session id as its column; one that cannot be one is nobody's. */
+export function sessionKey(sessionId: string): string {
+  return isName(sessionId) ? sessionId : '';
+}
+
+/** A scope from its columns. */
+export function toScope(owner: string, agent: string): Scope {
+  return owner === '' ? { agent } : { agent, owner };
+}
