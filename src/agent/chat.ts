@@ -1,43 +1,67 @@
-import type { Output } from '../protocol/turn.ts';
-import type { Agent, AgentStream, Chat, InvokeOptions } from './agent.ts';
+import type { Input, Output } from '../protocol/turn.ts';
+import type { Agent, AgentStream, CallOptions, Chat, InvokeOptions } from './agent.ts';
 import { textInput } from './connection.ts';
 
 /** A conversation that remembers where it is: the snapshot, or for a client-managed agent the state, of its last turn. */
 export function createChat(agent: Agent, options: InvokeOptions = {}): Chat {
-  const { snapshotId, sessionId, state, ...rest } = options;
-  let place: Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'> = {
-    ...(snapshotId !== undefined && { snapshotId }),
-    ...(sessionId !== undefined && { sessionId }),
-    ...(state && { state }),
-  };
-  let last: Output | undefined;
-  const follow = (output: Output): Output => {
-    last = output;
-    if (agent.metadata.stateManagement === 'server') place = { sessionId: output.sessionId };
-    else if (output.state !== undefined) place = { state: output.state };
-    return output;
-  };
-  const stream: Chat['stream'] = (input, call = {}) => {
-    const turn = agent.stream(typeof input === 'string' ? textInput(input) : input, {
-      ...rest,
+  return new AgentChat(agent, options);
+}
+
+// Thousands may be open and idle: each holds where it is, no functions of its own, and nothing of what a store has.
+class AgentChat implements Chat {
+  readonly #agent: Agent;
+  readonly #given: InvokeOptions;
+  /** Where the next turn goes on; at first what was given. */
+  #place: Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'> | undefined;
+  #last: Pick<Output, 'snapshotId' | 'sessionId' | 'state'> | undefined;
+
+  constructor(agent: Agent, given: InvokeOptions) {
+    this.#agent = agent;
+    this.#given = given;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#last?.sessionId ?? this.#given.sessionId;
+  }
+
+  get snapshotId(): string | undefined {
+    return this.#last?.snapshotId ?? this.#given.snapshotId;
+  }
+
+  get state(): Chat['state'] {
+    return this.#last?.state ?? this.#given.state;
+  }
+
+  stream(input: string | Input, call: CallOptions = {}): AgentStream {
+    const { snapshotId, sessionId, state, ...options } = this.#given;
+    const given = {
+      ...(snapshotId !== undefined && { snapshotId }),
+      ...(sessionId !== undefined && { sessionId }),
+      ...(state && { state }),
+    };
+    const turn = this.#agent.stream(typeof input === 'string' ? textInput(input) : input, {
+      ...options,
       ...call,
-      ...place,
+      ...(this.#place ?? given),
     });
-    return followed(turn, follow);
-  };
-  return {
-    get sessionId() {
-      return last?.sessionId ?? sessionId;
-    },
-    get snapshotId() {
-      return last?.snapshotId ?? snapshotId;
-    },
-    get state() {
-      return last?.state ?? state;
-    },
-    stream,
-    send: async (input, call) => await stream(input, call).output,
-  };
+    return followed(turn, (output) => this.#follow(output));
+  }
+
+  async send(input: string | Input, call?: CallOptions): Promise<Output> {
+    return await this.stream(input, call).output;
+  }
+
+  #follow(output: Output): Output {
+    const { sessionId, snapshotId, state } = output;
+    this.#last = {
+      sessionId,
+      ...(snapshotId !== undefined && { snapshotId }),
+      ...(state && { state }),
+    };
+    if (this.#agent.metadata.stateManagement === 'server') this.#place = { sessionId };
+    else if (state !== undefined) this.#place = { state };
+    return output;
+  }
 }
 
 /** The same turn; its output is taken note of whether the caller reads the stream, the output or both. */
