@@ -1,10 +1,14 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { Pool } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type AppOptions, type Chat, memoryStore, waymark } from 'waymark';
+import { fileStore } from 'waymark/file';
+import { postgresStore } from 'waymark/postgres';
 import { sqliteStore } from 'waymark/sqlite';
+import { startPostgres } from '../support/postgres.ts';
 import { type Counted, countWork } from './count-work.ts';
 import { usedBytes } from './used-bytes.ts';
 
@@ -48,6 +52,46 @@ test('a turn on SQLite does the same at any length: statements, JSON, and bytes 
   expect(grown.late).toBeLessThan(jsonOfTurn() + 512);
   await store.close?.();
 });
+
+test('a turn on files does the same at any length: JSON, and bytes in the folder', async () => {
+  const store = fileStore(directory, { durable: false });
+  const { first, last, grown } = await measure(createChat({ store }), async () =>
+    folderSize(directory),
+  );
+  // Places and numbers of turns have more digits later.
+  expect(last.written - first.written).toBeLessThan(50);
+  expect(last.read - first.read).toBeLessThan(50);
+  expect({ ...last, written: 0, read: 0 }).toEqual({ ...first, written: 0, read: 0 });
+  expect(grown.early).toBeLessThan(jsonOfTurn() + 1024);
+  expect(grown.late).toBeLessThan(jsonOfTurn() + 1024);
+  await store.close?.();
+});
+
+test('a turn on Postgres does the same at any length: statements, JSON, and bytes in the tables', async () => {
+  const postgres = await startPostgres();
+  const pool = new Pool({ connectionString: postgres.connectionString, max: 1 });
+  try {
+    const queries: string[] = [];
+    const store = postgresStore({
+      connectionString: postgres.connectionString,
+      onQuery: (name) => queries.push(name),
+    });
+    const { first, last, grown } = await measure(
+      createChat({ store }),
+      () => tablesSize(pool),
+      () => queries.splice(0),
+    );
+    expect(last).toEqual(first);
+    expect(first.queries.length).toBeLessThanOrEqual(5);
+    // A page is 8 KB, and a table grows by several: both are means over 200 turns.
+    expect(grown.early).toBeLessThan(jsonOfTurn() + 1024);
+    expect(grown.late).toBeLessThan(jsonOfTurn() + 1024);
+    await store.close?.();
+  } finally {
+    await pool.end();
+    await postgres.stop();
+  }
+}, 120_000);
 
 function createChat(options: AppOptions): Chat {
   // A look at others' runs would be counted with the turn it falls on.
@@ -99,6 +143,22 @@ function fileSize(path: string): number {
   db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
   db.close();
   return statSync(path).size;
+}
+
+function folderSize(path: string): number {
+  const names = readdirSync(path, { recursive: true, encoding: 'utf8' });
+  return names.reduce((sum, name) => {
+    const stat = statSync(join(path, name), { throwIfNoEntry: false });
+    return sum + (stat?.isFile() ? stat.size : 0);
+  }, 0);
+}
+
+async function tablesSize(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ bytes: string }>(
+    `SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class
+     WHERE relkind = 'r' AND relnamespace = 'waymark'::regnamespace`,
+  );
+  return Number(rows[0]?.bytes);
 }
 
 function jsonOfTurn(): number {
