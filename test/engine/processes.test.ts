@@ -36,10 +36,12 @@ async function beginRun(text: string): Promise<string> {
 }
 
 test('a run whose worker is killed goes on in another within 15 seconds', async () => {
+  const held = await mkdtemp(join(tmpdir(), 'waymark-held-'));
   const first = await worker();
-  const runId = await beginRun('{"ms":100,"steps":20}');
+  const runId = await beginRun(JSON.stringify({ steps: 3, waitWhile: held }));
   const second = await worker();
   first.kill('SIGKILL');
+  await rm(held, { recursive: true });
   const killedAt = Date.now();
   const echo = server.app.agent('echo');
   const kinds: string[] = [];
@@ -72,8 +74,9 @@ async function listPartial(runId: string): Promise<boolean> {
 }
 
 test('a worker that is told to end hands its runs over in under two seconds', async () => {
+  const held = await mkdtemp(join(tmpdir(), 'waymark-held-'));
   const first = await worker(100);
-  const runId = await beginRun('{"ms":100,"steps":30}');
+  const runId = await beginRun(JSON.stringify({ steps: 3, waitWhile: held }));
   await worker();
   const echo = server.app.agent('echo');
   const reset = (async () => {
@@ -86,6 +89,7 @@ test('a worker that is told to end hands its runs over in under two seconds', as
   await first.ended;
   expect(Date.now() - toldAt).toBeLessThan(3_000);
   expect((await reset) - toldAt).toBeLessThan(2_000);
+  await rm(held, { recursive: true });
   expect((await echo.wait(runId)).status).toBe('succeeded');
 });
 

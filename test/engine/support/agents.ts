@@ -30,7 +30,10 @@ export interface QueueAppOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** Opens such an app. `{"ms": 50, "steps": 3}` as the input's text makes an agent take its time, and count its steps. */
+/**
+ * Opens such an app. `{"ms": 50, "steps": 3}` as the input's text makes an agent take its time, and count its steps; `dieWhile` and
+ * `waitWhile` name a folder: while it is there, the worker dies, or the agent waits.
+ */
 export function openQueueApp(options: QueueAppOptions): QueueApp {
   const { connectionString, work = true, version, agents = ['echo'], onError } = options;
   const pool = new pg.Pool({ connectionString, max: 12 });
@@ -50,12 +53,15 @@ export function openQueueApp(options: QueueAppOptions): QueueApp {
         await session.run(async ({ message }) => {
           const text =
             message?.content.map((part) => ('text' in part ? part.text : '')).join('') ?? '';
-          const { ms = 0, steps = 1, dieWhile } = wishOf(text);
+          const { ms = 0, steps = 1, dieWhile, waitWhile } = wishOf(text);
           if (dieWhile !== undefined && existsSync(dieWhile)) process.kill(process.pid, 'SIGKILL');
           for (let step = 0; step < steps; step++) {
             await session.step(`step-${step}`, async () => step);
             await respond.modelChunk({ content: [{ text: `${step};` }] });
             if (ms > 0) await sleep(ms, undefined, { signal });
+          }
+          while (waitWhile !== undefined && existsSync(waitWhile)) {
+            await sleep(20, undefined, { signal });
           }
           session.addMessages({ role: 'model', content: [{ text: `${version ?? ''}:${text}` }] });
         });
@@ -73,7 +79,12 @@ export function openQueueApp(options: QueueAppOptions): QueueApp {
   };
 }
 
-function wishOf(text: string): { ms?: number; steps?: number; dieWhile?: string } {
+function wishOf(text: string): {
+  ms?: number;
+  steps?: number;
+  dieWhile?: string;
+  waitWhile?: string;
+} {
   try {
     return JSON.parse(text) as object;
   } catch {
