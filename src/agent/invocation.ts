@@ -1,8 +1,6 @@
 import type { Channel } from '../core/channel.ts';
 import { toWaymarkError, type WaymarkError } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json.ts';
-import { inSpan } from '../core/trace.ts';
-import { genAi, attributes as names, operations } from '../core/trace-names.ts';
 import { callContext } from '../generate/hooks.ts';
 import type { ModelRef } from '../generate/model.ts';
 import type { Message } from '../protocol/message.ts';
@@ -16,9 +14,11 @@ import { beginTurn, claimDetached } from './beginning.ts';
 import { Control } from './control.ts';
 import { detachedOutput } from './detach.ts';
 import type { QueueOptions } from './dispatcher.ts';
+import { handlerGraceMs, LeftBehind, withGrace } from './grace.ts';
 import type { AgentResult, AgentSession, TurnFunction } from './handler.ts';
 import { closedError, Inbox } from './inbox.ts';
 import { checkCustom, freshState } from './init.ts';
+import { inInvocationSpan } from './invocation-span.ts';
 import { leavingChunks } from './leaving.ts';
 import type { Position } from './ledger.ts';
 import { openInvocation } from './opening.ts';
@@ -32,10 +32,7 @@ import { type AgentHost, type AgentSpec, scopeOf } from './spec.ts';
 import { createSteps } from './step.ts';
 import { runTurn } from './turn.ts';
 import { invocationKey } from './turn-key.ts';
-import { LeftBehind, type Outcome, type Turn } from './turn-state.ts';
-
-/** How long after a stop a handler may take to come to its end before it is left behind. */
-const graceMs = 5_000;
+import type { Outcome, Turn } from './turn-state.ts';
 
 /** What an invocation is asked to do. */
 export interface InvocationRequest {
@@ -219,29 +216,6 @@ export class Invocation {
     return result;
   }
 
-  /** Waits for work; after a stop only so long, for work that does not look at its signal. */
-  async untilStopped<Value>(work: Promise<Value>, ms: number = graceMs): Promise<Value> {
-    const { signal } = this.control;
-    const left = Promise.withResolvers<never>();
-    // Made only when it is stopped: a signal for each turn that is not would cost more than saving the turn does.
-    let over: AbortController | undefined;
-    const onAbort = (): void => {
-      over = new AbortController();
-      this.host.clock.sleep(ms, over.signal).then(
-        () => left.reject(new LeftBehind()),
-        () => {},
-      );
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-    try {
-      return await Promise.race([work, left.promise]);
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-      over?.abort();
-    }
-  }
-
   /** Nothing that the handler still does changes anything from now on. */
   leaveBehind(): void {
     this.working.close(
@@ -277,26 +251,7 @@ export class Invocation {
   }
 
   #traced(): Promise<Output> {
-    const { spec, sessionId } = this;
-    return inSpan(
-      `${operations.invokeAgent} ${spec.name}`,
-      {
-        attributes: {
-          [genAi.operation]: operations.invokeAgent,
-          [genAi.agentName]: spec.name,
-          [genAi.agentDescription]: spec.description,
-          [genAi.conversationId]: sessionId,
-          [names.sessionId]: sessionId,
-          [names.genkitAgent]: spec.name,
-        },
-      },
-      async (span) => {
-        const output = await this.#handle();
-        const made = this.run?.detached === undefined ? this.snapshotIds.at(-1) : this.run.runId;
-        span.setAttributes({ [names.snapshotId]: made, [names.genkitSnapshotId]: made });
-        return output;
-      },
-    );
+    return inInvocationSpan(this, () => this.#handle());
   }
 
   async #handle(): Promise<Output> {
@@ -315,8 +270,8 @@ export class Invocation {
           callContext.run(request.context, async () => spec.handler(session, io)),
         ),
       );
-      // Twice as long as the turn inside it, which keeps what there is of its answer.
-      result = parseResult((await this.untilStopped(work, 2 * graceMs)) ?? undefined);
+      const given = await withGrace(this, work, handlerGraceMs);
+      result = parseResult(given ?? undefined);
     } catch (error) {
       if (error instanceof LeftBehind) this.leaveBehind();
       else if (this.control.cause === undefined) this.failure ??= toWaymarkError(error);

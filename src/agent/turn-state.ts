@@ -44,9 +44,6 @@ export function lostError(): WaymarkError {
   );
 }
 
-/** Says that a handler did not come to an end for too long after it was stopped. */
-export class LeftBehind extends Error {}
-
 /** How the work on a turn came out that was told to end. */
 export function stoppedBy(cause: StopCause): Outcome {
   switch (cause.kind) {

@@ -5,12 +5,13 @@ import { genAi, attributes as names } from '../core/trace-names.ts';
 import { generateHooks } from '../generate/hooks.ts';
 import { pendingInterrupts } from '../generate/open-requests.ts';
 import { addUsage } from '../generate/usage.ts';
+import { LeftBehind, turnGraceMs, withGrace } from './grace.ts';
 import type { TurnFunction, TurnResult } from './handler.ts';
 import type { Invocation } from './invocation.ts';
 import { keepPartialAnswer } from './partial.ts';
 import { checkpointTurn, endTurn } from './saving.ts';
 import { checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
-import { LeftBehind, lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
+import { lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
 /** Works on an input that was accepted, and saves what came of it. */
 export async function runTurn(
@@ -36,7 +37,7 @@ async function perform(invocation: Invocation, turn: Turn, fn: TurnFunction): Pr
     const work = generateHooks.run(hooksOf(invocation, turn), async () =>
       fn(turn.input, turn.info),
     );
-    const result = (await invocation.untilStopped(work)) ?? {};
+    const result = (await withGrace(invocation, work, turnGraceMs)) ?? {};
     if (control.cause === undefined) return done(invocation, turn, result);
   } catch (error) {
     turn.leftBehind = error instanceof LeftBehind;
