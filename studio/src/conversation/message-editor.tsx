@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { type FormEvent, type ReactNode, useLayoutEffect, useState } from 'react';
 import type { Message, Part } from '../../../src/client/index.ts';
 import { textOf } from '../lib/turns.ts';
 import { useAutoGrow } from '../ui/use-auto-grow.ts';
@@ -6,19 +6,26 @@ import { useAutoGrow } from '../ui/use-auto-grow.ts';
 /** A message of one's own, written anew. What was attached to it stays attached. */
 export function MessageEditor({
   message,
+  isBusy,
   onSend,
   onCancel,
 }: {
   readonly message: Message;
+  /** Nothing can be sent now, but one may go on writing. */
+  readonly isBusy: boolean;
   readonly onSend: (content: Part[]) => void;
   readonly onCancel: () => void;
 }): ReactNode {
   const [text, setText] = useState(textOf(message));
   const field = useAutoGrow(text);
+  useLayoutEffect(() => {
+    const length = field.current?.value.length ?? 0;
+    field.current?.setSelectionRange(length, length);
+  }, [field]);
   const attached = message.content.filter((part) => !('text' in part));
   const submit = (event?: FormEvent): void => {
     event?.preventDefault();
-    if (text.trim() !== '' || attached.length > 0)
+    if (!isBusy && (text.trim() !== '' || attached.length > 0))
       onSend([...(text.trim() === '' ? [] : [{ text }]), ...attached]);
   };
   return (
@@ -47,7 +54,7 @@ export function MessageEditor({
         Makes a branch from before this message. The answer you have stays where it is.
       </p>
       <div className="buttons">
-        <button type="submit" className="button primary">
+        <button type="submit" className="button primary" disabled={isBusy}>
           Send as a branch
         </button>
         <button type="button" className="button" onClick={onCancel}>

@@ -35,13 +35,14 @@ export const MessageView = memo(function MessageView({
     >
       <div className="speaker">{speaker(message, agentName)}</div>
       <div className="said">
-        {isEditing && onResend ? (
+        {isEditing ? (
           <MessageEditor
             message={message}
+            isBusy={!onResend}
             onCancel={() => setEditing(false)}
             onSend={(content) => {
               setEditing(false);
-              onResend(index, content);
+              onResend?.(index, content);
             }}
           />
         ) : (

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect } from 'react';
+import { flushSync } from 'react-dom';
 import { useAgentValue } from '../../../src/react/index.ts';
 import { useGraph } from '../timeline/timeline.tsx';
 import { type Step, walk } from '../timeline/walk.ts';
@@ -40,8 +41,9 @@ export function KeyCommands(): ReactNode {
       },
       f: () => selected && commands.label(selected),
       '/': () => {
-        showPanel('sessions');
-        requestAnimationFrame(() => document.querySelector<HTMLElement>('[data-search]')?.focus());
+        // Whoever types on at once means the search; a frame later the next keys would be commands.
+        flushSync(() => showPanel('sessions'));
+        document.querySelector<HTMLElement>('[data-search]')?.focus();
       },
       '?': () => openDialog.set({ type: 'help' }),
     };

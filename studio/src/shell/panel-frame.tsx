@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useLayoutEffect, useRef } from 'react';
 import { Icon } from '../ui/icon.tsx';
 import { closeSheet, type Panel } from './panels.ts';
 
@@ -15,13 +15,18 @@ export function PanelFrame({
   readonly children: ReactNode;
 }): ReactNode {
   const isSheet = sheet === panel;
+  const frame = useRef<HTMLElement>(null);
   const close = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  // Before anything else can happen, so that a command that opens a sheet can say where in it the focus goes.
+  useLayoutEffect(() => {
     if (!isSheet) return;
+    const sheet = frame.current;
     const before = document.activeElement;
     close.current?.focus();
     return () => {
-      if (before instanceof HTMLElement) before.focus();
+      const { activeElement } = document;
+      const isElsewhere = activeElement !== document.body && !sheet?.contains(activeElement);
+      if (before instanceof HTMLElement && !isElsewhere) before.focus();
     };
   }, [isSheet]);
   return (
@@ -36,6 +41,7 @@ export function PanelFrame({
         />
       )}
       <aside
+        ref={frame}
         className="panel"
         data-panel={panel}
         data-sheet={isSheet || undefined}
