@@ -7,6 +7,7 @@ import type { Artifact } from '../protocol/state.ts';
 import { type Interrupt, type InterruptAnswer, pendingInterrupts } from './interrupts.ts';
 import { LiveTurn, textOf } from './live-turn.ts';
 import { nothingSettled, type Settled } from './settled.ts';
+import { SubAgents } from './sub-agents.ts';
 import { type AgentView, emptyView } from './view.ts';
 
 /** What of a view is not worked out from the messages. */
@@ -19,6 +20,7 @@ export type Facts<Types extends AgentTypes> = Omit<
   | 'text'
   | 'custom'
   | 'artifacts'
+  | 'subAgents'
   | 'interrupts'
 >;
 
@@ -32,6 +34,7 @@ export class Conversation<Types extends AgentTypes> {
   // As the running turn has changed them so far.
   #custom: Types['custom'] | undefined;
   #artifacts: readonly Artifact[];
+  #subAgents = new SubAgents();
   #interrupts: readonly Interrupt[] = [];
   #facts: Facts<Types>;
   #view: AgentView<Types>;
@@ -64,11 +67,14 @@ export class Conversation<Types extends AgentTypes> {
 
   /** Goes to something saved; what ran on top of what was there before is dropped. */
   settle(settled: Settled<Types>, { atHead = true }: { readonly atHead?: boolean } = {}): void {
+    const isReadAgain =
+      this.#facts.phase === 'loading' && settled.messages === this.settled.messages;
     this.settled = settled;
     this.atHead = atHead;
     this.#sessionId = settled.sessionId;
     this.#live = undefined;
-    this.#interrupts = pendingInterrupts(settled.messages);
+    // Then it still has the answers that were given so far.
+    if (!isReadAgain) this.#interrupts = pendingInterrupts(settled.messages);
     this.#revert();
   }
 
@@ -108,7 +114,14 @@ export class Conversation<Types extends AgentTypes> {
     customPatch,
     turnEnd,
   }: ChunkOf<Types>): void {
-    if (agent !== undefined) return; // a sub-agent's; its work shows in the tool that called it
+    if (artifact) this.#artifacts = withArtifact(this.#artifacts, artifact);
+    if (agent !== undefined) {
+      this.#subAgents.fold(agent, {
+        ...(modelChunk && { modelChunk }),
+        ...(status !== undefined && { status: status as Json }),
+      });
+      return;
+    }
     this.#live ??= new LiveTurn();
     if (turnStart) {
       this.#sessionId = turnStart.sessionId;
@@ -116,9 +129,12 @@ export class Conversation<Types extends AgentTypes> {
       // A run that is followed keeps its own id, whichever of its turns begins.
       this.set({ phase: 'running', running: this.#facts.running ?? turnStart.snapshotId });
     }
-    if (modelChunk) this.#live.add(modelChunk);
+    if (modelChunk) {
+      // The agent speaks again: those it had asked have answered.
+      if (modelChunk.role !== 'tool') this.#subAgents = new SubAgents();
+      this.#live.add(modelChunk);
+    }
     if (status !== undefined) this.set({ status });
-    if (artifact) this.#artifacts = withArtifact(this.#artifacts, artifact);
     if (customPatch) {
       const patched = applyPatch((this.#custom ?? null) as Json, customPatch as JsonPatch);
       this.#custom = patched as Types['custom'];
@@ -128,6 +144,7 @@ export class Conversation<Types extends AgentTypes> {
 
   takenOver(): void {
     this.#live?.reset();
+    this.#subAgents = new SubAgents();
     this.set({ takeovers: this.#facts.takeovers + 1 });
   }
 
@@ -138,14 +155,17 @@ export class Conversation<Types extends AgentTypes> {
   }
 
   #revert(): void {
+    this.#subAgents = new SubAgents();
     this.#custom = this.settled.custom;
     this.#artifacts = this.settled.artifacts;
   }
 
   #build(): AgentView<Types> {
     const { settled } = this;
-    const isRunning = this.#facts.phase !== 'ready';
-    const answer = isRunning ? this.#live?.answer : undefined;
+    const { phase } = this.#facts;
+    const answer = phase === 'ready' ? undefined : this.#live?.answer;
+    // While a session is read again somebody may be writing an answer.
+    const isAsking = phase === 'ready' || phase === 'loading';
     return {
       ...this.#facts,
       sessionId: this.#sessionId,
@@ -155,7 +175,8 @@ export class Conversation<Types extends AgentTypes> {
       text: textOf(answer),
       custom: this.#custom,
       artifacts: this.#artifacts,
-      interrupts: isRunning ? none : this.#interrupts,
+      subAgents: this.#subAgents.views,
+      interrupts: isAsking ? this.#interrupts : none,
     };
   }
 

@@ -16,4 +16,4 @@ export {
   useAgentStore,
   useAgentValue,
 } from './use-agent.ts';
-export type { AgentView, Phase } from './view.ts';
+export type { AgentView, Phase, SubAgentView } from './view.ts';

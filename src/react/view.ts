@@ -1,5 +1,6 @@
 import type { AgentTypes, SnapshotOf, WireTypes } from '../agent/agent.ts';
 import type { ErrorBody } from '../core/error.ts';
+import type { Json } from '../core/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
@@ -10,6 +11,18 @@ import type { Interrupt } from './interrupts.ts';
  * yet. `running`: a turn is being worked on and followed. `stopping`: it was asked to stop.
  */
 export type Phase = 'loading' | 'ready' | 'sending' | 'running' | 'stopping';
+
+/** A sub-agent at work. Two calls of one agent at the same time are one here: its chunks tell its name only. */
+export interface SubAgentView {
+  /** Its name; of one that another sub-agent called, with that one's: `editor/writer`. */
+  readonly agent: string;
+  /** What it has said so far, with its tool calls. */
+  readonly messages: readonly Message[];
+  /** The text of the answer that it is writing. */
+  readonly text: string;
+  /** The last status it sent. */
+  readonly status: Json | undefined;
+}
 
 /** A conversation as a page shows it. Frozen in time: a change makes a new view, in which only what changed is new. */
 export interface AgentView<Types extends AgentTypes = WireTypes> {
@@ -30,6 +43,8 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   readonly custom: Types['custom'] | undefined;
   /** The artifacts, live. */
   readonly artifacts: readonly Artifact[];
+  /** What sub-agents say while the running turn waits for them, in the order they began; their answers stay in the tools. */
+  readonly subAgents: readonly SubAgentView[];
   /** The last status that the running turn sent. */
   readonly status: Types['status'] | undefined;
   /** How the last turn ended. */
@@ -64,6 +79,7 @@ export function emptyView<Types extends AgentTypes>(
     text: '',
     custom: undefined,
     artifacts: [],
+    subAgents: [],
     status: undefined,
     finishReason: undefined,
     usage: undefined,

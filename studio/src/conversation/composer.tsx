@@ -16,7 +16,7 @@ import { useAutoGrow } from '../ui/use-auto-grow.ts';
 
 /** Where one writes: a text, files, and whether to wait for the answer. */
 export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactNode {
-  const { store, info, commands, place } = useWorkbench();
+  const { store, info, commands, place, session } = useWorkbench();
   const phase = useAgentValue(store, (view) => view.phase);
   const hasInterrupts = useAgentValue(store, (view) => view.interrupts.length > 0);
   const [text, setText] = useState('');
@@ -24,6 +24,7 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
   const [fault, setFault] = useState<string>();
   const picker = useRef<HTMLInputElement>(null);
   const field = useAutoGrow(text);
+  const form = useRef<HTMLFormElement>(null);
   const isRunning = phase === 'sending' || phase === 'running' || phase === 'stopping';
   const isEmpty = text.trim() === '' && files.length === 0;
   const canSend = !isEmpty && !isRunning && !isOffline;
@@ -45,7 +46,10 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
     setText('');
     setFiles([]);
     setFault(undefined);
-    void commands.send({ message: { role: 'user', content } }, { detach });
+    // The button that was pressed goes away.
+    if (form.current?.contains(document.activeElement)) field.current?.focus();
+    const afresh = session === 'gone';
+    void commands.send({ message: { role: 'user', content } }, { detach, afresh });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== 'Enter' || event.nativeEvent.isComposing) return;
@@ -66,6 +70,7 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
 
   return (
     <form
+      ref={form}
       className="composer"
       aria-label="Message"
       onSubmit={(event) => {

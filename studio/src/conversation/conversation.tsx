@@ -13,6 +13,7 @@ import { ConversationHeader } from './conversation-header.tsx';
 import { Interrupts } from './interrupts.tsx';
 import { ErrorNote, RunningNote } from './notes.tsx';
 import { PastBar } from './past-bar.tsx';
+import { SubAgents } from './sub-agents.tsx';
 import { TurnView } from './turn-view.tsx';
 import { useEarlier } from './use-earlier.ts';
 import { useStickToEnd } from './use-stick-to-end.ts';
@@ -22,11 +23,12 @@ import { Welcome } from './welcome.tsx';
 export function Conversation(): ReactNode {
   const { session, place, info } = useWorkbench();
   const { online } = useSource(pulse);
-  if (session === 'gone') return <Gone />;
   return (
     <main className="conversation" aria-label={`Conversation with ${info.name}`}>
       <ConversationHeader />
-      {place.base === undefined ? (
+      {session === 'gone' ? (
+        <Gone />
+      ) : place.base === undefined ? (
         <>
           <PastBar />
           <Turns />
@@ -114,6 +116,7 @@ function TurnList({
         {!isPast && (
           <>
             <Interrupts />
+            <SubAgents />
             <RunningNote />
             <ErrorNote />
           </>
@@ -153,11 +156,11 @@ function Beginning(): ReactNode {
 function Gone(): ReactNode {
   const { commands } = useWorkbench();
   return (
-    <main className="conversation" aria-label="Conversation">
-      <Empty isPage title="This session has been erased.">
+    <div className="scroller">
+      <Empty title="This session has been erased.">
         <p>
           Somebody erased it, or the server lost it when it was restarted without a store that keeps
-          it.
+          it. What you send now begins a new one.
         </p>
         <button
           type="button"
@@ -167,6 +170,6 @@ function Gone(): ReactNode {
           Begin a new one
         </button>
       </Empty>
-    </main>
+    </div>
   );
 }

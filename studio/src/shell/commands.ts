@@ -18,7 +18,11 @@ export interface Commands {
   compare(base: string | undefined, withSnapshot?: string): void;
   label(snapshot: Pick<Snapshot, 'snapshotId' | 'label'>): void;
   openSession(sessionId: string | undefined): void;
-  send(input: Input, options?: { readonly detach?: boolean }): Promise<void>;
+  /** Sends something in this session; `afresh` in a new one. */
+  send(
+    input: Input,
+    options?: { readonly detach?: boolean; readonly afresh?: boolean },
+  ): Promise<void>;
   /** Sends something else in place of a message: a branch from before it. */
   resend(messages: readonly Message[], index: number, content: Part[]): Promise<void>;
 }
@@ -42,6 +46,11 @@ export function createCommands(
     const { agent: name = agent.name } = placeNow();
     const { sessionId } = store.getView();
     return { view: 'chat', agent: name, ...(sessionId !== undefined && { session: sessionId }) };
+  };
+
+  const begin = async (): Promise<void> => {
+    goTo({ view: 'chat', agent: agent.name });
+    await actions.load(undefined);
   };
 
   const commands: Commands = {
@@ -104,10 +113,11 @@ export function createCommands(
         ...(sessionId !== undefined && { session: sessionId }),
       });
     },
-    async send(input, { detach = false } = {}) {
-      const { snapshot } = placeNow();
+    async send(input, { detach = false, afresh = false } = {}) {
+      const { snapshot } = afresh ? {} : placeNow();
       dropToasts('head');
-      goTo(session());
+      if (afresh) await begin();
+      else goTo(session());
       const sent = actions.send(input, {
         detach,
         ...(snapshot !== undefined && { snapshotId: snapshot }),
@@ -121,8 +131,7 @@ export function createCommands(
       const from = snapshotBefore(messages, index);
       if (from === undefined) {
         // Before the first turn there is nothing to branch from.
-        goTo({ view: 'chat', agent: agent.name });
-        await actions.load(undefined);
+        await begin();
       } else goTo(session());
       await actions.send({ message }, from === undefined ? {} : { snapshotId: from });
       lookNow();

@@ -1,0 +1,34 @@
+import type { ReactNode } from 'react';
+import { type SubAgentView, useAgentValue } from '../../../src/react/index.ts';
+import { toProgress } from '../lib/progress.ts';
+import { Markdown } from '../markdown/markdown.tsx';
+import { useWorkbench } from '../shell/workbench.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { MarkIcon } from '../ui/mark.tsx';
+
+/** What an agent's helpers say, while the turn waits for them. Afterwards it stands in the tool that asked them. */
+export function SubAgents(): ReactNode {
+  const { store } = useWorkbench();
+  const subAgents = useAgentValue(store, (view) => view.subAgents);
+  return subAgents.map((each) => <SubAgent key={each.agent} subAgent={each} />);
+}
+
+function SubAgent({ subAgent }: { readonly subAgent: SubAgentView }): ReactNode {
+  const { agent, messages, text, status } = subAgent;
+  const { figures, text: said } = toProgress(status);
+  const tool = messages.at(-1)?.content.findLast((part) => 'toolRequest' in part);
+  const doing = tool && 'toolRequest' in tool ? `uses ${tool.toolRequest.name}` : 'is working';
+  return (
+    <section className="sub-agent" aria-label={`${agent} at work`}>
+      <header>
+        <MarkIcon kind="pending" />
+        <Icon name="tool" size={12} />
+        <span className="sub-agent-name">{agent}</span>
+        <span className="quiet" dir="auto">
+          {[figures, said].filter(Boolean).join(' · ') || doing}
+        </span>
+      </header>
+      {text !== '' && <Markdown text={text} />}
+    </section>
+  );
+}
