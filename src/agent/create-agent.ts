@@ -9,6 +9,7 @@ import type { Agent, AgentConnection, CallOptions, InvokeOptions } from './agent
 import { createChat } from './chat.ts';
 import { connect, streamOne, textInput } from './connection.ts';
 import { noDeadRun } from './dispatcher.ts';
+import { withGiven } from './given.ts';
 import { parseInit } from './init.ts';
 import type { InvocationRequest } from './invocation.ts';
 import { leavingSnapshot, leavingState } from './leaving.ts';
@@ -94,8 +95,9 @@ function reading(spec: AgentSpec, host: AgentHost): Reading {
   return {
     async getSnapshot(lookup, { owner } = {}) {
       if (spec.store === undefined) throw noStore(spec);
-      const snapshot = await spec.store.getSnapshot(scopeOf(spec, owner), lookup);
-      return snapshot && leavingSnapshot(spec.transform, snapshot);
+      const scope = scopeOf(spec, owner);
+      const snapshot = await spec.store.getSnapshot(scope, lookup);
+      return snapshot && leavingSnapshot(spec.transform, await withGiven(spec, scope, snapshot));
     },
     async wait(snapshotId, options = {}) {
       capability(spec, 'runs');

@@ -28,7 +28,7 @@ async function ready(store: AgentStore<Types>): Promise<void> {
   await expect.poll(() => store.getView().phase, { timeout: 3000 }).toBe('ready');
 }
 
-describe.each(Object.entries(agents))('%s', (_, agentOf) => {
+describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
   test('a turn is shown from what was sent to what is saved', async () => {
     const store = createAgentStore({ agent: agentOf(), throttle: 0 });
     const phases: string[] = [];
@@ -93,8 +93,10 @@ describe.each(Object.entries(agents))('%s', (_, agentOf) => {
 
   test('a page that is loaded again in the middle of a turn follows it to its end', async () => {
     const first = createAgentStore({ agent: agentOf() });
-    const turn = first.actions.send('slow 12');
-    await expect.poll(() => first.getView().text).toContain('w2');
+    await first.actions.send('say one');
+    const what = `reload-${transport.replaceAll(' ', '-')}`;
+    const turn = first.actions.send(`wait for ${what}`);
+    await expect.poll(() => first.getView().text, { timeout: 3000 }).toContain('w2');
     const store = createAgentStore({
       agent: agentOf(),
       sessionId: first.getView().sessionId ?? '',
@@ -102,6 +104,13 @@ describe.each(Object.entries(agents))('%s', (_, agentOf) => {
     store.open();
     await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
     expect(store.getView()).toMatchObject({ phase: 'running', running: first.getView().running });
+    // Also what was asked, though nothing of the turn is saved yet.
+    expect(texts(store.getView().messages).slice(0, 3)).toEqual([
+      'say one',
+      'one',
+      `wait for ${what}`,
+    ]);
+    served.letGo(what);
     await turn;
     await ready(store);
     expect(texts(store.getView().messages)).toEqual(texts(first.getView().messages));
@@ -164,15 +173,18 @@ describe.each(Object.entries(agents))('%s', (_, agentOf) => {
   test('a background run is followed, and can be left and found again', async () => {
     const store = createAgentStore({ agent: agentOf() });
     store.open();
-    const output = await store.actions.send('slow 12', { detach: true });
+    const what = `nobody-${transport.replaceAll(' ', '-')}`;
+    const output = await store.actions.send(`wait for ${what}`, { detach: true });
     expect(output?.finishReason).toBe('detached');
     await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
     store.actions.detach();
     expect(store.getView()).toMatchObject({ phase: 'ready', running: output?.snapshotId });
     await store.actions.refresh();
-    await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w4');
+    await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
+    expect(texts(store.getView().messages)[0]).toBe(`wait for ${what}`);
+    served.letGo(what);
     await ready(store);
-    expect(texts(store.getView().messages).at(-1)).toMatch(/^w0 .* w11 $/);
+    expect(texts(store.getView().messages).at(-1)).toBe(what);
     expect(store.getView().running).toBeUndefined();
   });
 
@@ -264,8 +276,8 @@ describe.each(Object.entries(agents))('%s', (_, agentOf) => {
 
 test('a page that comes after a checkpoint sees what was asked as well', async () => {
   const first = createAgentStore({ agent: agents['over HTTP']() });
-  const turn = first.actions.send('weather in Slowville');
-  await expect.poll(() => first.getView().text).toContain('w2');
+  const turn = first.actions.send('weather in Waitville');
+  await expect.poll(() => first.getView().text, { timeout: 3000 }).toContain('w2');
   const store = createAgentStore({
     agent: agents['over HTTP'](),
     sessionId: first.getView().sessionId ?? '',
@@ -273,13 +285,32 @@ test('a page that comes after a checkpoint sees what was asked as well', async (
   store.open();
   await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
   expect(texts(store.getView().messages).slice(0, 3)).toEqual([
-    'weather in Slowville',
+    'weather in Waitville',
     'toolRequest',
     'toolResponse',
   ]);
+  served.letGo('Waitville');
   await turn;
   await ready(store);
   expect(texts(store.getView().messages)).toEqual(texts(first.getView().messages));
+});
+
+test('a sub-agent is shown while the turn waits for it, and then stands in its tool', async () => {
+  const agent = client<TestApp['boss']>({ url: served.url, agent: 'boss' });
+  const store = createAgentStore({ agent });
+  const turn = store.actions.send('ask wait for the-boss');
+  const inside = () => store.getView().subAgents.map(({ agent, text }) => `${agent}: ${text}`);
+  await expect.poll(inside, { timeout: 3000 }).toEqual(['chat: w0 w1 w2 ']);
+  expect(store.getView().text).toBe('');
+  served.letGo('the-boss');
+  await turn;
+  expect(store.getView().subAgents).toEqual([]);
+  expect(texts(store.getView().messages)).toEqual([
+    'ask wait for the-boss',
+    'toolRequest',
+    'toolResponse',
+    'the-boss',
+  ]);
 });
 
 test('custom state, status and artifacts of a custom agent are live', async () => {

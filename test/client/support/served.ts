@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { memoryStore, waymark } from '../../../src/index.ts';
+import { agentTool, memoryStore, waymark } from '../../../src/index.ts';
 import { type ServeOptions, serve } from '../../../src/server/index.ts';
-import { scriptedModel } from '../../../src/testing/scripted-model.ts';
+import { type ScriptedReply, scriptedModel } from '../../../src/testing/scripted-model.ts';
 
 /** The agents that client and hook are tried with, on a real server. What they say depends on what is said to them. */
 function createTestApp() {
@@ -15,14 +15,17 @@ function createTestApp() {
       ],
       [/^note (.*)/, ([, topic = '']) => ({ toolCalls: [{ name: 'note', input: { topic } }] })],
       [/^book (.*)/, ([, what = '']) => ({ toolCalls: [{ name: 'book', input: { what } }] })],
+      [/^ask (.*)/, ([, message = '']) => ({ toolCalls: [{ name: 'chat', input: { message } }] })],
       [/^fail/, { chunks: ['half '], error: new Error('The model broke.') }],
       [/^hang/, { chunks: ['half '], hang: true }],
+      [/^wait for (\S+)/, ([, what = '']) => waiting(what)],
     ],
     afterTools: (_, results) => {
       const text = results
         .map((result) => (typeof result === 'string' ? result : JSON.stringify(result)))
         .join('\n');
-      return text.includes('Slowville') ? { chunks: words(12), chunkDelayMs: 15 } : text;
+      const [, what] = /"city":"(Waitville\w*)"/.exec(text) ?? [];
+      return what === undefined ? text : waiting(what);
     },
     otherwise: 'Hello.',
   });
@@ -46,7 +49,20 @@ function createTestApp() {
     async ({ what }, { interrupt, resumed }) =>
       resumed === undefined ? interrupt({ price: 40 }) : { booked: what, by: resumed },
   );
-  const tools = [weather, note, book];
+  const gates = new Map<string, PromiseWithResolvers<void>>();
+  const gate = (what: string): PromiseWithResolvers<void> => {
+    const known = gates.get(what) ?? Promise.withResolvers<void>();
+    gates.set(what, known);
+    return known;
+  };
+  const wait = app.defineTool(
+    { name: 'wait', description: 'Waits', input: z.object({ what: z.string() }) },
+    async ({ what }) => {
+      await gate(what).promise;
+      return what;
+    },
+  );
+  const tools = [weather, note, book, wait];
   const chat = app.defineAgent({
     name: 'chat',
     description: 'Talks',
@@ -54,6 +70,7 @@ function createTestApp() {
     state: z.object({ topics: z.array(z.string()) }),
     initialState: { topics: [] },
   });
+  const boss = app.defineAgent({ name: 'boss', tools: [agentTool(chat)] });
   const portable = app.defineAgent({ name: 'portable', tools, store: false });
   const counter = app.defineCustomAgent(
     {
@@ -76,7 +93,9 @@ function createTestApp() {
       });
     },
   );
-  return { app, model, chat, portable, counter };
+  /** Lets a turn go on that was told to wait for something. */
+  const letGo = (what: string): void => gate(what).resolve();
+  return { app, model, chat, boss, portable, counter, letGo };
 }
 
 export type TestApp = ReturnType<typeof createTestApp>;
@@ -95,6 +114,11 @@ export async function serveTestApp(
       await parts.app.close({ deadlineMs: 100 });
     },
   };
+}
+
+/** Says something, and then stands still until it is let go, so that a test may take its time in the middle of a turn. */
+function waiting(what: string): ScriptedReply {
+  return { chunks: words(3), toolCalls: [{ name: 'wait', input: { what } }] };
 }
 
 function words(n: number): string[] {
