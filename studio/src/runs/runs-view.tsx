@@ -2,7 +2,6 @@ import { type ReactNode, useState } from 'react';
 import type { RunInfo } from '../../../src/client/index.ts';
 import { duration, plural } from '../lib/format.ts';
 import { brief } from '../lib/json.ts';
-import { placeHash } from '../lib/place.ts';
 import { type EndedRun, pulse } from '../lib/pulse.ts';
 import { useSource } from '../lib/use-source.ts';
 import { Markdown } from '../markdown/markdown.tsx';
@@ -10,12 +9,14 @@ import { Empty } from '../ui/empty.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { MarkIcon, type MarkKind } from '../ui/mark.tsx';
 import { Time } from '../ui/time.tsx';
+import { DeadRuns } from './dead-runs.tsx';
 import { abortRun } from './run-actions.ts';
 import { RunProgress } from './run-progress.tsx';
+import { SessionLink } from './session-link.tsx';
 import { useWatch } from './use-watch.ts';
 
-/** All runs of all agents: what is under way, and what ended while this page was open. */
-export function RunsView(): ReactNode {
+/** All runs of all agents: what is under way, what was given up, and what ended while this page was open. */
+export function RunsView({ agents }: { readonly agents: readonly string[] }): ReactNode {
   const { runs, ended } = useSource(pulse);
   const [watched, setWatched] = useState<string>();
   return (
@@ -49,6 +50,7 @@ export function RunsView(): ReactNode {
           </ul>
         )}
       </section>
+      <DeadRuns agents={agents} />
       {ended.length > 0 && (
         <section aria-label="Ended">
           <h2 className="section-title">Ended</h2>
@@ -162,14 +164,5 @@ function EndedCard({ ended: { run, status, endedAt } }: { readonly ended: EndedR
         <Time iso={new Date(endedAt).toISOString()} form="clock" />
       </div>
     </li>
-  );
-}
-
-function SessionLink({ run: { agent, sessionId } }: { readonly run: RunInfo }): ReactNode {
-  return (
-    <a className="run-name" href={placeHash({ view: 'chat', agent, session: sessionId })}>
-      {agent}
-      <span className="visually-hidden">: open its session</span>
-    </a>
   );
 }

@@ -35,7 +35,9 @@ export function App(): ReactNode {
         <div className="shell plain">
           <TopBar agents={agents ?? []} current={undefined} theme={theme} />
           {place.view === 'runs' && agents ? (
-            <RunsView />
+            <RunsView
+              agents={agents.filter(({ metadata }) => metadata.claims).map(({ name }) => name)}
+            />
           ) : (
             <NoAgent
               agents={agents?.map(({ name }) => name)}
