@@ -36,7 +36,7 @@ export async function readStudioFiles(
   throw new WaymarkError(
     'FAILED_PRECONDITION',
     from === true
-      ? 'The studio has not been built. Run `npm run build:studio`, or serve without `studio`.'
+      ? 'The studio has not been built. Run `npm run build`, or serve without `studio`.'
       : `There is no built studio in "${from}". Expected an index.html there.`,
   );
 }
