@@ -3,17 +3,22 @@
 import type { Job } from '../job.ts';
 import { longConversation, measureFirstTurns, standsFor } from '../lib/conversation.ts';
 import { saveLongSession } from '../lib/long-session.ts';
-import { createSamples } from '../lib/samples.ts';
+import { countQueries } from '../lib/queries.ts';
+import { createSamples, type Samples } from '../lib/samples.ts';
 import type { Ref, System } from '../systems/system.ts';
+import { variants } from '../systems/variants.ts';
 import type { TurnTimes } from './turns.ts';
 
 export interface StoredTurns extends TurnTimes {
   /** Bytes that the first n turns of a session take on the disk. */
   readonly bytes: Readonly<Record<number, number>>;
+  /** Statements that turn n sends to its database. */
+  readonly queries?: Samples;
 }
 
 export async function measure(system: System, job: Job): Promise<StoredTurns> {
   const { lengths, budget } = job.scale;
+  const queries = countQueries(job.system, variants[job.system]?.[job.variant]?.store);
   const running = await system.open(job.variant, job.place);
   const storedBytes = async (): Promise<number> => (await running.bytes?.()) ?? 0;
   const samples = createSamples(lengths);
@@ -23,21 +28,32 @@ export async function measure(system: System, job: Job): Promise<StoredTurns> {
   const markAt = last / 2;
   const before = await storedBytes();
   const bytes: Record<number, number> = {};
+  const sent = createSamples(lengths);
+  let sentBefore = queries?.() ?? 0;
   let mark: Ref | undefined;
   const { session, turns } = await longConversation(running, {
     id: 'long',
     turns: last,
     budget,
     async onTurn({ number, ms, session }) {
+      const sentNow = (queries?.() ?? 0) - sentBefore;
       if (number === markAt) mark = await running.mark?.(session);
       for (const length of lengths) {
         if (length >= 100 && standsFor(length, number)) samples.add(length, ms);
+        if (length >= 10 && standsFor(length, number)) sent.add(length, sentNow);
         if (length >= 10 && length === number) bytes[length] = (await storedBytes()) - before;
       }
+      // What was asked for the sake of measuring is none of the next turn's.
+      sentBefore = queries?.() ?? 0;
     },
   });
   const ref = (await running.ref?.(session)) ?? {};
   saveLongSession(job.place, { ref, turns, ...(mark && { mark, markedAt: markAt }) });
   await running.close?.();
-  return { times: samples.stats(), bytes, ...(turns < last && { endedAt: turns }) };
+  return {
+    times: samples.stats(),
+    bytes,
+    ...(queries && { queries: sent.stats() }),
+    ...(turns < last && { endedAt: turns }),
+  };
 }

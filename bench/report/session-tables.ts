@@ -1,7 +1,8 @@
 // What sessions cost as they grow: A, B, C and F.
+import type { StoredTurns } from '../measures/stored.ts';
 import type { Results } from '../results.ts';
 import { bytes, number, spread, times } from './format.ts';
-import { counterpart, floorOf, linesOf, resultOf } from './rows.ts';
+import { counterpart, floorOf, linesOf, type Measured, resultOf } from './rows.ts';
 import type { Table } from './table.ts';
 
 export function turns(results: Results): Table {
@@ -30,7 +31,13 @@ export function stored(results: Results): Table {
   return {
     name: 'stored',
     title: 'B. A turn that is stored, ms',
-    columns: ['system', ...lengths.map(nth), `× Waymark at ${count(last)}`, '× floor'],
+    columns: [
+      'system',
+      ...lengths.map(nth),
+      `× Waymark at ${count(last)}`,
+      '× floor',
+      'storing alone × floor',
+    ],
     rows: linesOf(results.stored, (row) => {
       const median = row.result.times[last]?.median;
       const ours = counterpart(results.stored, row)?.times[last]?.median;
@@ -38,9 +45,22 @@ export function stored(results: Results): Table {
         ...lengths.map((length) => spread(row.result.times[length])),
         median === undefined ? ended(row.result.endedAt) : times(median, ours),
         times(median, floorOf(results, row.store)),
+        times(storingOf(results, row, last), floorOf(results, row.store)),
       ];
     }),
   };
+}
+
+/** What storing adds to a turn: the time of the same turn in memory taken away. */
+function storingOf(
+  { turns }: Results,
+  { system, result }: Measured<StoredTurns>,
+  last: number,
+): number | undefined {
+  const median = result.times[last]?.median;
+  const inMemory = resultOf(turns, system, 'memory')?.times[last]?.median;
+  if (median === undefined || inMemory === undefined || median <= inMemory) return undefined;
+  return median - inMemory;
 }
 
 export function storedBytes(results: Results): Table {
@@ -63,6 +83,20 @@ export function storedBytes(results: Results): Table {
         times(size, counterpart(results.stored, row)?.bytes[last]),
       ];
     }),
+  };
+}
+
+export function storedQueries(results: Results): Table {
+  const lengths = results.lengths.filter((length) => length >= 10);
+  return {
+    name: 'queries',
+    title: 'B. Statements of a turn, BEGIN and COMMIT included',
+    columns: ['system', ...lengths.map(nth)],
+    rows: linesOf(
+      results.stored.filter(({ result }) => result?.queries !== undefined),
+      ({ result }) =>
+        lengths.map((length) => number(result.queries?.[length]?.median ?? Number.NaN)),
+    ),
   };
 }
 

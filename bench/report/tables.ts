@@ -1,7 +1,15 @@
 import type { Results } from '../results.ts';
 import { headline } from './headline.ts';
 import { about, background, floors, footprint, http, idle } from './service-tables.ts';
-import { branch, resume, stored, storedBytes, toolTurns, turns } from './session-tables.ts';
+import {
+  branch,
+  resume,
+  stored,
+  storedBytes,
+  storedQueries,
+  toolTurns,
+  turns,
+} from './session-tables.ts';
 import type { Table } from './table.ts';
 
 const loads = 'chunks per second and share of the bare server; ms to the first chunk';
@@ -14,6 +22,7 @@ export function tablesOf(results: Results): readonly Table[] {
     turns(results),
     stored(results),
     storedBytes(results),
+    storedQueries(results),
     toolTurns(results),
     resume(results),
     branch(results),
