@@ -1,4 +1,4 @@
-import { isRecord, isSame, type Json } from './json.ts';
+import { isRecord, isSame, type Json, type JsonRecord } from './json.ts';
 
 /** One place at which two documents differ. */
 export interface Change {
@@ -24,7 +24,12 @@ export function changesBetween(
   if (Array.isArray(before) && Array.isArray(after)) return listChanges(before, after, path);
   if (!isRecord(before) || !isRecord(after)) return [{ path, kind: 'changed', before, after }];
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...keys].flatMap((key) => changesBetween(before[key], after[key], [...path, key]));
+  // Every object knows `constructor`; only what is its own counts.
+  const own = (record: JsonRecord, key: string): Json | undefined =>
+    Object.hasOwn(record, key) ? record[key] : undefined;
+  return [...keys].flatMap((key) =>
+    changesBetween(own(before, key), own(after, key), [...path, key]),
+  );
 }
 
 function listChanges(

@@ -13,13 +13,14 @@ const deepest = 6;
 /** Reads the emphasis, code, links and images of a text. HTML is text. */
 export function parseInline(text: string, depth = 0): readonly Inline[] {
   const nodes: Inline[] = [];
+  const reading: Reading = { text, depth, brackets: undefined, searched: new Map() };
   let plain = '';
   const flush = (): void => {
     if (plain !== '') nodes.push({ type: 'text', text: plain });
     plain = '';
   };
   for (let at = 0; at < text.length; ) {
-    const found = readSpecial(text, at, depth);
+    const found = readSpecial(reading, at);
     if (found) {
       flush();
       nodes.push(found.node);
@@ -41,7 +42,18 @@ interface Found {
   readonly end: number;
 }
 
-function readSpecial(text: string, at: number, depth: number): Found | undefined {
+/** A text that is being read, with what was learnt about it on the way, so that nothing is looked for twice. */
+interface Reading {
+  readonly text: string;
+  readonly depth: number;
+  /** Where each `[` is closed. */
+  brackets: ReadonlyMap<number, number> | undefined;
+  /** Up to where there is no end for an emphasis, by its mark. */
+  readonly searched: Map<string, number>;
+}
+
+function readSpecial(reading: Reading, at: number): Found | undefined {
+  const { text, depth } = reading;
   switch (text[at]) {
     case '\n':
       return { node: { type: 'break' }, end: at + 1 };
@@ -49,13 +61,13 @@ function readSpecial(text: string, at: number, depth: number): Found | undefined
       return readCode(text, at);
     case '*':
     case '_':
-      return depth < deepest ? readEmphasis(text, at, depth) : undefined;
+      return depth < deepest ? readEmphasis(reading, at) : undefined;
     case '~':
       return depth < deepest ? readStruck(text, at, depth) : undefined;
     case '!':
-      return text[at + 1] === '[' ? readLink(text, at + 1, depth, true) : undefined;
+      return text[at + 1] === '[' ? readLink(reading, at + 1, true) : undefined;
     case '[':
-      return depth < deepest ? readLink(text, at, depth, false) : undefined;
+      return depth < deepest ? readLink(reading, at, false) : undefined;
     case '<':
       return readAngled(text, at);
     case 'h':
@@ -84,13 +96,15 @@ function readCode(text: string, at: number): Found | undefined {
   return { node: { type: 'text', text: marks }, end: from };
 }
 
-function readEmphasis(text: string, at: number, depth: number): Found | undefined {
+function readEmphasis({ text, depth, searched }: Reading, at: number): Found | undefined {
   const mark = text[at] ?? '*';
   const run = runAt(text, at);
   const opens = !isSpace(text[at + run]) && !(mark === '_' && isWord(text[at - 1]));
   if (!opens || run > 3) return { node: { type: 'text', text: mark.repeat(run) }, end: at + run };
   const from = at + run;
-  for (let end = from + 1; end < Math.min(text.length, from + farthest); ) {
+  const marks = mark.repeat(run);
+  const limit = Math.min(text.length, from + farthest);
+  for (let end = Math.max(from + 1, searched.get(marks) ?? 0); end < limit; ) {
     if (text[end] === '`') end = readCode(text, end)?.end ?? end + 1;
     else if (text[end] !== mark) end += text[end] === '\\' ? 2 : 1;
     else {
@@ -103,7 +117,8 @@ function readEmphasis(text: string, at: number, depth: number): Found | undefine
       end += closing;
     }
   }
-  return { node: { type: 'text', text: mark.repeat(run) }, end: from };
+  searched.set(marks, limit);
+  return { node: { type: 'text', text: marks }, end: from };
 }
 
 function emphasis(run: number, content: readonly Inline[]): Inline {
@@ -113,7 +128,8 @@ function emphasis(run: number, content: readonly Inline[]): Inline {
 }
 
 function readStruck(text: string, at: number, depth: number): Found | undefined {
-  if (runAt(text, at) !== 2) return undefined;
+  const run = runAt(text, at);
+  if (run !== 2) return { node: { type: 'text', text: '~'.repeat(run) }, end: at + run };
   const end = text.slice(0, at + farthest).indexOf('~~', at + 2);
   if (end <= at + 2) return undefined;
   return {
@@ -125,23 +141,33 @@ function readStruck(text: string, at: number, depth: number): Found | undefined 
 const target =
   /\(\s*<?([^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*)>?(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/y;
 
-function readLink(text: string, at: number, depth: number, isImage: boolean): Found | undefined {
-  let open = 0;
-  for (let end = at; end < Math.min(text.length, at + farthest); end++) {
-    if (text[end] === '\\') end++;
-    else if (text[end] === '[') open++;
-    else if (text[end] === ']' && --open === 0) {
-      target.lastIndex = end + 1;
-      const [whole, url] = target.exec(text) ?? [];
-      if (whole === undefined || url === undefined) return undefined;
-      const label = text.slice(at + 1, end);
-      const node: Inline = isImage
-        ? { type: 'image', url, alt: label }
-        : { type: 'link', url, content: parseInline(label, depth + 1) };
-      return { node, end: end + 1 + whole.length };
+function readLink(reading: Reading, at: number, isImage: boolean): Found | undefined {
+  const { text, depth } = reading;
+  reading.brackets ??= bracketsOf(text);
+  const end = reading.brackets.get(at);
+  if (end === undefined) return undefined;
+  target.lastIndex = end + 1;
+  const [whole, url] = target.exec(text) ?? [];
+  if (whole === undefined || url === undefined) return undefined;
+  const label = text.slice(at + 1, end);
+  const node: Inline = isImage
+    ? { type: 'image', url, alt: label }
+    : { type: 'link', url, content: parseInline(label, depth + 1) };
+  return { node, end: end + 1 + whole.length };
+}
+
+function bracketsOf(text: string): ReadonlyMap<number, number> {
+  const closed = new Map<number, number>();
+  const open: number[] = [];
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '\\') at++;
+    else if (text[at] === '[') open.push(at);
+    else if (text[at] === ']') {
+      const from = open.pop();
+      if (from !== undefined) closed.set(from, at);
     }
   }
-  return undefined;
+  return closed;
 }
 
 const angled = /<((?:https?:\/\/|mailto:)[^\s<>]{1,2000})>/y;
