@@ -1,4 +1,4 @@
-import { type App, memoryStore, waymark } from 'waymark';
+import { type App, agentTool, memoryStore, waymark } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 import { defineNewsroom } from '../../examples/newsroom.ts';
@@ -20,11 +20,29 @@ export function createStudioApp({ pauseMs = 250 }: { readonly pauseMs?: number }
 }
 
 /** What an agent may say and do that a page must survive. */
-const hostile = {
+export const hostile = {
   html: '<img src=x onerror="window.broken=1"><script>window.broken=1</script> <b>bold?</b>',
-  links:
+  links: [
     '[click](javascript:window.broken=1) [fine](https://example.com) ![pic](https://example.com/x.png)',
+    '[shout](JaVaScRiPt:window.broken=1) [page](data:text/html,<script>window.broken=1</script>) <javascript:window.broken=1>',
+    '![drawn](data:image/svg+xml,%3Csvg%20xmlns=%22http://www.w3.org/2000/svg%22%20onload=%22window.broken=1%22/%3E)',
+    '[a](https://example.com/"onmouseover="window.broken=1) `<script>window.broken=1</script>`',
+    '```html\n<script>window.broken=1</script>\n```',
+  ].join('\n\n'),
+  svg: '<svg xmlns="http://www.w3.org/2000/svg" onload="window.broken=1"><script>window.broken=1</script></svg>',
   rtl: 'שלום עולם, وهذا نص عربي',
+  scripts: [
+    'שלום עולם',
+    'وهذا نص عربي',
+    `Z${'\u0301\u0323\u0336'.repeat(40)}algo`,
+    '👩‍👩‍👧‍👦 🏳️‍🌈 𝒻𝒶𝓃𝒸𝓎',
+    '縦書きではない長い日本語の文章がここに続きます。'.repeat(10),
+    `https://example.com/${'long'.repeat(200)}`,
+    'W'.repeat(1_500),
+    `| a | b |\n| - | - |\n| ${'x'.repeat(400)} | y |`,
+    `\`\`\`\n${'code '.repeat(300)}\n\`\`\``,
+    `\`${'c'.repeat(300)}\``,
+  ].join('\n\n'),
 } as const;
 
 function defineTrouble(app: App): void {
@@ -33,6 +51,14 @@ function defineTrouble(app: App): void {
     () => {
       throw new Error('The disk is full.');
     },
+  );
+  const echo = app.defineTool(
+    {
+      name: 'echo',
+      description: 'Answers with what it was asked.',
+      input: z.object({ text: z.string() }),
+    },
+    ({ text }) => ({ [text]: text, list: [text] }),
   );
   const ask = app.defineInterrupt({
     name: 'ask',
@@ -50,7 +76,11 @@ function defineTrouble(app: App): void {
       patterns: [
         [/^html/, { text: `${hostile.html}\n\n${hostile.links}` }],
         [/^rtl/, { text: hostile.rtl }],
+        [/^scripts/, { text: hostile.scripts }],
+        [/^echo html/, { toolCalls: [{ name: 'echo', input: { text: hostile.html } }] }],
+        [/^echo long/, { toolCalls: [{ name: 'echo', input: { text: 'W'.repeat(1_500) } }] }],
         [/^break/, { toolCalls: [{ name: 'broken', input: {} }] }],
+        [/^ask html/, { toolCalls: [{ name: 'ask', input: { topic: hostile.html } }] }],
         [/^ask/, { toolCalls: [{ name: 'ask', input: { topic: 'paint' } }] }],
         [/^fail/, { chunks: ['half an answer '], error: new Error('The model broke.') }],
         [/^hang/, { chunks: ['half an answer '], hang: true }],
@@ -66,11 +96,20 @@ function defineTrouble(app: App): void {
     },
     { name: 'script' },
   );
-  app.defineAgent({
+  const trouble = app.defineAgent({
     name: 'trouble',
     description: 'Does what must not break the studio.',
     model,
-    tools: [broken, ask],
+    tools: [broken, echo, ask],
+  });
+  app.defineAgent({
+    name: 'boss',
+    description: 'Lets the troublemaker do it.',
+    model: scriptedModel({
+      patterns: [[/.+/, ([message]) => ({ toolCalls: [{ name: 'trouble', input: { message } }] })]],
+      otherwise: 'Say something.',
+    }),
+    tools: [agentTool(trouble)],
   });
   app.defineCustomAgent(
     { name: 'filer', description: 'Makes files of every kind.' },
@@ -84,7 +123,16 @@ function defineTrouble(app: App): void {
         await respond.artifact({ name: 'page.html', parts: [{ text: line.repeat(size) }] });
         await respond.artifact({
           name: 'notes.md',
-          parts: [{ text: `# Notes\n\n${hostile.html}\n\n${text}` }],
+          parts: [{ text: `# Notes\n\n${hostile.html}\n\n${hostile.links}\n\n${text}` }],
+        });
+        await respond.artifact({ name: 'drawing.svg', parts: [{ text: hostile.svg }] });
+        await respond.artifact({
+          name: 'page.pdf',
+          parts: [{ media: { url: 'javascript:window.broken=1', contentType: 'text/html' } }],
+        });
+        await respond.artifact({
+          name: `${hostile.html.slice(0, 40)}${'long-name-'.repeat(30)}.txt`,
+          parts: [{ text: hostile.scripts }],
         });
         await respond.artifact({
           name: 'data.json',

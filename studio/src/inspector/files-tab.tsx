@@ -41,7 +41,12 @@ export function FilesTab({ subject: { state, before } }: { readonly subject: Sub
       <ul className="file-names" aria-label="Files">
         {artifacts.map((each, at) => (
           <li key={names[at]}>
-            <button type="button" aria-pressed={at === shown} onClick={() => setChosen(names[at])}>
+            <button
+              type="button"
+              aria-pressed={at === shown}
+              title={names[at]}
+              onClick={() => setChosen(names[at])}
+            >
               <Icon name="file" size={14} />
               <span dir="auto">{names[at]}</span>
               <span className="quiet">{bytes(artifactSize(each))}</span>
