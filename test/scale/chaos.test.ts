@@ -3,19 +3,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { openQueueApp, type QueueApp } from '../engine/support/agents.ts';
 import { type Child, endChildren, startChild } from '../engine/support/processes.ts';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { makeTrouble, seeded } from './chaos.ts';
-import { type RestartablePostgres, startRestartablePostgres } from './restartable-postgres.ts';
 
 const runs = process.env.SCALE === '1' ? 10_000 : process.env.LONG === '1' ? 500 : 24;
 const minutes = runs === 10_000 ? 60 : runs === 500 ? 14 : 3;
 const steps = 3;
 const atOnce = 20;
 
-let postgres: RestartablePostgres;
+let postgres: TestPostgres;
 let observer: QueueApp;
 
 beforeAll(async () => {
-  postgres = await startRestartablePostgres();
+  postgres = await startPostgres({ maxConnections: 200 });
   observer = openQueueApp({ connectionString: postgres.connectionString, work: false });
   await observer.app.ready();
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Child } from '../engine/support/processes.ts';
-import type { RestartablePostgres } from './restartable-postgres.ts';
+import type { TestPostgres } from '../support/postgres.ts';
 
 /** What may go wrong, and how often it did. */
 export interface Mischief {
@@ -12,7 +12,7 @@ export interface Mischief {
 }
 
 export interface ChaosOptions {
-  readonly postgres: RestartablePostgres;
+  readonly postgres: TestPostgres;
   /** The workers, which are replaced as they die. */
   readonly workers: Child[];
   readonly startWorker: () => Promise<Child>;
@@ -62,7 +62,8 @@ export async function makeTrouble(options: ChaosOptions): Promise<Mischief> {
     if (signal.aborted) break;
     const at = Math.floor(random() * workers.length);
     if (turn === 2) {
-      await postgres.restart();
+      await postgres.shutDown();
+      await postgres.startAgain();
       done.restarts++;
     } else if (turn % 3 === 0) await kill(at);
     else if (turn % 3 === 1) stall(at);

@@ -15,7 +15,9 @@ export interface TestPostgres {
 }
 
 /** Starts a real Postgres on a free port of this machine, in a folder that goes with it. */
-export async function startPostgres(): Promise<TestPostgres> {
+export async function startPostgres(
+  options: { /** @default what Postgres has */ readonly maxConnections?: number } = {},
+): Promise<TestPostgres> {
   const databaseDir = await mkdtemp(join(tmpdir(), 'waymark-postgres-'));
   const port = await freePort();
   const postgres = new EmbeddedPostgres({
@@ -26,6 +28,9 @@ export async function startPostgres(): Promise<TestPostgres> {
     createPostgresUser: true,
     // Shutting it down would remove its data otherwise.
     persistent: true,
+    ...(options.maxConnections !== undefined && {
+      postgresFlags: ['-c', `max_connections=${options.maxConnections}`],
+    }),
     onLog: () => {},
     onError: () => {},
   });
