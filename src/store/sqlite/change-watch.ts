@@ -2,8 +2,9 @@ import type { Clock } from '../../core/clock.ts';
 import type { Hint } from '../sql/database/database.ts';
 import { createHub } from '../sql/database/hub.ts';
 
-// SQLite cannot push to another process. Its counter of foreign commits costs a few microseconds to read.
-const lookEvery = 40;
+// SQLite cannot push to another process. Its counter of foreign commits costs a few microseconds to read, so looking often
+// is cheap, and an abort from another process waits no longer than this.
+const lookEvery = 10;
 
 /** Hints within a process at once, and from other processes by looking for foreign commits while somebody listens. */
 export interface ChangeWatch {
@@ -12,33 +13,56 @@ export interface ChangeWatch {
   close(): void;
 }
 
-/** `version` changes whenever another connection has committed; `undefined` when it could not be read this time. */
-export function createChangeWatch(clock: Clock, version: () => number | undefined): ChangeWatch {
+/** What is looked at. `undefined` says that it could not be read this time. */
+export interface Watched {
+  /** Changes whenever another connection has committed. */
+  version(): number | undefined;
+  /** Changes whenever what a hint is about does; a heartbeat is no change. */
+  mark(hint: Hint): string | undefined;
+}
+
+/**
+ * Watches a database. After a foreign commit only those are told whose own run has changed: whoever hears of a change
+ * writes a heartbeat, and two processes that told everybody would keep each other busy for ever. Looking ends by itself
+ * when nobody has listened for a while, so a turn that follows another finds it going on and pays nothing for it.
+ */
+export function createChangeWatch(clock: Clock, watched: Watched): ChangeWatch {
   const hub = createHub();
+  const marks = new Map<string, string>();
   let seen: number | undefined;
   let stop: (() => void) | undefined;
   const look = (): void => {
-    const now = version();
+    if (hub.size === 0) {
+      end();
+      return;
+    }
+    const now = watched.version();
     if (now === undefined || now === seen) return;
     seen = now;
-    hub.tellAll();
+    const before = new Map(marks);
+    marks.clear();
+    for (const hint of hub.hints()) {
+      const key = `${hint.kind} ${hint.id}`;
+      const mark = watched.mark(hint);
+      // What was never looked at may have changed since it was listened to.
+      if (mark === undefined || mark !== before.get(key)) hub.tell(hint);
+      if (mark !== undefined) marks.set(key, mark);
+    }
   };
   const end = (): void => {
     stop?.();
     stop = undefined;
+    marks.clear();
   };
   return {
     tell: hub.tell,
     listen(hint, listener) {
       const leave = hub.listen(hint, listener);
       if (stop === undefined) {
-        seen = version();
+        seen = watched.version();
         stop = clock.every(lookEvery, look);
       }
-      return () => {
-        leave();
-        if (hub.size === 0) end();
-      };
+      return leave;
     },
     close: end,
   };

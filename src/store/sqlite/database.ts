@@ -2,8 +2,9 @@ import type { Clock } from '../../core/clock.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import type { Vault } from '../sql/content/vault.ts';
-import type { Database } from '../sql/database/database.ts';
+import type { Database, Hint } from '../sql/database/database.ts';
 import type { Plan } from '../sql/database/query.ts';
+import { changeMark } from './change-mark.ts';
 import { createChangeWatch } from './change-watch.ts';
 import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
@@ -34,7 +35,10 @@ export function sqliteDatabase(options: SqliteOptions): Database {
   let connection: Connection | undefined;
   let id = '';
   let isClosed = false;
-  const watch = createChangeWatch(clock, () => connection && dataVersion(connection));
+  const watch = createChangeWatch(clock, {
+    version: () => connection && dataVersion(connection),
+    mark: (hint) => connection && markOf(connection, hint),
+  });
 
   const opened = async (): Promise<Connection> => {
     opening ??= open();
@@ -159,6 +163,14 @@ function dataVersion(db: Connection): number | undefined {
   try {
     const version = db.get('PRAGMA data_version')?.data_version;
     return typeof version === 'number' ? version : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function markOf(db: Connection, hint: Hint): string | undefined {
+  try {
+    return db.run(changeMark(hint));
   } catch {
     return undefined;
   }
