@@ -47,7 +47,7 @@ async function open(): Promise<MeasuredStore> {
 }
 
 storeCosts('the SQLite store', open, {
-  queriesPerTurn: 9,
+  queriesPerTurn: 8,
   toolTurns: 750_000,
   overhead: 512,
 });

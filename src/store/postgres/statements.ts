@@ -68,8 +68,9 @@ export class Statements {
   #textOf(statement: Statement): string {
     let text = this.#texts.get(statement);
     if (text === undefined) {
-      const { text: source } = statement;
-      text = qualify(typeof source === 'string' ? source : source(this.#dialect), this.#schema);
+      const { text: source, givesNo } = statement;
+      const own = typeof source === 'string' ? source : source(this.#dialect);
+      text = qualify(givesNo === true ? `${own} RETURNING no` : own, this.#schema);
       this.#texts.set(statement, text);
     }
     return text;

@@ -6,7 +6,7 @@ import type { SqlContext } from './sql-store.ts';
 export function eventSupport({ db, vault, tidier, turns }: SqlContext): EventSupport {
   return {
     async append(run, events) {
-      const isQuick = await turns?.append(run, events);
+      const isQuick = await turns?.append?.(run, events);
       if (isQuick !== true) await db.write(() => append(run, events, vault), { durable: false });
       db.tell([{ kind: 'events', id: run.runId }], isQuick === true ? 'process' : 'everywhere');
     },

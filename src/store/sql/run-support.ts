@@ -37,11 +37,13 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     taken.delete(runId);
     attached.delete(runId);
   };
-  const tell = (runId: string, ...more: readonly string[]): void => {
-    const ids = new Set([runId, ...more]);
-    const hints = [...ids].map((id): Hint => ({ kind: 'run', id }));
-    const reach = attached.has(runId) ? 'process' : 'everywhere';
-    db.tell([...hints, { kind: 'events', id: runId }], reach);
+  const tell = (runId: string, other: string = runId): void => {
+    const hints: Hint[] = [
+      { kind: 'run', id: runId },
+      { kind: 'events', id: runId },
+    ];
+    if (other !== runId) hints.push({ kind: 'run', id: other });
+    db.tell(hints, attached.has(runId) ? 'process' : 'everywhere');
   };
 
   const doubts = new Doubts();
@@ -64,7 +66,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       checkClaim(scope, request);
       const durable = request.mode !== 'attached';
       const held =
-        (await turns?.claim(scope, request)) ??
+        (await turns?.claim?.(scope, request)) ??
         (await db.write(() => claim(scope, request, state), { durable }));
       if (request.mode === 'attached') attached.add(held.runId);
       return held;
@@ -79,8 +81,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       });
       // From here on others wait for it too.
       attached.delete(ref.runId);
-      attached.delete(ref.runId);
-      tell(ref.runId, ...(away === undefined ? [] : [handedOverHint]));
+      tell(ref.runId, away === undefined ? ref.runId : handedOverHint);
       return snapshot;
     },
     async checkpoint(ref, write) {

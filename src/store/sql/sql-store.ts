@@ -31,16 +31,16 @@ export interface SqlParts {
   readonly newId: NewId;
   /** Milliseconds for which the events of a run are kept after its end. */
   readonly eventsTtl: number;
-  /** Ways to do the steps of every turn in one round trip each; the plans do the rest. */
+  /** Quicker ways to do the steps of every turn; the plans do the rest. */
   readonly turns?: (context: StateContext) => TurnSteps;
 }
 
 /** The steps of a turn. `undefined` or `false` means that this one is not a usual one and takes the long way. */
 export interface TurnSteps {
-  claim(scope: Scope, request: ClaimRequest): Promise<Claim | undefined>;
+  claim?(scope: Scope, request: ClaimRequest): Promise<Claim | undefined>;
   commit(run: RunRef, write: CommitWrite): Promise<CommitResult | undefined>;
   /** Appends events, and tells listeners everywhere. */
-  append(run: RunRef, events: readonly RunEvent[]): Promise<boolean>;
+  append?(run: RunRef, events: readonly RunEvent[]): Promise<boolean>;
 }
 
 /** A store with content that can be sealed again. */

@@ -9,13 +9,19 @@ const busyTimeout = 2;
 /** How carefully a transaction is written to the disk. */
 export type Synchronous = 'NORMAL' | 'FULL';
 
+/** A prepared statement with the names of its columns. */
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly columns: readonly string[];
+}
+
 type Control = 'BEGIN' | 'BEGIN IMMEDIATE' | 'COMMIT' | 'ROLLBACK';
 
 /** One connection: prepared statements by name, and plans run in one go. */
 export class Connection {
   readonly #db: DatabaseSync;
   readonly #control: Readonly<Record<Control, StatementSync>>;
-  readonly #prepared = new Map<Statement, StatementSync>();
+  readonly #prepared = new Map<Statement, Prepared>();
   readonly #asked = new Map<string, StatementSync>();
   readonly #onQuery: ((name: string) => void) | undefined;
   #synchronous: Synchronous | undefined;
@@ -86,13 +92,34 @@ export class Connection {
 
   #query({ statement, values }: Query): readonly unknown[] {
     this.#onQuery?.(statement.name);
-    let prepared = this.#prepared.get(statement);
-    if (prepared === undefined) {
-      prepared = this.#db.prepare(translate(statement));
-      this.#prepared.set(statement, prepared);
+    const prepared = this.#prepared.get(statement) ?? this.#prepare(statement);
+    if (statement.givesNo === true) {
+      return [{ no: Number(prepared.statement.run(...values).lastInsertRowid) }];
     }
-    return prepared.all(...values);
+    const { columns } = prepared;
+    const rows = prepared.statement.all(...values) as unknown as readonly (readonly SqlValue[])[];
+    return rows.map((row) => toObject(row, columns));
   }
+
+  // Rows as arrays: the objects that SQLite's binding makes are slow to make and slow to read.
+  #prepare(statement: Statement): Prepared {
+    const made = this.#db.prepare(translate(statement));
+    made.setReturnArrays(true);
+    const prepared = { statement: made, columns: made.columns().map(({ name }) => name) };
+    this.#prepared.set(statement, prepared);
+    return prepared;
+  }
+}
+
+function toObject(
+  row: readonly SqlValue[],
+  columns: readonly string[],
+): Readonly<Record<string, SqlValue>> {
+  const object: Record<string, SqlValue> = {};
+  for (let place = 0; place < columns.length; place++) {
+    object[columns[place] ?? ''] = row[place] ?? null;
+  }
+  return object;
 }
 
 function translate({ text }: Statement): string {

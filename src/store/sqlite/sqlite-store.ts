@@ -4,6 +4,7 @@ import { createVault, type Encryption } from '../sql/content/vault.ts';
 import type { QueryOptions } from '../sql/database/database.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
 import { sqliteDatabase } from './database.ts';
+import { quickSteps } from './quick-commit.ts';
 
 export interface SqliteStoreOptions extends QueryOptions {
   /**
@@ -32,5 +33,6 @@ export function sqliteStore(path: string | URL, options: SqliteStoreOptions = {}
   const { clock = systemClock, newId = createIds(clock) } = options;
   const vault = createVault(encryption, 'binary');
   const db = sqliteDatabase({ path, durability, maxSize, clock, newId, vault, onQuery });
-  return sqlStore({ name: 'sqlite', db, vault, clock, newId, eventsTtl });
+  const turns = quickSteps(db);
+  return sqlStore({ name: 'sqlite', db, vault, clock, newId, eventsTtl, turns });
 }

@@ -10,6 +10,8 @@ export type SqlValue = string | number | null | Uint8Array;
 export interface Statement<Row = unknown> {
   readonly name: string;
   readonly text: string | ((dialect: Dialect) => string);
+  /** It inserts one row and gives its number, which a driver may know without asking for it. */
+  readonly givesNo?: true;
   /** Only a type: what a row looks like. */
   readonly row?: Row;
 }
@@ -29,6 +31,11 @@ export type Plan<Result> = Generator<Query, Result, readonly unknown[]>;
 /** Declares a statement and what its rows look like. */
 export function statement<Row = unknown>(name: string, text: Statement['text']): Statement<Row> {
   return { name, text };
+}
+
+/** Declares a statement that inserts one row of a table with numbered rows, and gives its number. */
+export function insertion(name: string, text: string): Statement<{ readonly no: number }> {
+  return { name, text, givesNo: true };
 }
 
 /** All rows of a query. */

@@ -24,6 +24,8 @@ export interface StartRow {
 interface ClaimRow extends HolderRow, StartRow {
   readonly no: number;
   readonly next_index: number;
+  /** Whether the reserved id is another snapshot's or run's. */
+  readonly is_taken: number;
 }
 
 interface FoundRow extends StartRow {
@@ -43,7 +45,9 @@ export const startColumns = `s.no AS start_no, s.id AS start_id, s.turn AS start
 const selectSession = statement<ClaimRow>(
   'claim_session',
   (d) => `
-    SELECT ${d.now} AS now, z.no, z.next_index, ${startColumns}, ${holderColumns}
+    SELECT ${d.now} AS now, z.no, z.next_index, ${startColumns}, ${holderColumns},
+      CASE WHEN EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $4)
+        OR EXISTS (SELECT 1 FROM @runs t WHERE t.id = $4) THEN 1 ELSE 0 END AS is_taken
     FROM @sessions z LEFT JOIN @snapshots s ON s.no = z.head LEFT JOIN @runs r ON r.session = z.no
     WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
 );
@@ -82,8 +86,10 @@ const insertRun = statement(
 
 /** Accepts a run: see {@link RunSupport.claim}. */
 export function* claim(scope: Scope, request: ClaimRequest, context: StateContext): Plan<Claim> {
-  yield* checkUnused(request.runId);
-  const session = yield* first(selectSession, ...scopeKey(scope), request.sessionId);
+  const runId = uuidBytes(request.runId);
+  const session = yield* first(selectSession, ...scopeKey(scope), request.sessionId, runId);
+  if (session === undefined) yield* checkUnused(request.runId);
+  else if (session.is_taken === 1) throw taken(request.runId);
   const start = request.from === 'head' ? session : yield* startOf(scope, request, request.from);
   if (session !== undefined) checkFree(session, request.sessionId);
   checkHead(session, request.expectHead);
@@ -92,7 +98,7 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
   const turn = start?.start_turn ?? -1;
   yield* run(
     insertRun,
-    uuidBytes(request.runId),
+    runId,
     no,
     toMode(request.mode),
     request.worker,

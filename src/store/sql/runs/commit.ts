@@ -1,6 +1,6 @@
 import { checkSnapshotId } from '../../../session/ids.ts';
 import type { Committed, CommitWrite, RunRef } from '../../../session/store.ts';
-import { one, type Plan, run, statement } from '../database/query.ts';
+import { insertion, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
 import { isStillThere, type Placed, placeState } from '../history/place.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
@@ -19,12 +19,11 @@ const selectOwn = statement<{ idx: number; parent: number | null; parent_id: Uin
   `SELECT s.idx, s.parent, p.id AS parent_id FROM @snapshots s
    LEFT JOIN @snapshots p ON p.no = s.parent WHERE s.no = $1`,
 );
-const insertSnapshot = statement<{ no: number }>(
+const insertSnapshot = insertion(
   'commit_snapshot',
   `INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
      state_hash, usage, totals, error, branch, upto, view, length, custom, artifacts)
-   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-   RETURNING no`,
+   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 );
 const updateOwn = statement(
   'commit_own_snapshot',
@@ -74,7 +73,18 @@ export function* commit(
   const index = yield* indexOf(held, write, { succeeds, replaced, own: own?.idx });
   const no =
     own === undefined
-      ? yield* insert(held, write, placed, { parent: line.parent, index: index.own }, context)
+      ? yield* insertCommitted(
+          write,
+          placed,
+          {
+            session: held.session,
+            parent: line.parent,
+            index: index.own,
+            createdAt: createdAt(held, write),
+            now: held.now,
+          },
+          context,
+        )
       : yield* update(held, write, placed, context);
   const kept = pointersOf(placed, rows);
   if (replaced !== null) yield* dropSnapshot(replaced, kept);
@@ -82,7 +92,7 @@ export function* commit(
   if (write.events !== undefined) yield* appendEvents(held, write.events, context.vault);
   const head = succeeds ? no : held.head;
   const tip = succeeds ? no : held.tip;
-  yield* run(updateSession, held.session, head, tip, index.next, held.now);
+  yield* moveSession(held.session, { head, tip, nextIndex: index.next, now: held.now });
   yield* end(held, write, no);
   const orphaned = succeeds ? false : yield* isOrphaned(held, line.parent);
   const isListed = write.listed !== false;
@@ -108,6 +118,19 @@ export function* commit(
     committed: { base: { snapshotId, state: write.state, ref: location }, snapshot },
     discards: replaced !== null || held.checkpoint !== null,
   };
+}
+
+/** Says where a session stands after a commit. */
+export function* moveSession(
+  session: number,
+  to: {
+    readonly head: number | null;
+    readonly tip: number | null;
+    readonly nextIndex: number;
+    readonly now: number;
+  },
+): Plan<void> {
+  yield* run(updateSession, session, to.head, to.tip, to.nextIndex, to.now);
 }
 
 /** Refuses a write that no run can make. */
@@ -192,21 +215,30 @@ function* indexOf(
   return write.listed === false ? { own: null, next } : { own: next, next: next + 1 };
 }
 
-function* insert(
-  held: OpenRun,
+/** What the row of a snapshot says besides what is written. */
+interface RowOf {
+  readonly session: number;
+  readonly parent: number | null;
+  readonly index: number | null;
+  readonly createdAt: number;
+  readonly now: number;
+}
+
+/** Adds the row of a snapshot and gives its number. */
+export function* insertCommitted(
   write: CommitWrite,
   placed: Placed,
-  { parent, index }: { readonly parent: number | null; readonly index: number | null },
+  { session, parent, index, createdAt, now }: RowOf,
   context: StateContext,
 ): Plan<number> {
   const { no } = yield* one(
     insertSnapshot,
     uuidBytes(write.snapshotId),
-    held.session,
+    session,
     parent,
     index,
-    createdAt(held, write),
-    held.now,
+    createdAt,
+    now,
     ...outcomeValues(write, context),
     ...placeValues(placed),
   );
