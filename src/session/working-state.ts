@@ -19,6 +19,7 @@ export type CustomListener = (change: {
  */
 export class WorkingState {
   #state: SessionState;
+  #hash: string | undefined;
   #customPatch: JsonPatch = [];
   #closed: string | undefined;
   #onCustom: CustomListener | undefined;
@@ -45,8 +46,10 @@ export class WorkingState {
     this.#onMessages = listener;
   }
 
+  /** The content address of the state; asked for several times a turn, worked out once. */
   hash(): string {
-    return hashState(this.#state);
+    this.#hash ??= hashState(this.#state);
+    return this.#hash;
   }
 
   /** Says that the state as it is has been saved. */
@@ -57,6 +60,7 @@ export class WorkingState {
   /** Goes to another state: one that was loaded, or the last good one after a failure. */
   reset(state: SessionState): void {
     this.#state = state;
+    this.#hash = undefined;
     this.#customPatch = [];
   }
 
@@ -132,6 +136,7 @@ export class WorkingState {
 
   #set(change: Partial<SessionState>): void {
     this.#state = { ...this.#state, ...change };
+    this.#hash = undefined;
   }
 
   #open(): void {
