@@ -41,18 +41,23 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
   const beatAll = async (): Promise<void> => {
     await Promise.all([...runs.keys()].map(beat));
   };
+  // Ends by itself when there was nothing to do for a while: a timer for each turn would cost more than its claim.
+  const tick = (): void => {
+    if (runs.size > 0) void beatAll();
+    else {
+      stopTicking?.();
+      stopTicking = undefined;
+    }
+  };
 
   return {
     add(run) {
       runs.set(run, { lastSeen: clock.now() });
-      stopTicking ??= clock.every(Math.max(10, ttl / 3), () => void beatAll());
+      stopTicking ??= clock.every(Math.max(10, ttl / 3), tick);
       const unlisten = run.store.abort?.onChange(run.ref.runId, () => void beat(run));
       return () => {
         unlisten?.();
         runs.delete(run);
-        if (runs.size > 0) return;
-        stopTicking?.();
-        stopTicking = undefined;
       };
     },
     list: () => [...runs.keys()],
