@@ -37,8 +37,8 @@ export interface Scale {
 }
 
 export const full: Scale = {
-  seconds: 25 * 60,
-  cellSeconds: 260,
+  seconds: 26 * 60,
+  cellSeconds: 270,
   lengths: [1, 10, 100, 1000],
   short: 60,
   warmUp: 40,
@@ -49,7 +49,7 @@ export const full: Scale = {
   branches: 15,
   idleSessions: 1000,
   floor: 1500,
-  http: { clients: [1, 50, 500], seconds: 3, pieces: [20, 1000] },
+  http: { clients: [1, 50, 500], seconds: 2.5, pieces: [20, 1000] },
   background: { detaches: 100, aborts: 30, kills: 3 },
 };
 

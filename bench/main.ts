@@ -1,10 +1,10 @@
 // `npm run bench` in the repository, or `node bench/main.ts`: measures everything and writes it down.
-//   --quick           two minutes instead of 25; writes results/quick.json only
+//   --quick           two minutes instead of 26; writes results/quick.json only
 //   --only a,b        some measures only (see plan.ts; resume and branch go on from stored), --system a,b some systems
 //                     only; writes nothing
 //   --installed       measures what is installed as it is: no npm ci, no new copy of dist
-//   --report          draws tables and plots from results/latest.json again
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+//   --report          writes tables and plots from results/latest.json again, or else from results/quick.json
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { full, quick } from './job.ts';
@@ -30,7 +30,9 @@ const { values: options } = parseArgs({
 const fileOf = (name: string): string => join(import.meta.dirname, 'results', `${name}.json`);
 
 if (options.report) {
-  publish(JSON.parse(readFileSync(fileOf('latest'), 'utf8')) as Results);
+  const file = [fileOf('latest'), fileOf('quick')].find((path) => existsSync(path));
+  if (file === undefined) throw new Error('There are no results to report. Run without --report.');
+  publish(JSON.parse(readFileSync(file, 'utf8')) as Results);
 } else {
   if (!options.installed) setUp();
   const isPart = options.only !== undefined || options.system !== undefined;

@@ -20,7 +20,8 @@ export async function measure(system: System, { variant, place, scale }: Job): P
       id,
       count,
       turns,
-      budget: scale.budget / 3,
+      // A slow system's fewer sessions say as much.
+      budget: Math.max(scale.budget / 8, 1500),
       onSession: (_, session) => void open.push(session),
     });
   // Caches are full and code is compiled before the count begins.

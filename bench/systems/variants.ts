@@ -87,7 +87,7 @@ export const variants: Readonly<Record<string, Readonly<Record<string, Variant>>
     memory: {
       title: 'OpenAI Agents, memory',
       keeps: 'memory',
-      note: 'MemorySession, the only one it brings; tracing off',
+      note: 'MemorySession; the other one it brings keeps conversations at OpenAI. Tracing off',
     },
   },
   ai: {
