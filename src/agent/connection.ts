@@ -1,13 +1,15 @@
-import { createChannel } from '../core/channel.ts';
+import { createChannel, type Waiting, waiting, waitingIn } from '../core/channel.ts';
+import { WaymarkError } from '../core/error.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { type Chunk, type Input, input as inputShape, type Output } from '../protocol/turn.ts';
 import type { AgentConnection, AgentStream } from './agent.ts';
 import { checkOpen } from './beginning.ts';
 import { Invocation, type InvocationRequest } from './invocation.ts';
+import { createPatience } from './patience.ts';
 import type { AgentHost, AgentSpec } from './spec.ts';
 
 /** Chunks that wait for a slow reader before the turn does. */
-const mostUnread = 64;
+const mostUnread = 128;
 
 /** Opens a connection: the turns run as inputs come, the caller reads as it likes. */
 export function connect(
@@ -15,10 +17,11 @@ export function connect(
   host: AgentHost,
   createRequest: () => InvocationRequest,
 ): AgentConnection {
-  const chunks = createChannel<Chunk>({ capacity: mostUnread });
+  const patience = createPatience(host.clock, () => chunks.fail(readerGone()));
+  const chunks = createChannel<Chunk>({ capacity: mostUnread, onWait: patience.watch });
   const settled = Promise.withResolvers<Output>();
   // Nobody has to look at a result; an unhandled rejection would end the process.
-  settled.promise.catch(() => {});
+  settled.promise.then(patience.end, patience.end);
   // What becomes of a detached run later is not this connection's any more.
   let isSettled = false;
   const finish = (output: Output): void => {
@@ -105,22 +108,56 @@ export function streamOne(
     return await connection.output();
   };
   sent.catch(() => {});
-  async function* stream(): AsyncGenerator<Chunk, void> {
-    await sent;
-    try {
-      yield* connection.receive();
-    } finally {
-      output().catch(() => {});
-    }
-  }
   let asked: Promise<Output> | undefined;
   return {
-    stream: stream(),
+    stream: chunksOf(connection, sent, () => void output().catch(() => {})),
     get output() {
       asked ??= output();
       return asked;
     },
   };
+}
+
+/** The chunks of a connection, once its input has been taken; `leave` is called when they have ended or are left. */
+function chunksOf(
+  connection: AgentConnection,
+  sent: Promise<void>,
+  leave: () => void,
+): AsyncIterable<Chunk> & Waiting<Chunk> {
+  const chunks = connection.receive();
+  const source = chunks[Symbol.asyncIterator]();
+  const done = { value: undefined, done: true } as const;
+  let hasLeft = false;
+  const end = (): typeof done => {
+    hasLeft = true;
+    leave();
+    return done;
+  };
+  return {
+    [waiting]: () => (hasLeft ? [] : waitingIn(chunks)),
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        if (hasLeft) return done;
+        try {
+          await sent;
+          const result = await source.next();
+          return result.done ? end() : result;
+        } catch (error) {
+          end();
+          throw error;
+        }
+      },
+      return: async () => end(),
+    }),
+  };
+}
+
+// What waited can still be read; then whoever comes back learns what became of the rest.
+function readerGone(): WaymarkError {
+  return new WaymarkError(
+    'OUT_OF_RANGE',
+    'The chunks were not read for five minutes, and the turn went on without its reader. Its output has the answer.',
+  );
 }
 
 /** A user's text as an input. */

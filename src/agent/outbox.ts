@@ -60,8 +60,7 @@ export class Outbox {
   }
 
   #hand(chunk: Chunk): void {
-    // A full channel takes it in line; whoever reads next gets it.
-    this.#caller?.send(chunk).catch(() => {});
+    this.#caller?.push(chunk);
   }
 
   #record(chunk: Chunk): Chunk | undefined {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Channel, createChannel } from './channel.ts';
+import { type Channel, createChannel, waitingIn } from './channel.ts';
 
 const settled = async (promise: Promise<unknown>): Promise<boolean> => {
   let done = false;
@@ -54,6 +54,32 @@ describe('sending', () => {
     channel.close();
     await channel.receive();
     expect(channel.trySend(4)).toBe(false);
+  });
+
+  test('push takes its place in line also in a full channel', async () => {
+    const channel = createChannel<number>({ capacity: 1 });
+    channel.push(1);
+    const sent = channel.send(2);
+    channel.push(3);
+    channel.close();
+    channel.push(4);
+    const received: number[] = [];
+    for await (const value of channel) received.push(value);
+    expect(received).toEqual([1, 2, 3]);
+    await sent;
+  });
+
+  test('what waits can be taken at once, and whoever waited for room goes on', async () => {
+    const waited: Promise<void>[] = [];
+    const channel = createChannel<number>({ capacity: 2, onWait: (sent) => waited.push(sent) });
+    expect(waitingIn(channel)).toEqual([]);
+    const sent = [1, 2, 3, 4].map((value) => channel.send(value));
+    expect(waited).toHaveLength(2);
+    expect(waitingIn(channel)).toEqual([1, 2, 3, 4]);
+    await Promise.all([...sent, ...waited]);
+    expect(channel.size).toBe(0);
+    channel.trySend(5);
+    expect(await channel.receive()).toEqual({ value: 5, done: false });
   });
 
   test('on a closed channel is refused at once', async () => {

@@ -1,8 +1,21 @@
 import { WaymarkError } from './error.ts';
 import { abortError } from './signal.ts';
 
+/** Under which a stream gives what waits in it, without waiting for more. */
+export const waiting: unique symbol = Symbol('waiting');
+
+/** A stream that can be asked for what waits in it: reading it one by one costs more than all else that is done with it. */
+export interface Waiting<T> {
+  [waiting](): readonly T[];
+}
+
+/** What waits in a stream, without waiting for more; nothing of a stream that cannot say. */
+export function waitingIn<T>(stream: AsyncIterable<T> & Partial<Waiting<T>>): readonly T[] {
+  return stream[waiting]?.() ?? [];
+}
+
 /** A queue between producers and consumers that makes producers wait when it is full. */
-export interface Channel<T> extends AsyncIterable<T> {
+export interface Channel<T> extends AsyncIterable<T>, Waiting<T> {
   /** Whether it takes no more values; what it holds can still be received. */
   readonly closed: boolean;
   /** How many values wait to be received, those of waiting sends included. */
@@ -11,8 +24,12 @@ export interface Channel<T> extends AsyncIterable<T> {
   send(value: T, signal?: AbortSignal): Promise<void>;
   /** Puts a value in line if that needs no waiting, and says whether it did. */
   trySend(value: T): boolean;
+  /** Puts a value in line whether there is room or not, and waits for nobody; nothing happens when closed. */
+  push(value: T): void;
   /** The next value, or `done` after the last one; values go to receivers in the order they asked. */
   receive(signal?: AbortSignal): Promise<IteratorResult<T, undefined>>;
+  /** All values that wait to be received, those of waiting sends included. */
+  [waiting](): readonly T[];
   /** Ends the channel: no new sends; everything sent before, waiting sends included, is still delivered. */
   close(): void;
   /** Ends the channel with an error: waiting sends get it at once, receivers after the buffered values. */
@@ -26,12 +43,15 @@ export interface Channel<T> extends AsyncIterable<T> {
 /** A new channel, first in first out for any number of senders and receivers. */
 export function createChannel<T>({
   capacity = 16,
+  onWait,
 }: {
   /**
    * How many values are held before a send waits; 0 makes each send wait for its receiver.
    * @default 16
    */
   readonly capacity?: number | undefined;
+  /** Hears of each send that has to wait. */
+  readonly onWait?: ((sent: Promise<void>) => void) | undefined;
 } = {}): Channel<T> {
   if (Number.isNaN(capacity) || capacity < 0) {
     throw new WaymarkError(
@@ -39,7 +59,7 @@ export function createChannel<T>({
       `A channel's capacity must be 0 or more: ${capacity}.`,
     );
   }
-  return new BufferedChannel(capacity);
+  return new BufferedChannel(capacity, onWait);
 }
 
 interface Sender<T> {
@@ -54,10 +74,12 @@ interface Receiver<T> {
 }
 
 const accepted = Promise.resolve();
+const nothing = (): void => {};
 const done = { value: undefined, done: true } as const;
 
 class BufferedChannel<T> implements Channel<T> {
   #capacity: number;
+  readonly #onWait: ((sent: Promise<void>) => void) | undefined;
   readonly #buffer = new Queue<T>();
   // Sets keep their order and give up an aborted waiter in constant time. Never are both non-empty.
   readonly #senders = new Set<Sender<T>>();
@@ -65,8 +87,9 @@ class BufferedChannel<T> implements Channel<T> {
   #closed = false;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, onWait: ((sent: Promise<void>) => void) | undefined) {
     this.#capacity = capacity;
+    this.#onWait = onWait;
   }
 
   get closed(): boolean {
@@ -81,7 +104,13 @@ class BufferedChannel<T> implements Channel<T> {
     if (this.#closed) return Promise.reject(this.#refusal());
     if (signal?.aborted) return Promise.reject(abortError(signal));
     if (this.trySend(value)) return accepted;
-    return waitIn(this.#senders, signal, (accept, reject) => ({ value, accept, reject }));
+    const sent = waitIn<Sender<T>, void>(this.#senders, signal, (accept, reject) => ({
+      value,
+      accept,
+      reject,
+    }));
+    this.#onWait?.(sent);
+    return sent;
   }
 
   trySend(value: T): boolean {
@@ -95,6 +124,21 @@ class BufferedChannel<T> implements Channel<T> {
     if (this.#buffer.size >= this.#capacity) return false;
     this.#buffer.push(value);
     return true;
+  }
+
+  push(value: T): void {
+    if (this.#closed || this.trySend(value)) return;
+    this.#senders.add({ value, accept: nothing, reject: nothing });
+  }
+
+  [waiting](): readonly T[] {
+    const values = this.#buffer.takeAll();
+    for (const { value, accept } of this.#senders) {
+      values.push(value);
+      accept();
+    }
+    this.#senders.clear();
+    return values;
   }
 
   receive(signal?: AbortSignal): Promise<IteratorResult<T, undefined>> {
@@ -172,6 +216,13 @@ class Queue<T> {
 
   push(value: T): void {
     this.#items.push(value);
+  }
+
+  takeAll(): T[] {
+    const items = this.#head === 0 ? this.#items : this.#items.slice(this.#head);
+    this.#items = [];
+    this.#head = 0;
+    return items;
   }
 
   /** The oldest item; only to be called when there is one. */

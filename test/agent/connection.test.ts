@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { fakeClock } from '../../src/testing/fake-clock.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { all, hasText, must, openApp, refused, say, told, until } from './support/kit.ts';
 
@@ -59,6 +60,32 @@ test('S37 output closes the input and drains what nobody read', async () => {
   const output = await connection.output();
   expect(told([must(output.message)])).toEqual([`model: ${chunks.join('')}`]);
   await refused(connection.sendText('more'), 'FAILED_PRECONDITION');
+});
+
+test('S37 a turn whose chunks nobody reads goes on to its end without a reader, and frees its session', async () => {
+  const clock = fakeClock();
+  await using app = openApp({ clock });
+  const chunks = Array.from({ length: 2000 }, (_, n) => `${n} `);
+  const chat = app.defineAgent({ name: 'chat', model: scriptedModel([{ chunks }, 'Next.']) });
+  const { stream } = chat.streamText('count', { sessionId: 'unread' });
+  const reading = stream[Symbol.asyncIterator]();
+  const { value: first } = await reading.next();
+  const snapshotId = must(first?.turnStart?.snapshotId);
+  // A slow reader is waited for, as long as it reads.
+  for (let read = 0; read < 3; read++) {
+    await clock.advance(4 * 60_000);
+    await reading.next();
+  }
+  expect((await chat.getSnapshot({ snapshotId }))?.status).toBe('pending');
+
+  await clock.advance(6 * 60_000);
+  const { state } = await chat.wait(snapshotId);
+  expect(told(state?.messages).at(-1)).toBe(`model: ${chunks.join('')}`);
+  expect(await chat.runText('next', { sessionId: 'unread' })).toMatchObject({
+    finishReason: 'stop',
+  });
+  const late = all({ [Symbol.asyncIterator]: () => reading });
+  await expect(late).rejects.toMatchObject({ status: 'OUT_OF_RANGE' });
 });
 
 test('S38 sending or detaching when the connection has ended is FAILED_PRECONDITION, however it ended', async () => {
