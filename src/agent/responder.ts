@@ -47,5 +47,26 @@ export function createResponder(options: {
 }
 
 function parseChunk(chunk: ModelChunk): ModelChunk {
-  return Object.isFrozen(chunk) ? chunk : parseShape(modelChunkShape, chunk, 'model chunk');
+  if (Object.isFrozen(chunk)) return chunk;
+  return plainText(chunk) ?? parseShape(modelChunkShape, chunk, 'model chunk');
+}
+
+/** A chunk that is one piece of text, as nearly all are: the schema would say the same and take ten times as long. */
+function plainText({ role, index, content, ...rest }: ModelChunk): ModelChunk | undefined {
+  const part = Array.isArray(content) && content.length === 1 ? content[0] : undefined;
+  if (typeof part !== 'object' || part === null || !('text' in part)) return undefined;
+  const { text, ...others } = part;
+  if (typeof text !== 'string' || !isEmpty(others) || !isEmpty(rest)) return undefined;
+  if (index !== undefined && !Number.isInteger(index)) return undefined;
+  if (role !== undefined && role !== 'model') return undefined;
+  return {
+    ...(role !== undefined && { role }),
+    ...(index !== undefined && { index }),
+    content: [{ text }],
+  };
+}
+
+function isEmpty(object: object): boolean {
+  for (const _ in object) return false;
+  return true;
 }

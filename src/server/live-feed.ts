@@ -1,14 +1,12 @@
 import type { Agent } from '../agent/agent.ts';
 import { eventIdOf } from '../agent/event-id.ts';
+import { waitingIn } from '../core/channel.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { afterThisTurn } from './event-loop.ts';
 import { type FeedBatch, type FeedEvent, type FollowOptions, watchRun } from './feed.ts';
 
 /** How far a reader may be behind the turn; one that is further behind reads on from the store. */
 const mostWaiting = 1024;
-
-/** Chunks that are taken before others get their turn of the event loop. */
-const chunksATurn = 256;
 
 /** What a reader that fell behind has yet to see: the rest of a run, or a chunk that is in no run. */
 type Missed =
@@ -26,7 +24,7 @@ export interface LiveFeedOptions extends FollowOptions {
  */
 export class LiveFeed {
   readonly #agent: Agent;
-  readonly #source: AsyncIterator<Chunk>;
+  readonly #source: AsyncIterable<Chunk>;
   readonly #options: LiveFeedOptions;
   #waiting: FeedEvent[] = [];
   #missed: Missed[] | undefined;
@@ -43,7 +41,7 @@ export class LiveFeed {
   /** Resolves when the last chunk has come, whether anybody reads or not. */
   readonly ended: Promise<void>;
 
-  constructor(agent: Agent, source: AsyncIterator<Chunk>, options: LiveFeedOptions) {
+  constructor(agent: Agent, source: AsyncIterable<Chunk>, options: LiveFeedOptions) {
     this.#agent = agent;
     this.#source = source;
     this.#options = options;
@@ -74,8 +72,6 @@ export class LiveFeed {
       } else {
         this.#changed = Promise.withResolvers();
         await this.#changed.promise;
-        // What comes in the same moment goes out together.
-        await nextTurn();
       }
     }
     return undefined;
@@ -83,14 +79,16 @@ export class LiveFeed {
 
   // Goes on whether anybody reads or not, so that the turn does.
   async #read(): Promise<void> {
+    const source = this.#source[Symbol.asyncIterator]();
     try {
-      for (let count = 1; ; count++) {
-        const { value, done } = await this.#source.next();
+      for (;;) {
+        const { value, done } = await source.next();
         this.#accepted.resolve();
         if (done) break;
+        // What comes in the same moment goes out together, and a model that never waits does not keep the event loop.
+        await nextTurn();
         this.#take(value);
-        // A model that never waits would otherwise keep the event loop to itself.
-        if (count % chunksATurn === 0) await nextTurn();
+        for (const chunk of waitingIn(this.#source)) this.#take(chunk);
         if (!this.#options.watched) await this.#waitForReader();
       }
       this.#ended = {};

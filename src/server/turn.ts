@@ -48,8 +48,11 @@ export function startTurn(
   });
   // A detached turn is only reported; who wants to see it watches it.
   const watched = agent.metadata.watchable && input.detach !== true;
-  const source = (started.stream as AsyncIterable<Chunk>)[Symbol.asyncIterator]();
-  const live = new LiveFeed(agent, source, { ...ownerOf(caller), reader, watched });
+  const live = new LiveFeed(agent, started.stream as AsyncIterable<Chunk>, {
+    ...ownerOf(caller),
+    reader,
+    watched,
+  });
   // Asked for when all chunks have come: from then on the turn would no longer wait for a slow reader.
   const output = live.ended.then(() => started.output as Promise<Output>);
   const done = output.then(
