@@ -1,7 +1,11 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { type Operation, routes } from '../../src/protocol/routes.ts';
+import { createServed } from '../../src/server/handler.ts';
 import type { AuthorizeCall } from '../../src/server/index.ts';
-import { allEvents, get, post, startServer, streamTurn, userInput } from './kit.ts';
+import { createRouter } from '../../src/server/router.ts';
+import { allEvents, createTestApp, get, post, startServer, streamTurn, userInput } from './kit.ts';
 
 let server: Awaited<ReturnType<typeof startServer>>;
 let url: string;
@@ -56,27 +60,173 @@ const bodies: Partial<Record<Operation, unknown>> = {
   restore: {},
   fork: {},
   abort: {},
+  retryRun: {},
 };
 const natives = Object.entries(routes).filter(([, { path }]) => /:session|:snapshot/.test(path));
 
+/** What is mounted, as `METHOD path`; what is not tried below must be named here, with a reason. */
+const mounted = createRouter(
+  createServed(createTestApp(), { reflection: true, auth: () => undefined }),
+)
+  .routes.filter(({ method }) => method !== 'ALL')
+  .map(({ method, path }) => `${method} ${path}`);
+
+/** Lists show what is one's own; see below. */
+const lists = ['listSessions', 'listRuns', 'listDeadRuns'] as const;
+
+/** Routes that name nobody's session, snapshot or run. */
+const nobodys = [
+  ...(['listAgents', 'getAgent'] as const).map((name) => routes[name]),
+  { method: 'GET', path: '/healthz' },
+  { method: 'GET', path: '/openapi.json' },
+  { method: 'GET', path: '/api/__health' },
+  { method: 'GET', path: '/api/actions' },
+  { method: 'GET', path: '/api/envs' },
+  { method: 'POST', path: '/api/notify' },
+].map(({ method, path }) => `${method} ${path}`);
+
+/** Calls besides those of the native routes that name an id in their path. */
+const elsewhere: Record<string, { route: string; attempt: Attempt; expected: unknown }> = {
+  'a native turn from a snapshot': {
+    route: 'POST /agents/:agent/turns',
+    attempt: () =>
+      asBob('/agents/chat/turns', 'POST', {
+        init: { snapshotId: ann.snapshotId },
+        input: userInput('x'),
+      }),
+    expected: { status: 'NOT_FOUND' },
+  },
+  'a run taken up from an event': {
+    route: 'GET /agents/:agent/snapshots/:snapshot/events',
+    attempt: () => asBob(`/agents/chat/snapshots/${ann.running}/events?after=1.0`, 'GET'),
+    expected: { status: 'NOT_FOUND' },
+  },
+  'a Genkit turn from a snapshot': {
+    route: 'POST /genkit/:agent',
+    attempt: () =>
+      asBob('/genkit/chat', 'POST', {
+        init: { snapshotId: ann.snapshotId },
+        data: userInput('x'),
+      }),
+    expected: { status: 'NOT_FOUND' },
+  },
+  'a Genkit lookup of a snapshot': {
+    route: 'POST /genkit/:agent/getSnapshot',
+    attempt: () =>
+      asBob('/genkit/chat/getSnapshot', 'POST', { data: { snapshotId: ann.snapshotId } }),
+    expected: { status: 'NOT_FOUND' },
+  },
+  'a Genkit lookup of a running turn': {
+    route: 'POST /genkit/:agent/getSnapshot',
+    attempt: () => asBob('/genkit/chat/getSnapshot', 'POST', { data: { snapshotId: ann.running } }),
+    expected: { status: 'NOT_FOUND' },
+  },
+  'a Genkit lookup of a session': {
+    route: 'POST /genkit/:agent/getSnapshot',
+    attempt: () =>
+      asBob('/genkit/chat/getSnapshot', 'POST', { data: { sessionId: ann.sessionId } }),
+    expected: { status: 'NOT_FOUND' },
+  },
+  'a regenerated answer of the UI': {
+    route: 'POST /ui/:agent',
+    attempt: () =>
+      asBob('/ui/chat', 'POST', {
+        id: ann.sessionId,
+        trigger: 'regenerate-message',
+        messageId: ann.snapshotId,
+        messages: [{ role: 'user', parts: [{ type: 'text', text: 'x' }] }],
+      }),
+    expected: { status: 'NOT_FOUND' },
+  },
+  'a stop of the UI': {
+    route: 'POST /ui/:agent/:chat/stop',
+    attempt: () => asBob(`/ui/chat/${ann.busy}/stop`, 'POST', {}),
+    expected: { status: 'NOT_FOUND' },
+  },
+  'the history of the UI': {
+    route: 'GET /ui/:agent/:chat/messages',
+    attempt: () => asBob(`/ui/chat/${ann.sessionId}/messages`, 'GET'),
+    expected: { status: 'NOT_FOUND' },
+  },
+  'a snapshot by reflection': {
+    route: 'POST /api/runAction',
+    attempt: () =>
+      asBob('/api/runAction', 'POST', {
+        key: '/agent-snapshot/chat',
+        input: { snapshotId: ann.snapshotId },
+      }),
+    expected: { error: { code: 5 } },
+  },
+  'a turn by reflection': {
+    route: 'POST /api/runAction',
+    attempt: () =>
+      asBob('/api/runAction', 'POST', {
+        key: '/agent/chat',
+        input: userInput('x'),
+        init: { snapshotId: ann.snapshotId },
+      }),
+    expected: { error: { code: 5 } },
+  },
+  'the companions by reflection': {
+    route: 'POST /api/runAction',
+    attempt: () =>
+      asBob('/api/runAction', 'POST', {
+        key: '/session-store/chat/getSession',
+        input: { sessionId: ann.sessionId },
+        context: { owner: 'ann' },
+      }),
+    expected: { error: { code: 5 } },
+  },
+  'a snapshot over a WebSocket': {
+    route: 'GET /agents/:agent/connect',
+    attempt: async () => {
+      const socket = new WebSocket(`${url.replace('http', 'ws')}/agents/chat/connect`, {
+        headers: as('bob'),
+      });
+      await once(socket, 'open');
+      const told = once(socket, 'message');
+      socket.send(JSON.stringify({ type: 'init', init: { snapshotId: ann.snapshotId } }));
+      socket.send(JSON.stringify({ type: 'input', input: userInput('x') }));
+      const [data] = await told;
+      socket.close();
+      return Response.json(JSON.parse(String(data)).error);
+    },
+    expected: { status: 'NOT_FOUND' },
+  },
+  'an action that is running': {
+    route: 'POST /api/cancelAction',
+    attempt: async () => {
+      const traceId = 'e'.repeat(32);
+      const running = await fetch(`${url}/api/runAction?stream=true`, {
+        method: 'POST',
+        headers: { ...as('ann'), traceparent: `00-${traceId}-${'d'.repeat(16)}-01` },
+        body: JSON.stringify({ key: '/agent/chat', input: userInput('hang') }),
+      });
+      const id = running.headers.get('x-genkit-trace-id');
+      const refused = await asBob('/api/cancelAction', 'POST', { traceId: id });
+      const cancelled = await post(`${url}/api/cancelAction`, { traceId: id }, as('ann'));
+      expect(cancelled.status).toBe(200);
+      expect(await running.text()).toContain('aborted');
+      return refused;
+    },
+    expected: { status: 'NOT_FOUND' },
+  },
+};
+
+/** Routes whose wire has no NOT_FOUND. */
+const unanswered = ['POST /genkit/:agent/abort', 'GET /ui/:agent/:chat/stream'];
+
 describe('another principal’s', () => {
-  test('every native route that takes an id is tried', () => {
-    expect(natives.map(([name]) => name).sort()).toEqual(
-      [
-        'getSession',
-        'updateSession',
-        'deleteSession',
-        'getHead',
-        'listSnapshots',
-        'getSnapshot',
-        'label',
-        'diff',
-        'restore',
-        'fork',
-        'abort',
-        'watch',
-      ].sort(),
+  test('session, snapshot or run is tried at every route of every dialect', () => {
+    const named = [...natives.map(([name]) => name as Operation), ...lists].map(
+      (name) => `${routes[name].method} ${routes[name].path}`,
     );
+    const tried = [...named, ...Object.values(elsewhere).map(({ route }) => route), ...unanswered];
+    expect(mounted.filter((route) => !tried.includes(route) && !nobodys.includes(route))).toEqual(
+      [],
+    );
+    // And nothing is tried that is not there.
+    expect([...tried, ...nobodys].filter((route) => !mounted.includes(route))).toEqual([]);
   });
 
   describe.each(natives)('%s', (name, { method, path }) => {
@@ -95,88 +245,6 @@ describe('another principal’s', () => {
       expect(JSON.stringify(body)).not.toContain('hello');
     });
   });
-
-  const elsewhere: Record<string, { attempt: Attempt; expected: unknown }> = {
-    'a native turn from a snapshot': {
-      attempt: () =>
-        asBob('/agents/chat/turns', 'POST', {
-          init: { snapshotId: ann.snapshotId },
-          input: userInput('x'),
-        }),
-      expected: { status: 'NOT_FOUND' },
-    },
-    'a run taken up from an event': {
-      attempt: () => asBob(`/agents/chat/snapshots/${ann.running}/events?after=1.0`, 'GET'),
-      expected: { status: 'NOT_FOUND' },
-    },
-    'a Genkit turn from a snapshot': {
-      attempt: () =>
-        asBob('/genkit/chat', 'POST', {
-          init: { snapshotId: ann.snapshotId },
-          data: userInput('x'),
-        }),
-      expected: { status: 'NOT_FOUND' },
-    },
-    'a Genkit lookup of a snapshot': {
-      attempt: () =>
-        asBob('/genkit/chat/getSnapshot', 'POST', { data: { snapshotId: ann.snapshotId } }),
-      expected: { status: 'NOT_FOUND' },
-    },
-    'a Genkit lookup of a running turn': {
-      attempt: () =>
-        asBob('/genkit/chat/getSnapshot', 'POST', { data: { snapshotId: ann.running } }),
-      expected: { status: 'NOT_FOUND' },
-    },
-    'a Genkit lookup of a session': {
-      attempt: () =>
-        asBob('/genkit/chat/getSnapshot', 'POST', { data: { sessionId: ann.sessionId } }),
-      expected: { status: 'NOT_FOUND' },
-    },
-    'a regenerated answer of the UI': {
-      attempt: () =>
-        asBob('/ui/chat', 'POST', {
-          id: ann.sessionId,
-          trigger: 'regenerate-message',
-          messageId: ann.snapshotId,
-          messages: [{ role: 'user', parts: [{ type: 'text', text: 'x' }] }],
-        }),
-      expected: { status: 'NOT_FOUND' },
-    },
-    'a stop of the UI': {
-      attempt: () => asBob(`/ui/chat/${ann.busy}/stop`, 'POST', {}),
-      expected: { status: 'NOT_FOUND' },
-    },
-    'the history of the UI': {
-      attempt: () => asBob(`/ui/chat/${ann.sessionId}/messages`, 'GET'),
-      expected: { status: 'NOT_FOUND' },
-    },
-    'a snapshot by reflection': {
-      attempt: () =>
-        asBob('/api/runAction', 'POST', {
-          key: '/agent-snapshot/chat',
-          input: { snapshotId: ann.snapshotId },
-        }),
-      expected: { error: { code: 5 } },
-    },
-    'a turn by reflection': {
-      attempt: () =>
-        asBob('/api/runAction', 'POST', {
-          key: '/agent/chat',
-          input: userInput('x'),
-          init: { snapshotId: ann.snapshotId },
-        }),
-      expected: { error: { code: 5 } },
-    },
-    'the companions by reflection': {
-      attempt: () =>
-        asBob('/api/runAction', 'POST', {
-          key: '/session-store/chat/getSession',
-          input: { sessionId: ann.sessionId },
-          context: { owner: 'ann' },
-        }),
-      expected: { error: { code: 5 } },
-    },
-  };
 
   test.each(Object.entries(elsewhere))('%s is unknown', async (_, { attempt, expected }) => {
     const response = await attempt();
@@ -210,6 +278,8 @@ describe('another principal’s', () => {
     expect(items).toEqual([]);
     const runs = await get(`${url}/agents/chat/runs`, { headers: as('bob') });
     expect(runs.items).toEqual([]);
+    const dead = await get(`${url}/agents/chat/dead-runs`, { headers: as('bob') });
+    expect(dead.items).toEqual([]);
     const mineToo = await get(`${url}/agents/chat/runs`, { headers: as('ann') });
     expect(mineToo.items).toMatchObject([{ snapshotId: ann.running }]);
   });

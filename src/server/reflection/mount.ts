@@ -56,7 +56,7 @@ export function mountReflection(router: Router, served: Served): void {
     };
     return inSpan(`run ${key.slice(0, 100)}`, {}, async () => {
       const traceId = currentTrace()?.traceparent.split('-')[1] ?? crypto.randomUUID();
-      const run = active.begin(traceId, c.req.raw.signal);
+      const run = active.begin(traceId, caller, c.req.raw.signal);
       const headers = { 'x-genkit-trace-id': traceId };
       if (c.req.query('stream') === 'true') {
         const lines = actionLines((onChunk) => action.run(request, { ...run, onChunk }), traceId);
@@ -76,7 +76,7 @@ export function mountReflection(router: Router, served: Served): void {
   router.post('/api/cancelAction', async (c) => {
     const schema = v.looseObject({ traceId: v.string() });
     const { traceId } = await readBody(c.req.raw, schema, { what: 'cancel', ...served });
-    if (!active.cancel(traceId)) {
+    if (!active.cancel(traceId, c.get('caller'))) {
       throw new WaymarkError('NOT_FOUND', `No action ${short(traceId)} is running.`);
     }
     return jsonResponse({ message: 'Action cancelled' });
