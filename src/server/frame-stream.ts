@@ -50,26 +50,27 @@ class Pump<Event> {
   #flushing = false;
   #room = Promise.withResolvers<void>();
   #stopTimer: () => void = () => {};
-  #lastSent: number;
-  #fullSince: number | undefined;
+  // Counted in ticks: a clock that jumps, or a process that stood still, makes no reader look gone and no line dead.
+  readonly #tickMs: number;
+  #quietTicks = 0;
+  #fullTicks: number | undefined;
   #ended = false;
 
   constructor(batches: AsyncIterable<readonly Event[]>, options: FrameStreamOptions<Event>) {
     this.#options = options;
     this.#iterator = batches[Symbol.asyncIterator]();
-    this.#lastSent = options.clock.now();
+    this.#tickMs = Math.min(options.keepAliveMs, options.stallMs / 4);
   }
 
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
     this.#controller = controller;
-    const { clock, keepAliveMs, stallMs } = this.#options;
-    this.#stopTimer = clock.every(Math.min(keepAliveMs, stallMs), () => this.#tick());
+    this.#stopTimer = this.#options.clock.every(this.#tickMs, () => this.#tick());
     void this.#run();
   }
 
   /** The reader took something. */
   pulled(): void {
-    this.#fullSince = undefined;
+    this.#fullTicks = undefined;
     this.#room.resolve();
   }
 
@@ -110,7 +111,7 @@ class Pump<Event> {
   async #waitForRoom(): Promise<void> {
     this.#flush();
     if ((this.#controller?.desiredSize ?? 1) > 0) return;
-    this.#fullSince = this.#options.clock.now();
+    this.#fullTicks = 0;
     this.#room = Promise.withResolvers();
     await this.#room.promise;
   }
@@ -128,17 +129,18 @@ class Pump<Event> {
     if (this.#pending === '' || this.#ended) return;
     const piece = encoder.encode(this.#pending);
     this.#pending = '';
-    this.#lastSent = this.#options.clock.now();
+    this.#quietTicks = 0;
     this.#controller?.enqueue(piece);
   }
 
   #tick(): void {
-    const { clock, keepAlive, keepAliveMs, stallMs } = this.#options;
-    const now = clock.now();
-    if (this.#fullSince !== undefined && now - this.#fullSince >= stallMs) {
+    const { keepAlive, keepAliveMs, stallMs } = this.#options;
+    this.#quietTicks++;
+    if (this.#fullTicks !== undefined) {
+      if (++this.#fullTicks * this.#tickMs <= stallMs) return;
       this.#fail();
       this.end('stalled');
-    } else if (this.#fullSince === undefined && now - this.#lastSent >= keepAliveMs) {
+    } else if ((this.#quietTicks + 1) * this.#tickMs > keepAliveMs) {
       this.#pending += keepAlive;
       this.#flush();
     }

@@ -36,6 +36,8 @@ export function createRateLimit(perMinute: number | undefined, clock: Clock): Ra
     check(caller) {
       const now = clock.now();
       const bucket = buckets.get(caller);
+      // A clock that went back must not keep anybody waiting until it is where it was.
+      if (bucket && bucket.at > now) bucket.at = now;
       const tokens = bucket ? filled(bucket, now) : perMinute;
       if (tokens < 1) {
         const retryAfter = Math.ceil((1 - tokens) / perMs / 1000);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { ServerFrame } from '../../src/protocol/frames.ts';
@@ -48,6 +49,37 @@ describe('a connection', () => {
     line.send({ type: 'close' });
     expect(await line.closed).toBe(1000);
   });
+
+  test('a client that asks without reading the answers is not listened to until it does', async () => {
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/chat/connect`);
+    await once(socket, 'open');
+    let answers = 0;
+    socket.on('message', () => {
+      answers++;
+    });
+    socket.send(JSON.stringify({ type: 'init', ref: 0 }));
+    socket.pause();
+    // Each is refused, with its long ref: far more than what lines hold on their own.
+    const asked = 40_000;
+    const padding = 'x'.repeat(1000);
+    for (let at = 1; at < asked; at++) {
+      socket.send(JSON.stringify({ type: 'input', ref: `${at} ${padding}`, input: {} }));
+    }
+    let before = -1;
+    await vi.waitFor(
+      () => {
+        const unsent = socket.bufferedAmount;
+        const isStill = unsent === before;
+        before = unsent;
+        expect(isStill).toBe(true);
+      },
+      { interval: 300, timeout: 20_000 },
+    );
+    expect(before).toBeGreaterThan(1_000_000);
+    socket.resume();
+    await vi.waitFor(() => expect(answers).toBe(asked), { timeout: 20_000 });
+    socket.terminate();
+  }, 60_000);
 
   test('is stopped in the middle of a turn and keeps the partial answer', async () => {
     const line = await open();

@@ -20,6 +20,9 @@ const initTimeout = 10_000;
 /** Inputs that wait to be taken at most. */
 const mostWaiting = 64;
 
+/** Frames that are looked into at once before no more are read, such as while `auth` takes its time. */
+const mostHandled = 256;
+
 /** What a WebSocket is opened for. */
 export interface ConnectOptions {
   readonly agent: string;
@@ -46,6 +49,7 @@ class SocketConnection {
   #opened: Promise<AgentConnection> | undefined;
   #final = false;
   #waiting = 0;
+  #handling = 0;
   #release: () => void = () => {};
   // An idle connection does not keep a server that shuts down.
   readonly #endIdle = (): void => {
@@ -84,10 +88,15 @@ class SocketConnection {
       void this.#finish(error);
       return;
     }
-    void this.#handle(frame).then(
+    const release = ++this.#handling >= mostHandled ? this.#socket.hold() : () => {};
+    const handled = this.#handle(frame).then(
       () => this.#accept(frame),
       (error: unknown) => this.#refuse(frame, error),
     );
+    void handled.finally(() => {
+      this.#handling--;
+      release();
+    });
   }
 
   /** The socket is closed: the turn goes on, unless the server was told otherwise. */
@@ -167,8 +176,7 @@ class SocketConnection {
 
   // Sends what happens, turn after turn, and then the output.
   async #forward(agent: Agent, line: AgentConnection): Promise<void> {
-    const source = (line.receive() as AsyncIterable<Chunk>)[Symbol.asyncIterator]();
-    const live = new LiveFeed(agent, source, {
+    const live = new LiveFeed(agent, line.receive() as AsyncIterable<Chunk>, {
       ...ownerOf(this.#caller),
       reader: this.#reader.signal,
       watched: agent.metadata.watchable,

@@ -13,6 +13,8 @@ export type Unnumbered = ServerFrame extends infer Frame
 export interface FrameSocket {
   /** Sends a frame; resolves when there is room for the next one, or the socket is closed. */
   send(frame: Unnumbered): Promise<void>;
+  /** Takes no frames until the returned function is called. */
+  hold(): () => void;
   close(code: number, reason: string): void;
 }
 
@@ -33,12 +35,26 @@ export function createFrameSocket(
 ): FrameSocket {
   let seq = 0;
   let alive = true;
-  let fullSince: number | undefined;
+  let holds = 0;
+  let unsent = 0;
+  // Counted in ticks: a clock that jumps, or a process that stood still, makes no reader look gone.
+  let fullTicks = 0;
+  const tickMs = Math.min(keepAliveMs, stallMs);
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
 
-  const stopTimer = clock.every(Math.min(keepAliveMs, stallMs), () => {
-    const stalled = fullSince !== undefined && clock.now() - fullSince >= stallMs;
-    if (stalled || !alive) return socket.terminate();
+  const hold = (): (() => void) => {
+    if (holds++ === 0) socket.pause();
+    return () => {
+      if (--holds === 0) socket.resume();
+    };
+  };
+  const stopTimer = clock.every(tickMs, () => {
+    if (unsent > 0) {
+      // A ping would have to wait behind all that the reader has not taken: what counts is that it takes something.
+      if (++fullTicks * tickMs > stallMs) socket.terminate();
+      return;
+    }
+    if (!alive) return socket.terminate();
     alive = false;
     socket.ping();
   });
@@ -55,11 +71,17 @@ export function createFrameSocket(
       const { type, ...rest } = frame;
       const text = JSON.stringify({ type, seq: seq++, ...rest });
       if (socket.bufferedAmount < bufferBytes) return socket.send(text);
-      fullSince = clock.now();
+      // Whoever does not read is not listened to either: each frame may need an answer.
+      const release = hold();
+      unsent++;
       const written = new Promise<void>((resolve) => socket.send(text, () => resolve()));
       await Promise.race([written, closed]);
-      fullSince = undefined;
+      unsent--;
+      fullTicks = 0;
+      alive = true;
+      release();
     },
+    hold,
     close(code, reason) {
       socket.close(code, reason);
       // Whoever does not answer the goodbye is left.
