@@ -8,8 +8,9 @@ import { readMeta } from '../sql/database/meta.ts';
 import { type Plan, type Statement, statement } from '../sql/database/query.ts';
 import { postgresDialect } from './dialect.ts';
 import { isConflict, isLost, toStoreError } from './errors.ts';
-import { Listener, toPayload } from './listener.ts';
+import { Listener } from './listener.ts';
 import { migrate } from './migrate.ts';
+import { OutgoingHints } from './outgoing-hints.ts';
 import { type PostgresValue, Statements } from './statements.ts';
 
 export interface PostgresOptions {
@@ -28,6 +29,8 @@ export interface PostgresOptions {
 export interface PostgresDatabase extends Database {
   /** The channel on which hints go out. */
   readonly channel: string;
+  /** Who this process is to those who hear its hints. */
+  readonly sender: string;
   /** Runs one statement that is a transaction by itself, in one round trip. */
   query<Row>(which: Statement<Row>, values: readonly PostgresValue[]): Promise<readonly Row[]>;
 }
@@ -49,7 +52,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
   let opening: Promise<Pool> | undefined;
   let id = '';
   let isClosed = false;
-  const telling = new Set<Promise<unknown>>();
+  const sender = newId();
 
   const opened = (): Promise<Pool> => {
     if (isClosed) return Promise.reject(closed());
@@ -95,6 +98,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
   const listener = new Listener({
     clock,
     channel,
+    sender,
     async createClient(): Promise<Client> {
       const pool = await opened();
       // A pool holds how its connections are made; one outside of it takes none away from its users.
@@ -102,6 +106,10 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
       return new Made(config);
     },
   });
+
+  const outgoing = new OutgoingHints(sender, async (payload) =>
+    statements.query(await opened(), notify, [channel, payload]),
+  );
 
   const inTransaction = async <Result>(
     pool: Pool,
@@ -127,6 +135,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
   return {
     dialect,
     channel,
+    sender,
     transactional: true,
     get id() {
       return id;
@@ -170,16 +179,11 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     scrub: () => Promise.resolve(),
     tell(hints: readonly Hint[], reach) {
       for (const hint of hints) listener.tell(hint);
-      if (reach === 'process' || hints.length === 0 || isClosed) return;
-      const told = opened()
-        .then((pool) => statements.query(pool, notify, [channel, toPayload(hints)]))
-        .catch(ignore)
-        .finally(() => telling.delete(told));
-      telling.add(told);
+      if (reach !== 'process' && !isClosed) outgoing.tell(hints);
     },
     listen: (hint, heard) => listener.listen(hint, heard),
     async close() {
-      await Promise.all(telling);
+      await outgoing.settled();
       isClosed = true;
       await listener.close();
       const pool = await opening?.catch(ignore);

@@ -7,15 +7,19 @@ import { quoteName } from './dialect.ts';
 // In case a notification was lost with its connection.
 const lookEvery = 1000;
 const longestPause = 2000;
+// Whoever listens often listens for moments only; a connection for each of them would cost more than what is listened to.
+const lingerMs = 5000;
 
 interface Options {
   readonly clock: Clock;
   readonly channel: string;
+  /** Who sends from this process: its own hints are told here already. */
+  readonly sender: string;
   readonly createClient: () => Promise<Client>;
 }
 
 /**
- * Hints from any process, over a connection of its own that is open while somebody listens. Notifications are only hints;
+ * Hints from any process, over a connection of its own that is open while somebody listens, and a little longer. Notifications are only hints;
  * whoever listens also hears once a second, and after every reconnect, that something may have changed.
  */
 export class Listener {
@@ -24,6 +28,7 @@ export class Listener {
   #client: Client | undefined;
   #connecting: Promise<void> | undefined;
   #stopLooking: (() => void) | undefined;
+  #stopLingering: (() => void) | undefined;
   #isClosed = false;
 
   constructor(options: Options) {
@@ -40,7 +45,7 @@ export class Listener {
     this.#start();
     return () => {
       leave();
-      if (this.#hub.size === 0) this.#stop();
+      if (this.#hub.size === 0) this.#linger();
     };
   }
 
@@ -53,6 +58,8 @@ export class Listener {
 
   #start(): void {
     if (this.#isClosed) return;
+    this.#stopLingering?.();
+    this.#stopLingering = undefined;
     this.#stopLooking ??= this.#options.clock.every(lookEvery, () => this.#hub.tellAll());
     if (this.#client !== undefined || this.#connecting !== undefined) return;
     this.#connecting = this.#connect().finally(() => {
@@ -60,7 +67,13 @@ export class Listener {
     });
   }
 
+  #linger(): void {
+    this.#stopLingering ??= this.#options.clock.every(lingerMs, () => this.#stop());
+  }
+
   #stop(): void {
+    this.#stopLingering?.();
+    this.#stopLingering = undefined;
     this.#stopLooking?.();
     this.#stopLooking = undefined;
     const client = this.#client;
@@ -98,13 +111,16 @@ export class Listener {
       throw error;
     }
     this.#client = client;
-    if (!this.#isWanted()) this.#stop();
+    if (this.#isClosed) this.#stop();
+    else if (this.#hub.size === 0) this.#linger();
     // What was told before LISTEN took effect was not heard.
     this.#hub.tellAll();
   }
 
   #hear(payload: string): void {
-    for (const word of payload.split(' ')) {
+    const words = payload.split(' ');
+    if (words[0] === senderWord(this.#options.sender)) return;
+    for (const word of words) {
       const [kind, id = ''] = word.split(':');
       if (kind === 'run' || kind === 'events') this.#hub.tell({ kind, id });
     }
@@ -116,8 +132,12 @@ export class Listener {
 }
 
 /** Hints as the payload of a notification. */
-export function toPayload(hints: readonly Hint[]): string {
-  return hints.map(({ kind, id }) => `${kind}:${id}`).join(' ');
+export function toPayload(hints: readonly Hint[], sender: string): string {
+  return [senderWord(sender), ...hints.map(({ kind, id }) => `${kind}:${id}`)].join(' ');
+}
+
+function senderWord(sender: string): string {
+  return `from:${sender}`;
 }
 
 // Real time: the other side of a connection knows nothing of an app's clock.

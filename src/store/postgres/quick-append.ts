@@ -47,7 +47,7 @@ export async function quickAppend(
     end.seq,
     body,
     db.channel,
-    toPayload([{ kind: 'events', id: runId }]),
+    toPayload([{ kind: 'events', id: runId }], db.sender),
   ]);
   return row !== undefined && row.found > 0 && row.written > 0;
 }
