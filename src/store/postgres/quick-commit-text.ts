@@ -15,6 +15,8 @@ export interface CommitParts {
   readonly artifacts: boolean;
   /** The run has events. */
   readonly journal: boolean;
+  /** It ends a detached run, whose pending snapshot is listed already. */
+  readonly own: boolean;
 }
 
 const types = {
@@ -101,14 +103,14 @@ const build = (d: Dialect, p: In, parts: CommitParts): string => `
   ${parts.custom || parts.artifacts ? lockText(d, p, parts) : ''}
   ${parts.custom ? customText(p) : ''}
   ${parts.artifacts ? artifactText(p) : ''}
-  snapshot AS (${snapshot(p, parts)}),
+  snapshot AS (${parts.own ? ownSnapshot(p, parts) : snapshot(p, parts)}),
   gone AS (
     DELETE FROM @snapshots s USING held h WHERE s.no IN (h.replaced, h.bare) AND s.idx IS NULL
     RETURNING s.branch, s.custom, s.artifacts),
   trash AS (${trash(parts)}),
   session AS (
     UPDATE @sessions z SET head = s.no, tip = s.no, updated_at = h.now,
-      next_index = z.next_index + CASE WHEN ${p.isListed} THEN 1 ELSE 0 END
+      next_index = z.next_index + ${parts.own ? '0' : `CASE WHEN ${p.isListed} THEN 1 ELSE 0 END`}
     FROM held h CROSS JOIN snapshot s WHERE z.no = h.session),
   ${parts.journal ? journalText(p) : ''}
   run_end AS (DELETE FROM @runs r USING held h WHERE r.session = h.session AND ${p.isEnd}),
@@ -124,9 +126,10 @@ const build = (d: Dialect, p: In, parts: CommitParts): string => `
   FROM place x CROSS JOIN snapshot s`;
 
 // The run under its attempt, held together with its session. Gives nothing when the commit is not a usual one: the run
-// was lost or is detached, an unlisted head would be left, a checkpoint would be abandoned, the base has gone.
+// was lost, or is detached and this is not its end, an unlisted head would be left, a checkpoint would be abandoned, the
+// base has gone.
 const held = (now: string, p: In, parts: CommitParts): string => `
-  SELECT ${now} AS now, r.session, r.id, r.created_at, z.id AS session_id, z.tip, z.next_index,
+  SELECT ${now} AS now, r.session, r.id, r.own, r.created_at, z.id AS session_id, z.tip, z.next_index,
     CASE WHEN p.idx IS NULL THEN p.parent ELSE p.no END AS line,
     CASE WHEN p.idx IS NULL THEN pp.id ELSE p.id END AS line_id,
     CASE WHEN h.idx IS NULL THEN h.no END AS replaced,
@@ -136,7 +139,8 @@ const held = (now: string, p: In, parts: CommitParts): string => `
   LEFT JOIN @snapshots pp ON pp.no = p.parent
   LEFT JOIN @snapshots h ON h.no = z.head
   LEFT JOIN @snapshots f ON f.no = ${p.from}
-  WHERE r.id = ${p.run} AND r.attempt = ${p.attempt} AND r.own IS NULL
+  LEFT JOIN @snapshots o ON o.no = r.own
+  WHERE r.id = ${p.run} AND r.attempt = ${p.attempt} AND ${parts.own ? isOwn : 'r.own IS NULL'}
     AND (${p.parent} IS NULL OR (p.session = r.session AND p.status = ${code.succeeded}))
     AND (${p.from} IS NULL OR (f.branch = ${p.fromBranch} AND f.upto = ${p.fromUpto}))
     AND (z.head IS NULL OR h.no = p.no OR h.idx IS NOT NULL)
@@ -144,6 +148,10 @@ const held = (now: string, p: In, parts: CommitParts): string => `
     AND (${p.snapshot} = r.id OR NOT EXISTS (SELECT 1 FROM @runs t WHERE t.id = ${p.snapshot}))
     AND NOT EXISTS (SELECT 1 FROM @journal e WHERE e.run = r.id ${parts.journal ? laterEvents(p) : ''})
   FOR UPDATE OF r, z`;
+
+// It was listed where the state that it goes on from would put it now.
+const isOwn = `r.own IS NOT NULL
+    AND o.parent IS NOT DISTINCT FROM CASE WHEN p.idx IS NULL THEN p.parent ELSE p.no END`;
 
 const laterEvents = (p: In): string => `AND ${isEvent} AND ${p.eventBody} IS NOT NULL
   AND (e.attempt > ${p.eventAttempt} OR (e.attempt = ${p.eventAttempt} AND e.last >= ${p.eventSeq}))`;
@@ -157,12 +165,25 @@ const snapshot = (p: In, parts: CommitParts): string => `
   SELECT ${p.snapshot}, x.session, x.line, CASE WHEN ${p.isListed} THEN x.next_index END, ${p.turn},
     ${p.event}, ${p.status}, ${p.finish}, ${p.hash}, ${p.usage}, ${p.totals}, ${p.error}, x.branch,
     x.row + cardinality(${p.bodies}),
-    ${parts.view ? '(SELECT no FROM new_view)' : `CASE WHEN x.in_place THEN ${p.fromView} END`},
-    ${p.length}, ${parts.custom ? '(SELECT no FROM new_custom)' : p.custom},
-    ${parts.artifacts ? '(SELECT no FROM new_list)' : p.list},
+    ${viewNo(p, parts)}, ${p.length}, ${customNo(p, parts)}, ${listNo(p, parts)},
     CASE WHEN ${p.snapshot} = x.id THEN x.created_at ELSE x.now END, x.now
   FROM place x
   RETURNING no, idx, view, custom, artifacts, created_at`;
+
+const ownSnapshot = (p: In, parts: CommitParts): string => `
+  UPDATE @snapshots s SET updated_at = x.now, turn = ${p.turn}, event = ${p.event}, status = ${p.status},
+    finish = ${p.finish}, state_hash = ${p.hash}, usage = ${p.usage}, totals = ${p.totals}, error = ${p.error},
+    branch = x.branch, upto = x.row + cardinality(${p.bodies}),
+    view = ${viewNo(p, parts)}, length = ${p.length}, custom = ${customNo(p, parts)}, artifacts = ${listNo(p, parts)}
+  FROM place x WHERE s.no = x.own AND s.id = ${p.snapshot} AND ${p.isListed}
+  RETURNING s.no, s.idx, s.view, s.custom, s.artifacts, s.created_at`;
+
+const viewNo = (p: In, parts: CommitParts): string =>
+  parts.view ? '(SELECT no FROM new_view)' : `CASE WHEN x.in_place THEN ${p.fromView} END`;
+const customNo = (p: In, parts: CommitParts): string =>
+  parts.custom ? '(SELECT no FROM new_custom)' : p.custom;
+const listNo = (p: In, parts: CommitParts): string =>
+  parts.artifacts ? '(SELECT no FROM new_list)' : p.list;
 
 const trash = (parts: CommitParts): string => `
   INSERT INTO @trash(kind, no)

@@ -70,6 +70,7 @@ export function createQuickCommit(db: PostgresDatabase, context: StateContext): 
       custom: rows.custom.kind === 'patch' || rows.custom.kind === 'whole',
       artifacts: rows.artifacts.kind === 'whole',
       journal: hasJournal || events.eventBody !== null,
+      own: write.end && write.event === 'detach' && write.snapshotId === ref.runId,
     });
     const named = { ...turnValues(ref, write, context), ...stateValues(rows), ...events };
     const [row] = await db.query(commitTurn, values(named));
