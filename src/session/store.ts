@@ -236,7 +236,10 @@ export const waitingTtl = 2_147_483_647;
 export interface HandOver {
   /** The name of the worker that it waits under. */
   readonly worker: string;
-  /** Writes to the same database in the same transaction; may be called again. Only where `runs.transactional`. */
+  /**
+   * Writes to the same database in the same transaction; may be called again. Runs that are detached at the same time may
+   * share a transaction, and are then called together with the same one. Only where `runs.transactional`.
+   */
   readonly within?: (transaction: Transaction) => Promise<void>;
 }
 
@@ -295,9 +298,9 @@ export interface RunSupport {
     readonly worker: string;
     readonly ttl: number;
     readonly limit: number;
-    /** Only this run. */
-    readonly runId?: string;
-    /** With `runId`: also when it has not expired but waits under this name, as {@link HandOver} left it. */
+    /** Only these runs; `limit` does not count for them. */
+    readonly runIds?: readonly string[];
+    /** With `runIds`: also one that has not expired but waits under this name, as {@link HandOver} left it. */
     readonly waitingAs?: string;
     /** None whose worker's name begins with this. */
     readonly exceptWorker?: string;

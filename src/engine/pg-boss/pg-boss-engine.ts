@@ -8,9 +8,9 @@ import { observeQueue } from '../queue-metrics.ts';
 import { createRecovery, type Recovery } from '../recovery.ts';
 import { createDeadLetters, type DeadLetter, isOf, toDeadRun } from './dead-letters.ts';
 import { createGauge, type Gauge } from './depth.ts';
-import { groupOf, toRunJob } from './job.ts';
+import { createJobInsert } from './insert-jobs.ts';
 import type { PgBossEngineOptions } from './options.ts';
-import { createQueue, runQueue } from './queue.ts';
+import { createQueue } from './queue.ts';
 import { createSchedules, type RunSchedule } from './schedules.ts';
 import { createSettler, type Settler } from './settler.ts';
 import { queueWorker, workOn } from './work-on.ts';
@@ -71,22 +71,12 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       .find((agent) => agent.name === name);
   const queue = createQueue(options, onError);
   const deadLetters = createDeadLetters(queue, agentOf);
+  const insertJob = createJobInsert(queue);
   const schedules = createSchedules(queue, agentOf, onError);
 
   const handOver = (run: DispatchedRun): HandOver => ({
     worker: queueWorker,
-    async within(transaction) {
-      const { priority, startAfter } = run.queue ?? {};
-      const data = toRunJob(run);
-      const boss = await queue.open();
-      await boss.send(runQueue, data, {
-        id: run.runId,
-        group: { id: groupOf(data) },
-        ...(priority !== undefined && { priority }),
-        ...(startAfter !== undefined && { startAfter: toStart(startAfter) }),
-        db: { executeSql: (text, values = []) => transaction.query(text, values) },
-      });
-    },
+    within: (transaction) => insertJob(transaction, run),
   });
 
   return {
@@ -111,7 +101,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         agents: own,
         heartbeatSeconds,
         versionGraceMs,
-        workOn: (agent, job) => workOn(work, agent, job),
+        workOn: (batch) => workOn(work, batch),
         onError,
       });
       // Turns that a server accepted, and runs detached in their midst, have no job: they are found in the store.
@@ -171,9 +161,4 @@ function wakers(agents: readonly Agent[], wake: () => void): (() => void)[] {
     const leave = store?.abort?.onChange(handedOverHint, wake);
     return leave === undefined ? [] : [leave];
   });
-}
-
-// Seconds from now by the database's clock, or a moment.
-function toStart(startAfter: Date | number): Date | number {
-  return typeof startAfter === 'number' ? startAfter / 1000 : startAfter;
 }

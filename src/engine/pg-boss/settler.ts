@@ -16,7 +16,7 @@ export interface Settler {
 }
 
 /** Milliseconds in which ends are gathered. */
-const gatherMs = 5;
+const gatherMs = 20;
 /** How often, and how many milliseconds apart, it tries to tell the queue that a job is free. */
 const tries = 5;
 const pauseMs = 1_000;

@@ -4,6 +4,7 @@ import type { AgentHost } from '../../agent/spec.ts';
 import { groupOf, type RunJob } from './job.ts';
 import { type FetchedJob, type Queue, runQueue } from './queue.ts';
 import type { Settler } from './settler.ts';
+import type { Assignment } from './work-on.ts';
 
 export interface WorkerEnv {
   readonly host: AgentHost;
@@ -13,12 +14,14 @@ export interface WorkerEnv {
   readonly agents: () => readonly Agent[];
   readonly heartbeatSeconds: number;
   readonly versionGraceMs: number;
-  readonly workOn: (agent: Agent, job: FetchedJob) => Promise<void>;
+  readonly workOn: (batch: readonly Assignment[]) => readonly Promise<void>[];
   readonly onError: (error: unknown) => void;
 }
 
 /** Milliseconds after which a worker looks again when nobody has told it of work. */
 const lookEvery = 1_000;
+/** Milliseconds between two looks while there is work, so that several jobs come with one look. */
+const gatherMs = 10;
 
 /** Fetches jobs while it has free slots, and keeps those alive that it works on. */
 export class Worker {
@@ -76,13 +79,16 @@ export class Worker {
   }
 
   async #loop(): Promise<void> {
-    const { onError } = this.#env;
+    const { onError, host } = this.#env;
     while (!this.#stopped) {
       const free = this.#slots - this.#active.size;
       this.#isWoken = false;
+      const begun = host.clock.now();
       const found = free === 0 ? 0 : await this.#fetch(free).catch(failed);
       // A full batch means that there may be more; a slot that is given back wakes the loop.
       if (found < free || free === 0) await this.#sleep();
+      const early = gatherMs - (host.clock.now() - begun);
+      if (found > 0 && early > 0) await host.clock.sleep(early);
     }
     this.#running = undefined;
 
@@ -100,26 +106,32 @@ export class Worker {
       includeMetadata: true,
       ignoreGroups: this.#ignored(),
     });
-    for (const job of jobs) this.#take(job);
+    const { host, workOn } = this.#env;
+    const batch = jobs.flatMap((job) => this.#assign(job) ?? []);
+    workOn(batch).forEach((work, n) => {
+      const id = batch[n]?.job.id ?? '';
+      host.background(work.finally(() => this.#free(id)));
+    });
     return jobs.length;
   }
 
-  #take(job: FetchedJob & { readonly data: RunJob }): void {
-    const { host, agents, settler, workOn } = this.#env;
-    const { data } = job;
-    const agent = agents().find(({ name }) => name === data.agent);
+  /** Takes a slot for a job; `undefined` when it is left to others. */
+  #assign(job: FetchedJob & { readonly data: RunJob }): Assignment | undefined {
+    const { host, agents, settler } = this.#env;
+    const agent = agents().find(({ name }) => name === job.data.agent);
     if (agent === undefined || this.#isForOthers(agent, job)) {
       this.#leave(job, agent === undefined);
       host.background(settler.putBack(job, 'not-mine'));
-      return;
+      return undefined;
     }
     this.#active.set(job.id, job);
-    const work = workOn(agent, job).finally(() => {
-      const wasFull = this.#active.size >= this.#slots;
-      this.#active.delete(job.id);
-      if (wasFull) this.wake();
-    });
-    host.background(work);
+    return { agent, job };
+  }
+
+  #free(id: string): void {
+    const wasFull = this.#active.size >= this.#slots;
+    this.#active.delete(id);
+    if (wasFull) this.wake();
   }
 
   /** Whether workers of the run's own version still have the first right to it. By the database's clock alone. */

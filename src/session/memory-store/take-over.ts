@@ -13,14 +13,16 @@ export function takeOver(tables: Tables, request: Request): readonly TakenRun[] 
     run.request.mode !== 'attached' &&
     (isExpired(run, now) || isWaiting(run, request)) &&
     agents.has(run.session.scope.agent) &&
-    (request.runId === undefined || request.runId === run.id) &&
+    (request.runIds === undefined || request.runIds.includes(run.id)) &&
     (request.exceptWorker === undefined || !run.worker.startsWith(request.exceptWorker));
-  const runs = [...tables.runs.values()].filter(isWanted).slice(0, request.limit);
+  const runs = [...tables.runs.values()]
+    .filter(isWanted)
+    .slice(0, request.runIds?.length ?? request.limit);
   return runs.map((run) => take(tables, run, request));
 }
 
-function isWaiting({ id, worker }: RunRow, { runId, waitingAs }: Request): boolean {
-  return runId === id && worker === waitingAs;
+function isWaiting({ id, worker }: RunRow, { runIds, waitingAs }: Request): boolean {
+  return runIds?.includes(id) === true && worker === waitingAs;
 }
 
 function take(tables: Tables, run: RunRow, { worker, ttl }: Request): TakenRun {

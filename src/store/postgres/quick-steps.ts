@@ -5,6 +5,8 @@ import { isConflict } from './errors.ts';
 import { quickAppend } from './quick-append.ts';
 import { quickClaim } from './quick-claim.ts';
 import { createQuickCommit } from './quick-commit.ts';
+import { createQuickSend } from './quick-send.ts';
+import { quickTake } from './quick-take.ts';
 
 /** What every turn does, each in one round trip. */
 export function quickSteps(db: PostgresDatabase): (context: StateContext) => TurnSteps {
@@ -12,6 +14,7 @@ export function quickSteps(db: PostgresDatabase): (context: StateContext) => Tur
   const journaled = new Set<string>();
   return (context) => {
     const quickCommit = createQuickCommit(db, context);
+    const send = createQuickSend(db, context.vault);
     return {
       claim: (scope, request) => usual(quickClaim(db, scope, request, context.vault)),
       async commit(ref, write) {
@@ -24,6 +27,8 @@ export function quickSteps(db: PostgresDatabase): (context: StateContext) => Tur
         journaled.add(ref.runId);
         return (await usual(quickAppend(db, ref, events, context.vault))) === true;
       },
+      sendAway: (ref, request, away) => usual(send({ ref, request, away })),
+      takeOver: (request) => usual(quickTake(db, request)),
     };
   };
 }

@@ -16,7 +16,7 @@ import { alreadyCommitted, Doubts } from './runs/doubt.ts';
 import { getRun, listRuns } from './runs/run-record.ts';
 import { detach, handOver, heartbeat, release } from './runs/run-writes.ts';
 import { getStep, saveStep } from './runs/steps.ts';
-import { readTaken, takeRuns } from './runs/take-over.ts';
+import { readRun, readTaken, type Taken, type TakeOver, takeRuns } from './runs/take-over.ts';
 import { loadState } from './snapshots/locate.ts';
 import type { SqlContext } from './sql-store.ts';
 
@@ -61,6 +61,16 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     }
   };
 
+  const takeAll = async (request: TakeOver): Promise<readonly Taken[]> => {
+    const { runIds } = request;
+    const rows = runIds && (await turns?.takeOver?.({ ...request, runIds }));
+    if (rows !== undefined) {
+      return await Promise.all(rows.map((each) => db.read(() => readRun(each, state))));
+    }
+    const sessions = await db.write(() => takeRuns(request));
+    return sessions.length === 0 ? [] : await db.read(() => readTaken(sessions, state));
+  };
+
   return {
     async claim(scope, request) {
       checkClaim(scope, request);
@@ -76,9 +86,9 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     transactional: db.transactional === true,
     async detach(ref, request, away) {
       const within = away?.within;
-      const snapshot = await db.write(() => detach(ref, request, away, state), {
-        ...(within && { within }),
-      });
+      const snapshot =
+        (away && (await turns?.sendAway?.(ref, request, away))) ??
+        (await db.write(() => detach(ref, request, away, state), { ...(within && { within }) }));
       // From here on others wait for it too.
       attached.delete(ref.runId);
       tell(ref.runId, away === undefined ? ref.runId : handedOverHint);
@@ -122,9 +132,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     saveStep: (ref, key, value) => db.write(() => saveStep(ref, key, value, state)),
     async takeOver(request) {
       await tidier.forget();
-      const sessions = await db.write(() => takeRuns(request));
-      if (sessions.length === 0) return [];
-      const runs = await db.read(() => readTaken(sessions, state));
+      const runs = await takeAll(request);
       return runs.map(({ from, ...run }) => {
         if (from !== undefined) taken.set(run.run.runId, from);
         tell(run.run.runId);

@@ -1,11 +1,14 @@
 import type { Clock } from '../../core/clock.ts';
 import type { NewId } from '../../core/id.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
 import type {
   Claim,
   ClaimRequest,
   CommitWrite,
+  HandOver,
   RunEvent,
   RunRef,
+  RunRequest,
   Scope,
   Store,
 } from '../../session/store.ts';
@@ -18,6 +21,7 @@ import { maintenanceSupport } from './maintenance-support.ts';
 import { Tidier } from './retention/tidier.ts';
 import { runSupport } from './run-support.ts';
 import type { CommitResult } from './runs/commit.ts';
+import type { TakenRows, TakeOver } from './runs/take-over.ts';
 import { readSnapshot } from './snapshots/locate.ts';
 import { saveSnapshot } from './snapshots/save-snapshot.ts';
 import { timelineSupport } from './timeline-support.ts';
@@ -41,6 +45,12 @@ export interface TurnSteps {
   commit(run: RunRef, write: CommitWrite): Promise<CommitResult | undefined>;
   /** Appends events, and tells listeners everywhere. */
   append?(run: RunRef, events: readonly RunEvent[]): Promise<boolean>;
+  /** Detaches a run that is handed over, together with others of the same moment. */
+  sendAway?(run: RunRef, request: RunRequest, away: HandOver): Promise<Snapshot | undefined>;
+  /** Takes over the runs that it is asked for by their ids. */
+  takeOver?(
+    request: TakeOver & { readonly runIds: readonly string[] },
+  ): Promise<readonly TakenRows[] | undefined>;
 }
 
 /** A store with content that can be sealed again. */

@@ -149,7 +149,7 @@ export function abortContract(useKit: UseKit): void {
       const takeOver = { agents: [scope.agent], worker: 'w', ttl: 60_000, limit: 1 };
       for (const each of held) {
         const [taken, finished, stopped] = await Promise.allSettled([
-          runs.takeOver({ ...takeOver, runId: each.runId }),
+          runs.takeOver({ ...takeOver, runIds: [each.runId] }),
           commit(each),
           abort.abortSnapshot(scope, each.runId),
         ]);

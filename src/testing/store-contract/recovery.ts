@@ -8,7 +8,10 @@ function checkpointOf(state: SessionState, inputsDone = 0, midTurn = true) {
 }
 
 /** Takes over what has expired, of the kit's agent. */
-function takeOver({ runs, scope }: Kit, change: { runId?: string; limit?: number } = {}) {
+function takeOver(
+  { runs, scope }: Kit,
+  change: { runIds?: readonly string[]; limit?: number } = {},
+) {
   return runs.takeOver({
     agents: [scope.agent],
     worker: 'another worker',
@@ -143,7 +146,7 @@ export function recoveryContract(useKit: UseKit): void {
       const others = { agents: ['another agent'], worker: 'w', ttl: 60_000, limit: 10 };
       expect(await runs.takeOver(others)).toEqual([]);
       expect(await runs.takeOver({ ...others, agents: [] })).toEqual([]);
-      const one = await takeOver(kit, { runId: held[1]?.runId ?? '' });
+      const one = await takeOver(kit, { runIds: [held[1]?.runId ?? ''] });
       expect(one.map(({ run }) => run.runId)).toEqual([held[1]?.runId]);
       expect(await takeOver(kit, { limit: 1 })).toHaveLength(1);
       const rest = await takeOver(kit);

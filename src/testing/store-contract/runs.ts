@@ -1,5 +1,6 @@
 import { badInputContract } from './bad-input.ts';
 import { claimContract } from './claims.ts';
+import { handOverContract } from './hand-over.ts';
 import type { UseKit } from './kit.ts';
 import { recoveryContract } from './recovery.ts';
 import { turnContract } from './turns.ts';
@@ -11,5 +12,6 @@ export function runContract(useKit: UseKit): void {
   claimContract(useKit);
   unlistedContract(useKit);
   recoveryContract(useKit);
+  handOverContract(useKit);
   badInputContract(useKit);
 }

@@ -6,10 +6,11 @@ import type { StateContext } from '../history/state-rows.ts';
 import { findByNo, locationOfRow, stateOf } from '../snapshots/locate.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
-import { startRow, toParent } from './claim.ts';
+import { type StartRow, startRow, toParent } from './claim.ts';
 import { type RunRow, runsOf, toRecord } from './run-record.ts';
 
-type Request = Parameters<RunSupport['takeOver']>[0];
+/** Which runs are taken over, by whom. */
+export type TakeOver = Parameters<RunSupport['takeOver']>[0];
 
 const outlives = `r.mode <> ${code.attached}`;
 const expired = (now: string): string => `${now} - r.heartbeat >= r.ttl`;
@@ -35,12 +36,15 @@ const updateTaken = statement(
     UPDATE @runs SET attempt = attempt + 1, worker = $2, ttl = $3, heartbeat = ${d.now}
     WHERE session = $1`,
 );
-const selectSession = statement<{
-  head: number | null;
-  head_id: Uint8Array | null;
-  head_idx: number | null;
-  next_index: number;
-}>(
+/** Where the session of a run stands. */
+export interface TakenSession {
+  readonly head: number | null;
+  readonly head_id: Uint8Array | null;
+  readonly head_idx: number | null;
+  readonly next_index: number;
+}
+
+const selectSession = statement<TakenSession>(
   'take_over_session',
   `SELECT z.head, h.id AS head_id, h.idx AS head_idx, z.next_index
    FROM @sessions z LEFT JOIN @snapshots h ON h.no = z.head WHERE z.no = $1`,
@@ -52,39 +56,50 @@ export function* takeRuns({
   worker,
   ttl,
   limit,
-  runId,
+  runIds,
   exceptWorker = '',
   waitingAs = '',
-}: Request): Plan<readonly number[]> {
+}: TakeOver): Plan<readonly number[]> {
   const names = JSON.stringify(agents);
-  if (runId !== undefined && !isSnapshotId(runId)) return [];
   const rows =
-    runId === undefined
-      ? yield* all(selectExpired, names, limit, exceptWorker)
-      : yield* all(selectExpiredRun, names, uuidBytes(runId), waitingAs);
+    runIds === undefined ? [...(yield* all(selectExpired, names, limit, exceptWorker))] : [];
+  // In one order everywhere, so that two who take the same ones do not wait for each other.
+  for (const runId of (runIds ?? []).filter(isSnapshotId).toSorted()) {
+    rows.push(...(yield* all(selectExpiredRun, names, uuidBytes(runId), waitingAs)));
+  }
   for (const { session } of rows) yield* run(updateTaken, session, worker, ttl);
   return rows.map(({ session }) => session);
 }
+
+/** A run that was taken over, and the checkpoint that what comes next grows from. */
+export type Taken = TakenRun & { readonly from?: StateBase };
 
 /** What is needed to go on with runs that were taken over. */
 export function* readTaken(
   sessions: readonly number[],
   context: StateContext,
-): Plan<readonly (TakenRun & { readonly from?: StateBase })[]> {
-  const taken: (TakenRun & { readonly from?: StateBase })[] = [];
-  for (const row of yield* runsOf(sessions)) taken.push(yield* readRun(row, context));
+): Plan<readonly Taken[]> {
+  const taken: Taken[] = [];
+  for (const row of yield* runsOf(sessions)) {
+    const start = row.start === null ? undefined : yield* startRow(row.start);
+    const session = yield* one(selectSession, row.session);
+    taken.push(yield* readRun({ row, start, session }, context));
+  }
   return taken;
 }
 
-function* readRun(
-  row: RunRow,
-  context: StateContext,
-): Plan<TakenRun & { readonly from?: StateBase }> {
+/** The rows of a run that was taken over. */
+export interface TakenRows {
+  readonly row: RunRow;
+  readonly start: StartRow | undefined;
+  readonly session: TakenSession;
+}
+
+/** Reads the states that a run goes on from. */
+export function* readRun({ row, start, session }: TakenRows, context: StateContext): Plan<Taken> {
   const record = toRecord(row, context.vault);
-  const start = row.start === null ? undefined : yield* startRow(row.start);
   // It was accepted while the interrupt was open; its own snapshots are no second answer.
   const parent = start && toParent({ ...start, start_answered: 0 });
-  const session = yield* one(selectSession, row.session);
   const base = row.base === null ? undefined : yield* readBase(row.base, record.runId, context);
   const isCommitted = row.checkpoint === row.base;
   const reached =

@@ -1,0 +1,53 @@
+import type { JobInsert } from 'pg-boss';
+import type { DispatchedRun } from '../../agent/dispatcher.ts';
+import type { Transaction } from '../../session/store.ts';
+import { groupOf, toRunJob } from './job.ts';
+import { type Queue, runQueue } from './queue.ts';
+
+/** Puts the job of a run into the queue within a transaction; those that come together for one transaction, together. */
+export function createJobInsert(
+  queue: Queue,
+): (transaction: Transaction, run: DispatchedRun) => Promise<void> {
+  const batches = new WeakMap<
+    Transaction,
+    { readonly jobs: JobInsert[]; readonly done: Promise<void> }
+  >();
+
+  const insert = async (transaction: Transaction, jobs: JobInsert[]): Promise<void> => {
+    const boss = await queue.open();
+    // Whoever comes from now on is too late for this batch.
+    batches.delete(transaction);
+    await boss.insert(runQueue, jobs, {
+      db: { executeSql: (text, values = []) => transaction.query(text, values) },
+    });
+  };
+
+  return (transaction, run) => {
+    const known = batches.get(transaction);
+    if (known !== undefined) {
+      known.jobs.push(jobOf(run));
+      return known.done;
+    }
+    const jobs = [jobOf(run)];
+    const done = insert(transaction, jobs);
+    batches.set(transaction, { jobs, done });
+    return done;
+  };
+}
+
+function jobOf(run: DispatchedRun): JobInsert {
+  const { priority, startAfter } = run.queue ?? {};
+  const data = toRunJob(run);
+  return {
+    id: run.runId,
+    data,
+    group: { id: groupOf(data) },
+    ...(priority !== undefined && { priority }),
+    ...(startAfter !== undefined && { startAfter: toStart(startAfter) }),
+  };
+}
+
+// Seconds from now by the database's clock, or a moment.
+function toStart(startAfter: Date | number): Date | number {
+  return typeof startAfter === 'number' ? startAfter / 1000 : startAfter;
+}

@@ -1,0 +1,111 @@
+import { isWaymarkError } from '../../core/error.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import { isSnapshotId } from '../../session/ids.ts';
+import { type HandOver, type RunRef, type RunRequest, waitingTtl } from '../../session/store.ts';
+import type { Vault } from '../sql/content/vault.ts';
+import { all, statement } from '../sql/database/query.ts';
+import { toRequest } from '../sql/runs/claim.ts';
+import { hashOfNothing } from '../sql/runs/leave-behind.ts';
+import { type SnapshotRow, toSnapshot } from '../sql/snapshots/snapshot-row.ts';
+import { hexOf, uuidBytes, uuidText } from '../sql/values/bytes.ts';
+import { code } from '../sql/values/codes.ts';
+import type { PostgresDatabase } from './database.ts';
+import { now } from './dialect.ts';
+import { inGroups } from './groups.ts';
+
+/** A run that goes to whoever is free, as it is detached. */
+interface Sent {
+  readonly ref: RunRef;
+  readonly request: RunRequest;
+  readonly away: HandOver;
+}
+
+type SentRow = SnapshotRow & { readonly now: number };
+
+/** Runs of one transaction at most. */
+const most = 50;
+
+/*
+ * Lists the pending snapshots of runs and lets go of the runs. What is not usual is left as it is: a run that was lost, one
+ * that is listed already, one that goes on from elsewhere than the head. $1 [{id, attempt, request, worker}], $2 no state
+ */
+const sendRuns = statement<SentRow>(
+  'quick_send',
+  `WITH given AS (
+     SELECT decode(id, 'hex') AS id, attempt, request, worker
+     FROM json_to_recordset($1::json) AS g(id text, attempt integer, request text, worker text)),
+   held AS MATERIALIZED (
+     SELECT r.session, r.id, r.turn, r.base, r.created_at, z.id AS session_id, z.next_index, v.request, v.worker
+     FROM given v JOIN @runs r ON r.id = v.id AND r.attempt = v.attempt JOIN @sessions z ON z.no = r.session
+     WHERE r.own IS NULL AND r.base IS NOT DISTINCT FROM z.head
+     ORDER BY r.session FOR UPDATE OF r, z),
+   made AS (
+     INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, upto, view, length,
+       custom, artifacts, state_hash, created_at, updated_at)
+     SELECT h.id, h.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END, h.next_index, h.turn,
+       ${code.detach}, ${code.pending}, g.branch, COALESCE(g.upto, 0), g.view, COALESCE(g.length, 0),
+       g.custom, g.artifacts, COALESCE(g.state_hash, $2::bytea), h.created_at, ${now}
+     FROM held h LEFT JOIN @snapshots g ON g.no = h.base
+     RETURNING no, id, session, parent, idx, turn, event, status, state_hash, created_at, updated_at),
+   counted AS (
+     UPDATE @sessions z SET next_index = z.next_index + 1 FROM made m WHERE z.no = m.session RETURNING z.no),
+   sent AS (
+     UPDATE @runs r SET mode = ${code.detached}, request = h.request, own = m.no, heartbeat = ${now},
+       ttl = ${waitingTtl}, worker = h.worker
+     FROM held h JOIN made m ON m.session = h.session WHERE r.session = h.session
+     RETURNING r.session, r.heartbeat, r.ttl)
+   SELECT ${now} AS now, m.id, h.session_id, p.id AS parent_id, m.idx, m.turn, m.event, m.status,
+     NULL::smallint AS finish, m.created_at, m.updated_at, NULL::bigint AS ttl, NULL::text AS usage,
+     NULL::text AS error, NULL::text AS label, m.state_hash, s.heartbeat AS run_heartbeat, s.ttl AS run_ttl
+   FROM made m JOIN held h ON h.session = m.session JOIN sent s ON s.session = m.session
+   LEFT JOIN @snapshots p ON p.no = m.parent`,
+);
+
+/** Detaches runs that are handed over, those of the same moment in one transaction; `undefined` where it is not usual. */
+export function createQuickSend(
+  db: PostgresDatabase,
+  vault: Vault,
+): (sent: Sent) => Promise<Snapshot | undefined> {
+  const sendAll = async (group: readonly Sent[]): Promise<readonly (Snapshot | undefined)[]> => {
+    let rows = new Map<string, SentRow>();
+    const given = JSON.stringify(group.map((each) => toGiven(each, vault)));
+    await db.write(
+      function* () {
+        const found = yield* all(sendRuns, given, hashOfNothing);
+        rows = new Map(found.map((row) => [uuidText(row.id), row]));
+      },
+      {
+        async within(transaction) {
+          const found = group.filter(({ ref }) => rows.has(ref.runId));
+          await Promise.all(found.map(({ away }) => away.within?.(transaction)));
+        },
+      },
+    );
+    return group.map(({ ref }) => {
+      const row = rows.get(ref.runId);
+      return row && toSnapshot(row, { now: row.now, orphaned: false }, vault);
+    });
+  };
+  const send = inGroups(async (group: readonly Sent[]) => {
+    try {
+      return await sendAll(group);
+    } catch (error) {
+      // Nobody knows what became of it; and whoever is alone hears of their own mistake.
+      if (group.length === 1 || (isWaymarkError(error) && error.status === 'UNAVAILABLE')) {
+        throw error;
+      }
+      // One of them spoils it for all: each goes the long way by itself.
+      return group.map(() => undefined);
+    }
+  }, most);
+  return async (sent) => (isSnapshotId(sent.ref.runId) ? await send(sent) : undefined);
+}
+
+function toGiven({ ref, request, away }: Sent, vault: Vault): object {
+  return {
+    id: hexOf(uuidBytes(ref.runId)),
+    attempt: ref.attempt,
+    request: String(toRequest(request, vault)),
+    worker: away.worker,
+  };
+}
