@@ -30,6 +30,10 @@ if (kind === 'waymark') {
     });
   });
   await app.ready();
+  process.once('SIGTERM', async () => {
+    await app.close({ deadlineMs: 0 });
+    process.exit(0);
+  });
 } else {
   const boss = new PgBoss({ connectionString, schema: 'plain' });
   await boss.start();
