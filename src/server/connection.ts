@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 
 /** What a Node server tells of the line a request came on; nothing elsewhere. */
 export interface NodeBindings {
-  readonly incoming?: IncomingMessage | undefined;
-  readonly outgoing?: ServerResponse | undefined;
+  readonly incoming?: IncomingMessage | Http2ServerRequest | undefined;
+  readonly outgoing?: ServerResponse | Http2ServerResponse | undefined;
 }
 
 /** The address at the other end, where it is known. */

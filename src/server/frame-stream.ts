@@ -21,7 +21,35 @@ export type FrameStreamEnd = 'complete' | 'disconnected' | 'stalled' | 'failed';
 /** Bytes that wait for the reader at most, and one frame. */
 const bufferBytes = 64 * 1024;
 
+/** Where frames go. */
+export interface FrameSink {
+  /** Whether nothing more should be written until it says that there is room. */
+  readonly isFull: boolean;
+  write(text: string): void;
+  close(): void;
+  fail(): void;
+}
+
+/** What a body of frames tells its source of its reader. */
+export interface FrameSource {
+  /** There is room again. */
+  pulled(): void;
+  /** The reader has left. */
+  left(): void;
+}
+
 const encoder = new TextEncoder();
+
+type Divert = (open: (source: FrameSource) => FrameSink) => boolean;
+const diverts = new WeakMap<ReadableStream, Divert>();
+
+/**
+ * Writes a body's frames elsewhere, without the stream around them: where a Node response is at hand, the stream costs
+ * more than the frames. `false` for other bodies, and for one that has begun.
+ */
+export function divertFrames(body: ReadableStream | null, open: Parameters<Divert>[0]): boolean {
+  return (body && diverts.get(body)?.(open)) ?? false;
+}
 
 /**
  * A response body of one text frame per event, with a bounded buffer: more are asked for only while there is room.
@@ -32,20 +60,46 @@ export function frameStream<Event>(
   options: FrameStreamOptions<Event>,
 ): ReadableStream<Uint8Array> {
   const pump = new Pump(batches, options);
-  return new ReadableStream<Uint8Array>(
+  const stream = new ReadableStream<Uint8Array>(
     {
-      start: (controller) => pump.start(controller),
+      start: (controller) => pump.start(streamSink(controller, options.cut)),
       pull: () => pump.pulled(),
-      cancel: () => pump.end('disconnected'),
+      cancel: () => pump.left(),
     },
     { highWaterMark: bufferBytes, size: (piece) => piece?.byteLength ?? 0 },
   );
+  diverts.set(stream, (open) => pump.divert(open));
+  return stream;
 }
 
-class Pump<Event> {
+function streamSink(
+  controller: ReadableStreamDefaultController<Uint8Array>,
+  cut: (() => void) | undefined,
+): FrameSink {
+  return {
+    get isFull() {
+      return (controller.desiredSize ?? 0) <= 0;
+    },
+    write: (text) => controller.enqueue(encoder.encode(text)),
+    close() {
+      try {
+        controller.close();
+      } catch {
+        // The reader has left in the same moment.
+      }
+    },
+    fail() {
+      if (cut) cut();
+      else controller.error(new Error('The stream was cut.'));
+    },
+  };
+}
+
+class Pump<Event> implements FrameSource {
   readonly #options: FrameStreamOptions<Event>;
   readonly #iterator: AsyncIterator<readonly Event[]>;
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #sink: FrameSink | undefined;
+  #hasWritten = false;
   #pending = '';
   #flushing = false;
   #room = Promise.withResolvers<void>();
@@ -62,13 +116,23 @@ class Pump<Event> {
     this.#tickMs = Math.min(options.keepAliveMs, options.stallMs / 4);
   }
 
-  start(controller: ReadableStreamDefaultController<Uint8Array>): void {
-    this.#controller = controller;
+  start(sink: FrameSink): void {
+    this.#sink = sink;
     this.#stopTimer = this.#options.clock.every(this.#tickMs, () => this.#tick());
     void this.#run();
   }
 
-  /** The reader took something. */
+  /** Writes elsewhere from now on; `false` when it is too late for that. */
+  divert(open: (source: FrameSource) => FrameSink): boolean {
+    if (this.#hasWritten || this.#ended) return false;
+    this.#sink = open(this);
+    return true;
+  }
+
+  left(): void {
+    this.end('disconnected');
+  }
+
   pulled(): void {
     this.#fullTicks = undefined;
     this.#room.resolve();
@@ -96,21 +160,21 @@ class Pump<Event> {
         if (this.#isFull()) await this.#waitForRoom();
       }
       this.#flush();
-      this.#close();
+      this.#sink?.close();
       this.end('complete');
     } catch {
-      this.#fail();
+      this.#sink?.fail();
       this.end('failed');
     }
   }
 
   #isFull(): boolean {
-    return this.#pending.length >= bufferBytes || (this.#controller?.desiredSize ?? 0) <= 0;
+    return this.#pending.length >= bufferBytes || this.#sink?.isFull === true;
   }
 
   async #waitForRoom(): Promise<void> {
     this.#flush();
-    if ((this.#controller?.desiredSize ?? 1) > 0) return;
+    if (!this.#sink?.isFull) return;
     this.#fullTicks = 0;
     this.#room = Promise.withResolvers();
     await this.#room.promise;
@@ -127,10 +191,11 @@ class Pump<Event> {
 
   #flush(): void {
     if (this.#pending === '' || this.#ended) return;
-    const piece = encoder.encode(this.#pending);
+    const text = this.#pending;
     this.#pending = '';
     this.#quietTicks = 0;
-    this.#controller?.enqueue(piece);
+    this.#hasWritten = true;
+    this.#sink?.write(text);
   }
 
   #tick(): void {
@@ -138,25 +203,11 @@ class Pump<Event> {
     this.#quietTicks++;
     if (this.#fullTicks !== undefined) {
       if (++this.#fullTicks * this.#tickMs <= stallMs) return;
-      this.#fail();
+      this.#sink?.fail();
       this.end('stalled');
     } else if ((this.#quietTicks + 1) * this.#tickMs > keepAliveMs) {
       this.#pending += keepAlive;
       this.#flush();
     }
-  }
-
-  #close(): void {
-    try {
-      this.#controller?.close();
-    } catch {
-      // The reader has left in the same moment.
-    }
-  }
-
-  #fail(): void {
-    const { cut } = this.#options;
-    if (cut) cut();
-    else this.#controller?.error(new Error('The stream was cut.'));
   }
 }

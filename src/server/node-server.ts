@@ -1,8 +1,10 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
 import { WaymarkError } from '../core/error.ts';
 import { answerBadRequest } from './bad-request.ts';
 import type { NodeBindings } from './connection.ts';
+import { writeDirectly } from './direct-response.ts';
 import { errorResponse } from './error-response.ts';
 import { fetchOf } from './handler.ts';
 import type { Served } from './served.ts';
@@ -11,11 +13,20 @@ import { createUpgrade } from './upgrade.ts';
 export { writeRuntimeFile } from './reflection/runtime-file.ts';
 export { openStudio } from './studio/open.ts';
 
+// Asked for its body, it is a plain response also where somebody has put the adapter's own in the place of the global one.
+void alreadySent.body;
+
 /** A Node server over what the dialects share, with limits on how slowly and how much a client may send. */
 export function createNodeServer(served: Served): Server {
   const { limits } = served;
   const fetch = fetchOf(served);
-  const listener = getRequestListener((request, env) => fetch(request, env as NodeBindings), {
+  const answer = async (request: Request, env: NodeBindings): Promise<Response> => {
+    const response = await fetch(request, env);
+    const { outgoing } = env;
+    const isWritten = outgoing instanceof ServerResponse && writeDirectly(response, outgoing);
+    return isWritten ? alreadySent : response;
+  };
+  const listener = getRequestListener(answer, {
     // Two servers in one process must not change each other's globals.
     overrideGlobalObjects: false,
     errorHandler: (error) => errorResponse(toBadRequest(error)),

@@ -80,9 +80,10 @@ export function takeSeat(
   };
 }
 
-// Node's adapter looks for the end of a body before it sends anything, unless it is told that there is no length.
+// Node's adapter looks for the end of a body before it sends anything, unless it is told that there is no length. Other
+// versions of HTTP know no such header.
 function startAtOnce(env: NodeBindings | undefined): Record<string, string> {
-  return env?.outgoing ? { 'transfer-encoding': 'chunked' } : {};
+  return env?.incoming?.httpVersion === '1.1' ? { 'transfer-encoding': 'chunked' } : {};
 }
 
 /** Waits a moment for the first event, so that a refusal can be told by the HTTP status. */

@@ -62,39 +62,41 @@ describe('the handler', () => {
   });
 
   test('mounts inside Express, and streams through it', async () => {
-    const app = await expressApp();
-    const mounted = handler(createTestApp(), { basePath: '/ai' });
-    const listener = getRequestListener((request, env) => mounted(request, env as never), {
-      overrideGlobalObjects: false,
-    });
-    app.get('/', (_, response) => void response.send('mine'));
-    app.use((request, response, next) => {
+    const app = createTestApp();
+    const site = await expressApp();
+    site.get('/', (_, response) => void response.send('mine'));
+    // #region express
+    const agents = handler(app, { basePath: '/ai' });
+    const listener = getRequestListener(agents, { overrideGlobalObjects: false });
+    site.use((request, response, next) => {
       if (request.path.startsWith('/ai/')) void listener(request, response);
       else next();
     });
-    const url = await listen(app);
+    // #endregion
+    const url = await listen(site);
     expect(await (await fetch(url)).text()).toBe('mine');
     await streamsPieceByPiece(`${url}/ai`);
     expect((await get(`${url}/ai/nothing`)).status).toBe('NOT_FOUND');
   });
 
   test('mounts inside Fastify, and streams through it', async () => {
-    const mounted = handler(createTestApp(), { basePath: '/ai' });
-    const listener = getRequestListener((request, env) => mounted(request, env as never), {
-      overrideGlobalObjects: false,
-    });
+    const app = createTestApp();
     const site = fastify();
     site.get('/', () => 'mine');
-    site.register((inner, _options, registered) => {
+    // #region fastify
+    const agents = handler(app, { basePath: '/ai' });
+    const listener = getRequestListener(agents, { overrideGlobalObjects: false });
+    site.register((scope, _options, registered) => {
       // The body is the handler's to read.
-      inner.removeAllContentTypeParsers();
-      inner.addContentTypeParser('*', (_request, _payload, done) => done(null));
-      inner.all('/ai/*', (request, reply) => {
+      scope.removeAllContentTypeParsers();
+      scope.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null));
+      scope.all('/ai/*', (request, reply) => {
         reply.hijack();
         void listener(request.raw, reply.raw);
       });
       registered();
     });
+    // #endregion
     try {
       const url = await site.listen({ port: 0, host: '127.0.0.1' });
       expect(await (await fetch(url)).text()).toBe('mine');
@@ -107,11 +109,7 @@ describe('the handler', () => {
 
   test('mounts in a bare Node server', async () => {
     const mounted = handler(createTestApp());
-    const url = await listen(
-      getRequestListener((request, env) => mounted(request, env as never), {
-        overrideGlobalObjects: false,
-      }),
-    );
+    const url = await listen(getRequestListener(mounted, { overrideGlobalObjects: false }));
     await streamsPieceByPiece(url);
     expect((await fetch(`${url}/api/actions`)).status).toBe(200);
   });
