@@ -101,11 +101,10 @@ export interface Tables {
   readonly endedAt: Map<string, number>;
 }
 
-const nothing = { state: emptyState, stateHash: hashState(emptyState) };
-
 /** The state a run stands at, as far as anybody else can see: its last checkpoint, or what it goes on from. */
 export function reached(run: RunRow): Pick<SnapshotRow, 'state' | 'stateHash'> {
-  const { state, stateHash } = run.checkpoint ?? run.base ?? nothing;
+  const { state = emptyState, stateHash = hashState(emptyState) } =
+    run.checkpoint ?? run.base ?? {};
   return { state, stateHash };
 }
 
