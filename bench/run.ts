@@ -27,10 +27,7 @@ export async function runAll(options: RunOptions): Promise<Results> {
   const measured = commit();
   const deadline = started + scale.seconds * 1000;
   const scratch = createScratch();
-  const postgres = await startPostgres(scratch.path).catch((error: Error) => {
-    process.stderr.write(`Postgres: failed: ${error.message}\n`);
-    return undefined;
-  });
+  const postgres = await start(scratch.path);
   const runner = createRunner({ scale, deadline, directory: scratch.path, postgres });
   const rows = new Map<Measure, unknown[]>();
   const soFar = (): Results => ({
@@ -106,6 +103,19 @@ function foundOf(rows: ReadonlyMap<Measure, unknown[]>): Omit<Results, 'about' |
     http: of('http'),
     background: of('background'),
   };
+}
+
+/** Nothing but what needs it fails without it. */
+async function start(directory: string): Promise<Postgres | undefined> {
+  const timeout = new Promise<never>((_, reject) => {
+    setTimeout(() => reject(new Error('did not start within a minute')), 60_000).unref();
+  });
+  try {
+    return await Promise.race([startPostgres(directory), timeout]);
+  } catch (error) {
+    process.stderr.write(`Postgres: failed: ${String(error)}\n`);
+    return undefined;
+  }
 }
 
 async function stop(postgres: Postgres | undefined): Promise<void> {

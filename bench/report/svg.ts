@@ -15,7 +15,7 @@ export interface LinePlot {
 
 const width = 820;
 const height = 440;
-const frame = { left: 70, right: 590, top: 48, bottom: 390 };
+const frame = { left: 70, right: 590, top: 62, bottom: 390 };
 
 const ourColours = ['#0b6e4f', '#08a045', '#1d8a99', '#6bbf59', '#2f9c95'];
 const otherColours = ['#c1272d', '#e07a1f', '#7b4fa0', '#4467b0', '#b0507a', '#8a6d3b', '#5f6b73'];
