@@ -33,6 +33,8 @@ test('a server lists its agents and what their stores can do', async () => {
   const agents = await createClient({ url: served.url }).agents();
   expect(agents.map(({ name, metadata }) => [name, metadata.stateManagement])).toEqual([
     ['chat', 'server'],
+    ['boss', 'server'],
+    ['former', 'server'],
     ['portable', 'client'],
     ['counter', 'server'],
   ]);
