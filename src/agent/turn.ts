@@ -5,6 +5,7 @@ import { genAi, attributes as names } from '../core/trace-names.ts';
 import { generateHooks } from '../generate/hooks.ts';
 import { pendingInterrupts } from '../generate/open-requests.ts';
 import { addUsage } from '../generate/usage.ts';
+import { checkState, withCheckedState } from './check-state.ts';
 import { LeftBehind, turnGraceMs, withGrace } from './grace.ts';
 import type { TurnFunction, TurnResult } from './handler.ts';
 import type { Invocation } from './invocation.ts';
@@ -69,6 +70,7 @@ function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generate
       invocation.absorb(messages);
       turn.toolCalls += messages.at(-1)?.content.length ?? 0;
       checkUsage(invocation, turn);
+      await checkState(invocation);
       await checkpointTurn(invocation, turn);
     },
   };

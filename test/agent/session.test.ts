@@ -339,4 +339,51 @@ describe('custom state', () => {
     expect(error).toBeUndefined();
     expect((await agent.getSession(sessionId))?.state?.custom).toEqual({ topics: ['fine'] });
   });
+
+  test('S14 one that was changed piece by piece fails its turn when it does not fit, and the session goes on', async () => {
+    await using app = openApp();
+    const spoil = app.defineTool({ name: 'spoil', description: 'Spoils the state' }, () => {
+      currentSession().updateCustom((draft) => {
+        (draft as { topics: unknown[] }).topics.push(1);
+      });
+      return 'spoilt';
+    });
+    const model = scriptedModel({
+      patterns: [[/^spoil/, { toolCalls: [{ name: 'spoil' }] }]],
+      otherwise: 'Fine.',
+    });
+    const byTool = app.defineAgent({
+      name: 'by-tool',
+      tools: [spoil],
+      model,
+      state: schema,
+      initialState: { topics: [] },
+      snapshot: 'always',
+    });
+    const byHandler = app.defineCustomAgent(
+      { name: 'by-handler', state: schema, initialState: { topics: [] } },
+      (session) =>
+        session.run(({ message }) => {
+          session.updateCustom((draft) => {
+            draft.topics.push((told(message && [message])[0] === 'user: spoil' ? 1 : 'x') as never);
+          });
+        }),
+    );
+    for (const agent of [byTool, byHandler]) {
+      const { sessionId, snapshotId } = await agent.runText('hello');
+      const failed = await agent.runText('spoil', { sessionId });
+      expect(failed).toMatchObject({ finishReason: 'failed', snapshotId });
+      expect(failed.error).toMatchObject({
+        status: 'INVALID_ARGUMENT',
+        message: expect.stringContaining('topics'),
+      });
+      const { finishReason } = await agent.runText('again', { sessionId });
+      expect(finishReason).toBe('stop');
+      const { items } = await agent.listSnapshots(sessionId, { includeOrphaned: true });
+      for (const { status, snapshotId: id } of items) {
+        const { state } = must(await agent.getSnapshot({ snapshotId: id }));
+        if (status === 'succeeded') expect(must(state?.custom).topics).not.toContain(1);
+      }
+    }
+  });
 });

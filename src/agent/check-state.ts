@@ -1,0 +1,27 @@
+import { toWaymarkError } from '../core/error.ts';
+import { parse } from '../core/schema.ts';
+import type { Invocation } from './invocation.ts';
+import type { Outcome } from './turn-state.ts';
+
+/**
+ * Refuses a custom state that was changed piece by piece and no longer fits its schema: saved, it could not be loaded
+ * again. Nothing is asked of the schema where nothing has changed.
+ */
+export async function checkState({ spec, working, good }: Invocation): Promise<void> {
+  const { custom } = working.state;
+  if (spec.stateSchema === undefined || custom === undefined || custom === good.custom) return;
+  await parse(spec.stateSchema, custom, 'The custom state at the end of the turn');
+}
+
+/** What a turn came to, once its state has been checked. */
+export async function withCheckedState(invocation: Invocation, outcome: Outcome): Promise<Outcome> {
+  // Nobody goes on from a failed turn, nor from a detached one that was stopped.
+  const isLeft = outcome.kind === 'stopped' && invocation.run?.detached !== undefined;
+  if (outcome.kind === 'failed' || outcome.kind === 'lost' || isLeft) return outcome;
+  try {
+    await checkState(invocation);
+    return outcome;
+  } catch (error) {
+    return { kind: 'failed', error: toWaymarkError(error) };
+  }
+}
