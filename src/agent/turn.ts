@@ -21,7 +21,7 @@ export async function runTurn(
   fn: TurnFunction,
 ): Promise<Outcome> {
   return await inTurnSpan(invocation, turn, async (span) => {
-    const result = await perform(invocation, turn, fn);
+    const result = await withCheckedState(invocation, await perform(invocation, turn, fn));
     if (result.kind === 'stopped' || result.kind === 'lost') keepPartialAnswer(invocation);
     if (result.kind === 'failed') span.recordError(result.error);
     if (turn.leftBehind) invocation.leaveBehind();
