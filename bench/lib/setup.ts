@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 
 /** This folder, and the repository's. */
@@ -25,14 +25,30 @@ export function versionOf(name: string): string {
 function install(): void {
   const installed = join(benchRoot, 'node_modules/.package-lock.json');
   const wanted = join(benchRoot, 'package-lock.json');
-  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs) return;
+  if (existsSync(installed) && isSame(installed, wanted)) return;
   // An npm that runs on an older Node installs older majors.
   const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ''}`;
   execFileSync('npm', ['ci'], {
     cwd: benchRoot,
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, PATH: path },
+    timeout: 300_000,
   });
+}
+
+// Compared by what they name: a checkout gives an unchanged file a new time.
+function isSame(installed: string, wanted: string): boolean {
+  const there = packagesIn(installed);
+  return Object.entries(packagesIn(wanted)).every(
+    ([name, { version, optional = false }]) =>
+      name === '' || optional || there[name]?.version === version,
+  );
+}
+
+function packagesIn(
+  lock: string,
+): Readonly<Record<string, { readonly version?: string; readonly optional?: boolean }>> {
+  return JSON.parse(readFileSync(lock, 'utf8')).packages;
 }
 
 // A copy of what would be packed, so that nothing changes while it is measured.
