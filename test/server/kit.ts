@@ -1,4 +1,3 @@
-import { expect } from 'vitest';
 import { type App, memoryStore, waymark } from '../../src/index.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../src/server/index.ts';
 import type { Store } from '../../src/session/store.ts';
@@ -215,22 +214,6 @@ export function streamTurn(
     { ...(init && { init }), input: userInput(text) },
     { accept: 'text/event-stream', ...headers },
   );
-}
-
-/** Shows that nothing on the way holds chunks back: they come while the model still waits, until it is stopped. */
-export async function streamsPieceByPiece(url: string): Promise<void> {
-  const events = readEvents(await streamTurn(url, 'hang'));
-  const seen: SseEvent[] = [];
-  let snapshotId: unknown;
-  for await (const event of events) {
-    seen.push(event);
-    snapshotId ??= event.data.turnStart?.snapshotId;
-    if (textOf([event]) === 'hangs') {
-      await post(`${url}/agents/chat/snapshots/${snapshotId}/abort`, {});
-    }
-  }
-  expect(textOf(seen)).toBe('It hangs');
-  expect(seen.at(-1)).toMatchObject({ event: 'output', data: { finishReason: 'aborted' } });
 }
 
 /** An input with one text. */

@@ -12,16 +12,8 @@ import fastify from 'fastify';
 import { Hono } from 'hono';
 import { afterEach, describe, expect, test } from 'vitest';
 import { handler, jsonLines, type LogEntry } from '../../src/server/index.ts';
-import {
-  allEvents,
-  createTestApp,
-  get,
-  post,
-  startServer,
-  streamsPieceByPiece,
-  streamTurn,
-  userInput,
-} from './kit.ts';
+import { allEvents, createTestApp, get, post, startServer, streamTurn, userInput } from './kit.ts';
+import { streamsPieceByPiece } from './piece-by-piece.ts';
 
 const open: Server[] = [];
 afterEach(() => {

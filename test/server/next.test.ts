@@ -5,7 +5,8 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { get, post, streamsPieceByPiece, userInput } from './kit.ts';
+import { get, post, userInput } from './kit.ts';
+import { streamsPieceByPiece } from './piece-by-piece.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const bin = (name: string): string => join(root, 'node_modules/.bin', name);
