@@ -9,13 +9,15 @@ export type Outcome<Result> = { readonly noise?: Noise } & (
   | { readonly error: string }
 );
 
-// Nobody's telemetry, and no key that a constructor might miss.
+// Nobody's telemetry or logs, and no key that a constructor might miss.
 const environment = {
   GENKIT_TELEMETRY_SERVER: '',
   LANGSMITH_TRACING: 'false',
   LANGCHAIN_TRACING_V2: 'false',
   MASTRA_TELEMETRY_DISABLED: '1',
   OPENAI_AGENTS_DISABLE_TRACING: '1',
+  OPENAI_AGENTS_DONT_LOG_MODEL_DATA: '1',
+  OPENAI_AGENTS_DONT_LOG_TOOL_DATA: '1',
   OPENAI_API_KEY: 'none',
   OTEL_SDK_DISABLED: 'true',
 };
