@@ -29,7 +29,10 @@ export function createScratch(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'waymark-bench-'));
   // Postgres does not run as root, and must get through to its own folder.
   chmodSync(path, 0o755);
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+  const remove = (): void => rmSync(path, { recursive: true, force: true });
+  // Whoever stops the run leaves nothing behind either.
+  process.once('exit', remove);
+  return { path, remove };
 }
 
 /** The same path, as an empty folder. */
