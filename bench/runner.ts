@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Job, Scale } from './job.ts';
 import type { Postgres } from './lib/postgres.ts';
 import { type Outcome, runJob } from './lib/run-job.ts';
+import { repository } from './lib/setup.ts';
 import { statsOf } from './lib/stats.ts';
 import type { Resume } from './measures/resume.ts';
 import type { Resumed, Row } from './results.ts';
@@ -33,9 +34,10 @@ export function createRunner(options: RunnerOptions): Runner {
   return {
     async run(cell) {
       const started = performance.now();
-      const outcome = await measure(cell, options).catch((error: Error) => ({
-        error: error.message,
-      }));
+      const outcome = withoutPaths(
+        await measure(cell, options).catch((error: Error) => ({ error: error.message })),
+        directory,
+      );
       const title = titleOf(cell);
       const seconds = ((performance.now() - started) / 1000).toFixed(1);
       const said = 'error' in outcome ? `failed: ${outcome.error}` : `${seconds} s`;
@@ -49,6 +51,16 @@ export function createRunner(options: RunnerOptions): Runner {
       if (needsPostgres(cell)) await postgres?.dropDatabase(nameOf(cell)).catch(() => {});
     },
   };
+}
+
+// Results are for others to read: where they were taken is nobody's business.
+function withoutPaths(outcome: Outcome<unknown>, directory: string): Outcome<unknown> {
+  if (!('error' in outcome)) return outcome;
+  const error = outcome.error
+    .replaceAll(`file://${repository}`, '.')
+    .replaceAll(repository, '.')
+    .replaceAll(directory, 'scratch');
+  return { ...outcome, error };
 }
 
 async function measure(cell: Cell, options: RunnerOptions): Promise<Outcome<unknown>> {
