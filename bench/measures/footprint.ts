@@ -96,7 +96,7 @@ function importOnce(imports: readonly string[]): Sample {
     },
   );
   if (error) throw error;
-  if (status !== 0) throw new Error(`${imports.join(', ')}: ${stderr.slice(-300)}`);
+  if (status !== 0) throw new Error(stderr.slice(-300).replaceAll(repository, '.'));
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Sample;
 }
 
