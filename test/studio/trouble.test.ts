@@ -64,6 +64,7 @@ test('what agents say and make is shown, never run and never fetched', async () 
   }
 
   await page.goto(`${studio.url}/studio/#/agents/filer`);
+  await page.getByRole('button', { name: 'Agent: filer' }).waitFor();
   await hands.say(hostile.html.slice(0, 30));
   await hands.tab('Files');
   const files = page.getByRole('list', { name: 'Files' }).getByRole('button');
@@ -157,6 +158,7 @@ test('text of any script and direction finds its place, 380 pixels wide', async 
     await sheet.waitFor({ state: 'detached' });
   }
   await page.goto(`${studio.url}/studio/#/agents/filer`);
+  await page.getByRole('button', { name: 'Agent: filer' }).waitFor();
   await hands.send('files');
   await soon(() => hands.messages.textContent()).toContain('Filed.');
   await page.getByRole('button', { name: 'Show or hide: Inspector' }).click();

@@ -156,8 +156,7 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
                 onClick={() => send(true)}
                 title="Runs in the background, whether or not this page is open (⇧⌘⏎)"
               >
-                <Icon name="background" size={14} />{' '}
-                <span className="wide-only">Send in background</span>
+                <Icon name="runs" size={14} /> <span className="wide-only">Send in background</span>
                 <span className="narrow-only visually-hidden">Send in background</span>
               </button>
             )}

@@ -16,14 +16,15 @@ export function ConversationHeader(): ReactNode {
   const sessionId = useAgentValue(store, (view) => view.sessionId);
   const first = useAgentValue(store, (view) => titleOf(view.messages.slice(0, 4)));
   const info = session === 'gone' ? undefined : session;
-  const title = info ? sessionTitle(info) : (first ?? 'New session');
+  const unknown = session === 'gone' ? 'Erased session' : (first ?? 'New session');
+  const title = info ? sessionTitle(info) : unknown;
   return (
     <header className="conversation-header">
       <h1 dir="auto" title={title}>
         {title}
       </h1>
       {info && <Origin session={info} />}
-      <TokenTotal />
+      {session !== 'gone' && <TokenTotal />}
       {sessionId !== undefined && info && (
         <span className="header-buttons">
           <button

@@ -3,7 +3,6 @@ import { type SubAgentView, useAgentValue } from '../../../src/react/index.ts';
 import { toProgress } from '../lib/progress.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import { useWorkbench } from '../shell/workbench.tsx';
-import { Icon } from '../ui/icon.tsx';
 import { MarkIcon } from '../ui/mark.tsx';
 
 /** What an agent's helpers say, while the turn waits for them. Afterwards it stands in the tool that asked them. */
@@ -22,7 +21,6 @@ function SubAgent({ subAgent }: { readonly subAgent: SubAgentView }): ReactNode 
     <section className="sub-agent" aria-label={`${agent} at work`}>
       <header>
         <MarkIcon kind="pending" />
-        <Icon name="tool" size={12} />
         <span className="sub-agent-name">{agent}</span>
         <span className="quiet" dir="auto">
           {[figures, said].filter(Boolean).join(' · ') || doing}

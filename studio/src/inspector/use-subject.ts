@@ -18,7 +18,7 @@ const nothing: State = {};
 
 /** The snapshot that is looked at, or now. */
 export function useSubject(): Subject {
-  const { agent, store, place } = useWorkbench();
+  const { agent, store, place, session } = useWorkbench();
   const timeline = useAgentValue(store, (view) => view.timeline);
   const headId = useAgentValue(store, (view) => view.snapshotId);
   const isRunning = useAgentValue(
@@ -36,6 +36,9 @@ export function useSubject(): Subject {
   const past = useSnapshot(agent, isNow ? undefined : snapshotId, snapshot?.status);
   const beforeId = isLive ? headId : snapshot?.parentId;
   const parent = useSnapshot(agent, beforeId);
+  // What has been erased is not shown on.
+  if (session === 'gone')
+    return { snapshot: undefined, isLive: false, state: undefined, before: undefined };
   return {
     snapshot: isLive ? undefined : snapshot,
     isLive,

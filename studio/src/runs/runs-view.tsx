@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import type { RunInfo } from '../../../src/client/index.ts';
-import { duration, plural } from '../lib/format.ts';
+import { duration, plural, shortId } from '../lib/format.ts';
 import { brief } from '../lib/json.ts';
 import { type EndedRun, pulse } from '../lib/pulse.ts';
 import { useSource } from '../lib/use-source.ts';
@@ -102,16 +102,20 @@ function RunCard({
           process went away.
         </p>
       )}
-      {status !== undefined && <p className="run-status">{brief(status, 160)}</p>}
+      {isWatched && status !== undefined && <p className="run-status">{brief(status, 160)}</p>}
       {isWatched && <WatchedText run={run} />}
     </li>
   );
 }
 
 function RunFacts({ run }: { readonly run: RunInfo }): ReactNode {
-  const { mode, attempt, createdAt, inputs, inputsDone } = run;
+  const { sessionId, mode, attempt, createdAt, inputs, inputsDone } = run;
   return (
     <dl className="facts">
+      <div>
+        <dt>Session</dt>
+        <dd className="mono">{shortId(sessionId)}</dd>
+      </div>
       <div>
         <dt>Kind</dt>
         <dd>{mode === 'detached' ? 'background' : 'turn'}</dd>

@@ -49,7 +49,8 @@ export function Timeline(): ReactNode {
 
 /** The graph of the present session, with the turn that runs. */
 export function useGraph(): Graph {
-  const { store } = useWorkbench();
+  const { store, session } = useWorkbench();
+  const isGone = session === 'gone';
   const snapshots = useAgentValue(store, (view) => view.timeline);
   const headId = useAgentValue(store, (view) => view.snapshotId);
   const running = useAgentValue(store, (view) =>
@@ -58,13 +59,13 @@ export function useGraph(): Graph {
   const sessionId = useAgentValue(store, (view) => view.sessionId);
   return useMemo(() => {
     // The list of another session is shown until this one's has come.
-    const own = snapshots.filter((each) => each.sessionId === sessionId);
+    const own = isGone ? [] : snapshots.filter((each) => each.sessionId === sessionId);
     return toGraph(
       own,
       headId,
       running === undefined ? undefined : { snapshotId: running, parentId: headId },
     );
-  }, [snapshots, headId, running, sessionId]);
+  }, [snapshots, headId, running, sessionId, isGone]);
 }
 
 function TimelineList({ graph }: { readonly graph: Graph }): ReactNode {
