@@ -6,6 +6,7 @@ import { emptyState, hashState, type SessionState } from '../../src/session/sess
 import type { StateBase, Store } from '../../src/session/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { createKit, type Kit, say } from '../../src/testing/store-contract/kit.ts';
+import { tickingClock } from '../support/movable-clock.ts';
 import { countFileWork, type FileWork } from './file-intercept.ts';
 import { temporaryDirectory } from './file-support.ts';
 
@@ -23,7 +24,7 @@ afterEach(async () => {
 });
 
 function open(): Kit {
-  const store = fileStore(directory, { durable: false });
+  const store = fileStore(directory, { durable: false, clock: tickingClock });
   stores.push(store);
   return createKit({ store, close: async () => {} }, { agent: 'chat' });
 }

@@ -13,6 +13,7 @@ import {
   refused,
   texts,
 } from '../../src/testing/store-contract/kit.ts';
+import { tickingClock } from '../support/movable-clock.ts';
 import { readTree, temporaryDirectory } from './file-support.ts';
 
 let directory: string;
@@ -30,7 +31,7 @@ afterEach(async () => {
 
 /** A store on the test's directory as another process would open it, with short words for turns. */
 function open(scope = { agent: 'chat' }): Kit {
-  const store = fileStore(directory);
+  const store = fileStore(directory, { clock: tickingClock });
   stores.push(store);
   return createKit({ store, close: async () => {} }, scope);
 }

@@ -10,3 +10,14 @@ export function movableClock(): { readonly clock: Clock; readonly advance: (ms: 
     },
   };
 }
+
+let lastLook = 0;
+
+/** The clock of the machine, but no two looks give the same time: what is written does not depend on how fast it is. */
+export const tickingClock: Clock = {
+  ...systemClock,
+  now() {
+    lastLook = Math.max(lastLook + 1, systemClock.now());
+    return lastLook;
+  },
+};
