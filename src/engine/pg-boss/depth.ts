@@ -65,7 +65,7 @@ export function createGauge(queue: Queue, clock: Clock, maxWaiting: number): Gau
       throw new WaymarkError(
         'RESOURCE_EXHAUSTED',
         `${maxWaiting} runs are waiting for a worker already. Try again in ${retryAfterSeconds} seconds, or start more workers.`,
-        { details: { retryAfter: retryAfterSeconds, waiting } },
+        { details: { retryAfter: retryAfterSeconds, waiting: waiting + admitted } },
       );
     },
   };

@@ -50,6 +50,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       }
     | undefined;
   let stops: (() => void)[] = [];
+  let stopObserving: (() => void) | undefined;
   let names = options.agents;
 
   const onError = (error: unknown): void => env?.host.report?.(error, { agent: '', runId: '' });
@@ -60,6 +61,10 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
   const started = (): NonNullable<typeof parts> => {
     if (parts === undefined) throw notAttached();
     return parts;
+  };
+  // Also where nobody works: a queue grows most where no worker is there to tell of it.
+  const observe = (): void => {
+    stopObserving ??= observeQueue(() => started().gauge.depth());
   };
   const own = (): readonly Agent[] => {
     const all = attached().agents();
@@ -110,17 +115,18 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     },
     async open() {
       await queue.open();
+      observe();
     },
     start(chosen = {}) {
-      const { worker, recovery, gauge } = started();
+      const { worker, recovery } = started();
       names = chosen.agents ?? names;
       if (stops.length > 0) return;
       const { host } = attached();
       stops = [
         ...wakers(own(), () => worker.wake()),
         host.clock.every(schedulesEvery, () => void schedules.begin().catch(onError)),
-        observeQueue(() => gauge.depth()),
       ];
+      observe();
       worker.start(chosen.slots ?? slots);
       recovery.start(names);
     },
@@ -141,6 +147,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       return { engine: 'pg-boss', running: worker.size, waiting, oldestMs };
     },
     async close() {
+      stopObserving?.();
       await parts?.worker.close();
       await parts?.settler.flush();
       await queue.close();

@@ -79,7 +79,17 @@ export function createSchedules(
     async set({ key, cron, timeZone = 'UTC', ...run }) {
       const data = parseShape(scheduled, run, 'schedule');
       const boss = await queue.open();
-      await boss.schedule(scheduleQueue, cron, data, { key, tz: timeZone });
+      try {
+        await boss.schedule(scheduleQueue, cron, data, { key, tz: timeZone });
+      } catch (cause) {
+        // What the database says has a code; the rest is about what was given.
+        if (!(cause instanceof Error) || 'code' in cause) throw cause;
+        throw new WaymarkError(
+          'INVALID_ARGUMENT',
+          `The schedule "${key}" cannot be set: ${cause.message}. \`cron\` takes five fields such as "0 7 * * 1-5", \`timeZone\` a name such as "Europe/Lisbon", \`key\` letters, digits, "-", "_" and ".".`,
+          { cause },
+        );
+      }
     },
     async remove(key) {
       const boss = await queue.open();
