@@ -50,6 +50,7 @@ export async function finishDetached(invocation: Invocation, run: ActiveRun): Pr
     if (snapshot !== undefined) await tell(invocation, snapshot);
   } catch (error) {
     // Another worker, or the next start of this one, goes on with the run.
+    if (run.detached !== undefined) run.detached.trouble = error;
     host.report?.(error, { agent: spec.name, runId: run.runId });
   } finally {
     host.logs.close(run.log);

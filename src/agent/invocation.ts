@@ -55,8 +55,8 @@ export interface ActiveRun {
   readonly log: RunLog;
   /** Takes it off the list of runs whose claims are kept alive. */
   readonly leave: () => void;
-  /** For a detached run: how many of its inputs are done, and whether nobody has to go on with it. */
-  detached?: { inputsDone: number; over?: boolean };
+  /** For a detached run: how many of its inputs are done, whether nobody has to go on with it, and why it could not be ended. */
+  detached?: { inputsDone: number; over?: boolean; trouble?: unknown };
 }
 
 /** One connection to an agent: an init, turns, an output. Its parts (begin, perform, save, finish) are functions over it. */

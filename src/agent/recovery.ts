@@ -17,7 +17,14 @@ import type { Turn } from './turn-state.ts';
 export async function resumeRun(
   agent: Agent,
   given: TakenRun,
-  { failure }: { readonly failure?: WaymarkError } = {},
+  {
+    failure,
+    onTrouble,
+  }: {
+    readonly failure?: WaymarkError;
+    /** Hears why the end of the run could not be saved. */
+    readonly onTrouble?: (error: unknown) => void;
+  } = {},
 ): Promise<'ended' | 'left'> {
   const { spec, host } = internalsOf(agent);
   const taken = spec.recovery === 'restart' ? await beforeTurn(spec, given) : given;
@@ -54,6 +61,7 @@ export async function resumeRun(
     invocation.failure = refusal;
     await finishInvocation(invocation);
   }
+  if (run.detached?.trouble !== undefined) onTrouble?.(run.detached.trouble);
   return run.detached === undefined || run.detached.over === true ? 'ended' : 'left';
 }
 

@@ -1,15 +1,16 @@
 import type { Agent } from '../agent/agent.ts';
 import { internalsOf } from '../agent/create-agent.ts';
 import { resumeRun } from '../agent/recovery.ts';
-import { fullStore } from '../agent/spec.ts';
-import type { Store } from '../session/store.ts';
-import type { EngineEnv } from './engine.ts';
+import { type AgentHost, fullStore } from '../agent/spec.ts';
+import type { Store, TakenRun } from '../session/store.ts';
+import { createTroubles, givenUp } from './troubles.ts';
 
 /** Runs taken over at a time. */
 const mostAtOnce = 16;
 
 /** Looks for runs whose workers are no more. */
 export interface Recovery {
+  /** Looks now and from then on. With names, only for runs of those agents. */
   start(names?: readonly string[]): void;
   stop(): void;
   /** Looks once, and resolves when what was found has been taken over. */
@@ -18,7 +19,7 @@ export interface Recovery {
 
 /** Takes over expired runs of an app's agents from their stores, its own former ones included. */
 export function createRecovery(
-  { host, agents }: EngineEnv,
+  { host, agents }: { readonly host: AgentHost; readonly agents: () => readonly Agent[] },
   options: {
     /** Leaves runs alone whose worker's name begins with this. */
     readonly exceptWorker?: string;
@@ -28,7 +29,25 @@ export function createRecovery(
   let stopTicking: (() => void) | undefined;
   let looking: Promise<number> | undefined;
   let only: readonly string[] | undefined;
+  const troubles = createTroubles(host);
 
+  const goOn = async (agent: Agent, store: Store, taken: TakenRun): Promise<void> => {
+    const { runId, scope } = taken.run;
+    const { attempt } = taken.claim;
+    const before = troubles.of(runId);
+    if (before !== undefined && !(await troubles.rest(before, store, { runId, attempt }))) return;
+    const failure = givenUp(before);
+    let trouble: unknown;
+    await resumeRun(agent, taken, {
+      ...(failure && { failure }),
+      onTrouble: (error) => {
+        trouble = error;
+      },
+    });
+    const open = await store.runs?.getRun(scope, runId);
+    if (open?.attempt === attempt) troubles.note(runId, trouble ?? notEnded(runId));
+    else troubles.forget(runId);
+  };
   const recoverFrom = async (store: Store, names: readonly string[]): Promise<number> => {
     const request = { agents: names, worker, ttl, limit: mostAtOnce, ...options };
     const taken = await store.runs?.takeOver(request);
@@ -37,7 +56,7 @@ export function createRecovery(
       if (agent === undefined) continue;
       const report = (error: unknown): void =>
         host.report?.(error, { agent: agent.name, runId: each.run.runId });
-      host.background(resumeRun(agent, each).catch(report));
+      host.background(goOn(agent, store, each).catch(report));
     }
     return taken?.length ?? 0;
   };
@@ -81,7 +100,12 @@ export function createRecovery(
   };
 }
 
-function byStore(agents: readonly Agent[]): Map<Store, string[]> {
+function notEnded(runId: string): Error {
+  return new Error(`Run "${runId}" was worked on, but is still open.`);
+}
+
+/** The stores that keep runs of these agents, with the names of the agents. */
+export function byStore(agents: readonly Agent[]): Map<Store, string[]> {
   const stores = new Map<Store, string[]>();
   for (const agent of agents) {
     const store = fullStore(internalsOf(agent).spec);
