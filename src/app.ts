@@ -15,6 +15,7 @@ import { WaymarkError } from './core/error.ts';
 import { createIds, type NewId } from './core/id.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
 import type { Engine } from './engine/engine.ts';
+import { createEngineEnv } from './engine/engine-env.ts';
 import { localEngine } from './engine/local-engine.ts';
 import { createGenerator, type Generator } from './generate/generator.ts';
 import type { ModelRef } from './generate/model.ts';
@@ -106,7 +107,7 @@ export function waymark(options: AppOptions = {}): App {
       };
     },
   });
-  engine.attach({ host, agents: () => agents.list() });
+  engine.attach(createEngineEnv(host, () => agents.list()));
   let loaded: Promise<void> | undefined;
 
   const add = (agent: Agent): Agent => {

@@ -41,8 +41,17 @@ export type { NewId } from './core/id.ts';
 export type { Json, JsonObject } from './core/json.ts';
 export type { JsonPatch } from './core/patch.ts';
 export type { InferSchema, JsonSchema, Schema } from './core/schema.ts';
-export type { Engine, EngineEnv, EngineStatus, WorkOptions } from './engine/engine.ts';
+export type {
+  ClaimedRun,
+  ClaimRuns,
+  Engine,
+  EngineAgent,
+  EngineEnv,
+  EngineStatus,
+  WorkOptions,
+} from './engine/engine.ts';
 export { localEngine } from './engine/local-engine.ts';
+export type { Recovery } from './engine/recovery.ts';
 export type { DocumentLike } from './generate/document.ts';
 export type { GenerateChunk } from './generate/generate-chunk.ts';
 export type { GenerateOptions } from './generate/generate-options.ts';
@@ -107,4 +116,11 @@ export type { Chunk, FinishReason, Init, Input, Output, Usage } from './protocol
 export { memoryStore } from './session/memory-store/memory-store.ts';
 export { always, never, on, onChange, type SnapshotPolicy } from './session/policy.ts';
 export { currentSession, type Session } from './session/session.ts';
-export type { SnapshotStore, Store } from './session/store.ts';
+export type {
+  HandOver,
+  RunRecord,
+  Scope,
+  SnapshotStore,
+  Store,
+  Transaction,
+} from './session/store.ts';

@@ -1,11 +1,68 @@
 import type { Agent } from '../agent/agent.ts';
 import type { Dispatcher } from '../agent/dispatcher.ts';
-import type { AgentHost } from '../agent/spec.ts';
+import type { Clock } from '../core/clock.ts';
+import type { WaymarkError } from '../core/error.ts';
+import type { Json } from '../core/json.ts';
+import type { RunRecord, Scope } from '../session/store.ts';
+import type { Recovery } from './recovery.ts';
 
-/** The app that an engine works for. */
+/** An agent of the app that an engine works for. */
+export interface EngineAgent {
+  readonly agent: Agent;
+  readonly version?: string;
+}
+
+/** Which runs to take over. */
+export interface ClaimRuns {
+  /** Their ids, as the engine was given them by its {@link Dispatcher}. */
+  readonly runIds: readonly string[];
+  /** The name they wait under: the `worker` of the `HandOver` that let go of them. */
+  readonly waitingAs: string;
+  /** Names whoever works on them, so that recovery can tell them from others. */
+  readonly worker: string;
+}
+
+/** A run that this process has taken over. Whatever is written from now on names its attempt. */
+export interface ClaimedRun {
+  readonly run: RunRecord;
+  readonly agent: Agent;
+  /**
+   * Works on it. Resolves when it has `ended`, or when this process has `left` it to somebody else. With `failure` nothing
+   * more is done: it ends as a failed one.
+   */
+  goOn(options?: { readonly failure?: WaymarkError }): Promise<'ended' | 'left'>;
+  /** A note that an earlier attempt kept with the run; `undefined` when there is none. */
+  getNote(key: string): Promise<Json | undefined>;
+  /** Keeps a note with the run, for later attempts; it goes when the run ends. */
+  saveNote(key: string, note: Json): Promise<void>;
+}
+
+/** What an engine sees of the app that it works for: all that it needs to bring runs to agents. */
 export interface EngineEnv {
-  readonly host: AgentHost;
-  readonly agents: () => readonly Agent[];
+  readonly clock: Clock;
+  /** Names this process. */
+  readonly worker: string;
+  /** The agents as they are defined now. */
+  agents(): readonly EngineAgent[];
+  /** Takes runs over; those that are over, or somebody else's, or of agents that are not here, are left out. */
+  claim(request: ClaimRuns): Promise<readonly ClaimedRun[]>;
+  /** Whether a run has not ended, whoever has it. */
+  isOpen(scope: Scope, runId: string): Promise<boolean>;
+  /** Calls back soon after any process handed a run over. A hint: it may be late, or lost. Returns the way to stop. */
+  onHandedOver(listener: () => void): () => void;
+  /** The search for runs that have no place in a queue: turns that a server accepted, and runs detached in their midst. */
+  recovery(options?: {
+    /** Leaves runs alone whose worker's name begins with this. */
+    readonly exceptWorker?: string;
+    /** Only runs of these agents. @default all */
+    readonly agents?: () => readonly Agent[];
+  }): Recovery;
+  /** How many runs and turns this process works on. */
+  running(): number;
+  /** Keeps `app.close` from finishing before this work has. */
+  background(work: Promise<unknown>): void;
+  /** Tells the app's `onError`. */
+  report(error: unknown, about?: { readonly agent: string; readonly runId: string }): void;
 }
 
 /** What a process works on; takes the place of what the engine was made with. */
@@ -28,8 +85,10 @@ export interface EngineStatus {
 
 /**
  * Where runs without a caller are worked on. The truth about a run is in the store: its claim, its attempt, its
- * checkpoints, its events. An engine only brings runs to workers: it takes them over from the store (`runs.takeOver`) and
- * goes on with them (`resumeRun`). What it forgets or brings twice does no harm, because every write names its attempt.
+ * checkpoints, its events. An engine only brings runs to workers. Its `dispatcher` lets go of a run as it is accepted, in
+ * the step that records it (*dispatch*); a worker takes it over by its id and goes on with it (*claim*); what the run says
+ * goes to whoever watches it through the store, which also tells workers that there is something to do (*events*). What an
+ * engine forgets or brings twice does no harm, because every write names its attempt.
  */
 export interface Engine {
   /** Shown in status and logs. */

@@ -1,5 +1,5 @@
 import { type Engine, type EngineEnv, notAttached } from './engine.ts';
-import { createRecovery, type Recovery } from './recovery.ts';
+import type { Recovery } from './recovery.ts';
 
 /** The engine of one process: detached runs go on where they were accepted, and expired ones are taken over from the store. */
 export function localEngine(): Engine {
@@ -9,7 +9,7 @@ export function localEngine(): Engine {
     name: 'local',
     attach(to) {
       env = to;
-      recovery = createRecovery(to);
+      recovery = to.recovery();
     },
     start: ({ agents } = {}) => recovery?.start(agents),
     stop: () => recovery?.stop(),
@@ -17,6 +17,6 @@ export function localEngine(): Engine {
       if (recovery === undefined) throw notAttached();
       return await recovery.look();
     },
-    status: async () => ({ engine: 'local', running: env?.host.live.list().length ?? 0 }),
+    status: async () => ({ engine: 'local', running: env?.running() ?? 0 }),
   };
 }

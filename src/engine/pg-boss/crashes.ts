@@ -1,14 +1,14 @@
-import type { WaymarkError } from '../../core/error.ts';
-import { WaymarkError as Failure } from '../../core/error.ts';
+import * as v from 'valibot';
+import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json.ts';
-import type { RunSupport, TakenRun } from '../../session/store.ts';
+import { parseShape } from '../../protocol/parse.ts';
+import type { ClaimedRun } from '../engine.ts';
 import type { FetchedJob } from './queue.ts';
 
+const crash = v.object({ attempt: v.number(), error: v.string() });
+
 /** A worker that a run was lost with. */
-export interface Crash {
-  readonly attempt: number;
-  readonly error: string;
-}
+export type Crash = v.InferOutput<typeof crash>;
 
 const keyOf = (nth: number): string => `waymark.crash.${nth}`;
 
@@ -27,30 +27,29 @@ export function crashOf(job: FetchedJob): string | undefined {
 
 /** Notes, with the run, that its last worker was lost, and gives all such notes. */
 export async function recordCrash(
-  runs: RunSupport,
-  { claim }: TakenRun,
+  claimed: ClaimedRun,
   error: string | undefined,
 ): Promise<readonly Crash[]> {
   const crashes: Crash[] = [];
   for (;;) {
-    const found = await runs.getStep(claim, keyOf(crashes.length + 1));
+    const found = await claimed.getNote(keyOf(crashes.length + 1));
     if (found === undefined) break;
-    crashes.push(found.value as unknown as Crash);
+    crashes.push(parseShape(crash, found, 'note of a crash'));
   }
   if (error === undefined) return crashes;
-  const crash: Crash = { attempt: claim.attempt - 1, error };
-  await runs.saveStep(claim, keyOf(crashes.length + 1), toJson(crash, 'crash'));
-  return [...crashes, crash];
+  const last: Crash = { attempt: claimed.run.attempt - 1, error };
+  await claimed.saveNote(keyOf(crashes.length + 1), { ...last });
+  return [...crashes, last];
 }
 
 /** What a run ends with that has cost too many workers. Holds what is needed to try it again by hand. */
-export function poisoned({ run }: TakenRun, crashes: readonly Crash[]): WaymarkError {
+export function poisoned({ run }: ClaimedRun, crashes: readonly Crash[]): WaymarkError {
   const details = {
     deadLetter: true,
     attempts: crashes.map(({ attempt, error }) => ({ attempt, error })),
     inputs: run.inputs.slice(run.inputsDone),
   };
-  return new Failure(
+  return new WaymarkError(
     'INTERNAL',
     `The run was given up after ${crashes.length} workers were lost with it. See \`details.attempts\`; retry it by hand once the cause is gone.`,
     { details: toJson(details, 'details') },

@@ -6,7 +6,8 @@ import { parseShape } from '../../protocol/parse.ts';
 import type { RetryResult } from '../../protocol/requests.ts';
 import type { DeadRun } from '../../protocol/run.ts';
 import { input } from '../../protocol/turn.ts';
-import type { Scope, TakenRun } from '../../session/store.ts';
+import type { Scope } from '../../session/store.ts';
+import type { ClaimedRun } from '../engine.ts';
 import type { Crash } from './crashes.ts';
 import { deadQueue, type Queue } from './queue.ts';
 
@@ -24,7 +25,7 @@ export interface DeadLetter extends v.InferOutput<typeof letter> {
 }
 
 export interface DeadLetters {
-  add(taken: TakenRun, crashes: readonly Crash[]): Promise<void>;
+  add(claimed: ClaimedRun, crashes: readonly Crash[]): Promise<void>;
   /** Oldest first. */
   list(): Promise<readonly DeadLetter[]>;
   /** Begins again with what the run had not done, as a new run of its session. With a scope, only a run of that scope is known. */

@@ -1,11 +1,9 @@
 import type { Agent } from '../../agent/agent.ts';
-import { internalsOf } from '../../agent/create-agent.ts';
 import type { DispatchedRun } from '../../agent/dispatcher.ts';
-import { fullStore } from '../../agent/spec.ts';
-import { type HandOver, handedOverHint } from '../../session/store.ts';
-import { type Engine, type EngineEnv, notAttached } from '../engine.ts';
+import type { HandOver } from '../../session/store.ts';
+import { type Engine, type EngineAgent, type EngineEnv, notAttached } from '../engine.ts';
 import { observeQueue } from '../queue-metrics.ts';
-import { createRecovery, type Recovery } from '../recovery.ts';
+import type { Recovery } from '../recovery.ts';
 import { createDeadLetters, type DeadLetter, isOf, toDeadRun } from './dead-letters.ts';
 import { createGauge, type Gauge } from './depth.ts';
 import { createJobInsert } from './insert-jobs.ts';
@@ -53,7 +51,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
   let stopObserving: (() => void) | undefined;
   let names = options.agents;
 
-  const onError = (error: unknown): void => env?.host.report?.(error, { agent: '', runId: '' });
+  const onError = (error: unknown): void => env?.report(error);
   const attached = (): EngineEnv => {
     if (env === undefined) throw notAttached();
     return env;
@@ -66,14 +64,14 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
   const observe = (): void => {
     stopObserving ??= observeQueue(() => started().gauge.depth());
   };
-  const own = (): readonly Agent[] => {
+  const own = (): readonly EngineAgent[] => {
     const all = attached().agents();
-    return names === undefined ? all : all.filter(({ name }) => names?.includes(name));
+    return names === undefined ? all : all.filter(({ agent }) => names?.includes(agent.name));
   };
   const agentOf = (name: string): Agent | undefined =>
     attached()
       .agents()
-      .find((agent) => agent.name === name);
+      .find(({ agent }) => agent.name === name)?.agent;
   const queue = createQueue(options, onError);
   const deadLetters = createDeadLetters(queue, agentOf);
   const insertJob = createJobInsert(queue);
@@ -95,12 +93,11 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     },
     attach(to) {
       env = to;
-      const { host } = to;
-      const settler = createSettler(queue, { clock: host.clock, onError });
-      const gauge = createGauge(queue, host.clock, maxWaiting);
-      const work = { host, settler, deadLetters, attempts };
+      const settler = createSettler(queue, { clock: to.clock, onError });
+      const gauge = createGauge(queue, to.clock, maxWaiting);
+      const work = { engine: to, settler, deadLetters, attempts };
       const worker = new Worker({
-        host,
+        engine: to,
         queue,
         settler,
         agents: own,
@@ -110,7 +107,10 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         onError,
       });
       // Turns that a server accepted, and runs detached in their midst, have no job: they are found in the store.
-      const recovery = createRecovery({ host, agents: own }, { exceptWorker: queueWorker });
+      const recovery = to.recovery({
+        exceptWorker: queueWorker,
+        agents: () => own().map(({ agent }) => agent),
+      });
       parts = { worker, recovery, gauge, settler };
     },
     async open() {
@@ -121,10 +121,10 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       const { worker, recovery } = started();
       names = chosen.agents ?? names;
       if (stops.length > 0) return;
-      const { host } = attached();
+      const { clock, onHandedOver } = attached();
       stops = [
-        ...wakers(own(), () => worker.wake()),
-        host.clock.every(schedulesEvery, () => void schedules.begin().catch(onError)),
+        onHandedOver(() => worker.wake()),
+        clock.every(schedulesEvery, () => void schedules.begin().catch(onError)),
       ];
       observe();
       worker.start(chosen.slots ?? slots);
@@ -159,13 +159,4 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     schedules: schedules.list,
     runNow: schedules.runNow,
   };
-}
-
-/** Hears, from any process, that runs have been dispatched. */
-function wakers(agents: readonly Agent[], wake: () => void): (() => void)[] {
-  const stores = new Set(agents.map((agent) => fullStore(internalsOf(agent).spec)));
-  return [...stores].flatMap((store) => {
-    const leave = store?.abort?.onChange(handedOverHint, wake);
-    return leave === undefined ? [] : [leave];
-  });
 }

@@ -1,9 +1,6 @@
 import type { Agent } from '../../agent/agent.ts';
-import { internalsOf } from '../../agent/create-agent.ts';
-import { resumeRun } from '../../agent/recovery.ts';
-import { type AgentHost, fullStore } from '../../agent/spec.ts';
 import { parseShape } from '../../protocol/parse.ts';
-import type { RunSupport, TakenRun } from '../../session/store.ts';
+import type { ClaimedRun, EngineEnv } from '../engine.ts';
 import { crashOf, poisoned, recordCrash } from './crashes.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import { runJob, scopeOfJob } from './job.ts';
@@ -14,7 +11,7 @@ import type { Settler } from './settler.ts';
 export const queueWorker = 'queue/';
 
 export interface WorkEnv {
-  readonly host: AgentHost;
+  readonly engine: EngineEnv;
   readonly settler: Settler;
   readonly deadLetters: DeadLetters;
   /** Workers that a run may cost. */
@@ -33,70 +30,54 @@ export interface Assignment {
 }
 
 /**
- * Works on the runs of jobs, each until it has ended or somebody else has it, and tells the queue. They are taken over
+ * Works on the runs of jobs, each until it has ended or somebody else has it, and tells the queue. They are claimed
  * together; a promise for each says when it is done with.
  */
 export function workOn(env: WorkEnv, batch: readonly Assignment[]): readonly Promise<void>[] {
   const due = batch.filter(({ job }) => backoffOf(job) === 0);
-  const taken = new Map(
-    [...Map.groupBy(due, runsOf)].map(([runs, own]) => [runs, runs && takeAll(env, runs, own)]),
-  );
-  return batch.map(async (each) => {
-    const { agent, job } = each;
+  const claiming = claimAll(env, due);
+  // Each of them hears of it below; without any of them nobody would.
+  claiming.catch(() => {});
+  return batch.map(async ({ agent, job }) => {
     try {
-      const runs = runsOf(each);
-      if (runs === undefined) return await env.settler.putBack(job, 'not-mine', heldMs);
       const pause = backoffOf(job);
       if (pause > 0) return await env.settler.putBack(job, 'backoff', pause);
-      const found = await taken.get(runs);
-      await goOn(env, { ...each, runs, taken: found?.get(job.id) });
+      await goOn(env, job, (await claiming).get(job.id));
     } catch (error) {
-      env.host.report?.(error, { agent: agent.name, runId: job.id });
+      env.engine.report(error, { agent: agent.name, runId: job.id });
       await env.settler.putBack(job, 'error', heldMs);
     }
   });
 }
 
-function runsOf({ agent }: Assignment): RunSupport | undefined {
-  return fullStore(internalsOf(agent).spec)?.runs;
-}
-
-async function takeAll(
-  { host }: WorkEnv,
-  runs: RunSupport,
+async function claimAll(
+  { engine }: WorkEnv,
   batch: readonly Assignment[],
-): Promise<ReadonlyMap<string, TakenRun>> {
-  const taken = await runs.takeOver({
-    agents: [...new Set(batch.map(({ agent }) => agent.name))],
-    worker: `${queueWorker}${host.worker}`,
-    ttl: host.ttl,
-    limit: batch.length,
+): Promise<ReadonlyMap<string, ClaimedRun>> {
+  const claimed = await engine.claim({
     runIds: batch.map(({ job }) => job.id),
     waitingAs: queueWorker,
+    worker: `${queueWorker}${engine.worker}`,
   });
-  return new Map(taken.map((each) => [each.run.runId, each]));
+  return new Map(claimed.map((each) => [each.run.runId, each]));
 }
 
-interface Work extends Assignment {
-  readonly runs: RunSupport;
-  readonly taken: TakenRun | undefined;
-}
-
-async function goOn(env: WorkEnv, { agent, runs, job, taken }: Work): Promise<void> {
-  const { settler, deadLetters } = env;
-  if (taken === undefined) {
-    const data = parseShape(runJob, job.data, 'job');
-    const open = await runs.getRun(scopeOfJob(data), job.id);
-    if (open === undefined) settler.done(job);
-    else await settler.putBack(job, 'held', heldMs);
+async function goOn(
+  { engine, settler, deadLetters, attempts }: WorkEnv,
+  job: FetchedJob,
+  claimed: ClaimedRun | undefined,
+): Promise<void> {
+  if (claimed === undefined) {
+    const scope = scopeOfJob(parseShape(runJob, job.data, 'job'));
+    if (await engine.isOpen(scope, job.id)) await settler.putBack(job, 'held', heldMs);
+    else settler.done(job);
     return;
   }
-  const crashes = job.retryCount === 0 ? [] : await recordCrash(runs, taken, crashOf(job));
-  const isPoison = crashes.length >= env.attempts;
+  const crashes = job.retryCount === 0 ? [] : await recordCrash(claimed, crashOf(job));
+  const isPoison = crashes.length >= attempts;
   // Before its end is written: what is in the list but has not ended yet is found again, the other way round it is not.
-  if (isPoison) await deadLetters.add(taken, crashes);
-  const failure = isPoison ? { failure: poisoned(taken, crashes) } : {};
-  const outcome = await resumeRun(agent, taken, failure);
+  if (isPoison) await deadLetters.add(claimed, crashes);
+  const outcome = await claimed.goOn(isPoison ? { failure: poisoned(claimed, crashes) } : {});
   if (outcome === 'ended') settler.done(job);
   else await settler.putBack(job, 'handed-over');
 }

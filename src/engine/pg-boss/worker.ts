@@ -1,17 +1,15 @@
-import type { Agent } from '../../agent/agent.ts';
-import { internalsOf } from '../../agent/create-agent.ts';
-import type { AgentHost } from '../../agent/spec.ts';
+import type { EngineAgent, EngineEnv } from '../engine.ts';
 import { groupOf, type RunJob } from './job.ts';
 import { type FetchedJob, type Queue, runQueue } from './queue.ts';
 import type { Settler } from './settler.ts';
 import type { Assignment } from './work-on.ts';
 
 export interface WorkerEnv {
-  readonly host: AgentHost;
+  readonly engine: EngineEnv;
   readonly queue: Queue;
   readonly settler: Settler;
   /** The agents whose runs this process works on. */
-  readonly agents: () => readonly Agent[];
+  readonly agents: () => readonly EngineAgent[];
   readonly heartbeatSeconds: number;
   readonly versionGraceMs: number;
   readonly workOn: (batch: readonly Assignment[]) => readonly Promise<void>[];
@@ -47,10 +45,10 @@ export class Worker {
   /** Works on so many runs at a time. */
   start(slots: number): void {
     this.#slots = slots;
-    const { host, heartbeatSeconds } = this.#env;
+    const { engine, heartbeatSeconds } = this.#env;
     this.#stopped = false;
     this.#running ??= this.#loop();
-    this.#stopTouching ??= host.clock.every((heartbeatSeconds * 1_000) / 4, () => {
+    this.#stopTouching ??= engine.clock.every((heartbeatSeconds * 1_000) / 4, () => {
       void this.#touch();
     });
   }
@@ -79,16 +77,16 @@ export class Worker {
   }
 
   async #loop(): Promise<void> {
-    const { onError, host } = this.#env;
+    const { onError, engine } = this.#env;
     while (!this.#stopped) {
       const free = this.#slots - this.#active.size;
       this.#isWoken = false;
-      const begun = host.clock.now();
+      const begun = engine.clock.now();
       const found = free === 0 ? 0 : await this.#fetch(free).catch(failed);
       // A full batch means that there may be more; a slot that is given back wakes the loop.
       if (found < free || free === 0) await this.#sleep();
-      const early = gatherMs - (host.clock.now() - begun);
-      if (found > 0 && early > 0) await host.clock.sleep(early);
+      const early = gatherMs - (engine.clock.now() - begun);
+      if (found > 0 && early > 0) await engine.clock.sleep(early);
     }
     this.#running = undefined;
 
@@ -106,26 +104,26 @@ export class Worker {
       includeMetadata: true,
       ignoreGroups: this.#ignored(),
     });
-    const { host, workOn } = this.#env;
+    const { engine, workOn } = this.#env;
     const batch = jobs.flatMap((job) => this.#assign(job) ?? []);
     workOn(batch).forEach((work, n) => {
       const id = batch[n]?.job.id ?? '';
-      host.background(work.finally(() => this.#free(id)));
+      engine.background(work.finally(() => this.#free(id)));
     });
     return jobs.length;
   }
 
   /** Takes a slot for a job; `undefined` when it is left to others. */
   #assign(job: FetchedJob & { readonly data: RunJob }): Assignment | undefined {
-    const { host, agents, settler } = this.#env;
-    const agent = agents().find(({ name }) => name === job.data.agent);
-    if (agent === undefined || this.#isForOthers(agent, job)) {
-      this.#leave(job, agent === undefined);
-      host.background(settler.putBack(job, 'not-mine'));
+    const { engine, agents, settler } = this.#env;
+    const found = agents().find(({ agent }) => agent.name === job.data.agent);
+    if (found === undefined || this.#isForOthers(found, job)) {
+      this.#leave(job, found === undefined);
+      engine.background(settler.putBack(job, 'not-mine'));
       return undefined;
     }
     this.#active.set(job.id, job);
-    return { agent, job };
+    return { agent: found.agent, job };
   }
 
   #free(id: string): void {
@@ -135,31 +133,35 @@ export class Worker {
   }
 
   /** Whether workers of the run's own version still have the first right to it. By the database's clock alone. */
-  #isForOthers(agent: Agent, job: FetchedJob & { readonly data: RunJob }): boolean {
-    if (job.data.version === internalsOf(agent).spec.version) return false;
+  #isForOthers({ version }: EngineAgent, job: FetchedJob & { readonly data: RunJob }): boolean {
+    if (job.data.version === version) return false;
     const freeSince = Math.max(job.createdOn.getTime(), job.startAfter.getTime());
     return job.startedOn.getTime() - freeSince < this.#env.versionGraceMs;
   }
 
   #leave({ id, data }: FetchedJob & { readonly data: RunJob }, isUnknown: boolean): void {
-    const { host, versionGraceMs } = this.#env;
+    const { engine, versionGraceMs } = this.#env;
     const group = groupOf(data);
     const isNew = !this.#left.has(group);
-    this.#left.set(group, isUnknown ? Number.POSITIVE_INFINITY : host.clock.now() + versionGraceMs);
+    this.#left.set(
+      group,
+      isUnknown ? Number.POSITIVE_INFINITY : engine.clock.now() + versionGraceMs,
+    );
     if (!isNew) return;
     const why = isUnknown
       ? `This worker does not know the agent "${data.agent}" and leaves its runs to others.`
       : `This worker has another version of "${data.agent}" and leaves runs of version "${data.version ?? ''}" to others for ${versionGraceMs} ms each.`;
-    host.report?.(new Error(why), { agent: data.agent, runId: id });
+    engine.report(new Error(why), { agent: data.agent, runId: id });
   }
 
   #ignored(): string[] | null {
-    const now = this.#env.host.clock.now();
+    const now = this.#env.engine.clock.now();
     const known = new Set(
-      this.#env.agents().map((agent) => {
-        const { version } = internalsOf(agent).spec;
-        return groupOf({ agent: agent.name, ...(version !== undefined && { version }) });
-      }),
+      this.#env
+        .agents()
+        .map(({ agent, version }) =>
+          groupOf({ agent: agent.name, ...(version !== undefined && { version }) }),
+        ),
     );
     for (const [group, until] of this.#left) {
       if (until <= now || known.has(group)) this.#left.delete(group);
@@ -173,7 +175,10 @@ export class Worker {
     const woken = new Promise<void>((resolve) => {
       this.#wake = resolve;
     });
-    await Promise.race([woken, this.#env.host.clock.sleep(lookEvery, over.signal).catch(() => {})]);
+    await Promise.race([
+      woken,
+      this.#env.engine.clock.sleep(lookEvery, over.signal).catch(() => {}),
+    ]);
     over.abort();
     this.#wake = undefined;
   }
