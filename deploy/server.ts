@@ -8,7 +8,7 @@ const expected = digest(`Bearer ${process.env.API_TOKEN ?? ''}`);
 
 await app.ready();
 const server = await serve(app, {
-  host: '0.0.0.0',
+  host: process.env.HOST ?? '0.0.0.0',
   port: Number(process.env.PORT ?? 3000),
   auth: (request) => {
     const given = digest(request.headers.get('authorization') ?? '');

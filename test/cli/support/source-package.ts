@@ -5,7 +5,12 @@
 import { registerHooks } from 'node:module';
 
 const src = new URL('../../../src/', import.meta.url);
-const stores = new Set(['sqlite', 'file', 'postgres']);
+const rooms: Readonly<Record<string, string>> = {
+  sqlite: 'store',
+  file: 'store',
+  postgres: 'store',
+  'pg-boss': 'engine',
+};
 
 registerHooks({
   resolve(specifier, context, next) {
@@ -13,7 +18,7 @@ registerHooks({
     if (name !== 'waymark') return next(specifier, context);
     if (part === undefined) return next(new URL('index.ts', src).href, context);
     if (rest === 'contract') return next(new URL(`${part}/contract.ts`, src).href, context);
-    const folder = stores.has(part) ? `store/${part}` : part;
+    const folder = rooms[part] === undefined ? part : `${rooms[part]}/${part}`;
     return next(new URL(`${folder}/index.ts`, src).href, context);
   },
 });
