@@ -10,6 +10,8 @@ interface Measure {
   readonly ms: number;
   readonly bytes: number;
   readonly events: number;
+  /** Milliseconds until the first bytes of its body. */
+  readonly first: number;
 }
 
 const sockets = new HttpAgent({ keepAlive: true, maxSockets: 1000 });
@@ -90,6 +92,7 @@ async function runBench(): Promise<void> {
     await warmUp(ours, bare);
     await idle(ours);
     await throughput(ours, bare);
+    await firstChunk(ours, bare);
     await turns(ours);
   } finally {
     for (const { child } of [ours, bare]) child.kill();
@@ -105,6 +108,7 @@ async function throughput(ours: Started, bare: Started): Promise<void> {
   for (const [streams, chunks] of [
     [1, 100_000],
     [50, 2_000],
+    [500, 200],
   ] as const) {
     const rates: Record<string, number[]> = { ours: [], bare: [] };
     const cpu: Record<string, number> = { ours: 0, bare: 0 };
@@ -122,13 +126,26 @@ async function throughput(ours: Started, bare: Started): Promise<void> {
       }
     }
     const [mine, theirs] = [quantile(rates.ours ?? [], 0.5), quantile(rates.bare ?? [], 0.5)];
-    const perChunk = (name: string): string =>
-      ((cpu[name] ?? 0) / (rounds * streams * chunks)).toFixed(1);
+    const [myCpu, theirCpu] = [cpu.ours ?? 0, cpu.bare ?? 0];
+    const perChunk = (total: number): string => (total / (rounds * streams * chunks)).toFixed(1);
+    const percent = (part: number, whole: number): string =>
+      `${Math.round((part / whole) * 100)} %`;
     print(
-      `  ${streams} × ${chunks}: waymark ${round(mine)}/s (${perChunk('ours')} µs of processor time each), ` +
-        `bare Node ${round(theirs)}/s (${perChunk('bare')} µs): ${Math.round((mine / theirs) * 100)} %`,
+      `  ${streams} × ${chunks}: waymark ${round(mine)}/s (${perChunk(myCpu)} µs of processor time each), ` +
+        `bare Node ${round(theirs)}/s (${perChunk(theirCpu)} µs): ` +
+        `${percent(mine, theirs)} by the clock, ${percent(theirCpu, myCpu)} by the processor`,
     );
   }
+}
+
+// Until the first chunk is there, one turn at a time.
+async function firstChunk(ours: Started, bare: Started): Promise<void> {
+  const first = async (server: Started): Promise<string> => {
+    const times: number[] = [];
+    for (let at = 0; at < 500; at++) times.push((await turn(server, '10')).first);
+    return `p50 ${quantile(times, 0.5).toFixed(2)} ms, p95 ${quantile(times, 0.95).toFixed(2)} ms`;
+  };
+  print(`First chunk: waymark ${await first(ours)}; bare Node ${await first(bare)}`);
 }
 
 async function turns(ours: Started): Promise<void> {
@@ -229,7 +246,9 @@ function turn(server: Started, text: string): Promise<Measure> {
       let bytes = 0;
       let events = 0;
       let last = 0;
+      let first = 0;
       response.on('data', (piece: Buffer) => {
+        first ||= performance.now() - started;
         bytes += piece.length;
         for (const byte of piece) {
           // An event ends with two line breaks.
@@ -237,7 +256,7 @@ function turn(server: Started, text: string): Promise<Measure> {
           last = byte;
         }
       });
-      response.on('end', () => resolve({ ms: performance.now() - started, bytes, events }));
+      response.on('end', () => resolve({ ms: performance.now() - started, bytes, events, first }));
       response.on('error', reject);
     });
     asking.on('error', reject);

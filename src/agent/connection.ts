@@ -9,7 +9,7 @@ import { createPatience } from './patience.ts';
 import type { AgentHost, AgentSpec } from './spec.ts';
 
 /** Chunks that wait for a slow reader before the turn does. */
-const mostUnread = 128;
+const mostUnread = 192;
 
 /** Opens a connection: the turns run as inputs come, the caller reads as it likes. */
 export function connect(

@@ -4,6 +4,9 @@ import type { RunEvent } from '../session/store.ts';
 import { noteEventId } from './event-id.ts';
 import type { RunLog } from './run-log.ts';
 
+// One for all: nearly every chunk finds room at once, and a promise of its own would cost as much as the rest.
+const sent = Promise.resolve();
+
 /** Where the chunks of an invocation go: to the run's log as they are, to the caller as they may leave. */
 export class Outbox {
   readonly #leave: (chunk: Chunk) => Chunk | undefined;
@@ -27,12 +30,17 @@ export class Outbox {
   }
 
   /** Sends a chunk and waits for a slow reader. After a stop it is dropped, and this returns at once. */
-  async send(chunk: Chunk): Promise<void> {
-    if (this.#signal.aborted) return;
-    const leaving = this.#record(chunk);
-    if (leaving === undefined || this.#caller === undefined) return;
-    if (this.#caller.trySend(leaving)) return;
-    await this.#caller.send(leaving, this.#signal).catch(() => {});
+  send(chunk: Chunk): Promise<void> {
+    if (this.#signal.aborted) return sent;
+    let leaving: Chunk | undefined;
+    try {
+      leaving = this.#record(chunk);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    if (leaving === undefined || this.#caller === undefined) return sent;
+    if (this.#caller.trySend(leaving)) return sent;
+    return this.#caller.send(leaving, this.#signal).catch(() => {});
   }
 
   /** Sends what must arrive, also after a stop, without waiting for anybody. */

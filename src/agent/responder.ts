@@ -18,6 +18,11 @@ export function createResponder(options: {
   readonly control: Control;
 }): Responder {
   const { outbox, working, partial, control } = options;
+  const sendText = (text: ModelChunk): Promise<void> => {
+    // What nobody sees any more is no part of the answer that is kept.
+    if (!control.signal.aborted) partial.add(text);
+    return outbox.send({ modelChunk: text });
+  };
   const send: Responder['send'] = async (chunk) => {
     const own = ownFields.find((field) => field in chunk);
     if (own !== undefined) {
@@ -30,7 +35,6 @@ export function createResponder(options: {
     const status = chunk.status === undefined ? undefined : toJson(chunk.status, 'status');
     // Last, so that a chunk that is refused changes nothing.
     const [artifact] = chunk.artifact === undefined ? [] : working.addArtifacts([chunk.artifact]);
-    // What nobody sees any more is no part of the answer that is kept.
     if (modelChunk !== undefined && !control.signal.aborted) partial.add(modelChunk);
     await outbox.send({
       ...(modelChunk && { modelChunk }),
@@ -40,33 +44,29 @@ export function createResponder(options: {
   };
   return {
     send,
-    modelChunk: (modelChunk) => send({ modelChunk }),
+    modelChunk(modelChunk) {
+      const text = plainText(modelChunk);
+      return text === undefined ? send({ modelChunk }) : sendText(text);
+    },
     status: (status) => send({ status }),
     artifact: (artifact) => send({ artifact }),
   };
 }
 
 function parseChunk(chunk: ModelChunk): ModelChunk {
-  if (Object.isFrozen(chunk)) return chunk;
-  return plainText(chunk) ?? parseShape(modelChunkShape, chunk, 'model chunk');
+  return Object.isFrozen(chunk) ? chunk : parseShape(modelChunkShape, chunk, 'model chunk');
 }
 
-/** A chunk that is one piece of text, as nearly all are: the schema would say the same and take ten times as long. */
-function plainText({ role, index, content, ...rest }: ModelChunk): ModelChunk | undefined {
+/** A copy of a chunk that is one piece of text, as nearly all are: the schema would say the same and take ten times as long. */
+function plainText(chunk: ModelChunk): ModelChunk | undefined {
+  if (typeof chunk !== 'object' || chunk === null) return undefined;
+  for (const key in chunk) if (key !== 'role' && key !== 'content') return undefined;
+  const { role, content } = chunk;
   const part = Array.isArray(content) && content.length === 1 ? content[0] : undefined;
-  if (typeof part !== 'object' || part === null || !('text' in part)) return undefined;
-  const { text, ...others } = part;
-  if (typeof text !== 'string' || !isEmpty(others) || !isEmpty(rest)) return undefined;
-  if (index !== undefined && !Number.isInteger(index)) return undefined;
-  if (role !== undefined && role !== 'model') return undefined;
-  return {
-    ...(role !== undefined && { role }),
-    ...(index !== undefined && { index }),
-    content: [{ text }],
-  };
-}
-
-function isEmpty(object: object): boolean {
-  for (const _ in object) return false;
-  return true;
+  if (typeof part !== 'object' || part === null) return undefined;
+  for (const key in part) if (key !== 'text') return undefined;
+  if (!('text' in part) || typeof part.text !== 'string') return undefined;
+  const copy = [{ text: part.text }];
+  if (role === undefined) return { content: copy };
+  return role === 'model' ? { role, content: copy } : undefined;
 }

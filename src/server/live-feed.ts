@@ -89,6 +89,7 @@ export class LiveFeed {
         await nextTurn();
         this.#take(value);
         for (const chunk of waitingIn(this.#source)) this.#take(chunk);
+        this.#wake();
         if (!this.#options.watched) await this.#waitForReader();
       }
       this.#ended = {};
@@ -126,14 +127,12 @@ export class LiveFeed {
       this.#waiting.push(
         id === undefined ? { type: 'chunk', chunk } : { type: 'chunk', id, chunk },
       );
-      this.#wake();
     }
   }
 
   #miss(missed: Missed): void {
     this.#missed ??= [];
     this.#missed.push(missed);
-    this.#wake();
   }
 
   async *#catchUp(missed: Missed[]): AsyncGenerator<FeedBatch, Output | undefined> {
