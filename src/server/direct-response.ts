@@ -20,7 +20,8 @@ function responseSink(outgoing: ServerResponse, source: FrameSource): FrameSink 
     isFull = false;
     source.pulled();
   });
-  outgoing.once('close', () => source.left());
+  if (outgoing.destroyed) source.left();
+  else outgoing.once('close', () => source.left());
   // Whoever watches something that is silent learns at once that it is heard.
   const flushHeaders = (): void => {
     if (!hasWritten && outgoing.writable) outgoing.flushHeaders();

@@ -9,6 +9,7 @@ import { serveConnection } from './native/connect.ts';
 import { checkLoopbackHost, checkOrigin } from './origin.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { findAgent, type Served } from './served.ts';
+import { createSlots } from './slots.ts';
 
 /** Takes the upgrade requests of a Node server and serves the WebSockets they become. */
 export function createUpgrade(
@@ -17,6 +18,11 @@ export function createUpgrade(
   const { options, limits, clock, lifetime, log } = served;
   const sockets = new WebSocketServer({ noServer: true, maxPayload: limits.bodyBytes });
   const rate = createRateLimit(limits.requestsPerMinute, clock);
+  // Whoever has not said who they are must not take the places of those who have.
+  const strangers = createSlots('connections that have not begun', {
+    total: Math.min(limits.streams, Math.max(16, Math.ceil(limits.streams / 10))),
+    perPrincipal: Number.POSITIVE_INFINITY,
+  });
 
   const check = (incoming: IncomingMessage): { request: Request; agent: string } => {
     const request = toRequest(incoming);
@@ -36,7 +42,9 @@ export function createUpgrade(
     socket.on('error', () => {});
     try {
       const { request, agent } = check(incoming);
-      const release = served.streams.take(undefined);
+      // Only a look: there must be a place, but it is taken by whoever is let in.
+      served.streams.take(undefined)();
+      const release = strangers.take(undefined);
       socket.once('close', release);
       sockets.handleUpgrade(incoming, socket, head, (webSocket) => {
         serveConnection(served, webSocket, {

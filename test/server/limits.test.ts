@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { WebSocket } from 'ws';
 import {
   allEvents,
   get,
@@ -229,12 +230,14 @@ describe('a reader that does not read', () => {
       socket.resume();
       await closed;
       expect(text.length).toBeLessThan(12_000_000);
-      const lastId = [...text.matchAll(/^id: (\S+)$/gm)].at(-1)?.[1] ?? '';
+      // Of events that came whole: the last one was cut anywhere.
+      const lastId = [...text.matchAll(/^id: (\S+)\ndata: .*\n\n/gm)].at(-1)?.[1] ?? '';
       expect(text).not.toContain('event: output');
       const { headId } = await get(`${slow.url}/agents/busy/sessions/slow`);
       const rest = await fetch(`${slow.url}/agents/busy/snapshots/${headId}/events`, {
         headers: { 'last-event-id': lastId },
       });
+      expect(rest.status).toBe(200);
       const events = await allEvents(rest);
       expect(events.at(-1)?.event).toBe('output');
       expect(textOf(events)).toMatch(/ 199999 $/);
@@ -243,6 +246,38 @@ describe('a reader that does not read', () => {
       await slow.close();
     }
   }, 40_000);
+});
+
+describe('sockets that never say who they are', () => {
+  test('leave the places of others free', async () => {
+    const guarded = await startServer({
+      auth: (request) => ({ principal: request.headers.get('authorization') ?? 'nobody' }),
+      limits: { streams: 30 },
+    });
+    const sockets: WebSocket[] = [];
+    const open = async (): Promise<number> => {
+      const socket = new WebSocket(`${guarded.url.replace('http', 'ws')}/agents/chat/connect`);
+      sockets.push(socket);
+      socket.on('error', () => {});
+      return await new Promise((resolve) => {
+        socket.on('open', () => resolve(101));
+        socket.on('unexpected-response', (_, { statusCode = 0 }) => resolve(statusCode));
+      });
+    };
+    try {
+      const answers = await Promise.all(Array.from({ length: 40 }, open));
+      expect(answers.filter((status) => status === 101)).toHaveLength(16);
+      expect(answers.filter((status) => status === 429)).toHaveLength(24);
+      const headers = { authorization: 'ann' };
+      const stream = await streamTurn(guarded.url, 'count 3', { headers });
+      expect((await allEvents(stream)).at(-1)?.event).toBe('output');
+      for (const socket of sockets) socket.terminate();
+      await vi.waitFor(async () => expect(await open()).toBe(101));
+    } finally {
+      for (const socket of sockets) socket.terminate();
+      await guarded.close();
+    }
+  });
 });
 
 describe('cors', () => {
