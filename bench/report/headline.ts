@@ -98,7 +98,9 @@ export function headline(results: Results): Table {
     ],
     [
       `resumed after ${count(last)} turns in a fresh process, ms`,
-      onDisk(results.resume, ({ ms }) => number(ms.median)),
+      onDisk(results.resume, ({ ms, turn }) =>
+        turn > last ? number(ms.median) : `${number(ms.median)} after ${count(turn - 1)}`,
+      ),
     ],
     [
       `branched from turn ${count(last / 2)}, ms`,

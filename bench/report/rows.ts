@@ -26,7 +26,10 @@ export function linesOf<Result>(
 }
 
 /** The line of something that could not be measured. */
-export function failed(title: string, error = 'no such thing here'): readonly string[] {
+export function failed(
+  title: string,
+  error = 'the session did not get that far',
+): readonly string[] {
   // The first line says what it was; the stack is in the JSON.
   const reason = error.split('\n', 1)[0]?.replace(/\|/g, '/').slice(0, 100);
   return [title, `failed: ${reason}`];
