@@ -4,15 +4,15 @@ import {
   type HandOver,
   memoryStore,
   type Recovery,
+  type Scope,
   WaymarkError,
   waymark,
 } from 'waymark';
 import { engineContract } from 'waymark/testing/contract';
 
-/** A queue as somebody else might have one: ids, in the order they came. */
-interface Queue {
-  readonly ids: string[];
-}
+// #region engine
+/** A queue as somebody else might have one: whose run it is and its id, in the order they came. */
+type Queue = { readonly runId: string; readonly scope: Scope }[];
 
 const name = 'list/';
 
@@ -23,20 +23,21 @@ function listEngine(queue: Queue, { slots = 4, most = 100 } = {}): Engine {
   let stops: (() => void)[] = [];
   const active = new Set<string>();
 
-  const look = async ({ claim, worker, background, report }: EngineEnv): Promise<void> => {
-    const runIds = queue.ids.splice(0, Math.max(0, slots - active.size));
+  const look = async ({ claim, worker, isOpen, background, report }: EngineEnv): Promise<void> => {
+    const next = queue.splice(0, Math.max(0, slots - active.size));
+    const runIds = next.map(({ runId }) => runId);
     for (const runId of runIds) active.add(runId);
     const claimed = await claim({ runIds, waitingAs: name, worker: `${name}${worker}` });
-    for (const runId of runIds) {
-      const found = claimed.find(({ run }) => run.runId === runId);
+    for (const each of next) {
       const work = async (): Promise<void> => {
-        const outcome = await found?.goOn();
-        if (outcome === 'left') queue.ids.push(runId);
+        const outcome = await claimed.find(({ run }) => run.runId === each.runId)?.goOn();
+        // It may be in the list a moment before it is let go of, or still be held by whoever had it.
+        if (outcome !== 'ended' && (await isOpen(each.scope, each.runId))) queue.push(each);
       };
       background(
         work()
           .catch((error: unknown) => report(error))
-          .finally(() => active.delete(runId)),
+          .finally(() => active.delete(each.runId)),
       );
     }
   };
@@ -45,11 +46,11 @@ function listEngine(queue: Queue, { slots = 4, most = 100 } = {}): Engine {
     name: 'list',
     dispatcher: {
       async admit() {
-        if (queue.ids.length < most) return;
+        if (queue.length < most) return;
         throw new WaymarkError('RESOURCE_EXHAUSTED', 'Full.', { details: { retryAfter: 1 } });
       },
-      handOver: ({ runId }): HandOver => {
-        queue.ids.push(runId);
+      handOver: ({ runId, scope }): HandOver => {
+        queue.push({ runId, scope });
         return { worker: name };
       },
     },
@@ -61,7 +62,7 @@ function listEngine(queue: Queue, { slots = 4, most = 100 } = {}): Engine {
       const to = env;
       if (to === undefined || stops.length > 0) return;
       const again = (): void => void look(to).catch((error: unknown) => to.report(error));
-      // Hints may be lost, and ids may be in the list a moment before their runs are let go of.
+      // A hint may be lost.
       stops = [to.onHandedOver(again), to.clock.every(50, again)];
       recovery?.start();
     },
@@ -71,15 +72,16 @@ function listEngine(queue: Queue, { slots = 4, most = 100 } = {}): Engine {
       recovery?.stop();
     },
     recover: async () => (await recovery?.look()) ?? 0,
-    status: async () => ({ engine: 'list', running: active.size, waiting: queue.ids.length }),
+    status: async () => ({ engine: 'list', running: active.size, waiting: queue.length }),
   };
 }
+// #endregion
 
 engineContract(
   'a second',
   async () => {
     const store = memoryStore();
-    const queue: Queue = { ids: [] };
+    const queue: Queue = [];
     return {
       // The store is shared, and must outlive each of them.
       createApp: ({ work }) =>
