@@ -5,12 +5,12 @@ import type {
   OutputOf,
   ResumeInput,
 } from '../agent/agent.ts';
-import { createChannel } from '../core/channel.ts';
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input, Output } from '../protocol/turn.ts';
 import { closed, cutOff, notRun } from './connection-error.ts';
+import { EventQueue } from './event-queue.ts';
 import { followRun } from './follow-run.ts';
 import { FrameAnswers } from './frame-answers.ts';
 import { toInit } from './init.ts';
@@ -36,7 +36,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   readonly #transport: Transport;
   readonly #agent: string;
   readonly #chunks: AsyncIterable<ChunkOf<Types>>;
-  readonly #events = createChannel<ReadEvent>({ capacity: Number.POSITIVE_INFINITY });
+  readonly #events = new EventQueue<ReadEvent>();
   readonly #output = Promise.withResolvers<Output>();
   readonly #place: TurnPlace;
   readonly #answers = new FrameAnswers();
@@ -189,11 +189,13 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     switch (frame.type) {
       case 'chunk':
         this.#place.note(frame.chunk, frame.id);
-        this.#events.trySend(frame);
+        this.#events.push(frame);
         return;
       case 'reset':
         this.#place.after = frame.id;
-        this.#events.trySend(frame);
+        this.#events.push(frame);
+        return;
+      case 'alive':
         return;
       case 'accepted':
         this.#answers.accept(frame.ref);
@@ -238,7 +240,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
         return;
       }
       if (event.type === 'chunk') this.#place.note(event.chunk, event.id);
-      this.#events.trySend(event);
+      this.#events.push(event);
     }
   }
 

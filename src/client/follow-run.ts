@@ -4,6 +4,7 @@ import type { Chunk } from '../protocol/turn.ts';
 import { isPassing } from './reconnect.ts';
 import { responseError } from './remote-error.ts';
 import { type RunEvent, readRunEvents } from './run-events.ts';
+import { createSilence } from './silence.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
 
 /** A run to follow: one that a first request starts, or one whose id is known. */
@@ -67,26 +68,20 @@ async function* readLine(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RunEvent, void, undefined> {
   const line = linkSignals(signal);
-  let heard = clock.now();
-  // One timer that looks now and then, not one for each piece that arrives.
-  const stopLooking = clock.every(Math.max(reconnect.silence / 4, 1), () => {
-    if (clock.now() - heard > reconnect.silence) line.abort();
-  });
+  const silence = createSilence({ clock, reconnect }, () => line.abort());
   try {
     const response = await fetch({ ...request, signal: line.signal });
     if (!response.ok) {
       failure.error = await responseError(response);
       failure.retryAfter = Number(response.headers.get('retry-after') ?? 0) * 1000 || 0;
     } else if (response.body) {
-      yield* readRunEvents(response.body, () => {
-        heard = clock.now();
-      });
+      yield* readRunEvents(response.body, silence.heard);
     }
   } catch (error) {
     // A body that breaks throws whatever the platform throws; only our own errors say more than "cut".
     if (isWaymarkError(error) && !line.signal.aborted) failure.error = error;
   } finally {
-    stopLooking();
+    silence.end();
     line.release();
   }
 }

@@ -2,6 +2,7 @@ import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Init } from '../protocol/turn.ts';
 import type { WebSocketLike } from './options.ts';
+import { createSilence } from './silence.ts';
 import type { Transport } from './transport.ts';
 
 /** One WebSocket of a connection; a connection whose line is cut may open another. */
@@ -33,10 +34,15 @@ export function openLine(
   let ready = false;
   let over = false;
 
+  const silence = createSilence(transport, () => {
+    socket?.close();
+    close();
+  });
   const send = (frame: ClientFrame): void => socket?.send(JSON.stringify(frame));
   const close = (cause?: unknown): void => {
     if (over) return;
     over = true;
+    silence.end();
     onClose(cause);
   };
   const read = (frame: ServerFrame): void => {
@@ -54,6 +60,7 @@ export function openLine(
       send({ type: 'init', ref: initRef, init, ...(authorization && { authorization }) }),
     );
     socket.addEventListener('message', ({ data }) => {
+      silence.heard();
       if (!over && typeof data === 'string') read(JSON.parse(data));
     });
     socket.addEventListener('close', () => close());
@@ -69,6 +76,7 @@ export function openLine(
     send,
     hangUp() {
       over = true;
+      silence.end();
       socket?.close();
     },
   };
@@ -80,7 +88,7 @@ export function cannotConnect(cause: unknown): WaymarkError {
     ? cause
     : new WaymarkError(
         'UNAVAILABLE',
-        'The WebSocket could not be opened: check that the server runs, and that it lets this client in.',
+        'The WebSocket could not be opened: check that the server runs and lets this client in.',
         { cause },
       );
 }

@@ -1,8 +1,8 @@
 import type { AgentStream, AgentTypes, ChunkOf, OutputOf } from '../agent/agent.ts';
-import { type Channel, createChannel } from '../core/channel.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { TurnRequest } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
+import { EventQueue } from './event-queue.ts';
 import { followRun, ownTurnStart } from './follow-run.ts';
 import { toInit } from './init.ts';
 import type { RemoteInvokeOptions } from './remote-agent.ts';
@@ -20,7 +20,7 @@ export function streamTurn<Types extends AgentTypes>(
   input: Input,
   options: RemoteInvokeOptions<Types> = {},
 ): AgentStream<Types> {
-  const events = createChannel<ReadEvent>({ capacity: Number.POSITIVE_INFINITY });
+  const events = new EventQueue<ReadEvent>();
   const body: TurnRequest = { ...toInit(options), input };
   const stop = stopOnAbort(transport, agent, options.signal);
   const output = follow<Types>(transport, { agent, body, stop, events }).finally(stop.ended);
@@ -33,7 +33,7 @@ interface Turn {
   readonly agent: string;
   readonly body: TurnRequest;
   readonly stop: TurnStop;
-  readonly events: Channel<ReadEvent>;
+  readonly events: EventQueue<ReadEvent>;
 }
 
 async function follow<Types extends AgentTypes>(
@@ -51,11 +51,11 @@ async function follow<Types extends AgentTypes>(
       case 'chunk': {
         const turn = ownTurnStart(event.chunk);
         if (turn) stop.started(turn.snapshotId);
-        events.trySend(event);
+        events.push(event);
         break;
       }
       case 'reset':
-        events.trySend(event);
+        events.push(event);
         break;
       case 'output':
         events.close();

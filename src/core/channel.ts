@@ -53,11 +53,8 @@ export function createChannel<T>({
   /** Hears of each send that has to wait. */
   readonly onWait?: ((sent: Promise<void>) => void) | undefined;
 } = {}): Channel<T> {
-  if (Number.isNaN(capacity) || capacity < 0) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `A channel's capacity must be 0 or more: ${capacity}.`,
-    );
+  if (!(capacity >= 0)) {
+    throw new WaymarkError('INVALID_ARGUMENT', "A channel's capacity must be 0 or more.");
   }
   return new BufferedChannel(capacity, onWait);
 }
@@ -132,7 +129,8 @@ class BufferedChannel<T> implements Channel<T> {
   }
 
   [waiting](): readonly T[] {
-    const values = this.#buffer.takeAll();
+    const values: T[] = [];
+    while (this.#buffer.size > 0) values.push(this.#buffer.shift());
     for (const { value, accept } of this.#senders) {
       values.push(value);
       accept();
@@ -216,13 +214,6 @@ class Queue<T> {
 
   push(value: T): void {
     this.#items.push(value);
-  }
-
-  takeAll(): T[] {
-    const items = this.#head === 0 ? this.#items : this.#items.slice(this.#head);
-    this.#items = [];
-    this.#head = 0;
-    return items;
   }
 
   /** The oldest item; only to be called when there is one. */

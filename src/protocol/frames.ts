@@ -53,6 +53,8 @@ export type ClientFrame = v.InferOutput<typeof clientFrame>;
 export type ServerFrame =
   | { readonly type: 'chunk'; readonly seq: number; readonly id?: string; readonly chunk: Chunk }
   | { readonly type: 'reset'; readonly seq: number; readonly id: string; readonly attempt: number }
+  /** Nothing, but that the line is open: a page does not see the pings of its browser's WebSocket. */
+  | { readonly type: 'alive'; readonly seq: number }
   | { readonly type: 'accepted'; readonly seq: number; readonly ref: string | number }
   | {
       readonly type: 'error';

@@ -105,3 +105,27 @@ test('an abort of a connection that was cut between two turns ends it', async ()
   await connection.output();
   await expect(connection.sendText('x')).rejects.toMatchObject({ status: 'FAILED_PRECONDITION' });
 });
+
+test('a socket that has died without a word is noticed by its silence', async () => {
+  const silent = await serveTestApp({ keepAlive: 50 });
+  const frozen = await cuttableLine(silent.url);
+  try {
+    const reconnect = { delay: 5, silence: 400 };
+    const connection = client({ url: frozen.url, agent: 'chat', reconnect }).streamBidi();
+    await connection.sendText('slow 12');
+    let isFrozen = false;
+    const text = await readTurn(connection, () => {
+      if (!isFrozen) frozen.freeze();
+      isFrozen = true;
+    });
+    expect(text).toBe(Array.from({ length: 12 }, (_, at) => `w${at} `).join(''));
+    // A quiet line that is open stays.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await connection.sendText('say still here');
+    expect(await readTurn(connection)).toBe('still here');
+    await connection.output();
+  } finally {
+    await frozen[Symbol.asyncDispose]();
+    await silent[Symbol.asyncDispose]();
+  }
+});

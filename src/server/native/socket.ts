@@ -48,6 +48,9 @@ export function createFrameSocket(
       if (--holds === 0) socket.resume();
     };
   };
+  const numbered = ({ type, ...rest }: Unnumbered): string =>
+    JSON.stringify({ type, seq: seq++, ...rest });
+  const sendNow = (frame: Unnumbered): void => socket.send(numbered(frame));
   const stopTimer = clock.every(tickMs, () => {
     if (unsent > 0) {
       // A ping would have to wait behind all that the reader has not taken: what counts is that it takes something.
@@ -57,6 +60,7 @@ export function createFrameSocket(
     if (!alive) return socket.terminate();
     alive = false;
     socket.ping();
+    if (socket.readyState === socket.OPEN) sendNow({ type: 'alive' });
   });
   socket.on('pong', () => {
     alive = true;
@@ -68,13 +72,11 @@ export function createFrameSocket(
   return {
     async send(frame) {
       if (socket.readyState !== socket.OPEN) return;
-      const { type, ...rest } = frame;
-      const text = JSON.stringify({ type, seq: seq++, ...rest });
-      if (socket.bufferedAmount < bufferBytes) return socket.send(text);
+      if (socket.bufferedAmount < bufferBytes) return sendNow(frame);
       // Whoever does not read is not listened to either: each frame may need an answer.
       const release = hold();
       unsent++;
-      const written = new Promise<void>((resolve) => socket.send(text, () => resolve()));
+      const written = new Promise<void>((resolve) => socket.send(numbered(frame), () => resolve()));
       await Promise.race([written, closed]);
       unsent--;
       fullTicks = 0;

@@ -6,6 +6,8 @@ export interface CuttableLine extends AsyncDisposable {
   readonly url: string;
   /** Ends every connection that is open now, in the middle of whatever it carries. */
   cut(): void;
+  /** Carries nothing any more on what is open now, and tells nobody: a laptop that was asleep, a network that was left. */
+  freeze(): void;
 }
 
 /** Passes bytes on to a server on this machine. */
@@ -30,7 +32,11 @@ export async function cuttableLine(target: string): Promise<CuttableLine> {
   const cut = (): void => {
     for (const socket of sockets) socket.resetAndDestroy();
   };
+  const freeze = (): void => {
+    for (const socket of sockets) socket.unpipe().pause();
+  };
   return {
+    freeze,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     cut,
     async [Symbol.asyncDispose]() {

@@ -1,0 +1,67 @@
+interface Reader<T> {
+  readonly resolve: (result: IteratorResult<T, undefined>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * What came over a line and waits to be read, without a limit: a reader that falls behind must not look to the server like
+ * one that is gone. Leaving a loop over it leaves it as it is, and the next one goes on there.
+ */
+export class EventQueue<T> implements AsyncIterable<T> {
+  #waiting: T[] = [];
+  #next = 0;
+  readonly #readers: Reader<T>[] = [];
+  #end: { readonly error?: unknown } | undefined;
+
+  /** Puts a value in line; nothing happens after the end. */
+  push(value: T): void {
+    if (this.#end) return;
+    const reader = this.#readers.shift();
+    if (reader) reader.resolve({ value, done: false });
+    else this.#waiting.push(value);
+  }
+
+  /** Ends it, after what waits. */
+  close(): void {
+    this.#finish({});
+  }
+
+  /** Ends it with an error, after what waits. */
+  fail(error: unknown): void {
+    this.#finish({ error });
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
+    return { next: () => this.#read(), return: async () => ({ value: undefined, done: true }) };
+  }
+
+  #read(): Promise<IteratorResult<T, undefined>> {
+    return new Promise((resolve, reject) => {
+      const reader = { resolve, reject };
+      if (this.#next < this.#waiting.length) resolve({ value: this.#take(), done: false });
+      else if (this.#end) settle(reader, this.#end);
+      else this.#readers.push(reader);
+    });
+  }
+
+  // Emptied from the front without moving what is left each time.
+  #take(): T {
+    const value = this.#waiting[this.#next++] as T;
+    if (this.#next > 1024 || this.#next === this.#waiting.length) {
+      this.#waiting = this.#waiting.slice(this.#next);
+      this.#next = 0;
+    }
+    return value;
+  }
+
+  #finish(end: { readonly error?: unknown }): void {
+    if (this.#end) return;
+    this.#end = end;
+    for (const reader of this.#readers.splice(0)) settle(reader, end);
+  }
+}
+
+function settle<T>({ resolve, reject }: Reader<T>, end: { readonly error?: unknown }): void {
+  if ('error' in end) reject(end.error);
+  else resolve({ value: undefined, done: true });
+}
