@@ -56,10 +56,11 @@ export async function claimDetached(
     const [first] = inputs;
     if (running === undefined && first !== undefined) await checkReceivable(invocation, run, first);
     const { init, context } = invocation.request;
+    const version = versionOf(invocation);
     const away = dispatcher?.handOver(dispatched(invocation, ref));
     // A heartbeat of ours would only be in the way of whoever takes it over.
     if (away !== undefined) run.leave();
-    await store.runs?.detach(ref, { mode: 'detached', init, inputs, context }, away);
+    await store.runs?.detach(ref, { mode: 'detached', init, inputs, context, ...version }, away);
   } catch (error) {
     if (running === undefined) await dropRun(invocation, run);
     throw error;
@@ -76,14 +77,19 @@ export async function claimDetached(
   return 'here';
 }
 
-function dispatched({ scope, sessionId, spec, request }: Invocation, ref: RunRef): DispatchedRun {
+function dispatched(invocation: Invocation, ref: RunRef): DispatchedRun {
+  const { scope, sessionId, request } = invocation;
   return {
     ...ref,
     scope,
     sessionId,
-    ...(spec.version !== undefined && { version: spec.version }),
+    ...versionOf(invocation),
     ...(request.queue && { queue: request.queue }),
   };
+}
+
+function versionOf({ spec: { version } }: Invocation): { readonly version?: string } {
+  return version === undefined ? {} : { version };
 }
 
 /** Refuses new work of an app that is closing; what a running turn starts belongs to that turn. */
@@ -122,6 +128,7 @@ function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input
     init: request.init,
     inputs,
     context: request.context,
+    ...versionOf(invocation),
     ...startOf(invocation),
     ...(opened && { loaded: opened }),
     ...(request.startedBy && { startedBy: request.startedBy }),

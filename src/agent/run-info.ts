@@ -16,6 +16,7 @@ export function toRunInfo(
     snapshotId: run.runId,
     sessionId: run.sessionId,
     agent: run.scope.agent,
+    ...(run.version !== undefined && { version: run.version }),
     mode: run.mode,
     attempt: run.attempt,
     inputs: run.inputs.length,

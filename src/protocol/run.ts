@@ -13,6 +13,8 @@ export const run = v.object({
   snapshotId: v.string(),
   sessionId: v.string(),
   agent: v.string(),
+  /** The version of the agent that accepted it, where agents have one. */
+  version: v.optional(v.string()),
   mode: runMode,
   /** 1, and one more each time that another process took it over. */
   attempt: v.number(),

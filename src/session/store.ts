@@ -85,6 +85,8 @@ export interface RunRequest {
   readonly inputs: readonly Input[];
   /** The caller's context as JSON. */
   readonly context?: JsonObject;
+  /** The version of the agent that accepted it. */
+  readonly version?: string;
 }
 
 export interface ClaimRequest extends RunRequest {

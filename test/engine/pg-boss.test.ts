@@ -91,6 +91,7 @@ test('a run goes to a worker of its version, and after a grace to any', async ()
     (await echo.wait(runId)).state?.messages?.at(-1)?.content;
   const begun = Date.now();
   const { snapshotId: lonely = '' } = await echo.run(detached('a'));
+  expect(await echo.listRuns()).toMatchObject([{ snapshotId: lonely, version: '1' }]);
   expect(await textOf(lonely)).toEqual([{ text: '2:a' }]);
   expect(Date.now() - begun).toBeGreaterThan(1_400);
 

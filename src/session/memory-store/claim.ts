@@ -128,12 +128,13 @@ function createRun(
 }
 
 /** What is kept of a request. */
-export function toRunRequest({ mode, init, inputs, context }: RunRequest): RunRequest {
+export function toRunRequest({ mode, init, inputs, context, version }: RunRequest): RunRequest {
   return {
     mode,
     ...(init === undefined ? {} : { init }),
     inputs,
     ...(context === undefined ? {} : { context }),
+    ...(version === undefined ? {} : { version }),
   };
 }
 

@@ -13,6 +13,7 @@ const request = v.object({
   init: v.optional(v.custom<Init>((value) => typeof value === 'object')),
   inputs: v.custom<readonly Input[]>(Array.isArray),
   context: v.optional(jsonObject),
+  version: v.optional(v.string()),
 });
 
 /** What a run was claimed from, as far as its claim tells. */

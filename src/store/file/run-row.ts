@@ -122,11 +122,12 @@ function stateOf(holder: { readonly state: SessionState } | undefined): SessionS
   return holder?.state ?? emptyState;
 }
 
-function requestOf({ mode, init, inputs, context }: RunHead['request']): RunRequest {
+function requestOf({ mode, init, inputs, context, version }: RunHead['request']): RunRequest {
   return toRunRequest({
     mode,
     inputs,
     ...(init === undefined ? {} : { init }),
     ...(context === undefined ? {} : { context }),
+    ...(version === undefined ? {} : { version }),
   });
 }

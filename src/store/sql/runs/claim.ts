@@ -179,8 +179,8 @@ export function startedByValues(
 }
 
 /** What is kept of a request, sealed. */
-export function toRequest({ init, inputs, context }: RunRequest, vault: Vault): SqlValue {
-  return vault.seal(JSON.stringify({ init, inputs, context }));
+export function toRequest({ init, inputs, context, version }: RunRequest, vault: Vault): SqlValue {
+  return vault.seal(JSON.stringify({ init, inputs, context, version }));
 }
 
 /** The claim as its holder sees it. */
