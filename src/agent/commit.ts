@@ -93,13 +93,14 @@ export async function checkpoint(
 
 /** The chunk that ends a turn. */
 export function endChunk(turn: Turn, finishReason: FinishReason, snapshotId?: string): Chunk {
-  const { usage } = turn;
+  const { usage, output } = turn;
   return {
     ...(snapshotId !== undefined && { snapshotCreated: snapshotId }),
     turnEnd: {
       ...(snapshotId !== undefined && { snapshotId }),
       finishReason,
       ...(Object.keys(usage).length > 0 && { usage }),
+      ...(output !== undefined && finishReason !== 'failed' && { output }),
     },
   };
 }

@@ -17,6 +17,8 @@ export interface Turn {
   /** Its function did not come to an end after a stop, and nobody waits for it any more. */
   leftBehind: boolean;
   usage: Usage;
+  /** What it gave as structured output, once it is done. */
+  output?: Json;
   toolCalls: number;
   /** How often each tool was called at each place, for keys that are the same on a second attempt. */
   readonly toolKeys: Map<string, number>;

@@ -52,11 +52,12 @@ async function perform(invocation: Invocation, turn: Turn, fn: TurnFunction): Pr
 function done(invocation: Invocation, turn: Turn, result: TurnResult): Outcome {
   const { finishReason, output, usage } = result;
   turn.usage = addUsage(turn.usage, usage);
+  if (output !== undefined) turn.output = toJson(output, 'The output of the turn');
   const waits = pendingInterrupts(lastRound(invocation.working.state.history)).length > 0;
   return {
     kind: 'done',
     finishReason: finishReason ?? (waits ? 'interrupted' : 'stop'),
-    ...(output !== undefined && { output: toJson(output, 'The output of the turn') }),
+    ...(turn.output !== undefined && { output: turn.output }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { abortError, linkSignals } from '../core/signal.ts';
-import type { Chunk } from '../protocol/turn.ts';
+import type { Chunk, Output } from '../protocol/turn.ts';
 import { isPassing } from './reconnect.ts';
 import { responseError } from './remote-error.ts';
 import { type RunEvent, readRunEvents } from './run-events.ts';
@@ -29,8 +29,7 @@ export async function* followRun(
     const failure: Failure = {};
     for await (const event of readLine(transport, request, failure, signal)) {
       tries = 1;
-      note(run, event);
-      yield event;
+      yield noted(run, event);
       if (event.type === 'output' || event.type === 'error') return;
     }
     if (signal?.aborted) throw abortError(signal);
@@ -52,6 +51,8 @@ interface Place {
   readonly agent: string;
   snapshotId?: string | undefined;
   after?: string | undefined;
+  /** The structured output of the last turn that ended. */
+  output?: Output['output'];
 }
 
 /** Why a line ended without a final event; empty when it was just cut. */
@@ -94,11 +95,17 @@ function watchRequest({ agent, snapshotId = '', after }: Place): RemoteRequest {
   };
 }
 
-function note(place: Place, event: RunEvent): void {
-  if (event.type !== 'chunk' && event.type !== 'reset') return;
-  place.after = event.id ?? place.after;
-  if (event.type === 'chunk')
+/** Remembers where the follower is. An output that was told from a snapshot gets what only the turn itself knew. */
+function noted(place: Place, event: RunEvent): RunEvent {
+  if (event.type === 'chunk' || event.type === 'reset') place.after = event.id ?? place.after;
+  if (event.type === 'chunk') {
+    const { agent, turnEnd } = event.chunk;
     place.snapshotId = ownTurnStart(event.chunk)?.snapshotId ?? place.snapshotId;
+    if (agent === undefined && turnEnd) place.output = turnEnd.output;
+  } else if (event.type === 'output' && place.output !== undefined && !event.output.error) {
+    return { ...event, output: { output: place.output, ...event.output } };
+  }
+  return event;
 }
 
 /** The start of a turn of this agent; not one of its sub-agents', whose chunks come along. */

@@ -70,6 +70,8 @@ const turnEnd = v.object({
   snapshotId: v.optional(v.string()),
   finishReason: v.optional(finishReason),
   usage: v.optional(usage),
+  /** The structured output of the turn, for those who are not there when the whole output is given. */
+  output: v.optional(jsonValue),
 });
 
 /** One item of an agent's stream; one or more of its fields are set. */

@@ -116,10 +116,7 @@ export class Conversation<Types extends AgentTypes> {
   }: ChunkOf<Types>): void {
     if (artifact) this.#artifacts = withArtifact(this.#artifacts, artifact);
     if (agent !== undefined) {
-      this.#subAgents.fold(agent, {
-        ...(modelChunk && { modelChunk }),
-        ...(status !== undefined && { status: status as Json }),
-      });
+      this.#subAgents.fold(agent, { modelChunk, status });
       return;
     }
     this.#live ??= new LiveTurn();
@@ -139,7 +136,10 @@ export class Conversation<Types extends AgentTypes> {
       const patched = applyPatch((this.#custom ?? null) as Json, customPatch as JsonPatch);
       this.#custom = patched as Types['custom'];
     }
-    if (turnEnd) this.set({ finishReason: turnEnd.finishReason, usage: turnEnd.usage });
+    if (turnEnd) {
+      const { finishReason, usage, output } = turnEnd;
+      this.set({ finishReason, usage, output: output as Types['output'] });
+    }
   }
 
   takenOver(): void {

@@ -3,30 +3,30 @@ import type { ModelChunk } from '../protocol/turn.ts';
 import { LiveTurn, textOf } from './live-turn.ts';
 import type { SubAgentView } from './view.ts';
 
+const none: readonly SubAgentView[] = [];
+
 /** The sub-agents of a running turn, as far as their chunks tell. */
 export class SubAgents {
-  readonly #turns = new Map<string, LiveTurn>();
-  #views: readonly SubAgentView[] = none;
-
   /** A new list whenever one of them has said something; the views of the others stay the objects they were. */
-  get views(): readonly SubAgentView[] {
-    return this.#views;
-  }
+  views = none;
+  readonly #turns: LiveTurn[] = [];
 
   fold(
     agent: string,
-    { modelChunk, status }: { readonly modelChunk?: ModelChunk; readonly status?: Json },
+    { modelChunk, status }: { modelChunk?: ModelChunk | undefined; status?: unknown },
   ): void {
-    const turn = this.#turns.get(agent) ?? new LiveTurn();
-    this.#turns.set(agent, turn);
+    const { views } = this;
+    const known = views.findIndex((view) => view.agent === agent);
+    const at = known < 0 ? views.length : known;
+    this.#turns[at] ??= new LiveTurn();
+    const turn = this.#turns[at];
     if (modelChunk) turn.add(modelChunk);
-    const before = this.#views.find((view) => view.agent === agent);
-    const { messages, answer } = turn;
-    const view = { agent, messages, text: textOf(answer), status: status ?? before?.status };
-    this.#views = before
-      ? this.#views.map((each) => (each === before ? view : each))
-      : [...this.#views, view];
+    this.views = views.toSpliced(at, 1, {
+      agent,
+      messages: turn.messages,
+      text: textOf(turn.answer),
+      // It came over the wire, or could.
+      status: (status as Json | undefined) ?? views[at]?.status,
+    });
   }
 }
-
-const none: readonly SubAgentView[] = [];

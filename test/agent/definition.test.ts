@@ -167,8 +167,12 @@ test('S7 structured output is read by its schema', async () => {
     model: scriptedModel(['{"title":"Plan","steps":["a"]}', 'no json']),
     output: { schema: z.object({ title: z.string(), steps: z.array(z.string()) }) },
   });
-  const { output } = await chat.runText('plan');
+  const { stream, output: given } = chat.streamText('plan');
+  const ends = [];
+  for await (const { turnEnd } of stream) if (turnEnd) ends.push(turnEnd.output);
+  const { output } = await given;
   expect(output?.steps).toEqual(['a']);
+  expect(ends).toEqual([output]);
   expect(await chat.runText('again')).toMatchObject({ finishReason: 'failed' });
 });
 

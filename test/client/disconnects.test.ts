@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Chunk, client } from '../../src/client/index.ts';
 import { cuttingFetch } from './support/cutting-fetch.ts';
-import { serveTestApp } from './support/served.ts';
+import { serveTestApp, type TestApp } from './support/served.ts';
 
 let served: Awaited<ReturnType<typeof serveTestApp>>;
 beforeAll(async () => {
@@ -47,6 +47,21 @@ test('whoever loses the line again and again ends with exactly the chunks of the
     { numRuns: 12 },
   );
   expect(cuts).toBeGreaterThan(20);
+});
+
+test('whoever loses the line at the end still gets the structured output', async () => {
+  for (const place of [450, 600, 700, 800, 900, 1_000]) {
+    let cuts = 0;
+    const fetch = cuttingFetch(() => (cuts++ === 0 ? place : undefined));
+    const agent = client<TestApp['former']>({
+      url: served.url,
+      agent: 'former',
+      fetch,
+      reconnect: { delay: 1 },
+    });
+    const { output } = await agent.streamText('say {"title":"Plan"}').output;
+    expect([place, output]).toEqual([place, { title: 'Plan' }]);
+  }
 });
 
 test('many at once lose their lines and none its chunks', async () => {

@@ -313,6 +313,14 @@ test('a sub-agent is shown while the turn waits for it, and then stands in its t
   ]);
 });
 
+test('the structured output of a run is there also for who only followed it', async () => {
+  const agent = client<TestApp['former']>({ url: served.url, agent: 'former' });
+  const store = createAgentStore({ agent });
+  await store.actions.send('say {"title":"Plan"}', { detach: true });
+  await expect.poll(() => store.getView().phase, { timeout: 3000 }).toBe('ready');
+  expect(store.getView().output).toEqual({ title: 'Plan' });
+});
+
 test('custom state, status and artifacts of a custom agent are live', async () => {
   const agent = client<TestApp['counter']>({ url: served.url, agent: 'counter' });
   const store = createAgentStore({ agent, throttle: 0 });

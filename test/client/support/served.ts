@@ -71,6 +71,10 @@ function createTestApp() {
     initialState: { topics: [] },
   });
   const boss = app.defineAgent({ name: 'boss', tools: [agentTool(chat)] });
+  const former = app.defineAgent({
+    name: 'former',
+    output: { schema: z.object({ title: z.string() }) },
+  });
   const portable = app.defineAgent({ name: 'portable', tools, store: false });
   const counter = app.defineCustomAgent(
     {
@@ -95,7 +99,7 @@ function createTestApp() {
   );
   /** Lets a turn go on that was told to wait for something. */
   const letGo = (what: string): void => gate(what).resolve();
-  return { app, model, chat, boss, portable, counter, letGo };
+  return { app, model, chat, boss, former, portable, counter, letGo };
 }
 
 export type TestApp = ReturnType<typeof createTestApp>;
