@@ -60,6 +60,8 @@ export class Statements {
     let step = plan.next([]);
     while (step.done !== true) {
       const { statement, values }: Query = step.value;
+      // A statement that had to wait for a lock gets the new version of that row, but of all others those of when it began.
+      if (statement.underLock === true) await this.query(on, statement, values);
       step = plan.next(await this.query(on, statement, values));
     }
     return step.value;

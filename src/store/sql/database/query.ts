@@ -12,6 +12,8 @@ export interface Statement<Row = unknown> {
   readonly text: string | ((dialect: Dialect) => string);
   /** It inserts one row and gives its number, which a driver may know without asking for it. */
   readonly givesNo?: true;
+  /** It locks rows and reads others that hang on them, which must be read once the locks are held. */
+  readonly underLock?: true;
   /** Only a type: what a row looks like. */
   readonly row?: Row;
 }
@@ -31,6 +33,11 @@ export type Plan<Result> = Generator<Query, Result, readonly unknown[]>;
 /** Declares a statement and what its rows look like. */
 export function statement<Row = unknown>(name: string, text: Statement['text']): Statement<Row> {
   return { name, text };
+}
+
+/** Declares a statement that locks rows and reads others that hang on them: see {@link Statement.underLock}. */
+export function readUnderLock<Row>(name: string, text: Statement['text']): Statement<Row> {
+  return { name, text, underLock: true };
 }
 
 /** Declares a statement that inserts one row of a table with numbered rows, and gives its number. */

@@ -1,6 +1,6 @@
 import type { Scope } from '../../../session/store.ts';
 import type { Hint } from '../database/database.ts';
-import { all, first, one, type Plan, run, statement } from '../database/query.ts';
+import { all, first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
 import { uuidText } from '../values/bytes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
@@ -18,20 +18,20 @@ const columns = (now: string): string => `
   SELECT ${now} AS now, z.no, z.owner, z.agent, z.id, ${holderColumns}
   FROM @sessions z LEFT JOIN @runs r ON r.session = z.no`;
 
-const selectSession = statement<ErasedRow>(
+const selectSession = readUnderLock<ErasedRow>(
   'erase_session',
   (d) => `${columns(d.now)} WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
 );
-const selectByNo = statement<ErasedRow>(
+const selectByNo = readUnderLock<ErasedRow>(
   'erase_session_by_no',
   (d) => `${columns(d.now)} WHERE z.no = $1 ${d.lock('z')}`,
 );
-const selectStarted = statement<ErasedRow>(
+const selectStarted = readUnderLock<ErasedRow>(
   'erase_sub_sessions',
   (d) => `${columns(d.now)}
     WHERE z.owner = $1 AND z.started_by_agent = $2 AND z.started_by_session = $3 ${d.lock('z')}`,
 );
-const selectOwned = statement<ErasedRow>(
+const selectOwned = readUnderLock<ErasedRow>(
   'erase_owned',
   (d) => `${columns(d.now)} WHERE z.owner = $1 LIMIT 100 ${d.lock('z')}`,
 );

@@ -1,6 +1,14 @@
 import { type RetainedSession, selectVictims } from '../../../session/retention.ts';
 import type { RetentionPolicy, Scope } from '../../../session/store.ts';
-import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import {
+  all,
+  first,
+  type Plan,
+  readUnderLock,
+  run,
+  type SqlValue,
+  statement,
+} from '../database/query.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code, fromFinish, fromStatus } from '../values/codes.ts';
@@ -37,7 +45,7 @@ const selectSessionsOf = statement<{ no: number }>(
   'prune_sessions_of',
   'SELECT no FROM @sessions WHERE no > $1 AND owner = $2 AND agent = $3 ORDER BY no LIMIT 100',
 );
-const selectSession = statement<SessionRow>(
+const selectSession = readUnderLock<SessionRow>(
   'prune_session',
   (d) => `
     SELECT ${d.now} AS now, z.no, z.id, z.updated_at, z.head, r.start, r.base, r.own, ${holderColumns}

@@ -1,7 +1,7 @@
 import type { SnapshotStatus } from '../../../protocol/snapshot.ts';
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { Scope } from '../../../session/store.ts';
-import { first, one, type Plan, run, statement } from '../database/query.ts';
+import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { dropCheckpoint, type Pointers } from '../retention/trash.ts';
 import { isStale, type SnapshotRow, statusOf } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
@@ -21,7 +21,7 @@ interface AbortRow extends EndingRun {
   readonly ttl: number;
 }
 
-const selectRun = statement<AbortRow>(
+const selectRun = readUnderLock<AbortRow>(
   'abort_run',
   (d) => `
     SELECT ${d.now} AS now, r.id, r.session, r.attempt, r.mode, r.base, r.own, r.checkpoint,

@@ -1,6 +1,6 @@
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { RunRef, RunSupport, StateBase, StateWrite } from '../../../session/store.ts';
-import { first, one, type Plan, run, statement } from '../database/query.ts';
+import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
 import { isStillThere, type Placed, placeState } from '../history/place.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
@@ -122,7 +122,7 @@ interface AbortedRow extends Pointers {
   readonly from_upto: number | null;
 }
 
-const selectAborted = statement<AbortedRow>(
+const selectAborted = readUnderLock<AbortedRow>(
   'partial_aborted',
   (d) => `
     SELECT ${d.now} AS now, s.no, s.session, z.tip, s.parent, s.upto, s.branch, s.custom, s.artifacts,

@@ -1,7 +1,15 @@
 import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
 import type { Claim, ClaimRequest, ParentRef, RunRequest, Scope } from '../../../session/store.ts';
 import type { Vault } from '../content/vault.ts';
-import { first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import {
+  first,
+  one,
+  type Plan,
+  readUnderLock,
+  run,
+  type SqlValue,
+  statement,
+} from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromFinish, fromStatus, fromTotals, toMode } from '../values/codes.ts';
@@ -42,7 +50,7 @@ export const startColumns = `s.no AS start_no, s.id AS start_id, s.turn AS start
     WHERE a.session = s.session AND a.parent = s.no AND a.status = ${code.succeeded})
   THEN 1 ELSE 0 END AS start_answered`;
 
-const selectSession = statement<ClaimRow>(
+const selectSession = readUnderLock<ClaimRow>(
   'claim_session',
   (d) => `
     SELECT ${d.now} AS now, z.no, z.next_index, ${startColumns}, ${holderColumns},

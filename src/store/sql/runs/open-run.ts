@@ -1,6 +1,6 @@
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { RunRef } from '../../../session/store.ts';
-import { first, type Plan, statement } from '../database/query.ts';
+import { first, type Plan, readUnderLock } from '../database/query.ts';
 import type { Location } from '../history/location.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { notHeld } from '../values/failures.ts';
@@ -38,7 +38,7 @@ export interface OpenRun extends EndingRun {
   readonly is_taken: number;
 }
 
-const selectRun = statement<OpenRun>(
+const selectRun = readUnderLock<OpenRun>(
   'open_run',
   (d) => `
     SELECT ${d.now} AS now, r.id, r.session, z.id AS session_id, r.mode, r.turn, r.base,

@@ -2,7 +2,15 @@ import type { Snapshot } from '../../../protocol/snapshot.ts';
 import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
 import { emptyState, fromPlainState, hashState } from '../../../session/session-state.ts';
 import { type Scope, type StateBase, savedPendingTtl } from '../../../session/store.ts';
-import { first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import {
+  first,
+  one,
+  type Plan,
+  readUnderLock,
+  run,
+  type SqlValue,
+  statement,
+} from '../database/query.ts';
 import { placeState } from '../history/place.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { discard, type Pointers } from '../retention/trash.ts';
@@ -26,7 +34,7 @@ interface SavedRow extends Pointers {
 }
 
 const lockId = statement('save_lock', (d) => d.lockName('$1'));
-const selectRow = statement<SavedRow>(
+const selectRow = readUnderLock<SavedRow>(
   'save_find',
   (d) => `
     SELECT s.no, s.parent, s.idx, s.status, s.branch, s.custom, s.artifacts, z.id AS session_id
@@ -41,7 +49,7 @@ interface SessionRow extends HolderRow {
   readonly tip: number | null;
 }
 
-const selectSession = statement<SessionRow>(
+const selectSession = readUnderLock<SessionRow>(
   'save_session',
   (d) => `
     SELECT ${d.now} AS now, z.no, z.head, h.idx AS head_idx, z.next_index, z.tip, ${holderColumns}

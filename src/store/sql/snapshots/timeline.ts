@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import { checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
 import type { Scope } from '../../../session/store.ts';
-import { first, one, type Plan, run, statement } from '../database/query.ts';
+import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
 import { checkFree, displace, type HolderRow, holderColumns } from '../runs/holder.ts';
@@ -23,7 +23,7 @@ interface WrittenRow extends HolderRow {
   readonly head_idx: number | null;
 }
 
-const selectWritten = statement<WrittenRow>(
+const selectWritten = readUnderLock<WrittenRow>(
   'timeline_snapshot',
   (d) => `
     SELECT ${d.now} AS now, s.no, s.status, s.idx, s.session, z.id AS session_id, z.head,
