@@ -9,6 +9,10 @@ export interface LoadResult {
   readonly saved: Readonly<Record<string, number>>;
   /** How often a session was being worked on by somebody else. */
   readonly busy: number;
+  /** How often a turn was told that its claim had expired and the session is somebody else's; it was then taken again. */
+  readonly displaced: number;
+  /** The longest time, in milliseconds, for which the process stood still. */
+  readonly stoodStill: number;
   /** Everything else that went wrong. */
   readonly failures: readonly string[];
 }
@@ -20,12 +24,19 @@ const shared = { chat: ['w0', 'w1'], strict: ['r0', 'r1'] };
 export async function runLoad(app: App, journal: Journal, turns: number): Promise<LoadResult> {
   const saved: Record<string, number> = {};
   const failures: string[] = [];
+  const stillness = watchStillness();
   let busy = 0;
+  let displaced = 0;
   const turn = async (agentName: string, sessionId: string, text: string): Promise<void> => {
     for (;;) {
       try {
         const output = await app.agent(agentName).runText(text, { sessionId });
-        if (output.error !== undefined) failures.push(`${text}: ${output.error.message}`);
+        const { error } = output;
+        if (error?.status === 'ABORTED' && isShared(sessionId)) {
+          displaced++;
+          continue;
+        }
+        if (error !== undefined) failures.push(`${text}: ${error.message}`);
         else saved[sessionId] = (saved[sessionId] ?? 0) + 1;
         return;
       } catch (error) {
@@ -49,7 +60,27 @@ export async function runLoad(app: App, journal: Journal, turns: number): Promis
   const long = turnOf(app, `long ${process.pid}`);
   await Promise.all([...own, ...common, long.then((problem) => problem && failures.push(problem))]);
   journal.write({ kind: 'recorded', key: `load of ${process.pid}` });
-  return { saved, busy, failures };
+  return { saved, busy, displaced, stoodStill: stillness(), failures };
+}
+
+function isShared(sessionId: string): boolean {
+  return Object.values(shared).some((ids) => ids.includes(sessionId));
+}
+
+/** Notes how long the process stands still; gives the longest time. */
+function watchStillness(): () => number {
+  const often = 20;
+  let longest = 0;
+  let before = systemClock.now();
+  const stop = systemClock.every(often, () => {
+    const now = systemClock.now();
+    longest = Math.max(longest, now - before - often);
+    before = now;
+  });
+  return () => {
+    stop();
+    return longest;
+  };
 }
 
 async function turnOf(app: App, sessionId: string): Promise<string | undefined> {

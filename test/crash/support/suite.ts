@@ -6,7 +6,7 @@ import type { WorkerOptions } from '../crash-worker.ts';
 import type { Place } from './agents.ts';
 import { endWorkers } from './processes.ts';
 import { crashRounds } from './rounds.ts';
-import { abortAcross, loadTogether, median, takeOverFromKilled } from './together.ts';
+import { abortAcross, loadTogether, median, standStill, takeOverFromKilled } from './together.ts';
 
 export interface SuiteOptions {
   /** A new, empty place; `name` is a word of lower-case letters and digits, and `folder` goes with the tests. */
@@ -49,11 +49,21 @@ export function processSuite(name: string, { place, processes }: SuiteOptions): 
       }
     }, 1_800_000);
 
-    test(`${processes} processes under load: no update lost, no claim lost, nobody is told that it is busy`, async () => {
-      // The usual claim time: a process that gets no processor for a second is not a dead one.
-      const report = await loadTogether(processes, turns, at('load', 5000));
+    test(`${processes} processes under load: no update lost, no claim lost by who is awake, nobody is told that it is busy`, async () => {
+      const report = await loadTogether(processes, turns, at('load', 1000));
       console.info(`${name}, ${processes} processes:`, report);
     }, 300_000);
+
+    test('a turn of a process that stood still for longer than its claim is saved when nobody came', async () => {
+      const { told, said } = await standStill(at('alone', 250), 'nobody comes');
+      expect([told, said]).toEqual(['succeeded', ['slow take 1000']]);
+    }, 60_000);
+
+    test('it is ABORTED, and nothing of it saved, when another one has gone on with the session', async () => {
+      const still = await standStill(at('left', 250), 'another takes the session');
+      expect([still.told, still.said]).toEqual(['ABORTED', ['quick']]);
+      expect(still.reason).toMatch(/no longer/);
+    }, 60_000);
 
     test('an abort reaches the turn of another process', async () => {
       const took = await abortAcross(9, at('abort', 5000));

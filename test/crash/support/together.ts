@@ -17,12 +17,21 @@ async function startWorkers(count: number, options: WorkerOptions): Promise<Work
   return workers;
 }
 
-/** Several processes under load, on sessions of their own and on the same ones: every turn that was saved is there, once. */
+/** What several processes came to, for people to read. */
+export interface LoadReport extends Pick<LoadResult, 'busy' | 'displaced' | 'stoodStill'> {
+  readonly turns: number;
+  readonly ms: number;
+}
+
+/**
+ * Several processes under load, on sessions of their own and on the same ones: every turn that was saved is there, once. A
+ * claim is lost only by a process that stood still, and only to somebody who wanted the same session; it is told so.
+ */
 export async function loadTogether(
   processes: number,
   turns: number,
   options: WorkerOptions,
-): Promise<{ readonly turns: number; readonly ms: number; readonly busy: number }> {
+): Promise<LoadReport> {
   const workers = await startWorkers(processes, options);
   const began = performance.now();
   for (const worker of workers) worker.say(`load ${turns}`);
@@ -34,6 +43,11 @@ export async function loadTogether(
   for (const { saved: each } of results) {
     for (const [id, count] of Object.entries(each)) saved.set(id, (saved.get(id) ?? 0) + count);
   }
+  const stoodStill = Math.max(...results.map((each) => each.stoodStill));
+  const displaced = results.reduce((sum, each) => sum + each.displaced, 0);
+  // Claims are prolonged three times in their life.
+  const wasAwake = stoodStill < options.claimTtl / 3;
+  if (wasAwake) expect(displaced).toBe(0);
   const lines = openJournal(options.journal).read();
   const store = await openPlace(options.place);
   try {
@@ -43,7 +57,8 @@ export async function loadTogether(
       const asked = lines.filter(
         (line) => line.kind === 'asked' && line.what.includes(`long ${pid}`),
       );
-      expect(asked).toHaveLength(1);
+      if (wasAwake) expect(asked).toHaveLength(1);
+      expect(await textsOf(store, `long ${pid}`)).toHaveLength(1);
     }
     checkEffects(lines);
     expect(await store.runs?.listRuns()).toEqual([]);
@@ -53,7 +68,40 @@ export async function loadTogether(
   }
   const total = [...saved.values()].reduce((sum, count) => sum + count, 0);
   expect(total).toBe(processes * turns * 8);
-  return { turns: total, ms, busy: results.reduce((sum, { busy }) => sum + busy, 0) };
+  const busy = results.reduce((sum, each) => sum + each.busy, 0);
+  return { turns: total, ms, busy, displaced, stoodStill };
+}
+
+/** A process that stands still for longer than its claim, in the middle of a turn; gives what its caller is told. */
+export async function standStill(
+  options: WorkerOptions,
+  meanwhile: 'nobody comes' | 'another takes the session',
+): Promise<{ readonly told: string; readonly reason: string; readonly said: readonly string[] }> {
+  const [sleeper, other] = await startWorkers(2, options);
+  const journal = openJournal(options.journal);
+  const store = await openPlace(options.place);
+  const from = journal.read().length;
+  try {
+    sleeper?.say('turn chat attached still slow take 1000');
+    await lineOf(journal, from, ({ kind }) => kind === 'asked');
+    process.kill(sleeper?.pid ?? 0, 'SIGSTOP');
+    await sleep(2 * options.claimTtl);
+    if (meanwhile === 'another takes the session') {
+      other?.say('turn chat attached still quick');
+      await other?.hear('done');
+    }
+    process.kill(sleeper?.pid ?? 0, 'SIGCONT');
+    await sleeper?.hear('done');
+    const end = await lineOf(
+      journal,
+      from,
+      ({ kind, pid }) => kind === 'answered' && pid === sleeper?.pid,
+    );
+    const { status: told = '', reason = '' } = end.kind === 'answered' ? end : {};
+    return { told, reason, said: await textsOf(store, 'still') };
+  } finally {
+    await store.close?.();
+  }
 }
 
 /** What users said in a session, each text once. */
