@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { isWaymarkError } from '../../src/core/error.ts';
+import { createIds } from '../../src/core/id.ts';
+import { textOf } from '../../src/generate/message.ts';
+import type { Message } from '../../src/protocol/message.ts';
+import { emptyState, hashState } from '../../src/session/session-state.ts';
+import { postgresStore, type SqlStore } from '../../src/store/postgres/index.ts';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+}, 60_000);
+afterAll(() => postgres.stop());
+
+const newId = createIds(systemClock);
+const scope = { agent: 'a' };
+const sessionId = 's';
+
+/** Takes a turn under a claim that has expired as soon as it is there. Gives whether it was saved. */
+async function takeTurn({ runs }: SqlStore, text: string): Promise<boolean> {
+  if (runs === undefined) return expect.fail('the store has no runs');
+  try {
+    const claim = await runs.claim(scope, {
+      runId: newId(),
+      sessionId,
+      from: 'head',
+      mode: 'attached',
+      inputs: [],
+      ttl: 0,
+      worker: 'w',
+    });
+    const { parent } = claim;
+    const base = parent && (await runs.load(scope, { snapshotId: parent.snapshotId }));
+    if (parent !== undefined && base === undefined) return expect.fail('the head is not there');
+    const before = base?.state ?? emptyState;
+    const message: Message = { role: 'user', content: [{ text }] };
+    const state = { ...before, history: before.history.append([message]) };
+    await runs.commit(claim, {
+      snapshotId: claim.runId,
+      ...(parent && { parentId: parent.snapshotId }),
+      ...(base && { base }),
+      turnIndex: (parent?.turnIndex ?? -1) + 1,
+      event: 'turnEnd',
+      status: 'succeeded',
+      state,
+      stateHash: hashState(state),
+      end: true,
+    });
+    return true;
+  } catch (error) {
+    // Somebody else has taken the session.
+    if (isWaymarkError(error) && error.status === 'ABORTED') return false;
+    throw error;
+  }
+}
+
+test('a session that is taken in the moment in which its slow worker saves goes on from what was saved', async () => {
+  const stores = Array.from({ length: 4 }, () =>
+    postgresStore({ connectionString: postgres.connectionString, max: 2 }),
+  );
+  await Promise.all(stores.map((store) => store.open?.()));
+  const saved: string[] = [];
+  const lane = async (store: SqlStore, lane: number): Promise<void> => {
+    for (let turn = 0; turn < 12; turn++) {
+      const text = `${lane} ${turn}`;
+      if (await takeTurn(store, text)) saved.push(text);
+    }
+  };
+  await Promise.all(stores.map(lane));
+  const [store] = stores;
+  const head = await store?.getSnapshot(scope, { sessionId });
+  const said = (head?.state?.messages ?? []).map(textOf);
+  expect(said.toSorted()).toEqual(saved.toSorted());
+  expect(await store?.maintenance?.verify()).toEqual([]);
+  await Promise.all(stores.map((each) => each.close?.()));
+}, 60_000);
