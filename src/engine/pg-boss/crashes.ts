@@ -12,12 +12,28 @@ export type Crash = v.InferOutput<typeof crash>;
 
 const keyOf = (nth: number): string => `waymark.crash.${nth}`;
 
-/** How the last worker of a job ended; `undefined` when it gave the job back, or there was none. */
+/** What is left with a job that went back to the queue, by us or by the queue itself. */
+interface JobOutput {
+  /** Why we put it back. */
+  readonly waymark?: unknown;
+  /** How a worker before us was lost with it, where nobody has noted that with the run yet. */
+  readonly crash?: unknown;
+  /** What the queue says of a worker that was lost. */
+  readonly value?: unknown;
+}
+
+const outputOf = (job: FetchedJob): JobOutput =>
+  (job as { readonly output?: JobOutput | null }).output ?? {};
+
+/** Whether the last worker of a job was lost with it, and nobody has had it in hands since. */
+export function hasJustCrashed(job: FetchedJob): boolean {
+  return job.retryCount > 0 && outputOf(job).waymark === undefined;
+}
+
+/** How a worker of a job was lost that is not noted with its run yet; `undefined` when none was. */
 export function crashOf(job: FetchedJob): string | undefined {
-  if (job.retryCount === 0) return undefined;
-  const { output } = job as { readonly output?: { waymark?: unknown; value?: unknown } | null };
-  if (output?.waymark !== undefined) return undefined;
-  const { value } = output ?? {};
+  const { crash: left, value } = outputOf(job);
+  if (!hasJustCrashed(job)) return typeof left === 'string' ? left : undefined;
   const message =
     typeof value === 'object' && value !== null && 'message' in value ? value.message : undefined;
   return message === 'job heartbeat timeout'

@@ -5,12 +5,19 @@ import { runQueue } from './queue.ts';
 /** Why a job goes back to the queue; read by whoever gets it next. */
 export type PutBackReason = 'handed-over' | 'not-mine' | 'held' | 'backoff' | 'error';
 
+export interface PutBackOptions {
+  /** Milliseconds before which nobody should. @default 0 */
+  readonly delayMs?: number;
+  /** How a worker was lost with it, if that is not noted with the run yet: the next one has to. */
+  readonly crash?: string | undefined;
+}
+
 /** Tells the queue what became of jobs. */
 export interface Settler {
   /** Nobody has to work on it any more. Told in batches; what is never told is found out by the next worker. */
   done(job: FetchedJob): void;
-  /** Somebody should go on with it, after so many milliseconds. */
-  putBack(job: FetchedJob, reason: PutBackReason, delayMs?: number): Promise<void>;
+  /** Somebody should go on with it. */
+  putBack(job: FetchedJob, reason: PutBackReason, options?: PutBackOptions): Promise<void>;
   /** Tells what has not been told yet. */
   flush(): Promise<void>;
 }
@@ -56,9 +63,9 @@ export function createSettler(
         return flush();
       });
     },
-    async putBack(job, reason, delayMs = 0) {
+    async putBack(job, reason, options = {}) {
       for (let left = tries; left > 0; left--) {
-        const error = await tryPutBack(job, reason, delayMs);
+        const error = await tryPutBack(job, reason, options);
         if (error === undefined) return;
         onError(error);
         // The database may be away. What is never put back counts as the work of a dead worker.
@@ -71,12 +78,12 @@ export function createSettler(
   async function tryPutBack(
     job: FetchedJob,
     reason: PutBackReason,
-    delayMs: number,
+    { delayMs = 0, crash }: PutBackOptions,
   ): Promise<unknown> {
     try {
       const boss = await queue.open();
       // Fenced by the attempt: a job that is somebody else's by now stays as it is, and the update finds only a waiting one.
-      await boss.fail(runQueue, job, { waymark: reason });
+      await boss.fail(runQueue, job, { waymark: reason, ...(crash !== undefined && { crash }) });
       if (delayMs <= 0) return undefined;
       await boss.update(runQueue, undefined, {
         id: job.id,

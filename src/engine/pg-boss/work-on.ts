@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { ClaimedRun, EngineEnv } from '../engine.ts';
-import { crashOf, poisoned, recordCrash } from './crashes.ts';
+import { crashOf, hasJustCrashed, poisoned, recordCrash } from './crashes.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import { runJob, scopeOfJob } from './job.ts';
 import type { FetchedJob } from './queue.ts';
@@ -39,15 +39,21 @@ export function workOn(env: WorkEnv, batch: readonly Assignment[]): readonly Pro
   // Each of them hears of it below; without any of them nobody would.
   claiming.catch(() => {});
   return batch.map(async ({ agent, job }) => {
+    const toNote: ToNote = { crash: crashOf(job) };
     try {
-      const pause = backoffOf(job);
-      if (pause > 0) return await env.settler.putBack(job, 'backoff', pause);
-      await goOn(env, job, (await claiming).get(job.id));
+      const delayMs = backoffOf(job);
+      if (delayMs > 0) return await env.settler.putBack(job, 'backoff', { ...toNote, delayMs });
+      await goOn(env, job, toNote, (await claiming).get(job.id));
     } catch (error) {
       env.engine.report(error, { agent: agent.name, runId: job.id });
-      await env.settler.putBack(job, 'error', heldMs);
+      await env.settler.putBack(job, 'error', { ...toNote, delayMs: heldMs });
     }
   });
+}
+
+/** How a worker was lost with the run, until it is noted there. */
+interface ToNote {
+  crash: string | undefined;
 }
 
 async function claimAll(
@@ -65,15 +71,18 @@ async function claimAll(
 async function goOn(
   { engine, settler, deadLetters, attempts }: WorkEnv,
   job: FetchedJob,
+  toNote: ToNote,
   claimed: ClaimedRun | undefined,
 ): Promise<void> {
   if (claimed === undefined) {
     const scope = scopeOfJob(parseShape(runJob, job.data, 'job'));
-    if (await engine.isOpen(scope, job.id)) await settler.putBack(job, 'held', heldMs);
-    else settler.done(job);
+    if (await engine.isOpen(scope, job.id)) {
+      await settler.putBack(job, 'held', { ...toNote, delayMs: heldMs });
+    } else settler.done(job);
     return;
   }
-  const crashes = job.retryCount === 0 ? [] : await recordCrash(claimed, crashOf(job));
+  const crashes = job.retryCount === 0 ? [] : await recordCrash(claimed, toNote.crash);
+  toNote.crash = undefined;
   const isPoison = crashes.length >= attempts;
   // Before its end is written: what is in the list but has not ended yet is found again, the other way round it is not.
   if (isPoison) await deadLetters.add(claimed, crashes);
@@ -84,6 +93,8 @@ async function goOn(
 
 /** How long a run waits that has just cost a worker: the first time not at all, then twice as long each time. */
 function backoffOf(job: FetchedJob): number {
-  if (job.retryCount < 2 || crashOf(job) === undefined) return 0;
-  return Math.min(longestBackoffMs, 1_000 * 2 ** (job.retryCount - 2));
+  if (job.retryCount < 2 || !hasJustCrashed(job)) return 0;
+  // A pause is a retry of the queue, too.
+  const pauses = Math.floor(job.retryCount / 2) - 1;
+  return Math.min(longestBackoffMs, 1_000 * 2 ** pauses);
 }
