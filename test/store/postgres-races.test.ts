@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { isWaymarkError } from '../../src/core/error.ts';
@@ -56,6 +57,17 @@ async function takeTurn({ runs }: SqlStore, text: string): Promise<boolean> {
   }
 }
 
+/** How often Postgres had to end one of two that waited for each other; what closed connections have counted is in it. */
+async function deadlocks(): Promise<number> {
+  const client = new pg.Client({ connectionString: postgres.connectionString });
+  await client.connect();
+  const { rows } = await client.query<{ found: string }>(
+    'SELECT sum(deadlocks) AS found FROM pg_stat_database',
+  );
+  await client.end();
+  return Number(rows[0]?.found);
+}
+
 test('a session that is taken in the moment in which its slow worker saves goes on from what was saved', async () => {
   const stores = Array.from({ length: 4 }, () =>
     postgresStore({ connectionString: postgres.connectionString, max: 2 }),
@@ -63,7 +75,7 @@ test('a session that is taken in the moment in which its slow worker saves goes 
   await Promise.all(stores.map((store) => store.open?.()));
   const saved: string[] = [];
   const lane = async (store: SqlStore, lane: number): Promise<void> => {
-    for (let turn = 0; turn < 12; turn++) {
+    for (let turn = 0; turn < 100; turn++) {
       const text = `${lane} ${turn}`;
       if (await takeTurn(store, text)) saved.push(text);
     }
@@ -75,4 +87,5 @@ test('a session that is taken in the moment in which its slow worker saves goes 
   expect(said.toSorted()).toEqual(saved.toSorted());
   expect(await store?.maintenance?.verify()).toEqual([]);
   await Promise.all(stores.map((each) => each.close?.()));
+  expect(await deadlocks()).toBe(0);
 }, 60_000);

@@ -147,7 +147,7 @@ const held = (now: string, p: In, parts: CommitParts): string => `
     AND (r.checkpoint IS NULL OR r.checkpoint = r.base OR r.checkpoint = ${p.from})
     AND (${p.snapshot} = r.id OR NOT EXISTS (SELECT 1 FROM @runs t WHERE t.id = ${p.snapshot}))
     AND NOT EXISTS (SELECT 1 FROM @journal e WHERE e.run = r.id ${parts.journal ? laterEvents(p) : ''})
-  FOR UPDATE OF r, z`;
+  FOR UPDATE OF z, r`;
 
 // It was listed where the state that it goes on from would put it now.
 const isOwn = `r.own IS NOT NULL

@@ -38,7 +38,7 @@ const sendRuns = statement<SentRow>(
      SELECT r.session, r.id, r.turn, r.base, r.created_at, z.id AS session_id, z.next_index, v.request, v.worker
      FROM given v JOIN @runs r ON r.id = v.id AND r.attempt = v.attempt JOIN @sessions z ON z.no = r.session
      WHERE r.own IS NULL AND r.base IS NOT DISTINCT FROM z.head
-     ORDER BY r.session FOR UPDATE OF r, z),
+     ORDER BY r.session FOR UPDATE OF z, r),
    made AS (
      INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, upto, view, length,
        custom, artifacts, state_hash, created_at, updated_at)

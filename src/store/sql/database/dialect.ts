@@ -3,7 +3,10 @@ export interface Dialect {
   readonly name: 'sqlite' | 'postgres';
   /** The current time in milliseconds, by the store's clock. */
   readonly now: string;
-  /** Ends a query that locks the rows it reads until the transaction ends. */
+  /**
+   * Ends a query that locks the rows it reads until the transaction ends, one alias after the other. A session comes before
+   * its run, everywhere: two that lock them the other way round wait for each other until Postgres ends one.
+   */
   lock(alias: string): string;
   /**
    * Taken by whoever writes a document that may be stored already, and alone by whoever removes documents, so that none is

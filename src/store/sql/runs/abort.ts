@@ -27,7 +27,7 @@ const selectRun = readUnderLock<AbortRow>(
     SELECT ${d.now} AS now, r.id, r.session, r.attempt, r.mode, r.base, r.own, r.checkpoint,
       r.heartbeat, r.ttl, ${endingColumns}
     FROM @runs r JOIN @sessions z ON z.no = r.session
-    WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('r')}`,
+    WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('z, r')}`,
 );
 const selectStatus = statement<
   Pick<SnapshotRow, 'status' | 'updated_at' | 'ttl' | 'run_heartbeat' | 'run_ttl'> & { now: number }

@@ -57,7 +57,7 @@ const selectRun = readUnderLock<OpenRun>(
     LEFT JOIN @snapshots f ON f.no = $3
     LEFT JOIN @snapshots p ON p.id = $4
     LEFT JOIN @snapshots pp ON pp.no = p.parent
-    WHERE r.id = $1 AND r.attempt = $2 ${d.lock('r, z')}`,
+    WHERE r.id = $1 AND r.attempt = $2 ${d.lock('z, r')}`,
 );
 
 /** What a write under a run is about. */
