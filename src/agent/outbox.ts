@@ -1,4 +1,5 @@
 import type { Channel } from '../core/channel.ts';
+import { letOthersRun } from '../core/platform.ts';
 import type { Chunk } from '../protocol/turn.ts';
 import type { RunEvent } from '../session/store.ts';
 import { noteEventId } from './event-id.ts';
@@ -7,12 +8,16 @@ import type { RunLog } from './run-log.ts';
 // One for all: nearly every chunk finds room at once, and a promise of its own would cost as much as the rest.
 const sent = Promise.resolve();
 
+/** Chunks after which whoever sends without ever waiting lets others run: a stop must reach it, and its claim be kept. */
+const unbroken = 1_000;
+
 /** Where the chunks of an invocation go: to the run's log as they are, to the caller as they may leave. */
 export class Outbox {
   readonly #leave: (chunk: Chunk) => Chunk | undefined;
   readonly #signal: AbortSignal;
   #caller: Channel<Chunk> | undefined;
   #log: RunLog | undefined;
+  #sent = 0;
 
   constructor(options: {
     readonly caller: Channel<Chunk> | undefined;
@@ -38,9 +43,11 @@ export class Outbox {
     } catch (error) {
       return Promise.reject(error);
     }
-    if (leaving === undefined || this.#caller === undefined) return sent;
-    if (this.#caller.trySend(leaving)) return sent;
-    return this.#caller.send(leaving, this.#signal).catch(() => {});
+    const caller = this.#caller;
+    if (leaving !== undefined && caller !== undefined && !caller.trySend(leaving)) {
+      return caller.send(leaving, this.#signal).catch(() => {});
+    }
+    return ++this.#sent % unbroken === 0 ? letOthersRun() : sent;
   }
 
   /** Sends what must arrive, also after a stop, without waiting for anybody. */

@@ -51,6 +51,15 @@ export function randomBytes(into: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuff
   return globalThis.crypto.getRandomValues(into);
 }
 
+/** Resolves after whatever else is due: timers, answers of the network, signals. */
+export function letOthersRun(): Promise<void> {
+  return new Promise((resolve) => {
+    // Not every platform has the first, and the second takes a millisecond.
+    if (typeof setImmediate === 'function') setImmediate(resolve);
+    else setTimeout(resolve, 0);
+  });
+}
+
 /** A value that follows a call through its awaits. */
 export interface AsyncContext<T> {
   run<R>(value: T, fn: () => R): R;

@@ -269,3 +269,22 @@ test('S38 a client-managed turn that is stopped gives back its partial state', a
   await refused(connection.detach(), 'FAILED_PRECONDITION');
   expect(told((await chat.runText('b', { state: must(state) })).state?.messages)).toHaveLength(4);
 });
+
+test('S53 a handler that sends and sends, and waits for nothing, can be stopped', async () => {
+  await using app = openApp();
+  const chatter = app.defineCustomAgent(
+    { name: 'chatter' },
+    async (session, { respond, signal }) => {
+      await session.run(async () => {
+        for (let sent = 0; sent < 500_000 && !signal.aborted; sent++) {
+          await respond.modelChunk({ content: [{ text: '.' }] });
+        }
+      });
+    },
+  );
+  const { snapshotId = '' } = await chatter.run({ ...say('a'), detach: true });
+  // By a timer, which a process has no time for whose promises follow each other without end.
+  await systemClock.sleep(1);
+  expect(await chatter.abort(snapshotId)).toBe('aborted');
+  expect((await chatter.wait(snapshotId)).status).toBe('aborted');
+});
