@@ -72,7 +72,6 @@ describe('the built package', () => {
     expect(Object.keys(manifest.dependencies).sort()).toEqual([
       '@cfworker/json-schema',
       '@standard-schema/spec',
-      'mutative',
       'valibot',
     ]);
   });
