@@ -119,7 +119,7 @@ export function createTestApp({
       await session.run(async (input) => {
         const text =
           input.message?.content.map((part) => ('text' in part ? part.text : '')).join('') ?? '';
-        const count = Math.min(Number(text), 100_000);
+        const count = Math.min(Number(text), 200_000);
         for (let at = 0; at < count; at++) {
           await respond.modelChunk({ role: 'model', content: [{ text: `${at} ` }] });
         }
