@@ -5,7 +5,8 @@ interface Reader<T> {
 
 /**
  * What came over a line and waits to be read, without a limit: a reader that falls behind must not look to the server like
- * one that is gone. Leaving a loop over it leaves it as it is, and the next one goes on there.
+ * one that is gone. Leaving a loop over it leaves it as it is, and the next one goes on there. Not core's channel: what that
+ * can do besides (room, signals, waiting senders) is 500 bytes in every browser.
  */
 export class EventQueue<T> implements AsyncIterable<T> {
   #waiting: T[] = [];
