@@ -1,8 +1,22 @@
 #!/usr/bin/env node
-import { run } from './run.ts';
-import { createTerminal } from './terminal.ts';
+const wanted = [22, 18] as const;
+
+// Before anything is imported that an older Node does not have: its own words for that help nobody.
+if (isOlder(process.versions.node, wanted)) {
+  process.stderr.write(
+    `waymark needs Node ${wanted.join('.')} or newer, and this is ${process.versions.node}. Install a newer one, or add the package "node" to the project and use npx.\n`,
+  );
+  process.exit(1);
+}
+const { run } = await import('./run.ts');
+const { createTerminal } = await import('./terminal.ts');
 
 const code = await run(process.argv.slice(2), createTerminal(process));
 // What is written to a pipe is still on its way; a timer or a socket that somebody forgot must not keep the shell waiting.
 process.exitCode = code;
 process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
+
+function isOlder(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [itsMajor = 0, itsMinor = 0] = version.split('.').map(Number);
+  return itsMajor < major || (itsMajor === major && itsMinor < minor);
+}

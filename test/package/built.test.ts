@@ -112,6 +112,19 @@ describe('the built package', () => {
     expect(stdout).toBe('');
   });
 
+  test('tells whoever starts the command on an older Node what it needs', () => {
+    const pretend =
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.17.1' } })";
+    const { status, stderr } = spawnSync(
+      join(root, 'node_modules/.bin/node'),
+      ['--import', `data:text/javascript,${pretend}`, join(root, 'dist/cli.mjs'), '--help'],
+      { encoding: 'utf8' },
+    );
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^waymark needs Node 22\.18 or newer, and this is 22\.17\.1\. /);
+    expect(bin('node', [join(root, 'dist/cli.mjs'), '--help'])).toContain('Usage');
+  });
+
   test('passes publint', () => {
     expect(() => bin('publint', ['--strict', root], root)).not.toThrow();
   });
