@@ -8,6 +8,8 @@ import type { Responder } from './handler.ts';
 import type { Outbox } from './outbox.ts';
 import type { PartialAnswer } from './partial.ts';
 
+const plainKeys: ReadonlySet<string> = new Set(['role', 'index', 'content']);
+
 const ownFields = ['turnStart', 'turnEnd', 'snapshotCreated', 'customPatch'] as const;
 
 /** What a handler sends with. */
@@ -60,13 +62,15 @@ function parseChunk(chunk: ModelChunk): ModelChunk {
 /** A copy of a chunk that is one piece of text, as nearly all are: the schema would say the same and take ten times as long. */
 function plainText(chunk: ModelChunk): ModelChunk | undefined {
   if (typeof chunk !== 'object' || chunk === null) return undefined;
-  for (const key in chunk) if (key !== 'role' && key !== 'content') return undefined;
-  const { role, content } = chunk;
+  for (const key in chunk) if (!plainKeys.has(key)) return undefined;
+  const { role, index, content } = chunk;
   const part = Array.isArray(content) && content.length === 1 ? content[0] : undefined;
   if (typeof part !== 'object' || part === null) return undefined;
   for (const key in part) if (key !== 'text') return undefined;
   if (!('text' in part) || typeof part.text !== 'string') return undefined;
   const copy = [{ text: part.text }];
-  if (role === undefined) return { content: copy };
-  return role === 'model' ? { role, content: copy } : undefined;
+  if (role === undefined) return index === undefined ? { content: copy } : undefined;
+  if (role !== 'model') return undefined;
+  if (index === undefined) return { role, content: copy };
+  return Number.isSafeInteger(index) ? { role, index, content: copy } : undefined;
 }
