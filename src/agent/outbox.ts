@@ -1,12 +1,10 @@
 import type { Channel } from '../core/channel.ts';
+import { settled } from '../core/handled.ts';
 import { letOthersRun } from '../core/platform.ts';
 import type { Chunk } from '../protocol/turn.ts';
 import type { RunEvent } from '../session/store.ts';
 import { noteEventId } from './event-id.ts';
 import type { RunLog } from './run-log.ts';
-
-// One for all: nearly every chunk finds room at once, and a promise of its own would cost as much as the rest.
-const sent = Promise.resolve();
 
 /** Chunks after which whoever sends without ever waiting lets others run: a stop must reach it, and its claim be kept. */
 const unbroken = 1_000;
@@ -36,7 +34,7 @@ export class Outbox {
 
   /** Sends a chunk and waits for a slow reader. After a stop it is dropped, and this returns at once. */
   send(chunk: Chunk): Promise<void> {
-    if (this.#signal.aborted) return sent;
+    if (this.#signal.aborted) return settled;
     let leaving: Chunk | undefined;
     try {
       leaving = this.#record(chunk);
@@ -47,7 +45,7 @@ export class Outbox {
     if (leaving !== undefined && caller !== undefined && !caller.trySend(leaving)) {
       return caller.send(leaving, this.#signal).catch(() => {});
     }
-    return ++this.#sent % unbroken === 0 ? letOthersRun() : sent;
+    return ++this.#sent % unbroken === 0 ? letOthersRun() : settled;
   }
 
   /** Sends what must arrive, also after a stop, without waiting for anybody. */

@@ -1,4 +1,5 @@
 import { WaymarkError } from './error.ts';
+import { settled } from './handled.ts';
 import { abortError } from './signal.ts';
 
 /** Under which a stream gives what waits in it, without waiting for more. */
@@ -70,7 +71,6 @@ interface Receiver<T> {
   readonly reject: (error: unknown) => void;
 }
 
-const accepted = Promise.resolve();
 const nothing = (): void => {};
 const done = { value: undefined, done: true } as const;
 
@@ -100,7 +100,7 @@ class BufferedChannel<T> implements Channel<T> {
   send(value: T, signal?: AbortSignal): Promise<void> {
     if (this.#closed) return Promise.reject(this.#refusal());
     if (signal?.aborted) return Promise.reject(abortError(signal));
-    if (this.trySend(value)) return accepted;
+    if (this.trySend(value)) return settled;
     const sent = waitIn<Sender<T>, void>(this.#senders, signal, (accept, reject) => ({
       value,
       accept,

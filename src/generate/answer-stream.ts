@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { WaymarkError } from '../core/error.ts';
+import { settled } from '../core/handled.ts';
 import type { LinkedSignal } from '../core/signal.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
@@ -62,7 +63,7 @@ export class AnswerStream {
     }
     progress.addChunk(chunk);
     const wait = emit({ role: 'model', index: this.index, content: chunk.content });
-    if (wait === undefined) return;
+    if (wait === undefined || wait === settled) return wait;
     this.#waits++;
     return wait.finally(() => {
       this.#waits--;
