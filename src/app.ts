@@ -60,7 +60,7 @@ export interface AppOptions {
 
 /** An app: its own registry of models, tools, prompts and agents, over one store. */
 export interface App
-  extends Omit<Generator<ToolExtras>, 'prompt' | 'resolveTool' | 'resolveModel'> {
+  extends Omit<Generator<ToolExtras>, 'prompt' | 'resolveTool' | 'resolveModel' | 'startGenerate'> {
   /** Declares an agent that answers each turn by a model, with tools. */
   readonly defineAgent: DefineAgent;
   /** Declares an agent whose turn loop is your own. */
@@ -118,7 +118,14 @@ export function waymark(options: AppOptions = {}): App {
     return agent;
   };
   const env = { host, store, generator };
-  const { prompt: _, resolveTool: __, resolveModel: ___, ...defining } = generator;
+  const {
+    // For agents only.
+    prompt: _prompt,
+    resolveTool: _resolveTool,
+    resolveModel: _resolveModel,
+    startGenerate: _startGenerate,
+    ...defining
+  } = generator;
 
   return {
     ...defining,

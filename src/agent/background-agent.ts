@@ -4,10 +4,11 @@ import { textOf } from '../generate/message.ts';
 import { type Tool, tool } from '../generate/tool.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import type { Agent, AgentTypes } from './agent.ts';
-import { connect, streamOne, textInput } from './connection.ts';
+import { Connection, textInput } from './connection.ts';
 import { internalsOf, requestOf } from './create-agent.ts';
 import { type AgentToolOptions, callOf, messageInput, textField } from './sub-agent.ts';
 import { invocationKey } from './turn-key.ts';
+import { TurnStream } from './turn-stream.ts';
 
 const runInput = {
   type: 'object',
@@ -44,8 +45,8 @@ export function backgroundAgentTools<Types extends AgentTypes>(
     },
     async (input) => {
       const call = callOf(invocationKey.get());
-      const connection = connect(spec, host, () => requestOf(spec, call));
-      const { snapshotId = '' } = await streamOne(connection, {
+      const connection = new Connection(spec, host, () => requestOf(spec, call));
+      const { snapshotId = '' } = await new TurnStream(connection, {
         ...textInput(textField(input, 'message')),
         detach: true,
       }).output;

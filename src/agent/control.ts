@@ -46,8 +46,9 @@ export class Control {
       return;
     }
     const onAbort = (): void => this.stop(signal.reason);
+    const unfollow = (): void => signal.removeEventListener('abort', onAbort);
     signal.addEventListener('abort', onAbort, { once: true });
-    this.#unfollow = () => signal.removeEventListener('abort', onAbort);
+    this.#unfollow = unfollow;
   }
 
   /** Goes on without the caller. */

@@ -2,12 +2,13 @@ import { WaymarkError } from '../core/error.ts';
 import { type JsonObject, toJson } from '../core/json.ts';
 import type { SessionInfo } from '../protocol/session.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
+import type { Input } from '../protocol/turn.ts';
 import { diffStates } from '../session/diff.ts';
 import { fromPlainState } from '../session/session-state.ts';
 import type { Scope, Store, TimelineSupport } from '../session/store.ts';
-import type { Agent, AgentConnection, CallOptions, InvokeOptions } from './agent.ts';
-import { createChat } from './chat.ts';
-import { connect, streamOne, textInput } from './connection.ts';
+import type { Agent, CallOptions, InvokeOptions } from './agent.ts';
+import { AgentChat } from './chat.ts';
+import { Connection, textInput } from './connection.ts';
 import { noDeadRun } from './dispatcher.ts';
 import { withGiven } from './given.ts';
 import { parseInit } from './init.ts';
@@ -16,6 +17,7 @@ import { leavingSnapshot, leavingState } from './leaving.ts';
 import { metadataOf } from './options.ts';
 import { toRunInfo } from './run-info.ts';
 import { type AgentHost, type AgentSpec, fullStore, scopeOf } from './spec.ts';
+import { TurnStream, type TurnStreamOptions } from './turn-stream.ts';
 import { waitForRun, watchRun } from './watch.ts';
 
 /** An agent's insides, for the layers that run agents on behalf of others. */
@@ -40,19 +42,22 @@ export function internalsOf(agent: Agent): AgentInternals {
 
 /** The public face of an agent. */
 export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
-  const open = (options: InvokeOptions = {}): AgentConnection =>
-    connect(spec, host, () => requestOf(spec, options));
-  const one: Agent['stream'] = (input, options) => streamOne(open(options), input, options?.signal);
+  const open = (options: InvokeOptions = {}): Connection =>
+    new Connection(spec, host, () => requestOf(spec, options));
+  const one = (input: Input, options?: InvokeOptions, follow?: TurnStreamOptions['follow']) =>
+    new TurnStream(open(options), input, { signal: options?.signal, follow });
+  const metadata = metadataOf(spec);
+  const chatAgent = { isServerManaged: metadata.stateManagement === 'server', stream: one };
   const agent: Agent = {
     name: spec.name,
     ...(spec.description !== undefined && { description: spec.description }),
-    metadata: metadataOf(spec),
+    metadata,
     streamBidi: open,
-    stream: one,
+    stream: (input, options) => one(input, options),
     streamText: (text, options) => one(textInput(text), options),
     run: async (input, options) => await one(input, options).output,
     runText: async (text, options) => await one(textInput(text), options).output,
-    chat: (options) => createChat(agent, options),
+    chat: (options) => new AgentChat(chatAgent, options),
     ...reading(spec, host),
     ...timeline(spec, host),
   };

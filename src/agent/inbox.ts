@@ -53,6 +53,13 @@ export class Inbox {
     this.#wake();
   }
 
+  /** Closes when the signal aborts; the returned function ends that. */
+  closeWith(signal: AbortSignal): () => void {
+    const close = (): void => this.close();
+    signal.addEventListener('abort', close);
+    return () => signal.removeEventListener('abort', close);
+  }
+
   /** Closes and forgets what is queued. */
   clear(): void {
     this.#queue.length = 0;

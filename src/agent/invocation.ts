@@ -6,10 +6,11 @@ import type { ModelRef } from '../generate/model.ts';
 import type { Message } from '../protocol/message.ts';
 import type { SessionInfo } from '../protocol/session.ts';
 import type { Chunk, FinishReason, Init, Input, Output, Usage } from '../protocol/turn.ts';
-import { createSession, sessionKey } from '../session/session.ts';
+import { sessionKey } from '../session/session.ts';
 import { hashState, type SessionState } from '../session/session-state.ts';
 import type { RunMode, Scope, StateBase, Totals } from '../session/store.ts';
 import { WorkingState } from '../session/working-state.ts';
+import { InvocationSession } from './agent-session.ts';
 import { beginTurn, claimDetached } from './beginning.ts';
 import { Control } from './control.ts';
 import { detachedOutput } from './detach.ts';
@@ -17,7 +18,7 @@ import type { QueueOptions } from './dispatcher.ts';
 import { handlerGraceMs, LeftBehind, withGrace } from './grace.ts';
 import type { AgentResult, AgentSession, TurnFunction } from './handler.ts';
 import { closedError, Inbox } from './inbox.ts';
-import { checkCustom, freshState } from './init.ts';
+import { freshState } from './init.ts';
 import { inInvocationSpan } from './invocation-span.ts';
 import { leavingChunks } from './leaving.ts';
 import type { Position } from './ledger.ts';
@@ -29,7 +30,6 @@ import { createResponder } from './responder.ts';
 import type { RunLog } from './run-log.ts';
 import { finishInvocation } from './saving.ts';
 import { type AgentHost, type AgentSpec, scopeOf } from './spec.ts';
-import { createSteps } from './step.ts';
 import { runTurn } from './turn.ts';
 import { invocationKey } from './turn-key.ts';
 import type { Outcome, Turn } from './turn-state.ts';
@@ -123,7 +123,7 @@ export class Invocation {
       leave: leavingChunks(spec.transform, () => this.working.state.custom),
       signal: this.control.signal,
     });
-    this.session = this.#createSession();
+    this.session = new InvocationSession(this, (fn) => this.#loop(fn));
     this.#listen();
     this.control.signal.addEventListener('abort', () => this.inbox.clear(), { once: true });
     this.control.follow(request.signal);
@@ -131,9 +131,7 @@ export class Invocation {
 
   /** Runs from the opening to the end, and gives the output. Rejects when it could not be started, or an input was refused. */
   async execute(): Promise<Output> {
-    const { closing } = this.host;
-    const close = (): void => this.inbox.close();
-    closing.addEventListener('abort', close);
+    const stayOpen = this.inbox.closeWith(this.host.closing);
     try {
       await this.locked(() => this.#open());
       this.#prepared = await this.#accept();
@@ -141,7 +139,7 @@ export class Invocation {
       // Nothing is traced of a connection that never had an input.
       return await (this.#prepared === undefined ? this.#handle() : this.#traced());
     } finally {
-      closing.removeEventListener('abort', close);
+      stayOpen();
       this.inbox.clear();
       this.control.unfollow();
     }
@@ -314,22 +312,6 @@ export class Invocation {
     }
   }
 
-  #createSession(): AgentSession {
-    const { spec } = this;
-    const session = createSession({
-      id: () => this.sessionId,
-      working: this.working,
-      snapshotIds: this.snapshotIds,
-      checkCustom: (custom) => checkCustom(spec, custom),
-    });
-    // Getters must stay getters, so the loop's methods are added to the same object.
-    return Object.assign(session, {
-      run: (fn: TurnFunction) => this.#loop(fn),
-      result: () => this.result(),
-      step: createSteps(this),
-    });
-  }
-
   /** The default result. */
   result(): AgentResult {
     const { history, artifacts } = this.working.state;
@@ -338,16 +320,18 @@ export class Invocation {
   }
 
   #listen(): void {
-    this.working.onMessages = (messages) => {
-      if (messages.some(({ role }) => role === 'model')) this.partial.clear();
-    };
-    this.working.onCustom = ({ patch, custom }) => {
-      const { turn } = this;
-      if (turn === undefined) return;
-      const whole = { op: 'replace', path: '', value: custom ?? null } as const;
-      this.outbox.push({ customPatch: turn.customSent ? [...patch] : [whole] });
-      turn.customSent = true;
-    };
+    this.working.listen({
+      onMessages: (messages) => {
+        if (messages.some(({ role }) => role === 'model')) this.partial.clear();
+      },
+      onCustom: ({ patch, custom }) => {
+        const { turn } = this;
+        if (turn === undefined) return;
+        const whole = { op: 'replace', path: '', value: custom ?? null } as const;
+        this.outbox.push({ customPatch: turn.customSent ? [...patch] : [whole] });
+        turn.customSent = true;
+      },
+    });
   }
 
   /** The hash of what was saved last. */

@@ -19,17 +19,23 @@ export interface LiveRuns {
   beat(): Promise<void>;
 }
 
+interface Entry {
+  /** Emptied when the run is over: what a set has let go of stays in the heap for a while, and a whole turn hangs on this. */
+  run: LiveRun | undefined;
+  lastSeen: number;
+}
+
 export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: number }): LiveRuns {
   const { clock, ttl } = options;
-  const runs = new Map<LiveRun, { lastSeen: number }>();
+  const entries = new Set<Entry>();
   let stopTicking: (() => void) | undefined;
 
-  const beat = async (run: LiveRun): Promise<void> => {
-    const entry = runs.get(run);
-    if (entry === undefined) return;
+  const beat = async (entry: Entry): Promise<void> => {
+    const { run } = entry;
+    if (run === undefined) return;
     try {
       const signal = await run.store.runs?.heartbeat(run.ref);
-      if (!runs.has(run)) return;
+      if (entry.run === undefined) return;
       entry.lastSeen = clock.now();
       if (signal === 'stop') run.control.stop();
       else if (signal === 'lost') run.control.lose();
@@ -39,11 +45,11 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
     }
   };
   const beatAll = async (): Promise<void> => {
-    await Promise.all([...runs.keys()].map(beat));
+    await Promise.all([...entries].map(beat));
   };
   // Ends by itself when there was nothing to do for a while: a timer for each turn would cost more than its claim.
   const tick = (): void => {
-    if (runs.size > 0) void beatAll();
+    if (entries.size > 0) void beatAll();
     else {
       stopTicking?.();
       stopTicking = undefined;
@@ -52,15 +58,17 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
 
   return {
     add(run) {
-      runs.set(run, { lastSeen: clock.now() });
+      const entry: Entry = { run, lastSeen: clock.now() };
+      entries.add(entry);
       stopTicking ??= clock.every(Math.max(10, ttl / 3), tick);
-      const unlisten = run.store.abort?.onChange(run.ref.runId, () => void beat(run));
+      const unlisten = run.store.abort?.onChange(run.ref.runId, () => void beat(entry));
       return () => {
         unlisten?.();
-        runs.delete(run);
+        entries.delete(entry);
+        entry.run = undefined;
       };
     },
-    list: () => [...runs.keys()],
+    list: () => [...entries].flatMap(({ run }) => run ?? []),
     beat: beatAll,
   };
 }

@@ -205,7 +205,7 @@ async function answer(call: {
   if (invocation === undefined) throw new TypeError('A turn runs inside its invocation.');
   const { history, custom } = invocation.working.state;
   const rendered = await call.render({ state: custom, context: io.context });
-  const generation = generator.generateStream({
+  const generation = generator.startGenerate({
     ...rendered,
     messages: history.toArray(),
     ...(input.resume && invocation.turn?.continued !== true && { resume: input.resume }),

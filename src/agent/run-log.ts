@@ -207,27 +207,34 @@ export interface RunLogs {
 const mostEnded = 100;
 
 export function createRunLogs(clock: Clock): RunLogs {
-  const logs = new Map<string, RunLog>();
+  // Each in a place of its own that is emptied: what a map has let go of stays in the heap for a while.
+  const places = new Map<string, { log: RunLog | undefined }>();
   const ended: RunLog[] = [];
+  const remove = (log: RunLog): void => {
+    const place = places.get(log.runId);
+    if (place?.log !== log) return;
+    places.delete(log.runId);
+    place.log = undefined;
+  };
   return {
     open(options) {
       const log = new RunLog({ ...options, clock });
-      logs.set(options.runId, log);
+      places.set(options.runId, { log });
       return log;
     },
     get(runId, { agent, owner }) {
-      const log = logs.get(runId);
+      const log = places.get(runId)?.log;
       return log?.scope.agent === agent && log.scope.owner === owner ? log : undefined;
     },
     forget(log) {
       log.end();
-      logs.delete(log.runId);
+      remove(log);
     },
     close(log) {
       log.end();
       ended.push(log);
       const oldest = ended.length > mostEnded ? ended.shift() : undefined;
-      if (oldest !== undefined && logs.get(oldest.runId) === oldest) logs.delete(oldest.runId);
+      if (oldest !== undefined) remove(oldest);
     },
   };
 }

@@ -4,7 +4,7 @@ import { attributes as names } from '../core/trace-names.ts';
 import { addUsage } from '../generate/usage.ts';
 import type { SnapshotEvent } from '../protocol/snapshot.ts';
 import type { FinishReason } from '../protocol/turn.ts';
-import { toChance } from '../session/policy.ts';
+import { StateChance } from '../session/policy.ts';
 import { claimAgain, dropRun } from './beginning.ts';
 import { checkpoint, commit, endChunk, release } from './commit.ts';
 import { endDetachedTurn, finishDetached } from './detach.ts';
@@ -250,7 +250,7 @@ function wantsSnapshot(invocation: Invocation, event: SnapshotEvent): boolean {
   const { spec, working, lastSnapshot, turnIndex } = invocation;
   if (spec.store === undefined || lastSnapshot?.hash === working.hash()) return false;
   return spec.policy(
-    toChance({
+    new StateChance({
       event,
       state: working.state,
       prevState: lastSnapshot?.state,

@@ -1,25 +1,31 @@
 import { type Json, toJson } from '../core/json.ts';
-import type { AgentSession } from './handler.ts';
 import type { Invocation } from './invocation.ts';
 import { fullStore } from './spec.ts';
 import { underRun } from './store-away.ts';
 
 /** Durable steps: recorded with the run where the store can, else only for the life of the invocation. */
-export function createSteps(invocation: Invocation): AgentSession['step'] {
-  const known = new Map<string, Promise<unknown>>();
-  return <Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> => {
-    const { run } = invocation;
+export class Steps {
+  readonly #invocation: Invocation;
+  readonly #known = new Map<string, Promise<unknown>>();
+
+  constructor(invocation: Invocation) {
+    this.#invocation = invocation;
+  }
+
+  /** The result of the step under this key, which is done now if it was not done before. */
+  once<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {
+    const { run } = this.#invocation;
     // Two inputs of one run may use the same key for different work.
     const name = `${run?.detached?.inputsDone ?? 0}:${key}`;
     const id = `${run?.runId ?? ''}:${name}`;
-    const before = known.get(id);
+    const before = this.#known.get(id);
     if (before !== undefined) return before as Promise<Value>;
-    const result = perform(invocation, name, fn);
-    known.set(id, result);
+    const result = perform(this.#invocation, name, fn);
+    this.#known.set(id, result);
     // A step that failed may be tried again.
-    result.catch(() => known.delete(id));
+    result.catch(() => this.#known.delete(id));
     return result;
-  };
+  }
 }
 
 async function perform<Value>(

@@ -9,11 +9,12 @@ import { parseShape } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
 import { type Chunk, type Input, type Output, resume as resumeShape } from '../protocol/turn.ts';
 import type { Agent, AgentTypes, InvokeOptions } from './agent.ts';
-import { connect, streamOne, textInput } from './connection.ts';
+import { Connection, textInput } from './connection.ts';
 import { type AgentInternals, internalsOf, requestOf } from './create-agent.ts';
 import type { Invocation } from './invocation.ts';
 import { invocationKey } from './turn-key.ts';
 import { lastRound } from './turn-state.ts';
+import { TurnStream } from './turn-stream.ts';
 
 /** How an agent is offered to another one. */
 export interface AgentToolOptions {
@@ -67,10 +68,8 @@ async function runInside(
 ): Promise<Output> {
   const { input, start } = inputOf(spec, parent, context, message);
   const options = { ...start, ...callOf(parent), signal: context.signal };
-  const { stream, output } = streamOne(
-    connect(spec, host, () => requestOf(spec, options)),
-    input,
-  );
+  const connection = new Connection(spec, host, () => requestOf(spec, options));
+  const { stream, output } = new TurnStream(connection, input);
   for await (const chunk of stream) await passOn(parent, spec.name, chunk);
   const result = await output;
   // What the sub-agent used, the turn that asked it has used.

@@ -9,9 +9,7 @@ import type { GenerateResponse, OutputOf } from './generate-response.ts';
 import { Progress } from './progress.ts';
 
 /** A generate call that is under way. */
-export interface GenerateStream<Output = unknown> {
-  /** The pieces as they come; leaving it early does not end the call. It throws what the call failed with. */
-  readonly stream: AsyncIterable<GenerateChunk<Output>>;
+export interface GenerateCall<Output = unknown> {
   readonly response: Promise<GenerateResponse<Output>>;
   /**
    * The messages that the call has added so far, valid for every provider at any moment: of an answer that was stopped what
@@ -22,41 +20,76 @@ export interface GenerateStream<Output = unknown> {
   readonly usage: Usage;
 }
 
-/** Starts a generate call and gives its pieces as they come; its options may still be in the making. */
+/** A generate call that is under way, with its answer as it comes. */
+export interface GenerateStream<Output = unknown> extends GenerateCall<Output> {
+  /** The pieces as they come; leaving it early does not end the call. It throws what the call failed with. */
+  readonly stream: AsyncIterable<GenerateChunk<Output>>;
+}
+
+/** Starts a generate call whose pieces go to its `onChunk` alone. */
 export function startGenerate<Output extends Schema | undefined>(
+  env: GenerateEnv,
+  options: GenerateOptions<Output>,
+): GenerateCall<OutputOf<Output>> {
+  return new StartedCall((progress) => runGenerate(env, options, progress));
+}
+
+/** Starts a generate call and gives its pieces as they come; its options may still be in the making. */
+export function streamGenerate<Output extends Schema | undefined>(
   env: GenerateEnv,
   options: GenerateOptions<Output> | Promise<GenerateOptions<Output>>,
   output?: GenerateOptions['output'],
 ): GenerateStream<OutputOf<Output>> {
-  type Value = OutputOf<Output>;
-  const progress = new Progress();
-  const reader = new ChunkReader<Value>('then' in options ? output : options.output);
-  // Without a limit: who waits for the response alone must not have to read the pieces.
-  const chunks = createChannel<GenerateChunk<Value>>({ capacity: Number.POSITIVE_INFINITY });
-  const run = async (): Promise<GenerateResponse> => {
+  const reader = new ChunkReader<OutputOf<Output>>('then' in options ? output : options.output);
+  return new StreamedCall(async (progress, pass) => {
     const settled = 'then' in options ? await options : options;
     const { onChunk } = settled;
     const observe = (chunk: ModelChunk): void | Promise<void> => {
-      chunks.trySend(reader.read(chunk));
+      pass(reader.read(chunk));
       return onChunk?.(chunk);
     };
-    return runGenerate(env, { ...settled, onChunk: observe }, progress);
-  };
-  // The output of the call is read by the schema that its type comes from.
-  const response = run() as Promise<GenerateResponse<Value>>;
-  // Watched here, so that a failure is not unhandled when only the stream is read.
-  response.then(
-    () => chunks.close(),
-    (error: unknown) => chunks.fail(error),
-  );
-  return {
-    stream: chunks,
-    response,
-    get messages() {
-      return progress.messages;
-    },
-    get usage() {
-      return progress.usage;
-    },
-  };
+    return await runGenerate(env, { ...settled, onChunk: observe }, progress);
+  });
+}
+
+// Classes, as one of them is made for each turn: an object with accessors of its own would stay in the heap until the next
+// full collection, with all that it can reach.
+class StartedCall<Value> implements GenerateCall<Value> {
+  readonly response: Promise<GenerateResponse<Value>>;
+  readonly #progress: Progress;
+
+  constructor(run: (progress: Progress) => Promise<GenerateResponse>) {
+    this.#progress = new Progress();
+    // The output of the call is read by the schema that its type comes from.
+    this.response = run(this.#progress) as Promise<GenerateResponse<Value>>;
+  }
+
+  get messages(): readonly Message[] {
+    return this.#progress.messages;
+  }
+
+  get usage(): Usage {
+    return this.#progress.usage;
+  }
+}
+
+class StreamedCall<Value> extends StartedCall<Value> implements GenerateStream<Value> {
+  readonly stream: AsyncIterable<GenerateChunk<Value>>;
+
+  constructor(
+    run: (
+      progress: Progress,
+      pass: (chunk: GenerateChunk<Value>) => void,
+    ) => Promise<GenerateResponse>,
+  ) {
+    // Without a limit: who waits for the response alone must not have to read the pieces.
+    const chunks = createChannel<GenerateChunk<Value>>({ capacity: Number.POSITIVE_INFINITY });
+    super((progress) => run(progress, (chunk) => chunks.trySend(chunk)));
+    this.stream = chunks;
+    // Watched here, so that a failure is not unhandled when only the stream is read.
+    this.response.then(
+      () => chunks.close(),
+      (error: unknown) => chunks.fail(error),
+    );
+  }
 }

@@ -14,7 +14,12 @@ import { createDotpromptEngine } from './dotprompt.ts';
 import { type GenerateEnv, runGenerate } from './generate.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import type { GenerateResponse, OutputOf } from './generate-response.ts';
-import { type GenerateStream, startGenerate } from './generate-stream.ts';
+import {
+  type GenerateCall,
+  type GenerateStream,
+  startGenerate,
+  streamGenerate,
+} from './generate-stream.ts';
 import { callContext } from './hooks.ts';
 import { type InterruptOptions, interrupt } from './interrupt.ts';
 import { fromLanguageModel, isLanguageModel } from './language-model/language-model.ts';
@@ -105,6 +110,10 @@ export interface Generator<Extras extends object = object> {
   generateStream<Output extends Schema | undefined = undefined>(
     options: GenerateOptions<Output> | string,
   ): GenerateStream<OutputOf<Output>>;
+  /** Like `generateStream`, for whoever takes the pieces by `onChunk`: none are kept to be read. */
+  startGenerate<Output extends Schema | undefined = undefined>(
+    options: GenerateOptions<Output>,
+  ): GenerateCall<OutputOf<Output>>;
 }
 
 /** A new generator, with nothing defined yet. */
@@ -120,7 +129,7 @@ export function createGenerator<Extras extends object = object>(
     engine,
     ambientScope: () => ({ state: templateState?.(), context: callContext.get() ?? {} }),
     generate: (call) => runGenerate(env, call, new Progress()),
-    stream: (call, output) => startGenerate(env, call, output),
+    stream: (call, output) => streamGenerate(env, call, output),
   };
 
   const addModel = (defined: Model): Model => {
@@ -172,7 +181,8 @@ export function createGenerator<Extras extends object = object>(
       runGenerate(env, toOptions(call), new Progress()) as Promise<
         GenerateResponse<OutputOf<Output>>
       >,
-    generateStream: (call) => startGenerate(env, toOptions(call)),
+    generateStream: (call) => streamGenerate(env, toOptions(call)),
+    startGenerate: (call) => startGenerate(env, call),
   };
 }
 

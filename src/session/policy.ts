@@ -38,29 +38,43 @@ export function onChange(...events: readonly SnapshotEvent[]): SnapshotPolicy {
 }
 
 /** The chance that an event is, over states in their shared form. What a policy does not look at costs nothing. */
-export function toChance(options: {
+export class StateChance implements SnapshotChance {
   readonly event: SnapshotEvent;
-  readonly state: SessionState;
-  readonly prevState: SessionState | undefined;
   readonly index: number;
   readonly turnIndex: number;
   readonly opportunity: number;
-}): SnapshotChance {
-  const { state, prevState, ...rest } = options;
-  let plain: State | undefined;
-  let prevPlain: State | undefined;
-  return {
-    ...rest,
-    get state() {
-      plain ??= toPlainState(state);
-      return plain;
-    },
-    get prevState() {
-      if (prevState !== undefined) prevPlain ??= toPlainState(prevState);
-      return prevPlain;
-    },
-    get changed() {
-      return prevState === undefined || hashState(state) !== hashState(prevState);
-    },
-  };
+  readonly #state: SessionState;
+  readonly #prevState: SessionState | undefined;
+  #plain: State | undefined;
+  #prevPlain: State | undefined;
+
+  constructor(options: {
+    readonly event: SnapshotEvent;
+    readonly state: SessionState;
+    readonly prevState: SessionState | undefined;
+    readonly index: number;
+    readonly turnIndex: number;
+    readonly opportunity: number;
+  }) {
+    this.event = options.event;
+    this.index = options.index;
+    this.turnIndex = options.turnIndex;
+    this.opportunity = options.opportunity;
+    this.#state = options.state;
+    this.#prevState = options.prevState;
+  }
+
+  get state(): State {
+    this.#plain ??= toPlainState(this.#state);
+    return this.#plain;
+  }
+
+  get prevState(): State | undefined {
+    if (this.#prevState !== undefined) this.#prevPlain ??= toPlainState(this.#prevState);
+    return this.#prevPlain;
+  }
+
+  get changed(): boolean {
+    return this.#prevState === undefined || hashState(this.#state) !== hashState(this.#prevState);
+  }
 }

@@ -31,43 +31,76 @@ export interface Session<Custom = unknown> {
   setArtifacts(artifacts: readonly Artifact[]): void;
 }
 
-/** The face of a working state, for handlers and tools. */
-export function createSession<Custom>(options: {
-  readonly id: () => string;
-  readonly working: WorkingState;
-  readonly snapshotIds: readonly string[];
-  /** Checks a custom state that is set as a whole. */
-  readonly checkCustom?: (custom: unknown) => unknown;
-}): Session<Custom> {
-  const { working, snapshotIds, checkCustom = (custom) => custom } = options;
-  return {
-    get id() {
-      return options.id();
-    },
-    get state() {
-      return toPlainState(working.state, { sessionId: options.id() });
-    },
-    get messages() {
-      return working.state.history.messages;
-    },
-    get custom() {
-      return working.state.custom as Custom;
-    },
-    get artifacts() {
-      return working.state.artifacts;
-    },
-    get snapshotIds() {
-      return [...snapshotIds];
-    },
-    addMessages: (...messages) => working.addMessages(messages),
-    setMessages: (messages) => working.setMessages(messages),
-    setCustom: (custom) => working.setCustom(checkCustom(custom)),
-    updateCustom: (recipe) => working.updateCustom(recipe as (draft: never) => unknown),
-    addArtifacts: (...artifacts) => {
-      working.addArtifacts(artifacts);
-    },
-    setArtifacts: (artifacts) => working.setArtifacts(artifacts),
-  };
+/**
+ * The face of a working state, for handlers and tools. A class, as one is made for each turn: an object with accessors of
+ * its own costs more to make, and stays in the heap until the next full collection with all that it can reach.
+ */
+export class SessionFace<Custom> implements Session<Custom> {
+  readonly #id: () => string;
+  readonly #working: WorkingState;
+  readonly #snapshotIds: readonly string[];
+  readonly #checkCustom: (custom: unknown) => unknown;
+
+  constructor(options: {
+    readonly id: () => string;
+    readonly working: WorkingState;
+    readonly snapshotIds: readonly string[];
+    /** Checks a custom state that is set as a whole. */
+    readonly checkCustom: (custom: unknown) => unknown;
+  }) {
+    this.#id = options.id;
+    this.#working = options.working;
+    this.#snapshotIds = options.snapshotIds;
+    this.#checkCustom = options.checkCustom;
+  }
+
+  get id(): string {
+    return this.#id();
+  }
+
+  get state(): State {
+    return toPlainState(this.#working.state, { sessionId: this.#id() });
+  }
+
+  get messages(): readonly Message[] {
+    return this.#working.state.history.messages;
+  }
+
+  get custom(): Custom {
+    return this.#working.state.custom as Custom;
+  }
+
+  get artifacts(): readonly Artifact[] {
+    return this.#working.state.artifacts;
+  }
+
+  get snapshotIds(): readonly string[] {
+    return [...this.#snapshotIds];
+  }
+
+  addMessages(...messages: Message[]): void {
+    this.#working.addMessages(messages);
+  }
+
+  setMessages(messages: readonly Message[]): void {
+    this.#working.setMessages(messages);
+  }
+
+  setCustom(custom: Custom): void {
+    this.#working.setCustom(this.#checkCustom(custom));
+  }
+
+  updateCustom(recipe: Recipe<NonNullable<Custom>>): void {
+    this.#working.updateCustom(recipe as (draft: never) => unknown);
+  }
+
+  addArtifacts(...artifacts: Artifact[]): void {
+    this.#working.addArtifacts(artifacts);
+  }
+
+  setArtifacts(artifacts: readonly Artifact[]): void {
+    this.#working.setArtifacts(artifacts);
+  }
 }
 
 /** The session that the running turn belongs to. */

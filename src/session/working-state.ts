@@ -7,11 +7,14 @@ import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
 import { hashState, type SessionState, withoutMark } from './session-state.ts';
 
-/** Hears of each change of the custom state as it is made. */
-export type CustomListener = (change: {
-  readonly patch: JsonPatch;
-  readonly custom: Json | undefined;
-}) => void;
+/** Hears of changes as they are made. */
+export interface StateListener {
+  readonly onMessages: (messages: readonly Message[]) => void;
+  readonly onCustom: (change: {
+    readonly patch: JsonPatch;
+    readonly custom: Json | undefined;
+  }) => void;
+}
 
 /**
  * The state that a session is at while it is worked on: a line of immutable states, with the change of the custom state
@@ -22,8 +25,7 @@ export class WorkingState {
   #hash: string | undefined;
   #customPatch: JsonPatch = [];
   #closed: string | undefined;
-  #onCustom: CustomListener | undefined;
-  #onMessages: ((messages: readonly Message[]) => void) | undefined;
+  #listener: StateListener | undefined;
 
   constructor(state: SessionState) {
     this.#state = state;
@@ -38,12 +40,9 @@ export class WorkingState {
     return this.#customPatch;
   }
 
-  set onCustom(listener: CustomListener) {
-    this.#onCustom = listener;
-  }
-
-  set onMessages(listener: (messages: readonly Message[]) => void) {
-    this.#onMessages = listener;
+  /** Tells this one from now on. */
+  listen(listener: StateListener): void {
+    this.#listener = listener;
   }
 
   /** The content address of the state; asked for several times a turn, worked out once. */
@@ -73,7 +72,7 @@ export class WorkingState {
     this.#open();
     const parsed = messages.map((message) => parseMessage(withoutMark(message)));
     this.#set({ history: this.#state.history.append(parsed) });
-    this.#onMessages?.(parsed);
+    this.#listener?.onMessages(parsed);
   }
 
   setMessages(messages: readonly Message[]): void {
@@ -131,7 +130,7 @@ export class WorkingState {
     if (patch.length === 0) return;
     this.#set({ custom });
     this.#customPatch = [...this.#customPatch, ...patch];
-    this.#onCustom?.({ patch, custom });
+    this.#listener?.onCustom({ patch, custom });
   }
 
   #set(change: Partial<SessionState>): void {
