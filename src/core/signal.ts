@@ -53,12 +53,13 @@ export function raceSignal<T>(promise: PromiseLike<T>, signal?: AbortSignal): Pr
 /** A signal that aborts with the first of the given ones; release it when the work is done. */
 export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController();
-  const listeners: (() => void)[] = [];
-  const unlink = (): void => {
-    for (const remove of listeners.splice(0)) remove();
+  const links: Link[] = [];
+  const release = (): void => {
+    for (const link of links) link.end();
+    links.length = 0;
   };
   const abort = (reason?: unknown): void => {
-    unlink();
+    release();
     controller.abort(reason);
   };
   for (const signal of signals) {
@@ -67,11 +68,29 @@ export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): L
       abort(signal.reason);
       break;
     }
-    const onAbort = (): void => abort(signal.reason);
-    signal.addEventListener('abort', onAbort);
-    listeners.push(() => signal.removeEventListener('abort', onAbort));
+    links.push(new Link(signal, abort));
   }
-  return { signal: controller.signal, abort, release: unlink };
+  return { signal: controller.signal, abort, release };
+}
+
+/** One followed signal. Its listener is emptied as it ends: a signal that lives long keeps listeners longer than it has them. */
+class Link {
+  readonly #signal: AbortSignal;
+  readonly #listener: () => void;
+  #abort: ((reason: unknown) => void) | undefined;
+
+  constructor(signal: AbortSignal, abort: (reason: unknown) => void) {
+    const listener = (): void => this.#abort?.(signal.reason);
+    this.#signal = signal;
+    this.#abort = abort;
+    this.#listener = listener;
+    signal.addEventListener('abort', listener);
+  }
+
+  end(): void {
+    this.#signal.removeEventListener('abort', this.#listener);
+    this.#abort = undefined;
+  }
 }
 
 /** A signal that aborts with DEADLINE_EXCEEDED after some time, or with the given one. */

@@ -2,6 +2,7 @@ import type { GenericSchema, InferOutput } from 'valibot';
 import type { Clock } from '../core/clock.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { parseShape } from '../protocol/parse.ts';
+import { headerOf } from './connection.ts';
 import { isNestedDeeperThan } from './json-depth.ts';
 import type { Limits } from './limits.ts';
 
@@ -13,11 +14,11 @@ export interface BodyOptions {
 
 /** Reads a JSON body and checks its shape; `what` names it in errors. An empty body reads as `{}`. */
 export async function readBody<Schema extends GenericSchema>(
-  request: Request,
+  c: Parameters<typeof headerOf>[0],
   schema: Schema,
   { what, limits, clock }: BodyOptions & { readonly what: string },
 ): Promise<InferOutput<Schema>> {
-  const text = await readText(request, { limits, clock });
+  const text = await readText(c, { limits, clock });
   return parseShape(schema, text === '' ? {} : parseJsonText(text, limits.jsonDepth), what);
 }
 
@@ -36,14 +37,18 @@ export function parseJsonText(text: string, most: number): unknown {
   }
 }
 
-async function readText(request: Request, { limits, clock }: BodyOptions): Promise<string> {
-  const length = request.headers.get('content-length');
-  if (length !== null && Number(length) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
+async function readText(
+  c: Parameters<typeof headerOf>[0],
+  { limits, clock }: BodyOptions,
+): Promise<string> {
+  const request = c.req.raw;
+  const length = headerOf(c, 'content-length');
+  if (length !== undefined && Number(length) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   const late = Promise.withResolvers<never>();
   const stop = clock.every(limits.requestTimeout, () => late.reject(tooLate()));
   try {
     // A length that the transport holds the client to makes counting needless.
-    const text = length === null ? countedText(request, limits.bodyBytes) : request.text();
+    const text = length === undefined ? countedText(request, limits.bodyBytes) : request.text();
     return await Promise.race([text, late.promise]);
   } catch (error) {
     if (isWaymarkError(error)) throw error;

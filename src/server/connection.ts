@@ -1,10 +1,37 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { FrameSink, FrameSource } from './frame-stream.ts';
 
 /** What a Node server tells of the line a request came on; nothing elsewhere. */
 export interface NodeBindings {
   readonly incoming?: IncomingMessage | Http2ServerRequest | undefined;
   readonly outgoing?: ServerResponse | Http2ServerResponse | undefined;
+  /** What only `serve` has: nobody else stands between it and the line. */
+  readonly own?: OwnLine | undefined;
+}
+
+/** A line that this server alone reads and writes. */
+export interface OwnLine {
+  readonly headers: IncomingHttpHeaders;
+  /** Begins a response of frames, without the stream that others would need around them. */
+  writeFrames(headers: Readonly<Record<string, string>>, source: FrameSource): FrameSink;
+  /** What is answered once the response is written here. */
+  readonly answered: Response;
+}
+
+/** The headers of a request; on a line of our own as Node has them: what is made of them costs as much as a short answer. */
+export function headersOf(c: {
+  readonly req: { readonly raw: Request };
+  readonly env: NodeBindings | undefined;
+}): Headers | IncomingHttpHeaders {
+  return c.env?.own?.headers ?? c.req.raw.headers;
+}
+
+/** One header of a request. */
+export function headerOf(c: Parameters<typeof headersOf>[0], name: string): string | undefined {
+  const headers = headersOf(c);
+  const value = headers instanceof Headers ? headers.get(name) : headers[name];
+  return (typeof value === 'object' ? value?.join(', ') : value) ?? undefined;
 }
 
 /** The address at the other end, where it is known. */

@@ -1,51 +1,55 @@
 import type { ServerResponse } from 'node:http';
 import { afterThisTurn } from './event-loop.ts';
-import { divertFrames, type FrameSink, type FrameSource } from './frame-stream.ts';
+import type { FrameSink, FrameSource } from './frame-stream.ts';
 
 /**
- * Writes a response of frames straight to a Node response: headers, frames and end leave in one piece where they come
- * together. `false` for any other response, which is left as it is.
+ * Begins a response of frames straight on a Node response: headers, frames and end leave in one piece where they come
+ * together.
  */
-export function writeDirectly(response: Response, outgoing: ServerResponse): boolean {
-  return divertFrames(response.body, (source) => {
-    outgoing.writeHead(response.status, headersOf(response));
-    return responseSink(outgoing, source);
-  });
+export function writeDirectly(
+  outgoing: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+  source: FrameSource,
+): FrameSink {
+  outgoing.writeHead(200, headers);
+  return new ResponseSink(outgoing, source);
 }
 
-function responseSink(outgoing: ServerResponse, source: FrameSource): FrameSink {
-  let isFull = false;
-  let hasWritten = false;
-  outgoing.on('drain', () => {
-    isFull = false;
-    source.pulled();
-  });
-  if (outgoing.destroyed) source.left();
-  else outgoing.once('close', () => source.left());
-  // Whoever watches something that is silent learns at once that it is heard.
-  const flushHeaders = (): void => {
-    if (!hasWritten && outgoing.writable) outgoing.flushHeaders();
-  };
-  afterThisTurn(() => afterThisTurn(flushHeaders));
-  return {
-    get isFull() {
-      return isFull;
-    },
-    write(text) {
-      hasWritten = true;
-      isFull = !outgoing.write(text);
-    },
-    close: () => void outgoing.end(),
-    fail: () => void outgoing.destroy(),
-  };
-}
+class ResponseSink implements FrameSink {
+  readonly #outgoing: ServerResponse;
+  #isFull = false;
+  #hasWritten = false;
 
-// How the body is cut into pieces is for Node to say, which knows what the client understands.
-function headersOf({ headers }: Response): Record<string, string | string[]> {
-  const plain: Record<string, string | string[]> = {};
-  for (const [name, value] of headers) {
-    if (name === 'set-cookie') plain[name] = headers.getSetCookie();
-    else if (name !== 'transfer-encoding') plain[name] = value;
+  constructor(outgoing: ServerResponse, source: FrameSource) {
+    this.#outgoing = outgoing;
+    outgoing.on('drain', () => {
+      this.#isFull = false;
+      source.pulled();
+    });
+    if (outgoing.destroyed) afterThisTurn(() => source.left());
+    else outgoing.once('close', () => source.left());
+    // Whoever watches something that is silent learns at once that it is heard.
+    afterThisTurn(() => afterThisTurn(() => this.#flushHeaders()));
   }
-  return plain;
+
+  isFull(): boolean {
+    return this.#isFull;
+  }
+
+  write(text: string): void {
+    this.#hasWritten = true;
+    this.#isFull = !this.#outgoing.write(text);
+  }
+
+  close(): void {
+    this.#outgoing.end();
+  }
+
+  fail(): void {
+    this.#outgoing.destroy();
+  }
+
+  #flushHeaders(): void {
+    if (!this.#hasWritten && this.#outgoing.writable) this.#outgoing.flushHeaders();
+  }
 }

@@ -24,7 +24,7 @@ const bufferBytes = 64 * 1024;
 /** Where frames go. */
 export interface FrameSink {
   /** Whether nothing more should be written until it says that there is room. */
-  readonly isFull: boolean;
+  isFull(): boolean;
   write(text: string): void;
   close(): void;
   fail(): void;
@@ -40,17 +40,6 @@ export interface FrameSource {
 
 const encoder = new TextEncoder();
 
-type Divert = (open: (source: FrameSource) => FrameSink) => boolean;
-const diverts = new WeakMap<ReadableStream, Divert>();
-
-/**
- * Writes a body's frames elsewhere, without the stream around them: where a Node response is at hand, the stream costs
- * more than the frames. `false` for other bodies, and for one that has begun.
- */
-export function divertFrames(body: ReadableStream | null, open: Parameters<Divert>[0]): boolean {
-  return (body && diverts.get(body)?.(open)) ?? false;
-}
-
 /**
  * A response body of one text frame per event, with a bounded buffer: more are asked for only while there is room.
  * Frames that come within one turn of the event loop go out as one piece.
@@ -59,8 +48,8 @@ export function frameStream<Event>(
   batches: AsyncIterable<readonly Event[]>,
   options: FrameStreamOptions<Event>,
 ): ReadableStream<Uint8Array> {
-  const pump = new Pump(batches, options);
-  const stream = new ReadableStream<Uint8Array>(
+  const pump = new FramePump(batches, options);
+  return new ReadableStream<Uint8Array>(
     {
       start: (controller) => pump.start(streamSink(controller, options.cut)),
       pull: () => pump.pulled(),
@@ -68,8 +57,6 @@ export function frameStream<Event>(
     },
     { highWaterMark: bufferBytes, size: (piece) => piece?.byteLength ?? 0 },
   );
-  diverts.set(stream, (open) => pump.divert(open));
-  return stream;
 }
 
 function streamSink(
@@ -77,9 +64,7 @@ function streamSink(
   cut: (() => void) | undefined,
 ): FrameSink {
   return {
-    get isFull() {
-      return (controller.desiredSize ?? 0) <= 0;
-    },
+    isFull: () => (controller.desiredSize ?? 0) <= 0,
     write: (text) => controller.enqueue(encoder.encode(text)),
     close() {
       try {
@@ -95,11 +80,11 @@ function streamSink(
   };
 }
 
-class Pump<Event> implements FrameSource {
+/** Moves frames from where they are made to where they go, at the pace of the reader. */
+export class FramePump<Event> implements FrameSource {
   readonly #options: FrameStreamOptions<Event>;
   readonly #iterator: AsyncIterator<readonly Event[]>;
   #sink: FrameSink | undefined;
-  #hasWritten = false;
   #pending = '';
   #flushing = false;
   #room = Promise.withResolvers<void>();
@@ -120,13 +105,6 @@ class Pump<Event> implements FrameSource {
     this.#sink = sink;
     this.#stopTimer = this.#options.clock.every(this.#tickMs, () => this.#tick());
     void this.#run();
-  }
-
-  /** Writes elsewhere from now on; `false` when it is too late for that. */
-  divert(open: (source: FrameSource) => FrameSink): boolean {
-    if (this.#hasWritten || this.#ended) return false;
-    this.#sink = open(this);
-    return true;
   }
 
   left(): void {
@@ -169,12 +147,12 @@ class Pump<Event> implements FrameSource {
   }
 
   #isFull(): boolean {
-    return this.#pending.length >= bufferBytes || this.#sink?.isFull === true;
+    return this.#pending.length >= bufferBytes || this.#sink?.isFull() === true;
   }
 
   async #waitForRoom(): Promise<void> {
     this.#flush();
-    if (!this.#sink?.isFull) return;
+    if (!this.#sink?.isFull()) return;
     this.#fullTicks = 0;
     this.#room = Promise.withResolvers();
     await this.#room.promise;
@@ -194,7 +172,6 @@ class Pump<Event> implements FrameSource {
     const text = this.#pending;
     this.#pending = '';
     this.#quietTicks = 0;
-    this.#hasWritten = true;
     this.#sink?.write(text);
   }
 

@@ -20,12 +20,8 @@ void alreadySent.body;
 export function createNodeServer(served: Served): Server {
   const { limits } = served;
   const fetch = fetchOf(served);
-  const answer = async (request: Request, env: NodeBindings): Promise<Response> => {
-    const response = await fetch(request, env);
-    const { outgoing } = env;
-    const isWritten = outgoing instanceof ServerResponse && writeDirectly(response, outgoing);
-    return isWritten ? alreadySent : response;
-  };
+  const answer = (request: Request, { incoming, outgoing }: NodeBindings): Promise<Response> =>
+    fetch(request, { incoming, outgoing, own: ownLine(incoming, outgoing) });
   const listener = getRequestListener(answer, {
     // Two servers in one process must not change each other's globals.
     overrideGlobalObjects: false,
@@ -48,6 +44,18 @@ export function createNodeServer(served: Served): Server {
   server.on('clientError', answerBadRequest);
   server.on('upgrade', createUpgrade(served));
   return server;
+}
+
+function ownLine(
+  incoming: NodeBindings['incoming'],
+  outgoing: NodeBindings['outgoing'],
+): NodeBindings['own'] {
+  if (incoming === undefined || !(outgoing instanceof ServerResponse)) return undefined;
+  return {
+    headers: incoming.headers,
+    writeFrames: (headers, source) => writeDirectly(outgoing, headers, source),
+    answered: alreadySent,
+  };
 }
 
 function toBadRequest(error: unknown): unknown {

@@ -7,6 +7,11 @@ export function isLoopback(host: string): boolean {
   return /^(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name);
 }
 
+/** Whether a Host header is one of the usual names of this machine; `false` means that it has to be looked at. */
+export function isPlainLoopback(host: string | undefined): boolean {
+  return host !== undefined && /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/.test(host);
+}
+
 /** The host name of a request as its client wrote it. */
 function requestHost(request: Request): string | undefined {
   const host = request.headers.get('host') ?? safeUrl(request.url)?.host;

@@ -4,7 +4,7 @@ import { cors } from 'hono/cors';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { extractTrace, inSpan } from '../core/trace.ts';
 import { authenticate } from './auth.ts';
-import { remoteAddress } from './connection.ts';
+import { headerOf, headersOf, remoteAddress } from './connection.ts';
 import { errorResponse } from './error-response.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
 import type { CorsOptions } from './handler-options.ts';
@@ -13,7 +13,7 @@ import { describeError } from './log.ts';
 import { mountNative } from './native/mount.ts';
 import { mountOpenApi } from './native/openapi.ts';
 import { short } from './not-found.ts';
-import { checkLoopbackHost, checkOrigin } from './origin.ts';
+import { checkLoopbackHost, checkOrigin, isPlainLoopback } from './origin.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { mountReflection } from './reflection/mount.ts';
 import type { Router, Served, ServerContext, ServerEnv } from './served.ts';
@@ -57,7 +57,7 @@ function observe({ clock, log }: Served): Middleware {
       {
         kind: 'server',
         attributes: { 'http.request.method': method, 'url.path': path.slice(0, 256) },
-        parent: extractTrace(c.req.raw.headers),
+        parent: extractTrace(headersOf(c)),
       },
       async (span) => {
         await next();
@@ -88,8 +88,10 @@ function checkRequest({ options, limits, lifetime }: Served): Middleware {
         `The URL is over the limit of ${limits.urlLength} characters.`,
       );
     }
-    if (!options.auth) checkLoopbackHost(request);
-    if (!isSafe(request.method)) checkOrigin(request, options.cors?.origins);
+    if (!options.auth && !isPlainLoopback(headerOf(c, 'host'))) checkLoopbackHost(request);
+    if (!isSafe(request.method) && headerOf(c, 'origin') !== undefined) {
+      checkOrigin(request, options.cors?.origins);
+    }
     lifetime.checkOpen();
     await next();
     return undefined;

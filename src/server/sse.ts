@@ -1,3 +1,5 @@
+import { headerOf } from './connection.ts';
+
 /** One event of a stream of server-sent events; `data` must hold no line break, as JSON never does. */
 export function sseEvent({
   event,
@@ -25,6 +27,6 @@ export const sseHeaders: Readonly<Record<string, string>> = {
 };
 
 /** Whether a request asks for a stream of events. */
-export function wantsEvents(request: Request): boolean {
-  return request.headers.get('accept')?.includes('text/event-stream') ?? false;
+export function wantsEvents(c: Parameters<typeof headerOf>[0]): boolean {
+  return headerOf(c, 'accept')?.includes('text/event-stream') ?? false;
 }

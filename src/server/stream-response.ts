@@ -1,8 +1,13 @@
 import { WaymarkError } from '../core/error.ts';
-import { linkSignals } from '../core/signal.ts';
+import { type LinkedSignal, linkSignals } from '../core/signal.ts';
 import { cutOf, cutWhenIdle, type NodeBindings } from './connection.ts';
 import type { FeedEvent } from './feed.ts';
-import { frameStream } from './frame-stream.ts';
+import {
+  FramePump,
+  type FrameStreamEnd,
+  type FrameStreamOptions,
+  frameStream,
+} from './frame-stream.ts';
 import type { Served, ServerContext } from './served.ts';
 
 /** How one dialect writes a stream. */
@@ -31,53 +36,96 @@ export function takeSeat(
   c: ServerContext,
   { own = true }: { readonly own?: boolean } = {},
 ): ReaderSeat {
-  const { limits, clock, lifetime, log, options } = served;
-  if (c.req.raw.method === 'HEAD') {
+  if (c.req.method === 'HEAD') {
     throw new WaymarkError(
       'INVALID_ARGUMENT',
       'A stream has no HEAD: nobody would read it. Use GET.',
     );
   }
-  const release = served.streams.take(c.get('caller').principal);
+  const { lifetime, streams } = served;
+  const release = streams.take(c.get('caller').principal);
   const link = linkSignals(own ? lifetime.ending : lifetime.closing, c.req.raw.signal);
-  const started = clock.now();
-  const leave = (): void => {
-    release();
-    link.release();
-  };
-  return {
-    signal: link.signal,
-    leave,
-    respond(batches, { encode, keepAlive, headers }) {
-      let sent = 0;
-      const body = frameStream(batches, {
-        clock,
-        encode: (event) => {
-          sent++;
-          return encode(event);
-        },
-        keepAlive,
-        keepAliveMs: options.keepAlive ?? 15_000,
-        stallMs: limits.stallTimeout,
-        cut: cutOf(c.env),
-        onEnd: (how) => {
-          if (how === 'complete') cutWhenIdle(c.env, limits.stallTimeout);
-          else link.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
-          leave();
-          log({
-            level: how === 'stalled' || how === 'failed' ? 'warn' : 'info',
-            time: clock.now(),
-            msg: 'stream',
-            ...c.get('logged'),
-            end: how,
-            events: sent,
-            ms: clock.now() - started,
-          });
-        },
-      });
-      return new Response(body, { headers: { ...headers, ...startAtOnce(c.env) } });
-    },
-  };
+  return new Seat(served, c, link, release);
+}
+
+class Seat implements ReaderSeat {
+  readonly #served: Served;
+  readonly #context: ServerContext;
+  readonly #link: LinkedSignal;
+  readonly #release: () => void;
+  readonly #started: number;
+  #sent = 0;
+
+  constructor(served: Served, c: ServerContext, link: LinkedSignal, release: () => void) {
+    this.#served = served;
+    this.#context = c;
+    this.#link = link;
+    this.#release = release;
+    this.#started = served.clock.now();
+  }
+
+  get signal(): AbortSignal {
+    return this.#link.signal;
+  }
+
+  leave(): void {
+    this.#release();
+    this.#link.release();
+  }
+
+  respond<Event>(
+    batches: AsyncIterable<readonly Event[]>,
+    { encode, keepAlive, headers }: StreamFormat<Event>,
+  ): Response {
+    const { clock, limits, options } = this.#served;
+    const { env } = this.#context;
+    const frames: FrameStreamOptions<Event> = {
+      clock,
+      encode: (event) => {
+        this.#sent++;
+        return encode(event);
+      },
+      keepAlive,
+      keepAliveMs: options.keepAlive ?? 15_000,
+      stallMs: limits.stallTimeout,
+      cut: cutOf(env),
+      onEnd: (how) => this.#end(how),
+    };
+    const line = env?.own;
+    if (line === undefined) {
+      const body = frameStream(batches, frames);
+      return new Response(body, { headers: { ...headers, ...startAtOnce(env) } });
+    }
+    const pump = new FramePump(batches, frames);
+    const prepared = preparedHeaders(this.#served, this.#context);
+    pump.start(line.writeFrames(prepared ? { ...headers, ...prepared } : headers, pump));
+    return line.answered;
+  }
+
+  #end(how: FrameStreamEnd): void {
+    const { clock, limits, log } = this.#served;
+    const c = this.#context;
+    if (how === 'complete') cutWhenIdle(c.env, limits.stallTimeout);
+    else this.#link.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
+    this.leave();
+    log({
+      level: how === 'stalled' || how === 'failed' ? 'warn' : 'info',
+      time: clock.now(),
+      msg: 'stream',
+      ...c.get('logged'),
+      end: how,
+      events: this.#sent,
+      ms: clock.now() - this.#started,
+    });
+  }
+}
+
+// What a page of another site needs to read the answer has been put on it by then.
+function preparedHeaders(
+  { options }: Served,
+  c: ServerContext,
+): Record<string, string> | undefined {
+  return options.cors === undefined ? undefined : Object.fromEntries(c.res.headers);
 }
 
 // Node's adapter looks for the end of a body before it sends anything, unless it is told that there is no length. Other

@@ -26,7 +26,7 @@ export function prepareGenkit(router: Router): void {
 /** The dialect of Genkit's own clients, for each agent at `/genkit/:agent`. */
 export function mountGenkit(router: Router, served: Served): void {
   router.post('/genkit/:agent', async (c) => {
-    const body = await readBody(c.req.raw, genkitTurn, { what: 'turn', ...served });
+    const body = await readBody(c, genkitTurn, { what: 'turn', ...served });
     const init = body.init ?? {};
     const call = await openCall(served, c, 'runTurn', init);
     return answerTurn(served, c, call, {
@@ -39,7 +39,7 @@ export function mountGenkit(router: Router, served: Served): void {
   });
 
   router.post('/genkit/:agent/getSnapshot', async (c) => {
-    const { data } = await readBody(c.req.raw, genkitLookup, { what: 'lookup', ...served });
+    const { data } = await readBody(c, genkitLookup, { what: 'lookup', ...served });
     const { snapshotId, sessionId } = data;
     const { agent, options } = await openCall(served, c, 'getSnapshot', data);
     const lookup = snapshotId === undefined ? { sessionId: sessionId ?? '' } : { snapshotId };
@@ -51,7 +51,7 @@ export function mountGenkit(router: Router, served: Served): void {
   });
 
   router.post('/genkit/:agent/abort', async (c) => {
-    const { data } = await readBody(c.req.raw, genkitAbort, { what: 'abort', ...served });
+    const { data } = await readBody(c, genkitAbort, { what: 'abort', ...served });
     const { snapshotId } = data;
     const { agent, options } = await openCall(served, c, 'abort', data);
     const status = await agent.abort(snapshotId, options);
@@ -61,7 +61,7 @@ export function mountGenkit(router: Router, served: Served): void {
 }
 
 function isStream(c: ServerContext): boolean {
-  return wantsEvents(c.req.raw) || c.req.query('stream') === 'true';
+  return wantsEvents(c) || c.req.query('stream') === 'true';
 }
 
 function streamError(error: unknown): Response {

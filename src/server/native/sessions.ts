@@ -25,7 +25,7 @@ export function mountSessions(router: Router, served: Served): void {
 
   router.patch(routes.updateSession.path, async (c) => {
     const sessionId = sessionParam(c);
-    const { title, metadata } = await readBody(c.req.raw, sessionChange, {
+    const { title, metadata } = await readBody(c, sessionChange, {
       what: 'change of a session',
       ...served,
     });

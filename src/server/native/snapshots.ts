@@ -17,7 +17,7 @@ export function mountSnapshots(router: Router, served: Served): void {
 
   router.patch(routes.label.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const { label } = await readBody(c.req.raw, snapshotChange, {
+    const { label } = await readBody(c, snapshotChange, {
       what: 'change of a snapshot',
       ...served,
     });
@@ -39,7 +39,7 @@ export function mountSnapshots(router: Router, served: Served): void {
 
   router.post(routes.fork.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const { sessionId } = await readBody(c.req.raw, forkRequest, { what: 'fork', ...served });
+    const { sessionId } = await readBody(c, forkRequest, { what: 'fork', ...served });
     const { agent, options } = await openCall(served, c, 'fork', { snapshotId });
     const target = sessionId === undefined ? {} : { sessionId };
     return jsonResponse(await agent.fork(snapshotId, { ...options, ...target }));

@@ -10,12 +10,12 @@ import { nativeFormat } from './format.ts';
 /** `runTurn`: one turn, as a stream of events or as its output. */
 export function mountTurns(router: Router, served: Served): void {
   router.post(routes.runTurn.path, async (c) => {
-    const { init, input } = await readBody(c.req.raw, turnRequest, { what: 'turn', ...served });
+    const { init, input } = await readBody(c, turnRequest, { what: 'turn', ...served });
     const call = await openCall(served, c, 'runTurn', init);
     return answerTurn(served, c, call, {
       init,
       input,
-      stream: wantsEvents(c.req.raw) && nativeFormat,
+      stream: wantsEvents(c) && nativeFormat,
       respond: (output) => jsonResponse(output),
     });
   });

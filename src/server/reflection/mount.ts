@@ -42,7 +42,7 @@ export function mountReflection(router: Router, served: Served): void {
   router.post('/api/notify', (c) => c.text('OK'));
 
   router.post('/api/runAction', async (c) => {
-    const body = await readBody(c.req.raw, runBody, { what: 'action call', ...served });
+    const body = await readBody(c, runBody, { what: 'action call', ...served });
     const caller = c.get('caller');
     // Whose sessions they are is for `auth` to say, not for the caller.
     const { owner: _, ...context } = body.context ?? {};
@@ -75,7 +75,7 @@ export function mountReflection(router: Router, served: Served): void {
 
   router.post('/api/cancelAction', async (c) => {
     const schema = v.looseObject({ traceId: v.string() });
-    const { traceId } = await readBody(c.req.raw, schema, { what: 'cancel', ...served });
+    const { traceId } = await readBody(c, schema, { what: 'cancel', ...served });
     if (!active.cancel(traceId, c.get('caller'))) {
       throw new WaymarkError('NOT_FOUND', `No action ${short(traceId)} is running.`);
     }

@@ -27,7 +27,7 @@ export function mountUiStream(router: Router, served: Served): void {
   const viewers = createViewers();
 
   router.post('/ui/:agent', async (c) => {
-    const request = await readBody(c.req.raw, uiRequest, { what: 'chat request', ...served });
+    const request = await readBody(c, uiRequest, { what: 'chat request', ...served });
     const call = await openCall(served, c, 'runTurn', { sessionId: request.id });
     const turn = await toTurn(call.agent, request, call.options);
     const run = (): Promise<Response> =>
