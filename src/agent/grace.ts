@@ -10,27 +10,37 @@ export const handlerGraceMs: number = 2 * turnGraceMs;
 export class LeftBehind extends Error {}
 
 /** Waits for work; after a stop only so long, for work that does not look at its signal. */
-export async function withGrace<Value>(
+export function withGrace<Value>(
   { control: { signal }, host: { clock } }: Invocation,
   work: Promise<Value>,
   ms: number,
 ): Promise<Value> {
-  const left = Promise.withResolvers<never>();
-  // Made only when it is stopped: a signal for each turn that is not would cost more than saving the turn does.
-  let over: AbortController | undefined;
-  const onAbort = (): void => {
-    over = new AbortController();
-    clock.sleep(ms, over.signal).then(
-      () => left.reject(new LeftBehind()),
-      () => {},
+  return new Promise<Value>((resolve, reject) => {
+    // Made only when it is stopped: a signal for each turn that is not would cost more than saving the turn does.
+    let over: AbortController | undefined;
+    const onAbort = (): void => {
+      over = new AbortController();
+      clock.sleep(ms, over.signal).then(
+        () => reject(new LeftBehind()),
+        () => {},
+      );
+    };
+    const end = (): void => {
+      signal.removeEventListener('abort', onAbort);
+      over?.abort();
+    };
+    // Watched also when it is left behind, so that its rejection is never unhandled.
+    work.then(
+      (value) => {
+        end();
+        resolve(value);
+      },
+      (error: unknown) => {
+        end();
+        reject(error);
+      },
     );
-  };
-  if (signal.aborted) onAbort();
-  else signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work, left.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    over?.abort();
-  }
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
 }

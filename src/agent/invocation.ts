@@ -1,5 +1,6 @@
 import type { Channel } from '../core/channel.ts';
 import { toWaymarkError, type WaymarkError } from '../core/error.ts';
+import { Gate } from '../core/gate.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { callContext } from '../generate/hooks.ts';
 import type { ModelRef } from '../generate/model.ts';
@@ -101,7 +102,7 @@ export class Invocation {
   usage: Usage = {};
   last: { readonly finishReason: FinishReason; readonly output?: Json } | undefined;
   failure: WaymarkError | undefined;
-  #gate: Promise<unknown> = Promise.resolve();
+  readonly #gate = new Gate();
   #absorbed = 0;
   #refusal: unknown;
   #openError: unknown;
@@ -209,9 +210,7 @@ export class Invocation {
 
   /** One thing at a time: beginning a turn, saving it, detaching. */
   locked<Value>(fn: () => Promise<Value>): Promise<Value> {
-    const result = this.#gate.then(fn);
-    this.#gate = result.catch(() => {});
-    return result;
+    return this.#gate.run(fn);
   }
 
   /** Nothing that the handler still does changes anything from now on. */

@@ -1,0 +1,19 @@
+/** Lets one piece of work run at a time, in the order in which they came. */
+export class Gate {
+  #taken = false;
+  readonly #waiting: (() => void)[] = [];
+
+  /** Runs the work when all that came before it is over, however that ended; at once when there is none. */
+  async run<Value>(work: () => Promise<Value>): Promise<Value> {
+    if (this.#taken) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#taken = true;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#taken = false;
+      // It stays taken, so that nobody who comes in between goes first.
+      else next();
+    }
+  }
+}
