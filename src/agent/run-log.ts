@@ -32,7 +32,7 @@ export class RunLog {
   #sink: { readonly events: EventSupport; readonly run: RunRef } | undefined;
   #durable = false;
   #written = 0;
-  #scheduled = false;
+  #stopFlushing: (() => void) | undefined;
   #appending: Promise<void> | undefined;
 
   constructor(options: RunLogOptions & { readonly clock: Clock }) {
@@ -122,6 +122,7 @@ export class RunLog {
 
   end(): void {
     this.#ended = true;
+    this.#rest();
     this.#wake();
   }
 
@@ -166,16 +167,23 @@ export class RunLog {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#ended) return;
-    this.#scheduled = true;
-    const flush = async (): Promise<void> => {
-      await this.#clock.sleep(flushAfter);
-      await this.#append();
-      this.#scheduled = false;
-      const isLate = this.#placeOf(this.#written) < this.#events.length;
-      if (this.#sink !== undefined && isLate) this.#schedule();
-    };
-    void flush();
+    if (this.#ended) return;
+    this.#stopFlushing ??= this.#clock.every(flushAfter, () => void this.#flush());
+  }
+
+  async #flush(): Promise<void> {
+    // The batch before this one is still on its way.
+    if (this.#appending !== undefined) return;
+    await this.#append();
+    this.#rest();
+  }
+
+  /** Looks no longer when the store has everything. */
+  #rest(): void {
+    const isLate = this.#sink !== undefined && this.#placeOf(this.#written) < this.#events.length;
+    if (isLate) return;
+    this.#stopFlushing?.();
+    this.#stopFlushing = undefined;
   }
 
   async #append(): Promise<void> {
