@@ -120,12 +120,13 @@ class Seat implements ReaderSeat {
   }
 }
 
-// What a page of another site needs to read the answer has been put on it by then.
+// What a page of another site needs to read the answer has been put on it by then, but for the header that comes last.
 function preparedHeaders(
-  { options }: Served,
+  { options: { cors } }: Served,
   c: ServerContext,
 ): Record<string, string> | undefined {
-  return options.cors === undefined ? undefined : Object.fromEntries(c.res.headers);
+  if (cors === undefined) return undefined;
+  return { ...Object.fromEntries(c.res.headers), ...(cors.origins !== true && { vary: 'Origin' }) };
 }
 
 // Node's adapter looks for the end of a body before it sends anything, unless it is told that there is no length. Other

@@ -40,11 +40,11 @@ export function startTurn(
 ): ServedTurn {
   // A state that only the client holds is lost with the client.
   const stop = stopWithReader || agent.metadata.stateManagement === 'client';
-  const link = linkSignals(stop ? reader : undefined);
+  const link = stop ? linkSignals(reader) : undefined;
   const started = agent.stream(input, {
     ...invokeOptions(init, caller),
     accept: agent.metadata.watchable,
-    signal: link.signal,
+    ...(link && { signal: link.signal }),
   });
   // A detached turn is only reported; who wants to see it watches it.
   const watched = agent.metadata.watchable && input.detach !== true;
@@ -55,10 +55,8 @@ export function startTurn(
   });
   // Asked for when all chunks have come: from then on the turn would no longer wait for a slow reader.
   const output = live.ended.then(() => started.output as Promise<Output>);
-  const done = output.then(
-    () => link.release(),
-    () => link.release(),
-  );
+  const end = (): void => link?.release();
+  const done = output.then(end, end);
   const events = turnEvents(live, output, { reader, resumable: watched && resumable });
   return { accepted: live.accepted, events, done };
 }

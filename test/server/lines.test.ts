@@ -84,6 +84,7 @@ describe('a stream', () => {
       const headers = { origin: 'https://app.example' };
       const response = await streamTurn(open.url, 'count 3', { headers });
       expect(response.headers.get('access-control-allow-origin')).toBe('https://app.example');
+      expect(response.headers.get('vary')).toBe('Origin');
       expect(response.headers.get('cache-control')).toBe('no-store, no-transform');
       expect(textOf(await allEvents(response))).toBe('0 1 2 ');
     } finally {
