@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 // V8 collects young objects for next to nothing, and copies those that something old still reaches. A turn that is reached by
 // an old object, dead or alive, is copied whole, again and again: this once took a third of all time.
 test('what a turn leaves behind is collected while it is young', async () => {
-  const child = fork(join(import.meta.dirname, 'garbage-child.ts'), {
+  const child = fork(join(import.meta.dirname, 'garbage-worker.ts'), {
     // So much room that no full collection comes by itself.
     execArgv: ['--expose-gc', '--initial-old-space-size=1024', '--no-warnings'],
   });
