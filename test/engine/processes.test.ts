@@ -98,19 +98,23 @@ test('a run that kills its workers is given up, with the error of each, and can 
   const poison = await mkdtemp(join(tmpdir(), 'waymark-poison-'));
   const echo = server.app.agent('echo');
   const { connectionString } = postgres;
-  for (let n = 0; n <= attempts; n++) {
+  for (let n = 0; n <= 2 * attempts; n++) {
     await startChild({ role: 'worker', connectionString, engine: { attempts } });
   }
   const text = JSON.stringify({ dieWhile: poison });
   const { snapshotId: runId = '', sessionId } = await echo.run(detached(text));
+  const erased = await echo.run(detached(text));
   const ended = await echo.wait(runId);
   expect(ended.status).toBe('failed');
   expect(ended.error).toMatchObject({ details: { deadLetter: true } });
   expect(ended.error?.details).toHaveProperty('attempts.length', attempts);
   expect(JSON.stringify(ended.error?.details)).toContain('no sign of life');
 
-  const [letter] = await server.engine.deadLetters();
-  expect(letter).toMatchObject({ runId, agent: 'echo', sessionId });
+  await echo.wait(erased.snapshotId ?? '');
+  expect(await server.engine.deadLetters()).toHaveLength(2);
+  await echo.deleteSession(erased.sessionId);
+  const letters = await server.engine.deadLetters();
+  expect(letters).toEqual([expect.objectContaining({ runId, agent: 'echo', sessionId })]);
   await rm(poison, { recursive: true });
 
   const served = await serve(server.app, { port: 0, log: () => {} });

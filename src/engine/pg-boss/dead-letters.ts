@@ -26,7 +26,7 @@ export interface DeadLetter extends v.InferOutput<typeof letter> {
 
 export interface DeadLetters {
   add(claimed: ClaimedRun, crashes: readonly Crash[]): Promise<void>;
-  /** Oldest first. */
+  /** Oldest first. Those whose snapshot has been erased are thrown away. */
   list(): Promise<readonly DeadLetter[]>;
   /** Begins again with what the run had not done, as a new run of its session. With a scope, only a run of that scope is known. */
   retry(runId: string, of?: Scope): Promise<RetryResult>;
@@ -40,6 +40,10 @@ export function toDeadRun({ runId, agent, sessionId, attempts, since }: DeadLett
 /** Whether it is a run of that agent and owner. */
 export function isOf({ agent, owner }: DeadLetter, scope: Scope): boolean {
   return agent === scope.agent && owner === scope.owner;
+}
+
+function ofOwner(owner: string | undefined): { readonly owner?: string } {
+  return owner === undefined ? {} : { owner };
 }
 
 /** What is left of a run that was given up, in the error of its snapshot. */
@@ -57,13 +61,23 @@ export function createDeadLetters(
   const list = async (): Promise<readonly DeadLetter[]> => {
     const boss = await queue.open();
     const jobs = await boss.findJobs<object>(deadQueue, { queued: true });
-    return jobs
+    const letters = jobs
       .toSorted((a, b) => a.createdOn.getTime() - b.createdOn.getTime())
       .map(({ id, data, createdOn }) => ({
         ...parseShape(letter, data, 'dead letter'),
         runId: id,
         since: createdOn.toISOString(),
       }));
+    const areLeft = await Promise.all(letters.map(isLeft));
+    return letters.filter((_, at) => areLeft[at]);
+  };
+  // A letter names a session and tells what went wrong there: it goes with the snapshot, when that is erased or pruned.
+  const isLeft = async ({ agent, runId, owner }: DeadLetter): Promise<boolean> => {
+    const snapshot = await agentOf(agent)?.getSnapshot({ snapshotId: runId }, ofOwner(owner));
+    if (snapshot !== undefined || agentOf(agent) === undefined) return true;
+    const boss = await queue.open();
+    await boss.deleteJob(deadQueue, runId);
+    return false;
   };
 
   return {
@@ -85,12 +99,12 @@ export function createDeadLetters(
       if (agent === undefined) {
         throw new WaymarkError('FAILED_PRECONDITION', `This app has no agent "${name}".`);
       }
-      const whose = owner === undefined ? {} : { owner };
+      const whose = ofOwner(owner);
       const snapshot = await agent.getSnapshot({ snapshotId: runId }, whose);
       if (snapshot?.error?.details === undefined) {
         throw new WaymarkError(
           'FAILED_PRECONDITION',
-          `The run "${runId}" has not ended yet, or its session has been erased.`,
+          `The run "${runId}" has not ended yet. Try again when it has.`,
         );
       }
       const { inputs } = parseShape(remains, snapshot.error.details, 'details');

@@ -31,6 +31,9 @@ export interface PgBossEngine extends Engine {
 /** Milliseconds between two looks at what the schedules have made due. */
 const schedulesEvery = 1_000;
 
+/** Milliseconds between two looks at the dead letters. */
+const lettersEvery = 60_000;
+
 /**
  * An engine over pg-boss, in the database of the app's Postgres store. A run that is detached from its start is put into
  * the queue by the transaction that records it, and worked on by whichever process fetches it.
@@ -125,6 +128,8 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       stops = [
         onHandedOver(() => worker.wake()),
         clock.every(schedulesEvery, () => void schedules.begin().catch(onError)),
+        // Looking at them throws away what was erased by a program that knows nothing of the queue.
+        clock.every(lettersEvery, () => void deadLetters.list().catch(onError)),
       ];
       observe();
       worker.start(chosen.slots ?? slots);
