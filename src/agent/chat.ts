@@ -16,37 +16,33 @@ export interface ChatAgent {
 export class AgentChat implements Chat {
   readonly #agent: ChatAgent;
   readonly #given: InvokeOptions;
-  /** Where the next turn goes on; at first what was given. */
-  #place: Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'> | undefined;
-  #last: Pick<Output, 'snapshotId' | 'sessionId' | 'state'> | undefined;
+  /** Where the last turn left it; before the first one, what was given counts. */
+  #sessionId: string | undefined;
+  #snapshotId: string | undefined;
+  #state: Chat['state'];
 
-  constructor(agent: ChatAgent, given: InvokeOptions = {}) {
+  constructor(agent: ChatAgent, given: InvokeOptions = nothingGiven) {
     this.#agent = agent;
     this.#given = given;
   }
 
   get sessionId(): string | undefined {
-    return this.#last?.sessionId ?? this.#given.sessionId;
+    return this.#sessionId ?? this.#given.sessionId;
   }
 
   get snapshotId(): string | undefined {
-    return this.#last?.snapshotId ?? this.#given.snapshotId;
+    return this.#snapshotId ?? this.#given.snapshotId;
   }
 
   get state(): Chat['state'] {
-    return this.#last?.state ?? this.#given.state;
+    return this.#state ?? this.#given.state;
   }
 
   stream(input: string | Input, call: CallOptions = {}): AgentStream {
-    const { snapshotId, sessionId, state, ...options } = this.#given;
-    const given = {
-      ...(snapshotId !== undefined && { snapshotId }),
-      ...(sessionId !== undefined && { sessionId }),
-      ...(state && { state }),
-    };
+    const { snapshotId: _, sessionId: __, state: ___, ...options } = this.#given;
     return this.#agent.stream(
       typeof input === 'string' ? textInput(input) : input,
-      { ...options, ...call, ...(this.#place ?? given) },
+      { ...options, ...call, ...this.#place() },
       (output) => this.#follow(output),
     );
   }
@@ -55,13 +51,25 @@ export class AgentChat implements Chat {
     return await this.stream(input, call).output;
   }
 
-  #follow({ sessionId, snapshotId, state }: Output): void {
-    this.#last = {
-      sessionId,
+  /** Where the next turn goes on. */
+  #place(): Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'> {
+    if (!this.#agent.isServerManaged && this.#state !== undefined) return { state: this.#state };
+    if (this.#agent.isServerManaged && this.#sessionId !== undefined) {
+      return { sessionId: this.#sessionId };
+    }
+    const { snapshotId, sessionId, state } = this.#given;
+    return {
       ...(snapshotId !== undefined && { snapshotId }),
+      ...(sessionId !== undefined && { sessionId }),
       ...(state && { state }),
     };
-    if (this.#agent.isServerManaged) this.#place = { sessionId };
-    else if (state !== undefined) this.#place = { state };
+  }
+
+  #follow({ sessionId, snapshotId, state = this.#state }: Output): void {
+    this.#sessionId = sessionId;
+    this.#snapshotId = snapshotId;
+    this.#state = state;
   }
 }
+
+const nothingGiven: InvokeOptions = {};
