@@ -114,9 +114,55 @@ describe('a history', () => {
           expect(history.length).toBe(plain.length);
           expect(history.messages).toEqual(plain);
           expect(history.chain()).toBe(chainOf(plain));
+          const woken = History.wake(history.rest());
+          expect(woken.chain()).toBe(chainOf(plain));
+          expect(woken.messages).toEqual(plain);
+          expect(woken.append([a]).chain()).toBe(chainOf([...plain, a]));
         }
       }),
     );
+  });
+
+  test('at rest, a version that goes on from another holds what is new', () => {
+    const one = History.of([a, b]);
+    const two = one.append([c]);
+    const [first, second] = [one.rest(), two.rest()];
+    expect(second?.before).toBe(first);
+    expect(two.rest()).toBe(second);
+    expect(one.truncate(1).append([d]).rest()?.before).not.toBe(first);
+    expect(one.append([d]).rest()?.before).toBe(first);
+    expect(History.wake(second).append([d]).rest()?.before).toBe(second);
+    expect(History.empty.rest()).toBeUndefined();
+    expect(History.wake(undefined)).toBe(History.empty);
+  });
+
+  test('of a message at rest that is more than a text, everything is kept', () => {
+    const messages = [
+      { role: 'user', content: [{ text: 'a', metadata: { b: 1 } }] },
+      { role: 'user', content: [{ text: 'a' }], metadata: { c: 2 } },
+      { role: 'tool', content: [{ toolResponse: { name: 't', output: 1 } }] },
+      { role: 'user', content: [{ text: 'a' }, { text: 'b' }] },
+      { role: 'model', content: [] },
+      { role: 'system', content: [{ text: '' }] },
+    ].map((each) => toJson(each, 'message') as unknown as Message);
+    const history = History.of(messages);
+    const woken = History.wake(history.rest());
+    expect(woken.messages).toEqual(messages);
+    expect(woken.messages.every((each) => Object.isFrozen(each.content[0] ?? each))).toBe(true);
+    expect(History.of(woken.toArray()).chain()).toBe(history.chain());
+  });
+
+  test('many that were at rest share what they have in common when they are woken together', () => {
+    const one = History.of([a, b]);
+    const rests = [one.rest(), one.append([c]).rest(), one.append([d]).rest()];
+    const known = new Map();
+    const [first, left, right] = rests.map((rest) => History.wake(rest).wakeAmong(known));
+    expect(left?.messages).toEqual([a, b, c]);
+    expect(right?.messages).toEqual([a, b, d]);
+    expect(left?.at(0)).toBe(first?.at(0));
+    expect(right?.at(1)).toBe(first?.at(1));
+    expect(right?.chain()).toBe(chainOf([a, b, d]));
+    expect(one.wakeAmong(known)).toBe(one);
   });
 
   test('a turn costs what is new: nothing of the messages before is looked at again', () => {

@@ -1,12 +1,23 @@
 import { sha256 } from '../core/hash.ts';
 import { canonicalJson } from '../core/json.ts';
 import type { Message } from '../protocol/message.ts';
+import {
+  type Chain,
+  chainOf,
+  type Link,
+  type Rest,
+  restAfter,
+  restWithin,
+  wakeMessage,
+} from './rest.ts';
 
 /** Shared by all versions of one line of history; only ever appended to. */
 interface Log {
   readonly messages: Message[];
-  /** `chains[i]` is the chain over the first i + 1 messages; worked out when somebody asks. */
-  readonly chains: string[];
+  /** `chains[i]` is the chain over the first i + 1 messages, where it is known; worked out when somebody asks. */
+  readonly chains: (Chain | undefined)[];
+  /** The longest of its versions that was put to rest. */
+  rest: Rest | undefined;
 }
 
 /** The chain of an empty history. */
@@ -24,17 +35,22 @@ export function messageHash(message: Message): string {
  * One version of a conversation: a shared append-only log and a length. Appending to the newest version costs what is
  * appended; older versions stay as they are. An array is made only when somebody reads {@link History.messages}, because
  * copying or freezing the whole history each turn is what makes a turn slower the longer the conversation is.
+ *
+ * A store that keeps histories in memory keeps them at rest, and gives them back by {@link History.wake}.
  */
 export class History {
-  static readonly empty: History = new History({ messages: [], chains: [] }, 0);
+  static readonly empty: History = new History(0, { messages: [], chains: [], rest: undefined });
 
   readonly length: number;
-  readonly #log: Log;
+  /** Of one that was at rest: made when somebody looks at its messages. */
+  #log: Log | undefined;
+  #rest: Rest | undefined;
   #frozen: readonly Message[] | undefined;
 
-  private constructor(log: Log, length: number) {
-    this.#log = log;
+  private constructor(length: number, log: Log | undefined, rest?: Rest) {
     this.length = length;
+    this.#log = log;
+    this.#rest = rest;
   }
 
   /** A history of these (deeply frozen) messages. */
@@ -42,10 +58,46 @@ export class History {
     return History.empty.append(messages);
   }
 
+  /** A history that was put to rest; costs nothing until somebody looks at its messages. */
+  static wake(rest: Rest | undefined): History {
+    return rest === undefined ? History.empty : new History(rest.length, undefined, rest);
+  }
+
+  /** This history for a store to keep, in as little memory as possible. Costs what is new since the last time. */
+  rest(): Rest | undefined {
+    if (this.#rest !== undefined || this.length === 0) return this.#rest;
+    const log = this.#awake();
+    const base = restWithin(log.rest, this.length);
+    const from = base?.length ?? 0;
+    this.#rest =
+      from === this.length
+        ? base
+        : restAfter(base, this.toArray(from), this.#chainOver(this.length));
+    if (this.length > (log.rest?.length ?? 0)) log.rest = this.#rest;
+    return this.#rest;
+  }
+
+  /**
+   * The same history for whoever looks at many: it shares a log with those in `known`, by where they ended, that it goes on
+   * from, and its chain is worked out anew. One that is awake is given as it is.
+   */
+  wakeAmong(known: Map<Link, History>): History {
+    if (this.#log !== undefined || this.#rest === undefined) return this;
+    const messages: Message[] = [];
+    let link: Link | undefined = this.#rest;
+    for (; link !== undefined && !known.has(link); link = link.before) {
+      messages.push(wakeMessage(link));
+    }
+    const base = link === undefined ? History.empty : known.get(link);
+    const woken = (base ?? History.empty).append(messages.reverse());
+    known.set(this.#rest, woken);
+    return woken;
+  }
+
   /** The message at a place. */
   at(index: number): Message | undefined {
     const place = index < 0 ? this.length + index : index;
-    return place < this.length ? this.#log.messages[place] : undefined;
+    return place < this.length ? this.#awake().messages[place] : undefined;
   }
 
   /** The messages as a frozen array; made once per version. */
@@ -56,29 +108,27 @@ export class History {
 
   /** A plain array of the messages from `from` on, the caller's own. Copying a plain array is much cheaper than a frozen one. */
   toArray(from = 0): Message[] {
-    return this.#log.messages.slice(from, this.length);
+    return this.#awake().messages.slice(from, this.length);
   }
 
   /** This history with (deeply frozen) messages behind it. */
   append(messages: readonly Message[]): History {
     if (messages.length === 0) return this;
-    const log = this.#log;
+    const log = this.#awake();
     const isNewest = log.messages.length === this.length && this.length > 0;
-    const target = isNewest
-      ? log
-      : { messages: this.toArray(), chains: log.chains.slice(0, this.length) };
+    const target = isNewest ? log : this.#copyLog(log);
     for (const message of messages) target.messages.push(message);
-    return new History(target, target.messages.length);
+    return new History(target.messages.length, target);
   }
 
   /** The first `length` messages. */
   truncate(length: number): History {
-    return length >= this.length ? this : new History(this.#log, length);
+    return length >= this.length ? this : new History(length, this.#awake());
   }
 
   /** This history replaced by other messages; what it has in common with them at the start stays shared. */
   replace(messages: readonly Message[]): History {
-    const own = this.#log.messages;
+    const own = this.#awake().messages;
     const most = Math.min(this.length, messages.length);
     let common = 0;
     while (common < most && own[common] === messages[common]) common++;
@@ -88,22 +138,17 @@ export class History {
 
   /** A hash over the first `length` messages, each link over the one before and the message's own hash. */
   chain(length: number = this.length): string {
-    if (length === 0) return emptyChain;
-    const { chains, messages } = this.#log;
-    for (let i = chains.length; i < length; i++) {
-      chains.push(sha256((chains[i - 1] ?? emptyChain) + messageHash(messages[i] as Message)));
-    }
-    return chains[length - 1] as string;
+    return length === 0 ? emptyChain : toHex(this.#chainOver(length));
   }
 
   /** How many messages this history and another have in common at their beginning. The chains tell for any length. */
   commonLength(other: History): number {
     let low = 0;
     let high = Math.min(this.length, other.length);
-    if (this.#log === other.#log) return high;
+    if (this.#awake() === other.#awake()) return high;
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
-      if (this.chain(middle) === other.chain(middle)) low = middle;
+      if (this.#chainOver(middle) === other.#chainOver(middle)) low = middle;
       else high = middle - 1;
     }
     return low;
@@ -112,6 +157,50 @@ export class History {
   /** Whether `other` is this history or goes on from it. */
   isPrefixOf(other: History): boolean {
     if (other.length < this.length) return false;
-    return other.#log === this.#log || other.chain(this.length) === this.chain();
+    if (this.length === 0 || (this.#log !== undefined && other.#log === this.#log)) return true;
+    return other.#chainOver(this.length) === this.#chainOver(this.length);
   }
+
+  /** The chain over the first messages, at least one. */
+  #chainOver(length: number): Chain {
+    // One that is at rest and only compared need not be woken.
+    if (this.#log === undefined && this.#rest?.length === length) return this.#rest.chain;
+    const { chains, messages } = this.#awake();
+    let known = length;
+    while (known > 0 && chains[known - 1] === undefined) known--;
+    let chain = known === 0 ? undefined : chains[known - 1];
+    for (; known < length; known++) {
+      const before = chain === undefined ? emptyChain : toHex(chain);
+      chain = BigInt(`0x${sha256(before + messageHash(messages[known] as Message))}`);
+      chains[known] = chain;
+    }
+    return chain as Chain;
+  }
+
+  #copyLog({ chains, rest }: Log): Log {
+    return {
+      messages: this.toArray(),
+      chains: chains.slice(0, this.length),
+      rest: restWithin(rest, this.length),
+    };
+  }
+
+  #awake(): Log {
+    this.#log ??= wakeLog(this.#rest);
+    return this.#log;
+  }
+}
+
+function wakeLog(rest: Rest | undefined): Log {
+  const messages: Message[] = [];
+  const chains: (Chain | undefined)[] = [];
+  for (let link: Link | undefined = rest; link !== undefined; link = link.before) {
+    messages.push(wakeMessage(link));
+    chains.push(chainOf(link));
+  }
+  return { messages: messages.reverse(), chains: chains.reverse(), rest };
+}
+
+function toHex(chain: Chain): string {
+  return chain.toString(16).padStart(64, '0');
 }

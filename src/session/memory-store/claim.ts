@@ -80,7 +80,7 @@ export function displace(tables: Tables, session: SessionRow): void {
 /** The run of a caller that died: it holds nothing any more, and what it worked on reads `expired` from now on. */
 export function leaveBehind(tables: Tables, run: RunRow): void {
   const { session } = run;
-  const row: SnapshotRow = {
+  const row = tables.newRow({
     id: run.id,
     session,
     parent: nearestListed(run.base),
@@ -94,7 +94,7 @@ export function leaveBehind(tables: Tables, run: RunRow): void {
     ttl: run.ttl,
     state: reached(run).state,
     stateHash: reached(run).stateHash,
-  };
+  });
   list(row);
   tables.snapshots.set(row.id, row);
   endRun(tables, run);

@@ -1,5 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
+import type { Usage } from '../../protocol/turn.ts';
 import { checkSnapshotId } from '../ids.ts';
+import type { SessionState } from '../session-state.ts';
 import type { Committed, CommitWrite, RunRef } from '../store.ts';
 import { endRun } from './claim.ts';
 import { appendTo } from './events.ts';
@@ -27,11 +29,12 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   if (row.index < 0 && write.listed !== false) list(row);
   row.session.updatedAt = row.updatedAt;
   if (write.end) endRun(tables, run);
-  else if (row.status === 'succeeded') goOn(run, row);
+  else if (row.status === 'succeeded') goOn(run, row, write.state);
   tables.hub.tell(row.id);
   return {
-    base: { snapshotId: row.id, state: row.state, ref: row },
-    snapshot: toMetadata(row, row.updatedAt, nearbyPath(row)),
+    // The caller's state, which is awake, and not the row's.
+    base: { snapshotId: row.id, state: write.state, ref: row },
+    snapshot: toMetadata(row, row.updatedAt),
   };
 }
 
@@ -46,22 +49,16 @@ function advance(tables: Tables, row: SnapshotRow, base: SnapshotRow | undefined
 }
 
 /** A snapshot in the middle of a run: the run hangs on it from now on, and would be started over from it. */
-function goOn(run: RunRow, row: SnapshotRow): void {
+function goOn(run: RunRow, row: SnapshotRow, state: SessionState): void {
   const midTurn = row.event === 'toolIterationEnd';
   const done = run.checkpoint?.inputsDone ?? 0;
   run.base = row;
   run.checkpoint = {
-    state: row.state,
+    state,
     stateHash: row.stateHash,
     inputsDone: midTurn ? done : done + 1,
     midTurn,
   };
-}
-
-// The whole path is walked only where the answer is not plain: a turn costs the same however long the session is.
-function nearbyPath(row: SnapshotRow): ReadonlySet<SnapshotRow> | undefined {
-  const { head } = row.session;
-  return head !== undefined && (row === head || row.parent === head) ? new Set([head]) : undefined;
 }
 
 function checkWrite(tables: Tables, run: RunRow, write: CommitWrite): void {
@@ -102,7 +99,7 @@ function createRow(
   base: SnapshotRow | undefined,
   write: CommitWrite,
 ): SnapshotRow {
-  const row: SnapshotRow = {
+  const row = tables.newRow({
     id: write.snapshotId,
     session: run.session,
     parent: nearestListed(base),
@@ -114,9 +111,16 @@ function createRow(
     updatedAt: tables.clock.now(),
     state: write.state,
     stateHash: write.stateHash,
-  };
+  });
   tables.snapshots.set(row.id, row);
   return row;
+}
+
+// Models that do not count leave an empty one with each turn.
+const noUsage: Usage = Object.freeze({});
+
+function isEmpty(usage: Usage): boolean {
+  return Object.keys(usage).length === 0;
 }
 
 function fill(row: SnapshotRow, write: CommitWrite, now: number): void {
@@ -128,6 +132,6 @@ function fill(row: SnapshotRow, write: CommitWrite, now: number): void {
   row.updatedAt = now;
   if (write.finishReason !== undefined) row.finishReason = write.finishReason;
   if (write.error !== undefined) row.error = write.error;
-  if (write.usage !== undefined) row.usage = write.usage;
+  if (write.usage !== undefined) row.usage = isEmpty(write.usage) ? noUsage : write.usage;
   if (write.totals !== undefined) row.totals = write.totals;
 }

@@ -3,7 +3,7 @@ import { checkScope, checkSessionId } from '../ids.ts';
 import type { Scope } from '../store.ts';
 import { fromDocument, type ImportedSession, type ImportRow, renewIds } from '../transfer-in.ts';
 import { createSessionRow } from './rows.ts';
-import { findSession, type SessionRow, type SnapshotRow, type Tables } from './tables.ts';
+import { findSession, type SessionRow, type Tables } from './tables.ts';
 
 /** Puts a session from a document into the store, under its own id or another. */
 export function importSession(
@@ -54,7 +54,7 @@ function insertSnapshot(
   { snapshot, totals, state }: ImportRow,
 ): void {
   const { finishReason, error, usage, label } = snapshot;
-  const row: SnapshotRow = {
+  const row = tables.newRow({
     id: snapshot.snapshotId,
     session,
     parent: tables.snapshots.get(snapshot.parentId ?? ''),
@@ -71,7 +71,7 @@ function insertSnapshot(
     ...(usage === undefined ? {} : { usage }),
     ...(label === undefined ? {} : { label }),
     ...(totals === undefined ? {} : { totals }),
-  };
+  });
   tables.snapshots.set(row.id, row);
   if (row.index < 0) return;
   session.listed.push(row);

@@ -1,8 +1,10 @@
+import type { History } from '../history.ts';
+import type { Link } from '../rest.ts';
 import type { MaintenanceSupport } from '../store.ts';
 import { type ExportRow, toDocument } from '../transfer.ts';
 import { importSession } from './import.ts';
 import { prune } from './prune.ts';
-import { toMetadata, toSessionInfo } from './reading.ts';
+import { activePath, toMetadata, toSessionInfo } from './reading.ts';
 import { allRows, dropSessionRow } from './rows.ts';
 import { findSession, type SessionRow, type Tables } from './tables.ts';
 import { verify } from './verify.ts';
@@ -29,8 +31,16 @@ export function maintenanceSupport(tables: Tables): MaintenanceSupport {
 }
 
 function* exportRows(session: SessionRow, now: number): Iterable<ExportRow> {
+  const known = new Map<Link, History>();
+  const path = activePath(session);
   for (const row of allRows(session)) {
     if (row.status === 'pending') continue;
-    yield { snapshot: toMetadata(row, now), totals: row.totals, state: row.state };
+    const { state } = row;
+    const history = state.history.wakeAmong(known);
+    yield {
+      snapshot: toMetadata(row, now, path),
+      totals: row.totals,
+      state: { ...state, history },
+    };
   }
 }

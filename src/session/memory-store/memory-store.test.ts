@@ -4,8 +4,8 @@ import { createIds } from '../../core/id.ts';
 import { toJson } from '../../core/json.ts';
 import type { Message } from '../../protocol/message.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import { emptyState, hashState } from '../session-state.ts';
-import type { Claim, StateBase, Store } from '../store.ts';
+import { emptyState, hashState, type SessionState } from '../session-state.ts';
+import type { Claim, CommitWrite, StateBase, Store } from '../store.ts';
 import { memoryStore } from './memory-store.ts';
 
 const id = createIds(systemClock);
@@ -40,34 +40,79 @@ describe('the memory store', () => {
     expect(await read()).toBeUndefined();
   });
 
-  test('holds one log for all snapshots of a branch', async () => {
+  test('holds each message once for all snapshots of a branch and its forks', async () => {
     const store = memoryStore();
-    let base: StateBase | undefined;
-    const ids: string[] = [];
-    for (let n = 0; n < 3; n++) {
-      const held = await claim(store);
-      if (held === undefined) expect.fail('not claimed');
-      const message = toJson({ role: 'user', content: [{ text: `${n}` }] }, 'm');
-      const before = base?.state ?? emptyState;
-      const state = { ...before, history: before.history.append([message as unknown as Message]) };
-      const committed = await store.runs?.commit(held, {
-        ...(base && { base, parentId: base.snapshotId }),
-        snapshotId: held.runId,
-        state,
-        stateHash: hashState(state),
-        turnIndex: n,
-        event: 'turnEnd',
-        status: 'succeeded',
-        end: true,
-      });
-      base = committed?.base;
-      ids.push(held.runId);
-    }
-    const loaded = await Promise.all(
-      ids.map((snapshotId) => store.runs?.load(scope, { snapshotId })),
+    const ids = await commitTurns(store, 3);
+    const forked = await store.timeline?.fork(scope, ids[1] ?? '', {
+      sessionId: 'fork',
+      snapshotId: id(),
+    });
+    const [one, two, three, fork] = await Promise.all(
+      [...ids, forked?.snapshotId ?? ''].map(async (snapshotId) => {
+        const loaded = await store.runs?.load(scope, { snapshotId });
+        return loaded?.state.history.rest();
+      }),
     );
-    expect(loaded.map((each) => each?.state.history.length)).toEqual([1, 2, 3]);
-    expect(loaded[0]?.state.history.at(0)).toBe(loaded[2]?.state.history.at(0));
-    expect(loaded[2]?.state).toBe(base?.state);
+    expect([one?.length, two?.length, three?.length]).toEqual([1, 2, 3]);
+    expect(three?.before).toBe(two);
+    expect(two?.before).toBe(one);
+    expect(fork).toBe(two);
+  });
+
+  test('gives the caller of a commit the state that was committed, and not one to be read again', async () => {
+    const store = memoryStore();
+    const state = { ...emptyState, history: emptyState.history.append([message('a')]) };
+    const held = await claim(store);
+    if (held === undefined) expect.fail('not claimed');
+    const committed = await store.runs?.commit(held, writeOf(held.runId, state));
+    expect(committed?.base.state).toBe(state);
+  });
+
+  test('finds content that does not fit what was committed', async () => {
+    const store = memoryStore();
+    await commitTurns(store, 2);
+    expect(await store.maintenance?.verify()).toEqual([]);
+    const history = emptyState.history.append([message('a')]);
+    const rest = history.rest();
+    // Nothing can change a frozen message: this stands for a fault of the store's own.
+    if (rest !== undefined) Object.assign(rest, { content: 'b' });
+    const held = await claim(store);
+    if (held === undefined) expect.fail('not claimed');
+    await store.runs?.commit(held, writeOf(held.runId, { ...emptyState, history }));
+    expect(await store.maintenance?.verify()).toMatchObject([
+      { kind: 'hash', snapshotId: held.runId },
+    ]);
   });
 });
+
+function message(text: string): Message {
+  return toJson({ role: 'user', content: [{ text }] }, 'm') as unknown as Message;
+}
+
+function writeOf(snapshotId: string, state: SessionState, base?: StateBase): CommitWrite {
+  return {
+    ...(base && { base, parentId: base.snapshotId }),
+    snapshotId,
+    state,
+    stateHash: hashState(state),
+    turnIndex: 0,
+    event: 'turnEnd',
+    status: 'succeeded',
+    end: true,
+  };
+}
+
+/** The ids of the snapshots of some turns with one message each. */
+async function commitTurns(store: Store, count: number): Promise<readonly string[]> {
+  let base: StateBase | undefined;
+  const ids: string[] = [];
+  for (let n = 0; n < count; n++) {
+    const held = await claim(store);
+    if (held === undefined) expect.fail('not claimed');
+    const before = base?.state ?? emptyState;
+    const state = { ...before, history: before.history.append([message(`${n}`)]) };
+    base = (await store.runs?.commit(held, writeOf(held.runId, state, base)))?.base;
+    ids.push(held.runId);
+  }
+  return ids;
+}

@@ -6,6 +6,7 @@ import { eventSupport } from './events.ts';
 import { createHub } from './hub.ts';
 import { maintenanceSupport } from './maintenance.ts';
 import { readSnapshot } from './reading.ts';
+import { RestingRow } from './resting-row.ts';
 import { runSupport } from './runs.ts';
 import { saveSnapshot } from './save-snapshot.ts';
 import type { Tables } from './tables.ts';
@@ -29,6 +30,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const tables: Tables = {
     clock,
     newId,
+    newRow: (row) => new RestingRow(row),
     eventsTtl,
     hub: createHub(),
     sessions: new Map(),

@@ -30,6 +30,12 @@ export function activePath(session: SessionRow): ReadonlySet<SnapshotRow> {
   return path;
 }
 
+// The whole path is walked only where the answer is not plain: a turn costs the same however long the session is.
+function nearbyPath(row: SnapshotRow): ReadonlySet<SnapshotRow> | undefined {
+  const { head } = row.session;
+  return head !== undefined && (row === head || row.parent === head) ? new Set([head]) : undefined;
+}
+
 /**
  * A succeeded snapshot is orphaned off the active path, any other when its parent is. One without a parent hangs on the
  * empty session, which every path begins with.
@@ -52,7 +58,7 @@ export function statusOf(row: SnapshotRow, now: number): SnapshotStatus {
 export function toMetadata(
   row: SnapshotRow,
   now: number,
-  path: ReadonlySet<SnapshotRow> = activePath(row.session),
+  path: ReadonlySet<SnapshotRow> = nearbyPath(row) ?? activePath(row.session),
 ): Snapshot {
   const run = row.session.run?.row === row ? row.session.run : undefined;
   const heartbeatAt = run?.heartbeatAt ?? row.heartbeatAt;
@@ -145,7 +151,7 @@ function toTurn(row: SnapshotRow): Parameters<typeof marksOf>[1][number] {
   return { snapshotId, length: marks ? history.length : 0, chain: () => history.chain() };
 }
 
-/** A state in the form a turn goes on from. Nothing was parsed or copied, so there is nothing to verify. */
+/** A state in the form a turn goes on from. Nothing left the process, so there is nothing to verify. */
 export function loadState(tables: Tables, scope: Scope, lookup: Lookup): LoadedState | undefined {
   const { row, run } = find(tables, scope, lookup);
   const now = tables.clock.now();

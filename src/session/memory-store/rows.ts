@@ -17,18 +17,21 @@ export function createSessionRow(
   sessionId: string,
   { startedBy, forkedFrom, createdAt = tables.clock.now() }: Origin = {},
 ): SessionRow {
-  const session: SessionRow = {
+  const plain: SessionRow = {
     scope: scope.owner === undefined ? { agent: scope.agent } : { ...scope },
     id: sessionId,
     createdAt,
     updatedAt: createdAt,
-    ...(startedBy === undefined ? {} : { startedBy }),
-    ...(forkedFrom === undefined ? {} : { forkedFrom }),
     head: undefined,
     listed: [],
     nextIndex: 0,
     run: undefined,
   };
+  // Most have no origin, and are as small as a literal without spreading is.
+  const session =
+    startedBy === undefined && forkedFrom === undefined
+      ? plain
+      : { ...plain, ...(startedBy && { startedBy }), ...(forkedFrom && { forkedFrom }) };
   tables.sessions.set(sessionKey(scope, sessionId), session);
   return session;
 }

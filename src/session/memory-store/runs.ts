@@ -21,7 +21,6 @@ import {
   list,
   nearestListed,
   reached,
-  type SnapshotRow,
   type Tables,
 } from './tables.ts';
 import { takeOver } from './take-over.ts';
@@ -98,7 +97,8 @@ function detach(
   run.request = toRunRequest(request);
   run.heartbeatAt = now;
   if (run.row === undefined) {
-    const row: SnapshotRow = {
+    const { state, stateHash } = reached(run);
+    const row = tables.newRow({
       id: run.id,
       session: run.session,
       parent: nearestListed(run.base),
@@ -108,8 +108,9 @@ function detach(
       status: 'pending',
       createdAt: run.createdAt,
       updatedAt: now,
-      ...reached(run),
-    };
+      state,
+      stateHash,
+    });
     list(row);
     tables.snapshots.set(row.id, row);
     run.row = row;

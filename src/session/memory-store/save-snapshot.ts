@@ -69,7 +69,7 @@ function create(
   const state = next.state === undefined ? emptyState : fromPlainState(next.state);
   const session = known ?? createSessionRow(tables, scope, next.sessionId);
   const now = tables.clock.now();
-  const row: SnapshotRow = {
+  const row = tables.newRow({
     id: next.snapshotId,
     session,
     parent,
@@ -81,7 +81,7 @@ function create(
     updatedAt: now,
     state,
     stateHash: hashState(state),
-  };
+  });
   tables.snapshots.set(row.id, row);
   return change(tables, row, next);
 }

@@ -91,6 +91,8 @@ export interface EventLog {
 export interface Tables {
   readonly clock: Clock;
   readonly newId: NewId;
+  /** A row as this store keeps it. */
+  readonly newRow: (row: SnapshotRow) => SnapshotRow;
   readonly eventsTtl: number;
   readonly hub: Hub;
   readonly sessions: Map<string, SessionRow>;
@@ -102,10 +104,8 @@ export interface Tables {
 }
 
 /** The state a run stands at, as far as anybody else can see: its last checkpoint, or what it goes on from. */
-export function reached(run: RunRow): Pick<SnapshotRow, 'state' | 'stateHash'> {
-  const { state = emptyState, stateHash = hashState(emptyState) } =
-    run.checkpoint ?? run.base ?? {};
-  return { state, stateHash };
+export function reached(run: RunRow): Readonly<Pick<SnapshotRow, 'state' | 'stateHash'>> {
+  return run.checkpoint ?? run.base ?? { state: emptyState, stateHash: hashState(emptyState) };
 }
 
 /** The key of a session: ids live under (owner, agent). */
@@ -190,7 +190,9 @@ export function checkUnused(tables: Tables, snapshotId: string): void {
 export function list(row: SnapshotRow): void {
   const { session } = row;
   row.index = session.nextIndex++;
-  session.listed.push(row);
+  // Most sessions are short, and an array that grows by push keeps room for 16 more items as long as it lives.
+  if (session.listed.length < 16) session.listed = session.listed.concat(row);
+  else session.listed.push(row);
 }
 
 /** What a new snapshot hangs on: never a state that is not listed. */

@@ -79,7 +79,7 @@ export function timelineSupport(tables: Tables): TimelineSupport {
       displace(tables, row.session);
       moveHead(row.session, row);
       row.session.updatedAt = now();
-      return toMetadata(row, now(), new Set([row]));
+      return toMetadata(row, now());
     },
     fork: async (scope, snapshotId, target) => fork(tables, scope, snapshotId, target),
     async label(scope, snapshotId, label) {
@@ -155,7 +155,7 @@ function fork(
     forkedFrom: { sessionId: source.session.id, snapshotId },
   });
   const { turnIndex, event, finishReason, totals, state, stateHash } = source;
-  const row: SnapshotRow = {
+  const row = tables.newRow({
     id: target.snapshotId,
     session,
     parent: undefined,
@@ -169,9 +169,9 @@ function fork(
     updatedAt: session.createdAt,
     state,
     stateHash,
-  };
+  });
   list(row);
   session.head = row;
   tables.snapshots.set(row.id, row);
-  return toMetadata(row, row.createdAt, new Set([row]));
+  return toMetadata(row, row.createdAt);
 }

@@ -1,3 +1,5 @@
+import type { History } from '../history.ts';
+import type { Link } from '../rest.ts';
 import { hashState } from '../session-state.ts';
 import type { Fault, MaintenanceSupport } from '../store.ts';
 import type { SessionRow, SnapshotRow, Tables } from './tables.ts';
@@ -8,8 +10,9 @@ type Options = NonNullable<Parameters<MaintenanceSupport['verify']>[0]>;
 export function verify(tables: Tables, { onProgress }: Options): readonly Fault[] {
   const faults: Fault[] = [];
   let done = 0;
+  const known = new Map<Link, History>();
   for (const row of tables.snapshots.values()) {
-    faults.push(...snapshotFaults(tables, row));
+    faults.push(...snapshotFaults(tables, row, known));
     onProgress?.(++done);
   }
   for (const session of tables.sessions.values()) faults.push(...sessionFaults(tables, session));
@@ -19,10 +22,11 @@ export function verify(tables: Tables, { onProgress }: Options): readonly Fault[
   return faults;
 }
 
-function snapshotFaults(tables: Tables, row: SnapshotRow): Fault[] {
+function snapshotFaults(tables: Tables, row: SnapshotRow, known: Map<Link, History>): Fault[] {
   const faults: Fault[] = [];
-  const { parent, session } = row;
-  if (hashState(row.state) !== row.stateHash) {
+  const { parent, session, state } = row;
+  const history = state.history.wakeAmong(known);
+  if (hashState({ ...state, history }) !== row.stateHash) {
     faults.push(fault('hash', row, 'The state does not fit its hash.'));
   }
   if (parent !== undefined && tables.snapshots.get(parent.id) !== parent) {

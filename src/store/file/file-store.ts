@@ -29,6 +29,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
   const tables: Tables = {
     clock,
     newId,
+    newRow: (row) => row,
     eventsTtl,
     hub: createHub(),
     sessions: new Map(),
