@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Pool } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type AppOptions, type Chat, memoryStore, waymark } from 'waymark';
+import { type Agent, type AppOptions, type Chat, memoryStore, waymark } from 'waymark';
 import { fileStore } from 'waymark/file';
 import { postgresStore } from 'waymark/postgres';
 import { sqliteStore } from 'waymark/sqlite';
@@ -29,6 +29,13 @@ test('a turn in memory does the same at any length, and keeps what is new', asyn
   expect(last).toEqual(first);
   // All texts are one and the same string. An array of its own for each snapshot would take 16 KB at turn 1,000.
   expect(grown.late).toBeLessThan(4000);
+});
+
+test('an idle session in memory is little more than its text', async () => {
+  // All texts are one and the same string: what is counted is all but the text.
+  const [kept, held] = [await idleBytes({ store: memoryStore() }), await idleBytes({})];
+  expect(kept).toBeLessThan(2500);
+  expect(held).toBeLessThan(2100);
 });
 
 test('a turn whose state the client holds does the same at any length', async () => {
@@ -93,14 +100,36 @@ test('a turn on Postgres does the same at any length: statements, JSON, and byte
   }
 }, 120_000);
 
+/** Bytes of a session after five turns that nobody works on any more. */
+async function idleBytes(options: AppOptions): Promise<number> {
+  const agent = createAgent({ ...options, cacheSize: 10 });
+  const open: Chat[] = [];
+  const add = async (count: number): Promise<void> => {
+    for (let at = 0; at < count; at++) {
+      const chat = agent.chat();
+      for (let turn = 0; turn < 5; turn++) await chat.send(userText);
+      open.push(chat);
+    }
+  };
+  // Caches are full before the count begins.
+  await add(200);
+  const before = await usedBytes();
+  await add(600);
+  return ((await usedBytes()) - before) / 600;
+}
+
 function createChat(options: AppOptions): Chat {
+  return createAgent(options).chat();
+}
+
+function createAgent(options: AppOptions): Agent {
   // A look at others' runs would be counted with the turn it falls on.
   const app = waymark({ ...options, work: false });
   app.defineModel({ name: 'instant' }, async (_, { stream }) => {
     for (let at = 0; at < 20; at++) await stream({ content: [{ text: modelText.slice(0, 20) }] });
     return { message: { role: 'model', content: [{ text: modelText }] }, finishReason: 'stop' };
   });
-  return app.defineAgent({ name: 'shape', model: 'instant' }).chat() as Chat;
+  return app.defineAgent({ name: 'shape', model: 'instant' }) as Agent;
 }
 
 interface Measured {
