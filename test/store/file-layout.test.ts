@@ -69,6 +69,7 @@ describe('the files of a store', () => {
     expect(names).toEqual([
       '.gitignore',
       'lock',
+      'lock-mark',
       'runs/trip-to-rome~<hash>.jsonl',
       'sessions/_/chat/trip-to-pisa.json',
       'sessions/_/chat/trip-to-rome/artifacts/<hash>.json',
@@ -174,7 +175,12 @@ describe('the files of a store', () => {
     expect(await open().textsOf({ sessionId: 'fork' })).toEqual(['shared', 'SHARED']);
     await again.timeline.deleteSession(scope, 'fork');
     await again.timeline.deleteSession(scope, 'source');
-    expect([...(await readTree(directory)).keys()]).toEqual(['.gitignore', 'lock', 'waymark.json']);
+    expect([...(await readTree(directory)).keys()]).toEqual([
+      '.gitignore',
+      'lock',
+      'lock-mark',
+      'waymark.json',
+    ]);
   });
 });
 

@@ -43,6 +43,11 @@ export function isMissing(error: unknown): boolean {
   return codeOf(error) === 'ENOENT';
 }
 
+/** Whether something has the name already that a new file was to have. */
+export function isThere(error: unknown): boolean {
+  return codeOf(error) === 'EEXIST';
+}
+
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string'
     ? error.code

@@ -1,5 +1,6 @@
 import {
   closeSync,
+  fdatasync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -15,14 +16,14 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { systemClock } from '../../core/clock.ts';
-import { changedUnderLock, diskError, isMissing } from './disk-error.ts';
+import { changedUnderLock, diskError, isMissing, isThere } from './disk-error.ts';
 
 /** Tells one version of a file from another without reading it. */
 export interface FileStamp {
-  readonly inode: bigint;
+  /** Not known of a file that was just made. */
+  readonly inode: bigint | undefined;
   readonly size: number;
   readonly changed: bigint;
   /**
@@ -38,16 +39,23 @@ export interface FileReader {
   read(from: number, length: number): Buffer;
 }
 
+/** Files and folders that are not on the disk yet; of some files, the descriptor that they were written through. */
+export type Unsynced = Map<string, number | undefined>;
+
 /**
  * The files below one directory, by names relative to it, which errors show. Writing is for the holder of the lock; what was
  * written is safe from the death of the process at once, and from a power cut after {@link Disk.sync}.
  */
 export class Disk {
   readonly root: string;
-  #unsynced = new Set<string>();
+  /** Another number whenever somebody else may have changed files: as long as it stays, only we have, and hands. */
+  era = 0;
+  readonly #durable: boolean;
+  #unsynced: Unsynced = new Map();
 
-  constructor(root: string) {
+  constructor(root: string, { durable }: { readonly durable: boolean }) {
     this.root = root;
+    this.#durable = durable;
   }
 
   stamp(name: string): FileStamp | undefined {
@@ -78,9 +86,25 @@ export class Disk {
     return this.#try(folder, (path) => ifThere(() => readdirSync(path).sort()) ?? []);
   }
 
+  /** Makes a new file, in a folder that is made as well when it is not there. */
+  create(name: string, data: Buffer, { durable }: { readonly durable: boolean }): void {
+    this.#try(name, () => {
+      const fd = this.#openNew(name);
+      try {
+        writeAll(fd, data, 0);
+      } catch (error) {
+        ftruncateSync(fd, 0);
+        throw error;
+      } finally {
+        this.#done(name, fd, durable);
+      }
+      if (durable) this.#note(dirname(name));
+    });
+  }
+
   /**
-   * Makes a file be its first `at` bytes and then `data`. It must have `size` bytes: more than `at` when a dead process left
-   * the beginning of a line. When writing fails half way, as on a full disk, the file ends at `at`.
+   * Makes a file be its first `at` bytes and then `data`, and returns its inode. It must have `size` bytes: more than `at`
+   * when a dead process left the beginning of a line. When writing fails half way, as on a full disk, the file ends at `at`.
    */
   append(
     name: string,
@@ -90,12 +114,12 @@ export class Disk {
       durable,
     }: { readonly at: number; readonly size: number; readonly durable: boolean },
     data: Buffer,
-  ): FileStamp {
-    if (size === 0) this.makeFolder(dirname(name));
+  ): bigint {
     return this.#try(name, (path) => {
-      const fd = openSync(path, size === 0 ? 'a+' : 'r+');
+      const fd = openSync(path, 'r+');
       try {
-        if (fstatSync(fd).size !== size) throw changedUnderLock(name);
+        const found = fstatSync(fd, { bigint: true });
+        if (Number(found.size) !== size) throw changedUnderLock(name);
         if (size > at) ftruncateSync(fd, at);
         try {
           writeAll(fd, data, at);
@@ -103,11 +127,9 @@ export class Disk {
           ftruncateSync(fd, at);
           throw error;
         }
-        if (durable) this.#unsynced.add(name);
-        if (durable && size === 0) this.#unsynced.add(dirname(name));
-        return toStamp(fstatSync(fd, { bigint: true }));
+        return found.ino;
       } finally {
-        closeSync(fd);
+        this.#done(name, fd, durable);
       }
     });
   }
@@ -136,13 +158,12 @@ export class Disk {
   /** Removes a file that is of no use any more; after a power cut it may be back. */
   unlink(name: string): void {
     this.#try(name, (path) => ifThere(() => unlinkSync(path)));
-    this.#unsynced.delete(name);
   }
 
   /** Removes a file or a folder with all that is in it. */
   remove(name: string): void {
     this.#try(name, (path) => rmSync(path, { recursive: true, force: true }));
-    this.#unsynced.add(dirname(name));
+    this.#note(dirname(name));
   }
 
   /** Removes a folder, and those above it up to `top`, as long as they are empty. */
@@ -153,52 +174,86 @@ export class Disk {
       } catch {
         return;
       }
-      this.#unsynced.add(dirname(at));
+      this.#note(dirname(at));
     }
   }
 
   makeFolder(folder: string): void {
-    this.#try(folder, (path) => {
+    this.#try(folder, () => {
+      const path = join(this.root, folder);
       const first = mkdirSync(path, { recursive: true });
       if (first === undefined) return;
       // Each new folder is an entry of the one above it.
       for (let made = path; made.length >= first.length; made = dirname(made))
-        this.#unsynced.add(relative(this.root, dirname(made)));
+        this.#note(relative(this.root, dirname(made)));
     });
   }
 
   /** What was written since the last call, to be given to {@link Disk.sync}. */
-  takeUnsynced(): ReadonlySet<string> {
-    const names = this.#unsynced;
-    this.#unsynced = new Set();
-    return names;
+  takeUnsynced(): Unsynced {
+    const unsynced = this.#unsynced;
+    if (unsynced.size > 0) this.#unsynced = new Map();
+    return unsynced;
   }
 
   /** Waits until files and folders are on the disk. One that is gone again needs no waiting. */
-  async sync(names: ReadonlySet<string>): Promise<void> {
-    await Promise.all([...names].map((name) => this.#sync(name)));
+  async sync(unsynced: Unsynced): Promise<void> {
+    await Promise.all(Array.from(unsynced, ([name, fd]) => this.#sync(name, fd)));
   }
 
-  async #sync(name: string): Promise<void> {
+  async #sync(name: string, written: number | undefined): Promise<void> {
+    let fd = written;
     try {
-      const file = await open(join(this.root, name), 'r');
-      try {
-        await file.datasync();
-      } finally {
-        await file.close();
-      }
+      fd ??= openSync(this.#path(name), 'r');
+      await dataSync(fd);
     } catch (error) {
       if (!isMissing(error) && !isFolderOnWindows(error)) throw diskError(error, name);
+    } finally {
+      if (fd !== undefined) closeSync(fd);
     }
+  }
+
+  #openNew(name: string): number {
+    const path = this.#path(name);
+    try {
+      return openSync(path, 'wx');
+    } catch (error) {
+      if (isThere(error)) throw changedUnderLock(name);
+      if (!isMissing(error)) throw error;
+      this.makeFolder(dirname(name));
+      return openSync(path, 'wx');
+    }
+  }
+
+  /** Closes a file that was written, after it is synced where it has to be: opening it again for that would cost more. */
+  #done(name: string, fd: number, durable: boolean): void {
+    if (!durable || !this.#durable || this.#unsynced.get(name) !== undefined) closeSync(fd);
+    else this.#unsynced.set(name, fd);
+  }
+
+  /** Remembers that a folder has changed. */
+  #note(folder: string): void {
+    if (this.#durable && !this.#unsynced.has(folder)) this.#unsynced.set(folder, undefined);
+  }
+
+  // Names are relative, and all of them ours: nothing has to be resolved.
+  #path(name: string): string {
+    return `${this.root}/${name}`;
   }
 
   #try<Result>(name: string, action: (path: string) => Result): Result {
     try {
-      return action(join(this.root, name));
+      return action(this.#path(name));
     } catch (error) {
       throw diskError(error, name);
     }
   }
+}
+
+function dataSync(fd: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    fdatasync(fd, (error) => (error === null ? resolve() : reject(error)));
+  });
 }
 
 function read(fd: number, from: number, length: number): Buffer {

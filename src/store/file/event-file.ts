@@ -29,7 +29,6 @@ const eventsLine = v.object({
 export class EventFile implements JournalReader {
   readonly runId: string;
   readonly journal: Journal;
-  readonly #disk: Disk;
   readonly #tables: Tables;
   readonly #find: FindHome;
   #log: EventLog | undefined;
@@ -38,8 +37,7 @@ export class EventFile implements JournalReader {
 
   constructor(disk: Disk, tables: Tables, runId: string, find: FindHome) {
     this.runId = runId;
-    this.journal = new Journal(disk, eventsFile(runId), this);
-    this.#disk = disk;
+    this.journal = new Journal(disk, eventsFile(runId), this, { isPrivate: true });
     this.#tables = tables;
     this.#find = find;
   }
@@ -58,22 +56,24 @@ export class EventFile implements JournalReader {
   save(newId: NewId): void {
     const log = this.#tables.events.get(this.runId);
     if (log === undefined) return;
-    if (!this.journal.exists) this.#create(log, newId);
+    const lines: object[] = this.journal.exists ? [] : [this.#newHead(log, newId)];
     const events = log.events.slice(this.#saved);
     const endedAt = this.#tables.endedAt.get(this.runId);
-    if (events.length === 0 && endedAt === this.#endedAt) return;
-    const line = {
-      ...(events.length === 0 ? {} : { events }),
-      ...(endedAt === undefined ? {} : { endedAt: iso(endedAt) }),
-    };
-    this.journal.append(line, { durable: false });
+    if (events.length > 0 || endedAt !== this.#endedAt) {
+      lines.push({
+        ...(events.length === 0 ? {} : { events }),
+        ...(endedAt === undefined ? {} : { endedAt: iso(endedAt) }),
+      });
+    }
+    if (lines.length === 0) return;
+    this.journal.append(lines, { durable: false });
+    this.#log = log;
     this.#saved = log.events.length;
     this.#endedAt = endedAt;
   }
 
   remove(): void {
-    this.#disk.unlink(this.journal.name);
-    this.journal.forget();
+    this.journal.remove();
   }
 
   reset(): void {
@@ -108,13 +108,8 @@ export class EventFile implements JournalReader {
     sortByTime(this.#tables.endedAt);
   }
 
-  #create(log: EventLog, newId: NewId): void {
-    const { scope, id: session } = log.session;
-    this.journal.append(
-      { waymark: format, id: newId(), ...scope, session, run: this.runId },
-      { durable: false },
-    );
-    this.#log = log;
+  #newHead({ session: { scope, id: session } }: EventLog, newId: NewId): object {
+    return { waymark: format, id: newId(), ...scope, session, run: this.runId };
   }
 }
 

@@ -98,6 +98,8 @@ export class Family implements JournalReader {
 
   /** Names the folder of a family that has no journal yet. */
   begin(scope: Scope, root: string): void {
+    // A dead process may have left the beginning of one.
+    if (!this.journal.exists) this.journal.refresh();
     if (this.journal.exists) return;
     this.#head = { waymark: format, id: this.#tables.newId(), ...scope, session: root };
   }
@@ -109,8 +111,8 @@ export class Family implements JournalReader {
 
   /** Writes one change and takes in what it says. */
   write(session: SessionRow, line: JournalLine): void {
-    if (!this.journal.exists && this.#head !== undefined) this.journal.append(this.#head);
-    this.journal.append(line);
+    const head = this.journal.exists ? undefined : this.#head;
+    this.journal.append(head === undefined ? [line] : [head, line]);
     keepStates(session, this.states);
     for (const snapshot of line.snapshots ?? []) {
       const row = this.#tables.snapshots.get(snapshot.id);

@@ -25,7 +25,7 @@ import { createWatch } from './watch.ts';
 export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
   const { durable = true, lockTimeout = 10_000 } = options;
-  const disk = new Disk(resolve(directory));
+  const disk = new Disk(resolve(directory), { durable });
   const tables: Tables = {
     clock,
     newId,
@@ -40,7 +40,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
   };
   const mirror = new Mirror(disk, tables);
   const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });
-  const gate = createGate(mirror, { lock, durable });
+  const gate = createGate(mirror, lock);
   const watch = createWatch(mirror, gate);
   return {
     name: 'file',

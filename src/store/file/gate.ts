@@ -1,5 +1,5 @@
 import { recover } from './intent.ts';
-import type { Lock } from './lock.ts';
+import type { Hold, Lock } from './lock.ts';
 import type { Mirror } from './mirror.ts';
 import { openDirectory } from './open-directory.ts';
 
@@ -12,10 +12,7 @@ export interface Gate {
   write<Result>(work: () => Result | Promise<Result>, save: () => void): Promise<Result>;
 }
 
-export function createGate(
-  mirror: Mirror,
-  { lock, durable }: { readonly lock: Lock; readonly durable: boolean },
-): Gate {
+export function createGate(mirror: Mirror, lock: Lock): Gate {
   const { disk } = mirror;
   let opening: Promise<void> | undefined;
 
@@ -32,8 +29,8 @@ export function createGate(
     async read(section) {
       await open();
       const result = await lock.hold(
-        (isLocked) => {
-          if (isLocked) recover(mirror);
+        (hold) => {
+          takeNote(mirror, hold);
           return [section()] as const;
         },
         { orWithout: true },
@@ -42,8 +39,8 @@ export function createGate(
     },
     async write(work, save) {
       await open();
-      const { result, unsynced } = await lock.hold(() => {
-        recover(mirror);
+      const { result, unsynced } = await lock.hold((hold) => {
+        takeNote(mirror, hold);
         const result = work();
         try {
           save();
@@ -55,8 +52,15 @@ export function createGate(
         return { result, unsynced: disk.takeUnsynced() };
       });
       const value = await result;
-      if (durable) await disk.sync(unsynced);
+      if (unsynced.size > 0) await disk.sync(unsynced);
       return value;
     },
   };
+}
+
+// What a process leaves behind that dies, it leaves to whoever holds the lock after it.
+function takeNote(mirror: Mirror, hold: Hold): void {
+  if (hold === 'alone') return;
+  mirror.disk.era++;
+  if (hold === 'after others') recover(mirror);
 }

@@ -53,10 +53,12 @@ export function recover(mirror: Mirror): void {
 }
 
 /** Removes what is left of a session outside its journal. */
-export function clearSession({ disk }: Mirror, scope: Scope, sessionId: string): void {
+export function clearSession(mirror: Mirror, scope: Scope, sessionId: string): void {
+  const { disk } = mirror;
   disk.remove(pointerFile(scope, sessionId));
   disk.remove(`${pointerFile(scope, sessionId)}.tmp`);
   disk.remove(runFile(scope, sessionId));
+  mirror.runFile({ scope, id: sessionId }).journal.forget();
 }
 
 /** Removes what no session in a folder needs, and the folder when no session is left. */

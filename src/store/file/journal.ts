@@ -24,6 +24,9 @@ export class Journal {
   readonly name: string;
   readonly #disk: Disk;
   readonly #reader: JournalReader;
+  readonly #isPrivate: boolean;
+  /** When the file was last looked at, by the era of the disk. */
+  #era: number | undefined;
   #stamp: FileStamp | undefined;
   /** The bytes of the head line that was read. */
   #head: Buffer | undefined;
@@ -31,10 +34,17 @@ export class Journal {
   #end = 0;
   #lines = 0;
 
-  constructor(disk: Disk, name: string, reader: JournalReader) {
+  /** A private one is never changed by hand: as long as nobody else may have changed it, it is not even looked at. */
+  constructor(
+    disk: Disk,
+    name: string,
+    reader: JournalReader,
+    { isPrivate = false }: { readonly isPrivate?: boolean } = {},
+  ) {
     this.#disk = disk;
     this.name = name;
     this.#reader = reader;
+    this.#isPrivate = isPrivate;
   }
 
   /** Whether the file had a head line when it was last looked at. */
@@ -47,39 +57,64 @@ export class Journal {
     return this.#end;
   }
 
-  /** Reads what is new; costs one look at the file when nothing is. Returns whether anything was. */
+  /** Reads what is new; costs at most one look at the file when nothing is. Returns whether anything was. */
   refresh(): boolean {
+    const isOurs = this.#era === this.#disk.era;
+    if (isOurs && this.#isPrivate) return false;
     const stamp = this.#disk.stamp(this.name);
-    const isKnown = stamp === undefined || this.#stamp?.isSettled === true;
-    if (isKnown && isSame(stamp, this.#stamp)) return false;
+    const isSame = isSameFile(stamp, this.#stamp, isOurs);
+    this.#era = this.#disk.era;
+    if (isSame) {
+      this.#stamp = stamp;
+      return false;
+    }
     const [head, end] = [this.#head, this.#end];
     try {
       const found = this.#disk.open(this.name, (file) => this.#read(file));
       if (found === undefined) this.#reset();
     } catch (error) {
       // Half read is not read: the next refresh begins anew.
-      this.#reset();
+      this.forget();
       throw error;
     }
     return this.#head !== head || this.#end !== end;
   }
 
   /**
-   * Appends one line, the head line when the file is new. Only under the lock and after a refresh. A line that is not durable
-   * survives the death of the process, but perhaps not a power cut.
+   * Appends lines, the head line first when the file is new. Only under the lock and after a refresh. Lines that are not
+   * durable survive the death of the process, but perhaps not a power cut.
    */
-  append(line: object, { durable = true }: { readonly durable?: boolean } = {}): void {
-    const data = Buffer.from(`${JSON.stringify(line)}\n`);
-    const size = this.#stamp?.size ?? 0;
-    this.#stamp = this.#disk.append(this.name, { at: this.#end, size, durable }, data);
-    this.#head ??= data;
+  append(lines: readonly object[], { durable = true }: { readonly durable?: boolean } = {}): void {
+    const texts = lines.map((line) => `${JSON.stringify(line)}\n`);
+    const data = Buffer.from(texts.length === 1 ? (texts[0] ?? '') : texts.join(''));
+    const inode = this.#write(data, durable);
+    this.#head ??= data.subarray(0, data.indexOf(newline) + 1);
     this.#end += data.length;
-    this.#lines++;
+    this.#lines += lines.length;
+    // When the file was changed is not known, and the next look need not know as long as it was us.
+    this.#stamp = { inode, size: this.#end, changed: 0n, isSettled: false };
+  }
+
+  /** Removes the file. */
+  remove(): void {
+    if (this.#era !== this.#disk.era || this.#stamp !== undefined) this.#disk.unlink(this.name);
+    this.#reset();
+    this.#era = this.#disk.era;
   }
 
   /** Forgets what was read, so that the next refresh reads everything. */
   forget(): void {
     this.#reset();
+    this.#era = undefined;
+  }
+
+  #write(data: Buffer, durable: boolean): bigint | undefined {
+    const size = this.#stamp?.size;
+    if (size !== undefined) {
+      return this.#disk.append(this.name, { at: this.#end, size, durable }, data);
+    }
+    this.#disk.create(this.name, data, { durable });
+    return undefined;
   }
 
   #read(file: FileReader): true {
@@ -146,7 +181,14 @@ function isContinued(file: FileReader, head: Buffer, end: number): boolean {
   return file.stamp.size >= end && file.read(0, head.length).equals(head);
 }
 
-function isSame(a: FileStamp | undefined, b: FileStamp | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  return a.inode === b.inode && a.size === b.size && a.changed === b.changed;
+/** Whether a file is the one that was seen; one that nobody else can have written needs no proof by its time. */
+function isSameFile(
+  found: FileStamp | undefined,
+  seen: FileStamp | undefined,
+  isOurs: boolean,
+): boolean {
+  if (found === undefined || seen === undefined) return found === seen;
+  if (found.size !== seen.size) return false;
+  if (isOurs) return seen.inode === undefined || found.inode === seen.inode;
+  return seen.isSettled && found.inode === seen.inode && found.changed === seen.changed;
 }

@@ -1,17 +1,23 @@
 import { accessSync, constants, statSync } from 'node:fs';
+import { basename } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { systemClock } from '../../core/clock.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { diskError } from './disk-error.ts';
+import { HolderMark } from './holder-mark.ts';
+
+/** How the lock is held: `alone` when nobody else has held it since we last did; `not` where nothing can be written. */
+export type Hold = 'alone' | 'after others' | 'not';
 
 /** One writer at a time over all processes that use a directory. */
 export interface Lock {
   /**
    * Runs `section` while nobody else holds the lock. It is synchronous: no other code of this thread runs within it, and a
    * process holds the lock only while it is really at work. With `orWithout`, for readers, it runs without the lock where
-   * the lock cannot be had because nothing can be written.
+   * the lock cannot be had because nothing can be written. After a section that throws, nothing is taken for known.
    */
   hold<Result>(
-    section: (isLocked: boolean) => Result,
+    section: (hold: Hold) => Result,
     options?: { readonly orWithout?: boolean },
   ): Promise<Result>;
   close(): void;
@@ -33,6 +39,7 @@ const unusable: readonly unknown[] = [8, 14, 'EACCES', 'EPERM', 'EROFS'];
  * frees it when its holder dies, however it dies: there are no stale locks, and nobody has to guess who is alive.
  */
 export function createLock(path: string, { timeout }: { readonly timeout: number }): Lock {
+  const mark = new HolderMark(`${path}-mark`);
   let handle: Handle | undefined;
   let isClosed = false;
 
@@ -58,6 +65,31 @@ export function createLock(path: string, { timeout }: { readonly timeout: number
     return 'busy';
   };
 
+  /** How it is held. Without a mark others would not know of us, so it must be left before anything is written. */
+  const toHold = (orWithout: boolean): Hold => {
+    try {
+      return mark.renew() ? 'alone' : 'after others';
+    } catch (error) {
+      if (orWithout) return 'not';
+      throw diskError(error, basename(mark.path));
+    }
+  };
+
+  const run = <Result>(
+    { end }: Handle,
+    section: (hold: Hold) => Result,
+    orWithout: boolean,
+  ): Result => {
+    try {
+      return section(toHold(orWithout));
+    } catch (error) {
+      mark.forget();
+      throw error;
+    } finally {
+      end.run();
+    }
+  };
+
   return {
     close() {
       isClosed = true;
@@ -67,24 +99,16 @@ export function createLock(path: string, { timeout }: { readonly timeout: number
       for (let waited = 0, pause = 1; ; waited += pause, pause = Math.min(pause + 1, 10)) {
         const held = begin();
         if (held === 'unusable') {
-          if (orWithout) return section(false);
+          if (orWithout) return section('not');
           throw cannotLock();
         }
-        if (held !== 'busy') return release(held, () => section(true));
+        if (held !== 'busy') return run(held, section, orWithout);
         if (waited >= timeout) throw heldTooLong(timeout);
         // Real time, whatever clock the store was given: it is another process that is waited for.
         await systemClock.sleep(pause);
       }
     },
   };
-}
-
-function release<Result>({ end }: Handle, section: () => Result): Result {
-  try {
-    return section();
-  } finally {
-    end.run();
-  }
 }
 
 function openHandle(path: string): Handle {

@@ -150,7 +150,7 @@ export class Mirror implements FamilyContext {
     for (const id of ids) this.events.refresh(id);
   }
 
-  runFile({ scope, id }: SessionRow): RunFile {
+  runFile({ scope, id }: Pick<SessionRow, 'scope' | 'id'>): RunFile {
     return this.#runFileAt(runFile(scope, id));
   }
 

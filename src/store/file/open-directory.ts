@@ -2,6 +2,7 @@ import { isJsonObject, parseJson } from '../../core/json.ts';
 import type { Disk } from './disk.ts';
 import { dataLoss } from './disk-error.ts';
 import { checkFormat, format } from './format.ts';
+import { recover } from './intent.ts';
 import { formatFile, ignored, ignoreFile } from './layout.ts';
 import type { Lock } from './lock.ts';
 import type { Mirror } from './mirror.ts';
@@ -11,9 +12,12 @@ export async function openDirectory(mirror: Mirror, lock: Lock): Promise<void> {
   const { disk } = mirror;
   if (!checkDirectory(disk)) disk.makeFolder('.');
   await lock.hold(
-    (isLocked) => {
+    (hold) => {
+      disk.era++;
       if (!checkDirectory(disk)) create(disk);
-      if (!isLocked || mirror.events.runIds().length === 0) return;
+      if (hold === 'not') return;
+      recover(mirror);
+      if (mirror.events.runIds().length === 0) return;
       mirror.reachRuns();
       mirror.events.dropForgotten();
     },

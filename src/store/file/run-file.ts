@@ -25,7 +25,6 @@ export type FindHome = (scope: Scope, sessionId: string) => Home | undefined;
 /** The file of the run that works on a session: there while the run is open, and longer only when a process dies. */
 export class RunFile implements JournalReader {
   readonly journal: Journal;
-  readonly #disk: Disk;
   readonly #tables: Tables;
   readonly #find: FindHome;
   readonly #artifacts: RunArtifacts = new Map();
@@ -34,8 +33,7 @@ export class RunFile implements JournalReader {
   #saved: SavedRun | undefined;
 
   constructor(disk: Disk, tables: Tables, name: string, find: FindHome) {
-    this.journal = new Journal(disk, name, this);
-    this.#disk = disk;
+    this.journal = new Journal(disk, name, this, { isPrivate: true });
     this.#tables = tables;
     this.#find = find;
   }
@@ -82,8 +80,7 @@ export class RunFile implements JournalReader {
   }
 
   remove(): void {
-    this.#disk.unlink(this.journal.name);
-    this.journal.forget();
+    this.journal.remove();
   }
 
   reset(): void {
@@ -126,7 +123,7 @@ export class RunFile implements JournalReader {
     if (run === undefined) return;
     // A lost heartbeat is soon followed by another; and after a power cut nobody goes on with an attached run.
     const isHeartbeat = Object.keys(line).every((key) => key === 'heartbeatAt');
-    this.journal.append(line, { durable: run.request.mode !== 'attached' && !isHeartbeat });
+    this.journal.append([line], { durable: run.request.mode !== 'attached' && !isHeartbeat });
     this.#saved = toSavedRun(run);
   }
 
