@@ -70,6 +70,7 @@ describe('the files of a store', () => {
       '.gitignore',
       'lock',
       'lock-mark',
+      'runs/trip-to-oslo~<hash>.jsonl',
       'runs/trip-to-rome~<hash>.jsonl',
       'sessions/_/chat/trip-to-pisa.json',
       'sessions/_/chat/trip-to-rome/artifacts/<hash>.json',

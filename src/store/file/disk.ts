@@ -98,13 +98,13 @@ export class Disk {
       } finally {
         this.#done(name, fd, durable);
       }
-      if (durable) this.#note(dirname(name));
     });
   }
 
   /**
    * Makes a file be its first `at` bytes and then `data`, and returns its inode. It must have `size` bytes: more than `at`
-   * when a dead process left the beginning of a line. When writing fails half way, as on a full disk, the file ends at `at`.
+   * when there is the beginning of a line, which a dead process left. When writing fails half way, as on a full disk, the file
+   * ends at `at`.
    */
   append(
     name: string,
@@ -120,16 +120,30 @@ export class Disk {
       try {
         const found = fstatSync(fd, { bigint: true });
         if (Number(found.size) !== size) throw changedUnderLock(name);
-        if (size > at) ftruncateSync(fd, at);
         try {
           writeAll(fd, data, at);
         } catch (error) {
           ftruncateSync(fd, at);
           throw error;
         }
+        if (size > at + data.length) ftruncateSync(fd, at + data.length);
         return found.ino;
       } finally {
         this.#done(name, fd, durable);
+      }
+    });
+  }
+
+  /** Shortens a file to so many bytes. Returns whether there is one. */
+  truncate(name: string, length: number): boolean {
+    return this.#try(name, (path) => {
+      const fd = ifThere(() => openSync(path, 'r+'));
+      if (fd === undefined) return false;
+      try {
+        ftruncateSync(fd, length);
+        return true;
+      } finally {
+        closeSync(fd);
       }
     });
   }
@@ -163,7 +177,7 @@ export class Disk {
   /** Removes a file or a folder with all that is in it. */
   remove(name: string): void {
     this.#try(name, (path) => rmSync(path, { recursive: true, force: true }));
-    this.#note(dirname(name));
+    this.note(dirname(name));
   }
 
   /** Removes a folder, and those above it up to `top`, as long as they are empty. */
@@ -174,7 +188,7 @@ export class Disk {
       } catch {
         return;
       }
-      this.#note(dirname(at));
+      this.note(dirname(at));
     }
   }
 
@@ -185,14 +199,20 @@ export class Disk {
       if (first === undefined) return;
       // Each new folder is an entry of the one above it.
       for (let made = path; made.length >= first.length; made = dirname(made))
-        this.#note(relative(this.root, dirname(made)));
+        this.note(relative(this.root, dirname(made)));
     });
   }
 
-  /** What was written since the last call, to be given to {@link Disk.sync}. */
-  takeUnsynced(): Unsynced {
+  /** Remembers that the names in a folder have changed, and are to be synced. */
+  note(folder: string): void {
+    if (this.#durable && !this.#unsynced.has(folder)) this.#unsynced.set(folder, undefined);
+  }
+
+  /** What was written since the last call, to be given to {@link Disk.sync}; `undefined`: nothing. */
+  takeUnsynced(): Unsynced | undefined {
     const unsynced = this.#unsynced;
-    if (unsynced.size > 0) this.#unsynced = new Map();
+    if (unsynced.size === 0) return undefined;
+    this.#unsynced = new Map();
     return unsynced;
   }
 
@@ -229,11 +249,6 @@ export class Disk {
   #done(name: string, fd: number, durable: boolean): void {
     if (!durable || !this.#durable || this.#unsynced.get(name) !== undefined) closeSync(fd);
     else this.#unsynced.set(name, fd);
-  }
-
-  /** Remembers that a folder has changed. */
-  #note(folder: string): void {
-    if (this.#durable && !this.#unsynced.has(folder)) this.#unsynced.set(folder, undefined);
   }
 
   // Names are relative, and all of them ours: nothing has to be resolved.

@@ -51,9 +51,11 @@ export function createGate(mirror: Mirror, lock: Lock): Gate {
         }
         return { result, unsynced: disk.takeUnsynced() };
       });
-      const value = await result;
-      if (unsynced.size > 0) await disk.sync(unsynced);
-      return value;
+      try {
+        return await result;
+      } finally {
+        if (unsynced !== undefined) await disk.sync(unsynced);
+      }
     },
   };
 }

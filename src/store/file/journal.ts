@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { isWaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../core/json.ts';
 import type { Disk, FileReader, FileStamp } from './disk.ts';
@@ -14,6 +15,9 @@ export interface JournalReader {
 
 const newline = 0x0a;
 const chunk = 4 * 1024 * 1024;
+
+/** How long a file is that says nothing. Not empty: ext4 hurries to write out what is put into a file that was emptied. */
+export const clearedSize = 1;
 
 /**
  * A file of JSON lines that is only ever appended to, or replaced as a whole. A line is a change: it is there when its line
@@ -33,6 +37,8 @@ export class Journal {
   /** Where the last whole line ends. */
   #end = 0;
   #lines = 0;
+  /** Whether its name is on the disk as far as we know. */
+  #isPlaced = false;
 
   /** A private one is never changed by hand: as long as nobody else may have changed it, it is not even looked at. */
   constructor(
@@ -88,11 +94,14 @@ export class Journal {
     const texts = lines.map((line) => `${JSON.stringify(line)}\n`);
     const data = Buffer.from(texts.length === 1 ? (texts[0] ?? '') : texts.join(''));
     const inode = this.#write(data, durable);
+    if (durable && !this.#isPlaced) {
+      this.#disk.note(dirname(this.name));
+      this.#isPlaced = true;
+    }
     this.#head ??= data.subarray(0, data.indexOf(newline) + 1);
     this.#end += data.length;
     this.#lines += lines.length;
-    // When the file was changed is not known, and the next look need not know as long as it was us.
-    this.#stamp = { inode, size: this.#end, changed: 0n, isSettled: false };
+    this.#stamp = writtenStamp(this.#end, inode);
   }
 
   /** Removes the file. */
@@ -100,6 +109,20 @@ export class Journal {
     if (this.#era !== this.#disk.era || this.#stamp !== undefined) this.#disk.unlink(this.name);
     this.#reset();
     this.#era = this.#disk.era;
+  }
+
+  /**
+   * Makes the file say nothing and leaves it where it is, for whatever is appended next: making and removing files costs a
+   * file system more than writing to them. What stays is the beginning of a line, which is none.
+   */
+  clear(): void {
+    const isKnown = this.#era === this.#disk.era;
+    const size = isKnown ? this.#stamp?.size : this.#disk.stamp(this.name)?.size;
+    const isLong = size !== undefined && size > clearedSize;
+    const isThere = isLong ? this.#disk.truncate(this.name, clearedSize) : size !== undefined;
+    this.#reset();
+    this.#era = this.#disk.era;
+    if (isThere) this.#stamp = writtenStamp(isLong ? clearedSize : size);
   }
 
   /** Forgets what was read, so that the next refresh reads everything. */
@@ -162,6 +185,7 @@ export class Journal {
     this.#head = undefined;
     this.#end = 0;
     this.#lines = 0;
+    this.#isPlaced = false;
     this.#reader.reset();
   }
 }
@@ -179,6 +203,11 @@ function parseLine(bytes: Buffer, name: string, place: string): JsonObject {
 
 function isContinued(file: FileReader, head: Buffer, end: number): boolean {
   return file.stamp.size >= end && file.read(0, head.length).equals(head);
+}
+
+/** What is known of a file that we have written: not when it was changed, which need not be known as long as it was us. */
+function writtenStamp(size = 0, inode?: bigint): FileStamp {
+  return { inode, size, changed: 0n, isSettled: false };
 }
 
 /** Whether a file is the one that was seen; one that nobody else can have written needs no proof by its time. */

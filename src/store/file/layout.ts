@@ -9,9 +9,9 @@ import type { Scope } from '../../session/store.ts';
  *       journal.jsonl                                one line a change: the truth
  *       artifacts/<hash>.json                        artifacts, by content
  *     sessions/<owner, or _>/<agent>/<fork>.json     names the folder that a fork lives in
- *     runs/<session>~<hash>.jsonl                    the run that works on a session, while it does
+ *     runs/<session>~<hash>.jsonl                    the run that works on a session; nothing while there is none
  *     events/<run>.jsonl                             what a run streamed, until shortly after its end
- *     lock, intent.json                              see lock.ts and intent.ts
+ *     lock, lock-mark, intent.json                   see lock.ts, holder-mark.ts and intent.ts
  */
 export const formatFile = 'waymark.json';
 export const lockFile = 'lock';

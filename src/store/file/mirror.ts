@@ -5,11 +5,15 @@ import type { Lookup, Scope } from '../../session/store.ts';
 import type { Disk } from './disk.ts';
 import { EventFiles } from './event-files.ts';
 import { Family, type FamilyContext } from './family.ts';
+import { clearedSize } from './journal.ts';
 import { runFile, runsFolder, safeName, scopeFolder } from './layout.ts';
 import { readPointer } from './pointer.ts';
 import { RunFile } from './run-file.ts';
 import type { Home } from './run-row.ts';
 import { WarmSet } from './warm-set.ts';
+
+/** How many files of runs are kept for their sessions' next ones. */
+const mostResting = 64;
 
 /**
  * The tables of a memory store, kept in step with files. To `reach` something is to make the tables say of it what the files
@@ -23,6 +27,8 @@ export class Mirror implements FamilyContext {
   readonly use = (family: Family): void => this.#warm.use(family);
   readonly events: EventFiles;
   readonly #runFiles = new Map<string, RunFile>();
+  /** Those that wait for the next run of their session, the one that was used last at the end. */
+  readonly #resting = new Set<RunFile>();
   readonly #pointers = new Map<string, string>();
   readonly #warm = new WarmSet();
 
@@ -86,9 +92,12 @@ export class Mirror implements FamilyContext {
   /** All open runs. One that cannot be read does not hide the others. */
   reachRuns(): void {
     const names = new Set(this.disk.list(runsFolder).map((name) => `${runsFolder}/${name}`));
-    for (const [name, { journal }] of this.#runFiles) {
-      if (journal.exists) names.add(name);
-      else if (!names.has(name)) this.#runFiles.delete(name);
+    for (const [name, file] of this.#runFiles) {
+      if (file.journal.exists) names.add(name);
+      else if (!names.has(name)) {
+        this.#runFiles.delete(name);
+        this.#resting.delete(file);
+      }
     }
     for (const name of names) attempt(() => this.#reachRunFile(name));
     sortRuns(this.tables.runs);
@@ -160,6 +169,33 @@ export class Mirror implements FamilyContext {
     const file = new RunFile(this.disk, this.tables, name, this.#find);
     this.#runFiles.set(name, file);
     return file;
+  }
+
+  /** Keeps the file of a run that is over for the next one; of many, the one that nobody has used for longest is removed. */
+  rest(file: RunFile): void {
+    file.clear();
+    this.#resting.delete(file);
+    this.#resting.add(file);
+    if (this.#resting.size <= mostResting) return;
+    const [oldest] = this.#resting;
+    if (oldest !== undefined) attempt(() => this.#retire(oldest));
+  }
+
+  #retire(file: RunFile): void {
+    this.#resting.delete(file);
+    // Somebody else may have put a run into it.
+    file.refresh();
+    if (file.journal.exists) return;
+    file.remove();
+    this.#runFiles.delete(file.journal.name);
+  }
+
+  /** Removes the files that wait for runs, of whatever process. */
+  removeResting(): void {
+    for (const name of this.disk.list(runsFolder).map((each) => `${runsFolder}/${each}`)) {
+      const stamp = this.disk.stamp(name);
+      if (stamp !== undefined && stamp.size <= clearedSize) this.disk.unlink(name);
+    }
   }
 
   /** Reaches what this process already knows; `false` when it is not known, or not there any more. */

@@ -17,6 +17,7 @@ export async function openDirectory(mirror: Mirror, lock: Lock): Promise<void> {
       if (!checkDirectory(disk)) create(disk);
       if (hold === 'not') return;
       recover(mirror);
+      mirror.removeResting();
       if (mirror.events.runIds().length === 0) return;
       mirror.reachRuns();
       mirror.events.dropForgotten();

@@ -22,7 +22,7 @@ import { changeRun, type Home, type RunArtifacts, toRun } from './run-row.ts';
 /** The way to where a session lives; `undefined` when there is no such session. */
 export type FindHome = (scope: Scope, sessionId: string) => Home | undefined;
 
-/** The file of the run that works on a session: there while the run is open, and longer only when a process dies. */
+/** The file of the run that works on a session. It stays for the next one, and says nothing meanwhile. */
 export class RunFile implements JournalReader {
   readonly journal: Journal;
   readonly #tables: Tables;
@@ -56,7 +56,7 @@ export class RunFile implements JournalReader {
 
   /** Writes a new run, in place of one that is over. */
   create(run: RunRow, home: Home, newId: NewId): void {
-    this.remove();
+    this.clear();
     this.#run = run;
     this.#home = home;
     this.#append({
@@ -77,6 +77,11 @@ export class RunFile implements JournalReader {
     if (this.#run === undefined) return;
     const line = toRunLine(this.#run, this.#saved);
     if (Object.keys(line).length > 0) this.#append(line);
+  }
+
+  /** Leaves the file to the session's next run. */
+  clear(): void {
+    this.journal.clear();
   }
 
   remove(): void {

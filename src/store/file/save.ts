@@ -28,7 +28,7 @@ export function saveSession(mirror: Mirror, session: SessionRow, trace: Trace = 
   for (const run of new Set([former, open])) if (run !== undefined) mirror.events.save(run.id);
   if (open !== undefined && open !== former)
     runFile.create(open, { family, session }, tables.newId);
-  else if (ended !== undefined) runFile.remove();
+  else if (ended !== undefined) mirror.rest(runFile);
 }
 
 /** The family that has a session; a new one joins what it was forked from, else gets a folder of its own. */

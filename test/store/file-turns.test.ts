@@ -1,0 +1,138 @@
+import { appendFile, mkdir, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Store } from '../../src/session/store.ts';
+import { type FileStoreOptions, fileStore } from '../../src/store/file/index.ts';
+import { createKit, type Kit } from '../../src/testing/store-contract/kit.ts';
+import { temporaryDirectory } from './file-support.ts';
+
+let directory: string;
+let remove: () => Promise<void>;
+let stores: Store[];
+
+beforeEach(async () => {
+  ({ path: directory, remove } = await temporaryDirectory());
+  stores = [];
+});
+afterEach(async () => {
+  for (const store of stores) await store.close?.();
+  await remove();
+});
+
+function open(options?: FileStoreOptions): Kit {
+  const store = fileStore(directory, options);
+  stores.push(store);
+  return createKit({ store, close: async () => {} }, { agent: 'chat' });
+}
+
+const runFiles = (): Promise<readonly string[]> => readdir(join(directory, 'runs'));
+const names = (count: number, of: string): readonly string[] =>
+  Array.from({ length: count }, (_, no) => `${of}-${no}`);
+
+describe('the file of a run', () => {
+  test('is left to the next run of its session, and says nothing meanwhile', async () => {
+    const { turn, claim, commit, runs } = open();
+    await turn('s', { text: 'something private' });
+    const [file = ''] = await runFiles();
+    expect(await readFile(join(directory, 'runs', file), 'utf8')).toBe('{');
+    expect(await open().runs.listRuns()).toEqual([]);
+    const held = await claim('s');
+    expect(await runs.listRuns()).toMatchObject([{ runId: held.runId }]);
+    expect(await open().runs.listRuns()).toMatchObject([{ runId: held.runId }]);
+    await commit(held, { text: 'more' });
+    expect(await open().textsOf({ sessionId: 's' })).toHaveLength(4);
+  });
+
+  test('is kept of the sessions that were used last, and whoever opens the store removes it', async () => {
+    const { turn, textsOf } = open({ durable: false });
+    for (const name of names(80, 's')) await turn(name);
+    expect(await runFiles()).toHaveLength(64);
+    await open().timeline.listSessions({ agent: 'chat' });
+    expect(await runFiles()).toEqual([]);
+    await turn('s-79', { text: 'on' });
+    expect(await textsOf({ sessionId: 's-79' })).toHaveLength(4);
+  });
+
+  test('is not removed while another process has a run in it', async () => {
+    const [mine, theirs] = [open({ durable: false }), open({ durable: false })];
+    for (const name of names(10, 's')) await mine.turn(name);
+    const held = [];
+    for (const name of names(10, 's')) held.push(await theirs.claim(name));
+    for (const name of names(80, 't')) await mine.turn(name);
+    for (const run of held) expect(await theirs.runs.heartbeat(run)).toBe('held');
+    expect(await open().runs.listRuns()).toHaveLength(10);
+    for (const run of held) await theirs.commit(run, { text: 'theirs' });
+    for (const name of names(10, 's')) {
+      expect(await mine.textsOf({ sessionId: name })).toContain('THEIRS');
+    }
+  });
+
+  test('may be removed by hand: the turn is saved, and the next one is taken', async () => {
+    const { turn, claim, commit, textsOf } = open();
+    await turn('s');
+    const held = await claim('s');
+    await rm(join(directory, 'runs'), { recursive: true });
+    await commit(held, { text: 'saved' });
+    await turn('s', { text: 'on' });
+    expect(await textsOf({ sessionId: 's' })).toHaveLength(6);
+    expect(await open().maintenance.verify()).toEqual([]);
+  });
+});
+
+describe('what a process knows between its turns', () => {
+  test('is that nobody else was there, also when somebody removes what tells', async () => {
+    const [first, second] = [open(), open()];
+    await first.turn('s', { text: 'one' });
+    for (const gone of ['lock-mark', 'lock', 'lock-mark']) {
+      await rm(join(directory, gone));
+      await second.turn('s', { text: 'other' });
+      await first.turn('s', { text: 'one' });
+      await rm(join(directory, gone));
+      await first.turn('s', { text: 'one' });
+    }
+    expect(await second.textsOf({ sessionId: 's' })).toHaveLength(20);
+    expect(await open().maintenance.verify()).toEqual([]);
+  });
+
+  test('is not what hands have done: a journal that was put back is read again', async () => {
+    const { turn, textsOf } = open();
+    await turn('s', { text: 'one' });
+    const journal = join(directory, 'sessions/_/chat/s/journal.jsonl');
+    const { size } = await stat(journal);
+    await turn('s', { text: 'two' });
+    await truncate(journal, size);
+    expect(await textsOf({ sessionId: 's' })).toEqual(['one', 'ONE']);
+    await turn('s', { text: 'three' });
+    expect(await open().textsOf({ sessionId: 's' })).toEqual(['one', 'ONE', 'three', 'THREE']);
+  });
+});
+
+test('many calls at once, with and without something to sync, do not get into each other’s way', async () => {
+  const { turn, claim, runs, commit } = open();
+  const held = await Promise.all(names(20, 'held').map((name) => claim(name)));
+  const sessions = names(20, 's');
+  const beats = held.map((run) => runs.heartbeat(run));
+  await Promise.all([...beats, ...sessions.map((name) => turn(name))]);
+  await Promise.all(
+    held.flatMap((run, no) => [runs.heartbeat(run), turn(sessions[no] ?? ''), commit(run)]),
+  );
+  const { textsOf, maintenance } = open();
+  for (const name of sessions) expect(await textsOf({ sessionId: name })).toHaveLength(4);
+  for (const name of names(20, 'held')) {
+    expect(await textsOf({ sessionId: name })).toHaveLength(2);
+  }
+  expect(await maintenance.verify()).toEqual([]);
+});
+
+test('a session whose first line was cut short has never been, and can be begun', async () => {
+  const journal = join(directory, 'sessions/_/chat/s/journal.jsonl');
+  for (const left of ['', '{"waymark":1,"id":"01a1']) {
+    await mkdir(dirname(journal), { recursive: true });
+    await appendFile(journal, left);
+    const { turn, textsOf } = open();
+    await turn('s', { text: 'hello' });
+    expect(await textsOf({ sessionId: 's' })).toEqual(['hello', 'HELLO']);
+    expect(await open().maintenance.verify()).toEqual([]);
+    await rm(dirname(journal), { recursive: true });
+  }
+});
