@@ -1,9 +1,9 @@
-import { type Json, jsonEqual } from '../../core/json.ts';
 import type { SessionRow, SnapshotRow, Tables } from '../../session/memory-store/tables.ts';
-import { hashState } from '../../session/session-state.ts';
+import { hashState, type SessionState } from '../../session/session-state.ts';
 import type { StateBase } from '../../session/store.ts';
 import type { Family } from './family.ts';
 import {
+  isAsSaved,
   type JournalLine,
   type SnapshotLine,
   toSessionLine,
@@ -37,10 +37,10 @@ export function changeOf(
   const isThere = (row: SnapshotRow): boolean => tables.snapshots.get(row.id) === row;
   const snapshots: SnapshotLine[] = [];
   for (const row of rows.filter(isThere)) {
-    const known = family.rows.get(row.id);
+    const saved = family.rows.get(row.id)?.was;
+    if (saved !== undefined && isAsSaved(row, saved)) continue;
     const snapshot = toSnapshotLine(row);
-    if (known !== undefined && isSameLine(known.line, snapshot)) continue;
-    const isSameState = known?.stateHash === row.stateHash;
+    const isSameState = saved?.stateHash === row.stateHash;
     const state = isSameState ? undefined : toDelta(row.state, basesOf(family, row, rows, trace));
     snapshots.push(state === undefined ? snapshot : { ...snapshot, state });
   }
@@ -103,27 +103,31 @@ function basesOf(
   return [...(isSavedState(family, base) ? [base] : []), ...rows].map(toNamed);
 }
 
-function isSameLine(a: Omit<SnapshotLine, 'state'>, b: SnapshotLine): boolean {
-  // Lines are JSON; the type of JSON objects does not know optional properties.
-  return jsonEqual(a as unknown as Json, b as unknown as Json);
-}
-
 /** Whether the journal has this row with the state that it has now. */
 function isSaved(family: Family, row: SnapshotRow): boolean {
-  return family.rows.get(row.id)?.stateHash === row.stateHash;
+  return family.rows.get(row.id)?.was.stateHash === row.stateHash;
 }
 
 /** Whether the journal has what the caller's state grew from. A checkpoint has the id of its run, but is not its snapshot. */
 function isSavedState(family: Family, base: StateBase | undefined): base is StateBase {
   if (base === undefined) return false;
-  return family.rows.get(base.snapshotId)?.stateHash === hashState(base.state);
+  return family.rows.get(base.snapshotId)?.was.stateHash === hashState(base.state);
 }
 
 function toNamed(base: StateBase | SnapshotRow): NamedState {
-  return {
-    name: 'snapshotId' in base ? base.snapshotId : base.id,
-    get state() {
-      return base.state;
-    },
-  };
+  return new Named('snapshotId' in base ? base.snapshotId : base.id, base);
+}
+
+class Named implements NamedState {
+  readonly name: string;
+  readonly #base: StateBase | SnapshotRow;
+
+  constructor(name: string, base: StateBase | SnapshotRow) {
+    this.name = name;
+    this.#base = base;
+  }
+
+  get state(): SessionState {
+    return this.#base.state;
+  }
 }

@@ -19,15 +19,16 @@ import {
   journalHead,
   journalLine,
   type SavedSession,
+  type SavedSnapshot,
   type SessionChange,
   type SnapshotChange,
   type SnapshotLine,
   toSaved,
+  toSavedSnapshot,
 } from './journal-line.ts';
 import { journalName, safeName, scopeFolder } from './layout.ts';
 import {
   emptied,
-  giveState,
   keepStates,
   optionalOfSession,
   optionalOfSnapshot,
@@ -38,9 +39,7 @@ import { States } from './states.ts';
 /** A row as the journal has it. */
 export interface SavedRow {
   readonly row: SnapshotRow;
-  /** Its line, without the state. */
-  readonly line: Omit<SnapshotLine, 'state'>;
-  readonly stateHash: string;
+  readonly was: SavedSnapshot;
   /** The hashes of its artifacts. */
   readonly artifacts: readonly string[];
 }
@@ -116,7 +115,9 @@ export class Family implements JournalReader {
     keepStates(session, this.states);
     for (const snapshot of line.snapshots ?? []) {
       const row = this.#tables.snapshots.get(snapshot.id);
-      if (row !== undefined) this.#adopt(row, snapshot);
+      if (row === undefined) continue;
+      this.states.keep(row, { isNew: this.rows.get(row.id)?.row !== row });
+      this.#adopt(row, snapshot.state);
     }
     for (const id of line.dropped ?? []) this.#drop(id);
     if (line.ended !== undefined) this.lastEnded.set(session.id, line.ended);
@@ -165,11 +166,7 @@ export class Family implements JournalReader {
     if (scope === undefined) return;
     const { session: change, snapshots = [], dropped = [], ended } = v.parse(journalLine, line);
     const session = this.#sessionOf(scope, change);
-    // It has been parsed: this is what it was parsed from.
-    const lines = (line as unknown as JournalLine).snapshots ?? [];
-    for (const [at, snapshot] of snapshots.entries()) {
-      this.#put(session, snapshot, lines[at] as SnapshotLine);
-    }
+    for (const snapshot of snapshots) this.#put(session, snapshot);
     for (const id of dropped) {
       this.#drop(id);
       this.#tables.snapshots.delete(id);
@@ -216,7 +213,7 @@ export class Family implements JournalReader {
     if (nextIndex !== undefined) session.nextIndex = nextIndex;
   }
 
-  #put(session: SessionRow, change: SnapshotChange, line: SnapshotLine): void {
+  #put(session: SessionRow, change: SnapshotChange): void {
     const { id, parent, index = -1, state, ...fields } = change;
     const known = this.rows.get(id)?.row;
     const isNewInList = index >= 0 && (known === undefined || known.index < 0);
@@ -235,17 +232,15 @@ export class Family implements JournalReader {
       session.nextIndex = Math.max(session.nextIndex, index + 1);
     }
     this.#tables.snapshots.set(id, row);
-    this.#adopt(row, line);
+    this.#adopt(row, state);
     this.#tables.hub.tell(id);
   }
 
   /** Takes a row in as it stands in the journal. */
-  #adopt(row: SnapshotRow, { state, ...line }: SnapshotLine): void {
-    const known = this.rows.get(row.id);
-    const before = state === undefined ? known : this.rows.get(state.base ?? '');
-    if (known?.row !== row) giveState(row);
+  #adopt(row: SnapshotRow, state: SnapshotLine['state']): void {
+    const before = this.rows.get(state === undefined ? row.id : (state.base ?? ''));
     const artifacts = state?.artifacts ?? before?.artifacts ?? [];
-    this.rows.set(row.id, { row, line, stateHash: row.stateHash, artifacts });
+    this.rows.set(row.id, { row, was: toSavedSnapshot(row), artifacts });
   }
 
   #drop(id: string): void {

@@ -112,6 +112,56 @@ export function toSaved({
   };
 }
 
+/** What a snapshot was when it was last written or read, without its state. */
+export type SavedSnapshot = {
+  readonly [Key in Exclude<keyof SnapshotRow, 'id' | 'session' | 'state'>]-?:
+    | SnapshotRow[Key]
+    | undefined;
+};
+
+export function toSavedSnapshot(row: SnapshotRow): SavedSnapshot {
+  return {
+    parent: row.parent,
+    index: row.index,
+    turnIndex: row.turnIndex,
+    event: row.event,
+    status: row.status,
+    finishReason: row.finishReason,
+    error: row.error,
+    usage: row.usage,
+    totals: row.totals,
+    label: row.label,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    heartbeatAt: row.heartbeatAt,
+    ttl: row.ttl,
+    stateHash: row.stateHash,
+    partialFrom: row.partialFrom,
+  };
+}
+
+/** Whether a snapshot is as it was saved. */
+export function isAsSaved(row: SnapshotRow, saved: SavedSnapshot): boolean {
+  return (
+    row.updatedAt === saved.updatedAt &&
+    row.status === saved.status &&
+    row.stateHash === saved.stateHash &&
+    row.index === saved.index &&
+    row.parent === saved.parent &&
+    row.label === saved.label &&
+    row.turnIndex === saved.turnIndex &&
+    row.event === saved.event &&
+    row.finishReason === saved.finishReason &&
+    row.error === saved.error &&
+    row.usage === saved.usage &&
+    row.totals === saved.totals &&
+    row.createdAt === saved.createdAt &&
+    row.heartbeatAt === saved.heartbeatAt &&
+    row.ttl === saved.ttl &&
+    row.partialFrom === saved.partialFrom
+  );
+}
+
 /** What has changed about a session. */
 export function toSessionLine(session: SessionRow, saved: SavedSession | undefined): SessionLine {
   const { id, createdAt, updatedAt, title, metadata, head, forkedFrom, startedBy } = session;
@@ -151,7 +201,14 @@ export function toSnapshotLine(row: SnapshotRow): SnapshotLine {
   };
 }
 
-/** Milliseconds as ISO 8601. */
+let lastTime = 0;
+let lastText = '1970-01-01T00:00:00.000Z';
+
+/** Milliseconds as ISO 8601. The times of one line are mostly the same. */
 export function iso(ms: number): string {
-  return new Date(ms).toISOString();
+  if (ms !== lastTime) {
+    lastText = new Date(ms).toISOString();
+    lastTime = ms;
+  }
+  return lastText;
 }

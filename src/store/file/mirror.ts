@@ -27,6 +27,8 @@ export class Mirror implements FamilyContext {
   readonly use = (family: Family): void => this.#warm.use(family);
   readonly events: EventFiles;
   readonly #runFiles = new Map<string, RunFile>();
+  /** Their names, which take a hash to make. */
+  readonly #runNames = new WeakMap<object, string>();
   /** Those that wait for the next run of their session, the one that was used last at the end. */
   readonly #resting = new Set<RunFile>();
   readonly #pointers = new Map<string, string>();
@@ -159,8 +161,11 @@ export class Mirror implements FamilyContext {
     for (const id of ids) this.events.refresh(id);
   }
 
-  runFile({ scope, id }: Pick<SessionRow, 'scope' | 'id'>): RunFile {
-    return this.#runFileAt(runFile(scope, id));
+  runFile(session: Pick<SessionRow, 'scope' | 'id'>): RunFile {
+    const known = this.#runNames.get(session);
+    const name = known ?? runFile(session.scope, session.id);
+    if (known === undefined) this.#runNames.set(session, name);
+    return this.#runFileAt(name);
   }
 
   #runFileAt(name: string): RunFile {
@@ -211,7 +216,9 @@ export class Mirror implements FamilyContext {
     for (const folder of this.#foldersOf(scope, sessionId)) {
       const family = this.reachFamily(folder);
       const session = family?.sessions.get(sessionId);
-      if (family !== undefined && session !== undefined) return { family, session };
+      if (family === undefined || session === undefined) continue;
+      family.states.touch();
+      return { family, session };
     }
     return undefined;
   };

@@ -40,12 +40,9 @@ export function withLazyState(row: Omit<SnapshotRow, 'state'>): SnapshotRow {
   return Object.defineProperty(row, 'state', lazy) as SnapshotRow;
 }
 
-/** Gives the state of a row that has just been made into the keeping of its family. */
-export function giveState(row: SnapshotRow): void {
-  if (Object.getOwnPropertyDescriptor(row, 'state')?.get !== undefined) return;
-  const { state } = row;
+/** Makes the state of a row be read when somebody looks at it. Such a row is slower, so that it waits until it must be. */
+export function makeLazy(row: SnapshotRow): void {
   Object.defineProperty(row, 'state', lazy);
-  row.state = state;
 }
 
 // The same functions for all rows: with functions of its own, each row would have a hidden class of its own.

@@ -1,10 +1,12 @@
 import * as v from 'valibot';
+import type { SnapshotRow } from '../../session/memory-store/tables.ts';
 import { emptyState, type SessionState } from '../../session/session-state.ts';
 import type { ArtifactFiles } from './artifact-files.ts';
 import type { Disk } from './disk.ts';
 import { dataLoss } from './disk-error.ts';
 import { Journal } from './journal.ts';
 import { journalLine } from './journal-line.ts';
+import { makeLazy } from './rows.ts';
 import { fromDelta, type StateDelta } from './state-delta.ts';
 
 /**
@@ -17,6 +19,8 @@ export class States {
   readonly #artifacts: ArtifactFiles;
   readonly #onUse: () => void;
   #states = new Map<string, SessionState>();
+  /** Rows that were made here and hold their states themselves. */
+  readonly #holders = new Map<string, SnapshotRow>();
   #isWhole = true;
 
   constructor(disk: Disk, name: string, artifacts: ArtifactFiles, onUse: () => void) {
@@ -38,18 +42,36 @@ export class States {
     this.#states.set(id, state);
   }
 
+  /** Hears of a row that was written. */
+  keep(row: SnapshotRow, { isNew }: { readonly isNew: boolean }): void {
+    this.#onUse();
+    if (isNew) this.#holders.set(row.id, row);
+    if (this.#holders.has(row.id)) this.#states.set(row.id, row.state);
+  }
+
+  /** Hears that somebody works with the rows. */
+  touch(): void {
+    if (this.#isWhole) this.#onUse();
+  }
+
   /** Hears of a state that was read. */
   apply(id: string, delta: StateDelta): void {
+    const holder = this.#holders.get(id);
+    if (holder !== undefined) makeLazy(holder);
+    this.#holders.delete(id);
     if (this.#isWhole) put(this.#states, id, delta, this.#artifacts, this.#name);
     else this.#states.delete(id);
   }
 
   delete(id: string): void {
     this.#states.delete(id);
+    this.#holders.delete(id);
   }
 
   /** Lets go of everything; nothing is lost. */
   cool(): void {
+    for (const row of this.#holders.values()) makeLazy(row);
+    this.#holders.clear();
     this.#states.clear();
     this.#isWhole = false;
   }
@@ -57,6 +79,7 @@ export class States {
   /** Begins anew, with an empty journal. What was cool stays cool. */
   reset(): void {
     this.#states.clear();
+    this.#holders.clear();
   }
 
   #readAll(): void {
