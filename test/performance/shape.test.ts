@@ -38,6 +38,20 @@ test('an idle session in memory is little more than its text', async () => {
   expect(held).toBeLessThan(2100);
 });
 
+test('a session that left the cache is woken once, by its next turn, and not hashed again', async () => {
+  const agent = createAgent({ store: memoryStore(), cacheSize: 1 });
+  const [chat, other] = [agent.chat(), agent.chat()];
+  for (let turn = 0; turn < 100; turn++) await chat.send(userText);
+  const awake = await countWork(() => chat.send(userText));
+  await other.send(userText);
+  const resting = await countWork(() => chat.send(userText));
+  const again = await countWork(() => chat.send(userText));
+  // A message of one text is three objects; the texts themselves are not looked at.
+  expect(resting.frozen - awake.frozen).toBe(202 * 3);
+  expect(resting.written).toBe(awake.written);
+  expect(again).toEqual(awake);
+});
+
 test('a turn whose state the client holds does the same at any length', async () => {
   const { first, last } = await measure(createChat({}), usedBytes);
   expect(last).toEqual(first);
