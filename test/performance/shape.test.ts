@@ -102,7 +102,9 @@ test('a turn on Postgres does the same at any length: statements, JSON, and byte
       () => tablesSize(pool),
       () => queries.splice(0),
     );
-    expect(last).toEqual(first);
+    // The answers of the database are JSON, and its row numbers have more digits later.
+    expect(last.read - first.read).toBeLessThan(50);
+    expect({ ...last, read: 0 }).toEqual({ ...first, read: 0 });
     expect(first.queries.length).toBeLessThanOrEqual(5);
     // A page is 8 KB, and a table grows by several: both are means over 200 turns.
     expect(grown.early).toBeLessThan(jsonOfTurn() + 1024);

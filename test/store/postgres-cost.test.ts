@@ -1,10 +1,11 @@
 import pg from 'pg';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type MeasuredStore, storeCosts } from '../support/store-cost.ts';
+import { createTurns, plainTurn } from '../support/store-workload.ts';
 
 let postgres: TestPostgres;
 let pool: pg.Pool;
@@ -55,4 +56,28 @@ storeCosts('the Postgres store', open, {
   queriesPerTurn: 2,
   toolTurns: 1_000_000,
   overhead: 1024,
+});
+
+// A connection keeps the plans it made, and may have made them when a table held a few rows: read as a whole, it would be
+// read as a whole by every later turn as well.
+test('a turn reads no table as a whole, whatever size the tables had when it was planned', async () => {
+  const single = new pg.Pool({ connectionString: postgres.connectionString, max: 1 });
+  const store = postgresStore({ pool: single, schema: 'planned' });
+  const reads = async (): Promise<Record<string, number>> => {
+    await single.query('SELECT pg_stat_force_next_flush()');
+    const { rows } = await single.query(
+      "SELECT relname, seq_scan FROM pg_stat_user_tables WHERE schemaname = 'planned'",
+    );
+    return Object.fromEntries(rows.map(({ relname, seq_scan }) => [relname, Number(seq_scan)]));
+  };
+  const turns = createTurns(store);
+  await turns.take(3, plainTurn);
+  await single.query('ANALYZE');
+  await turns.take(10, plainTurn);
+  const before = await reads();
+  await turns.take(20, plainTurn);
+  expect(await reads()).toEqual(before);
+  await store.close?.();
+  await single.query('DROP SCHEMA planned CASCADE');
+  await single.end();
 });

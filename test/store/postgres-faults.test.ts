@@ -85,6 +85,26 @@ describe('a database that cannot be used', () => {
     await again.close?.();
   });
 
+  test('tables of an older format get what has come since, and keep what they hold', async () => {
+    const store = open();
+    const turns = createTurns(store);
+    await turns.take(2, plainTurn);
+    await store.close?.();
+    const { rows } = await admin.query(
+      'SELECT p.oid::regprocedure AS name FROM pg_proc p WHERE p.pronamespace = $1::regnamespace',
+      [schema],
+    );
+    for (const { name } of rows) await admin.query(`DROP FUNCTION ${name}`);
+    await admin.query(`UPDATE ${schema}.meta SET format = 2`);
+    const again = open();
+    await createTurns(again).take(2, plainTurn);
+    const read = await again.getSnapshot(turns.scope, { sessionId: turns.sessionId });
+    expect(read?.state?.messages).toHaveLength(4);
+    const found = await admin.query(`SELECT format FROM ${schema}.meta`);
+    expect(found.rows).toEqual([{ format: 3 }]);
+    await again.close?.();
+  });
+
   test('a read-only database', async () => {
     const store = open();
     await store.open?.();

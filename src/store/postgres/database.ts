@@ -6,7 +6,7 @@ import type { Vault } from '../sql/content/vault.ts';
 import type { Database, Hint, WriteOptions } from '../sql/database/database.ts';
 import { readMeta } from '../sql/database/meta.ts';
 import { type Plan, type Statement, statement } from '../sql/database/query.ts';
-import { postgresDialect } from './dialect.ts';
+import { lockKey, postgresDialect } from './dialect.ts';
 import { isConflict, isLost, toStoreError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { migrate } from './migrate.ts';
@@ -27,6 +27,8 @@ export interface PostgresOptions {
 
 /** The database behind a pool. */
 export interface PostgresDatabase extends Database {
+  /** The key of the lock under which documents are found by their hash. */
+  readonly blobLock: string;
   /** The channel on which hints go out. */
   readonly channel: string;
   /** Who this process is to those who hear its hints. */
@@ -134,6 +136,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
 
   return {
     dialect,
+    blobLock: lockKey(schema, 'blobs'),
     channel,
     sender,
     transactional: true,

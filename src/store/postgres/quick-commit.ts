@@ -4,82 +4,81 @@ import { type DocumentWrite, documentRef } from '../sql/content/document.ts';
 import type { ManifestRef, ManifestWrite } from '../sql/content/manifest.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import { type SqlValue, type Statement, statement } from '../sql/database/query.ts';
-import { asLocation, type Location } from '../sql/history/location.ts';
+import { asLocation } from '../sql/history/location.ts';
 import { beforeChild, checkRoom, commonOf } from '../sql/history/place.ts';
 import { otherBranches, toStored, type View, viewOfRewrite } from '../sql/history/segments.ts';
 import { type StateContext, type StateRows, stateRows } from '../sql/history/state-rows.ts';
 import type { CommitResult } from '../sql/runs/commit.ts';
 import { outcomeValues, snapshotOf } from '../sql/runs/commit-row.ts';
-import { uuidBytes } from '../sql/values/bytes.ts';
+import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
-import { type CommitParts, type CommitText, commitText } from './quick-commit-text.ts';
+import { type CommittedTurn, commitParameters, moreParameters } from './functions/commit-turn.ts';
+import type { PostgresValue } from './statements.ts';
 
-interface CommittedRow {
-  readonly now: number;
-  readonly no: number;
-  readonly session_id: string;
-  readonly created_at: number;
-  readonly line: number | null;
-  readonly line_id: Uint8Array | null;
-  readonly idx: number | null;
-  readonly in_place: number;
-  readonly branch: number;
-  readonly view: number | null;
-  readonly custom: number | null;
-  readonly artifacts: number | null;
-  readonly new_parts: string | null;
-  readonly discarded: number;
-}
+type Usual = keyof typeof commitParameters;
+type More = keyof typeof moreParameters;
+type Values<Name extends string> = Readonly<Record<Name, PostgresValue>>;
 
-interface CommitStatement {
-  readonly statement: Statement<CommittedRow>;
-  readonly values: CommitText['values'];
+const usualNames = Object.keys(commitParameters) as readonly Usual[];
+const moreNames = Object.keys(moreParameters) as readonly More[];
+
+// Most turns only add messages, and do not send what they do not have.
+const commit = callOf('quick_commit', usualNames);
+const commitMore = callOf('quick_commit_more', [...usualNames, ...moreNames]);
+
+function callOf(
+  name: string,
+  given: readonly string[],
+): Statement<{ readonly committed: string | null }> {
+  const values = given.map((_, at) => `$${at + 1}`).join(', ');
+  return statement(name, `SELECT @commit_turn(${values}) AS committed`);
 }
 
 /** Commits in one round trip; `undefined` when it is not the usual case. */
-export type QuickCommit = (
+export async function quickCommit(
+  db: PostgresDatabase,
   ref: RunRef,
   write: CommitWrite,
-  options: { readonly hasJournal: boolean },
-) => Promise<CommitResult | undefined>;
-
-/** The quick commit of a database. A statement for each combination of parts is made when it is first needed. */
-export function createQuickCommit(db: PostgresDatabase, context: StateContext): QuickCommit {
-  const statements = new Map<string, CommitStatement>();
-  const commitOf = (parts: CommitParts): CommitStatement => {
-    const names = (Object.keys(parts) as (keyof CommitParts)[]).filter((name) => parts[name]);
-    const name = ['quick_commit', ...names].join('_');
-    const known = statements.get(name);
-    if (known !== undefined) return known;
-    const { text, values } = commitText(db.dialect, parts);
-    const made = { statement: statement<CommittedRow>(name, text), values };
-    statements.set(name, made);
-    return made;
-  };
-  return async (ref, write, { hasJournal }) => {
-    if (write.status !== 'succeeded' || !isSnapshotId(ref.runId)) return undefined;
-    if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
-    const events = eventValues(write.events ?? [], context.vault);
-    const rows = stateRows(write, context);
-    if (events === undefined || (write.base !== undefined && rows.base === undefined)) {
-      return undefined;
-    }
-    checkRoom((rows.base?.view?.upto ?? 0) + rows.bodies.length);
-    const { statement: commitTurn, values } = commitOf({
-      view: rows.rewrite !== undefined,
-      custom: rows.custom.kind === 'patch' || rows.custom.kind === 'whole',
-      artifacts: rows.artifacts.kind === 'whole',
-      journal: hasJournal || events.eventBody !== null,
-      own: write.end && write.event === 'detach' && write.snapshotId === ref.runId,
-    });
-    const named = { ...turnValues(ref, write, context), ...stateValues(rows), ...events };
-    const [row] = await db.query(commitTurn, values(named));
-    if (row === undefined) return undefined;
-    return { committed: committedOf(write, rows, row, context), discards: row.discarded > 0 };
+  context: StateContext,
+): Promise<CommitResult | undefined> {
+  if (write.status !== 'succeeded' || !isSnapshotId(ref.runId)) return undefined;
+  if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
+  const events = eventValues(write.events ?? [], context.vault);
+  const rows = stateRows(write, context);
+  if (events === undefined || (write.base !== undefined && rows.base === undefined)) {
+    return undefined;
+  }
+  checkRoom((rows.base?.view?.upto ?? 0) + rows.bodies.length);
+  const given = { ...turnValues(ref, write, context), ...stateValues(rows) };
+  const values = usualNames.map((name) => given[name]);
+  const more = moreValues(rows, events, db.blobLock);
+  const [row] = more
+    ? await db.query(commitMore, [...values, ...moreNames.map((name) => more[name])])
+    : await db.query(commit, values);
+  if (row === undefined || row.committed === null) return undefined;
+  const turn = JSON.parse(row.committed) as CommittedTurn;
+  return {
+    committed: committedOf(write, rows, turn, context),
+    discards: turn.discarded !== null && turn.discarded > 0,
   };
 }
 
-function turnValues(ref: RunRef, write: CommitWrite, context: StateContext) {
+type StateName =
+  | 'from'
+  | 'fromLineage'
+  | 'branch'
+  | 'upto'
+  | 'view'
+  | 'bodies'
+  | 'length'
+  | 'custom'
+  | 'list';
+
+function turnValues(
+  ref: RunRef,
+  write: CommitWrite,
+  context: StateContext,
+): Values<Exclude<Usual, StateName>> {
   const [turn, event, status, finish, hash, usage, totals, error] = outcomeValues(write, context);
   return {
     run: uuidBytes(ref.runId),
@@ -89,28 +88,44 @@ function turnValues(ref: RunRef, write: CommitWrite, context: StateContext) {
     isListed: String(write.listed !== false),
     isEnd: String(write.end),
     isMidTurn: String(write.event === 'toolIterationEnd'),
+    isOwn: String(write.end && write.event === 'detach' && write.snapshotId === ref.runId),
     ...{ turn, event, status, finish, hash, usage, totals, error },
   };
 }
 
-function stateValues(rows: StateRows) {
-  return {
-    ...baseValues(rows.base),
-    bodies: rows.bodies.map(String),
-    length: rows.length,
-    ...viewValues(rows),
-    ...customValues(rows.custom),
-    ...listValues(rows.artifacts),
-  };
-}
-
-function baseValues(base: Location | undefined) {
+function stateValues({ base, bodies, length, custom, artifacts }: StateRows): Values<StateName> {
   return {
     from: base?.snapshot ?? null,
     fromLineage: base?.lineage ?? null,
-    fromBranch: base?.view?.branch ?? null,
-    fromUpto: base?.view?.upto ?? null,
-    fromView: base?.viewNo ?? null,
+    branch: base?.view?.branch ?? null,
+    upto: base?.view?.upto ?? null,
+    view: base?.viewNo ?? null,
+    bodies: bodies.map(String),
+    length,
+    custom: custom.kind === 'same' ? custom.ref.no : null,
+    list: artifacts.kind === 'same' ? artifacts.ref.no : null,
+  };
+}
+
+/** What a turn has besides messages; `undefined` when there is nothing. */
+function moreValues(
+  rows: StateRows,
+  events: EventValues,
+  blobLock: string,
+): Values<More> | undefined {
+  const { rewrite, custom, artifacts } = rows;
+  const isUsual =
+    rewrite === undefined &&
+    (custom.kind === 'same' || custom.kind === 'none') &&
+    (artifacts.kind === 'same' || artifacts.kind === 'none') &&
+    events.eventBody === null;
+  if (isUsual) return undefined;
+  return {
+    ...viewValues(rows),
+    ...customValues(custom),
+    ...listValues(artifacts),
+    ...events,
+    blobLock,
   };
 }
 
@@ -131,7 +146,6 @@ function viewValues({ rewrite, base, bodies }: StateRows) {
 function customValues(write: DocumentWrite) {
   const isWritten = write.kind === 'patch' || write.kind === 'whole';
   return {
-    custom: write.kind === 'same' ? write.ref.no : null,
     customBody: isWritten ? write.body : null,
     customHash: write.kind === 'whole' ? write.digest : null,
     customPrev: write.kind === 'patch' ? write.to.no : null,
@@ -141,7 +155,6 @@ function customValues(write: DocumentWrite) {
 function listValues(write: ManifestWrite) {
   const whole = write.kind === 'whole' ? write : undefined;
   return {
-    list: write.kind === 'same' ? write.ref.no : null,
     listBody: whole?.body ?? null,
     listHash: whole?.digest ?? null,
     partHashes: (whole?.fresh ?? []).map(({ digest }) => digest),
@@ -150,11 +163,12 @@ function listValues(write: ManifestWrite) {
   };
 }
 
+type EventValues = Readonly<
+  Record<'eventAttempt' | 'eventSeq' | 'eventLast' | 'eventBody', SqlValue>
+>;
+
 /** Events as one row; `undefined` when they are of several attempts. */
-function eventValues(
-  events: readonly RunEvent[],
-  vault: Vault,
-): Record<'eventAttempt' | 'eventSeq' | 'eventLast' | 'eventBody', SqlValue> | undefined {
+function eventValues(events: readonly RunEvent[], vault: Vault): EventValues | undefined {
   const [begin] = events;
   const end = events.at(-1);
   if (begin === undefined || end === undefined) {
@@ -173,7 +187,7 @@ function eventValues(
 function committedOf(
   write: CommitWrite,
   rows: StateRows,
-  row: CommittedRow,
+  row: CommittedTurn,
   { database }: StateContext,
 ): Committed {
   const { rewrite, base } = rows;
@@ -195,25 +209,25 @@ function committedOf(
       createdAt: row.created_at,
       now: row.now,
       sessionId: row.session_id,
-      parentId: row.line_id,
+      parentId: row.line_id === null ? null : fromHex(row.line_id),
       index: row.idx,
       orphaned: false,
     }),
   };
 }
 
-function viewOf({ rewrite, base, bodies }: StateRows, { in_place, branch }: CommittedRow): View {
+function viewOf({ rewrite, base, bodies }: StateRows, { branch }: CommittedTurn): View {
   const before = base?.view;
-  const from = in_place === 1 ? (before?.upto ?? 0) : 0;
+  const isInPlace = before?.branch === branch;
+  const from = isInPlace ? before.upto : 0;
   if (rewrite !== undefined) return viewOfRewrite(rewrite, branch, from, bodies.length);
-  if (in_place === 1 && before !== undefined) return { ...before, upto: from + bodies.length };
+  if (isInPlace) return { ...before, upto: from + bodies.length };
   const shared = before === undefined ? [] : beforeChild(before);
   return { before: shared, branch, from: 0, upto: bodies.length };
 }
 
-function manifestRef(write: ManifestWrite, row: CommittedRow): ManifestRef | undefined {
+function manifestRef(write: ManifestWrite, row: CommittedTurn): ManifestRef | undefined {
   if (write.kind === 'same') return write.ref;
   if (write.kind === 'none' || row.artifacts === null) return undefined;
-  const stored = JSON.parse(row.new_parts ?? '[]') as readonly (readonly [string, number])[];
-  return { no: row.artifacts, parts: new Map([...write.known, ...stored]) };
+  return { no: row.artifacts, parts: new Map([...write.known, ...(row.new_parts ?? [])]) };
 }

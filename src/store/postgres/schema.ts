@@ -1,3 +1,6 @@
+import { claimTurn } from './functions/claim-turn.ts';
+import { commitTurn } from './functions/commit-turn.ts';
+
 /**
  * The tables, one step a format; steps are only added, never changed. They are those of the SQLite store. Bodies are text:
  * jsonb would reorder keys, rewrite numbers and refuse some strings, and the hash would not fit any more.
@@ -120,4 +123,6 @@ export const steps: readonly string[] = [
   ALTER INDEX @messages_pkey SET (fillfactor = 100);
   ALTER INDEX @snapshots_pkey SET (fillfactor = 100);
   `,
+  // The steps of every turn. A function that changes gets another name, so that an older process still finds its own.
+  claimTurn + commitTurn,
 ];

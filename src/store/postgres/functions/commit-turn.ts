@@ -1,0 +1,253 @@
+import { rowsPerBranch } from '../../sql/history/segments.ts';
+import { trashKind } from '../../sql/retention/trash.ts';
+import { isEvent, journal } from '../../sql/runs/journal.ts';
+import { code } from '../../sql/values/codes.ts';
+import { now } from '../dialect.ts';
+
+/** What every commit is given, and the types of it. */
+export const commitParameters = {
+  run: 'bytea',
+  attempt: 'integer',
+  snapshot: 'bytea',
+  parent: 'bytea',
+  // Where the state lies that the new one grew from.
+  from: 'bigint',
+  fromLineage: 'bigint',
+  branch: 'bigint',
+  upto: 'integer',
+  view: 'bigint',
+  isListed: 'boolean',
+  isEnd: 'boolean',
+  isMidTurn: 'boolean',
+  // It ends a detached run, whose pending snapshot is listed already.
+  isOwn: 'boolean',
+  turn: 'integer',
+  event: 'smallint',
+  status: 'smallint',
+  finish: 'smallint',
+  hash: 'bytea',
+  usage: 'text',
+  totals: 'text',
+  error: 'text',
+  bodies: 'text[]',
+  length: 'integer',
+  // The rows of documents that stay as they were.
+  custom: 'bigint',
+  list: 'bigint',
+} as const;
+
+/** What a commit is given besides, all of it or nothing. */
+export const moreParameters = {
+  // A rewritten history, as it is when it goes on in place and when it begins a branch; none when `common` is NULL.
+  common: 'integer',
+  ownFromHere: 'integer',
+  ownFromNew: 'integer',
+  viewHere: 'text',
+  viewNew: 'text',
+  viewRefs: 'bigint[]',
+  // Documents to be written.
+  customBody: 'text',
+  customHash: 'bytea',
+  customPrev: 'bigint',
+  listBody: 'text',
+  listHash: 'bytea',
+  partHashes: 'bytea[]',
+  partBodies: 'text[]',
+  knownParts: 'bigint[]',
+  blobLock: 'bigint',
+  // Events that come with it.
+  eventAttempt: 'integer',
+  eventSeq: 'integer',
+  eventLast: 'integer',
+  eventBody: 'text',
+} as const;
+
+/** What a commit gives, as JSON. Ids and hashes are hexadecimal. */
+export interface CommittedTurn {
+  readonly now: number;
+  readonly no: number;
+  readonly session_id: string;
+  readonly created_at: number;
+  readonly line: number | null;
+  readonly line_id: string | null;
+  readonly idx: number | null;
+  readonly branch: number;
+  readonly view: number | null;
+  readonly custom: number | null;
+  readonly artifacts: number | null;
+  readonly new_parts: readonly (readonly [hash: string, no: number])[] | null;
+  /** How much may have become unreachable. */
+  readonly discarded: number | null;
+}
+
+const declared = [
+  ...Object.entries(commitParameters).map(([name, type]) => `_${name} ${type}`),
+  ...Object.entries(moreParameters).map(([name, type]) => `_${name} ${type} DEFAULT NULL`),
+].join(', ');
+
+const findOrAdd =
+  'ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING b.no';
+
+/*
+ * What it looks at before it writes. The run is held under its attempt, together with its session. Not usual are: a run that
+ * was lost, or is detached while this is not its end, an unlisted head that would be left, a checkpoint that would be
+ * abandoned, a base that has gone, an id that another run has, events that are there already.
+ */
+const checks = `
+  SELECT r.session, r.own, r.base, r.checkpoint, r.created_at, z.id, z.head, z.tip, z.next_index INTO held
+  FROM @runs r JOIN @sessions z ON z.no = r.session
+  WHERE r.id = _run AND r.attempt = _attempt FOR UPDATE OF z, r;
+  IF NOT FOUND OR (held.own IS NOT NULL) <> _isOwn THEN RETURN NULL; END IF;
+  SELECT s.no, s.idx, s.parent, s.branch, s.upto, s.session, s.status INTO before FROM @snapshots s WHERE s.id = _parent;
+  IF _parent IS NOT NULL THEN
+    IF NOT FOUND OR before.session <> held.session OR before.status <> ${code.succeeded} THEN RETURN NULL; END IF;
+    IF before.idx IS NOT NULL THEN
+      line := before.no;
+      line_id := _parent;
+    ELSE
+      line := before.parent;
+      SELECT s.id INTO line_id FROM @snapshots s WHERE s.no = line;
+    END IF;
+  END IF;
+  IF held.head = before.no THEN
+    IF before.idx IS NULL THEN replaced := held.head; END IF;
+  ELSIF held.head IS NOT NULL THEN
+    IF NOT EXISTS (SELECT 1 FROM @snapshots h WHERE h.no = held.head AND h.idx IS NOT NULL) THEN RETURN NULL; END IF;
+  END IF;
+  IF _from <> before.no OR (before.no IS NULL AND _from IS NOT NULL) THEN
+    SELECT s.branch, s.upto INTO before.branch, before.upto FROM @snapshots s WHERE s.no = _from;
+  END IF;
+  IF (before.branch = _branch AND before.upto = _upto OR _from IS NULL) IS NOT TRUE THEN RETURN NULL; END IF;
+  IF held.checkpoint IS NOT NULL AND held.checkpoint IS DISTINCT FROM held.base THEN
+    bare := held.checkpoint;
+    IF bare IS DISTINCT FROM _from THEN RETURN NULL; END IF;
+  END IF;
+  IF _snapshot <> _run THEN
+    IF EXISTS (SELECT 1 FROM @runs t WHERE t.id = _snapshot) THEN RETURN NULL; END IF;
+  END IF;
+  has_journal := EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run);
+  IF has_journal AND _eventBody IS NOT NULL THEN
+    IF EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run AND ${isEvent}
+      AND (e.attempt > _eventAttempt OR (e.attempt = _eventAttempt AND e.last >= _eventSeq))) THEN RETURN NULL; END IF;
+  END IF;
+  IF _isOwn THEN
+    -- It was listed where the state that it goes on from would put it now.
+    IF NOT _isListed OR NOT EXISTS (SELECT 1 FROM @snapshots o
+      WHERE o.no = held.own AND o.id = _snapshot AND o.parent IS NOT DISTINCT FROM line) THEN RETURN NULL; END IF;
+  END IF;`;
+
+/* Messages go on in place, or begin a branch. */
+const messages = `
+  IF (held.tip = _from AND (line = _from
+    OR (_from IN (replaced, bare) AND line IS NOT DISTINCT FROM _fromLineage))) IS NOT TRUE THEN
+    INSERT INTO @branches AS b(session, parent, fork, fork_view, fork_snapshot)
+    VALUES(held.session, _branch, CASE WHEN _common IS NULL THEN _upto END, CASE WHEN _common IS NULL THEN _view END, line)
+    RETURNING b.no INTO _branch;
+    _upto := 0;
+    _view := NULL;
+    _ownFromHere := _ownFromNew;
+    _viewHere := _viewNew;
+  END IF;
+  INSERT INTO @messages(id, body) SELECT _branch * ${rowsPerBranch} + _upto + t.n - 1, t.body
+  FROM unnest(_bodies) WITH ORDINALITY t(body, n);
+  IF _common IS NOT NULL THEN
+    INSERT INTO @views AS v(branch, own_from, base, common) VALUES(_branch, _ownFromHere, _viewHere, _common)
+    RETURNING v.no INTO _view;
+    INSERT INTO @view_refs(branch, view, of) SELECT t.no, _view, _branch FROM unnest(_viewRefs) t(no) WHERE t.no <> _branch;
+  END IF;`;
+
+/* Documents are found by their hash, so nobody may be removing any meanwhile. A patch has none. */
+const documents = `
+  IF _customHash IS NOT NULL OR _listHash IS NOT NULL THEN PERFORM pg_advisory_xact_lock_shared(_blobLock); END IF;
+  IF _customBody IS NOT NULL THEN
+    INSERT INTO @blobs AS b(hash, prev, body) VALUES(_customHash, _customPrev, _customBody) ${findOrAdd} INTO _custom;
+  END IF;
+  IF _listBody IS NOT NULL THEN
+    WITH added AS (
+      INSERT INTO @blobs AS b(hash, body) SELECT t.hash, t.body FROM unnest(_partHashes, _partBodies) t(hash, body)
+      ${findOrAdd}, b.hash)
+    SELECT json_agg(json_build_array(encode(a.hash, 'hex'), a.no)), array_agg(a.no) INTO new_parts, parts FROM added a;
+    INSERT INTO @blobs AS b(hash, body) VALUES(_listHash, _listBody) ${findOrAdd} INTO _list;
+    INSERT INTO @blob_parts(part, list) SELECT t.no, _list FROM unnest(parts || _knownParts) t(no) ON CONFLICT DO NOTHING;
+  END IF;`;
+
+const snapshot = `
+  IF _isOwn THEN
+    UPDATE @snapshots s SET updated_at = moment, turn = _turn, event = _event, status = _status, finish = _finish,
+      state_hash = _hash, usage = _usage, totals = _totals, error = _error, branch = _branch,
+      upto = _upto + cardinality(_bodies), view = _view, length = _length, custom = _custom, artifacts = _list
+    WHERE s.no = held.own RETURNING s.no, s.idx, s.created_at INTO made;
+  ELSE
+    INSERT INTO @snapshots AS s(id, session, parent, idx, turn, event, status, finish, state_hash, usage, totals,
+      error, branch, upto, view, length, custom, artifacts, created_at, updated_at)
+    VALUES(_snapshot, held.session, line, CASE WHEN _isListed THEN held.next_index END, _turn, _event, _status, _finish,
+      _hash, _usage, _totals, _error, _branch, _upto + cardinality(_bodies), _view, _length, _custom, _list,
+      CASE WHEN _snapshot = _run THEN held.created_at ELSE moment END, moment)
+    RETURNING s.no, s.idx, s.created_at INTO made;
+    IF _isListed THEN held.next_index := held.next_index + 1; END IF;
+  END IF;
+  IF replaced IS NOT NULL OR bare IS NOT NULL THEN
+    WITH gone AS (
+      DELETE FROM @snapshots s WHERE s.no IN (replaced, bare) AND s.idx IS NULL
+      RETURNING s.branch, s.custom, s.artifacts)
+    INSERT INTO @trash(kind, no)
+    SELECT DISTINCT t.kind, t.no FROM gone g CROSS JOIN LATERAL (VALUES
+      (${trashKind.branch}, CASE WHEN _common IS NOT NULL OR g.branch <> _branch THEN g.branch END),
+      (${trashKind.blob}, CASE WHEN g.custom IS DISTINCT FROM _custom THEN g.custom END),
+      (${trashKind.blob}, CASE WHEN g.artifacts IS DISTINCT FROM _list THEN g.artifacts END)) t(kind, no)
+    WHERE t.no IS NOT NULL ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS discarded = ROW_COUNT;
+  END IF;
+  UPDATE @sessions z SET head = made.no, tip = made.no, updated_at = moment, next_index = held.next_index
+  WHERE z.no = held.session;`;
+
+const run = `
+  IF _eventBody IS NOT NULL THEN
+    INSERT INTO @journal(run, session, attempt, seq, last, body)
+    VALUES(_run, held.session, _eventAttempt, _eventSeq, _eventLast, _eventBody);
+    has_journal := true;
+  END IF;
+  IF NOT _isEnd THEN
+    UPDATE @runs r SET base = made.no, checkpoint = made.no,
+      inputs_done = r.inputs_done + CASE WHEN _isMidTurn THEN 0 ELSE 1 END,
+      mid_turn = CASE WHEN _isMidTurn THEN 1 ELSE 0 END
+    WHERE r.session = held.session;
+  ELSE
+    IF has_journal THEN
+      DELETE FROM @journal j WHERE j.run = _run AND j.attempt = ${journal.steps};
+      INSERT INTO @journal(run, session, attempt, seq, last, body, ended_at)
+      SELECT _run, held.session, ${journal.end}, 0, 0, '[]', moment
+      WHERE EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run AND ${isEvent});
+    END IF;
+    DELETE FROM @runs r WHERE r.session = held.session;
+  END IF;`;
+
+/** Writes all of a turn's end. It gives NULL, and has written nothing, when that is not a usual one. */
+export const commitTurn = `
+CREATE FUNCTION @commit_turn(${declared})
+RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off AS $$
+DECLARE
+  held record;        -- the run and its session
+  before record;      -- the snapshot that it says it goes on from
+  line bigint;        -- the listed one that it hangs on
+  line_id bytea;
+  replaced bigint;    -- the head, when it was not listed
+  bare bigint;        -- the checkpoint of the run
+  has_journal boolean;
+  moment bigint;
+  made record;
+  new_parts json;
+  parts bigint[];
+  discarded integer;
+BEGIN
+${checks}
+  moment := ${now};
+${messages}
+${documents}
+${snapshot}
+${run}
+  RETURN json_build_object('now', moment, 'no', made.no, 'session_id', held.id, 'created_at', made.created_at,
+    'line', line, 'line_id', encode(line_id, 'hex'), 'idx', made.idx, 'branch', _branch, 'view', _view,
+    'custom', _custom, 'artifacts', _list, 'new_parts', new_parts, 'discarded', discarded);
+END $$;
+`;
