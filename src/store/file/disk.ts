@@ -102,7 +102,7 @@ export class Disk {
   }
 
   /**
-   * Makes a file be its first `at` bytes and then `data`, and returns its inode. It must have `size` bytes: more than `at`
+   * Makes a file be its first `at` bytes and then `data`, and returns its inode where that was looked at. It must have `size` bytes: more than `at`
    * when there is the beginning of a line, which a dead process left. When writing fails half way, as on a full disk, the file
    * ends at `at`.
    */
@@ -114,9 +114,15 @@ export class Disk {
       durable,
     }: { readonly at: number; readonly size: number; readonly durable: boolean },
     data: Buffer,
-  ): bigint {
+  ): bigint | undefined {
     return this.#try(name, (path) => {
-      const fd = openSync(path, 'r+');
+      const fd = ifThere(() => openSync(path, 'r+'));
+      if (fd === undefined) {
+        // One that says nothing may be removed by anybody.
+        if (at > 0) throw changedUnderLock(name);
+        this.create(name, data, { durable });
+        return undefined;
+      }
       try {
         const found = fstatSync(fd, { bigint: true });
         if (Number(found.size) !== size) throw changedUnderLock(name);

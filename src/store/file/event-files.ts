@@ -4,6 +4,7 @@ import { endEvents } from '../../session/memory-store/events.ts';
 import type { Tables } from '../../session/memory-store/tables.ts';
 import type { Disk } from './disk.ts';
 import { EventFile } from './event-file.ts';
+import type { Journal } from './journal.ts';
 import { eventsFolder } from './layout.ts';
 import type { FindHome } from './run-file.ts';
 
@@ -36,6 +37,12 @@ export class EventFiles {
   /** Writes what is new about the events of a run. */
   save(runId: string): void {
     if (this.#tables.events.has(runId)) this.#file(runId).save(this.#tables.newId);
+  }
+
+  /** The file of this name, when it is known here. */
+  journalAt(name: string): Journal | undefined {
+    const runId = name.slice(eventsFolder.length + 1, -extension.length);
+    return this.#files.get(runId)?.journal;
   }
 
   /** The runs that have a file. */

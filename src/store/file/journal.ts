@@ -86,6 +86,11 @@ export class Journal {
     return this.#head !== head || this.#end !== end;
   }
 
+  /** Whether the file looks as it did last, which a look without the lock does not prove. */
+  isAsLeft(): boolean {
+    return isSameFile(this.#disk.stamp(this.name), this.#stamp, true);
+  }
+
   /**
    * Appends lines, the head line first when the file is new. Only under the lock and after a refresh. Lines that are not
    * durable survive the death of the process, but perhaps not a power cut.

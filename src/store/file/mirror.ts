@@ -176,6 +176,12 @@ export class Mirror implements FamilyContext {
     return file;
   }
 
+  /** Whether the file of a run or of events seems to be as we know it. Needs no lock, and proves nothing. */
+  isAsLeft(name: string): boolean {
+    const journal = this.#runFiles.get(name)?.journal ?? this.events.journalAt(name);
+    return journal?.isAsLeft() ?? false;
+  }
+
   /** Keeps the file of a run that is over for the next one; of many, the one that nobody has used for longest is removed. */
   rest(file: RunFile): void {
     file.clear();

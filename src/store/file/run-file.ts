@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import type { NewId } from '../../core/id.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { endRun } from '../../session/memory-store/claim.ts';
 import type { RunRow, Tables } from '../../session/memory-store/tables.ts';
@@ -55,13 +54,14 @@ export class RunFile implements JournalReader {
   }
 
   /** Writes a new run, in place of one that is over. */
-  create(run: RunRow, home: Home, newId: NewId): void {
+  create(run: RunRow, home: Home): void {
     this.clear();
     this.#run = run;
     this.#home = home;
     this.#append({
       waymark: format,
-      id: newId(),
+      // New whenever the file is written anew, as a run is.
+      id: run.id,
       ...home.session.scope,
       session: home.session.id,
       run: run.id,

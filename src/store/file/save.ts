@@ -26,8 +26,7 @@ export function saveSession(mirror: Mirror, session: SessionRow, trace: Trace = 
   if (line !== undefined) writeLine(mirror, family, session, line);
   // Nobody is to see the end of a turn that was not saved.
   for (const run of new Set([former, open])) if (run !== undefined) mirror.events.save(run.id);
-  if (open !== undefined && open !== former)
-    runFile.create(open, { family, session }, tables.newId);
+  if (open !== undefined && open !== former) runFile.create(open, { family, session });
   else if (ended !== undefined) mirror.rest(runFile);
 }
 

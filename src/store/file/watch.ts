@@ -31,11 +31,11 @@ export function createWatch(mirror: Mirror, gate: Gate): Watch {
     if (isLooking) return;
     isLooking = true;
     while (isNews && listened.size > 0) {
-      // One look for all that changes within a moment.
-      await systemClock.sleep(1);
       isNews = false;
       // It was only a hint: whoever reads will hear what is wrong.
       await gate.read(() => mirror.reachListened([...listened.keys()])).catch(() => {});
+      // The first look is at once; then one for all that changes within a moment.
+      await systemClock.sleep(1);
     }
     isLooking = false;
   };
@@ -49,7 +49,9 @@ export function createWatch(mirror: Mirror, gate: Gate): Watch {
     add(id) {
       listened.set(id, (listened.get(id) ?? 0) + 1);
       stop ??= watchFolders(mirror.disk, {
-        onChange: () => void look(),
+        onChange: (name) => {
+          if (listened.size > 0 && (name === undefined || !mirror.isAsLeft(name))) void look();
+        },
         // Not as soon as nobody listens: somebody will, with the next turn.
         onTick: () => (listened.size === 0 ? close() : void look()),
       });
@@ -66,9 +68,12 @@ export function createWatch(mirror: Mirror, gate: Gate): Watch {
   };
 }
 
+/** Hears of a file that has changed, by its name where the system tells it. */
+type OnChange = (name: string | undefined) => void;
+
 function watchFolders(
   disk: Disk,
-  { onChange, onTick }: { readonly onChange: () => void; readonly onTick: () => void },
+  { onChange, onTick }: { readonly onChange: OnChange; readonly onTick: () => void },
 ): () => void {
   const watchers = [runsFolder, eventsFolder].map((folder) => watchFolder(disk, folder, onChange));
   const stopPolling = systemClock.every(pollEvery, onTick);
@@ -78,10 +83,12 @@ function watchFolders(
   };
 }
 
-function watchFolder(disk: Disk, folder: string, onChange: () => void): FSWatcher | undefined {
+function watchFolder(disk: Disk, folder: string, onChange: OnChange): FSWatcher | undefined {
   try {
     disk.makeFolder(folder);
-    const watcher = watch(join(disk.root, folder), { persistent: false }, onChange);
+    const watcher = watch(join(disk.root, folder), { persistent: false }, (_, name) =>
+      onChange(name === null ? undefined : `${folder}/${name}`),
+    );
     // Nothing to do: the look now and then goes on.
     watcher.on('error', () => {});
     return watcher;
