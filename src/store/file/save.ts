@@ -20,14 +20,15 @@ export function saveSession(mirror: Mirror, session: SessionRow, trace: Trace = 
   const runFile = mirror.runFile(session);
   const former = runFile.run;
   const open = session.run;
-  const ended = former === open ? undefined : former?.id;
+  const over = former === open ? undefined : former;
   if (former !== undefined && former === open) runFile.update();
-  const line = changeOf(tables, family, session, { ...trace, ended });
+  const line = changeOf(tables, family, session, { ...trace, ended: over?.id });
   if (line !== undefined) writeLine(mirror, family, session, line);
   // Nobody is to see the end of a turn that was not saved.
   for (const run of new Set([former, open])) if (run !== undefined) mirror.events.save(run.id);
   if (open !== undefined && open !== former) runFile.create(open, { family, session });
-  else if (ended !== undefined) mirror.rest(runFile);
+  else if (over?.request.mode === 'attached') mirror.rest(runFile);
+  else if (over !== undefined) runFile.remove();
 }
 
 /** The family that has a session; a new one joins what it was forked from, else gets a folder of its own. */
