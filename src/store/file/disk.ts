@@ -78,6 +78,8 @@ export class Disk {
   }
 
   readText(name: string): string | undefined {
+    // An error for what is not there would cost more than the look.
+    if (this.stamp(name) === undefined) return undefined;
     return this.#try(name, (path) => ifThere(() => readFileSync(path, 'utf8')));
   }
 

@@ -69,6 +69,7 @@ export class Family implements JournalReader {
   readonly rows = new Map<string, SavedRow>();
   /** By session: the last run that ended. Its file may still be there when its process died at that moment. */
   readonly lastEnded = new Map<string, string>();
+  readonly #disk: Disk;
   readonly #tables: Tables;
   readonly #homes: FamilyContext['homes'];
   #head: JournalHead | undefined;
@@ -80,6 +81,7 @@ export class Family implements JournalReader {
     this.journal = new Journal(disk, `${folder}/${journalName}`, this);
     this.artifacts = new ArtifactFiles(disk, folder);
     this.states = new States(disk, this.journal.name, this.artifacts, () => use(this));
+    this.#disk = disk;
     this.#tables = tables;
     this.#homes = homes;
   }
@@ -111,6 +113,7 @@ export class Family implements JournalReader {
   /** Writes one change and takes in what it says. */
   write(session: SessionRow, line: JournalLine): void {
     const head = this.journal.exists ? undefined : this.#head;
+    if (head !== undefined) this.#disk.makeFolder(this.folder);
     this.journal.append(head === undefined ? [line] : [head, line]);
     keepStates(session, this.states);
     for (const snapshot of line.snapshots ?? []) {

@@ -179,7 +179,11 @@ export class Mirror implements FamilyContext {
   /** Whether the file of a run or of events seems to be as we know it. Needs no lock, and proves nothing. */
   isAsLeft(name: string): boolean {
     const journal = this.#runFiles.get(name)?.journal ?? this.events.journalAt(name);
-    return journal?.isAsLeft() ?? false;
+    try {
+      return journal?.isAsLeft() ?? false;
+    } catch {
+      return false;
+    }
   }
 
   /** Keeps the file of a run that is over for the next one; of many, the one that nobody has used for longest is removed. */
