@@ -80,10 +80,11 @@ function turnValues(
   context: StateContext,
 ): Values<Exclude<Usual, StateName>> {
   const [turn, event, status, finish, hash, usage, totals, error] = outcomeValues(write, context);
+  const run = uuidBytes(ref.runId);
   return {
-    run: uuidBytes(ref.runId),
+    run,
     attempt: ref.attempt,
-    snapshot: uuidBytes(write.snapshotId),
+    snapshot: write.snapshotId === ref.runId ? run : uuidBytes(write.snapshotId),
     parent: write.parentId === undefined ? null : uuidBytes(write.parentId),
     isListed: String(write.listed !== false),
     isEnd: String(write.end),

@@ -36,7 +36,7 @@ export const commitParameters = {
   list: 'bigint',
 } as const;
 
-/** What a commit is given besides, all of it or nothing. */
+/** What a commit is given besides: all of it, with the key of the lock of documents, or nothing. */
 export const moreParameters = {
   // A rewritten history, as it is when it goes on in place and when it begins a branch; none when `common` is NULL.
   common: 'integer',
@@ -88,55 +88,60 @@ const declared = [
 const findOrAdd =
   'ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING b.no';
 
-/*
- * What it looks at before it writes. The run is held under its attempt, together with its session. Not usual are: a run that
- * was lost, or is detached while this is not its end, an unlisted head that would be left, a checkpoint that would be
- * abandoned, a base that has gone, an id that another run has, events that are there already.
- */
-const checks = `
+// The run under its attempt, held together with its session, and the snapshot that the commit says it goes on from.
+const read = `
   SELECT r.session, r.own, r.base, r.checkpoint, r.created_at, z.id, z.head, z.tip, z.next_index INTO held
   FROM @runs r JOIN @sessions z ON z.no = r.session
   WHERE r.id = _run AND r.attempt = _attempt FOR UPDATE OF z, r;
-  IF NOT FOUND OR (held.own IS NOT NULL) <> _isOwn THEN RETURN NULL; END IF;
+  IF NOT FOUND THEN RETURN NULL; END IF;
   SELECT s.no, s.idx, s.parent, s.branch, s.upto, s.session, s.status INTO before FROM @snapshots s WHERE s.id = _parent;
-  IF _parent IS NOT NULL THEN
-    IF NOT FOUND OR before.session <> held.session OR before.status <> ${code.succeeded} THEN RETURN NULL; END IF;
-    IF before.idx IS NOT NULL THEN
-      line := before.no;
-      line_id := _parent;
-    ELSE
-      line := before.parent;
-      SELECT s.id INTO line_id FROM @snapshots s WHERE s.no = line;
-    END IF;
-  END IF;
-  IF held.head = before.no THEN
-    IF before.idx IS NULL THEN replaced := held.head; END IF;
-  ELSIF held.head IS NOT NULL THEN
-    IF NOT EXISTS (SELECT 1 FROM @snapshots h WHERE h.no = held.head AND h.idx IS NOT NULL) THEN RETURN NULL; END IF;
-  END IF;
-  IF _from <> before.no OR (before.no IS NULL AND _from IS NOT NULL) THEN
-    SELECT s.branch, s.upto INTO before.branch, before.upto FROM @snapshots s WHERE s.no = _from;
-  END IF;
-  IF (before.branch = _branch AND before.upto = _upto OR _from IS NULL) IS NOT TRUE THEN RETURN NULL; END IF;
-  IF held.checkpoint IS NOT NULL AND held.checkpoint IS DISTINCT FROM held.base THEN
-    bare := held.checkpoint;
-    IF bare IS DISTINCT FROM _from THEN RETURN NULL; END IF;
-  END IF;
-  IF _snapshot <> _run THEN
-    IF EXISTS (SELECT 1 FROM @runs t WHERE t.id = _snapshot) THEN RETURN NULL; END IF;
-  END IF;
-  has_journal := EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run);
-  IF has_journal AND _eventBody IS NOT NULL THEN
-    IF EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run AND ${isEvent}
-      AND (e.attempt > _eventAttempt OR (e.attempt = _eventAttempt AND e.last >= _eventSeq))) THEN RETURN NULL; END IF;
-  END IF;
-  IF _isOwn THEN
-    -- It was listed where the state that it goes on from would put it now.
-    IF NOT _isListed OR NOT EXISTS (SELECT 1 FROM @snapshots o
-      WHERE o.no = held.own AND o.id = _snapshot AND o.parent IS NOT DISTINCT FROM line) THEN RETURN NULL; END IF;
-  END IF;`;
+  line := before.no;
+  line_id := _parent;
+  has_journal := EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run);`;
 
-/* Messages go on in place, or begin a branch. */
+// An attached turn that grew from the session's head, which is listed: there is nothing to look at.
+const isPlain = `held.own IS NULL AND NOT _isOwn AND _snapshot = _run AND held.checkpoint IS NULL
+    AND before.session = held.session AND before.status = ${code.succeeded} AND before.idx IS NOT NULL
+    AND before.no = held.head AND before.no = _from AND before.branch = _branch AND before.upto = _upto
+    AND _eventBody IS NULL`;
+
+/*
+ * Not usual are: a run that is detached while this is not its end, an unlisted head that would be left, a checkpoint that
+ * would be abandoned, a base that has gone, an id that another run has, events that are there already.
+ */
+const checks = `
+    IF (held.own IS NOT NULL) <> _isOwn THEN RETURN NULL; END IF;
+    IF _parent IS NOT NULL THEN
+      IF (before.session = held.session AND before.status = ${code.succeeded}) IS NOT TRUE THEN RETURN NULL; END IF;
+      IF before.idx IS NULL THEN
+        line := before.parent;
+        line_id := NULL;
+        SELECT s.id INTO line_id FROM @snapshots s WHERE s.no = line;
+      END IF;
+    END IF;
+    IF held.head = before.no THEN
+      IF before.idx IS NULL THEN replaced := held.head; END IF;
+    ELSIF held.head IS NOT NULL THEN
+      IF NOT EXISTS (SELECT 1 FROM @snapshots h WHERE h.no = held.head AND h.idx IS NOT NULL) THEN RETURN NULL; END IF;
+    END IF;
+    IF _from IS NOT NULL THEN
+      IF _from IS DISTINCT FROM before.no THEN
+        SELECT s.branch, s.upto INTO before.branch, before.upto FROM @snapshots s WHERE s.no = _from;
+      END IF;
+      IF (before.branch = _branch AND before.upto = _upto) IS NOT TRUE THEN RETURN NULL; END IF;
+    END IF;
+    IF held.checkpoint IS NOT NULL AND held.checkpoint IS DISTINCT FROM held.base THEN
+      bare := held.checkpoint;
+      IF bare IS DISTINCT FROM _from THEN RETURN NULL; END IF;
+    END IF;
+    IF _snapshot <> _run AND EXISTS (SELECT 1 FROM @runs t WHERE t.id = _snapshot) THEN RETURN NULL; END IF;
+    IF _eventBody IS NOT NULL AND EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run AND ${isEvent}
+      AND (e.attempt > _eventAttempt OR (e.attempt = _eventAttempt AND e.last >= _eventSeq))) THEN RETURN NULL; END IF;
+    -- A detached run was listed where the state that it goes on from would put it now.
+    IF _isOwn AND NOT (_isListed AND EXISTS (SELECT 1 FROM @snapshots o
+      WHERE o.no = held.own AND o.id = _snapshot AND o.parent IS NOT DISTINCT FROM line)) THEN RETURN NULL; END IF;`;
+
+// Messages go on in place, or begin a branch.
 const messages = `
   IF (held.tip = _from AND (line = _from
     OR (_from IN (replaced, bare) AND line IS NOT DISTINCT FROM _fromLineage))) IS NOT TRUE THEN
@@ -149,27 +154,33 @@ const messages = `
     _viewHere := _viewNew;
   END IF;
   INSERT INTO @messages(id, body) SELECT _branch * ${rowsPerBranch} + _upto + t.n - 1, t.body
-  FROM unnest(_bodies) WITH ORDINALITY t(body, n);
-  IF _common IS NOT NULL THEN
-    INSERT INTO @views AS v(branch, own_from, base, common) VALUES(_branch, _ownFromHere, _viewHere, _common)
-    RETURNING v.no INTO _view;
-    INSERT INTO @view_refs(branch, view, of) SELECT t.no, _view, _branch FROM unnest(_viewRefs) t(no) WHERE t.no <> _branch;
-  END IF;`;
+  FROM unnest(_bodies) WITH ORDINALITY t(body, n);`;
 
-/* Documents are found by their hash, so nobody may be removing any meanwhile. A patch has none. */
-const documents = `
-  IF _customHash IS NOT NULL OR _listHash IS NOT NULL THEN PERFORM pg_advisory_xact_lock_shared(_blobLock); END IF;
-  IF _customBody IS NOT NULL THEN
-    INSERT INTO @blobs AS b(hash, prev, body) VALUES(_customHash, _customPrev, _customBody) ${findOrAdd} INTO _custom;
-  END IF;
-  IF _listBody IS NOT NULL THEN
-    WITH added AS (
-      INSERT INTO @blobs AS b(hash, body) SELECT t.hash, t.body FROM unnest(_partHashes, _partBodies) t(hash, body)
-      ${findOrAdd}, b.hash)
-    SELECT json_agg(json_build_array(encode(a.hash, 'hex'), a.no)), array_agg(a.no) INTO new_parts, parts FROM added a;
-    INSERT INTO @blobs AS b(hash, body) VALUES(_listHash, _listBody) ${findOrAdd} INTO _list;
-    INSERT INTO @blob_parts(part, list) SELECT t.no, _list FROM unnest(parts || _knownParts) t(no) ON CONFLICT DO NOTHING;
-  END IF;`;
+// Documents are found by their hash, so nobody may be removing any meanwhile. A patch has none.
+const more = `
+    IF _common IS NOT NULL THEN
+      INSERT INTO @views AS v(branch, own_from, base, common) VALUES(_branch, _ownFromHere, _viewHere, _common)
+      RETURNING v.no INTO _view;
+      INSERT INTO @view_refs(branch, view, of)
+      SELECT t.no, _view, _branch FROM unnest(_viewRefs) t(no) WHERE t.no <> _branch;
+    END IF;
+    IF _customHash IS NOT NULL OR _listHash IS NOT NULL THEN PERFORM pg_advisory_xact_lock_shared(_blobLock); END IF;
+    IF _customBody IS NOT NULL THEN
+      INSERT INTO @blobs AS b(hash, prev, body) VALUES(_customHash, _customPrev, _customBody) ${findOrAdd} INTO _custom;
+    END IF;
+    IF _listBody IS NOT NULL THEN
+      WITH added AS (
+        INSERT INTO @blobs AS b(hash, body) SELECT t.hash, t.body FROM unnest(_partHashes, _partBodies) t(hash, body)
+        ${findOrAdd}, b.hash)
+      SELECT json_agg(json_build_array(encode(a.hash, 'hex'), a.no)), array_agg(a.no) INTO new_parts, parts FROM added a;
+      INSERT INTO @blobs AS b(hash, body) VALUES(_listHash, _listBody) ${findOrAdd} INTO _list;
+      INSERT INTO @blob_parts(part, list) SELECT t.no, _list FROM unnest(parts || _knownParts) t(no) ON CONFLICT DO NOTHING;
+    END IF;
+    IF _eventBody IS NOT NULL THEN
+      INSERT INTO @journal(run, session, attempt, seq, last, body)
+      VALUES(_run, held.session, _eventAttempt, _eventSeq, _eventLast, _eventBody);
+      has_journal := true;
+    END IF;`;
 
 const snapshot = `
   IF _isOwn THEN
@@ -184,7 +195,6 @@ const snapshot = `
       _hash, _usage, _totals, _error, _branch, _upto + cardinality(_bodies), _view, _length, _custom, _list,
       CASE WHEN _snapshot = _run THEN held.created_at ELSE moment END, moment)
     RETURNING s.no, s.idx, s.created_at INTO made;
-    IF _isListed THEN held.next_index := held.next_index + 1; END IF;
   END IF;
   IF replaced IS NOT NULL OR bare IS NOT NULL THEN
     WITH gone AS (
@@ -198,15 +208,11 @@ const snapshot = `
     WHERE t.no IS NOT NULL ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS discarded = ROW_COUNT;
   END IF;
-  UPDATE @sessions z SET head = made.no, tip = made.no, updated_at = moment, next_index = held.next_index
+  UPDATE @sessions z SET head = made.no, tip = made.no, updated_at = moment,
+    next_index = CASE WHEN _isListed AND NOT _isOwn THEN z.next_index + 1 ELSE z.next_index END
   WHERE z.no = held.session;`;
 
 const run = `
-  IF _eventBody IS NOT NULL THEN
-    INSERT INTO @journal(run, session, attempt, seq, last, body)
-    VALUES(_run, held.session, _eventAttempt, _eventSeq, _eventLast, _eventBody);
-    has_journal := true;
-  END IF;
   IF NOT _isEnd THEN
     UPDATE @runs r SET base = made.no, checkpoint = made.no,
       inputs_done = r.inputs_done + CASE WHEN _isMidTurn THEN 0 ELSE 1 END,
@@ -240,10 +246,15 @@ DECLARE
   parts bigint[];
   discarded integer;
 BEGIN
+${read}
+  IF (${isPlain}) IS NOT TRUE THEN
 ${checks}
+  END IF;
   moment := ${now};
 ${messages}
-${documents}
+  IF _blobLock IS NOT NULL THEN
+${more}
+  END IF;
 ${snapshot}
 ${run}
   RETURN json_build_object('now', moment, 'no', made.no, 'session_id', held.id, 'created_at', made.created_at,
