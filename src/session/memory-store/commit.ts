@@ -1,5 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Usage } from '../../protocol/turn.ts';
+import { CommittedTurn } from '../committed.ts';
 import { checkSnapshotId } from '../ids.ts';
 import type { SessionState } from '../session-state.ts';
 import type { Committed, CommitWrite, RunRef } from '../store.ts';
@@ -31,11 +32,9 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   if (write.end) endRun(tables, run);
   else if (row.status === 'succeeded') goOn(run, row, write.state);
   tables.hub.tell(row.id);
-  return {
-    // The caller's state, which is awake, and not the row's.
-    base: { snapshotId: row.id, state: write.state, ref: row },
-    snapshot: toMetadata(row, row.updatedAt),
-  };
+  // The caller's state, which is awake, and not the row's.
+  const saved = { snapshotId: row.id, state: write.state, ref: row };
+  return new CommittedTurn(saved, () => toMetadata(row, row.updatedAt));
 }
 
 /** Moves the head on. The unlisted state that this one goes on from has had its time. */

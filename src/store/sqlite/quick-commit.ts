@@ -1,3 +1,4 @@
+import { CommittedTurn } from '../../session/committed.ts';
 import type { CommitWrite, RunRef } from '../../session/store.ts';
 import type { Database } from '../sql/database/database.ts';
 import { first, type Plan, statement } from '../sql/database/query.ts';
@@ -100,11 +101,6 @@ function* goOn(
     artifacts: placed.artifacts,
   });
   const known = { createdAt, now, sessionId: held.session_id, parentId, index, orphaned: false };
-  return {
-    committed: {
-      base: { snapshotId: write.snapshotId, state: write.state, ref },
-      snapshot: snapshotOf(write, known),
-    },
-    discards: false,
-  };
+  const saved = { snapshotId: write.snapshotId, state: write.state, ref };
+  return { committed: new CommittedTurn(saved, () => snapshotOf(write, known)), discards: false };
 }
