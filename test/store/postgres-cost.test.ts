@@ -81,3 +81,28 @@ test('a turn reads no table as a whole, whatever size the tables had when it was
   await single.query('DROP SCHEMA planned CASCADE');
   await single.end();
 });
+
+test('a claim waits for the disk when its caller may leave, and nothing after it is changed', async () => {
+  const store = postgresStore({ pool, schema: 'awaited' });
+  await store.open?.();
+  const client = await pool.connect();
+  const shown = async (): Promise<string> =>
+    (await client.query('SHOW synchronous_commit')).rows[0].synchronous_commit;
+  const modes = { attached: 0, accepted: 1, detached: 2 };
+  const seen: Record<string, readonly string[]> = {};
+  for (const [name, mode] of Object.entries(modes)) {
+    await client.query('BEGIN');
+    const { rows } = await client.query(
+      `SELECT awaited.claim_turn('', 'a', $1, $2, $3, 'w', '{}', 1000, false, NULL, NULL, NULL, NULL, NULL) AS claimed`,
+      [name, Buffer.from(newId().replaceAll('-', ''), 'hex'), mode],
+    );
+    expect(rows[0].claimed).not.toBeNull();
+    const within = await shown();
+    await client.query('COMMIT');
+    seen[name] = [within, await shown()];
+  }
+  client.release();
+  expect(seen).toEqual({ attached: ['off', 'on'], accepted: ['on', 'on'], detached: ['on', 'on'] });
+  await store.close?.();
+  await pool.query('DROP SCHEMA awaited CASCADE');
+});
