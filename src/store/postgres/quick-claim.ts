@@ -7,7 +7,7 @@ import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
 import { toMode } from '../sql/values/codes.ts';
 import { scopeKey } from '../sql/values/scope.ts';
 import type { PostgresDatabase } from './database.ts';
-import type { ClaimedTurn } from './functions/claim-turn.ts';
+import type { ClaimAnswer } from './functions/claim-turn.ts';
 
 const claim = statement<{ readonly claimed: string | null }>(
   'quick_claim',
@@ -38,7 +38,7 @@ export async function quickClaim(
     from === 'head' ? null : uuidBytes(from.snapshotId),
   ]);
   if (row === undefined || row.claimed === null) return undefined;
-  const turn = JSON.parse(row.claimed) as ClaimedTurn;
+  const turn = JSON.parse(row.claimed) as ClaimAnswer;
   const { head_no, head_idx, start_no } = turn;
   const leaves = head_no !== null && head_idx === null && head_no !== start_no;
   return toClaim(request, {

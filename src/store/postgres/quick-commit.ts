@@ -1,3 +1,4 @@
+import { CommittedTurn } from '../../session/committed.ts';
 import { isSnapshotId } from '../../session/ids.ts';
 import type { Committed, CommitWrite, RunEvent, RunRef } from '../../session/store.ts';
 import { type DocumentWrite, documentRef } from '../sql/content/document.ts';
@@ -12,19 +13,26 @@ import type { CommitResult } from '../sql/runs/commit.ts';
 import { outcomeValues, snapshotOf } from '../sql/runs/commit-row.ts';
 import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
-import { type CommittedTurn, commitParameters, moreParameters } from './functions/commit-turn.ts';
+import {
+  type CommitAnswer,
+  moreParameters,
+  stateParameters,
+  turnParameters,
+} from './functions/commit-turn.ts';
 import type { PostgresValue } from './statements.ts';
 
-type Usual = keyof typeof commitParameters;
-type More = keyof typeof moreParameters;
-type Values<Name extends string> = Readonly<Record<Name, PostgresValue>>;
+type Values<Parameters> = Readonly<Record<keyof Parameters, PostgresValue>>;
+type TurnValues = Values<typeof turnParameters>;
+type StateValues = Values<typeof stateParameters>;
+type MoreValues = Values<typeof moreParameters>;
 
-const usualNames = Object.keys(commitParameters) as readonly Usual[];
-const moreNames = Object.keys(moreParameters) as readonly More[];
+const turnNames = Object.keys(turnParameters) as readonly (keyof TurnValues)[];
+const stateNames = Object.keys(stateParameters) as readonly (keyof StateValues)[];
+const moreNames = Object.keys(moreParameters) as readonly (keyof MoreValues)[];
 
 // Most turns only add messages, and do not send what they do not have.
-const commit = callOf('quick_commit', usualNames);
-const commitMore = callOf('quick_commit_more', [...usualNames, ...moreNames]);
+const commit = callOf('quick_commit', [...turnNames, ...stateNames]);
+const commitMore = callOf('quick_commit_more', [...turnNames, ...stateNames, ...moreNames]);
 
 function callOf(
   name: string,
@@ -49,36 +57,23 @@ export async function quickCommit(
     return undefined;
   }
   checkRoom((rows.base?.view?.upto ?? 0) + rows.bodies.length);
-  const given = { ...turnValues(ref, write, context), ...stateValues(rows) };
-  const values = usualNames.map((name) => given[name]);
+  const values: PostgresValue[] = [];
+  const turn = turnValues(ref, write, context);
+  for (const name of turnNames) values.push(turn[name]);
+  const state = stateValues(rows);
+  for (const name of stateNames) values.push(state[name]);
   const more = moreValues(rows, events, db.blobLock);
-  const [row] = more
-    ? await db.query(commitMore, [...values, ...moreNames.map((name) => more[name])])
-    : await db.query(commit, values);
+  if (more !== undefined) for (const name of moreNames) values.push(more[name]);
+  const [row] = await db.query(more === undefined ? commit : commitMore, values);
   if (row === undefined || row.committed === null) return undefined;
-  const turn = JSON.parse(row.committed) as CommittedTurn;
+  const answer = JSON.parse(row.committed) as CommitAnswer;
   return {
-    committed: committedOf(write, rows, turn, context),
-    discards: turn.discarded !== null && turn.discarded > 0,
+    committed: committedOf(write, rows, answer, context),
+    discards: answer.discarded !== null && answer.discarded > 0,
   };
 }
 
-type StateName =
-  | 'from'
-  | 'fromLineage'
-  | 'branch'
-  | 'upto'
-  | 'view'
-  | 'bodies'
-  | 'length'
-  | 'custom'
-  | 'list';
-
-function turnValues(
-  ref: RunRef,
-  write: CommitWrite,
-  context: StateContext,
-): Values<Exclude<Usual, StateName>> {
+function turnValues(ref: RunRef, write: CommitWrite, context: StateContext): TurnValues {
   const [turn, event, status, finish, hash, usage, totals, error] = outcomeValues(write, context);
   const run = uuidBytes(ref.runId);
   return {
@@ -90,11 +85,18 @@ function turnValues(
     isEnd: String(write.end),
     isMidTurn: String(write.event === 'toolIterationEnd'),
     isOwn: String(write.end && write.event === 'detach' && write.snapshotId === ref.runId),
-    ...{ turn, event, status, finish, hash, usage, totals, error },
+    turn,
+    event,
+    status,
+    finish,
+    hash,
+    usage,
+    totals,
+    error,
   };
 }
 
-function stateValues({ base, bodies, length, custom, artifacts }: StateRows): Values<StateName> {
+function stateValues({ base, bodies, length, custom, artifacts }: StateRows): StateValues {
   return {
     from: base?.snapshot ?? null,
     fromLineage: base?.lineage ?? null,
@@ -113,7 +115,7 @@ function moreValues(
   rows: StateRows,
   events: EventValues,
   blobLock: string,
-): Values<More> | undefined {
+): MoreValues | undefined {
   const { rewrite, custom, artifacts } = rows;
   const isUsual =
     rewrite === undefined &&
@@ -188,7 +190,7 @@ function eventValues(events: readonly RunEvent[], vault: Vault): EventValues | u
 function committedOf(
   write: CommitWrite,
   rows: StateRows,
-  row: CommittedTurn,
+  row: CommitAnswer,
   { database }: StateContext,
 ): Committed {
   const { rewrite, base } = rows;
@@ -204,9 +206,9 @@ function committedOf(
     custom: documentRef(rows.custom, row.custom),
     artifacts: manifestRef(rows.artifacts, row),
   });
-  return {
-    base: { snapshotId: write.snapshotId, state: write.state, ref: location },
-    snapshot: snapshotOf(write, {
+  const saved = { snapshotId: write.snapshotId, state: write.state, ref: location };
+  return new CommittedTurn(saved, () =>
+    snapshotOf(write, {
       createdAt: row.created_at,
       now: row.now,
       sessionId: row.session_id,
@@ -214,10 +216,10 @@ function committedOf(
       index: row.idx,
       orphaned: false,
     }),
-  };
+  );
 }
 
-function viewOf({ rewrite, base, bodies }: StateRows, { branch }: CommittedTurn): View {
+function viewOf({ rewrite, base, bodies }: StateRows, { branch }: CommitAnswer): View {
   const before = base?.view;
   const isInPlace = before?.branch === branch;
   const from = isInPlace ? before.upto : 0;
@@ -227,7 +229,7 @@ function viewOf({ rewrite, base, bodies }: StateRows, { branch }: CommittedTurn)
   return { before: shared, branch, from: 0, upto: bodies.length };
 }
 
-function manifestRef(write: ManifestWrite, row: CommittedTurn): ManifestRef | undefined {
+function manifestRef(write: ManifestWrite, row: CommitAnswer): ManifestRef | undefined {
   if (write.kind === 'same') return write.ref;
   if (write.kind === 'none' || row.artifacts === null) return undefined;
   return { no: row.artifacts, parts: new Map([...write.known, ...(row.new_parts ?? [])]) };

@@ -2,7 +2,7 @@ import { code } from '../../sql/values/codes.ts';
 import { now } from '../dialect.ts';
 
 /** What a claim gives, as JSON. Ids are hexadecimal. */
-export interface ClaimedTurn {
+export interface ClaimAnswer {
   readonly fresh: boolean;
   readonly next_index: number;
   readonly head_no: number | null;

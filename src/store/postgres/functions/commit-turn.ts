@@ -4,18 +4,12 @@ import { isEvent, journal } from '../../sql/runs/journal.ts';
 import { code } from '../../sql/values/codes.ts';
 import { now } from '../dialect.ts';
 
-/** What every commit is given, and the types of it. */
-export const commitParameters = {
+/** What every commit says of its turn, and the types of it. */
+export const turnParameters = {
   run: 'bytea',
   attempt: 'integer',
   snapshot: 'bytea',
   parent: 'bytea',
-  // Where the state lies that the new one grew from.
-  from: 'bigint',
-  fromLineage: 'bigint',
-  branch: 'bigint',
-  upto: 'integer',
-  view: 'bigint',
   isListed: 'boolean',
   isEnd: 'boolean',
   isMidTurn: 'boolean',
@@ -29,6 +23,16 @@ export const commitParameters = {
   usage: 'text',
   totals: 'text',
   error: 'text',
+} as const;
+
+/** What every commit says of its state. */
+export const stateParameters = {
+  // Where the state lies that the new one grew from.
+  from: 'bigint',
+  fromLineage: 'bigint',
+  branch: 'bigint',
+  upto: 'integer',
+  view: 'bigint',
   bodies: 'text[]',
   length: 'integer',
   // The rows of documents that stay as they were.
@@ -63,7 +67,7 @@ export const moreParameters = {
 } as const;
 
 /** What a commit gives, as JSON. Ids and hashes are hexadecimal. */
-export interface CommittedTurn {
+export interface CommitAnswer {
   readonly now: number;
   readonly no: number;
   readonly session_id: string;
@@ -81,7 +85,9 @@ export interface CommittedTurn {
 }
 
 const declared = [
-  ...Object.entries(commitParameters).map(([name, type]) => `_${name} ${type}`),
+  ...Object.entries({ ...turnParameters, ...stateParameters }).map(
+    ([name, type]) => `_${name} ${type}`,
+  ),
   ...Object.entries(moreParameters).map(([name, type]) => `_${name} ${type} DEFAULT NULL`),
 ].join(', ');
 
