@@ -19,6 +19,14 @@ export function userText(): string {
   return take(messageLength);
 }
 
+/** What a turn adds, as plain messages. */
+export function newMessages(): readonly object[] {
+  return [
+    { role: 'user', content: [{ text: userText() }] },
+    { role: 'model', content: [{ text: reply().text }] },
+  ];
+}
+
 /** What a tool finds out. */
 export function toolText(): string {
   return take(toolResultLength);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, fdatasyncSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, fdatasyncSync, openSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 export interface FileFloor {
   /** One line to a file that stays open. */
   append(line: string, isSynced: boolean): void;
-  /** A file that says that the turn is accepted, a line that saves it, and the first file removed; each under a lock. */
+  /** A file that says that the turn is accepted, a line that saves it, and the first file emptied; each under a lock. */
   turn(messages: readonly object[], isSynced: boolean): void;
   close(): void;
 }
@@ -35,11 +35,12 @@ export function openFileFloor(directory: string): FileFloor {
       const id = randomUUID();
       const at = Date.now();
       lock.run();
-      write(accepted, 'wx', JSON.stringify({ id, at, request: messages[0] }), false);
+      // Emptied and not removed: making a file takes up to a millisecond where the one before has just been removed.
+      write(accepted, 'w', JSON.stringify({ id, at, request: messages[0] }), false);
       unlock.run();
       lock.run();
       write(journal, 'a', `${JSON.stringify({ id, at, messages })}\n`, isSynced);
-      unlinkSync(accepted);
+      truncateSync(accepted);
       unlock.run();
     },
     close() {

@@ -10,7 +10,11 @@ export interface PostgresFloor {
   close(): Promise<void>;
 }
 
+// In a schema of its own, and anew for each that is measured.
 const schema = `
+  DROP SCHEMA IF EXISTS floor CASCADE;
+  CREATE SCHEMA floor;
+  SET search_path = floor;
   CREATE TABLE rows(no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL);
   CREATE TABLE sessions(no bigint PRIMARY KEY, id text NOT NULL UNIQUE, head uuid, updated_at timestamptz);
   CREATE TABLE runs(id uuid PRIMARY KEY, session bigint NOT NULL UNIQUE, request text NOT NULL, heartbeat timestamptz);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { Job } from '../job.ts';
 import { type Stats, statsOf } from '../lib/stats.ts';
-import { reply, userText } from '../lib/text.ts';
+import { newMessages, reply } from '../lib/text.ts';
 import { openFileFloor } from './floor-file.ts';
 import { openPostgresFloor } from './floor-postgres.ts';
 import { openSqliteFloor } from './floor-sqlite.ts';
@@ -58,13 +58,6 @@ export async function measure({ place, scale }: Job): Promise<Floors> {
     await postgres.close();
     file.close();
   }
-}
-
-function newMessages(): readonly object[] {
-  return [
-    { role: 'user', content: [{ text: userText() }] },
-    { role: 'model', content: [{ text: reply().text }] },
-  ];
 }
 
 function newContent(): string {

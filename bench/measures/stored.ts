@@ -5,8 +5,10 @@ import { longConversation, measureFirstTurns, standsFor } from '../lib/conversat
 import { saveLongSession } from '../lib/long-session.ts';
 import { countQueries } from '../lib/queries.ts';
 import { createSamples, type Samples } from '../lib/samples.ts';
+import { type Stats, statsOf } from '../lib/stats.ts';
 import type { Ref, System } from '../systems/system.ts';
 import { variants } from '../systems/variants.ts';
+import { openNearFloor } from './near-floor.ts';
 import type { TurnTimes } from './turns.ts';
 
 export interface StoredTurns extends TurnTimes {
@@ -14,11 +16,17 @@ export interface StoredTurns extends TurnTimes {
   readonly bytes: Readonly<Record<number, number>>;
   /** Statements that turn n sends to its database. */
   readonly queries?: Samples;
+  /** Milliseconds of a turn by hand on the same kind of store, between the last turns; and how often that goes into a turn. */
+  readonly floor?: { readonly ms: Stats; readonly factor: Stats };
 }
+
+/** Turns at the end of the long session between which the floor is measured. */
+const pairs = 200;
 
 export async function measure(system: System, job: Job): Promise<StoredTurns> {
   const { lengths, budget } = job.scale;
-  const queries = countQueries(job.system, variants[job.system]?.[job.variant]?.store);
+  const store = variants[job.system]?.[job.variant]?.store;
+  const queries = countQueries(job.system, store);
   const running = await system.open(job.variant, job.place);
   const storedBytes = async (): Promise<number> => (await running.bytes?.()) ?? 0;
   const samples = createSamples(lengths);
@@ -26,6 +34,8 @@ export async function measure(system: System, job: Job): Promise<StoredTurns> {
 
   const last = Math.max(...lengths);
   const markAt = last / 2;
+  const near = store && (await openNearFloor(store, job.place));
+  const floor = { ms: [] as number[], factor: [] as number[] };
   const before = await storedBytes();
   const bytes: Record<number, number> = {};
   const sent = createSamples(lengths);
@@ -43,6 +53,11 @@ export async function measure(system: System, job: Job): Promise<StoredTurns> {
         if (length >= 10 && standsFor(length, number)) sent.add(length, sentNow);
         if (length >= 10 && length === number) bytes[length] = (await storedBytes()) - before;
       }
+      if (near !== undefined && number > last - Math.min(last / 2, pairs)) {
+        const byHand = await near.measure();
+        floor.ms.push(byHand);
+        floor.factor.push(ms / byHand);
+      }
       // What was asked for the sake of measuring is none of the next turn's.
       sentBefore = queries?.() ?? 0;
     },
@@ -50,10 +65,12 @@ export async function measure(system: System, job: Job): Promise<StoredTurns> {
   const ref = (await running.ref?.(session)) ?? {};
   saveLongSession(job.place, { ref, turns, ...(mark && { mark, markedAt: markAt }) });
   await running.close?.();
+  await near?.close();
   return {
     times: samples.stats(),
     bytes,
     ...(queries && { queries: sent.stats() }),
+    ...(floor.ms.length > 0 && { floor: { ms: statsOf(floor.ms), factor: statsOf(floor.factor) } }),
     ...(turns < last && { endedAt: turns }),
   };
 }

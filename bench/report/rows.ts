@@ -51,22 +51,3 @@ export function counterpart<Result>(
 ): Result | undefined {
   return rows.find((row) => row.system === 'waymark' && row.store === store)?.result;
 }
-
-/** Milliseconds that the same bytes take on a kind of store without any framework. */
-export function floorOf(results: Results, store: Row<unknown>['store']): number | undefined {
-  const found = results.floors[0]?.result;
-  switch (store) {
-    case 'sqlite':
-      return found?.sqliteTurn.median;
-    case 'sqlite-full':
-      return found?.sqliteFullTurn.median;
-    case 'postgres':
-      return found?.postgresTurn.median;
-    case 'file':
-      return found?.fileTurn.median;
-    case 'file-synced':
-      return found?.fileSyncedTurn.median;
-    case undefined:
-      return undefined;
-  }
-}

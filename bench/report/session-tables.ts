@@ -2,7 +2,7 @@
 import type { StoredTurns } from '../measures/stored.ts';
 import type { Results } from '../results.ts';
 import { bytes, number, spread, times } from './format.ts';
-import { counterpart, floorOf, linesOf, type Measured, resultOf } from './rows.ts';
+import { counterpart, linesOf, type Measured, resultOf } from './rows.ts';
 import type { Table } from './table.ts';
 
 export function turns(results: Results): Table {
@@ -35,6 +35,7 @@ export function stored(results: Results): Table {
       'system',
       ...lengths.map(nth),
       `× Waymark at ${count(last)}`,
+      'floor between',
       '× floor',
       'storing alone × floor',
     ],
@@ -44,8 +45,9 @@ export function stored(results: Results): Table {
       return [
         ...lengths.map((length) => spread(row.result.times[length])),
         median === undefined ? ended(row.result.endedAt) : times(median, ours),
-        times(median, floorOf(results, row.store)),
-        times(storingOf(results, row, last), floorOf(results, row.store)),
+        spread(row.result.floor?.ms),
+        spread(row.result.floor?.factor),
+        times(storingOf(results, row, last), row.result.floor?.ms.median),
       ];
     }),
   };

@@ -1,0 +1,70 @@
+// The floor of a stored turn once more, between the turns that are compared with it: a shared machine is twice as fast in one second
+// as in another, and a ratio says something only of what was measured in the same one.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { newMessages } from '../lib/text.ts';
+import type { Place, Variant } from '../systems/system.ts';
+import { openFileFloor } from './floor-file.ts';
+import { openPostgresFloor } from './floor-postgres.ts';
+import { openSqliteFloor } from './floor-sqlite.ts';
+
+const warmUp = 300;
+
+/** A turn by hand. */
+interface Floor {
+  turn(): void | Promise<void>;
+  close(): void | Promise<void>;
+}
+
+/** A floor that is measured between the turns of somebody else. */
+export interface NearFloor {
+  /** Milliseconds of one turn by hand, now and in this process. */
+  measure(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** The floor of a kind of store, warmed up, in a place of its own. */
+export async function openNearFloor(
+  store: NonNullable<Variant['store']>,
+  place: Pick<Place, 'directory' | 'postgres'>,
+): Promise<NearFloor> {
+  const floor = await openFloor(store, place);
+  const measure = async (): Promise<number> => {
+    const started = performance.now();
+    await floor.turn();
+    return performance.now() - started;
+  };
+  for (let at = 0; at < warmUp; at++) await measure();
+  return { measure, close: async () => await floor.close() };
+}
+
+async function openFloor(
+  store: NonNullable<Variant['store']>,
+  { directory, postgres }: Pick<Place, 'directory' | 'postgres'>,
+): Promise<Floor> {
+  // Beside the session that others go on with, not in its folder.
+  const own = `${directory}-floor`;
+  mkdirSync(own, { recursive: true });
+  switch (store) {
+    case 'sqlite':
+    case 'sqlite-full': {
+      const durability = store === 'sqlite' ? 'normal' : 'full';
+      const { turn, close } = openSqliteFloor(join(own, 'floor.db'), durability);
+      return { turn: () => turn(newMessages()), close };
+    }
+    case 'file':
+    case 'file-synced': {
+      const { turn, close } = openFileFloor(own);
+      return { turn: () => turn(newMessages(), store === 'file-synced'), close };
+    }
+    case 'postgres': {
+      // On the same server, but not among the bytes of whoever is measured.
+      const address = new URL(postgres);
+      address.pathname = '/postgres';
+      const client = new pg.Client({ connectionString: address.href });
+      const { turn, close } = await openPostgresFloor(client);
+      return { turn: () => turn(newMessages()), close };
+    }
+  }
+}
