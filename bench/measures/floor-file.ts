@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 export interface FileFloor {
   /** One line to a file that stays open. */
   append(line: string, isSynced: boolean): void;
-  /** A file that says that the turn is accepted, a line that saves it, and the first file emptied; each under a lock. */
+  /** A file that says that the turn is accepted, a line that saves it, and the first file cut to a byte; each under a lock. */
   turn(messages: readonly object[], isSynced: boolean): void;
   close(): void;
 }
@@ -15,9 +15,13 @@ export interface FileFloor {
 export function openFileFloor(directory: string): FileFloor {
   const file = openSync(join(directory, 'floor.jsonl'), 'a');
   const journal = join(directory, 'journal.jsonl');
+  // Written over and cut to a byte: making a file takes up to a millisecond where one has just been removed, and what is put into an
+  // empty one is written out when it is closed.
   const accepted = join(directory, 'accepted.json');
+  closeSync(openSync(accepted, 'a'));
   // Node can lock a file through SQLite only.
   const db = new DatabaseSync(join(directory, 'lock'));
+  db.exec('PRAGMA journal_mode = MEMORY');
   const lock = db.prepare('BEGIN IMMEDIATE');
   const unlock = db.prepare('ROLLBACK');
   const write = (path: string, flags: string, text: string, isSynced: boolean): void => {
@@ -35,12 +39,11 @@ export function openFileFloor(directory: string): FileFloor {
       const id = randomUUID();
       const at = Date.now();
       lock.run();
-      // Emptied and not removed: making a file takes up to a millisecond where the one before has just been removed.
-      write(accepted, 'w', JSON.stringify({ id, at, request: messages[0] }), false);
+      write(accepted, 'r+', JSON.stringify({ id, at, request: messages[0] }), false);
       unlock.run();
       lock.run();
       write(journal, 'a', `${JSON.stringify({ id, at, messages })}\n`, isSynced);
-      truncateSync(accepted);
+      truncateSync(accepted, 1);
       unlock.run();
     },
     close() {
