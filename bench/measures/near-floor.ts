@@ -3,6 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { type Stats, statsOf } from '../lib/stats.ts';
 import { newMessages } from '../lib/text.ts';
 import type { Place, Variant } from '../systems/system.ts';
 import { openFileFloor } from './floor-file.ts';
@@ -17,10 +18,19 @@ interface Floor {
   close(): void | Promise<void>;
 }
 
+/** What was found of a floor. */
+export interface FloorBetween {
+  /** Milliseconds of a turn by hand. */
+  readonly ms: Stats;
+  /** How often that goes into the turn before it. */
+  readonly factor: Stats;
+}
+
 /** A floor that is measured between the turns of somebody else. */
 export interface NearFloor {
-  /** Milliseconds of one turn by hand, now and in this process. */
-  measure(): Promise<number>;
+  /** Measures it once, behind a turn that took so many milliseconds. */
+  behind(turnMs: number): Promise<void>;
+  stats(): FloorBetween | undefined;
   close(): Promise<void>;
 }
 
@@ -30,13 +40,21 @@ export async function openNearFloor(
   place: Pick<Place, 'directory' | 'postgres'>,
 ): Promise<NearFloor> {
   const floor = await openFloor(store, place);
-  const measure = async (): Promise<number> => {
-    const started = performance.now();
-    await floor.turn();
-    return performance.now() - started;
+  const measured: number[] = [];
+  const factors: number[] = [];
+  for (let at = 0; at < warmUp; at++) await floor.turn();
+  return {
+    async behind(turnMs) {
+      const started = performance.now();
+      await floor.turn();
+      const ms = performance.now() - started;
+      measured.push(ms);
+      factors.push(turnMs / ms);
+    },
+    stats: () =>
+      measured.length === 0 ? undefined : { ms: statsOf(measured), factor: statsOf(factors) },
+    close: async () => await floor.close(),
   };
-  for (let at = 0; at < warmUp; at++) await measure();
-  return { measure, close: async () => await floor.close() };
 }
 
 async function openFloor(
