@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { systemClock } from '../../core/clock.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { letOthersRun } from '../../core/platform.ts';
 import { diskError } from './disk-error.ts';
 import { HolderMark } from './holder-mark.ts';
 
@@ -108,7 +109,7 @@ export function createLock(path: string, { timeout }: { readonly timeout: number
         if (held !== 'busy') return run(held, section, orWithout);
         // Whoever holds it is mostly done within a fraction of a millisecond.
         if (quick++ < quickTries) {
-          await soon();
+          await letOthersRun();
           continue;
         }
         if (waited >= timeout) throw heldTooLong(timeout);
@@ -119,13 +120,6 @@ export function createLock(path: string, { timeout }: { readonly timeout: number
       }
     },
   };
-}
-
-/** Lets everything else that is due run first. */
-function soon(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
 
 function openHandle(path: string): Handle {
