@@ -1,36 +1,19 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { toJson } from '../../src/core/json.ts';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
-import type { StateBase, Store } from '../../src/session/store.ts';
-import { fileStore } from '../../src/store/file/index.ts';
-import { createKit, type Kit, say } from '../../src/testing/store-contract/kit.ts';
+import type { StateBase } from '../../src/session/store.ts';
+import { type Kit, say } from '../../src/testing/store-contract/kit.ts';
 import { tickingClock } from '../support/movable-clock.ts';
 import { countFileWork, type FileWork } from './file-intercept.ts';
-import { temporaryDirectory } from './file-support.ts';
+import { setUpFileStores } from './file-support.ts';
 
-let directory: string;
-let remove: () => Promise<void>;
-let stores: Store[];
-
-beforeEach(async () => {
-  ({ path: directory, remove } = await temporaryDirectory());
-  stores = [];
-});
-afterEach(async () => {
-  for (const store of stores) await store.close?.();
-  await remove();
-});
-
-function open(): Kit {
-  const store = fileStore(directory, { durable: false, clock: tickingClock });
-  stores.push(store);
-  return createKit({ store, close: async () => {} }, { agent: 'chat' });
-}
+const files = setUpFileStores();
+const open = (): Kit => files.open({ durable: false, clock: tickingClock });
 
 const sizeOf = async (session: string): Promise<number> =>
-  (await stat(join(directory, `sessions/_/chat/${session}/journal.jsonl`))).size;
+  (await stat(join(files.directory, `sessions/_/chat/${session}/journal.jsonl`))).size;
 
 /** A turn as an agent takes it that has the session at hand: nothing is loaded. */
 async function turn(

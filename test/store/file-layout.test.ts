@@ -1,43 +1,18 @@
 import { appendFile, mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
-import type { Store } from '../../src/session/store.ts';
-import { fileStore } from '../../src/store/file/index.ts';
-import {
-  createKit,
-  exchange,
-  type Kit,
-  plain,
-  refused,
-  texts,
-} from '../../src/testing/store-contract/kit.ts';
+import type { Scope } from '../../src/session/store.ts';
+import { exchange, type Kit, plain, refused, texts } from '../../src/testing/store-contract/kit.ts';
 import { tickingClock } from '../support/movable-clock.ts';
-import { readTree, temporaryDirectory } from './file-support.ts';
+import { readTree, setUpFileStores } from './file-support.ts';
 
-let directory: string;
-let remove: () => Promise<void>;
-let stores: Store[];
-
-beforeEach(async () => {
-  ({ path: directory, remove } = await temporaryDirectory());
-  stores = [];
-});
-afterEach(async () => {
-  for (const store of stores) await store.close?.();
-  await remove();
-});
-
-/** A store on the test's directory as another process would open it, with short words for turns. */
-function open(scope = { agent: 'chat' }): Kit {
-  const store = fileStore(directory, { clock: tickingClock });
-  stores.push(store);
-  return createKit({ store, close: async () => {} }, scope);
-}
+const files = setUpFileStores();
+const open = (scope?: Scope): Kit => files.open({ clock: tickingClock }, scope);
 
 const journal = (session: string): string =>
-  join(directory, `sessions/_/chat/${session}/journal.jsonl`);
+  join(files.directory, `sessions/_/chat/${session}/journal.jsonl`);
 
 async function linesOf(path: string): Promise<readonly unknown[]> {
   const text = await readFile(path, 'utf8');
@@ -63,7 +38,7 @@ describe('the files of a store', () => {
     });
     await turn('Trip to Oslo!', { scope: { agent: 'chat', owner: 'alice@example.com' } });
     await claim('trip-to-rome', { mode: 'accepted' });
-    const names = [...(await readTree(directory)).keys()].map((name) =>
+    const names = [...(await readTree(files.directory)).keys()].map((name) =>
       name.replace(/[0-9a-f]{64}/, '<hash>').replace(/~[0-9a-f]{32}/g, '~<hash>'),
     );
     expect(names).toEqual([
@@ -117,7 +92,7 @@ describe('the files of a store', () => {
     const { turn, claim } = open();
     await turn('s');
     await claim('s');
-    expect((await readTree(directory)).get('.gitignore')?.split('\n')).toEqual(
+    expect((await readTree(files.directory)).get('.gitignore')?.split('\n')).toEqual(
       expect.arrayContaining(['/lock*', '/runs/', '/events/', '*.tmp']),
     );
   });
@@ -141,7 +116,7 @@ describe('the files of a store', () => {
     const { turn } = open();
     for (const id of ids) await turn(id, { text: `in ${id}` });
     const folders = new Set<string>();
-    for (const name of (await readTree(directory)).keys()) {
+    for (const name of (await readTree(files.directory)).keys()) {
       expect(name).toMatch(/^[a-z0-9_~./-]+$/i);
       expect(name).not.toContain('..');
       for (const part of name.split('/')) expect(part.length).toBeLessThan(100);
@@ -165,7 +140,7 @@ describe('the files of a store', () => {
     await turn('source', { text: 'private', state: { ...first.base.state, artifacts } });
     await timeline.updateSession(scope, 'source', { title: 'a private title' });
     expect(await timeline.deleteSession(scope, 'source')).toBe(true);
-    const all = [...(await readTree(directory)).values()].join('\n');
+    const all = [...(await readTree(files.directory)).values()].join('\n');
     expect(all).not.toContain('private');
     expect(all).not.toContain('only in the source');
     const again = open();
@@ -176,7 +151,7 @@ describe('the files of a store', () => {
     expect(await open().textsOf({ sessionId: 'fork' })).toEqual(['shared', 'SHARED']);
     await again.timeline.deleteSession(scope, 'fork');
     await again.timeline.deleteSession(scope, 'source');
-    expect([...(await readTree(directory)).keys()]).toEqual([
+    expect([...(await readTree(files.directory)).keys()]).toEqual([
       '.gitignore',
       'lock',
       'lock-mark',
@@ -209,8 +184,8 @@ describe('damage', () => {
     await turn('s');
     await claim('s', { mode: 'accepted' });
     const name =
-      [...(await readTree(directory)).keys()].find((each) => each.startsWith('runs/')) ?? '';
-    await truncate(join(directory, name), 40);
+      [...(await readTree(files.directory)).keys()].find((each) => each.startsWith('runs/')) ?? '';
+    await truncate(join(files.directory, name), 40);
     const again = open();
     expect(await again.runs.listRuns()).toEqual([]);
     await again.turn('s', { text: 'on' });
@@ -258,8 +233,9 @@ describe('damage', () => {
     const state = { ...base.state, artifacts: [{ name: 'a', parts: [{ text: 'one' }] }] };
     const { snapshot } = await turn('s', { state });
     const name =
-      [...(await readTree(directory)).keys()].find((each) => each.includes('/artifacts/')) ?? '';
-    await writeFile(join(directory, name), '{"name":"a","parts":[{"text":"two"}]}');
+      [...(await readTree(files.directory)).keys()].find((each) => each.includes('/artifacts/')) ??
+      '';
+    await writeFile(join(files.directory, name), '{"name":"a","parts":[{"text":"two"}]}');
     await refused(open().store.getSnapshot(scope, { sessionId: 's' }), 'DATA_LOSS', { file: name });
     expect(await open().maintenance.verify()).toEqual([
       {
@@ -279,7 +255,7 @@ describe('damage', () => {
     const stray = 'sessions/_/chat/s/artifacts/stray.json';
     const { base } = await turn('s');
     await turn('s', { state: { ...base.state, artifacts: [{ parts: [{ text: 'x' }] }] } });
-    await writeFile(join(directory, stray), '{}');
+    await writeFile(join(files.directory, stray), '{}');
     const faults = await open().maintenance.verify();
     expect(faults).toEqual([{ kind: 'unreachable', message: expect.stringContaining(stray) }]);
   });
@@ -288,7 +264,7 @@ describe('damage', () => {
     const { turn } = open();
     await turn('s');
     const pointer = { waymark: 1, session: 'f', folder: 's' };
-    await writeFile(join(directory, 'sessions/_/chat/f.json'), JSON.stringify(pointer));
+    await writeFile(join(files.directory, 'sessions/_/chat/f.json'), JSON.stringify(pointer));
     expect(await open().maintenance.verify()).toEqual([
       { kind: 'unreachable', message: expect.stringContaining('f.json') },
     ]);
@@ -305,8 +281,10 @@ describe('damage', () => {
       const write = { base, state, stateHash: hashState(state), inputsDone: 0, midTurn: true };
       await runs.checkpoint(held, write);
     }
-    const name = [...(await readTree(directory)).keys()].find((each) => each.includes('runs/bad'));
-    const path = join(directory, name ?? '');
+    const name = [...(await readTree(files.directory)).keys()].find((each) =>
+      each.includes('runs/bad'),
+    );
+    const path = join(files.directory, name ?? '');
     await writeFile(path, (await readFile(path, 'utf8')).replace('"REACHED"', '"CHANGED"'));
     await systemClock.sleep(5);
     const request = { agents: [scope.agent], worker: 'w', ttl: 60_000, limit: 10 };
@@ -321,18 +299,21 @@ describe('damage', () => {
     await turn('s', { state: { ...base.state, artifacts: [{ parts: [{ text: 'kept' }] }] } });
     const folder = 'sessions/_/chat/s';
     const pointer = 'sessions/_/chat/f.json';
-    await writeFile(join(directory, `${folder}/artifacts/${'0'.repeat(64)}.json`), '{"parts":[]}');
-    await writeFile(join(directory, `${folder}/journal.jsonl.tmp`), 'half a jour');
     await writeFile(
-      join(directory, pointer),
+      join(files.directory, `${folder}/artifacts/${'0'.repeat(64)}.json`),
+      '{"parts":[]}',
+    );
+    await writeFile(join(files.directory, `${folder}/journal.jsonl.tmp`), 'half a jour');
+    await writeFile(
+      join(files.directory, pointer),
       JSON.stringify({ waymark: 1, session: 'f', folder: 's' }),
     );
     const intent = { waymark: 1, folders: [folder], sessions: [{ ...scope, id: 'f' }] };
-    await writeFile(join(directory, 'intent.json'), JSON.stringify(intent));
+    await writeFile(join(files.directory, 'intent.json'), JSON.stringify(intent));
     const again = open();
     expect(await again.textsOf({ sessionId: 's' })).toHaveLength(2);
     expect(await again.maintenance.verify()).toEqual([]);
-    const names = [...(await readTree(directory)).keys()];
+    const names = [...(await readTree(files.directory)).keys()];
     expect(names.filter((name) => /0{64}|tmp|f\.json|intent/.test(name))).toEqual([]);
     expect(names.filter((name) => name.includes('artifacts'))).toHaveLength(1);
   });
@@ -341,7 +322,7 @@ describe('damage', () => {
     const { turn, scope } = open();
     await turn('s', { text: 'original' });
     const text = await readFile(journal('s'), 'utf8');
-    await mkdir(join(directory, 'sessions/_/chat/copy'));
+    await mkdir(join(files.directory, 'sessions/_/chat/copy'));
     await writeFile(journal('copy'), text);
     const again = open();
     expect((await again.timeline.listSessions(scope)).items).toHaveLength(1);
@@ -363,7 +344,7 @@ describe('damage', () => {
     });
     await refused(open().turn('s'), 'FAILED_PRECONDITION');
     expect(await readFile(journal('s'), 'utf8')).toBe(newer);
-    await writeFile(join(directory, 'waymark.json'), '{"waymark":7}');
+    await writeFile(join(files.directory, 'waymark.json'), '{"waymark":7}');
     await refused(open().turn('t'), 'FAILED_PRECONDITION', { file: 'waymark.json', format: 7 });
   });
 

@@ -1,15 +1,48 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterEach, beforeEach } from 'vitest';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
-import type { Store } from '../../src/session/store.ts';
-import { fileStore } from '../../src/store/file/index.ts';
-import type { OpenedStore } from '../../src/testing/store-contract/kit.ts';
+import type { Scope, Store } from '../../src/session/store.ts';
+import { type FileStoreOptions, fileStore } from '../../src/store/file/index.ts';
+import { createKit, type Kit, type OpenedStore } from '../../src/testing/store-contract/kit.ts';
 
 /** An empty directory, and the way to remove it. */
 export async function temporaryDirectory(): Promise<{ path: string; remove: () => Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'waymark-file-'));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** What the tests of a file work with: a directory for each of them, and stores on it that are closed behind it. */
+export interface FileStores {
+  /** The directory of the test that is running. */
+  readonly directory: string;
+  /** A store on that directory as another process would open it, with short words for turns. */
+  open(options?: FileStoreOptions, scope?: Scope): Kit;
+}
+
+/** Gives every test of the calling file such a place. */
+export function setUpFileStores(): FileStores {
+  let place = { path: '', remove: async (): Promise<void> => {} };
+  let stores: Store[] = [];
+  beforeEach(async () => {
+    place = await temporaryDirectory();
+    stores = [];
+  });
+  afterEach(async () => {
+    for (const store of stores) await store.close?.();
+    await place.remove();
+  });
+  return {
+    get directory() {
+      return place.path;
+    },
+    open(options, scope = { agent: 'chat' }) {
+      const store = fileStore(place.path, options);
+      stores.push(store);
+      return createKit({ store, close: async () => {} }, scope);
+    },
+  };
 }
 
 /** The text of every file below a directory, by its relative name. */

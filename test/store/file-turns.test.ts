@@ -1,31 +1,12 @@
 import { appendFile, mkdir, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Store } from '../../src/session/store.ts';
-import { type FileStoreOptions, fileStore } from '../../src/store/file/index.ts';
-import { createKit, type Kit } from '../../src/testing/store-contract/kit.ts';
-import { temporaryDirectory } from './file-support.ts';
+import { describe, expect, test } from 'vitest';
+import { setUpFileStores } from './file-support.ts';
 
-let directory: string;
-let remove: () => Promise<void>;
-let stores: Store[];
+const files = setUpFileStores();
+const open = files.open;
 
-beforeEach(async () => {
-  ({ path: directory, remove } = await temporaryDirectory());
-  stores = [];
-});
-afterEach(async () => {
-  for (const store of stores) await store.close?.();
-  await remove();
-});
-
-function open(options?: FileStoreOptions): Kit {
-  const store = fileStore(directory, options);
-  stores.push(store);
-  return createKit({ store, close: async () => {} }, { agent: 'chat' });
-}
-
-const runFiles = (): Promise<readonly string[]> => readdir(join(directory, 'runs'));
+const runFiles = (): Promise<readonly string[]> => readdir(join(files.directory, 'runs'));
 const names = (count: number, of: string): readonly string[] =>
   Array.from({ length: count }, (_, no) => `${of}-${no}`);
 
@@ -34,7 +15,7 @@ describe('the file of a run', () => {
     const { turn, claim, commit, runs } = open();
     await turn('s', { text: 'something private' });
     const [file = ''] = await runFiles();
-    expect(await readFile(join(directory, 'runs', file), 'utf8')).toBe('{');
+    expect(await readFile(join(files.directory, 'runs', file), 'utf8')).toBe('{');
     expect(await open().runs.listRuns()).toEqual([]);
     const held = await claim('s');
     expect(await runs.listRuns()).toMatchObject([{ runId: held.runId }]);
@@ -71,7 +52,7 @@ describe('the file of a run', () => {
     const { turn, claim, commit, textsOf } = open();
     await turn('s');
     const held = await claim('s');
-    await rm(join(directory, 'runs'), { recursive: true });
+    await rm(join(files.directory, 'runs'), { recursive: true });
     await commit(held, { text: 'saved' });
     await turn('s', { text: 'on' });
     expect(await textsOf({ sessionId: 's' })).toHaveLength(6);
@@ -84,10 +65,10 @@ describe('what a process knows between its turns', () => {
     const [first, second] = [open(), open()];
     await first.turn('s', { text: 'one' });
     for (const gone of ['lock-mark', 'lock', 'lock-mark']) {
-      await rm(join(directory, gone));
+      await rm(join(files.directory, gone));
       await second.turn('s', { text: 'other' });
       await first.turn('s', { text: 'one' });
-      await rm(join(directory, gone));
+      await rm(join(files.directory, gone));
       await first.turn('s', { text: 'one' });
     }
     expect(await second.textsOf({ sessionId: 's' })).toHaveLength(20);
@@ -97,7 +78,7 @@ describe('what a process knows between its turns', () => {
   test('is not what hands have done: a journal that was put back is read again', async () => {
     const { turn, textsOf } = open();
     await turn('s', { text: 'one' });
-    const journal = join(directory, 'sessions/_/chat/s/journal.jsonl');
+    const journal = join(files.directory, 'sessions/_/chat/s/journal.jsonl');
     const { size } = await stat(journal);
     await turn('s', { text: 'two' });
     await truncate(journal, size);
@@ -125,7 +106,7 @@ test('many calls at once, with and without something to sync, do not get into ea
 });
 
 test('a session whose first line was cut short has never been, and can be begun', async () => {
-  const journal = join(directory, 'sessions/_/chat/s/journal.jsonl');
+  const journal = join(files.directory, 'sessions/_/chat/s/journal.jsonl');
   for (const left of ['', '{"waymark":1,"id":"01a1']) {
     await mkdir(dirname(journal), { recursive: true });
     await appendFile(journal, left);
