@@ -1,17 +1,11 @@
 import { WaymarkError } from '../core/error.ts';
+import { Marked } from '../core/marked.ts';
 import type { Chunk } from '../protocol/turn.ts';
 import type { EventCursor, RunEvent } from '../session/store.ts';
 import type { EventId } from './agent.ts';
 
-class Given {
-  constructor(object: object) {
-    // biome-ignore lint/correctness/noConstructorReturn: a subclass then puts its private fields on the object it was given
-    return object;
-  }
-}
-
-/** A private field on chunks, which nobody outside can see or copy. A WeakMap cost more than all else that a chunk does. */
-class Noted extends Given {
+/** On chunks. A WeakMap cost more than all else that a chunk does. */
+class Noted extends Marked {
   #event: EventCursor;
 
   constructor(chunk: object, event: EventCursor) {
