@@ -2,9 +2,11 @@ import { WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json.ts';
 import { toJson } from '../core/json.ts';
 import { parse } from '../core/schema.ts';
+import type { Message } from '../protocol/message.ts';
 import { isParsedMessage, parseShape } from '../protocol/parse.ts';
 import type { State } from '../protocol/state.ts';
 import { type Init, init as initShape } from '../protocol/turn.ts';
+import { giveOut, historyOf } from '../session/given-out.ts';
 import { emptyState, fromPlainState, type SessionState } from '../session/session-state.ts';
 import { checkSeal } from './seal.ts';
 import type { AgentSpec } from './spec.ts';
@@ -45,11 +47,18 @@ export function parseInit(spec: AgentSpec, value: GivenInit): Init {
 // checking them all in each turn would make a turn slower the longer the conversation is.
 function parseShapeOf(value: GivenInit): Init {
   const { messages, ...state } = value.state ?? {};
-  if (!Array.isArray(messages) || !messages.every(isParsedMessage)) {
-    return parseShape(initShape, value, 'init');
-  }
+  const known = knownMessages(messages);
+  if (known === undefined) return parseShape(initShape, value, 'init');
   const init = parseShape(initShape, { ...value, state }, 'init');
-  return { ...init, state: { ...init.state, messages: [...messages] } };
+  return { ...init, state: { ...init.state, messages: known } };
+}
+
+/** A copy of messages that need not be checked again; the caller may go on to change the array. */
+function knownMessages(messages: unknown): Message[] | undefined {
+  if (!Array.isArray(messages)) return undefined;
+  const history = historyOf(messages);
+  if (history !== undefined) return giveOut(history);
+  return messages.every(isParsedMessage) ? [...messages] : undefined;
 }
 
 /** The state of a fresh session. */

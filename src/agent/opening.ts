@@ -1,5 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
-import { hashState, type SessionState } from '../session/session-state.ts';
+import { hashState } from '../session/session-state.ts';
 import { clientState } from './init.ts';
 import type { Invocation } from './invocation.ts';
 
@@ -9,7 +9,7 @@ export async function openInvocation(invocation: Invocation): Promise<void> {
   if (init.state !== undefined) {
     invocation.sessionId = init.state.sessionId ?? invocation.sessionId;
     invocation.setState(await clientState(invocation.spec, init.state));
-    invocation.turnIndex = countTurns(invocation.working.state) - 1;
+    invocation.turnIndex = invocation.working.state.history.countUserMessages() - 1;
   } else if (init.snapshotId !== undefined) {
     await openSnapshot(invocation, init.snapshotId);
   }
@@ -40,10 +40,4 @@ async function openSnapshot(invocation: Invocation, snapshotId: string): Promise
   invocation.opened = loaded;
   invocation.goodId = snapshotId;
   invocation.lastSnapshot = { id: snapshotId, hash: hashState(state), state };
-}
-
-function countTurns({ history }: SessionState): number {
-  let turns = 0;
-  for (const { role } of history.toArray()) if (role === 'user') turns++;
-  return turns;
 }

@@ -46,6 +46,7 @@ export class History {
   #log: Log | undefined;
   #rest: Rest | undefined;
   #frozen: readonly Message[] | undefined;
+  #userMessages: number | undefined;
 
   private constructor(length: number, log: Log | undefined, rest?: Rest) {
     this.length = length;
@@ -111,6 +112,22 @@ export class History {
     return this.#awake().messages.slice(from, this.length);
   }
 
+  /** Whether these are its messages, the very same objects. */
+  consistsOf(messages: readonly unknown[]): boolean {
+    if (messages.length !== this.length) return false;
+    const own = this.#awake().messages;
+    for (let place = 0; place < this.length; place++) {
+      if (messages[place] !== own[place]) return false;
+    }
+    return true;
+  }
+
+  /** How many of its messages are the user's. Counted once; what is appended to a counted history is counted on. */
+  countUserMessages(): number {
+    this.#userMessages ??= usersAmong(this.toArray());
+    return this.#userMessages;
+  }
+
   /** This history with (deeply frozen) messages behind it. */
   append(messages: readonly Message[]): History {
     if (messages.length === 0) return this;
@@ -118,7 +135,11 @@ export class History {
     const isNewest = log.messages.length === this.length && this.length > 0;
     const target = isNewest ? log : this.#copyLog(log);
     for (const message of messages) target.messages.push(message);
-    return new History(target.messages.length, target);
+    const appended = new History(target.messages.length, target);
+    if (this.#userMessages !== undefined) {
+      appended.#userMessages = this.#userMessages + usersAmong(messages);
+    }
+    return appended;
   }
 
   /** The first `length` messages. */
@@ -199,6 +220,12 @@ function wakeLog(rest: Rest | undefined): Log {
     chains.push(chainOf(link));
   }
   return { messages: messages.reverse(), chains: chains.reverse(), rest };
+}
+
+function usersAmong(messages: readonly Message[]): number {
+  let users = 0;
+  for (const { role } of messages) if (role === 'user') users++;
+  return users;
 }
 
 function toHex(chain: Chain): string {

@@ -2,6 +2,7 @@ import { contentHash, sha256 } from '../core/hash.ts';
 import { type Json, toJson } from '../core/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
+import { giveOut, historyOf } from './given-out.ts';
 import { History } from './history.ts';
 
 /** A session's state in memory: immutable, shared between versions, deeply frozen. */
@@ -42,17 +43,20 @@ export function withoutMark(message: Message): Message {
 
 /** The in-memory form of a plain state that has been parsed. */
 export function fromPlainState(plain: State): SessionState {
-  const messages = (plain.messages ?? []).map(
-    (message) => toJson(withoutMark(message), 'message') as unknown as Message,
-  );
   return {
-    history: History.of(messages),
+    history: historyFrom(plain.messages ?? []),
     custom: plain.custom === undefined ? undefined : toJson(plain.custom, 'custom'),
     artifacts:
       plain.artifacts === undefined || plain.artifacts.length === 0
         ? noArtifacts
         : (toJson(plain.artifacts, 'artifacts') as unknown as readonly Artifact[]),
   };
+}
+
+function historyFrom(messages: readonly Message[]): History {
+  const frozen = (message: Message): Message =>
+    toJson(withoutMark(message), 'message') as unknown as Message;
+  return historyOf(messages) ?? History.of(messages.map(frozen));
 }
 
 /** The snapshot that a turn ended with, by the place of the turn's last message. */
@@ -63,8 +67,9 @@ export function toPlainState(
   state: SessionState,
   options: { readonly sessionId?: string; readonly marks?: Marks } = {},
 ): State {
-  const messages = state.history.toArray();
-  for (const [place, snapshotId] of options.marks ?? []) {
+  const { marks } = options;
+  const messages = marks?.size ? state.history.toArray() : giveOut(state.history);
+  for (const [place, snapshotId] of marks ?? []) {
     const message = messages[place];
     if (message !== undefined) {
       messages[place] = { ...message, metadata: { ...message.metadata, snapshotId } };

@@ -1,3 +1,7 @@
+import { createRequire } from 'node:module';
+
+const crypto: typeof import('node:crypto') = createRequire(import.meta.url)('node:crypto');
+
 /** How much was done of what grows with a conversation when it is done carelessly. */
 export interface Counted {
   /** Objects that were frozen: one for each that was copied or parsed. */
@@ -7,12 +11,15 @@ export interface Counted {
   /** Characters of JSON that were written, and read. */
   readonly written: number;
   readonly read: number;
+  /** Texts that were hashed. */
+  readonly hashed: number;
 }
 
 /** Counts while something is done. */
 export async function countWork(work: () => Promise<unknown>): Promise<Counted> {
-  const counted = { frozen: 0, cloned: 0, written: 0, read: 0 };
+  const counted = { frozen: 0, cloned: 0, written: 0, read: 0, hashed: 0 };
   const { freeze } = Object;
+  const { hash } = crypto;
   const { stringify, parse } = JSON;
   const { structuredClone: clone } = globalThis;
   Object.assign(Object, {
@@ -38,11 +45,18 @@ export async function countWork(work: () => Promise<unknown>): Promise<Counted> 
       return clone(...args);
     },
   });
+  Object.assign(crypto, {
+    hash(...args: Parameters<typeof hash>) {
+      counted.hashed++;
+      return hash(...args);
+    },
+  });
   try {
     await work();
   } finally {
     Object.assign(Object, { freeze });
     Object.assign(JSON, { stringify, parse });
+    Object.assign(crypto, { hash });
     Object.assign(globalThis, { structuredClone: clone });
   }
   return counted;

@@ -1,0 +1,34 @@
+import { Marked } from '../core/marked.ts';
+import type { Message } from '../protocol/message.ts';
+import type { History } from './history.ts';
+
+/** On arrays of messages: the history they are. */
+class GivenOut extends Marked {
+  readonly #history: History;
+
+  constructor(messages: Message[], history: History) {
+    super(messages);
+    this.#history = history;
+  }
+
+  static history(messages: object): History | undefined {
+    return #history in messages ? messages.#history : undefined;
+  }
+}
+
+/** The messages of a history as the caller's own array, by which {@link historyOf} knows it again. */
+export function giveOut(history: History): Message[] {
+  const messages = history.toArray();
+  new GivenOut(messages, history);
+  return messages;
+}
+
+/**
+ * The history that an array of messages was given out for, if the array still holds just these. A caller who keeps the
+ * state of a conversation brings all of it back with each turn: what was checked and hashed before need not be again.
+ */
+export function historyOf(messages: object): History | undefined {
+  if (!Array.isArray(messages)) return undefined;
+  const history = GivenOut.history(messages);
+  return history?.consistsOf(messages) ? history : undefined;
+}
