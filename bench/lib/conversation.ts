@@ -53,19 +53,27 @@ export async function shortConversations(
   return done;
 }
 
-/** Warms the process up, then runs the sessions that the first turns are measured in. */
+/** Runs short sessions until the process is warm. */
+export async function warmUp(running: Running, { warmUp }: Scale): Promise<void> {
+  await shortConversations(running, {
+    id: 'warm',
+    count: Number.POSITIVE_INFINITY,
+    turns: 12,
+    budget: warmUp,
+  });
+}
+
+/** Runs the sessions that the first turns are measured in. */
 export async function measureFirstTurns(
   running: Running,
-  { warmUp, short, budget }: Scale,
+  { short, budget }: Scale,
   samples: SampleCollector,
 ): Promise<void> {
-  const part = budget / 20;
-  await shortConversations(running, { id: 'warm', count: warmUp, turns: 12, budget: part });
   await shortConversations(running, {
     id: 'short',
     count: short,
     turns: 11,
-    budget: part,
+    budget: budget / 20,
     onSession(times) {
       samples.add(1, times[0] ?? Number.NaN);
       // Three turns around the tenth.

@@ -32,7 +32,7 @@ export async function measure({ variant, place, scale }: Job): Promise<Http> {
   const loads = async (pieces: number): Promise<readonly Load[]> => {
     const server = await start(variant, place.directory, pieces);
     try {
-      await drive({ ...server, asked, pieces, clients: 4, seconds: seconds / 2 });
+      await drive({ ...server, asked, pieces, clients: 50, seconds: scale.warmUp / 1000 });
       const found: Load[] = [];
       for (const count of clients) {
         found.push(await drive({ ...server, asked, pieces, clients: count, seconds }));

@@ -3,14 +3,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import type { Job } from '../job.ts';
 import { type Stats, statsOf } from '../lib/stats.ts';
 import { newMessages } from '../lib/text.ts';
 import type { Place, Variant } from '../systems/system.ts';
 import { openFileFloor } from './floor-file.ts';
 import { openPostgresFloor } from './floor-postgres.ts';
 import { openSqliteFloor } from './floor-sqlite.ts';
-
-const warmUp = 300;
 
 /** A turn by hand. */
 interface Floor {
@@ -37,12 +36,14 @@ export interface NearFloor {
 /** The floor of a kind of store, warmed up, in a place of its own. */
 export async function openNearFloor(
   store: NonNullable<Variant['store']>,
-  place: Pick<Place, 'directory' | 'postgres'>,
+  { place, scale }: Pick<Job, 'place' | 'scale'>,
 ): Promise<NearFloor> {
   const floor = await openFloor(store, place);
   const measured: number[] = [];
   const factors: number[] = [];
-  for (let at = 0; at < warmUp; at++) await floor.turn();
+  // There is little of it to compile: a part of the time is enough, and more would make it a large file.
+  const warm = performance.now() + scale.warmUp / 6;
+  while (performance.now() < warm) await floor.turn();
   return {
     async behind(turnMs) {
       const started = performance.now();

@@ -1,7 +1,7 @@
 // B: the time of turn n of a session that is stored on a disk, and the bytes it takes. Leaves the long session behind, to be
 // resumed and branched by others.
 import type { Job } from '../job.ts';
-import { longConversation, measureFirstTurns, standsFor } from '../lib/conversation.ts';
+import { longConversation, measureFirstTurns, standsFor, warmUp } from '../lib/conversation.ts';
 import { saveLongSession } from '../lib/long-session.ts';
 import { countQueries } from '../lib/queries.ts';
 import { createSamples, type Samples } from '../lib/samples.ts';
@@ -29,11 +29,12 @@ export async function measure(system: System, job: Job): Promise<StoredTurns> {
   const running = await system.open(job.variant, job.place);
   const storedBytes = async (): Promise<number> => (await running.bytes?.()) ?? 0;
   const samples = createSamples(lengths);
+  await warmUp(running, job.scale);
   await measureFirstTurns(running, job.scale, samples);
 
   const last = Math.max(...lengths);
   const markAt = last / 2;
-  const near = store && (await openNearFloor(store, job.place));
+  const near = store && (await openNearFloor(store, job));
   const before = await storedBytes();
   const bytes: Record<number, number> = {};
   const sent = createSamples(lengths);

@@ -1,6 +1,6 @@
 // A: the time of turn n of a session that is not stored on a disk.
 import type { Job } from '../job.ts';
-import { longConversation, measureFirstTurns, standsFor } from '../lib/conversation.ts';
+import { longConversation, measureFirstTurns, standsFor, warmUp } from '../lib/conversation.ts';
 import { createSamples, type Samples } from '../lib/samples.ts';
 import type { System } from '../systems/system.ts';
 
@@ -15,6 +15,7 @@ export async function measure(system: System, job: Job): Promise<TurnTimes> {
   const { lengths, long, budget } = job.scale;
   const running = await system.open(job.variant, job.place);
   const samples = createSamples(lengths);
+  await warmUp(running, job.scale);
   await measureFirstTurns(running, job.scale, samples);
 
   const last = Math.max(...lengths);
