@@ -8,14 +8,17 @@ export interface Scale {
   readonly cellSeconds: number;
   /** The turns whose time is told. */
   readonly lengths: readonly number[];
-  /** Short sessions, for the first turns. */
+  /** Short sessions before each long one, for the first turns. */
   readonly short: number;
   /**
    * Milliseconds of turns before anything is measured in a process. V8 compiles a function that is called once a turn well
    * only after thousands of them, and what is asked is how a server does that is up, not one that begins.
    */
   readonly warmUp: number;
-  /** Long sessions without a store; slow systems run one. */
+  /**
+   * Long sessions; slow systems run one. A shared machine is twice as fast in one second as in another: turns of each length are
+   * taken from all of these seconds.
+   */
   readonly long: number;
   /** Milliseconds after which a system's long session is ended where it is. */
   readonly budget: number;
@@ -43,9 +46,9 @@ export const full: Scale = {
   seconds: 28 * 60,
   cellSeconds: 270,
   lengths: [1, 10, 100, 1000],
-  short: 60,
+  short: 12,
   warmUp: 6_000,
-  long: 3,
+  long: 25,
   budget: 170_000,
   toolTurns: 200,
   processes: 5,

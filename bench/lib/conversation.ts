@@ -63,14 +63,15 @@ export async function warmUp(running: Running, { warmUp }: Scale): Promise<void>
   });
 }
 
-/** Runs the sessions that the first turns are measured in. */
+/** Runs the sessions that the first turns are measured in; `id` tells them from those of another time. */
 export async function measureFirstTurns(
   running: Running,
+  id: string,
   { short, budget }: Scale,
   samples: SampleCollector,
 ): Promise<void> {
   await shortConversations(running, {
-    id: 'short',
+    id,
     count: short,
     turns: 11,
     budget: budget / 20,

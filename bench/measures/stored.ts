@@ -30,7 +30,7 @@ export async function measure(system: System, job: Job): Promise<StoredTurns> {
   const storedBytes = async (): Promise<number> => (await running.bytes?.()) ?? 0;
   const samples = createSamples(lengths);
   await warmUp(running, job.scale);
-  await measureFirstTurns(running, job.scale, samples);
+  await measureFirstTurns(running, 'short', job.scale, samples);
 
   const last = Math.max(...lengths);
   const markAt = last / 2;
@@ -63,9 +63,10 @@ export async function measure(system: System, job: Job): Promise<StoredTurns> {
       sentBefore = queries?.() ?? 0;
     },
   });
-  // A quick system runs more of them: the machine is not the same in every second.
+  // A quick system runs more of them.
   for (let at = 1; at < job.scale.long && turns === last; at++) {
     if (performance.now() > started + budget / 20) break;
+    await measureFirstTurns(running, `short${at}-`, job.scale, samples);
     const more = await longConversation(running, {
       id: `long${at}`,
       turns: last,

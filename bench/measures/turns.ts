@@ -16,7 +16,6 @@ export async function measure(system: System, job: Job): Promise<TurnTimes> {
   const running = await system.open(job.variant, job.place);
   const samples = createSamples(lengths);
   await warmUp(running, job.scale);
-  await measureFirstTurns(running, job.scale, samples);
 
   const last = Math.max(...lengths);
   const started = performance.now();
@@ -25,6 +24,7 @@ export async function measure(system: System, job: Job): Promise<TurnTimes> {
   for (let at = 0; at < long && reached === last; at++) {
     // One long session of a slow system says enough.
     if (at > 0 && performance.now() > started + budget / 20) break;
+    await measureFirstTurns(running, `short${at}-`, job.scale, samples);
     const { session, turns } = await longConversation(running, {
       id: `long${at}`,
       turns: last,
