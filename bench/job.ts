@@ -31,6 +31,8 @@ export interface Scale {
   readonly floor: number;
   readonly http: {
     readonly clients: readonly number[];
+    /** How often the server and the bare one take turns, and the seconds of each turn. */
+    readonly rounds: number;
     readonly seconds: number;
     /** Pieces of an answer: of a usual one, by which a turn is told, and of a long one, by which a piece is. */
     readonly pieces: readonly number[];
@@ -55,7 +57,7 @@ export const full: Scale = {
   branches: 15,
   idleSessions: 1000,
   floor: 1500,
-  http: { clients: [1, 50, 500], seconds: 2.5, pieces: [20, 1000] },
+  http: { clients: [1, 50, 500], rounds: 5, seconds: 0.6, pieces: [20, 1000] },
   background: { detaches: 100, aborts: 30, kills: 3 },
 };
 
@@ -73,7 +75,7 @@ export const quick: Scale = {
   branches: 3,
   idleSessions: 100,
   floor: 100,
-  http: { clients: [1, 50], seconds: 0.4, pieces: [20] },
+  http: { clients: [1, 50], rounds: 1, seconds: 0.3, pieces: [20] },
   background: { detaches: 5, aborts: 3, kills: 0 },
 };
 

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
-import type { Job } from '../job.ts';
+import type { Job, Scale } from '../job.ts';
 import { type Stats, statsOf } from '../lib/stats.ts';
 import { pieceLength, userText } from '../lib/text.ts';
 import { type Asked, servers } from '../servers/server.ts';
@@ -16,6 +16,16 @@ export interface Load {
   readonly cpuPerChunk: number;
   /** Milliseconds until the first piece of an answer. */
   readonly firstChunk: Stats;
+  /** What the bare server did in the same seconds. */
+  readonly bare?: Beside;
+}
+
+/** A server beside the bare one: the two take turns, and each round gives one ratio. */
+export interface Beside {
+  /** Chunks per second, of those of the bare server. */
+  readonly share: Stats;
+  /** Milliseconds until the first piece that the bare server does not take. */
+  readonly addedToFirst: Stats;
 }
 
 export interface Http {
@@ -26,57 +36,109 @@ export interface Http {
 }
 
 export async function measure({ variant, place, scale }: Job): Promise<Http> {
-  const asked = servers[variant];
-  if (asked === undefined) throw new Error(`No server "${variant}".`);
-  const { clients, seconds } = scale.http;
-  const loads = async (pieces: number): Promise<readonly Load[]> => {
-    const server = await start(variant, place.directory, pieces);
-    try {
-      await drive({ ...server, asked, pieces, clients: 50, seconds: scale.warmUp / 1000 });
-      const found: Load[] = [];
-      for (const count of clients) {
-        found.push(await drive({ ...server, asked, pieces, clients: count, seconds }));
-      }
-      return found;
-    } finally {
-      server.child.kill('SIGKILL');
-    }
-  };
   const [usual = 0, long] = scale.http.pieces;
+  const loads = (pieces: number): Promise<readonly Load[]> =>
+    measureLoads({ variant, directory: place.directory, pieces }, scale);
   return {
     turns: await loads(usual),
     ...(long !== undefined && { streams: await loads(long) }),
   };
 }
 
+interface Wanted {
+  readonly variant: string;
+  readonly directory: string;
+  readonly pieces: number;
+}
+
+async function measureLoads(wanted: Wanted, scale: Scale): Promise<readonly Load[]> {
+  const { warmUp, http } = scale;
+  const server = await start(wanted);
+  const bare = wanted.variant === 'bare' ? undefined : await start({ ...wanted, variant: 'bare' });
+  try {
+    await drive({ ...server, clients: 50, seconds: warmUp / 1000 });
+    if (bare) await drive({ ...bare, clients: 50, seconds: warmUp / 3000 });
+    const found: Load[] = [];
+    for (const clients of http.clients) found.push(await measureLoad(server, bare, clients, http));
+    return found;
+  } finally {
+    server.child.kill('SIGKILL');
+    bare?.child.kill('SIGKILL');
+  }
+}
+
+async function measureLoad(
+  server: Server,
+  bare: Server | undefined,
+  clients: number,
+  { rounds, seconds }: Scale['http'],
+): Promise<Load> {
+  const own: Driven[] = [];
+  const shares: number[] = [];
+  const added: number[] = [];
+  // Many clients of a slow server need more than a round for one answer each.
+  const enough = performance.now() + 4 * rounds * seconds * 1000;
+  for (let at = 0; at < rounds && (at === 0 || performance.now() < enough); at++) {
+    const driven = await drive({ ...server, clients, seconds });
+    own.push(driven);
+    if (!bare) continue;
+    const beside = await drive({ ...bare, clients, seconds });
+    shares.push(rateOf(driven) / rateOf(beside));
+    added.push(statsOf(driven.firsts).median - statsOf(beside.firsts).median);
+  }
+  const sum = (of: (driven: Driven) => number): number =>
+    own.reduce((total, driven) => total + of(driven), 0);
+  return {
+    clients,
+    chunksPerSecond: Math.round(statsOf(own.map(rateOf)).median),
+    cpuPerChunk: Number((sum(({ cpu }) => cpu) / sum(({ chunks }) => chunks)).toFixed(2)),
+    firstChunk: statsOf(own.flatMap(({ firsts }) => firsts)),
+    ...(bare && { bare: { share: statsOf(shares), addedToFirst: statsOf(added) } }),
+  };
+}
+
 interface Server {
   readonly child: ChildProcess;
   readonly port: number;
+  readonly asked: Asked;
+  readonly pieces: number;
 }
 
-async function start(name: string, directory: string, pieces: number): Promise<Server> {
-  const own = join(directory, `${name}-${pieces}`);
+async function start({ variant, directory, pieces }: Wanted): Promise<Server> {
+  const asked = servers[variant];
+  if (asked === undefined) throw new Error(`No server "${variant}".`);
+  const own = join(directory, `${variant}-${pieces}`);
   mkdirSync(own, { recursive: true });
   const program = join(import.meta.dirname, '../server-child.ts');
-  const child = fork(program, [name, own, `${pieces}`], {
+  const child = fork(program, [variant, own, `${pieces}`], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const port = await new Promise<number>((resolve, reject) => {
     child.once('message', (message: { port: number }) => resolve(message.port));
     child.once('exit', (code) => reject(new Error(`The server ended with ${code}.`)));
   });
-  return { child, port };
+  return { child, port, asked, pieces };
 }
 
 interface Drive extends Server {
-  readonly asked: Asked;
-  readonly pieces: number;
   readonly clients: number;
   readonly seconds: number;
 }
 
+interface Driven {
+  readonly chunks: number;
+  readonly ms: number;
+  /** Microseconds of the processor. */
+  readonly cpu: number;
+  readonly firsts: readonly number[];
+}
+
+function rateOf({ chunks, ms }: Driven): number {
+  return (1000 * chunks) / ms;
+}
+
 /** Lets clients ask for turn after turn, each on a new session. */
-async function drive({ port, child, asked, pieces, clients, seconds }: Drive): Promise<Load> {
+async function drive({ port, child, asked, pieces, clients, seconds }: Drive): Promise<Driven> {
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
   const firsts: number[] = [];
   const cpuBefore = await cpuOf(child);
@@ -93,12 +155,7 @@ async function drive({ port, child, asked, pieces, clients, seconds }: Drive): P
   };
   await Promise.all(Array.from({ length: clients }, client));
   agent.destroy();
-  return {
-    clients,
-    cpuPerChunk: Number((((await cpuOf(child)) - cpuBefore) / chunks).toFixed(2)),
-    chunksPerSecond: Math.round(chunks / ((last - started) / 1000)),
-    firstChunk: statsOf(firsts),
-  };
+  return { chunks, ms: last - started, cpu: (await cpuOf(child)) - cpuBefore, firsts };
 }
 
 function cpuOf(child: ChildProcess): Promise<number> {

@@ -2,6 +2,7 @@
 // tell more of the collector's mood.
 import type { Job } from '../job.ts';
 import { shortConversations } from '../lib/conversation.ts';
+import { statsOf } from '../lib/stats.ts';
 import type { System } from '../systems/system.ts';
 
 /** Turns in each session: 3,000 characters. */
@@ -12,27 +13,39 @@ export interface Idle {
   readonly bytesPerSession: number;
 }
 
+/** Parts in which sessions are added; the median of what each takes stands for all. */
+const parts = 9;
+
 export async function measure(system: System, { variant, place, scale }: Job): Promise<Idle> {
   const running = await system.open(variant, place);
   const open: unknown[] = [];
-  const add = (id: string, count: number): Promise<number> =>
+  // A slow system's fewer sessions say as much.
+  const budget = Math.max(scale.budget / 8, 1500);
+  const add = (id: string, part: number): Promise<number> =>
     shortConversations(running, {
       id,
-      count,
+      count: Math.ceil(scale.idleSessions * part),
       turns,
-      // A slow system's fewer sessions say as much.
-      budget: Math.max(scale.budget / 8, 1500),
+      budget: budget * part,
       onSession: (_, session) => void open.push(session),
     });
   // Caches are full and code is compiled before the count begins.
-  await add('warm', Math.ceil(scale.idleSessions * 0.3));
-  const before = await usedBytes();
-  const sessions = await add('idle', scale.idleSessions);
-  const after = await usedBytes();
+  await add('warm', 0.3);
+  let sessions = 0;
+  let before = await usedBytes();
+  const each: number[] = [];
+  // A system that lets go of something large meanwhile, once, says nothing about its sessions by that.
+  for (let at = 0; at < parts; at++) {
+    const added = await add(`idle${at}-`, 1 / parts);
+    const after = await usedBytes();
+    each.push((after - before) / added);
+    sessions += added;
+    before = after;
+  }
   await running.close?.();
   // Held until here, so that nothing of them was collected before.
   open.length = 0;
-  return { sessions, bytesPerSession: Math.round((after - before) / sessions) };
+  return { sessions, bytesPerSession: Math.round(statsOf(each).median) };
 }
 
 async function usedBytes(): Promise<number> {

@@ -1,6 +1,6 @@
 // The machine, and what a system costs besides its turns: D, E, G, H and I.
 import type { Load } from '../measures/http.ts';
-import type { Results, Row } from '../results.ts';
+import type { Results } from '../results.ts';
 import { bytes, number, spread, times } from './format.ts';
 import { failed, isWeighed, linesOf, resultOf } from './rows.ts';
 import type { Table } from './table.ts';
@@ -97,25 +97,19 @@ export function http(results: Results, which: 'turns' | 'streams', title: string
       'added',
       'CPU a chunk, µs',
     ],
-    rows: linesOf(rows, (row) => httpCells(row, row.result[which] ?? [], bare)),
+    rows: linesOf(rows, (row) => httpCells(row.result[which] ?? [])),
   };
 }
 
-function httpCells(
-  { variant }: Row<unknown>,
-  loads: readonly Load[],
-  bare: readonly Load[] | undefined,
-): readonly string[] {
-  const first = loads[0]?.firstChunk;
-  const bareFirst = bare?.[0]?.firstChunk.median;
-  const isAdded = first !== undefined && bareFirst !== undefined && variant !== 'bare';
+function httpCells(loads: readonly Load[]): readonly string[] {
+  const [single] = loads;
   return [
-    ...loads.map(({ chunksPerSecond }, at) => {
-      const share = (100 * chunksPerSecond) / (bare?.[at]?.chunksPerSecond ?? Number.NaN);
+    ...loads.map(({ chunksPerSecond, bare }) => {
+      const share = 100 * (bare?.share.median ?? 1);
       return `${number(chunksPerSecond)} (${number(share)} %)`;
     }),
-    spread(first),
-    isAdded ? number(first.median - bareFirst) : '–',
+    spread(single?.firstChunk),
+    single?.bare === undefined ? '–' : number(single.bare.addedToFirst.median),
     number(loads.at(-1)?.cpuPerChunk ?? Number.NaN),
   ];
 }
