@@ -2,6 +2,7 @@ import { isSnapshotId } from '../../session/ids.ts';
 import type { RunEvent, RunRef } from '../../session/store.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import { statement } from '../sql/database/query.ts';
+import { packEvents } from '../sql/runs/event-body.ts';
 import { isEvent } from '../sql/runs/journal.ts';
 import { uuidBytes } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
@@ -38,7 +39,7 @@ export async function quickAppend(
   const end = events.at(-1);
   if (begin === undefined || end === undefined || begin.attempt !== end.attempt) return false;
   if (!isSnapshotId(runId)) return false;
-  const body = vault.seal(JSON.stringify(events.map(({ seq, chunk }) => [seq, chunk])));
+  const body = vault.seal(packEvents(events));
   const [row] = await db.query(appendEvents, [
     uuidBytes(runId),
     attempt,

@@ -11,6 +11,7 @@ import { otherBranches, toStored, type View, viewOfRewrite } from '../sql/histor
 import { type StateContext, type StateRows, stateRows } from '../sql/history/state-rows.ts';
 import type { CommitResult } from '../sql/runs/commit.ts';
 import { outcomeValues, snapshotOf } from '../sql/runs/commit-row.ts';
+import { packEvents } from '../sql/runs/event-body.ts';
 import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import {
@@ -178,7 +179,7 @@ function eventValues(events: readonly RunEvent[], vault: Vault): EventValues | u
     return { eventAttempt: null, eventSeq: null, eventLast: null, eventBody: null };
   }
   if (begin.attempt !== end.attempt) return undefined;
-  const body = vault.seal(JSON.stringify(events.map(({ seq, chunk }) => [seq, chunk])));
+  const body = vault.seal(packEvents(events));
   return {
     eventAttempt: begin.attempt,
     eventSeq: begin.seq,

@@ -5,6 +5,7 @@ import { all, first, type Plan, run, type SqlValue, statement } from '../databas
 import { uuidBytes } from '../values/bytes.ts';
 import { notHeld } from '../values/failures.ts';
 import { scopeKey } from '../values/scope.ts';
+import { packEvents, unpackEvents } from './event-body.ts';
 import { isEvent, type JournalKey, journal } from './journal.ts';
 
 const insertEvents = statement(
@@ -48,7 +49,7 @@ export function* appendEvents(
     const [begin] = group;
     const end = group.at(-1);
     if (begin === undefined || end === undefined) continue;
-    const body = vault.seal(JSON.stringify(group.map(({ seq, chunk }) => [seq, chunk])));
+    const body = vault.seal(packEvents(group));
     yield* run(insertEvents, id, session, attempt, begin.seq, end.seq, body);
   }
 }
@@ -79,14 +80,9 @@ export function* readEvents(
   // A row holds at least one event, so this many rows are enough to know whether there are more.
   const rows = yield* all(selectEvents, id, attempt, seq, limit + 1);
   const events = rows
-    .flatMap((row) => unpack(row.attempt, vault.open(row.body)))
+    .flatMap((row) => unpackEvents(row.attempt, vault.open(row.body)))
     .filter((event) => isAfter(event, after));
   return { events: events.slice(0, limit), ended: kept.ended === 1 && events.length <= limit };
-}
-
-function unpack(attempt: number, text: string): RunEvent[] {
-  const events = JSON.parse(text) as readonly [number, RunEvent['chunk']][];
-  return events.map(([seq, chunk]) => ({ attempt, seq, chunk }));
 }
 
 function isAfter(event: RunEvent, cursor: EventCursor | undefined): boolean {
