@@ -38,6 +38,18 @@ test('an idle session in memory is little more than its text', async () => {
   expect(held).toBeLessThan(2400);
 });
 
+test('the events of an accepted turn are kept as little more than their text', async () => {
+  const agent = createAgent({ store: memoryStore() });
+  const turns = async (count: number): Promise<void> => {
+    for (let turn = 0; turn < count; turn++) await agent.runText(userText, { accept: true });
+  };
+  await turns(200);
+  const before = await usedBytes();
+  await turns(400);
+  // Twenty pieces of twenty characters, and the answer once more at the end; as objects they would take 10 KB and more.
+  expect(((await usedBytes()) - before) / 400).toBeLessThan(7000);
+});
+
 test('a session that left the cache is woken once, by its next turn, and not hashed again', async () => {
   const agent = createAgent({ store: memoryStore(), cacheSize: 1 });
   const [chat, other] = [agent.chat(), agent.chat()];
