@@ -51,6 +51,11 @@ export class RunLog {
     return this.#status;
   }
 
+  /** Whether the store has every event that is here. */
+  get isStored(): boolean {
+    return this.#sink !== undefined && !this.#isLate();
+  }
+
   /** Whether the oldest events are no longer here. */
   get truncated(): boolean {
     return this.#truncated;
@@ -180,10 +185,13 @@ export class RunLog {
 
   /** Looks no longer when the store has everything. */
   #rest(): void {
-    const isLate = this.#sink !== undefined && this.#placeOf(this.#written) < this.#events.length;
-    if (isLate) return;
+    if (this.#isLate()) return;
     this.#stopFlushing?.();
     this.#stopFlushing = undefined;
+  }
+
+  #isLate(): boolean {
+    return this.#sink !== undefined && this.#placeOf(this.#written) < this.#events.length;
   }
 
   async #append(): Promise<void> {
@@ -201,7 +209,7 @@ export class RunLog {
   }
 }
 
-/** The logs of the runs of this process, and of those that ended a little while ago. */
+/** The logs of the runs of this process, and of those that ended a little while ago and whose events no store has. */
 export interface RunLogs {
   open(options: RunLogOptions): RunLog;
   /** The log of a run in this scope; another owner's is unknown. */
@@ -240,6 +248,8 @@ export function createRunLogs(clock: Clock): RunLogs {
     },
     close(log) {
       log.end();
+      // Whoever still asks for it gets it from there.
+      if (log.isStored) return remove(log);
       ended.push(log);
       const oldest = ended.length > mostEnded ? ended.shift() : undefined;
       if (oldest !== undefined) remove(oldest);

@@ -1,4 +1,5 @@
-import type { EventCursor, EventSupport, RunEvent } from '../store.ts';
+import type { EventSupport, RunEvent } from '../store.ts';
+import { KeptEvents } from './kept-events.ts';
 import { currentRun, findRun, inScope, type RunRow, type Tables } from './tables.ts';
 
 /** Events of runs, kept for a while after their end. */
@@ -14,9 +15,7 @@ export function eventSupport(tables: Tables): EventSupport {
         return findRun(tables, scope, runId) && { events: [], ended: false };
       }
       if (!inScope(log.session, scope)) return undefined;
-      const from = log.events.findIndex((event) => isAfter(event, after));
-      const events = from < 0 ? [] : log.events.slice(from, from + limit);
-      const isLast = from < 0 || from + limit >= log.events.length;
+      const { events, isLast } = log.kept.read(after, limit);
       return { events, ended: isLast && tables.endedAt.has(runId) };
     },
     onEvents: (runId, listener) => tables.hub.listen(eventKey(runId), listener),
@@ -26,20 +25,15 @@ export function eventSupport(tables: Tables): EventSupport {
 /** Appends to the events of a run that is open under the caller's attempt. Those that are there already are left out. */
 export function appendTo(tables: Tables, run: RunRow, events: readonly RunEvent[]): void {
   forgetOldEvents(tables);
-  const log = tables.events.get(run.id) ?? { session: run.session, events: [] };
+  const log = tables.events.get(run.id) ?? { session: run.session, kept: new KeptEvents() };
   tables.events.set(run.id, log);
-  for (const event of events) if (isAfter(event, log.events.at(-1))) log.events.push(event);
+  log.kept.append(events);
   tables.hub.tell(eventKey(run.id));
 }
 
 /** The key under which the listeners of a run's events stand. */
 function eventKey(runId: string): string {
   return `events ${runId}`;
-}
-
-function isAfter(event: RunEvent, cursor: EventCursor | undefined): boolean {
-  if (cursor === undefined || event.attempt > cursor.attempt) return true;
-  return event.attempt === cursor.attempt && event.seq > cursor.seq;
 }
 
 /** Notes that a run is over: its events have had their last, and go some time later. */

@@ -6,8 +6,9 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import { emptyState, hashState, type SessionState } from '../session-state.ts';
-import type { RunEvent, RunRef, RunRequest, Scope, Totals } from '../store.ts';
+import type { RunRef, RunRequest, Scope, Totals } from '../store.ts';
 import type { Hub } from './hub.ts';
+import type { KeptEvents } from './kept-events.ts';
 
 /** What a row says of a snapshot; `orphaned` and `expired` are worked out on reading. */
 export interface SnapshotRow {
@@ -84,7 +85,7 @@ export interface RunRow {
 /** The events of a run; they outlive it for a while. */
 export interface EventLog {
   readonly session: SessionRow;
-  readonly events: RunEvent[];
+  readonly kept: KeptEvents;
 }
 
 /** Everything a memory store holds. */

@@ -1,9 +1,10 @@
 import * as v from 'valibot';
 import type { NewId } from '../../core/id.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { unpackEvents } from '../../session/event-body.ts';
 import { appendTo } from '../../session/memory-store/events.ts';
+import { KeptEvents } from '../../session/memory-store/kept-events.ts';
 import type { EventLog, Tables } from '../../session/memory-store/tables.ts';
-import type { RunEvent } from '../../session/store.ts';
 import type { Disk } from './disk.ts';
 import { format } from './format.ts';
 import { Journal, type JournalReader } from './journal.ts';
@@ -21,7 +22,7 @@ const eventsHead = v.object({
 });
 
 const eventsLine = v.object({
-  events: v.optional(v.custom<readonly RunEvent[]>(Array.isArray)),
+  events: v.optional(v.array(v.object({ attempt: v.number(), body: v.string() }))),
   endedAt: v.optional(time),
 });
 
@@ -57,7 +58,9 @@ export class EventFile implements JournalReader {
     const log = this.#tables.events.get(this.runId);
     if (log === undefined) return;
     const lines: object[] = this.journal.exists ? [] : [this.#newHead(log, newId)];
-    const events = log.events.slice(this.#saved);
+    const events = log.kept
+      .batchesFrom(this.#saved)
+      .map(({ attempt, body }) => ({ attempt, body }));
     const endedAt = this.#tables.endedAt.get(this.runId);
     if (events.length > 0 || endedAt !== this.#endedAt) {
       lines.push({
@@ -68,7 +71,7 @@ export class EventFile implements JournalReader {
     if (lines.length === 0) return;
     this.journal.append(lines, { durable: false });
     this.#log = log;
-    this.#saved = log.events.length;
+    this.#saved = log.kept.count;
     this.#endedAt = endedAt;
   }
 
@@ -90,18 +93,19 @@ export class EventFile implements JournalReader {
     const { agent, owner, session, run } = v.parse(eventsHead, line);
     const home = this.#find(owner === undefined ? { agent } : { agent, owner }, session);
     if (home === undefined || run !== this.runId) return;
-    this.#log = { session: home.session, events: [] };
+    this.#log = { session: home.session, kept: new KeptEvents() };
     this.#tables.events.set(run, this.#log);
   }
 
   line(line: JsonObject): void {
-    const { events = [], endedAt } = v.parse(eventsLine, line);
+    const { events: batches = [], endedAt } = v.parse(eventsLine, line);
+    const events = batches.flatMap(({ attempt, body }) => unpackEvents(attempt, body));
     const log = this.#log;
     if (log === undefined) return;
     const run = this.#tables.runs.get(this.runId);
-    if (run === undefined) log.events.push(...events);
+    if (run === undefined) log.kept.append(events);
     else appendTo(this.#tables, run, events);
-    this.#saved = log.events.length;
+    this.#saved = log.kept.count;
     if (endedAt === undefined) return;
     this.#endedAt = endedAt;
     this.#tables.endedAt.set(this.runId, endedAt);

@@ -1,8 +1,8 @@
+import { packEvents } from '../../session/event-body.ts';
 import { isSnapshotId } from '../../session/ids.ts';
 import type { RunEvent, RunRef } from '../../session/store.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import { statement } from '../sql/database/query.ts';
-import { packEvents } from '../sql/runs/event-body.ts';
 import { isEvent } from '../sql/runs/journal.ts';
 import { uuidBytes } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';

@@ -1,4 +1,5 @@
 import { CommittedTurn } from '../../session/committed.ts';
+import { packEvents } from '../../session/event-body.ts';
 import { isSnapshotId } from '../../session/ids.ts';
 import type { Committed, CommitWrite, RunEvent, RunRef } from '../../session/store.ts';
 import { type DocumentWrite, documentRef } from '../sql/content/document.ts';
@@ -11,7 +12,6 @@ import { otherBranches, toStored, type View, viewOfRewrite } from '../sql/histor
 import { type StateContext, type StateRows, stateRows } from '../sql/history/state-rows.ts';
 import type { CommitResult } from '../sql/runs/commit.ts';
 import { outcomeValues, snapshotOf } from '../sql/runs/commit-row.ts';
-import { packEvents } from '../sql/runs/event-body.ts';
 import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import {

@@ -1,3 +1,4 @@
+import { isAfter, packEvents, unpackEvents } from '../../../session/event-body.ts';
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../../session/store.ts';
 import type { Vault } from '../content/vault.ts';
@@ -5,7 +6,6 @@ import { all, first, type Plan, run, type SqlValue, statement } from '../databas
 import { uuidBytes } from '../values/bytes.ts';
 import { notHeld } from '../values/failures.ts';
 import { scopeKey } from '../values/scope.ts';
-import { packEvents, unpackEvents } from './event-body.ts';
 import { isEvent, type JournalKey, journal } from './journal.ts';
 
 const insertEvents = statement(
@@ -83,11 +83,6 @@ export function* readEvents(
     .flatMap((row) => unpackEvents(row.attempt, vault.open(row.body)))
     .filter((event) => isAfter(event, after));
   return { events: events.slice(0, limit), ended: kept.ended === 1 && events.length <= limit };
-}
-
-function isAfter(event: RunEvent, cursor: EventCursor | undefined): boolean {
-  if (cursor === undefined || event.attempt > cursor.attempt) return true;
-  return event.attempt === cursor.attempt && event.seq > cursor.seq;
 }
 
 const deleteOld = statement(
