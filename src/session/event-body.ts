@@ -12,14 +12,18 @@ type Packed = [seq: number, chunk: Chunk, texts?: string[]];
 export function packEvents(events: readonly RunEvent[]): string {
   const packed: Packed[] = [];
   let last: Packed | undefined;
+  let before: Piece | undefined;
   for (const { seq, chunk } of events) {
-    const [first, pattern, texts = []] = last ?? [];
-    const text = seq === (first ?? seq) + texts.length + 1 ? textLike(pattern, chunk) : undefined;
-    if (last === undefined || text === undefined) {
+    const piece = pieceOf(chunk);
+    const isNext = last !== undefined && seq === last[0] + (last[2]?.length ?? 0) + 1;
+    if (last !== undefined && piece !== undefined && isNext && isLike(piece, before)) {
+      last[2] ??= [];
+      last[2].push(piece.text);
+    } else {
       last = [seq, chunk];
+      before = piece;
       packed.push(last);
-    } else if (last.length === 2) last.push([text]);
-    else texts.push(text);
+    }
   }
   return JSON.stringify(packed);
 }
@@ -39,17 +43,15 @@ export function isAfter(event: EventCursor, place: EventCursor | undefined): boo
   return event.attempt === place.attempt && event.seq > place.seq;
 }
 
-/** The text of a piece that is like another one in all but its text. */
-function textLike(pattern: Chunk | undefined, chunk: Chunk): string | undefined {
-  const [before, piece] = [pieceOf(pattern), pieceOf(chunk)];
-  if (before === undefined || piece === undefined) return undefined;
-  return before.role === piece.role && before.index === piece.index ? piece.text : undefined;
-}
-
 interface Piece {
   readonly role: unknown;
   readonly index: unknown;
   readonly text: string;
+}
+
+/** Whether two pieces differ in nothing but their text. */
+function isLike(piece: Piece, other: Piece | undefined): boolean {
+  return other !== undefined && piece.role === other.role && piece.index === other.index;
 }
 
 /** A chunk that is one piece of text and nothing else. */
