@@ -27,6 +27,8 @@ export interface Scale {
   readonly processes: number;
   readonly branches: number;
   readonly idleSessions: number;
+  /** Parts in which idle sessions are added; the median of what each takes stands for all. */
+  readonly idleParts: number;
   /** Milliseconds for which each floor is driven. */
   readonly floor: number;
   readonly http: {
@@ -56,6 +58,7 @@ export const full: Scale = {
   processes: 5,
   branches: 15,
   idleSessions: 1000,
+  idleParts: 9,
   floor: 1500,
   http: { clients: [1, 50, 500], rounds: 5, seconds: 0.6, pieces: [20, 1000] },
   background: { detaches: 100, aborts: 30, kills: 3 },
@@ -74,6 +77,7 @@ export const quick: Scale = {
   processes: 1,
   branches: 3,
   idleSessions: 100,
+  idleParts: 3,
   floor: 100,
   http: { clients: [1, 50], rounds: 1, seconds: 0.3, pieces: [20] },
   background: { detaches: 5, aborts: 3, kills: 0 },

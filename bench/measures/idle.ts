@@ -13,9 +13,6 @@ export interface Idle {
   readonly bytesPerSession: number;
 }
 
-/** Parts in which sessions are added; the median of what each takes stands for all. */
-const parts = 9;
-
 export async function measure(system: System, { variant, place, scale }: Job): Promise<Idle> {
   const running = await system.open(variant, place);
   const open: unknown[] = [];
@@ -35,8 +32,8 @@ export async function measure(system: System, { variant, place, scale }: Job): P
   let before = await usedBytes();
   const each: number[] = [];
   // A system that lets go of something large meanwhile, once, says nothing about its sessions by that.
-  for (let at = 0; at < parts; at++) {
-    const added = await add(`idle${at}-`, 1 / parts);
+  for (let at = 0; at < scale.idleParts; at++) {
+    const added = await add(`idle${at}-`, 1 / scale.idleParts);
     const after = await usedBytes();
     each.push((after - before) / added);
     sessions += added;
