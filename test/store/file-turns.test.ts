@@ -1,4 +1,13 @@
-import { appendFile, mkdir, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { setUpFileStores } from './file-support.ts';
@@ -116,4 +125,22 @@ test('a session whose first line was cut short has never been, and can be begun'
     expect(await open().maintenance.verify()).toEqual([]);
     await rm(dirname(journal), { recursive: true });
   }
+});
+
+test('events that were written one by one are still read', async () => {
+  const { claim, events, scope } = open();
+  const held = await claim('s', { mode: 'accepted' });
+  const given = ['a', 'b'].map((text, seq) => ({
+    attempt: 1,
+    seq,
+    chunk: { modelChunk: { role: 'model' as const, content: [{ text }] } },
+  }));
+  await events.append(held, given);
+  const path = join(files.directory, 'events', `${held.runId}.jsonl`);
+  const [head = ''] = (await readFile(path, 'utf8')).split('\n');
+  await writeFile(path, `${head}\n${JSON.stringify({ events: given })}\n`);
+  expect(await open().events.read(scope, held.runId, { limit: 10 })).toEqual({
+    events: given,
+    ended: false,
+  });
 });

@@ -5,6 +5,7 @@ import { unpackEvents } from '../../session/event-body.ts';
 import { appendTo } from '../../session/memory-store/events.ts';
 import { KeptEvents } from '../../session/memory-store/kept-events.ts';
 import type { EventLog, Tables } from '../../session/memory-store/tables.ts';
+import type { RunEvent } from '../../session/store.ts';
 import type { Disk } from './disk.ts';
 import { format } from './format.ts';
 import { Journal, type JournalReader } from './journal.ts';
@@ -21,8 +22,11 @@ const eventsHead = v.object({
   run: v.string(),
 });
 
+const packedEvents = v.object({ attempt: v.number(), body: v.string() });
+
 const eventsLine = v.object({
-  events: v.optional(v.array(v.object({ attempt: v.number(), body: v.string() }))),
+  // Packed, or one by one, as they once were.
+  events: v.optional(v.array(v.union([packedEvents, v.custom<RunEvent>(isEvent)]))),
   endedAt: v.optional(time),
 });
 
@@ -98,8 +102,10 @@ export class EventFile implements JournalReader {
   }
 
   line(line: JsonObject): void {
-    const { events: batches = [], endedAt } = v.parse(eventsLine, line);
-    const events = batches.flatMap(({ attempt, body }) => unpackEvents(attempt, body));
+    const { events: given = [], endedAt } = v.parse(eventsLine, line);
+    const events = given.flatMap((each) =>
+      'body' in each ? unpackEvents(each.attempt, each.body) : [each],
+    );
     const log = this.#log;
     if (log === undefined) return;
     const run = this.#tables.runs.get(this.runId);
@@ -115,6 +121,10 @@ export class EventFile implements JournalReader {
   #newHead({ session: { scope, id: session } }: EventLog, newId: NewId): object {
     return { waymark: format, id: newId(), ...scope, session, run: this.runId };
   }
+}
+
+function isEvent(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'seq' in value && 'chunk' in value;
 }
 
 // Files are read in any order; the tables want those that ended first at the beginning.
