@@ -1,24 +1,31 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { type OpenedStore, storeContract } from '../../src/testing/contract.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
 
 let postgres: TestPostgres;
+let clock: PostgresClock;
 beforeAll(async () => {
   postgres = await startPostgres();
+  clock = await postgresClock(postgres.connectionString);
 }, 60_000);
-afterAll(() => postgres.stop());
+afterAll(async () => {
+  await clock.close();
+  await postgres.stop();
+});
 
 const newId = createIds(systemClock);
 
 async function openSchema(): Promise<OpenedStore> {
-  const { connectionString } = postgres;
+  const { connectionString } = clock;
   const schema = `s${newId().replaceAll('-', '').slice(0, 24)}`;
   let store = postgresStore({ connectionString, schema, max: 4 });
   return {
     store,
+    advance: (ms) => clock.advance(ms),
     async reopen() {
       await store.close?.();
       store = postgresStore({ connectionString, schema, max: 4 });
@@ -30,3 +37,23 @@ async function openSchema(): Promise<OpenedStore> {
 }
 
 storeContract('postgres', openSchema, { runs: process.env.LONG === '1' ? 500 : 10 });
+
+test('a clock of the database expires claims in every process that uses it, and in no other', async () => {
+  const other = await postgresClock(postgres.connectionString);
+  const schema = 'two_clocks';
+  const open = ({ connectionString }: PostgresClock) =>
+    postgresStore({ connectionString, schema, max: 2 });
+  const stores = [open(other), open(other), open(clock)] as const;
+  const scope = { agent: 'a' };
+  const request = { runId: newId(), sessionId: 's', from: 'head', mode: 'attached' } as const;
+  await stores[0].runs?.claim(scope, { ...request, inputs: [], ttl: 60_000, worker: 'w' });
+  const expired = () =>
+    Promise.all(
+      stores.map(async (store) => (await store.runs?.getRun(scope, request.runId))?.expired),
+    );
+  expect(await expired()).toEqual([false, false, false]);
+  await other.advance(60_000);
+  expect(await expired()).toEqual([true, true, false]);
+  await Promise.all(stores.map((store) => store.close?.()));
+  await other.close();
+});
