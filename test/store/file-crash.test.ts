@@ -4,8 +4,9 @@ import { emptyState, hashState, type SessionState } from '../../src/session/sess
 import type { Store } from '../../src/session/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { createKit, exchange, type Kit, texts } from '../../src/testing/store-contract/kit.ts';
+import { readTree } from '../support/read-tree.ts';
 import { dieAfter } from './file-intercept.ts';
-import { readTree, temporaryDirectory } from './file-support.ts';
+import { temporaryDirectory } from './file-support.ts';
 
 const scope = { agent: 'chat' };
 const cleanups: (() => Promise<void>)[] = [];

@@ -6,7 +6,8 @@ import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Scope } from '../../src/session/store.ts';
 import { exchange, type Kit, plain, refused, texts } from '../../src/testing/store-contract/kit.ts';
 import { tickingClock } from '../support/movable-clock.ts';
-import { readTree, setUpFileStores } from './file-support.ts';
+import { readTree } from '../support/read-tree.ts';
+import { setUpFileStores } from './file-support.ts';
 
 const files = setUpFileStores();
 const open = (scope?: Scope): Kit => files.open({ clock: tickingClock }, scope);

@@ -9,7 +9,8 @@ import { systemClock } from '../../src/core/clock.ts';
 import type { Store } from '../../src/session/store.ts';
 import { type FileStoreOptions, fileStore } from '../../src/store/file/index.ts';
 import { createKit, type Kit, refused } from '../../src/testing/store-contract/kit.ts';
-import { readTree, temporaryDirectory } from './file-support.ts';
+import { readTree } from '../support/read-tree.ts';
+import { temporaryDirectory } from './file-support.ts';
 
 const script = fileURLToPath(new URL('./file-worker.ts', import.meta.url));
 const scope = { agent: 'chat' };

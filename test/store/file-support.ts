@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../src/core/clock.ts';
 import type { Scope, Store } from '../../src/session/store.ts';
 import { type FileStoreOptions, fileStore } from '../../src/store/file/index.ts';
 import { createKit, type Kit, type OpenedStore } from '../../src/testing/store-contract/kit.ts';
+import { readTree } from '../support/read-tree.ts';
 
 /** An empty directory, and the way to remove it. */
 export async function temporaryDirectory(): Promise<{ path: string; remove: () => Promise<void> }> {
@@ -43,17 +44,6 @@ export function setUpFileStores(): FileStores {
       return createKit({ store, close: async () => {} }, scope);
     },
   };
-}
-
-/** The text of every file below a directory, by its relative name. */
-export async function readTree(directory: string): Promise<Map<string, string>> {
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  const names = entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
-    .sort();
-  const texts = names.map((name) => readFile(join(directory, name), 'latin1'));
-  return new Map((await Promise.all(texts)).map((text, at) => [names[at] ?? '', text]));
 }
 
 /** A store for one test of the contract, made of whatever `open` opens on a directory. */

@@ -1,0 +1,134 @@
+import { writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Store } from '../../src/session/store.ts';
+import { fileStore } from '../../src/store/file/index.ts';
+import { postgresStore } from '../../src/store/postgres/index.ts';
+import { sqliteStore } from '../../src/store/sqlite/index.ts';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import {
+  expectedOf,
+  fixture,
+  fixtureKey,
+  loadDump,
+  releases,
+  unpackFiles,
+} from '../support/store-fixtures.ts';
+import { lifeApp, lifeScopes, must } from '../support/store-life.ts';
+import { readout } from '../support/store-readout.ts';
+
+// The fixtures' runs ended long ago; their events are kept all the same.
+const eventsTtl = 10 ** 14;
+
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startPostgres();
+}, 60_000);
+afterAll(() => postgres.stop());
+
+let folder = '';
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'waymark-formats-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** Puts a fixture in its place and gives the way to open it. */
+type Unpack = (release: string) => Promise<() => Store>;
+
+const kinds: Readonly<Record<string, Unpack>> = {
+  sqlite: async (release) => {
+    const path = join(folder, 'store.db');
+    writeFileSync(path, fixture(release, 'sqlite.db'));
+    return () => sqliteStore(path, { eventsTtl });
+  },
+  'sqlite-encrypted': async (release) => {
+    const path = join(folder, 'store.db');
+    writeFileSync(path, fixture(release, 'sqlite-encrypted.db'));
+    const encryption = { key: fixtureKey(release) };
+    return () => sqliteStore(path, { eventsTtl, encryption });
+  },
+  file: async (release) => {
+    const directory = join(folder, 'files');
+    unpackFiles(release, directory);
+    return () => fileStore(directory, { eventsTtl });
+  },
+  postgres: async (release) => unpackPostgres(release, 'postgres'),
+  'postgres-encrypted': async (release) =>
+    unpackPostgres(release, 'postgres-encrypted', { encryption: { key: fixtureKey(release) } }),
+};
+
+let schemas = 0;
+
+async function unpackPostgres(
+  release: string,
+  name: string,
+  options: { readonly encryption?: { readonly key: Uint8Array } } = {},
+): Promise<() => Store> {
+  const { connectionString } = postgres;
+  const schema = `formats_${schemas++}`;
+  await loadDump(release, name, connectionString, schema);
+  return () => postgresStore({ connectionString, schema, max: 4, eventsTtl, ...options });
+}
+
+const cases = releases.flatMap((release) => Object.keys(kinds).map((kind) => ({ release, kind })));
+
+describe.each(cases)('a $kind store that $release wrote', ({ release, kind }) => {
+  const unpack = async (): Promise<() => Store> => must(kinds[kind])(release);
+
+  test('reads as it did, events included, and verifies', async () => {
+    const store = (await unpack())();
+    expect(await readout(store, lifeScopes)).toMatchObject(expectedOf(release, kind));
+    expect(await store.maintenance?.verify()).toEqual([]);
+    await store.close?.();
+  });
+
+  test('resumes, answers an interrupt, branches and lists', async () => {
+    const open = await unpack();
+    const { app, chat } = lifeApp(open());
+    const before = must(await chat.getSession('main'));
+    const next = await chat.runText('I like water', { sessionId: 'main' });
+    const after = must(await chat.getSession('main'));
+    expect(after).toMatchObject({ title: 'Drinks', turnCount: before.turnCount + 1 });
+    expect(after.state?.custom).toMatchObject({ likes: ['tea', 'mate', 'water'] });
+    const resume = {
+      respond: [{ toolResponse: { name: 'ask', ref: 'q', output: { answer: 'y' } } }],
+    };
+    expect(await chat.run({ resume }, { sessionId: 'asked' })).toMatchObject({
+      finishReason: 'stop',
+    });
+    const { items } = await chat.listSnapshots('main', { includeOrphaned: true });
+    const labelled = must(items.find(({ label }) => label === 'before coffee'));
+    await chat.restore(labelled.snapshotId);
+    const branch = await chat.runText('I like juice', { sessionId: 'main' });
+    expect(await chat.getSnapshot({ snapshotId: must(next.snapshotId) })).toMatchObject({
+      orphaned: true,
+    });
+    await chat.fork(must(branch.snapshotId), { sessionId: 'second fork' });
+    await chat.runText('trim it', { sessionId: 'second fork' });
+    const found = await chat.listSessions({ query: 'drinks' });
+    expect(found.items.map(({ sessionId }) => sessionId)).toEqual(['main']);
+    await app.close();
+    const store = open();
+    expect(await store.maintenance?.verify()).toEqual([]);
+    await store.close?.();
+  });
+
+  test('gives a run that its worker left to another worker', async () => {
+    const store = (await unpack())();
+    const [taken] = await must(store.runs).takeOver({
+      agents: ['chat'],
+      worker: 'second',
+      ttl: 60_000,
+      limit: 10,
+    });
+    expect(taken?.run).toMatchObject({ attempt: 2, context: { who: 'ada' } });
+    expect(await store.runs?.getStep(must(taken).run, 'fetch')).toEqual({
+      value: { rows: [1, 2, 3] },
+    });
+    await store.runs?.release(must(taken).run);
+    expect(await store.maintenance?.verify()).toEqual([]);
+    await store.close?.();
+  });
+});

@@ -1,0 +1,48 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import pg from 'pg';
+import type { Readout } from './store-readout.ts';
+
+const stores = new URL('../fixtures/stores/', import.meta.url);
+
+/** The released versions that left fixtures. */
+export const releases: readonly string[] = readdirSync(stores);
+
+/** A fixture of a release, unpacked. */
+export function fixture(release: string, name: string): Buffer {
+  return gunzipSync(readFileSync(new URL(`${release}/${name}.gz`, stores)));
+}
+
+/** The result of reading a store with the version that wrote it. */
+export function expectedOf(release: string, store: string): Readout {
+  return JSON.parse(fixture(release, `${store}.expected.json`).toString()) as Readout;
+}
+
+/** The key of the encrypted fixtures. */
+export function fixtureKey(release: string): Uint8Array {
+  return readFileSync(new URL(`${release}/key.txt`, stores)).subarray(0, 32);
+}
+
+/** Puts a folder of the file store's where it can be changed. */
+export function unpackFiles(release: string, folder: string): void {
+  const files = JSON.parse(fixture(release, 'file.json').toString()) as Record<string, string>;
+  for (const [name, content] of Object.entries(files)) {
+    const path = join(folder, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content, 'latin1');
+  }
+}
+
+/** Loads a dump into a schema of its own. */
+export async function loadDump(
+  release: string,
+  name: string,
+  connectionString: string,
+  schema: string,
+): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  await client.query(fixture(release, `${name}.sql`).toString().replaceAll('@schema', schema));
+  await client.end();
+}
