@@ -62,11 +62,15 @@ assert.deepEqual(session?.state?.custom, { items: ['tea'] });
 const stateless = app.defineAgent({
   name: 'stateless',
   store: false,
-  clientState: { secret: 'at least as long as a password, and kept on the server' },
+  clientState: {
+    secret: process.env.STATE_SECRET ?? '32 bytes or more, in real life from the environment',
+    maxAge: 24 * 60 * 60 * 1000, // optional: refuse states that are older than a day
+    bindOwner: true, // optional: accept a state only from the owner it was given to
+  },
 });
 
 const { state = {} } = await stateless.runText('hello');
-// Send the state back to go on. It carries a seal: a changed one is PERMISSION_DENIED.
+// Send the state back to continue. It is signed: a changed one is PERMISSION_DENIED.
 const again = await stateless.runText('and again', { state });
 // #endregion
 assert.equal(again.state?.messages?.length, 4);

@@ -8,6 +8,7 @@ import type { DispatchedRun } from './dispatcher.ts';
 import { freshState } from './init.ts';
 import type { ActiveRun, Invocation, InvocationRequest } from './invocation.ts';
 import type { Position, TurnRequest } from './ledger.ts';
+import { answeredStateKey, answerOnce } from './replay-guard.ts';
 import { type AgentHost, fullStore } from './spec.ts';
 import type { Turn } from './turn-state.ts';
 
@@ -255,6 +256,9 @@ async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): 
   const { spec, working, outbox } = invocation;
   const messages = await checkReceivable(invocation, run, input);
   const turn = createTurn(invocation, run, input, { turnIndex: invocation.turnIndex + 1 });
+  if (spec.store === undefined && input.resume !== undefined) {
+    turn.answeredKey = await answerHeldState(invocation);
+  }
   invocation.run = run;
   invocation.turnIndex++;
   invocation.turnsBegun++;
@@ -269,6 +273,18 @@ async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): 
   });
   working.addMessages(messages);
   return turn;
+}
+
+/** Notes the answer to an interrupt of a client-held state, which can be sent any number of times; gives its key. */
+async function answerHeldState(invocation: Invocation): Promise<string> {
+  const { spec, host, scope, sessionId, working } = invocation;
+  const guard = spec.clientState?.replayGuard;
+  const answered = { sessionId, state: working.state };
+  if (guard !== undefined) {
+    if ('open' in guard) await guard.open?.();
+    await answerOnce(guard, scope, { ...answered, now: new Date(host.clock.now()).toISOString() });
+  }
+  return answeredStateKey(answered);
 }
 
 /** A turn of a run. */

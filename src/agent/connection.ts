@@ -7,6 +7,7 @@ import type { AgentConnection, ResumeInput } from './agent.ts';
 import { checkOpen } from './beginning.ts';
 import { Invocation, type InvocationRequest } from './invocation.ts';
 import { createPatience, type Patience } from './patience.ts';
+import { withoutOptions } from './remote-input.ts';
 import type { AgentHost, AgentSpec } from './spec.ts';
 
 /** Chunks that wait for a slow reader before the turn does. */
@@ -53,10 +54,12 @@ export class Connection implements AgentConnection {
   }
 
   async send(value: Input): Promise<void> {
-    const input = parseInput(this.#spec, value);
+    const input = this.#parse(value);
     if (this.#invocation === undefined) await this.#settled.promise;
     else if (input.detach === true) await this.#detach(input);
-    else this.#invocation.inbox.push(input);
+    else if (input.resume === undefined) this.#invocation.inbox.push(input);
+    // Whether an answer fits its interrupt is known when its turn begins.
+    else await this.#invocation.inbox.offer(input);
   }
 
   sendText(text: string): Promise<void> {
@@ -85,7 +88,7 @@ export class Connection implements AgentConnection {
   }
 
   async detach(input?: Input): Promise<Output> {
-    return await this.#detach(input && parseInput(this.#spec, input));
+    return await this.#detach(input && this.#parse(input));
   }
 
   abort(reason?: unknown): void {
@@ -100,6 +103,14 @@ export class Connection implements AgentConnection {
     this.close();
     this.chunks.unbound();
     return this.#settled.promise;
+  }
+
+  #parse(value: Input): Input {
+    const input = parseShape(inputShape, value, 'input');
+    this.#spec.checkInput(input);
+    const { message } = input;
+    if (message === undefined || this.#invocation?.request.remote !== true) return input;
+    return { ...input, message: withoutOptions(message) };
   }
 
   async #detach(input?: Input): Promise<Output> {
@@ -145,12 +156,6 @@ function readerGone(): WaymarkError {
 /** A user's text as an input. */
 export function textInput(text: string): Input {
   return { message: { role: 'user', content: [{ text }] } };
-}
-
-function parseInput(spec: AgentSpec, value: Input): Input {
-  const input = parseShape(inputShape, value, 'input');
-  spec.checkInput(input);
-  return input;
 }
 
 async function* untilTurnEnd(chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk, void> {

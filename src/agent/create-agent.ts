@@ -80,6 +80,7 @@ export function requestOf(
     ...(model !== undefined && { model }),
     ...(signal && { signal }),
     ...(startedBy && { startedBy }),
+    ...(options.remote === true && { remote: true }),
     ...(options.queue && { queue: options.queue }),
   };
 }

@@ -4,9 +4,19 @@ import type { Input } from '../protocol/turn.ts';
 /** More queued inputs than anybody waits for. */
 const mostQueued = 1_000;
 
+/** An input that waits for its turn. */
+export interface QueuedInput {
+  readonly input: Input;
+  /** Tells the sender what became of it; absent where the sender does not wait for that. */
+  readonly answer?: {
+    readonly accept: () => void;
+    readonly refuse: (error: unknown) => void;
+  };
+}
+
 /** The inputs of an invocation that have not been worked on yet. */
 export class Inbox {
-  readonly #queue: Input[] = [];
+  readonly #queue: QueuedInput[] = [];
   #closed = false;
   #held = false;
   #waiting: (() => void) | undefined;
@@ -17,10 +27,21 @@ export class Inbox {
 
   /** What is queued, oldest first. */
   get queued(): readonly Input[] {
-    return [...this.#queue];
+    return this.#queue.map(({ input }) => input);
   }
 
   push(input: Input): void {
+    this.#push({ input });
+  }
+
+  /** Queues an input; resolves when its turn has begun or it was dropped, rejects when it was refused. */
+  offer(input: Input): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#push({ input, answer: { accept: resolve, refuse: reject } });
+    return promise;
+  }
+
+  #push(queued: QueuedInput): void {
     if (this.#closed || this.#held) throw closedError();
     if (this.#queue.length >= mostQueued) {
       throw new WaymarkError(
@@ -28,7 +49,7 @@ export class Inbox {
         `${mostQueued} inputs are queued already. Wait for a turn to end before sending more.`,
       );
     }
-    this.#queue.push(input);
+    this.#queue.push(queued);
     this.#wake();
   }
 
@@ -43,7 +64,7 @@ export class Inbox {
 
   /** Takes these, which have been accepted already, as the last ones. */
   end(inputs: readonly Input[]): void {
-    this.#queue.push(...inputs);
+    this.#queue.push(...inputs.map((input) => ({ input })));
     this.close();
   }
 
@@ -62,7 +83,7 @@ export class Inbox {
 
   /** Closes and forgets what is queued. */
   clear(): void {
-    this.#queue.length = 0;
+    for (const { answer } of this.#queue.splice(0)) answer?.accept();
     this.close();
   }
 
@@ -73,11 +94,11 @@ export class Inbox {
         this.#waiting = resolve;
       });
     }
-    return this.#queue[0];
+    return this.#queue[0]?.input;
   }
 
   /** Takes the input that was looked at. */
-  take(): Input | undefined {
+  take(): QueuedInput | undefined {
     return this.#queue.shift();
   }
 

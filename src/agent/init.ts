@@ -8,7 +8,7 @@ import type { State } from '../protocol/state.ts';
 import { type Init, init as initShape } from '../protocol/turn.ts';
 import { giveOut, historyOf } from '../session/given-out.ts';
 import { emptyState, fromPlainState, type SessionState } from '../session/session-state.ts';
-import { checkSeal } from './seal.ts';
+import { checkSignature, type SignatureSubject } from './sign-state.ts';
 import type { AgentSpec } from './spec.ts';
 
 /** Where a caller wants to start; nothing in it has been checked. */
@@ -69,8 +69,14 @@ export function freshState(spec: AgentSpec): SessionState {
 }
 
 /** A state that a client held, checked. */
-export async function clientState(spec: AgentSpec, state: State): Promise<SessionState> {
-  if (spec.secret !== undefined) checkSeal(spec.secret, spec.name, state);
+export async function clientState(
+  spec: AgentSpec,
+  state: State,
+  subject: Omit<SignatureSubject, 'agent'>,
+): Promise<SessionState> {
+  if (spec.clientState !== undefined) {
+    checkSignature(spec.clientState, { ...subject, agent: spec.name }, state);
+  }
   const loaded = withInitial(spec, fromPlainState(state));
   if (loaded.custom === undefined || spec.stateSchema === undefined) return loaded;
   const custom = await parse(spec.stateSchema, loaded.custom, 'The custom state');

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { Input } from '../protocol/turn.ts';
 
 /** What an agent over a prompt takes: a user's message, or answers to interrupts, not both and not neither. */
@@ -28,6 +28,14 @@ export function checkCustomInput({ message, resume, detach }: Input): void {
   if (message === undefined && resume === undefined && detach !== true) {
     throw refused('An input needs a message or a resume.');
   }
+}
+
+/** Whether an input was refused for what it says, and another one may be taken. */
+export function isInputError(error: unknown): boolean {
+  return (
+    isWaymarkError(error) &&
+    (error.status === 'INVALID_ARGUMENT' || error.status === 'FAILED_PRECONDITION')
+  );
 }
 
 function refused(message: string): WaymarkError {

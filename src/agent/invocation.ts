@@ -18,8 +18,9 @@ import { detachedOutput } from './detach.ts';
 import type { QueueOptions } from './dispatcher.ts';
 import { handlerGraceMs, LeftBehind, withGrace } from './grace.ts';
 import type { AgentResult, AgentSession, TurnFunction } from './handler.ts';
-import { closedError, Inbox } from './inbox.ts';
+import { closedError, Inbox, type QueuedInput } from './inbox.ts';
 import { freshState } from './init.ts';
+import { isInputError } from './input.ts';
 import { inInvocationSpan } from './invocation-span.ts';
 import { leavingChunks } from './leaving.ts';
 import type { Position } from './ledger.ts';
@@ -44,6 +45,8 @@ export interface InvocationRequest {
   readonly model?: ModelRef;
   readonly signal?: AbortSignal;
   readonly startedBy?: SessionInfo['startedBy'];
+  /** Input and state come from a remote client. */
+  readonly remote?: boolean;
   readonly queue?: QueueOptions;
   /** Where the chunks go; nobody listens to a run that was taken over. */
   readonly caller?: Channel<Chunk>;
@@ -233,12 +236,26 @@ export class Invocation {
   async #accept(): Promise<Turn | undefined> {
     while ((await this.inbox.peek()) !== undefined) {
       const turn = await this.locked(async () => {
-        const input = this.inbox.take();
-        return input && (await beginTurn(this, input));
+        const queued = this.inbox.take();
+        return queued && (await this.#begin(queued));
       });
       if (turn !== undefined) return turn;
     }
     return undefined;
+  }
+
+  /** An answer that fits no interrupt is refused to the sender who waits for it; the connection stays open for another one. */
+  async #begin({ input, answer }: QueuedInput): Promise<Turn | undefined> {
+    try {
+      const turn = await beginTurn(this, input);
+      answer?.accept();
+      return turn;
+    } catch (error) {
+      const isSenders = this.run?.detached === undefined && isInputError(error);
+      answer?.refuse(error);
+      if (answer !== undefined && isSenders) return undefined;
+      throw error;
+    }
   }
 
   /** Goes to a state that was loaded. */

@@ -2,13 +2,18 @@ import { WaymarkError } from '../core/error.ts';
 import { hashState } from '../session/session-state.ts';
 import { clientState } from './init.ts';
 import type { Invocation } from './invocation.ts';
+import { withoutProviderOptions } from './remote-input.ts';
 
 /** Goes to where the init says, as far as that can be known before the session is claimed. Changes nothing. */
 export async function openInvocation(invocation: Invocation): Promise<void> {
   const { init } = invocation.request;
   if (init.state !== undefined) {
     invocation.sessionId = init.state.sessionId ?? invocation.sessionId;
-    invocation.setState(await clientState(invocation.spec, init.state));
+    const { spec, host, request } = invocation;
+    const subject = { owner: request.owner, now: host.clock.now() };
+    const isForeign = request.remote === true && spec.clientState === undefined;
+    const held = isForeign ? withoutProviderOptions(init.state) : init.state;
+    invocation.setState(await clientState(spec, held, subject));
     invocation.turnIndex = invocation.working.state.history.countUserMessages() - 1;
   } else if (init.snapshotId !== undefined) {
     await openSnapshot(invocation, init.snapshotId);

@@ -7,6 +7,7 @@ import type { AgentMetadata } from './agent.ts';
 import { storedState } from './init.ts';
 import { clientLedger, ledgerOf } from './ledger.ts';
 import { namedStore } from './named-store.ts';
+import { type ClientStateOptions, checkClientState } from './sign-state.ts';
 import {
   type AgentHost,
   type AgentLimits,
@@ -51,8 +52,8 @@ export interface AgentOptionsBase<
   readonly snapshot?: SnapshotPolicy<CustomOf<State, Initial>> | 'always' | 'never';
   /** Changes what leaves. */
   readonly transform?: Transform;
-  /** Seals the state that a client holds, so that it cannot be forged. */
-  readonly clientState?: { readonly secret: string };
+  /** Signs the state that a client holds, so that it cannot be forged. */
+  readonly clientState?: ClientStateOptions;
   /** What happens to a second turn on a session that is being worked on. @default 'reject' */
   readonly concurrency?: Concurrency;
   readonly limits?: AgentLimits;
@@ -91,7 +92,7 @@ export function commonSpec(
     concurrency: options.concurrency ?? 'reject',
     limits: options.limits ?? {},
     transform: options.transform ?? {},
-    ...(options.clientState && { secret: options.clientState.secret }),
+    ...(options.clientState && { clientState: options.clientState }),
     ...(stateSchema && { stateSchema }),
     ...(initialState !== undefined && { initialState }),
     ...(options.upgradeState && { upgradeState: options.upgradeState }),
@@ -144,9 +145,10 @@ function checkOptions(
   if (store !== undefined && clientState !== undefined) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      `Agent "${name}" keeps its sessions in a store, so there is no client-held state to seal. Drop \`clientState\`, or set \`store: false\`.`,
+      `Agent "${name}" keeps its sessions in a store, so there is no client-held state to sign. Drop \`clientState\`, or set \`store: false\`.`,
     );
   }
+  if (clientState !== undefined) checkClientState(name, clientState);
   const claims = store !== undefined && 'runs' in store && store.runs !== undefined;
   if (concurrency !== undefined && concurrency !== 'reject' && !claims) {
     throw new WaymarkError(

@@ -7,7 +7,7 @@ import { toPlainState } from '../session/session-state.ts';
 import type { AgentResult } from './handler.ts';
 import type { Invocation } from './invocation.ts';
 import { leavingState } from './leaving.ts';
-import { sealOf } from './seal.ts';
+import { signState } from './sign-state.ts';
 
 /** What a handler returned, checked. */
 export interface HandlerResult extends Omit<AgentResult, 'output'> {
@@ -71,8 +71,15 @@ function resultOf(
   };
 }
 
-function clientHeld({ spec, sessionId, working }: Invocation): State | undefined {
+function clientHeld({
+  spec,
+  host,
+  request: { owner },
+  sessionId,
+  working,
+}: Invocation): State | undefined {
   const state = leavingState(spec.transform, toPlainState(working.state, { sessionId }));
-  if (state === undefined || spec.secret === undefined) return state;
-  return { ...state, seal: sealOf(spec.secret, spec.name, state) };
+  if (state === undefined || spec.clientState === undefined) return state;
+  const subject = { agent: spec.name, owner, now: host.clock.now() };
+  return { ...state, seal: signState(spec.clientState, subject, state) };
 }

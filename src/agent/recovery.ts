@@ -119,7 +119,7 @@ function placeInvocation(invocation: Invocation, { run, claim, base, checkpoint 
 function continuedTurn(invocation: Invocation, record: RunRecord): Turn | undefined {
   const { run, inbox } = invocation;
   if (run === undefined || !record.midTurn) return undefined;
-  const input = inbox.take();
+  const input = inbox.take()?.input;
   if (input === undefined) return undefined;
   invocation.turnIndex++;
   const turn = createTurn(invocation, run, input, {

@@ -16,6 +16,7 @@ import type { Ledger } from './ledger.ts';
 import type { LiveRuns } from './live-runs.ts';
 import type { RunLogs } from './run-log.ts';
 import type { SessionCache } from './session-cache.ts';
+import type { ClientStateOptions } from './sign-state.ts';
 
 /** What happens to a turn on a session that is being worked on. */
 export type Concurrency = 'reject' | 'wait' | 'fork';
@@ -58,8 +59,8 @@ export interface AgentSpec {
   readonly concurrency: Concurrency;
   readonly limits: AgentLimits;
   readonly transform: Transform;
-  /** Secret of the seal on client-held state. */
-  readonly secret?: string;
+  /** How the state that clients hold is signed. */
+  readonly clientState?: ClientStateOptions;
   readonly stateSchema?: Schema;
   readonly initialState?: Json;
   readonly upgradeState?: (custom: Json) => unknown;

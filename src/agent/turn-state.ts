@@ -22,6 +22,8 @@ export interface Turn {
   toolCalls: number;
   /** How often each tool was called at each place, for keys that are the same on a second attempt. */
   readonly toolKeys: Map<string, number>;
+  /** Names the client-held state whose interrupt this turn answers. */
+  answeredKey?: string;
 }
 
 /** How a turn's work came out. */

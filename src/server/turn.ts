@@ -61,13 +61,14 @@ export function startTurn(
   return { accepted: live.accepted, events, done };
 }
 
-/** The options of a call that begins a turn. */
+/** The options of a call that begins a turn: what a client sent, and who it is. */
 export function invokeOptions(
   init: Init | undefined,
   { principal, context }: Caller,
 ): InvokeOptions {
   const { snapshotId, sessionId, state } = init ?? {};
   return {
+    remote: true,
     ...(snapshotId !== undefined && { snapshotId }),
     ...(sessionId !== undefined && { sessionId }),
     ...(state !== undefined && { state }),

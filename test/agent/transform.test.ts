@@ -221,12 +221,12 @@ test('S98 a patch whose transform throws fails the turn, and nothing of it leave
   expect(await output).toMatchObject({ finishReason: 'failed', error: { status: 'INTERNAL' } });
 });
 
-test('S95 S99 a client-held state is sealed as it leaves', async () => {
+test('S95 S99 a client-held state is signed after its transform', async () => {
   await using app = openApp();
   const chat = app.defineAgent({
     name: 'chat',
     store: false,
-    clientState: { secret: 'k' },
+    clientState: { secret: 'k'.repeat(32) },
     initialState: { open: 1, secret: 'the secret' },
     model: scriptedModel(['one', 'two']),
     transform: { state: ({ custom: _, ...rest }) => rest },
@@ -236,11 +236,11 @@ test('S95 S99 a client-held state is sealed as it leaves', async () => {
   expect(await chat.runText('b', { state: must(state) })).toMatchObject({ finishReason: 'stop' });
 });
 
-test('S99 a seal is for one agent, one secret and one content', async () => {
+test('S99 a signature is for one agent, one secret and one content', async () => {
   await using app = openApp({ storeless: true });
   const model = scriptedModel({ patterns: [], otherwise: 'ok' });
   const define = (name: string, secret: string) =>
-    app.defineAgent({ name, clientState: { secret }, model });
+    app.defineAgent({ name, clientState: { secret: secret.repeat(32) }, model });
   const chat = define('chat', 'a');
   const state = must((await chat.runText('x')).state) as State;
   expect(await chat.runText('y', { state })).toMatchObject({ finishReason: 'stop' });
@@ -257,6 +257,10 @@ test('S99 a seal is for one agent, one secret and one content', async () => {
     await refused(chat.runText('y', { state: each }), 'PERMISSION_DENIED');
   await refused(define('other', 'a').runText('y', { state }), 'PERMISSION_DENIED');
   await using later = openApp({ storeless: true });
-  const rotated = later.defineAgent({ name: 'chat', clientState: { secret: 'b' }, model });
+  const rotated = later.defineAgent({
+    name: 'chat',
+    clientState: { secret: 'b'.repeat(32) },
+    model,
+  });
   await refused(rotated.runText('y', { state }), 'PERMISSION_DENIED');
 });

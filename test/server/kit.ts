@@ -109,7 +109,7 @@ export function createTestApp({
   app.defineAgent({ name: 'held', description: 'Its state is held by the client', store: false });
   app.defineAgent({
     name: 'sealed',
-    description: 'Its state is held by the client, and sealed',
+    description: 'Its state is held by the client, and signed',
     store: false,
     clientState: { secret: 'a secret of thirty-two characters' },
   });

@@ -1,6 +1,10 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { waymark } from '../../src/app.ts';
+import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import {
   allEvents,
   get,
@@ -146,6 +150,41 @@ describe('what is forged', () => {
       const genkit = { init: { state: given }, data: userInput('two') };
       expect((await post(`${url}/genkit/sealed`, genkit)).status).toBe(status);
     }
+  });
+
+  test('S184 provider options of a client reach no provider, in any protocol', async () => {
+    const model = scriptedModel({ patterns: [], otherwise: 'ok' });
+    const app = waymark({ model, store: memoryStore() });
+    app.defineAgent({ name: 'chat' });
+    app.defineAgent({ name: 'held', store: false });
+    const server = await startServer({ app });
+    const options = { openai: { store: true, itemId: 'of another user' } };
+    const metadata = { providerMetadata: options, kept: 1 };
+    const message = { role: 'user', content: [{ text: 'hi', metadata }], metadata };
+    const init = { state: { messages: [message, { ...message, role: 'model' }] } };
+    for (const [path, body] of [
+      ['agents/chat/turns', { input: { message } }],
+      ['agents/held/turns', { input: { message }, init }],
+      ['genkit/chat', { data: { message } }],
+      ['genkit/held', { data: { message }, init }],
+    ] as const) {
+      expect((await post(`${server.url}/${path}`, body)).status, path).toBe(200);
+    }
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/held/connect`);
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ type: 'init', init }));
+    socket.send(JSON.stringify({ type: 'input', input: { message } }));
+    socket.send(JSON.stringify({ type: 'close' }));
+    await once(socket, 'close');
+    const told = (): string => JSON.stringify(model.requests.map(({ messages }) => messages));
+    expect(model.requests).toHaveLength(5);
+    expect(told()).not.toContain('of another user');
+    expect(told()).toContain('"kept":1');
+    // Code of the server may set them.
+    const own = app.agent('chat');
+    await own.run({ message: { role: 'user', content: [{ text: 'hi', metadata }] } });
+    expect(told()).toContain('of another user');
+    await server.close();
   });
 
   test('line breaks in ids and texts stay within their JSON', async () => {

@@ -119,7 +119,11 @@ function definePromptAgents(app: App, { note, transfer, nothing, slow }: Tools):
 
 function defineClientAgents(app: App): void {
   app.defineAgent({ name: 'held', store: false, state: notesSchema });
-  app.defineAgent({ name: 'sealed', store: false, clientState: { secret: 'only we know' } });
+  app.defineAgent({
+    name: 'sealed',
+    store: false,
+    clientState: { secret: 'known to the server and to no client' },
+  });
 }
 
 /** Does what the user says: `state`, `patch`, `artifact`, `status`, `output`, `rewrite`, and echoes everything. */

@@ -78,7 +78,7 @@ export const clientCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'a seal is proof that nobody touched the state',
+    name: 'a client-held state that was changed is refused',
     rules: ['S99'],
     agent: 'sealed',
     script: ['one', 'two'],

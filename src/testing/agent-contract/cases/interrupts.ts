@@ -55,6 +55,42 @@ export const interruptCases: readonly ContractCase[] = [
     ],
   },
   {
+    name: 'an answer that fits no interrupt is refused by the call that sends it, and the connection stays open',
+    rules: ['S39', 'S183'],
+    agent: 'teller',
+    script: [asking, 'Done.'],
+    steps: [
+      { do: 'open', connection: 'c' },
+      {
+        do: 'send',
+        connection: 'c',
+        input: { resume: { respond: [answer] } },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      { do: 'send', connection: 'c', input: 'pay' },
+      { do: 'receive', connection: 'c', until: { turnEnd: { finishReason: 'interrupted' } } },
+      {
+        do: 'send',
+        connection: 'c',
+        input: { resume: { respond: [{ toolResponse: { name: 'transfer', ref: 'other' } }] } },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      { do: 'send', connection: 'c', input: { resume: { respond: [answer] } } },
+      { do: 'receive', connection: 'c', until: { turnEnd: { finishReason: 'stop' } } },
+      {
+        do: 'send',
+        connection: 'c',
+        input: { resume: { respond: [answer] } },
+        refused: { status: 'FAILED_PRECONDITION' },
+      },
+      {
+        do: 'output',
+        connection: 'c',
+        output: { finishReason: 'stop', message: { content: [{ text: 'Done.' }] } },
+      },
+    ],
+  },
+  {
     name: 'a restart runs the tool with what it brought along; a tool may ask again',
     rules: ['S102', 'S107'],
     agent: 'teller',
