@@ -70,7 +70,7 @@ async function runInside(
   const options = { ...start, ...callOf(parent), signal: context.signal };
   const connection = new Connection(spec, host, () => requestOf(spec, options));
   const { stream, output } = new TurnStream(connection, input);
-  for await (const chunk of stream) await passOn(parent, spec.name, chunk);
+  for await (const chunk of stream) await passOn(parent, spec.name, context.ref, chunk);
   const result = await output;
   // What the sub-agent used, the turn that asked it has used.
   if (parent?.turn !== undefined) parent.turn.usage = addUsage(parent.turn.usage, result.usage);
@@ -201,7 +201,12 @@ function interruptsOf({ message }: Output): readonly ToolRequestPart[] {
 }
 
 /** Shows what the sub-agent says in the parent's stream. What is about its own session stays with it. */
-async function passOn(parent: Invocation | undefined, agent: string, chunk: Chunk): Promise<void> {
+async function passOn(
+  parent: Invocation | undefined,
+  agent: string,
+  ref: string,
+  chunk: Chunk,
+): Promise<void> {
   if (parent === undefined) return;
   const { modelChunk, status, artifact } = chunk;
   const named = artifact && namespaced(agent, artifact);
@@ -212,6 +217,7 @@ async function passOn(parent: Invocation | undefined, agent: string, chunk: Chun
     ...(status !== undefined && { status }),
     ...(named && { artifact: named }),
     agent: chunk.agent === undefined ? agent : `${agent}/${chunk.agent}`,
+    agentRef: chunk.agentRef === undefined ? ref : `${ref}/${chunk.agentRef}`,
   });
 }
 

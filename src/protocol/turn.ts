@@ -85,6 +85,8 @@ export const chunk = v.object({
   turnEnd: v.optional(turnEnd),
   /** The sub-agent this chunk comes from. */
   agent: v.optional(v.string()),
+  /** The tool call that the sub-agent works on; tells two calls of one agent apart. */
+  agentRef: v.optional(v.string()),
 });
 
 /** How an invocation ended. `state` is there for client-managed agents only. */

@@ -107,6 +107,7 @@ export class Conversation<Types extends AgentTypes> {
 
   fold({
     agent,
+    agentRef,
     turnStart,
     modelChunk,
     status,
@@ -116,7 +117,7 @@ export class Conversation<Types extends AgentTypes> {
   }: ChunkOf<Types>): void {
     if (artifact) this.#artifacts = withArtifact(this.#artifacts, artifact);
     if (agent !== undefined) {
-      this.#subAgents.fold(agent, { modelChunk, status });
+      this.#subAgents.fold(agent, { agentRef, modelChunk, status });
       return;
     }
     this.#live ??= new LiveTurn();

@@ -5,24 +5,28 @@ import type { SubAgentView } from './view.ts';
 
 const none: readonly SubAgentView[] = [];
 
+interface SubAgentChunk {
+  readonly agentRef?: string | undefined;
+  readonly modelChunk?: ModelChunk | undefined;
+  readonly status?: unknown;
+}
+
 /** The sub-agents of a running turn, as far as their chunks tell. */
 export class SubAgents {
   /** A new list whenever one of them has said something; the views of the others stay the objects they were. */
   views = none;
   readonly #turns: LiveTurn[] = [];
 
-  fold(
-    agent: string,
-    { modelChunk, status }: { modelChunk?: ModelChunk | undefined; status?: unknown },
-  ): void {
+  fold(agent: string, { agentRef, modelChunk, status }: SubAgentChunk): void {
     const { views } = this;
-    const known = views.findIndex((view) => view.agent === agent);
+    const known = views.findIndex((view) => view.agent === agent && view.ref === agentRef);
     const at = known < 0 ? views.length : known;
     this.#turns[at] ??= new LiveTurn();
     const turn = this.#turns[at];
     if (modelChunk) turn.add(modelChunk);
     this.views = views.toSpliced(at, 1, {
       agent,
+      ref: agentRef,
       messages: turn.messages,
       text: textOf(turn.answer),
       // It came over the wire, or could.

@@ -12,10 +12,12 @@ import type { Interrupt } from './interrupts.ts';
  */
 export type Phase = 'loading' | 'ready' | 'sending' | 'running' | 'stopping';
 
-/** A sub-agent at work. Two calls of one agent at the same time are one here: its chunks tell its name only. */
+/** A sub-agent at work on one tool call. */
 export interface SubAgentView {
   /** Its name; of one that another sub-agent called, with that one's: `editor/writer`. */
   readonly agent: string;
+  /** The `ref` of the tool call that it works on; `undefined` with a server of version 0.1. */
+  readonly ref: string | undefined;
   /** What it has said so far, with its tool calls. */
   readonly messages: readonly Message[];
   /** The text of the answer that it is writing. */

@@ -295,6 +295,21 @@ test('a page that comes after a checkpoint sees what was asked as well', async (
   expect(texts(store.getView().messages)).toEqual(texts(first.getView().messages));
 });
 
+test('two calls of one sub-agent at once are shown apart', async () => {
+  const agent = client<TestApp['boss']>({ url: served.url, agent: 'boss' });
+  const store = createAgentStore({ agent });
+  const turn = store.actions.send('ask both wait for one and wait for two');
+  const inside = () => store.getView().subAgents.map(({ agent, text }) => `${agent}: ${text}`);
+  await expect.poll(inside, { timeout: 30_000 }).toEqual(['chat: w0 w1 w2 ', 'chat: w0 w1 w2 ']);
+  const refs = store.getView().subAgents.map(({ ref }) => ref);
+  expect(new Set(refs).size).toBe(2);
+  served.letGo('one');
+  served.letGo('two');
+  await turn;
+  const requests = store.getView().messages[1]?.content ?? [];
+  expect(requests.map((part) => 'toolRequest' in part && part.toolRequest.ref)).toEqual(refs);
+});
+
 test('a sub-agent is shown while the turn waits for it, and then stands in its tool', async () => {
   const agent = client<TestApp['boss']>({ url: served.url, agent: 'boss' });
   const store = createAgentStore({ agent });

@@ -24,6 +24,7 @@ describe('Genkit’s remoteAgent', () => {
     expect(chat.sessionId).toBe(first.sessionId);
     const loaded = await agent.loadChat({ sessionId: chat.sessionId ?? '' });
     expect(loaded.messages).toHaveLength(4);
+    expect(loaded.sessionId).toBe(first.sessionId);
     expect((await loaded.send('once more')).text).toBe('You said 3 things.');
   });
 

@@ -68,7 +68,8 @@ export function toGenkitSnapshot(snapshot: Omit<Snapshot, 'state'> & { state?: u
     status: toGenkitStatus(status),
     ...(finishReason && { finishReason }),
     ...(error && { error }),
-    ...(state && { state }),
+    // Genkit's client takes the session of a chat it loads from the state.
+    ...(state && { state: { ...state, sessionId } }),
   };
 }
 

@@ -9,7 +9,7 @@ import { MarkIcon } from '../ui/mark.tsx';
 export function SubAgents(): ReactNode {
   const { store } = useWorkbench();
   const subAgents = useAgentValue(store, (view) => view.subAgents);
-  return subAgents.map((each) => <SubAgent key={each.agent} subAgent={each} />);
+  return subAgents.map((each) => <SubAgent key={`${each.agent} ${each.ref}`} subAgent={each} />);
 }
 
 function SubAgent({ subAgent }: { readonly subAgent: SubAgentView }): ReactNode {

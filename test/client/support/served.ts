@@ -15,6 +15,12 @@ function createTestApp() {
       ],
       [/^note (.*)/, ([, topic = '']) => ({ toolCalls: [{ name: 'note', input: { topic } }] })],
       [/^book (.*)/, ([, what = '']) => ({ toolCalls: [{ name: 'book', input: { what } }] })],
+      [
+        /^ask both (.*) and (.*)/,
+        ([, first = '', second = '']) => ({
+          toolCalls: [first, second].map((message) => ({ name: 'chat', input: { message } })),
+        }),
+      ],
       [/^ask (.*)/, ([, message = '']) => ({ toolCalls: [{ name: 'chat', input: { message } }] })],
       [/^fail/, { chunks: ['half '], error: new Error('The model broke.') }],
       [/^hang/, { chunks: ['half '], hang: true }],
