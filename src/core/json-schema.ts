@@ -5,7 +5,7 @@ import {
   Validator,
 } from '@cfworker/json-schema';
 import { WaymarkError } from './error.ts';
-import { type JsonObject, toJson } from './json.ts';
+import { isLarge, type JsonObject, toJson } from './json.ts';
 import { checkSchemaForm } from './json-schema-form.ts';
 
 /** A plain JSON Schema object, of any draft from 4 to 2020-12. */
@@ -16,7 +16,10 @@ export interface JsonSchema {
 /** What is wrong with a value, and where: `path` is a JSON Pointer. */
 export type SchemaIssue = { readonly path: string; readonly message: string };
 
-const validators = new WeakMap<JsonSchema, Validator>();
+const validators = {
+  all: new WeakMap<JsonSchema, Validator>(),
+  first: new WeakMap<JsonSchema, Validator>(),
+};
 
 /** The issues of a value under a JSON Schema; none when it fits. */
 export function jsonSchemaIssues(
@@ -26,7 +29,8 @@ export function jsonSchemaIssues(
 ): readonly SchemaIssue[] {
   if (value === undefined) return [{ path: '', message: 'A value is required.' }];
   const instance = toJson(value, what);
-  const validator = validatorOf(schema);
+  // Each issue is reported again by the keywords around it: of a large value only the first one is looked for.
+  const validator = validatorOf(schema, isLarge(instance) ? 'first' : 'all');
   try {
     return toIssues(validator.validate(instance).errors);
   } catch (cause) {
@@ -44,13 +48,13 @@ export function parseJsonSchema(schema: JsonSchema): JsonObject {
   return copy as JsonObject;
 }
 
-function validatorOf(schema: JsonSchema): Validator {
-  let validator = validators.get(schema);
+function validatorOf(schema: JsonSchema, issues: keyof typeof validators): Validator {
+  let validator = validators[issues].get(schema);
   if (!validator) {
     // The validator writes into the schema that it is given.
     const own: RawSchema = JSON.parse(JSON.stringify(parseJsonSchema(schema)));
-    validator = new Validator(own, draftOf(schema), false);
-    validators.set(schema, validator);
+    validator = new Validator(own, draftOf(schema), issues === 'first');
+    validators[issues].set(schema, validator);
   }
   return validator;
 }

@@ -66,6 +66,18 @@ export function canonicalText(value: Json, inner: (child: Json) => string = cano
   return `{${text}}`;
 }
 
+/** Whether a value holds more than a thousand others; looks no further than that. */
+export function isLarge(value: unknown): boolean {
+  let left = 1000;
+  const count = (item: unknown): boolean => {
+    if (--left < 0) return true;
+    if (typeof item !== 'object' || item === null) return false;
+    for (const key in item) if (count((item as Record<string, unknown>)[key])) return true;
+    return false;
+  };
+  return count(value);
+}
+
 /** Whether two JSON values say the same; the order of properties does not matter. */
 export function jsonEqual(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true;

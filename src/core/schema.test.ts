@@ -447,3 +447,52 @@ function refusal(fn: () => unknown): WaymarkError {
   }
   throw new Error('It was not refused.');
 }
+
+describe('a large value full of faults', () => {
+  const schemas: { readonly [library: string]: Schema } = {
+    zod: z.object({ items: z.array(z.object({ a: z.string() })) }),
+    valibot: v.object({ items: v.array(v.object({ a: v.string() })) }),
+    arktype: type({ items: type({ a: 'string' }).array() }),
+    'JSON Schema': {
+      type: 'object',
+      properties: { items: { type: 'array', items: { type: 'object', required: ['a'] } } },
+    },
+  };
+
+  test.each(Object.entries(schemas))('gives a short error (%s)', (_, schema) => {
+    const value = { items: Array.from({ length: 5000 }, () => ({ b: 'x'.repeat(10) })) };
+    try {
+      parseSync(schema, value, 'it');
+      expect.unreachable();
+    } catch (error) {
+      const { message, details } = error as WaymarkError;
+      expect(message).toContain('/items/0');
+      expect(message.length).toBeLessThan(1000);
+      expect((details as { issues: Json[] }).issues.length).toBeLessThanOrEqual(20);
+    }
+  });
+
+  test.each(['valibot', 'JSON Schema'])('is looked at up to the first one (%s)', (library) => {
+    const schema = schemas[library] as Schema;
+    const issuesOf = (count: number): number => {
+      try {
+        parseSync(schema, { items: Array.from({ length: count }, () => ({})) }, 'it');
+      } catch (error) {
+        return ((error as WaymarkError).details as { issues: Json[] }).issues.length;
+      }
+      return 0;
+    };
+    expect(issuesOf(10)).toBe(10);
+    expect(issuesOf(5000)).toBe(1);
+  });
+
+  test('with a key of any length gives a short error', () => {
+    const schema = z.object({ items: z.record(z.string(), z.number()) });
+    try {
+      parseSync(schema, { items: { ['k'.repeat(1_000_000)]: 'x' } }, 'it');
+      expect.unreachable();
+    } catch (error) {
+      expect(JSON.stringify((error as WaymarkError).toJSON()).length).toBeLessThan(3000);
+    }
+  });
+});

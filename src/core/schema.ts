@@ -1,6 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
+import { config, type GenericSchema } from 'valibot';
 import { isWaymarkError, WaymarkError } from './error.ts';
-import { type Json, toJson } from './json.ts';
+import { isLarge, type Json, toJson } from './json.ts';
 import { toPointer } from './json-pointer.ts';
 import {
   type JsonSchema,
@@ -31,10 +32,17 @@ export function parse<S extends Schema>(
 ): InferSchema<S> | Promise<InferSchema<S>> {
   const standard = standardOf(schema);
   if (!standard) return checkJsonSchema(schema as JsonSchema, value, what) as InferSchema<S>;
-  const result = standard.validate(value);
+  const result = validatorOf(schema, standard, value).validate(value);
   return result instanceof Promise
     ? result.then((settled) => outputOf(settled, what) as InferSchema<S>)
     : (outputOf(result, what) as InferSchema<S>);
+}
+
+// Collecting every issue of a large value takes many times the value's memory. Of the libraries, only valibot can be told
+// to stop at the first one.
+function validatorOf(schema: Schema, standard: Props, value: unknown): Props {
+  if (standard.vendor !== 'valibot' || !isLarge(value)) return standard;
+  return config(schema as GenericSchema, { abortEarly: true })['~standard'];
 }
 
 /** Like `parse`, for places that cannot wait; an asynchronous schema is INVALID_ARGUMENT. */
@@ -144,32 +152,47 @@ const strictArktype = {
 
 function checkJsonSchema(schema: JsonSchema, value: unknown, what: string): unknown {
   const issues = jsonSchemaIssues(schema, value, what);
-  if (issues.length > 0) throw misfit(issues, what);
+  if (issues.length > 0) throw misfit(issues, { what, count: issues.length });
   return value;
 }
 
 function outputOf(result: StandardSchemaV1.Result<unknown>, what: string): unknown {
   if (!result.issues) return result.value;
-  // Array.from: the lists of arktype are arrays of a class of its own, which `map` would make another one of.
-  const issues = Array.from(result.issues, ({ message, path = [] }) => ({
-    path: toPointer(Array.from(path, (step) => (typeof step === 'object' ? step.key : step))),
-    message,
-  }));
-  throw misfit(issues, what);
+  // Array.from: the lists of arktype are arrays of a class of its own, which `slice` and `map` would make another one of.
+  const issues = Array.from({ length: Math.min(result.issues.length, mostIssues) }, (_, at) => {
+    const { message = '', path = [] } = result.issues?.[at] ?? {};
+    const steps = Array.from(path, (step) => (typeof step === 'object' ? step.key : step));
+    return { path: toPointer(steps), message };
+  });
+  throw misfit(issues, { what, count: result.issues.length });
 }
 
-function misfit(issues: readonly SchemaIssue[], what: string): WaymarkError {
-  const listed = issues
+/** The most issues that an error lists, and the longest text of one. */
+const mostIssues = 20;
+const longestIssue = 500;
+
+function misfit(
+  issues: readonly SchemaIssue[],
+  { what, count }: { readonly what: string; readonly count: number },
+): WaymarkError {
+  const kept = issues
+    .slice(0, mostIssues)
+    .map(({ path, message }) => ({ path: cut(path), message: cut(message) }));
+  const listed = kept
     .slice(0, 5)
     .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
-  const more = issues.length > 5 ? ` (and ${issues.length - 5} more)` : '';
+  const more = count > 5 ? ` (and ${count - 5} more)` : '';
   return new WaymarkError(
     'INVALID_ARGUMENT',
     `${what} does not fit its schema. ${listed.join('; ')}${more}`,
     {
-      details: { issues },
+      details: { issues: kept },
     },
   );
+}
+
+function cut(text: string): string {
+  return text.length > longestIssue ? `${text.slice(0, longestIssue - 1)}…` : text;
 }
 
 function noSchema(): WaymarkError {

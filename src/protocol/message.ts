@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { jsonObject, jsonValue } from './json-value.ts';
+import { unionByKey } from './union-by-key.ts';
 
 const metadata = v.optional(jsonObject);
 
@@ -31,7 +32,7 @@ const reasoningPart = v.object({ reasoning: v.string(), metadata });
 const resourcePart = v.object({ resource: v.object({ uri: v.string() }), metadata });
 
 /** One piece of a message or artifact; exactly one of its content fields is set. */
-export const part = v.union(
+export const part = unionByKey(
   [
     textPart,
     mediaPart,

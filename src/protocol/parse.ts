@@ -5,21 +5,24 @@ import { toJson } from '../core/json.ts';
 import { type Message, message, type Role, role } from './message.ts';
 import { type Artifact, artifact } from './state.ts';
 
-/** The most faults one error message names. */
-const mostFaults = 3;
+/** The longest text of one fault: it may echo a key or a value. */
+const longestFault = 300;
 
-/** Parses a value from outside; `INVALID_ARGUMENT` names what was wrong, and where. */
+/**
+ * Parses a value from outside; `INVALID_ARGUMENT` names the first fault, and where it is. Parsing stops there: a value
+ * with a million faults must not cost more than one with a single fault.
+ */
 export function parseShape<Schema extends v.GenericSchema>(
   schema: Schema,
   value: unknown,
   what: string,
 ): v.InferOutput<Schema> {
-  const result = v.safeParse(schema, value);
+  const result = v.safeParse(schema, value, { abortEarly: true });
   if (result.success) return result.output;
-  const faults = result.issues
-    .slice(0, mostFaults)
-    .map((issue) => `${v.getDotPath(issue) ?? what}: ${issue.message}`);
-  throw new WaymarkError('INVALID_ARGUMENT', `Not a valid ${what}. ${faults.join('; ')}`);
+  const [issue] = result.issues;
+  const fault = `${v.getDotPath(issue) ?? what}: ${issue.message}`;
+  const text = fault.length > longestFault ? `${fault.slice(0, longestFault - 1)}…` : fault;
+  throw new WaymarkError('INVALID_ARGUMENT', `Not a valid ${what}. ${text}`);
 }
 
 function parseOnce<Schema extends v.GenericSchema>(

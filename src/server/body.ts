@@ -3,12 +3,12 @@ import type { Clock } from '../core/clock.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { headerOf } from './connection.ts';
-import { isNestedDeeperThan } from './json-depth.ts';
+import { exceededBound } from './json-scan.ts';
 import type { Limits } from './limits.ts';
 
 /** How bodies are read. */
 export interface BodyOptions {
-  readonly limits: Pick<Limits, 'bodyBytes' | 'jsonDepth' | 'requestTimeout'>;
+  readonly limits: Pick<Limits, 'bodyBytes' | 'jsonDepth' | 'jsonValues' | 'requestTimeout'>;
   readonly clock: Clock;
 }
 
@@ -19,16 +19,28 @@ export async function readBody<Schema extends GenericSchema>(
   { what, limits, clock }: BodyOptions & { readonly what: string },
 ): Promise<InferOutput<Schema>> {
   const text = await readText(c, { limits, clock });
-  return parseShape(schema, text === '' ? {} : parseJsonText(text, limits.jsonDepth), what);
+  return parseShape(schema, text === '' ? {} : parseJsonText(text, limits), what);
 }
 
-/** Parses a JSON text from outside; what is not JSON, or nested too deeply, is `INVALID_ARGUMENT`. */
-export function parseJsonText(text: string, most: number): unknown {
-  if (isNestedDeeperThan(text, most)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `The JSON is nested deeper than ${most} levels. Send a flatter one.`,
-    );
+/**
+ * Parses a JSON text from outside; text that is not JSON, is nested too deeply or has too many values is
+ * `INVALID_ARGUMENT`.
+ */
+export function parseJsonText(
+  text: string,
+  { jsonDepth, jsonValues }: Pick<Limits, 'jsonDepth' | 'jsonValues'>,
+): unknown {
+  switch (exceededBound(text, { depth: jsonDepth, values: jsonValues })) {
+    case 'depth':
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        `The JSON is nested deeper than ${jsonDepth} levels. Send a flatter one.`,
+      );
+    case 'values':
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        `The JSON has more than ${jsonValues} values. Send fewer, or raise limits.jsonValues of the server.`,
+      );
   }
   try {
     return JSON.parse(text);
@@ -66,15 +78,21 @@ function tooLate(): WaymarkError {
 
 async function countedText(request: Request, most: number): Promise<string> {
   if (!request.body) return '';
-  const decoder = new TextDecoder();
-  let text = '';
-  let bytes = 0;
+  // One buffer that doubles: a list of pieces would take many times their size when each is a single byte.
+  let bytes = new Uint8Array(Math.min(most, 16 * 1024));
+  let length = 0;
   for await (const chunk of request.body) {
-    bytes += chunk.byteLength;
-    if (bytes > most) throw tooLarge(most);
-    text += decoder.decode(chunk, { stream: true });
+    if (length + chunk.byteLength > most) throw tooLarge(most);
+    if (length + chunk.byteLength > bytes.byteLength) {
+      const room = Math.max(length + chunk.byteLength, bytes.byteLength * 2);
+      const larger = new Uint8Array(Math.min(most, room));
+      larger.set(bytes.subarray(0, length));
+      bytes = larger;
+    }
+    bytes.set(chunk, length);
+    length += chunk.byteLength;
   }
-  return text + decoder.decode();
+  return new TextDecoder().decode(bytes.subarray(0, length));
 }
 
 function tooLarge(most: number): WaymarkError {

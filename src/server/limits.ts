@@ -6,6 +6,11 @@ export interface Limits {
   readonly bodyBytes: number;
   /** How deeply the JSON of a body may be nested. @default 128 */
   readonly jsonDepth: number;
+  /**
+   * Values in the JSON of a body or frame: array items, properties, arrays and objects. Parsing and checking a body takes
+   * time and memory in proportion to it. @default 50000
+   */
+  readonly jsonValues: number;
   /** Characters of a request's URL. @default 8192 */
   readonly urlLength: number;
   /** Bytes of all headers of a request; `serve` only. @default 16 KiB */
@@ -27,6 +32,7 @@ export interface Limits {
 const defaults: Limits = {
   bodyBytes: 8 * 1024 * 1024,
   jsonDepth: 128,
+  jsonValues: 50_000,
   urlLength: 8192,
   headerBytes: 16 * 1024,
   requestTimeout: 30_000,

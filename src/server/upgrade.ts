@@ -53,6 +53,10 @@ export function createUpgrade(
           identify: async (asking) => {
             const caller = await authenticate(options.auth, asking);
             rate.check(caller.principal ?? incoming.socket.remoteAddress ?? '');
+            // A socket that closed while `auth` was busy would never give its slot back.
+            if (webSocket.readyState !== webSocket.OPEN) {
+              throw new WaymarkError('CANCELLED', 'The socket was closed.');
+            }
             const mine = served.streams.take(caller.principal);
             release();
             webSocket.once('close', mine);

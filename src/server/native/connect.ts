@@ -9,6 +9,8 @@ import type { Caller } from '../auth.ts';
 import { parseJsonText } from '../body.ts';
 import { toWireError } from '../error-response.ts';
 import type { FeedBatch } from '../feed.ts';
+import { topLevelString } from '../json-scan.ts';
+import type { Limits } from '../limits.ts';
 import { isTurnEnd, LiveFeed } from '../live-feed.ts';
 import { checkCall, findAgent, type Served } from '../served.ts';
 import { invokeOptions, ownerOf } from '../turn.ts';
@@ -44,7 +46,11 @@ class SocketConnection {
   readonly #socket: FrameSocket;
   readonly #reader;
   #agent: Agent | undefined;
-  #caller: Caller = {};
+  #caller: Caller | undefined;
+  // Frames that came before the caller is known; they are not parsed until then.
+  #early: (string | undefined)[] = [];
+  // The `authorization` by which the caller was identified.
+  #authorization: string | undefined;
   #line: AgentConnection | undefined;
   #opened: Promise<AgentConnection> | undefined;
   #final = false;
@@ -81,9 +87,33 @@ class SocketConnection {
   /** Takes a frame; `undefined` for one that is not text. */
   receive(text: string | undefined): void {
     if (this.#final) return;
+    if (this.#caller) this.#take(text);
+    else if (this.#early.push(text) === 1) void this.#identify(text ?? '');
+  }
+
+  // Authenticates by the first frame without parsing it: an unknown client gets no more than one scan of its text.
+  async #identify(first: string): Promise<void> {
+    const release = this.#socket.hold();
+    try {
+      const { request, identify } = this.#options;
+      if (!request.headers.has('authorization')) {
+        this.#authorization = topLevelString(first, 'authorization');
+      }
+      const caller = await identify(withAuthorization(request, this.#authorization));
+      this.#caller = caller;
+      for (const text of this.#early.splice(0)) if (!this.#final) this.#take(text);
+    } catch (error) {
+      this.#early = [];
+      void this.#finish(error);
+    } finally {
+      release();
+    }
+  }
+
+  #take(text: string | undefined): void {
     let frame: ClientFrame;
     try {
-      frame = parseFrame(text, this.#served.limits.jsonDepth);
+      frame = parseFrame(text, this.#served.limits);
     } catch (error) {
       void this.#finish(error);
       return;
@@ -137,15 +167,17 @@ class SocketConnection {
   }
 
   async #open(frame: Extract<ClientFrame, { type: 'init' }>): Promise<AgentConnection> {
-    const { agent: name, request, identify } = this.#options;
-    const caller = await identify(withAuthorization(request, frame.authorization));
+    const { agent: name, request } = this.#options;
+    const caller = this.#caller ?? {};
+    if (this.#authorization !== frame.authorization && !request.headers.has('authorization')) {
+      throw new WaymarkError('INVALID_ARGUMENT', 'The authorization of the init is ambiguous.');
+    }
     const agent = findAgent(this.#served.app, name);
     const { sessionId, snapshotId } = frame.init ?? {};
     const subject = { sessionId, snapshotId, operation: 'connect', agent: name } as const;
     await checkCall(this.#served, { request, caller, ...subject });
     if (this.#final) throw this.#reader.signal.reason;
     this.#agent = agent;
-    this.#caller = caller;
     const line = agent.streamBidi({
       ...invokeOptions(frame.init, caller),
       accept: agent.metadata.watchable,
@@ -177,7 +209,7 @@ class SocketConnection {
   // Sends what happens, turn after turn, and then the output.
   async #forward(agent: Agent, line: AgentConnection): Promise<void> {
     const live = new LiveFeed(agent, line.receive() as AsyncIterable<Chunk>, {
-      ...ownerOf(this.#caller),
+      ...ownerOf(this.#caller ?? {}),
       reader: this.#reader.signal,
       watched: agent.metadata.watchable,
     });
@@ -205,7 +237,7 @@ class SocketConnection {
   }
 
   #begin(): void {
-    const giveBack = this.#served.turns.take(this.#caller.principal);
+    const giveBack = this.#served.turns.take(this.#caller?.principal);
     const working = Promise.withResolvers<void>();
     void this.#served.lifetime.track(working.promise);
     this.#release = () => {
@@ -252,9 +284,9 @@ class SocketConnection {
   }
 }
 
-function parseFrame(text: string | undefined, jsonDepth: number): ClientFrame {
+function parseFrame(text: string | undefined, limits: Limits): ClientFrame {
   if (text === undefined) throw new WaymarkError('INVALID_ARGUMENT', 'Frames must be JSON texts.');
-  return parseShape(clientFrame, parseJsonText(text, jsonDepth), 'frame');
+  return parseShape(clientFrame, parseJsonText(text, limits), 'frame');
 }
 
 // Browsers cannot set headers on a WebSocket. Only what the request did not say itself can be added.

@@ -85,10 +85,12 @@ export function createFrameSocket(
     },
     hold,
     close(code, reason) {
+      // A socket that has closed emits no further `close` that could stop the timer below.
+      if (socket.readyState === socket.CLOSED) return;
       socket.close(code, reason);
-      // Whoever does not answer the goodbye is left.
-      const cut = clock.every(stallMs, () => socket.terminate());
-      socket.once('close', cut);
+      // A client that does not answer the close frame is cut.
+      const stop = clock.every(stallMs, () => socket.terminate());
+      socket.once('close', stop);
     },
   };
 }
