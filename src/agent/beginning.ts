@@ -305,6 +305,7 @@ export function createTurn(
     input,
     continued,
     customSent: false,
+    artifactsSent: new Map(),
     leftBehind: false,
     usage: {},
     toolCalls: 0,

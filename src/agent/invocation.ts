@@ -12,6 +12,7 @@ import { hashState, type SessionState } from '../session/session-state.ts';
 import type { RunMode, Scope, StateBase, Totals } from '../session/store.ts';
 import { WorkingState } from '../session/working-state.ts';
 import { InvocationSession } from './agent-session.ts';
+import { streamsArtifact } from './artifact-chunks.ts';
 import { beginTurn, claimDetached } from './beginning.ts';
 import { Control } from './control.ts';
 import { detachedOutput } from './detach.ts';
@@ -339,6 +340,13 @@ export class Invocation {
     this.working.listen({
       onMessages: (messages) => {
         if (messages.some(({ role }) => role === 'model')) this.partial.clear();
+      },
+      onArtifacts: (artifacts) => {
+        const { turn } = this;
+        if (turn === undefined) return;
+        for (const artifact of artifacts) {
+          if (streamsArtifact(turn, artifact)) this.outbox.push({ artifact });
+        }
       },
       onCustom: ({ patch, custom }) => {
         const { turn } = this;

@@ -3,10 +3,12 @@ import { toJson } from '../core/json.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { type ModelChunk, modelChunk as modelChunkShape } from '../protocol/turn.ts';
 import type { WorkingState } from '../session/working-state.ts';
+import { streamsArtifact } from './artifact-chunks.ts';
 import type { Control } from './control.ts';
 import type { Responder } from './handler.ts';
 import type { Outbox } from './outbox.ts';
 import type { PartialAnswer } from './partial.ts';
+import type { Turn } from './turn-state.ts';
 
 const plainKeys: ReadonlySet<string> = new Set(['role', 'index', 'content']);
 
@@ -18,6 +20,7 @@ export function createResponder(options: {
   readonly working: WorkingState;
   readonly partial: PartialAnswer;
   readonly control: Control;
+  readonly turn: Turn | undefined;
 }): Responder {
   const { outbox, working, partial, control } = options;
   const sendText = (text: ModelChunk): Promise<void> => {
@@ -36,12 +39,18 @@ export function createResponder(options: {
     const modelChunk = chunk.modelChunk && parseChunk(chunk.modelChunk);
     const status = chunk.status === undefined ? undefined : toJson(chunk.status, 'status');
     // Last, so that a chunk that is refused changes nothing.
-    const [artifact] = chunk.artifact === undefined ? [] : working.addArtifacts([chunk.artifact]);
+    const [artifact] =
+      chunk.artifact === undefined ? [] : working.addArtifacts([chunk.artifact], { quiet: true });
+    const streamed = artifact !== undefined && streamsArtifact(options.turn, artifact);
     if (modelChunk !== undefined && !control.signal.aborted) partial.add(modelChunk);
+    // All that is left of it has been streamed before.
+    if (artifact !== undefined && !streamed && modelChunk === undefined && status === undefined) {
+      return;
+    }
     await outbox.send({
       ...(modelChunk && { modelChunk }),
       ...(status !== undefined && { status }),
-      ...(artifact && { artifact }),
+      ...(streamed && { artifact }),
     });
   };
   return {

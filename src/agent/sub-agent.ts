@@ -9,6 +9,7 @@ import { parseShape } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
 import { type Chunk, type Input, type Output, resume as resumeShape } from '../protocol/turn.ts';
 import type { Agent, AgentTypes, InvokeOptions } from './agent.ts';
+import { isSameArtifact } from './artifact-chunks.ts';
 import { Connection, textInput } from './connection.ts';
 import { type AgentInternals, internalsOf, requestOf } from './create-agent.ts';
 import type { Invocation } from './invocation.ts';
@@ -176,8 +177,7 @@ function resultOf(
       details: { status: error.status },
     });
   }
-  const artifacts = (output.artifacts ?? []).map((artifact) => namespaced(agent, artifact));
-  if (artifacts.length > 0) parent?.working.addArtifacts(artifacts);
+  if (parent !== undefined) bringArtifacts(parent, agent, output.artifacts ?? []);
   if (finishReason === 'interrupted') {
     context.interrupt({
       agent,
@@ -200,6 +200,17 @@ function interruptsOf({ message }: Output): readonly ToolRequestPart[] {
   });
 }
 
+/** Adds the artifacts that have not arrived as chunks before: those that were there, or came after the sub-agent's last turn. */
+function bringArtifacts(parent: Invocation, agent: string, given: readonly Artifact[]): void {
+  const { working, outbox } = parent;
+  for (const each of given) {
+    const artifact = namespaced(agent, each);
+    if (working.state.artifacts.some((other) => isSameArtifact(other, artifact))) continue;
+    working.addArtifacts([artifact], { quiet: true });
+    outbox.push({ artifact, agent });
+  }
+}
+
 /** Shows what the sub-agent says in the parent's stream. What is about its own session stays with it. */
 async function passOn(
   parent: Invocation | undefined,
@@ -210,7 +221,7 @@ async function passOn(
   if (parent === undefined) return;
   const { modelChunk, status, artifact } = chunk;
   const named = artifact && namespaced(agent, artifact);
-  if (named !== undefined) parent.working.addArtifacts([named]);
+  if (named !== undefined) parent.working.addArtifacts([named], { quiet: true });
   if (modelChunk === undefined && status === undefined && named === undefined) return;
   await parent.outbox.send({
     ...(modelChunk && { modelChunk }),

@@ -1,6 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json.ts';
 import type { Message } from '../protocol/message.ts';
+import type { Artifact } from '../protocol/state.ts';
 import type { FinishReason, Input, Usage } from '../protocol/turn.ts';
 import type { History } from '../session/history.ts';
 import type { StopCause } from './control.ts';
@@ -14,6 +15,8 @@ export interface Turn {
   readonly continued: boolean;
   /** Whether the custom state has been sent as a whole in this turn. */
   customSent: boolean;
+  /** The named artifacts that have been sent in this turn, as they were sent last. */
+  readonly artifactsSent: Map<string, Artifact>;
   /** Its function did not come to an end after a stop, and nobody waits for it any more. */
   leftBehind: boolean;
   usage: Usage;

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
-import { type Json, toJson } from '../core/json.ts';
+import { type Json, jsonEqual, toJson } from '../core/json.ts';
 import { diffJson, type JsonPatch } from '../core/patch.ts';
 import { produce } from '../core/produce.ts';
 import type { Message } from '../protocol/message.ts';
@@ -10,6 +10,8 @@ import { hashState, type SessionState, withoutMark } from './session-state.ts';
 /** Hears of changes as they are made. */
 export interface StateListener {
   readonly onMessages: (messages: readonly Message[]) => void;
+  /** The artifacts that are new or differ from the one they replace, in order. */
+  readonly onArtifacts: (artifacts: readonly Artifact[]) => void;
   readonly onCustom: (change: {
     readonly patch: JsonPatch;
     readonly custom: Json | undefined;
@@ -102,24 +104,42 @@ export class WorkingState {
     this.#changeCustom(value, whole ? [{ op: 'replace', path: '', value }] : patch);
   }
 
-  /** Adds artifacts; one with the name of an existing one takes its place. Returns them as they were stored. */
-  addArtifacts(artifacts: readonly Artifact[]): readonly Artifact[] {
+  /**
+   * Adds artifacts; one with the name of an existing one takes its place. Returns them as they were stored. With `quiet` the
+   * listener does not hear of them.
+   */
+  addArtifacts(
+    artifacts: readonly Artifact[],
+    { quiet = false }: { readonly quiet?: boolean } = {},
+  ): readonly Artifact[] {
     this.#open();
     const parsed = artifacts.map(parseArtifact);
     const next = [...this.#state.artifacts];
+    const changed: Artifact[] = [];
     for (const artifact of parsed) {
       const place =
         artifact.name === undefined ? -1 : next.findIndex((other) => other.name === artifact.name);
-      if (place < 0) next.push(artifact);
+      const before = next[place];
+      if (before === undefined) next.push(artifact);
       else next[place] = artifact;
+      if (before === undefined || !isSame(before, artifact)) changed.push(artifact);
     }
     this.#setArtifacts(next);
+    if (!quiet) this.#listener?.onArtifacts(changed);
     return parsed;
   }
 
   setArtifacts(artifacts: readonly Artifact[]): void {
     this.#open();
-    this.#setArtifacts(artifacts.map(parseArtifact));
+    const parsed = artifacts.map(parseArtifact);
+    const before = [...this.#state.artifacts];
+    const changed = parsed.filter((artifact) => {
+      const place = before.findIndex((other) => isSame(other, artifact));
+      if (place >= 0) before.splice(place, 1);
+      return place < 0;
+    });
+    this.#setArtifacts(parsed);
+    this.#listener?.onArtifacts(changed);
   }
 
   #setArtifacts(artifacts: readonly Artifact[]): void {
@@ -143,4 +163,8 @@ export class WorkingState {
       throw new WaymarkError('FAILED_PRECONDITION', this.#closed);
     }
   }
+}
+
+function isSame(a: Artifact, b: Artifact): boolean {
+  return a.name === b.name && jsonEqual(a as unknown as Json, b as unknown as Json);
 }

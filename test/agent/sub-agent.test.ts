@@ -91,6 +91,38 @@ describe('an agent in the foreground of another', () => {
     ]);
   });
 
+  test('S150: its artifacts come once, marked with its name, whether sent, added or without a name', async () => {
+    const app = waymark({ store: memoryStore() });
+    const painter = app.defineCustomAgent({ name: 'painter' }, async (session, { respond }) => {
+      await session.run(async () => {
+        await respond.artifact({ parts: [{ text: 'no name' }] });
+        session.addArtifacts({ name: 'notes.txt', parts: [] });
+      });
+      session.addArtifacts({ name: 'late.txt', parts: [] });
+    });
+    const model = scriptedModel([
+      { toolCalls: [{ name: 'painter', input: { message: 'sky' } }] },
+      'Painted.',
+    ]);
+    const parent = app.defineAgent({ name: 'parent', model, tools: [agentTool(painter)] });
+    const turn = parent.streamText('go');
+    const streamed: unknown[] = [];
+    for await (const { artifact, agent } of turn.stream) {
+      if (artifact !== undefined) streamed.push([agent, artifact.name]);
+    }
+    const { artifacts } = await turn.output;
+    expect(streamed).toEqual([
+      ['painter', undefined],
+      ['painter', 'painter/notes.txt'],
+      ['painter', 'painter/late.txt'],
+    ]);
+    expect(artifacts?.map(({ name }) => name)).toEqual([
+      undefined,
+      'painter/notes.txt',
+      'painter/late.txt',
+    ]);
+  });
+
   test('its failure is an error that the parent’s model reads', async () => {
     const { parent, parentModel } = household(
       [ask('x'), 'Never mind.'],

@@ -2,6 +2,7 @@ import { type App, waymark } from '../../app.ts';
 import type { JsonSchema } from '../../core/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Tool } from '../../generate/tool.ts';
+import type { Artifact } from '../../protocol/state.ts';
 import { currentSession } from '../../session/session.ts';
 import type { Store } from '../../session/store.ts';
 
@@ -15,6 +16,7 @@ export type ContractAgentName =
   | 'sealed'
   | 'shy'
   | 'moody'
+  | 'painter'
   | 'eager'
   | 'fleeting'
   | 'patient'
@@ -43,6 +45,7 @@ export function createContractApp(options: {
   defineClientAgents(app);
   defineKeeper(app);
   defineMoody(app);
+  definePainter(app);
   return app;
 }
 
@@ -171,4 +174,24 @@ function defineMoody(app: App): void {
     });
     if (after) throw new Error('a secret behind the loop');
   });
+}
+
+/** Adds, sends and sets artifacts as the user says: `add:a`, `send:a=text`, `set:a,b=text`. */
+function definePainter(app: App): void {
+  const artifactOf = (spec: string): Artifact => {
+    const [name = '', text = '0'] = spec.split('=');
+    return { ...(name !== '' && { name }), parts: [{ text }] };
+  };
+  app.defineCustomAgent({ name: 'painter' }, (session, { respond }) =>
+    session.run(async ({ message }) => {
+      const [part] = message?.content ?? [];
+      const text = part !== undefined && 'text' in part ? part.text : '';
+      for (const order of text.split(' ')) {
+        const [verb, what = ''] = order.split(':');
+        if (verb === 'add') session.addArtifacts(artifactOf(what));
+        else if (verb === 'send') await respond.artifact(artifactOf(what));
+        else if (verb === 'set') session.setArtifacts(what.split(',').map(artifactOf));
+      }
+    }),
+  );
 }

@@ -60,6 +60,57 @@ export const customCases: readonly ContractCase[] = [
     ],
   },
   {
+    name: 'artifacts that the session is given are streamed like those that are sent, once for each change',
+    rules: ['S22', 'S30', 'S150'],
+    agent: 'painter',
+    steps: [
+      {
+        do: 'stream',
+        input: 'add:a send:b add:b send:a add:a',
+        as: 'first',
+        output: { artifacts: [{ name: 'a' }, { name: 'b' }] },
+        chunks: [
+          { turnStart: { turnIndex: 0 } },
+          { artifact: { name: 'a', parts: [{ text: '0' }] } },
+          { artifact: { name: 'b', parts: [{ text: '0' }] } },
+          { turnEnd: { finishReason: 'stop' } },
+        ],
+      },
+      {
+        do: 'stream',
+        input: 'add:a add:a=1 set:b,a=1,c send:a=1 add: add:',
+        at: { sessionId: '$first.sessionId' },
+        output: {
+          artifacts: [
+            { name: 'b' },
+            { name: 'a', parts: [{ text: '1' }] },
+            { name: 'c' },
+            { name: { $absent: true } },
+            { name: { $absent: true } },
+          ],
+        },
+        chunks: [
+          { turnStart: { turnIndex: 1 } },
+          { artifact: { name: 'a', parts: [{ text: '1' }] } },
+          { artifact: { name: 'c', parts: [{ text: '0' }] } },
+          { artifact: { name: { $absent: true } } },
+          { artifact: { name: { $absent: true } } },
+          { turnEnd: { finishReason: 'stop' } },
+        ],
+      },
+      {
+        do: 'stream',
+        input: 'send:c',
+        at: { sessionId: '$first.sessionId' },
+        chunks: [
+          { turnStart: { turnIndex: 2 } },
+          { artifact: { name: 'c', parts: [{ text: '0' }] } },
+          { turnEnd: { finishReason: 'stop' } },
+        ],
+      },
+    ],
+  },
+  {
     name: 'no patch when nothing changed, differences after the first of a turn',
     rules: ['S61', 'S25'],
     agent: 'keeper',

@@ -313,7 +313,7 @@ export const turnCases: readonly ContractCase[] = [
   },
   {
     name: 'tools see and change the session, and the template reads what they left',
-    rules: ['S6', 'S22', 'S61', 'S138'],
+    rules: ['S6', 'S22', 'S61', 'S138', 'S150'],
     agent: 'helper',
     script: [
       {
@@ -336,7 +336,9 @@ export const turnCases: readonly ContractCase[] = [
           { modelChunk: { content: [{ toolRequest: { name: 'note' } }] } },
           { modelChunk: { content: [{ toolRequest: { name: 'note' } }] } },
           { customPatch: [{ op: 'replace', path: '', value: { notes: ['milk'] } }] },
+          { artifact: { name: 'notes.txt', parts: [{ text: 'milk' }] } },
           { customPatch: [{ op: 'add', path: '/notes/1', value: 'eggs' }] },
+          { artifact: { name: 'notes.txt', parts: [{ text: 'milk\neggs' }] } },
           { modelChunk: { role: 'tool', content: [{ toolResponse: { output: 1 } }] } },
           { modelChunk: { role: 'tool', content: [{ toolResponse: { output: 2 } }] } },
           { modelChunk: { role: 'model', content: [{ text: 'Noted.' }] } },
