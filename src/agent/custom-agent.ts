@@ -1,9 +1,14 @@
 import type { Schema } from '../core/schema.ts';
+import { closeToolRequests } from '../generate/open-requests.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Input } from '../protocol/turn.ts';
+import type { SessionState } from '../session/session-state.ts';
 import type { Agent } from './agent.ts';
 import { createAgent } from './create-agent.ts';
 import type { AgentHandler } from './handler.ts';
 import { checkCustomInput } from './input.ts';
 import { type AgentEnv, type AgentOptionsBase, commonSpec } from './options.ts';
+import { lastRound } from './turn-state.ts';
 
 /** Declares an agent whose turn loop is the caller's own. */
 export function createCustomAgent(
@@ -16,9 +21,18 @@ export function createCustomAgent(
       ...commonSpec(options, env),
       recovery: 'restart',
       checkInput: checkCustomInput,
-      receive: async (_state, { message }) => (message === undefined ? [] : [message]),
+      receive: async (state, input) => receive(state, input),
       handler,
     },
     env.host,
   );
+}
+
+/** What an input adds before the handler sees it. A plain message declines open requests, as with prompt agents. */
+function receive({ history }: SessionState, { message, resume }: Input): readonly Message[] {
+  if (message === undefined) return [];
+  // A custom agent may take answers as tool responses in a message.
+  const isPlain = resume === undefined && !message.content.some((part) => 'toolResponse' in part);
+  const declined = isPlain ? closeToolRequests(lastRound(history), 'declined') : undefined;
+  return declined === undefined ? [message] : [declined, message];
 }

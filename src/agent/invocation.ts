@@ -1,5 +1,5 @@
 import type { Channel } from '../core/channel.ts';
-import { toWaymarkError, type WaymarkError } from '../core/error.ts';
+import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import { Gate } from '../core/gate.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { callContext } from '../generate/hooks.ts';
@@ -108,6 +108,7 @@ export class Invocation {
   failure: WaymarkError | undefined;
   readonly #gate = new Gate();
   #absorbed = 0;
+  #isLooping = false;
   #refusal: unknown;
   #openError: unknown;
   /** No turn begins any more, and nobody detaches. */
@@ -145,6 +146,7 @@ export class Invocation {
       return await (this.#prepared === undefined ? this.#handle() : this.#traced());
     } finally {
       stayOpen();
+      this.closeSession();
       this.inbox.clear();
       this.control.unfollow();
     }
@@ -153,7 +155,11 @@ export class Invocation {
   /** Goes on with a run that was begun elsewhere. */
   async resume(turn: Turn | undefined): Promise<Output> {
     this.#prepared = turn;
-    return await this.#traced();
+    try {
+      return await this.#traced();
+    } finally {
+      this.closeSession();
+    }
   }
 
   /** Goes on without the caller. */
@@ -221,6 +227,13 @@ export class Invocation {
   leaveBehind(): void {
     this.working.close(
       'The turn was stopped and has ended: nothing can be changed by it any more.',
+    );
+  }
+
+  /** Refuses changes once the handler has returned: nothing would save them. */
+  closeSession(): void {
+    this.working.close(
+      'The session cannot be changed: its invocation has ended. Change it inside the handler or a tool, and await what does.',
     );
   }
 
@@ -305,6 +318,21 @@ export class Invocation {
   }
 
   async #loop(fn: TurnFunction): Promise<void> {
+    if (this.#isLooping) {
+      throw new WaymarkError(
+        'FAILED_PRECONDITION',
+        'The turn loop is running already: a session works on one input at a time. Call session.run once, or await the first call.',
+      );
+    }
+    this.#isLooping = true;
+    try {
+      await this.#turns(fn);
+    } finally {
+      this.#isLooping = false;
+    }
+  }
+
+  async #turns(fn: TurnFunction): Promise<void> {
     for (;;) {
       const turn = await this.nextTurn().catch((error: unknown) => {
         // Refused before the turn began: the caller's mistake, not a failed turn.

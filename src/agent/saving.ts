@@ -188,6 +188,7 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
 export async function finishInvocation(invocation: Invocation): Promise<void> {
   const { turn, control } = invocation;
   if (turn !== undefined) await endUnworkedTurn(invocation, turn);
+  invocation.closeSession();
   const { run, failure } = invocation;
   const ended = failure !== undefined || control.cause?.kind === 'lost';
   if (run?.detached !== undefined) {
@@ -210,6 +211,7 @@ async function endUnworkedTurn(invocation: Invocation, turn: Turn): Promise<void
         ? { kind: 'done', finishReason: 'stop' }
         : { kind: 'failed', error: failure };
   if (outcome.kind === 'stopped') keepPartialAnswer(invocation);
+  invocation.closeSession();
   const ended = await endTurn(invocation, turn, outcome, noSpan);
   if (ended.kind === 'failed') invocation.failure = ended.error;
 }

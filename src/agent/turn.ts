@@ -22,7 +22,9 @@ export async function runTurn(
 ): Promise<Outcome> {
   return await inTurnSpan(invocation, turn, async (span) => {
     const result = await withCheckedState(invocation, await perform(invocation, turn, fn));
-    if (result.kind === 'stopped' || result.kind === 'lost') keepPartialAnswer(invocation);
+    const isCut = result.kind === 'stopped' || result.kind === 'lost';
+    // A handler that did not await its loop may have returned: then the turn has been ended already.
+    if (isCut && !invocation.working.isClosed) keepPartialAnswer(invocation);
     if (result.kind === 'failed') span.recordError(result.error);
     if (turn.leftBehind) invocation.leaveBehind();
     return await endTurn(invocation, turn, result, span);

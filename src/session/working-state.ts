@@ -65,9 +65,14 @@ export class WorkingState {
     this.#customPatch = [];
   }
 
-  /** Refuses changes from now on: whoever still writes has been left behind. */
+  /** Refuses changes from now on, for this reason; the first one stands. */
   close(reason: string): void {
-    this.#closed = reason;
+    this.#closed ??= reason;
+  }
+
+  /** Whether changes are refused. */
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
   }
 
   addMessages(messages: readonly Message[]): void {

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
-import type { TurnInfo } from '../../src/agent/handler.ts';
+import type { AgentSession, TurnInfo } from '../../src/agent/handler.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import type { Session } from '../../src/session/session.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { createGate } from './support/gate.ts';
-import { all, modelSays, must, openApp, refused, told, until } from './support/kit.ts';
+import { all, modelSays, must, openApp, refused, say, told, until } from './support/kit.ts';
 
 test('S27 S28 S135 the loop adds the message, tells the turn its place, and owns its end', async () => {
   await using app = openApp();
@@ -202,3 +203,92 @@ test('S34 a handler that is called without an input saves nothing', async () => 
   const { sessionId } = await agent.streamBidi().output();
   expect(await agent.getSession(sessionId)).toBeUndefined();
 });
+
+test('S151: a session cannot be changed once its invocation has ended', async () => {
+  for (const storeless of [false, true]) {
+    await using app = openApp({ storeless });
+    const kept: AgentSession[] = [];
+    const agent = app.defineCustomAgent({ name: 'custom' }, async (session, { context }) => {
+      kept.push(session);
+      if (context.loop !== false) await session.run(() => ({ finishReason: 'stop' }));
+      if (context.fail === true) throw new Error('failed');
+    });
+    await agent.runText('a');
+    await agent.runText('b', { context: { fail: true } });
+    await agent.runText('c', { context: { loop: false } });
+    await agent.streamBidi().output();
+    expect(kept).toHaveLength(4);
+    for (const session of kept) expectClosed(session);
+  }
+});
+
+test('S151: nor by a tool of a prompt agent, nor after a detached run', async () => {
+  await using app = openApp();
+  const kept: Session[] = [];
+  const note = app.defineTool({ name: 'note', description: 'Notes.' }, (_, { session }) => {
+    kept.push(must(session));
+    return 1;
+  });
+  const model = scriptedModel([
+    { toolCalls: [{ name: 'note' }] },
+    'done',
+    { toolCalls: [{ name: 'note' }] },
+    'done',
+  ]);
+  const agent = app.defineAgent({ name: 'prompt', model, tools: [note] });
+  await agent.runText('a');
+  const { snapshotId } = await agent.streamBidi().detach(say('b'));
+  await agent.wait(must(snapshotId));
+  await app.close();
+  expect(kept).toHaveLength(2);
+  for (const session of kept) expectClosed(session);
+});
+
+test('S151: a change that comes while the end is being saved is told, not lost', async () => {
+  const store = memoryStore();
+  await using app = openApp({ store });
+  const saving = createGate();
+  const { commit } = must(store.runs);
+  const slow = {
+    ...store,
+    runs: {
+      ...must(store.runs),
+      commit: async (...args: Parameters<typeof commit>) => {
+        if (args[1].event === 'invocationEnd') await saving.wait();
+        return await commit(...args);
+      },
+    },
+  };
+  let kept: AgentSession | undefined;
+  const agent = app.defineCustomAgent({ name: 'custom', store: slow }, async (session) => {
+    kept = session;
+    await session.run(() => {});
+    session.setCustom('after the loop');
+  });
+  const running = agent.runText('a');
+  await saving.reached;
+  expectClosed(must(kept));
+  saving.open();
+  const { sessionId } = await running;
+  expect((await agent.getSession(sessionId))?.state?.custom).toBe('after the loop');
+});
+
+function expectClosed(session: Session): void {
+  const changes = [
+    () => session.setCustom(1),
+    () => session.updateCustom(() => 1),
+    () => session.addMessages(modelSays('late')),
+    () => session.setMessages([]),
+    () => session.addArtifacts({ name: 'a', parts: [] }),
+    () => session.setArtifacts([]),
+  ];
+  for (const change of changes) {
+    expect(change).toThrow(
+      expect.objectContaining({
+        status: 'FAILED_PRECONDITION',
+        message: expect.stringContaining('has ended'),
+      }),
+    );
+  }
+  expect(session.messages).toBeDefined();
+}

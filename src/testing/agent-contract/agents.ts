@@ -1,4 +1,5 @@
 import { type App, waymark } from '../../app.ts';
+import type { WaymarkError } from '../../core/error.ts';
 import type { JsonSchema } from '../../core/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Tool } from '../../generate/tool.ts';
@@ -17,6 +18,8 @@ export type ContractAgentName =
   | 'shy'
   | 'moody'
   | 'painter'
+  | 'loop'
+  | 'doubled'
   | 'eager'
   | 'fleeting'
   | 'patient'
@@ -46,6 +49,8 @@ export function createContractApp(options: {
   defineKeeper(app);
   defineMoody(app);
   definePainter(app);
+  defineLoop(app, tools);
+  defineDoubled(app);
   return app;
 }
 
@@ -194,4 +199,37 @@ function definePainter(app: App): void {
       }
     }),
   );
+}
+
+/** What a prompt agent does, as a turn loop of its own. */
+function defineLoop(app: App, { transfer, slow }: Tools): void {
+  app.defineCustomAgent({ name: 'loop' }, (session, { respond }) =>
+    session.run(async ({ resume }, { signal }) => {
+      const { messages, finishReason } = await app.generate({
+        messages: session.messages,
+        tools: [transfer, slow],
+        onChunk: respond.modelChunk,
+        signal,
+        ...(resume && { resume }),
+      });
+      session.addMessages(...messages);
+      return { finishReason };
+    }),
+  );
+}
+
+/** Starts its turn loop twice; its output says what came of each. */
+function defineDoubled(app: App): void {
+  app.defineCustomAgent({ name: 'doubled' }, async (session, { respond }) => {
+    const loop = (): Promise<void> =>
+      session.run(async () => {
+        await respond.modelChunk({ role: 'model', content: [{ text: 'ok' }] });
+        session.addMessages({ role: 'model', content: [{ text: 'ok' }] });
+      });
+    const loops = await Promise.allSettled([loop(), loop()]);
+    const output = loops.map((each) =>
+      each.status === 'fulfilled' ? 'ran' : (each.reason as WaymarkError).status,
+    );
+    return { ...session.result(), output };
+  });
 }

@@ -111,6 +111,48 @@ export const customCases: readonly ContractCase[] = [
     ],
   },
   {
+    name: 'a second turn loop at the same time is refused, and each turn starts and ends once',
+    rules: ['S44', 'S152'],
+    agent: 'doubled',
+    steps: [
+      { do: 'open', connection: 'c' },
+      { do: 'sendAll', connection: 'c', inputs: ['a', 'b'] },
+      {
+        do: 'receive',
+        connection: 'c',
+        until: { turnEnd: { $any: true } },
+        chunks: [
+          { turnStart: { turnIndex: 0 } },
+          { modelChunk: { $any: true } },
+          { turnEnd: { finishReason: 'stop' } },
+        ],
+      },
+      {
+        do: 'receive',
+        connection: 'c',
+        until: { turnEnd: { $any: true } },
+        chunks: [
+          { turnStart: { turnIndex: 1 } },
+          { modelChunk: { $any: true } },
+          { turnEnd: { finishReason: 'stop' } },
+        ],
+      },
+      {
+        do: 'output',
+        connection: 'c',
+        as: 'out',
+        output: { finishReason: 'stop', output: ['ran', 'FAILED_PRECONDITION'] },
+      },
+      {
+        do: 'getSession',
+        sessionId: '$out.sessionId',
+        session: {
+          state: { messages: { $told: ['user: a', 'model: ok', 'user: b', 'model: ok'] } },
+        },
+      },
+    ],
+  },
+  {
     name: 'no patch when nothing changed, differences after the first of a turn',
     rules: ['S61', 'S25'],
     agent: 'keeper',

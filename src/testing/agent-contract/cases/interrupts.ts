@@ -239,36 +239,38 @@ export const interruptCases: readonly ContractCase[] = [
       { do: 'getSession', sessionId: '$asked.sessionId', session: { headId: '$done.snapshotId' } },
     ],
   },
-  {
-    name: 'a plain message declines what is open, and the conversation goes on',
-    rules: ['S105', 'S106'],
-    agent: 'teller',
-    script: [asking, 'As you like.'],
-    steps: [
-      interrupted,
-      {
-        do: 'run',
-        input: 'no, wait',
-        at: { sessionId: '$asked.sessionId' },
-        output: { finishReason: 'stop' },
-      },
-      {
-        do: 'asked',
-        told: [
-          'user: pay',
-          'model: I will.[transfer?]',
-          'tool: [transfer: "Not answered: the user declined and went on with the next message."]',
-          'user: no, wait',
-        ],
-      },
-      {
-        do: 'run',
-        input: { resume: { respond: [answer] } },
-        at: { snapshotId: '$asked.snapshotId' },
-        refused: { status: 'FAILED_PRECONDITION' },
-      },
-    ],
-  },
+  ...(['teller', 'loop'] as const).map(
+    (agent): ContractCase => ({
+      name: `a plain message declines what is open, and the conversation goes on (${agent})`,
+      rules: ['S105', 'S106'],
+      agent,
+      script: [asking, 'As you like.'],
+      steps: [
+        interrupted,
+        {
+          do: 'run',
+          input: 'no, wait',
+          at: { sessionId: '$asked.sessionId' },
+          output: { finishReason: 'stop' },
+        },
+        {
+          do: 'asked',
+          told: [
+            'user: pay',
+            'model: I will.[transfer?]',
+            'tool: [transfer: "Not answered: the user declined and went on with the next message."]',
+            'user: no, wait',
+          ],
+        },
+        {
+          do: 'run',
+          input: { resume: { respond: [answer] } },
+          at: { snapshotId: '$asked.snapshotId' },
+          refused: { status: 'FAILED_PRECONDITION' },
+        },
+      ],
+    }),
+  ),
   {
     name: 'a resume whose turn fails leaves the interrupt open',
     rules: ['S107'],
