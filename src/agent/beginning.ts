@@ -3,6 +3,7 @@ import type { Message } from '../protocol/message.ts';
 import type { Input } from '../protocol/turn.ts';
 import { hashState } from '../session/session-state.ts';
 import type { RunMode, RunRef, Store } from '../session/store.ts';
+import { highestTotals } from '../session/totals.ts';
 import { claimWhenBusy } from './concurrency.ts';
 import type { DispatchedRun } from './dispatcher.ts';
 import { freshState } from './init.ts';
@@ -121,7 +122,7 @@ async function claimRun(
 }
 
 function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input[]): TurnRequest {
-  const { host, request, sessionId, opened } = invocation;
+  const { spec, host, request, sessionId, opened } = invocation;
   return {
     runId: host.newId(),
     sessionId,
@@ -131,6 +132,7 @@ function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input
     context: request.context,
     ...versionOf(invocation),
     ...startOf(invocation),
+    ...(spec.limits.session && { limited: true }),
     ...(opened && { loaded: opened }),
     ...(request.startedBy && { startedBy: request.startedBy }),
   };
@@ -227,7 +229,7 @@ function takePosition(invocation: Invocation, position: Position): void {
   }
   invocation.base = position.base;
   invocation.parentId = parent?.snapshotId;
-  invocation.totals = parent?.totals;
+  invocation.totals = highestTotals(parent?.totals, position.failedTotals);
   invocation.turnIndex = parent?.turnIndex ?? -1;
   invocation.nextIndex = position.nextIndex;
 }
@@ -289,7 +291,7 @@ async function answerHeldState(invocation: Invocation): Promise<string> {
 
 /** A turn of a run. */
 export function createTurn(
-  { spec, parentId, control }: Invocation,
+  { spec, parentId, control, turnsBegun, spentBefore }: Invocation,
   { runId }: ActiveRun,
   input: Input,
   { turnIndex, continued = false }: { readonly turnIndex: number; readonly continued?: boolean },
@@ -300,6 +302,8 @@ export function createTurn(
     turnIndex,
     signal: control.signal,
   };
+  // What an attempt before this one has used in the turn counts, whether the turn continues or starts over.
+  const spent = turnsBegun === 0 ? spentBefore : undefined;
   return {
     info,
     input,
@@ -307,8 +311,8 @@ export function createTurn(
     customSent: false,
     artifactsSent: new Map(),
     leftBehind: false,
-    usage: {},
-    toolCalls: 0,
+    usage: spent?.usage ?? {},
+    toolCalls: spent?.toolCalls ?? 0,
     toolKeys: new Map(),
   };
 }

@@ -1,5 +1,12 @@
 import type { Chunk, FinishReason } from '../protocol/turn.ts';
-import type { Committed, CommitWrite, RunEvent, StateWrite } from '../session/store.ts';
+import type {
+  Committed,
+  CommitWrite,
+  RunEvent,
+  RunUsage,
+  Spent,
+  StateWrite,
+} from '../session/store.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
 import { underRun } from './store-away.ts';
 import type { Turn } from './turn-state.ts';
@@ -83,13 +90,28 @@ export async function checkpoint(
   if (ref === undefined || spec.store === undefined || !('runs' in spec.store)) return;
   const { runs } = spec.store;
   const inputsDone = run.detached?.inputsDone ?? 0;
-  const write = { ...stateWrite(invocation), stateHash: working.hash(), inputsDone, midTurn };
+  const write = {
+    ...stateWrite(invocation),
+    stateHash: working.hash(),
+    inputsDone,
+    midTurn,
+    used: usedBy(invocation, midTurn),
+  };
   const base = await underRun(invocation, async () => await runs?.checkpoint(ref, write));
   if (base !== undefined) {
     invocation.base = base;
     working.saved();
   }
 }
+
+/** What was used up to now, for the next attempt. */
+function usedBy({ turn, usage, totals }: Invocation, midTurn: boolean): RunUsage {
+  const spent =
+    turn === undefined || !midTurn ? nothing : { usage: turn.usage, toolCalls: turn.toolCalls };
+  return { turn: spent, before: usage, ...(totals && { totals }) };
+}
+
+const nothing: Spent = { usage: {}, toolCalls: 0 };
 
 /** The chunk that ends a turn. */
 export function endChunk(turn: Turn, finishReason: FinishReason, snapshotId?: string): Chunk {

@@ -24,13 +24,13 @@ export async function endDetachedTurn(
   turn: Turn,
   outcome: Outcome,
 ): Promise<Outcome> {
+  invocation.totals = totalsOf(invocation, turn) ?? invocation.totals;
   if (outcome.kind !== 'done') return outcome;
   invocation.last = {
     finishReason: outcome.finishReason,
     ...(outcome.output !== undefined && { output: outcome.output }),
   };
   invocation.good = invocation.working.state;
-  invocation.totals = totalsOf(invocation, turn) ?? invocation.totals;
   run.log.push(endChunk(turn, outcome.finishReason));
   if (run.detached !== undefined) run.detached.inputsDone++;
   if (invocation.inbox.queued.length > 0) await checkpoint(invocation, run, false);

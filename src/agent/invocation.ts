@@ -9,7 +9,7 @@ import type { SessionInfo } from '../protocol/session.ts';
 import type { Chunk, FinishReason, Init, Input, Output, Usage } from '../protocol/turn.ts';
 import { sessionKey } from '../session/session.ts';
 import { hashState, type SessionState } from '../session/session-state.ts';
-import type { RunMode, Scope, StateBase, Totals } from '../session/store.ts';
+import type { RunMode, Scope, Spent, StateBase, Totals } from '../session/store.ts';
 import { WorkingState } from '../session/working-state.ts';
 import { InvocationSession } from './agent-session.ts';
 import { streamsArtifact } from './artifact-chunks.ts';
@@ -104,6 +104,8 @@ export class Invocation {
   /** The index that the next snapshot will have. */
   nextIndex = 0;
   usage: Usage = {};
+  /** What attempts before this one have used in the turn that it begins with. */
+  spentBefore: Spent | undefined;
   last: { readonly finishReason: FinishReason; readonly output?: Json } | undefined;
   failure: WaymarkError | undefined;
   readonly #gate = new Gate();

@@ -16,6 +16,7 @@ import type {
   SnapshotStore,
   StateBase,
   Store,
+  Totals,
 } from '../session/store.ts';
 import { plainLedger } from './ledger-plain.ts';
 import type { CachedState, SessionCache } from './session-cache.ts';
@@ -39,6 +40,8 @@ export interface Position {
   readonly listed?: StateBase;
   /** The index that the next snapshot will have. */
   readonly nextIndex: number;
+  /** What failed turns have used that started from the parent; see {@link Claim.failedTotals}. */
+  readonly failedTotals?: Totals;
 }
 
 /**
@@ -114,11 +117,18 @@ function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
         if (!isRefusal(error)) runs.release({ runId: request.runId, attempt: 1 }).catch(() => {});
         throw error;
       });
-      const { sessionId, parent, nextIndex } = claim;
+      const { sessionId, parent, nextIndex, failedTotals } = claim;
       const run = { runId: claim.runId, attempt: claim.attempt };
       try {
         const state = await stateOf(scope, claim, loaded);
-        return { sessionId, run, nextIndex, ...(parent && { parent }), ...state };
+        return {
+          sessionId,
+          run,
+          nextIndex,
+          ...(parent && { parent }),
+          ...(failedTotals && { failedTotals }),
+          ...state,
+        };
       } catch (error) {
         // The session must not stay claimed because its state could not be read.
         await runs.release(run).catch(() => {});

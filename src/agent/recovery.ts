@@ -1,6 +1,7 @@
 import { toWaymarkError, type WaymarkError } from '../core/error.ts';
 import { hashState } from '../session/session-state.ts';
 import type { RunRecord, TakenRun } from '../session/store.ts';
+import { highestTotals } from '../session/totals.ts';
 import type { Agent } from './agent.ts';
 import { activateRun, createTurn } from './beginning.ts';
 import { internalsOf } from './create-agent.ts';
@@ -77,11 +78,12 @@ async function goOn(invocation: Invocation, { run }: TakenRun): Promise<void> {
 
 /** A custom handler starts its turn over: what the turn had saved within is behind it again. */
 async function beforeTurn(spec: AgentSpec, taken: TakenRun): Promise<TakenRun> {
-  const { run, claim } = taken;
+  const { run, claim, used } = taken;
   if (!run.midTurn) return taken;
   const { parent } = claim;
   const base = parent && (await spec.ledger.load(run.scope, { snapshotId: parent.snapshotId }));
-  return { run: { ...run, midTurn: false }, claim, ...(base && { base }) };
+  const restarted = { ...run, midTurn: false };
+  return { run: restarted, claim, ...(base && { base }), ...(used && { used }) };
 }
 
 /** Brings the state up to the agent's present schema; the error if that cannot be done. */
@@ -95,12 +97,15 @@ async function misfitOf(invocation: Invocation): Promise<WaymarkError | undefine
 }
 
 /** Puts an invocation where the run's last checkpoint left it. */
-function placeInvocation(invocation: Invocation, { run, claim, base, checkpoint }: TakenRun): void {
+function placeInvocation(invocation: Invocation, taken: TakenRun): void {
+  const { run, claim, base, checkpoint, used } = taken;
   const { parent } = claim;
   invocation.sessionId = run.sessionId;
   invocation.base = base;
   invocation.parentId = base?.snapshotId ?? parent?.snapshotId;
-  invocation.totals = parent?.totals;
+  invocation.totals = used?.totals ?? highestTotals(parent?.totals, claim.failedTotals);
+  invocation.usage = used?.before ?? {};
+  invocation.spentBefore = used?.turn;
   invocation.turnIndex = (parent?.turnIndex ?? -1) + run.inputsDone;
   const state = checkpoint ?? base?.state;
   if (state !== undefined) invocation.setState(state);

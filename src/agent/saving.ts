@@ -126,6 +126,7 @@ async function saveFailed(
     return;
   }
   try {
+    const totals = totalsOf(invocation, turn);
     await commit(invocation, run, endChunk(turn, 'failed'), {
       snapshotId: run.runId,
       event: 'turnEnd',
@@ -133,6 +134,7 @@ async function saveFailed(
       finishReason: 'failed',
       error: toErrorBody(error),
       usage: turn.usage,
+      ...(totals && { totals }),
       end: true,
     });
     invocation.working.reset(invocation.good);
@@ -171,6 +173,7 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
           event: 'toolIterationEnd',
           status: 'succeeded',
           usage: turn.usage,
+          toolCalls: turn.toolCalls,
           ...(totals && { totals }),
           end: false,
         },

@@ -40,6 +40,17 @@ export function checkUnspent({ spec, totals }: Invocation): void {
   }
 }
 
+/** Throws when the turn or its session has no tokens left for another model call. */
+export function checkTokensLeft(invocation: Invocation, turn: Turn): void {
+  const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
+  checkLeft('turn', totalTokens(turn.usage), ofTurn?.tokens);
+  checkLeft('session', totalsOf(invocation, turn)?.tokens ?? 0, ofSession?.tokens);
+}
+
+function checkLeft(of: string, used: number, most: number | undefined): void {
+  if (most !== undefined && used >= most) throw exhausted(of, 'tokens', used, most);
+}
+
 /** Throws when the turn or its session has used more than it may. */
 export function checkUsage(invocation: Invocation, turn: Turn): void {
   const { turn: ofTurn, session: ofSession } = invocation.spec.limits;

@@ -11,7 +11,7 @@ import type { TurnFunction, TurnResult } from './handler.ts';
 import type { Invocation } from './invocation.ts';
 import { keepPartialAnswer } from './partial.ts';
 import { checkpointTurn, endTurn } from './saving.ts';
-import { checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
+import { checkTokensLeft, checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
 import { lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
 /** Works on an input that was accepted, and saves what came of it. */
@@ -65,6 +65,7 @@ function done(invocation: Invocation, turn: Turn, result: TurnResult): Outcome {
 
 function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generateHooks.run>[0] {
   return {
+    beforeModelCall: () => checkTokensLeft(invocation, turn),
     onModelCall: ({ usage }) => {
       turn.usage = addUsage(turn.usage, usage);
       checkUsage(invocation, turn);

@@ -102,9 +102,11 @@ async function loop(call: Call): Promise<GenerateResponse> {
 }
 
 async function answerOf(call: Call, request: ModelRequest): Promise<Answer> {
+  const hooks = generateHooks.get();
+  hooks?.beforeModelCall?.();
   const answer = await callModel(call, request);
   const { model, finishReason, usage = {} } = answer;
-  await generateHooks.get()?.onModelCall?.({ model, finishReason, usage });
+  await hooks?.onModelCall?.({ model, finishReason, usage });
   return answer;
 }
 

@@ -22,6 +22,8 @@ interface ModelCallReport {
 export interface GenerateHooks {
   /** Called when all tools of one model message are done, before the model is called again. */
   readonly onToolIteration?: (progress: GenerateProgress) => void | Promise<void>;
+  /** Called before each model call, also those made inside tools. */
+  readonly beforeModelCall?: () => void;
   /** Called after each model call, also those made inside tools. */
   readonly onModelCall?: (report: ModelCallReport) => void | Promise<void>;
 }
@@ -36,6 +38,6 @@ export const callContext: ContextKey<ActionContext> = createContextKey('call con
 export function insideTool<T>(fn: () => T): T {
   const hooks = generateHooks.get();
   if (!hooks?.onToolIteration) return fn();
-  const { onModelCall } = hooks;
-  return generateHooks.run(onModelCall ? { onModelCall } : {}, fn);
+  const { onToolIteration: _, ...counting } = hooks;
+  return generateHooks.run(counting, fn);
 }

@@ -82,6 +82,8 @@ async function askForSummary({ previous, messages, scope }: SummaryRequest): Pro
   const before = previous === undefined ? '' : `What came before:\n${previous}\n\n`;
   const said = messages.map(({ role, content }) => `${role}: ${contentText(content)}`).join('\n');
   const { model, signal } = scope;
+  const hooks = generateHooks.get();
+  hooks?.beforeModelCall?.();
   const {
     message,
     finishReason,
@@ -90,7 +92,7 @@ async function askForSummary({ previous, messages, scope }: SummaryRequest): Pro
     { messages: [task, userMessage(`${before}${said}`)], tools: [] },
     { signal, context: {}, stream: () => undefined },
   );
-  await generateHooks.get()?.onModelCall?.({ model: model.name, finishReason, usage });
+  await hooks?.onModelCall?.({ model: model.name, finishReason, usage });
   return textOf(message);
 }
 

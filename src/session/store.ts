@@ -102,6 +102,8 @@ export interface ClaimRequest extends RunRequest {
   readonly worker: string;
   /** The session in which this one is started as a sub-agent; kept when the session is created. */
   readonly startedBy?: SessionInfo['startedBy'];
+  /** The agent limits its sessions: `failedTotals` is needed. @default false */
+  readonly limited?: boolean;
 }
 
 export interface Claim extends RunRef {
@@ -114,6 +116,8 @@ export interface Claim extends RunRef {
   readonly headId?: string;
   /** The index that the session's next listed snapshot will have. */
   readonly nextIndex: number;
+  /** What failed turns have used that started from the parent, with all before them. Looked up for `limited` requests only. */
+  readonly failedTotals?: Totals;
 }
 
 /** What a turn must know of the snapshot it goes on from. */
@@ -132,6 +136,22 @@ export interface ParentRef {
 export interface Totals {
   readonly tokens: number;
   readonly toolCalls: number;
+}
+
+/** What one turn has used. */
+export interface Spent {
+  readonly usage: Usage;
+  readonly toolCalls: number;
+}
+
+/** What a run has used up to a checkpoint, so that a takeover continues the count. */
+export interface RunUsage {
+  /** The turn that the checkpoint lies in. */
+  readonly turn: Spent;
+  /** All turns of the invocation before it. */
+  readonly before: Usage;
+  /** The session's totals without the turn, where an agent limits them. */
+  readonly totals?: Totals;
 }
 
 /** A state as it was loaded or saved, with what its store needs to save the next one as a difference to it. */
@@ -167,6 +187,8 @@ export interface CommitWrite extends StateWrite {
   readonly finishReason?: FinishReason;
   readonly error?: ErrorBody;
   readonly usage?: Usage;
+  /** The tool calls of the turn so far; only needed where the run continues. */
+  readonly toolCalls?: number;
   readonly totals?: Totals;
   readonly stateHash: string;
   /**
@@ -218,6 +240,8 @@ export interface TakenRun {
   readonly base?: StateBase;
   /** The state of the last checkpoint; absent when there is none and the run starts from `base`. */
   readonly checkpoint?: SessionState;
+  /** What the run had used at its last checkpoint. */
+  readonly used?: RunUsage;
 }
 
 /** What a heartbeat tells: go on, stop gracefully, or stop at once because the run is no longer yours. */
@@ -272,6 +296,7 @@ export interface RunSupport {
       readonly stateHash: string;
       readonly inputsDone: number;
       readonly midTurn: boolean;
+      readonly used?: RunUsage;
     },
   ): Promise<StateBase>;
   /**

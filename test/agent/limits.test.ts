@@ -106,3 +106,58 @@ test('S16 tool calls count as well, those of stopped turns and behind the loop t
     error: { details: { limit: 'session.toolCalls', used: 2, most: 2 } },
   });
 });
+
+test('S220: once a session’s tokens are used up, no further turn calls the model', async () => {
+  await using app = openTools();
+  const model = scriptedModel(Array.from({ length: 9 }, () => ({ text: 'ok', usage })));
+  const chat = app.defineAgent({ name: 'chat', model, limits: { session: { tokens: 25 } } });
+  const sessionId = 's';
+  const reasons: unknown[] = [];
+  for (let n = 0; n < 6; n++) {
+    reasons.push((await chat.runText('a', { sessionId })).finishReason);
+  }
+  expect(reasons).toEqual(['stop', 'stop', 'failed', 'failed', 'failed', 'failed']);
+  // The third call is the one that passes the limit: what a call costs is known after it.
+  expect(model.requests).toHaveLength(3);
+  expect(await chat.runText('b', { sessionId })).toMatchObject({
+    error: { details: { limit: 'session.tokens', used: 30, most: 25 } },
+  });
+});
+
+test('S220: a session whose first turn failed remembers what that has used, detached or not', async () => {
+  await using app = openTools();
+  const model = scriptedModel(Array.from({ length: 9 }, () => ({ text: 'ok', usage })));
+  const chat = app.defineAgent({ name: 'chat', model, limits: { session: { tokens: 5 } } });
+  expect(await chat.runText('a', { sessionId: 's' })).toMatchObject({ finishReason: 'failed' });
+  expect(await chat.runText('a', { sessionId: 's' })).toMatchObject({ finishReason: 'failed' });
+  expect(model.requests).toHaveLength(1);
+  for (let n = 0; n < 2; n++) {
+    const { snapshotId } = await chat.run({ ...say('c'), detach: true }, { sessionId: 'd' });
+    expect(await chat.wait(must(snapshotId))).toMatchObject({ status: 'failed' });
+  }
+  expect(model.requests).toHaveLength(2);
+});
+
+test('S220: within a turn, too, the model is not called again once the tokens are used up', async () => {
+  await using app = openTools();
+  const model = scriptedModel([call, call, 'never']);
+  const chat = app.defineAgent({
+    name: 'chat',
+    model,
+    tools: ['look'],
+    limits: { session: { tokens: 20 } },
+  });
+  expect(await chat.runText('a', { sessionId: 's' })).toMatchObject({
+    finishReason: 'failed',
+    error: { details: { limit: 'session.tokens', used: 20, most: 20 } },
+    usage: { totalTokens: 20 },
+  });
+  expect(model.requests).toHaveLength(2);
+  expect(await chat.runText('b', { sessionId: 's' })).toMatchObject({ finishReason: 'failed' });
+  expect(model.requests).toHaveLength(2);
+  const ofTurn = scriptedModel([call, call, 'never']);
+  const limits = { turn: { tokens: 20 } };
+  const one = app.defineAgent({ name: 'one', model: ofTurn, tools: ['look'], limits });
+  expect(await one.runText('a')).toMatchObject({ error: { details: { limit: 'turn.tokens' } } });
+  expect(ofTurn.requests).toHaveLength(2);
+});

@@ -95,6 +95,51 @@ test('S117 S119 S115 a prompt agent’s run is taken over at its last tool itera
   expect((await heir.listSnapshots(sessionId)).items).toHaveLength(1);
 });
 
+test('S221: a takeover continues the count of tokens and tool calls', async () => {
+  const { first, second, line } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const usage = { totalTokens: 10 };
+  const define = (app: TestApp, script: ScriptStep[]) => {
+    const note = app.defineTool({ name: 'note', description: 'Notes.' }, () => 'noted');
+    const model = scriptedModel(script);
+    const limits = { session: { tokens: 45, toolCalls: 9 } };
+    return { model, chat: app.defineAgent({ name: 'chat', model, tools: [note], limits }) };
+  };
+  const { chat } = define(first, [
+    { text: 'one', usage },
+    { text: 'two', usage },
+    { toolCalls: [{ name: 'note' }], usage },
+    { chunks: ['lost'], hang: true },
+  ]);
+  const { sessionId } = await chat.runText('a');
+  const connection = chat.streamBidi({ sessionId });
+  await connection.sendText('b');
+  const { snapshotId = '' } = await connection.detach(say('c'));
+  await until(
+    chat.watch(snapshotId),
+    (event) => event.type === 'chunk' && JSON.stringify(event.chunk).includes('lost'),
+  );
+  line.cut();
+  const { chat: heir, model } = define(second, [{ text: 'kept', usage }, 'never']);
+  const ended = heir.watch(snapshotId);
+  const last = await until(
+    ended,
+    (event) => event.type === 'chunk' && event.chunk.turnEnd !== undefined && event.id > '2',
+  );
+  expect(last).toMatchObject({ chunk: { turnEnd: { usage: { totalTokens: 20 } } } });
+  expect(await heir.wait(snapshotId)).toMatchObject({
+    status: 'succeeded',
+    usage: { totalTokens: 30 },
+  });
+  // 40 of 45 are used: one more call fits, and passes the limit.
+  expect((await heir.runText('d', { sessionId })).error).toMatchObject({
+    details: { limit: 'session.tokens', most: 45 },
+  });
+  expect(model.requests).toHaveLength(2);
+  await line.heal();
+});
+
 test('S115 a cursor goes on behind its event, over a takeover, without gap or repeat', async () => {
   const { first, second, line } = twoProcesses();
   await using _one = first;

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../ids.ts';
-import type { Claim, ClaimRequest, ParentRef, RunRequest, Scope } from '../store.ts';
+import type { Claim, ClaimRequest, ParentRef, RunRequest, Scope, Totals } from '../store.ts';
 import { endEvents } from './events.ts';
 import { notFound } from './reading.ts';
 import { createSessionRow } from './rows.ts';
@@ -32,7 +32,7 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
   const session = known ?? createSessionRow(tables, scope, request.sessionId, request);
   displace(tables, session);
   const run = createRun(tables, session, start, request);
-  return toClaim(run, { fresh: known === undefined });
+  return toClaim(run, { fresh: known === undefined, limited: request.limited === true });
 }
 
 function startOf(
@@ -139,8 +139,12 @@ export function toRunRequest({ mode, init, inputs, context, version }: RunReques
 }
 
 /** The claim as its holder sees it. */
-export function toClaim(run: RunRow, options: { readonly fresh: boolean }): Claim {
+export function toClaim(
+  run: RunRow,
+  options: { readonly fresh: boolean; readonly limited: boolean },
+): Claim {
   const { session, start } = run;
+  const failedTotals = options.limited ? totalsOfFailed(session, start) : undefined;
   return {
     runId: run.id,
     attempt: run.attempt,
@@ -149,7 +153,22 @@ export function toClaim(run: RunRow, options: { readonly fresh: boolean }): Clai
     ...(start === undefined ? {} : { parent: toParent(start, run) }),
     ...(session.head === undefined ? {} : { headId: session.head.id }),
     nextIndex: session.nextIndex + (leavesUnlisted(run) ? 1 : 0),
+    ...(failedTotals === undefined ? {} : { failedTotals }),
   };
+}
+
+/** The totals of the last failed turn that started from a snapshot: they include it, and those that failed before. */
+function totalsOfFailed(
+  { listed }: SessionRow,
+  start: SnapshotRow | undefined,
+): Totals | undefined {
+  const parent = nearestListed(start);
+  for (let at = listed.length - 1; at >= 0; at--) {
+    const row = listed[at];
+    if (row === undefined || row.index <= (parent?.index ?? -1)) return undefined;
+    if (row.status === 'failed' && row.parent === parent && row.totals) return row.totals;
+  }
+  return undefined;
 }
 
 // A head that is not listed will be, before the first snapshot that goes on from elsewhere.

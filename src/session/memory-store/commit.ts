@@ -2,8 +2,8 @@ import { WaymarkError } from '../../core/error.ts';
 import type { Usage } from '../../protocol/turn.ts';
 import { CommittedTurn } from '../committed.ts';
 import { checkSnapshotId } from '../ids.ts';
-import type { SessionState } from '../session-state.ts';
 import type { Committed, CommitWrite, RunRef } from '../store.ts';
+import { spentInTurn } from '../totals.ts';
 import { endRun } from './claim.ts';
 import { appendTo } from './events.ts';
 import { toMetadata } from './reading.ts';
@@ -30,7 +30,7 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   if (row.index < 0 && write.listed !== false) list(row);
   row.session.updatedAt = row.updatedAt;
   if (write.end) endRun(tables, run);
-  else if (row.status === 'succeeded') goOn(run, row, write.state);
+  else if (row.status === 'succeeded') goOn(run, row, write);
   tables.hub.tell(row.id);
   // The caller's state, which is awake, and not the row's.
   const saved = { snapshotId: row.id, state: write.state, ref: row };
@@ -48,7 +48,7 @@ function advance(tables: Tables, row: SnapshotRow, base: SnapshotRow | undefined
 }
 
 /** A snapshot in the middle of a run: the run hangs on it from now on, and would be started over from it. */
-function goOn(run: RunRow, row: SnapshotRow, state: SessionState): void {
+function goOn(run: RunRow, row: SnapshotRow, { state, usage, toolCalls }: CommitWrite): void {
   const midTurn = row.event === 'toolIterationEnd';
   const done = run.checkpoint?.inputsDone ?? 0;
   run.base = row;
@@ -57,6 +57,7 @@ function goOn(run: RunRow, row: SnapshotRow, state: SessionState): void {
     stateHash: row.stateHash,
     inputsDone: midTurn ? done : done + 1,
     midTurn,
+    used: spentInTurn(usage, toolCalls),
   };
 }
 

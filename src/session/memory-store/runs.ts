@@ -38,9 +38,9 @@ export function runSupport(tables: Tables): RunSupport {
       return run.stopping ? 'stop' : 'held';
     },
     detach: async (ref, request, away) => detach(tables, ref, request, away),
-    async checkpoint(ref, { state, stateHash, inputsDone, midTurn }) {
+    async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used }) {
       const run = currentRun(tables, ref);
-      run.checkpoint = { state, stateHash, inputsDone, midTurn };
+      run.checkpoint = { state, stateHash, inputsDone, midTurn, used };
       return { snapshotId: run.id, state, ref: run.base };
     },
     commit: async (ref, write) => commit(tables, ref, write),

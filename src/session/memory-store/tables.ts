@@ -6,7 +6,7 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import { emptyState, hashState, type SessionState } from '../session-state.ts';
-import type { RunRef, RunRequest, Scope, Totals } from '../store.ts';
+import type { RunRef, RunRequest, RunUsage, Scope, Totals } from '../store.ts';
 import type { Hub } from './hub.ts';
 import type { KeptEvents } from './kept-events.ts';
 
@@ -58,6 +58,7 @@ export interface Checkpoint {
   readonly stateHash: string;
   readonly inputsDone: number;
   readonly midTurn: boolean;
+  readonly used?: RunUsage | undefined;
 }
 
 /** An open run. */

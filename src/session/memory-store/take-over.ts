@@ -34,8 +34,9 @@ function take(tables: Tables, run: RunRow, { worker, ttl }: Request): TakenRun {
   const { base, checkpoint } = run;
   return {
     run: toRunRecord(run, run.heartbeatAt),
-    claim: toClaim(run, { fresh: false }),
+    claim: toClaim(run, { fresh: false, limited: true }),
     ...(base === undefined ? {} : { base: { snapshotId: base.id, state: base.state, ref: base } }),
     ...(checkpoint === undefined ? {} : { checkpoint: checkpoint.state }),
+    ...(checkpoint?.used === undefined ? {} : { used: checkpoint.used }),
   };
 }

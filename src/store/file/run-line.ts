@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import type { Json } from '../../core/json.ts';
 import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { finishReason, type Init, type Input } from '../../protocol/turn.ts';
+import { finishReason, type Init, type Input, usage } from '../../protocol/turn.ts';
 import type { Checkpoint, RunRow, SnapshotRow } from '../../session/memory-store/tables.ts';
 import { iso, time } from './journal-line.ts';
 import { artifactHash, type NamedState, stateDelta, toDelta } from './state-delta.ts';
@@ -25,10 +25,18 @@ const start = v.object({
   totals: v.optional(v.object({ tokens: v.number(), toolCalls: v.number() })),
 });
 
+/** What a run had used; absent in files of older versions. */
+const used = v.object({
+  turn: v.object({ usage, toolCalls: v.number() }),
+  before: usage,
+  totals: v.exactOptional(v.object({ tokens: v.number(), toolCalls: v.number() })),
+});
+
 /** The state a run has reached: that of a snapshot, or one that is written here. */
 const checkpoint = v.object({
   inputsDone: v.number(),
   midTurn: v.boolean(),
+  used: v.optional(used),
   of: v.optional(v.string()),
   stateHash: v.optional(v.string()),
   state: v.optional(stateDelta),
@@ -121,11 +129,12 @@ export function toStart(row: SnapshotRow): v.InferInput<typeof start> {
 }
 
 function toCheckpointLine(
-  { state, stateHash, inputsDone, midTurn }: Checkpoint,
+  { state, stateHash, inputsDone, midTurn, used: spent }: Checkpoint,
   { base }: RunRow,
   before: Checkpoint | undefined,
 ): NonNullable<RunLine['checkpoint']> {
-  if (stateHash === base?.stateHash) return { inputsDone, midTurn, of: base.id };
+  const place = { inputsDone, midTurn, ...(spent === undefined ? {} : { used: spent }) };
+  if (stateHash === base?.stateHash) return { ...place, of: base.id };
   const bases: NamedState[] = [
     ...(before === undefined ? [] : [{ name: 'checkpoint', state: before.state }]),
     ...(base === undefined ? [] : [{ name: base.id, state: base.state }]),
@@ -136,8 +145,7 @@ function toCheckpointLine(
     .map((artifact) => [artifactHash(artifact), artifact] as const)
     .filter(([hash]) => !known.has(hash));
   return {
-    inputsDone,
-    midTurn,
+    ...place,
     stateHash,
     state: delta,
     ...(fresh.length === 0 ? {} : { artifacts: Object.fromEntries(fresh) }),

@@ -92,7 +92,7 @@ function toCheckpoint(
   family: Family,
   artifacts: RunArtifacts,
 ): Checkpoint {
-  const { inputsDone, midTurn, state: delta, stateHash } = change;
+  const { inputsDone, midTurn, used, state: delta, stateHash } = change;
   for (const [hash, artifact] of Object.entries(change.artifacts ?? {})) {
     artifacts.set(hash, artifact);
   }
@@ -106,6 +106,7 @@ function toCheckpoint(
   return {
     inputsDone,
     midTurn,
+    used,
     stateHash: stateHash ?? base?.stateHash ?? '',
     get state() {
       state ??= read();

@@ -2,7 +2,13 @@ import { isSnapshotId } from '../../session/ids.ts';
 import type { Claim, ClaimRequest, Scope } from '../../session/store.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import { statement } from '../sql/database/query.ts';
-import { startedByValues, toClaim, toRequest } from '../sql/runs/claim.ts';
+import {
+  startedByValues,
+  toClaim,
+  toRequest,
+  totalsOfFailed,
+  withFailed,
+} from '../sql/runs/claim.ts';
 import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
 import { toMode } from '../sql/values/codes.ts';
 import { scopeKey } from '../sql/values/scope.ts';
@@ -41,12 +47,15 @@ export async function quickClaim(
   const turn = JSON.parse(row.claimed) as ClaimAnswer;
   const { head_no, head_idx, start_no } = turn;
   const leaves = head_no !== null && head_idx === null && head_no !== start_no;
-  return toClaim(request, {
+  const claimed = toClaim(request, {
     fresh: turn.fresh,
     start: { ...turn, start_id: bytesOf(turn.start_id) },
     headId: bytesOf(turn.head_id),
     nextIndex: turn.next_index + (leaves ? 1 : 0),
   });
+  if (request.limited !== true) return claimed;
+  const where = { scope, sessionId: request.sessionId, nextIndex: turn.next_index };
+  return withFailed(claimed, await db.read(() => totalsOfFailed(turn, where)));
 }
 
 function bytesOf(hex: string | null): Uint8Array | null {

@@ -168,6 +168,39 @@ export function claimContract(useKit: UseKit): void {
       expect((await claim('s')).parent?.totals).toEqual({ tokens: 12, toolCalls: 3 });
     });
 
+    test('S220: a limited claim tells what failed turns from the same snapshot have used', async () => {
+      const { turn, claim, commit, runs, timeline, scope } = useKit();
+      const limited = { request: { limited: true } };
+      const spent = (tokens: number) => ({ totals: { tokens, toolCalls: tokens / 10 } });
+      const failed = { status: 'failed', error: { status: 'INTERNAL', message: 'no' } } as const;
+      const failedTotals = async (sessionId: string): Promise<unknown> => {
+        const held = await claim(sessionId, { limited: true });
+        await runs.release(held);
+        return held.failedTotals;
+      };
+      expect(await failedTotals('empty')).toBeUndefined();
+      await turn('empty', { ...failed, ...spent(10), ...limited });
+      await turn('empty', { ...failed, ...spent(20), ...limited });
+      expect(await failedTotals('empty')).toEqual({ tokens: 20, toolCalls: 2 });
+      const first = (await turn('s', spent(10))).snapshot;
+      expect(await failedTotals('s')).toBeUndefined();
+      await turn('s', { ...failed, ...spent(30) });
+      expect(await failedTotals('s')).toEqual({ tokens: 30, toolCalls: 3 });
+      await turn('s', { ...failed, ...spent(40) });
+      expect((await claim('s')).failedTotals).toBeUndefined();
+      await timeline.fork(scope, first.snapshotId, {
+        sessionId: 'fork',
+        snapshotId: useKit().id(),
+      });
+      expect(await failedTotals('fork')).toBeUndefined();
+      // A state that is not listed hangs on the last snapshot that is.
+      await turn('unlisted', spent(10));
+      await turn('unlisted', { ...spent(20), listed: false });
+      const held = await claim('unlisted', { limited: true });
+      await commit(held, { ...failed, ...spent(30) });
+      expect(await failedTotals('unlisted')).toEqual({ tokens: 30, toolCalls: 3 });
+    });
+
     test('open runs are listed, oldest first, of one scope or of everybody', async () => {
       const { claim, runs, scope, commit } = useKit();
       const mine = { ...scope, owner: 'me' };

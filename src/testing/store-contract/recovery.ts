@@ -208,6 +208,40 @@ export function recoveryContract(useKit: UseKit): void {
       });
     });
 
+    test('S221: what a run has used comes back with its takeover', async () => {
+      const kit = useKit();
+      const { claim, runs, commit, id, turn } = kit;
+      const used = {
+        turn: { usage: { inputTokens: 3, totalTokens: 30 }, toolCalls: 2 },
+        before: { totalTokens: 12, cachedInputTokens: 1 },
+        totals: { tokens: 40, toolCalls: 4 },
+      };
+      await turn('s', { totals: { tokens: 28, toolCalls: 4 } });
+      const held = await claim('s', { mode: 'accepted' });
+      const first = exchange(emptyState, 'first');
+      const base = await runs.checkpoint(held, checkpointOf(first));
+      await runs.handOver(held);
+      const [bare] = await takeOver(kit);
+      expect(bare?.used ?? { before: {} }).toMatchObject({ before: {} });
+      const second = exchange(first, 'second');
+      const ref = bare?.claim ?? held;
+      await runs.checkpoint(ref, { ...checkpointOf(second), base, used });
+      await runs.handOver(ref);
+      const [taken] = await takeOver(kit);
+      expect(taken?.used).toEqual(used);
+      expect(taken?.claim.parent?.totals).toEqual({ tokens: 28, toolCalls: 4 });
+
+      const other = await claim('t', { mode: 'accepted' });
+      const spent = { usage: { totalTokens: 7 }, toolCalls: 3 };
+      await commit(other, { snapshotId: id(), event: 'toolIterationEnd', end: false, ...spent });
+      await runs.handOver(other);
+      const [middle] = (await takeOver(kit)).filter(({ run }) => run.runId === other.runId);
+      expect(middle?.used).toEqual({ turn: spent, before: {} });
+      expect(await kit.store.getSnapshot(kit.scope, { sessionId: 't' })).toMatchObject({
+        usage: { totalTokens: 7 },
+      });
+    });
+
     test('recorded steps are there for the next attempt', async () => {
       const kit = useKit();
       const { claim, commit, runs } = kit;

@@ -6,7 +6,7 @@ import { isStillThere, type Placed, placeState } from '../history/place.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { discard, dropCheckpoint, type Pointers, pointerColumns } from '../retention/trash.ts';
 import { fromHex, uuidBytes } from '../values/bytes.ts';
-import { code } from '../values/codes.ts';
+import { code, toRunUsage, toTotals } from '../values/codes.ts';
 import { pointersOf } from './commit.ts';
 import { placeValues } from './commit-row.ts';
 import { type OpenRun, openRun } from './open-run.ts';
@@ -16,8 +16,8 @@ export type CheckpointWrite = Parameters<RunSupport['checkpoint']>[1];
 const insertCheckpoint = statement<{ no: number }>(
   'checkpoint_insert',
   `INSERT INTO @snapshots(session, parent, turn, event, status, branch, upto, view, length, custom,
-     artifacts, state_hash, created_at, updated_at)
-   VALUES($1, $2, $3, ${code.turnEnd}, ${code.pending}, $4, $5, $6, $7, $8, $9, $10, $11, $11)
+     artifacts, state_hash, created_at, updated_at, usage, totals)
+   VALUES($1, $2, $3, ${code.turnEnd}, ${code.pending}, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)
    RETURNING no`,
 );
 const selectPointers = statement<Pointers>(
@@ -28,6 +28,12 @@ const moveSnapshot = statement(
   'checkpoint_move',
   `UPDATE @snapshots SET branch = $2, upto = $3, view = $4, length = $5, custom = $6, artifacts = $7,
      state_hash = $8, updated_at = $9
+   WHERE no = $1`,
+);
+const moveCheckpoint = statement(
+  'checkpoint_move_used',
+  `UPDATE @snapshots SET branch = $2, upto = $3, view = $4, length = $5, custom = $6, artifacts = $7,
+     state_hash = $8, updated_at = $9, usage = $10, totals = $11
    WHERE no = $1`,
 );
 const updateRun = statement(
@@ -56,10 +62,9 @@ export function* checkpoint(
     mayGoOn: true,
   };
   const placed = yield* placeState(write, rows, spot, context);
-  const stateHash = fromHex(write.stateHash);
   const no = goesOn
-    ? yield* move(before, held.now, stateHash, placed, rows)
-    : yield* replace(before, held, stateHash, placed, rows);
+    ? yield* move(before, held.now, write, placed, rows)
+    : yield* replace(before, held, write, placed, rows);
   yield* run(updateTip, held.session, no);
   yield* run(updateRun, held.session, no, write.inputsDone, write.midTurn ? 1 : 0);
   const { view, viewNo, common, custom, artifacts } = placed;
@@ -80,12 +85,13 @@ export function* checkpoint(
 function* move(
   no: number,
   now: number,
-  stateHash: Uint8Array,
+  write: CheckpointWrite,
   placed: Placed,
   rows: StateRows,
 ): Plan<number> {
   const before = yield* first(selectPointers, no);
-  yield* run(moveSnapshot, no, ...placeValues(placed), stateHash, now);
+  const hash = fromHex(write.stateHash);
+  yield* run(moveCheckpoint, no, ...placeValues(placed), hash, now, ...usedValues(write));
   yield* discard(before, pointersOf(placed, rows));
   return no;
 }
@@ -94,7 +100,7 @@ function* move(
 function* replace(
   before: number | null,
   held: OpenRun,
-  stateHash: Uint8Array,
+  write: CheckpointWrite,
   placed: Placed,
   rows: StateRows,
 ): Plan<number> {
@@ -104,11 +110,16 @@ function* replace(
     held.base_lineage,
     held.turn,
     ...placeValues(placed),
-    stateHash,
+    fromHex(write.stateHash),
     held.now,
+    ...usedValues(write),
   );
   yield* dropCheckpoint(before, pointersOf(placed, rows));
   return no;
+}
+
+function usedValues({ used }: CheckpointWrite): readonly [string | null, string | null] {
+  return used === undefined ? [null, null] : [toRunUsage(used), toTotals(used.totals)];
 }
 
 interface AbortedRow extends Pointers {

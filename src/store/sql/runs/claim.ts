@@ -1,5 +1,12 @@
 import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
-import type { Claim, ClaimRequest, ParentRef, RunRequest, Scope } from '../../../session/store.ts';
+import type {
+  Claim,
+  ClaimRequest,
+  ParentRef,
+  RunRequest,
+  Scope,
+  Totals,
+} from '../../../session/store.ts';
 import type { Vault } from '../content/vault.ts';
 import {
   first,
@@ -78,6 +85,15 @@ const selectTaken = statement<{ found: number }>(
   'claim_taken',
   'SELECT 1 AS found FROM @snapshots WHERE id = $1 UNION ALL SELECT 1 FROM @runs WHERE id = $1',
 );
+const selectFailedTotals = statement<{ totals: string }>(
+  'claim_failed_totals',
+  `SELECT f.totals FROM @sessions z LEFT JOIN @snapshots s ON s.no = $4
+   LEFT JOIN @snapshots l ON l.no = CASE WHEN s.idx IS NULL THEN s.parent ELSE s.no END
+   JOIN @snapshots f ON f.session = z.no AND f.idx > COALESCE(l.idx, -1)
+   WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 AND f.status = ${code.failed} AND f.totals IS NOT NULL
+     AND (f.parent = l.no OR (f.parent IS NULL AND l.no IS NULL))
+   ORDER BY f.idx DESC LIMIT 1`,
+);
 const insertSession = statement<{ no: number }>(
   'claim_new_session',
   (d) => `
@@ -115,12 +131,39 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
     start?.start_no ?? null,
     request.ttl,
   );
-  return toClaim(request, {
+  const claimed = toClaim(request, {
     fresh: session === undefined,
     start,
     headId: session?.start_id ?? null,
     nextIndex: session === undefined ? 0 : nextIndex(session, start),
   });
+  if (request.limited !== true || session === undefined) return claimed;
+  const where = { scope, sessionId: request.sessionId, nextIndex: session.next_index };
+  return withFailed(claimed, yield* totalsOfFailed(start, where));
+}
+
+/** The claim with what failed turns have used. */
+export function withFailed(claimed: Claim, failedTotals: Totals | undefined): Claim {
+  return failedTotals === undefined ? claimed : { ...claimed, failedTotals };
+}
+
+type Start = Pick<StartRow, 'start_no' | 'start_idx'> | undefined;
+
+// Most sessions have nothing behind their head, and nothing has to be looked up.
+function mayHaveFailed(start: Start, nextIndex: number): boolean {
+  if (start === undefined || start.start_no === null) return nextIndex > 0;
+  return start.start_idx === null || nextIndex > start.start_idx + 1;
+}
+
+/** The totals of the last failed turn that started from a snapshot: they include it, and those that failed before. */
+export function* totalsOfFailed(
+  start: Start,
+  where: { readonly scope: Scope; readonly sessionId: string; readonly nextIndex: number },
+): Plan<Totals | undefined> {
+  if (!mayHaveFailed(start, where.nextIndex)) return undefined;
+  const values = [...scopeKey(where.scope), where.sessionId, start?.start_no ?? null] as const;
+  const row = yield* first(selectFailedTotals, ...values);
+  return fromTotals(row?.totals ?? null);
 }
 
 /** Refuses a claim that no store can keep. */

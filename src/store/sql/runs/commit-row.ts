@@ -26,7 +26,7 @@ export function outcomeValues(
     toStatus(write.status),
     toFinish(write.finishReason),
     fromHex(write.stateHash),
-    toUsage(write.usage),
+    toUsage(write.usage, write.toolCalls),
     toTotals(write.totals),
     write.error === undefined ? null : vault.seal(JSON.stringify(write.error)),
   ];

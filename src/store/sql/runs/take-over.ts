@@ -1,12 +1,12 @@
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { SessionState } from '../../../session/session-state.ts';
-import type { RunSupport, StateBase, TakenRun } from '../../../session/store.ts';
+import type { RunSupport, RunUsage, StateBase, TakenRun } from '../../../session/store.ts';
 import { all, one, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { findByNo, locationOfRow, stateOf } from '../snapshots/locate.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
-import { code } from '../values/codes.ts';
-import { type StartRow, startRow, toParent } from './claim.ts';
+import { code, fromRunUsage, fromTotals } from '../values/codes.ts';
+import { type StartRow, startRow, toParent, totalsOfFailed } from './claim.ts';
 import { type RunRow, runsOf, toRecord } from './run-record.ts';
 
 /** Which runs are taken over, by whom. */
@@ -106,6 +106,11 @@ export function* readRun({ row, start, session }: TakenRows, context: StateConte
     row.checkpoint === null || isCommitted
       ? undefined
       : yield* readBase(row.checkpoint, record.runId, context);
+  const used =
+    row.checkpoint === null ? undefined : usedAt(isCommitted ? base : reached, isCommitted);
+  const { scope, sessionId } = record;
+  const where = { scope, sessionId, nextIndex: session.next_index };
+  const failedTotals = yield* totalsOfFailed(start, where);
   const checkpoint =
     row.checkpoint === null ? undefined : isCommitted ? base?.state : onBase(base, reached?.state);
   const leaves = session.head !== null && session.head_idx === null && session.head !== row.base;
@@ -119,23 +124,42 @@ export function* readRun({ row, start, session }: TakenRows, context: StateConte
       ...(parent === undefined ? {} : { parent }),
       ...(session.head_id === null ? {} : { headId: uuidText(session.head_id) }),
       nextIndex: session.next_index + (leaves ? 1 : 0),
+      ...(failedTotals === undefined ? {} : { failedTotals }),
     },
-    ...(base === undefined ? {} : { base }),
+    ...(base === undefined ? {} : { base: toBase(base) }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
+    ...(used === undefined ? {} : { used }),
     ...(reached === undefined || checkpoint === undefined
       ? {}
-      : { from: { ...reached, state: checkpoint } }),
+      : { from: { ...toBase(reached), state: checkpoint } }),
   };
 }
 
-function* readBase(no: number, runId: string, context: StateContext): Plan<StateBase | undefined> {
+/** A state with what its row says of what was used. */
+interface ReadBase extends StateBase {
+  readonly usage: string | null;
+  readonly totals: string | null;
+}
+
+function toBase({ snapshotId, state, ref }: ReadBase): StateBase {
+  return { snapshotId, state, ref };
+}
+
+// The totals of a snapshot within the turn include the turn.
+function usedAt(row: ReadBase | undefined, isCommitted: boolean): RunUsage | undefined {
+  if (row === undefined || row.usage === null) return undefined;
+  const totals = isCommitted ? undefined : fromTotals(row.totals);
+  return { ...fromRunUsage(row.usage), ...(totals === undefined ? {} : { totals }) };
+}
+
+function* readBase(no: number, runId: string, context: StateContext): Plan<ReadBase | undefined> {
   const row = yield* findByNo(no);
   if (row === undefined) return undefined;
   const read = yield* stateOf(row, context, { marked: false });
   const ref = locationOfRow(row, read, context.database);
   // A checkpoint has no id of its own.
   const snapshotId = row.id === null ? runId : uuidText(row.id);
-  return { snapshotId, state: read.state, ref };
+  return { snapshotId, state: read.state, ref, usage: row.usage, totals: row.totals };
 }
 
 /** The checkpoint's state, sharing its history with the base's, so that what is new since costs what is new. */

@@ -1,6 +1,6 @@
 import type { SnapshotEvent, SnapshotStatus } from '../../../protocol/snapshot.ts';
 import type { FinishReason, Usage } from '../../../protocol/turn.ts';
-import type { RunMode, Totals } from '../../../session/store.ts';
+import type { RunMode, RunUsage, Spent, Totals } from '../../../session/store.ts';
 
 // Words are stored as their place in these lists, which is why a list may only grow at its end.
 const statuses = ['pending', 'succeeded', 'failed', 'aborted'] as const;
@@ -25,6 +25,7 @@ export type StoredStatus = Exclude<SnapshotStatus, 'expired'>;
 export const code = {
   pending: statuses.indexOf('pending'),
   succeeded: statuses.indexOf('succeeded'),
+  failed: statuses.indexOf('failed'),
   aborted: statuses.indexOf('aborted'),
   turnEnd: events.indexOf('turnEnd'),
   toolIterationEnd: events.indexOf('toolIterationEnd'),
@@ -55,17 +56,41 @@ const usageFields = [
   'cachedInputTokens',
 ] as const;
 
+type UsageList = readonly (number | null)[];
+
+/** The counts in their order, and behind them, within a run that continues, the tool calls and the turns before. */
+type StoredUsage = readonly (number | null | UsageList)[];
+
 /** Usage as a short list: it stands in every snapshot. */
-export function toUsage(usage: Usage | undefined): string | null {
+export function toUsage(usage: Usage | undefined, toolCalls?: number): string | null {
   if (usage === undefined) return null;
-  const list = usageFields.map((field) => usage[field] ?? null);
+  const list: (number | null)[] = listOf(usage);
+  if (toolCalls !== undefined) return JSON.stringify([...list, toolCalls]);
   while (list.at(-1) === null) list.pop();
   return JSON.stringify(list);
 }
 
 export function fromUsage(text: string | null): Usage | undefined {
-  if (text === null) return undefined;
-  const list = JSON.parse(text) as readonly (number | null)[];
+  return text === null ? undefined : usageOf(JSON.parse(text) as UsageList);
+}
+
+/** What a run had used at a checkpoint. */
+export function toRunUsage({ turn, before }: RunUsage): string {
+  return JSON.stringify([...listOf(turn.usage), turn.toolCalls, listOf(before)]);
+}
+
+/** What a run had used, by the row of its checkpoint or of its last snapshot. */
+export function fromRunUsage(text: string): { readonly turn: Spent; readonly before: Usage } {
+  const list = JSON.parse(text) as StoredUsage;
+  const [toolCalls = 0, before = []] = list.slice(usageFields.length) as [number?, UsageList?];
+  return { turn: { usage: usageOf(list as UsageList), toolCalls }, before: usageOf(before) };
+}
+
+function listOf(usage: Usage): (number | null)[] {
+  return usageFields.map((field) => usage[field] ?? null);
+}
+
+function usageOf(list: UsageList): Usage {
   const known = usageFields.map((field, place) => [field, list[place] ?? undefined] as const);
   return Object.fromEntries(known.filter(([, value]) => value !== undefined));
 }
