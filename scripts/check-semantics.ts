@@ -13,7 +13,7 @@ export interface Citations {
 }
 
 const root = join(import.meta.dirname, '..');
-const places = ['test', 'src/testing/agent-contract'];
+const places = ['test', 'src/testing/agent-contract', 'src/testing/store-contract'];
 
 /** Compares docs/semantics.md with the tests: every rule is cited, and everything that is cited is a rule. */
 export function checkSemantics(): Citations {

@@ -1,5 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import { type JsonObject, toJson } from '../core/json.ts';
+import { checkId, checkLookup, fitsLookup } from '../protocol/lookup.ts';
 import type { SessionInfo } from '../protocol/session.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import type { Input } from '../protocol/turn.ts';
@@ -91,30 +92,33 @@ type Reading = Pick<
 >;
 
 function reading(spec: AgentSpec, host: AgentHost): Reading {
-  const watching = (runId: string, { owner, signal }: CallOptions) => ({
-    spec,
-    host,
-    scope: scopeOf(spec, owner),
-    runId,
-    signal,
-  });
+  const watching = (runId: string, { owner, signal }: CallOptions) => {
+    checkSnapshotText(runId);
+    return { spec, host, scope: scopeOf(spec, owner), runId, signal };
+  };
   return {
-    async getSnapshot(lookup, { owner } = {}) {
+    async getSnapshot(given, { owner } = {}) {
+      const lookup = checkLookup(given);
       if (spec.store === undefined) throw noStore(spec);
       const scope = scopeOf(spec, owner);
       const snapshot = await spec.store.getSnapshot(scope, lookup);
-      return snapshot && leavingSnapshot(spec.transform, await withGiven(spec, scope, snapshot));
+      if (snapshot === undefined || !fitsLookup(lookup, snapshot.sessionId)) return undefined;
+      return leavingSnapshot(spec.transform, await withGiven(spec, scope, snapshot));
     },
     async wait(snapshotId, options = {}) {
+      const run = watching(snapshotId, options);
       capability(spec, 'runs');
-      return await waitForRun(watching(snapshotId, options));
+      return await waitForRun(run);
     },
     async *watch(snapshotId, options = {}) {
+      const run = watching(snapshotId, options);
       capability(spec, 'runs');
-      yield* watchRun(watching(snapshotId, options), options.after);
+      yield* watchRun(run, options.after);
     },
-    abort: async (snapshotId, { owner } = {}) =>
-      await capability(spec, 'abort').abortSnapshot(scopeOf(spec, owner), snapshotId),
+    async abort(snapshotId, { owner } = {}) {
+      checkSnapshotText(snapshotId);
+      return await capability(spec, 'abort').abortSnapshot(scopeOf(spec, owner), snapshotId);
+    },
     async listRuns({ owner } = {}) {
       const runs = await capability(spec, 'runs').listRuns(scopeOf(spec, owner));
       return runs.map((run) => toRunInfo(run, spec, host));
@@ -122,6 +126,7 @@ function reading(spec: AgentSpec, host: AgentHost): Reading {
     listDeadRuns: async ({ owner } = {}) =>
       (await host.dispatcher?.deadRuns?.(scopeOf(spec, owner))) ?? [],
     async retryRun(snapshotId, { owner } = {}) {
+      checkSnapshotText(snapshotId);
       const begun = await host.dispatcher?.retry?.(scopeOf(spec, owner), snapshotId);
       if (begun === undefined) throw noDeadRun(snapshotId);
       return begun;
@@ -152,10 +157,12 @@ function timeline(spec: AgentSpec, host: AgentHost): Timeline {
   const leaving = (snapshot: Snapshot): Snapshot => leavingSnapshot(spec.transform, snapshot);
   return {
     async listSnapshots(sessionId, { owner, ...options } = {}) {
+      checkSessionText(sessionId);
       const [sessions, scope] = use(owner);
       return await sessions.listSnapshots(scope, sessionId, withoutSignal(options));
     },
     async getSession(sessionId, { owner } = {}) {
+      checkSessionText(sessionId);
       const [sessions, scope] = use(owner);
       const session = await sessions.getSession(scope, sessionId, { state: true });
       if (session?.state === undefined) return session;
@@ -168,29 +175,37 @@ function timeline(spec: AgentSpec, host: AgentHost): Timeline {
       return await sessions.listSessions(scope, withoutSignal(options));
     },
     async updateSession(sessionId, change, { owner } = {}) {
+      checkSessionText(sessionId);
       const [sessions, scope] = use(owner);
       return await sessions.updateSession(scope, sessionId, change);
     },
     async deleteSession(sessionId, { owner } = {}) {
+      checkSessionText(sessionId);
       const [sessions, scope] = use(owner);
       host.cache.delete(scope, sessionId);
       return await sessions.deleteSession(scope, sessionId);
     },
     async restore(snapshotId, { owner } = {}) {
+      checkSnapshotText(snapshotId);
       const [sessions, scope] = use(owner);
       return leaving(await sessions.restore(scope, snapshotId));
     },
     async fork(snapshotId, { owner, sessionId = host.newId() } = {}) {
+      checkSnapshotText(snapshotId);
+      checkSessionText(sessionId);
       const [sessions, scope] = use(owner);
       return leaving(
         await sessions.fork(scope, snapshotId, { sessionId, snapshotId: host.newId() }),
       );
     },
     async label(snapshotId, label, { owner } = {}) {
+      checkSnapshotText(snapshotId);
       const [sessions, scope] = use(owner);
       return leaving(await sessions.label(scope, snapshotId, label));
     },
     async diff(from, to, { owner } = {}) {
+      checkSnapshotText(from);
+      checkSnapshotText(to);
       const [, scope] = use(owner);
       const [a, b] = await Promise.all([from, to].map((id) => stateOf(spec, scope, id)));
       return diffStates(
@@ -199,6 +214,14 @@ function timeline(spec: AgentSpec, host: AgentHost): Timeline {
       );
     },
   };
+}
+
+function checkSnapshotText(id: string): void {
+  checkId(id, 'a snapshot id');
+}
+
+function checkSessionText(id: string): void {
+  checkId(id, 'a session id');
 }
 
 async function stateOf(

@@ -1,4 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
+import { fitsLookup } from '../protocol/lookup.ts';
 import { hashState } from '../session/session-state.ts';
 import { clientState } from './init.ts';
 import type { Invocation } from './invocation.ts';
@@ -22,22 +23,20 @@ export async function openInvocation(invocation: Invocation): Promise<void> {
 
 async function openSnapshot(invocation: Invocation, snapshotId: string): Promise<void> {
   const { spec, scope, request } = invocation;
+  const { sessionId } = request.init;
   const loaded = await spec.ledger.load(scope, { snapshotId });
-  if (loaded === undefined) {
+  if (loaded === undefined || !fitsLookup({ snapshotId, sessionId }, loaded.snapshot.sessionId)) {
+    const where = sessionId === undefined ? '' : ` in session "${sessionId.slice(0, 64)}"`;
     throw new WaymarkError(
       'NOT_FOUND',
-      `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}".`,
+      `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}"${where}.`,
     );
   }
   const { snapshot, state } = loaded;
-  const { sessionId } = request.init;
-  if (sessionId !== undefined && sessionId !== snapshot.sessionId) {
-    throw new WaymarkError('INVALID_ARGUMENT', 'The snapshot belongs to another session.');
-  }
   if (snapshot.status !== 'succeeded') {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      `The snapshot is ${snapshot.status}; only one that succeeded can be gone on from.`,
+      `The snapshot is ${snapshot.status}. A session can continue only from a succeeded snapshot.`,
     );
   }
   invocation.sessionId = snapshot.sessionId;

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.ts';
 import type { NewId } from '../core/id.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { Schema } from '../core/schema.ts';
+import { checkId } from '../protocol/lookup.ts';
 import type { Message } from '../protocol/message.ts';
 import type { AgentInfo } from '../protocol/requests.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
@@ -101,7 +102,9 @@ export interface AgentHost {
 
 /** What a session's ids live under. */
 export function scopeOf(spec: Pick<AgentSpec, 'name'>, owner: string | undefined): Scope {
-  return owner === undefined ? { agent: spec.name } : { agent: spec.name, owner };
+  if (owner === undefined) return { agent: spec.name };
+  checkId(owner, 'an owner');
+  return { agent: spec.name, owner };
 }
 
 /** The store with its capabilities, when it has any. */

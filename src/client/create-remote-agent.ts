@@ -1,4 +1,5 @@
 import type { AgentStream, AgentTypes } from '../agent/agent.ts';
+import { checkLookup } from '../protocol/lookup.ts';
 import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Input } from '../protocol/turn.ts';
 import { createChat, toInput } from './chat.ts';
@@ -49,14 +50,15 @@ export function createRemoteAgent<Types extends AgentTypes>(
     streamBidi: (options) => connect(transport, name, options),
     chat: (options) => createChat(agent, options),
 
-    getSnapshot: (lookup, options) =>
-      found(
-        transport.find(
-          'snapshotId' in lookup
-            ? at('getSnapshot', { snapshot: lookup.snapshotId }, options)
-            : at('getHead', { session: lookup.sessionId }, options),
-        ),
-      ),
+    getSnapshot: async (given, options) => {
+      const lookup = checkLookup(given);
+      if (!('snapshotId' in lookup)) {
+        return found(transport.find(at('getHead', { session: lookup.sessionId }, options)));
+      }
+      const { snapshotId, sessionId } = lookup;
+      const request = at('getSnapshot', { snapshot: snapshotId }, options);
+      return found(transport.find({ ...request, query: { sessionId } }));
+    },
     listSnapshots: (session, { limit, cursor, includeOrphaned, ...options } = {}) =>
       transport.json({
         ...at('listSnapshots', { session }, options),

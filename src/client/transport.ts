@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../core/clock.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { abortError, throwIfAborted } from '../core/signal.ts';
+import { checkId } from '../protocol/lookup.ts';
 import { type Operation, routes } from '../protocol/routes.ts';
 import type { ClientOptions, WebSocketLike } from './options.ts';
 import { type Reconnect, toReconnect } from './reconnect.ts';
@@ -120,10 +121,11 @@ export function createTransport({
 
 function pathOf({ operation, params = {}, query = {} }: RemoteRequest): string {
   const path = routes[operation].path.replace(/:(\w+)/g, (_, name: string) => {
-    const value = params[name];
+    const value: unknown = params[name];
+    checkId(value, `the id of a ${name}`);
     // Empty and dotted parts would make another path, with another meaning; no encoding hides them.
-    if (!value || /^\.\.?$/.test(value)) {
-      throw new WaymarkError('INVALID_ARGUMENT', `"${value ?? ''}" cannot be the id of a ${name}.`);
+    if (value === '' || /^\.\.?$/.test(value)) {
+      throw new WaymarkError('INVALID_ARGUMENT', `"${value}" cannot be the id of a ${name}.`);
     }
     return encodeURIComponent(value);
   });

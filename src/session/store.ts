@@ -1,6 +1,7 @@
 import type { ErrorBody } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { JsonPatch } from '../core/patch.ts';
+import type { Lookup } from '../protocol/lookup.ts';
 import type { RunMode } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
@@ -10,6 +11,8 @@ import type { SessionState } from './session-state.ts';
 /**
  * What a store must and may do. The minimum is {@link SnapshotStore}: read a snapshot, save one atomically.
  * Everything else is a capability of its own, an optional property that is looked at once, when an agent is defined.
+ *
+ * An id that is not a string is `INVALID_ARGUMENT` in every call.
  *
  * Times are stamped by the store, from its own clock (Postgres: the database's), so that machines whose clocks differ
  * agree on what has expired.
@@ -24,8 +27,7 @@ export interface Scope {
   readonly owner?: string;
 }
 
-/** One snapshot by its id, or the one at a session's head. */
-export type Lookup = { readonly snapshotId: string } | { readonly sessionId: string };
+export type { Lookup } from '../protocol/lookup.ts';
 
 /** Milliseconds after its last write at which a pending snapshot that was written by `saveSnapshot` reads `expired`. */
 export const savedPendingTtl = 60_000;
@@ -50,7 +52,7 @@ export interface SnapshotStore {
     snapshotId: string,
     mutate: (current: Snapshot | undefined) => Snapshot | undefined,
   ): Promise<Snapshot | undefined>;
-  /** Releases files, connections and timers. */
+  /** Releases files, connections and timers. A second call waits for the first one. */
   close?(): Promise<void>;
 }
 
@@ -276,8 +278,7 @@ export interface RunSupport {
   /**
    * Accepts a run: records its inputs under the reserved id and marks the session as being worked on. One round trip.
    * `ABORTED` with `details.running` when another run holds the session, or the head is not the expected one;
-   * `NOT_FOUND` for an unknown `from`; `INVALID_ARGUMENT` when it is another session's; `FAILED_PRECONDITION` when it
-   * has not succeeded. An expired `attached` run gives way and stays behind as a snapshot that reads `expired`.
+   * `NOT_FOUND` for a `from` that is unknown or of another session; `FAILED_PRECONDITION` when it has not succeeded. An expired `attached` run gives way and stays behind as a snapshot that reads `expired`.
    */
   claim(scope: Scope, request: ClaimRequest): Promise<Claim>;
   /** The state to go on from, verified against its hash (`DATA_LOSS`); `undefined` when there is none. */
@@ -424,8 +425,9 @@ export interface TimelineSupport {
     options?: ListOptions & { readonly includeOrphaned?: boolean },
   ): Promise<Page<Snapshot>>;
   /**
-   * Moves the head. `ABORTED` while the session is being worked on; `FAILED_PRECONDITION` unless it succeeded. An expired
-   * attached run gives way, as to a claim, so that it cannot move the head back later.
+   * Moves the head. Checked in this order: `NOT_FOUND` for an unknown id; `FAILED_PRECONDITION` unless it succeeded;
+   * `ABORTED` while the session is being worked on. An expired attached run gives way, as to a claim, so that it cannot
+   * move the head back later.
    */
   restore(scope: Scope, snapshotId: string): Promise<Snapshot>;
   /** A new session under `sessionId` whose first snapshot shares the state of this one without copying it. */

@@ -24,6 +24,12 @@ describe('a single message', () => {
       ...file,
     ]);
     expect(again.stdout).toBe('Message 3.\n');
+    const elsewhere = await command(folder.path, [
+      ...['chat', 'talker', 'And?', '--snapshot', snapshotId, '--session', 'another'],
+      ...file,
+    ]);
+    expect(elsewhere.code).toBe(3);
+    expect(elsewhere.stderr).toMatch(/no snapshot .* in session "another"/);
   });
 
   test('gives the whole output as JSON', async () => {

@@ -1,6 +1,7 @@
 import type { AgentConnection, StateOf, WireTypes } from '../../agent/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { pendingInterrupts } from '../../generate/open-requests.ts';
+import { fitsLookup } from '../../protocol/lookup.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
@@ -114,9 +115,15 @@ export class Conversation {
     this.#place = { sessionId, snapshotId: session?.headId };
   }
 
-  /** Goes to a snapshot, wherever in its session it is. */
-  async openSnapshot(snapshotId: string): Promise<void> {
+  /** Goes to a snapshot, wherever in its session it is; given a session, only to one of that session. */
+  async openSnapshot(snapshotId: string, sessionId?: string): Promise<void> {
     const { snapshot } = await findSnapshot([this.agent], snapshotId);
+    if (!fitsLookup({ snapshotId, sessionId }, snapshot.sessionId)) {
+      throw new WaymarkError(
+        'NOT_FOUND',
+        `There is no snapshot "${snapshotId}" in session "${sessionId}". Leave out --session to open it in its own session.`,
+      );
+    }
     this.#place = { sessionId: snapshot.sessionId, snapshotId, atSnapshot: true };
   }
 

@@ -59,7 +59,7 @@ async function openConversation(
   const { metadata } = await agent.describe();
   const conversation = new Conversation(agent, metadata.stateManagement === 'server');
   const { session, snapshot } = options;
-  if (snapshot !== undefined) await conversation.openSnapshot(snapshot);
+  if (snapshot !== undefined) await conversation.openSnapshot(snapshot, session);
   else if (session !== undefined) await conversation.open(session, true);
   return conversation;
 }

@@ -1,3 +1,4 @@
+import { checkLookup } from '../../protocol/lookup.ts';
 import { answerTurn } from '../answer-turn.ts';
 import { readBody } from '../body.ts';
 import { toWireError } from '../error-response.ts';
@@ -42,8 +43,7 @@ export function mountGenkit(router: Router, served: Served): void {
     const { data } = await readBody(c, genkitLookup, { what: 'lookup', ...served });
     const { snapshotId, sessionId } = data;
     const { agent, options } = await openCall(served, c, 'getSnapshot', data);
-    const lookup = snapshotId === undefined ? { sessionId: sessionId ?? '' } : { snapshotId };
-    const snapshot = await agent.getSnapshot(lookup, options);
+    const snapshot = await agent.getSnapshot(checkLookup(data), options);
     if (snapshot) return jsonResponse({ result: toGenkitSnapshot(snapshot) });
     throw snapshotId === undefined
       ? notFound('session', sessionId ?? '')

@@ -6,15 +6,9 @@ import { type Chunk, init, input, type Output } from '../../protocol/turn.ts';
 /** The body of a turn: `init` may be missing or null. */
 export const genkitTurn = v.object({ data: input, init: v.optional(v.nullable(init)) });
 
-/** The body of `getSnapshot`: exactly one id. */
+/** The body of `getSnapshot`. Genkit's clients send exactly one id; both mean what they mean everywhere. */
 export const genkitLookup = v.object({
-  data: v.pipe(
-    v.object({ snapshotId: v.optional(v.string()), sessionId: v.optional(v.string()) }),
-    v.check(
-      ({ snapshotId, sessionId }) => (snapshotId === undefined) !== (sessionId === undefined),
-      'Expected exactly one of snapshotId and sessionId',
-    ),
-  ),
+  data: v.object({ snapshotId: v.optional(v.string()), sessionId: v.optional(v.string()) }),
 });
 
 /** The body of `abort`. */

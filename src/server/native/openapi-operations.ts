@@ -84,7 +84,17 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     query: [...page, { name: 'includeOrphaned', schema: { type: 'boolean', default: false } }],
     answer: { description: 'A page of snapshots.', schema: 'SnapshotPage' },
   },
-  getSnapshot: { summary: 'A snapshot with its state.', answer: snapshot },
+  getSnapshot: {
+    summary: 'A snapshot with its state.',
+    query: [
+      {
+        name: 'sessionId',
+        description: 'The snapshot is unknown unless it belongs to this session.',
+        schema: { type: 'string' },
+      },
+    ],
+    answer: snapshot,
+  },
   label: { summary: 'Labels a snapshot.', body: { schema: 'SnapshotChange' }, answer: snapshot },
   diff: {
     summary: 'What changed from one snapshot to another.',

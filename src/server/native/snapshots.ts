@@ -9,8 +9,10 @@ import { openCall, type Router, type Served, type ServerContext } from '../serve
 export function mountSnapshots(router: Router, served: Served): void {
   router.get(routes.getSnapshot.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const { agent, options } = await openCall(served, c, 'getSnapshot', { snapshotId });
-    const snapshot = await agent.getSnapshot({ snapshotId }, options);
+    const sessionId = c.req.query('sessionId');
+    const lookup = { snapshotId, ...(sessionId !== undefined && { sessionId }) };
+    const { agent, options } = await openCall(served, c, 'getSnapshot', lookup);
+    const snapshot = await agent.getSnapshot(lookup, options);
     if (!snapshot) throw notFound('snapshot', snapshotId);
     return jsonResponse(snapshot);
   });

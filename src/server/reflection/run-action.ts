@@ -2,6 +2,7 @@ import type { Agent } from '../../agent/agent.ts';
 import type { Action, ActionDescriptor } from '../../core/action.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json.ts';
+import { checkLookup } from '../../protocol/lookup.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { init as initShape, input as inputShape } from '../../protocol/turn.ts';
 import type { Caller } from '../auth.ts';
@@ -119,8 +120,7 @@ function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
       async run({ input }, { signal }) {
         const { data } = parseShape(genkitLookup, { data: input }, 'lookup');
         const { snapshotId, sessionId = '' } = data;
-        const lookup = snapshotId === undefined ? { sessionId } : { snapshotId };
-        const snapshot = await agent.getSnapshot(lookup, { ...owner, signal });
+        const snapshot = await agent.getSnapshot(checkLookup(data), { ...owner, signal });
         if (snapshot) return toGenkitSnapshot(snapshot);
         throw new WaymarkError(
           'NOT_FOUND',

@@ -1,8 +1,7 @@
-import { WaymarkError } from '../../core/error.ts';
+import { headMoved, notFound, notSucceeded } from '../failures.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../ids.ts';
 import type { Claim, ClaimRequest, ParentRef, RunRequest, Scope, Totals } from '../store.ts';
 import { endEvents } from './events.ts';
-import { notFound } from './reading.ts';
 import { createSessionRow } from './rows.ts';
 import {
   checkFree,
@@ -44,31 +43,20 @@ function startOf(
   if (from === 'head') return session?.head;
   const row = findSnapshot(tables, scope, from.snapshotId);
   const found = row ?? findRun(tables, scope, from.snapshotId);
-  if (found === undefined) throw notFound('snapshot', from.snapshotId);
-  if (found.session.id !== sessionId) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `Snapshot "${from.snapshotId}" belongs to session "${found.session.id}", not to "${sessionId}".`,
-    );
-  }
+  if (found?.session.id !== sessionId) throw notFound('snapshot', from.snapshotId);
   return succeeded(row, from.snapshotId);
 }
 
 /** A snapshot that a session can go on from. */
 export function succeeded(row: SnapshotRow | undefined, snapshotId: string): SnapshotRow {
   if (row?.status === 'succeeded') return row;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
-    `Snapshot "${snapshotId}" is ${row?.status ?? 'pending'}. Only a succeeded one can be gone on from.`,
-  );
+  throw notSucceeded(snapshotId, row?.status ?? 'pending');
 }
 
 function checkHead(session: SessionRow | undefined, expected: string | null | undefined): void {
   const headId = session?.head?.id ?? null;
   if (expected === undefined || expected === headId) return;
-  throw new WaymarkError('ABORTED', 'The session has moved on since it was read. Read it again.', {
-    details: { headId },
-  });
+  throw headMoved(headId);
 }
 
 /** Takes a free session from an expired attached run, so that its caller, if only slow, cannot write any more. */

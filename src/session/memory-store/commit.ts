@@ -1,6 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Usage } from '../../protocol/turn.ts';
 import { CommittedTurn } from '../committed.ts';
+import { taken } from '../failures.ts';
 import { checkSnapshotId } from '../ids.ts';
 import type { Committed, CommitWrite, RunRef } from '../store.ts';
 import { spentInTurn } from '../totals.ts';
@@ -75,7 +76,7 @@ function checkWrite(tables: Tables, run: RunRow, write: CommitWrite): void {
   checkSnapshotId(write.snapshotId);
   if (write.snapshotId !== run.id) checkUnused(tables, write.snapshotId);
   else if (tables.snapshots.has(run.id)) {
-    throw new WaymarkError('ALREADY_EXISTS', `Snapshot "${run.id}" has been written already.`);
+    throw taken(run.id);
   }
 }
 

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { sessionExists } from '../failures.ts';
 import { checkScope, checkSessionId } from '../ids.ts';
 import type { Scope } from '../store.ts';
 import { fromDocument, type ImportedSession, type ImportRow, renewIds } from '../transfer-in.ts';
@@ -16,12 +16,7 @@ export function importSession(
   const { sessionId = read.session.sessionId } = options;
   checkScope(scope);
   checkSessionId(sessionId);
-  if (findSession(tables, scope, sessionId) !== undefined) {
-    throw new WaymarkError(
-      'ALREADY_EXISTS',
-      `There is a session "${sessionId}" already. Import it under another id.`,
-    );
-  }
+  if (findSession(tables, scope, sessionId) !== undefined) throw sessionExists(sessionId);
   const isTaken = read.snapshots.some(({ snapshot: { snapshotId } }) => {
     return tables.snapshots.has(snapshotId) || tables.runs.has(snapshotId);
   });

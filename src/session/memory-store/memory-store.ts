@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../../core/clock.ts';
 import { createIds, type NewId } from '../../core/id.ts';
+import { checkedStore } from '../checked-store.ts';
 import type { Store } from '../store.ts';
 import { abortSupport } from './abort.ts';
 import { eventSupport } from './events.ts';
@@ -39,7 +40,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     events: new Map(),
     endedAt: new Map(),
   };
-  return {
+  return checkedStore({
     name: 'memory',
     getSnapshot: async (scope, lookup) => readSnapshot(tables, scope, lookup),
     saveSnapshot: async (scope, snapshotId, mutate) =>
@@ -49,5 +50,5 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     events: eventSupport(tables),
     timeline: timelineSupport(tables),
     maintenance: maintenanceSupport(tables),
-  };
+  });
 }

@@ -1,4 +1,3 @@
-import { WaymarkError } from '../../core/error.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import { marksOf } from '../marks.ts';
@@ -203,12 +202,4 @@ export function toRunRecord(run: RunRow, now: number): RunRecord {
     inputsDone: run.checkpoint?.inputsDone ?? 0,
     midTurn: run.checkpoint?.midTurn ?? false,
   };
-}
-
-/** The error for an id that is unknown in its scope. */
-export function notFound(what: 'snapshot' | 'session', id: string): WaymarkError {
-  return new WaymarkError(
-    'NOT_FOUND',
-    `There is no ${what} ${JSON.stringify(id.slice(0, 80))} of this agent and owner in the store.`,
-  );
 }

@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/clock.ts';
-import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
+import { busy, notHeld, taken } from '../failures.ts';
 import { emptyState, hashState, type SessionState } from '../session-state.ts';
 import type { RunRef, RunRequest, RunUsage, Scope, Totals } from '../store.ts';
 import type { Hub } from './hub.ts';
@@ -150,10 +150,7 @@ export function findRun(tables: Tables, scope: Scope, runId: string): RunRow | u
 export function currentRun(tables: Tables, ref: RunRef): RunRow {
   const run = tables.runs.get(ref.runId);
   if (run?.attempt === ref.attempt) return run;
-  throw new WaymarkError(
-    'ABORTED',
-    `Attempt ${ref.attempt} no longer holds run "${ref.runId}": it has ended, or another worker took it over.`,
-  );
+  throw notHeld(ref.runId, ref.attempt);
 }
 
 /** Whether nothing has been heard of a run for longer than its ttl. */
@@ -171,21 +168,13 @@ export function holder(session: SessionRow, now: number): RunRow | undefined {
 /** Refuses what must not happen to a session that is being worked on. */
 export function checkFree(session: SessionRow, now: number): void {
   const run = holder(session, now);
-  if (run !== undefined) throw busy(session, run);
-}
-
-function busy(session: SessionRow, run: RunRow): WaymarkError {
-  return new WaymarkError(
-    'ABORTED',
-    `Session "${session.id}" is being worked on by "${run.worker}". Try again when the run has ended, or abort it.`,
-    { details: { running: run.id } },
-  );
+  if (run !== undefined) throw busy(session.id, run.worker, run.id);
 }
 
 /** Refuses an id that anything in the store has already. */
 export function checkUnused(tables: Tables, snapshotId: string): void {
   if (!tables.snapshots.has(snapshotId) && !tables.runs.has(snapshotId)) return;
-  throw new WaymarkError('ALREADY_EXISTS', `The snapshot id "${snapshotId}" is taken.`);
+  throw taken(snapshotId);
 }
 
 /** Gives a snapshot its place in the list. */

@@ -1,19 +1,12 @@
-import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
+import { notFound, sessionExists, stillRunning } from '../failures.ts';
 import { checkSessionId, checkSnapshotId } from '../ids.ts';
 import type { Scope, TimelineSupport } from '../store.ts';
 import { displace, succeeded } from './claim.ts';
 import { pageOf } from './page.ts';
-import {
-  activePath,
-  isOrphaned,
-  notFound,
-  toMetadata,
-  toSessionInfo,
-  withState,
-} from './reading.ts';
+import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
 import { createSessionRow, dropSessionRow } from './rows.ts';
 import { withSubSessions } from './sub-sessions.ts';
 import {
@@ -105,10 +98,7 @@ function written(tables: Tables, scope: Scope, snapshotId: string): SnapshotRow 
   const row = findSnapshot(tables, scope, snapshotId);
   if (row !== undefined) return row;
   if (findRun(tables, scope, snapshotId) === undefined) throw notFound('snapshot', snapshotId);
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
-    `Snapshot "${snapshotId}" is still being worked on. Wait until its run has ended.`,
-  );
+  throw stillRunning(snapshotId);
 }
 
 function matches(session: SessionRow, query: string): boolean {
@@ -149,7 +139,7 @@ function fork(
   checkSnapshotId(target.snapshotId);
   checkUnused(tables, target.snapshotId);
   if (findSession(tables, scope, target.sessionId) !== undefined) {
-    throw new WaymarkError('ALREADY_EXISTS', `There is a session "${target.sessionId}" already.`);
+    throw sessionExists(target.sessionId);
   }
   const session = createSessionRow(tables, scope, target.sessionId, {
     forkedFrom: { sessionId: source.session.id, snapshotId },

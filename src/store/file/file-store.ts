@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { systemClock } from '../../core/clock.ts';
 import { createIds } from '../../core/id.ts';
+import { checkedStore } from '../../session/checked-store.ts';
 import { createHub } from '../../session/memory-store/hub.ts';
 import type { Tables } from '../../session/memory-store/tables.ts';
 import type { Store } from '../../session/store.ts';
@@ -42,7 +43,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
   const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });
   const gate = createGate(mirror, lock);
   const watch = createWatch(mirror, gate);
-  return {
+  return checkedStore({
     name: 'file',
     open: gate.open,
     ...snapshotSupport(mirror, gate),
@@ -55,5 +56,5 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
       watch.close();
       lock.close();
     },
-  };
+  });
 }

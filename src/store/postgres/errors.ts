@@ -23,7 +23,10 @@ const faults: Readonly<Record<string, readonly [Status, string]>> = {
     'Postgres is out of disk space or memory. Free some; what was saved is still there.',
   ],
   '22021': ['INVALID_ARGUMENT', 'A text holds a character that Postgres cannot store.'],
-  '23505': ['ALREADY_EXISTS', 'Something with this id is there already.'],
+  '23505': [
+    'ALREADY_EXISTS',
+    'The id is taken: another process used it at the same moment. Use another id.',
+  ],
   XX001: ['DATA_LOSS', 'The database is damaged. Restore it from a backup.'],
   XX002: ['DATA_LOSS', 'An index of the database is damaged. Reindex it, or restore a backup.'],
 };

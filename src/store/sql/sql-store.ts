@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { NewId } from '../../core/id.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
+import { checkedStore } from '../../session/checked-store.ts';
 import type {
   Claim,
   ClaimRequest,
@@ -81,7 +82,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
   const tidier = new Tidier(parts);
   const context: SqlContext = { ...parts, state, tidier, turns: parts.turns?.(state) };
   const maintenance = maintenanceSupport(context);
-  return {
+  return checkedStore({
     name: parts.name,
     open: () => db.open(),
     async close() {
@@ -101,5 +102,5 @@ export function sqlStore(parts: SqlParts): SqlStore {
     timeline: timelineSupport(context),
     maintenance,
     rotateKeys: () => maintenance.rotateKeys(),
-  };
+  });
 }

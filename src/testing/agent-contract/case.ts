@@ -1,4 +1,5 @@
 import type { Json } from '../../core/json.ts';
+import type { Lookup } from '../../protocol/lookup.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Input } from '../../protocol/turn.ts';
@@ -96,7 +97,7 @@ type ConnectionStep =
 type ReadStep =
   | {
       readonly do: 'getSnapshot';
-      readonly at: { readonly snapshotId: string } | { readonly sessionId: string };
+      readonly at: Lookup;
       /** `null`: it is unknown. */
       readonly snapshot: Pattern;
       readonly as?: string;
@@ -148,6 +149,8 @@ type TimelineStep =
 
 /** About the model and the process. */
 type StageStep =
+  /** Every call that takes an id refuses what is not a string; `id` is a snapshot to compare with. */
+  | { readonly do: 'badIds'; readonly id: string }
   /** What the model was asked last. */
   | { readonly do: 'asked'; readonly told: readonly string[]; readonly calls?: number }
   /** How often the model's answer was stopped so far. */

@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import type { AgentConnection, InvokeOptions, WatchEvent } from '../../agent/agent.ts';
 import { assertNever } from '../../core/error.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
+import { expectIdsChecked } from './bad-ids.ts';
 import type { Pattern, Refusal, Step, StepInit, StepInput } from './case.ts';
 import { joinChunks } from './joined.ts';
 import { expectMatch, matches, toldBy } from './match.ts';
@@ -130,6 +131,9 @@ async function playAround(stage: Stage, step: Around): Promise<void> {
       return;
     case 'stopped':
       expect(model.stops, 'stops of the model').toBe(step.times);
+      return;
+    case 'badIds':
+      await expectIdsChecked(agent, step.id);
       return;
     case 'restart':
       await stage.restart();

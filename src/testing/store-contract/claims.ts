@@ -104,7 +104,7 @@ export function claimContract(useKit: UseKit): void {
       await refused(claim('s', from(id())), 'NOT_FOUND');
       await refused(claim('s', from('no such id')), 'NOT_FOUND');
       await refused(claim('s', from(failed.snapshot.snapshotId)), 'FAILED_PRECONDITION');
-      await refused(claim('other', from(snapshotId)), 'INVALID_ARGUMENT');
+      await refused(claim('other', from(snapshotId)), 'NOT_FOUND');
       await refused(claim('s', from(snapshotId), { ...scope, owner: 'other' }), 'NOT_FOUND');
       await refused(claim('s', { expectHead: null }), 'ABORTED');
       await refused(claim('s', { expectHead: id() }), 'ABORTED');

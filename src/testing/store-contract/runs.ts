@@ -1,6 +1,7 @@
 import { badInputContract } from './bad-input.ts';
 import { claimContract } from './claims.ts';
 import { handOverContract } from './hand-over.ts';
+import { idTypeContract } from './id-types.ts';
 import type { UseKit } from './kit.ts';
 import { recoveryContract } from './recovery.ts';
 import { turnContract } from './turns.ts';
@@ -14,4 +15,5 @@ export function runContract(useKit: UseKit): void {
   recoveryContract(useKit);
   handOverContract(useKit);
   badInputContract(useKit);
+  idTypeContract(useKit);
 }

@@ -189,6 +189,44 @@ export function timelineContract(useKit: UseKit): void {
       ]);
     });
 
+    test('S170: what waiting cannot change is told first: unknown, not succeeded, then busy', async () => {
+      const { turn, claim, timeline, scope, id } = useKit();
+      const good = (await turn('s')).snapshot;
+      const failed = (await turn('s', { status: 'failed' })).snapshot;
+      const held = await claim('s');
+      await refused(timeline.restore(scope, id()), 'NOT_FOUND');
+      await refused(timeline.restore(scope, failed.snapshotId), 'FAILED_PRECONDITION');
+      await refused(timeline.restore(scope, held.runId), 'FAILED_PRECONDITION');
+      await refused(timeline.restore(scope, good.snapshotId), 'ABORTED', { running: held.runId });
+      const from = (snapshotId: string) => claim('s', { from: { snapshotId } });
+      await refused(from(id()), 'NOT_FOUND');
+      await refused(from(failed.snapshotId), 'FAILED_PRECONDITION');
+      await refused(from(held.runId), 'FAILED_PRECONDITION');
+      await refused(from(good.snapshotId), 'ABORTED', { running: held.runId });
+    });
+
+    test('S170: an id that is taken is told in the same words by every store', async () => {
+      const { turn, claim, timeline, maintenance, scope, id } = useKit();
+      const { snapshotId } = (await turn('s')).snapshot;
+      const told = async (call: Promise<unknown>): Promise<string> => {
+        const error: unknown = await call.then(() => undefined).catch((reason: unknown) => reason);
+        expect(error).toMatchObject({ status: 'ALREADY_EXISTS' });
+        return error instanceof Error ? error.message : '';
+      };
+      const snapshotTaken = `The snapshot id "${snapshotId}" is taken. Use a new id for every snapshot.`;
+      const sessionTaken = 'The session id "s" is taken. Choose another id.';
+      expect(await told(claim('new', { runId: snapshotId }))).toBe(snapshotTaken);
+      expect(await told(timeline.fork(scope, snapshotId, { sessionId: 'f', snapshotId }))).toBe(
+        snapshotTaken,
+      );
+      const target = { sessionId: 's', snapshotId: id() };
+      expect(await told(timeline.fork(scope, snapshotId, target))).toBe(sessionTaken);
+      const document = await maintenance.exportSession(scope, 's');
+      expect(await told(maintenance.importSession(scope, document ?? expect.fail()))).toBe(
+        sessionTaken,
+      );
+    });
+
     test('a fork of a running session is taken from what is saved; a bad one changes nothing', async () => {
       const { turn, claim, timeline, scope, id } = useKit();
       const good = (await turn('s')).snapshot;

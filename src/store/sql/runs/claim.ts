@@ -1,3 +1,4 @@
+import { headMoved, notFound, notSucceeded, taken } from '../../../session/failures.ts';
 import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
 import type {
   Claim,
@@ -20,7 +21,6 @@ import {
 import type { StateContext } from '../history/state-rows.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromFinish, fromStatus, fromTotals, toMode } from '../values/codes.ts';
-import { headMoved, notFound, notSucceeded, otherSession, taken } from '../values/failures.ts';
 import { scopeKey } from '../values/scope.ts';
 import { checkFree, displace, type HolderRow, holderColumns } from './holder.ts';
 
@@ -192,8 +192,7 @@ function* startOf(
   const values = [uuidBytes(snapshotId), ...scopeKey(scope)] as const;
   const row = yield* first(selectStartById, ...values);
   const found = row ?? (yield* first(selectRunSession, ...values));
-  if (found === undefined) throw notFound('snapshot', snapshotId);
-  if (found.session_id !== sessionId) throw otherSession(snapshotId, found.session_id, sessionId);
+  if (found?.session_id !== sessionId) throw notFound('snapshot', snapshotId);
   if (row?.status === code.succeeded) return row;
   throw notSucceeded(snapshotId, row === undefined ? 'pending' : fromStatus(row.status));
 }

@@ -1,3 +1,4 @@
+import { invalid, precondition, taken } from '../../../session/failures.ts';
 import { checkSnapshotId } from '../../../session/ids.ts';
 import type { Committed, CommitWrite, RunRef } from '../../../session/store.ts';
 import { insertion, one, type Plan, run, statement } from '../database/query.ts';
@@ -8,7 +9,6 @@ import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/trash.
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
-import { invalid, precondition, taken } from '../values/failures.ts';
 import { outcomeValues, placeValues, snapshotOf } from './commit-row.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';

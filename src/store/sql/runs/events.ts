@@ -1,10 +1,10 @@
 import { isAfter, packEvents, unpackEvents } from '../../../session/event-body.ts';
+import { notHeld } from '../../../session/failures.ts';
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../../session/store.ts';
 import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { uuidBytes } from '../values/bytes.ts';
-import { notHeld } from '../values/failures.ts';
 import { scopeKey } from '../values/scope.ts';
 import { isEvent, type JournalKey, journal } from './journal.ts';
 

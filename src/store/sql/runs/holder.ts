@@ -1,8 +1,8 @@
+import { busy } from '../../../session/failures.ts';
 import type { Plan } from '../database/query.ts';
 import { isStale } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
-import { busy } from '../values/failures.ts';
 import { leaveBehind } from './leave-behind.ts';
 
 /** The columns of a session's open run `r`. */

@@ -1,9 +1,9 @@
+import { notHeld } from '../../../session/failures.ts';
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { RunRef } from '../../../session/store.ts';
 import { first, type Plan, readUnderLock } from '../database/query.ts';
 import type { Location } from '../history/location.ts';
 import { uuidBytes } from '../values/bytes.ts';
-import { notHeld } from '../values/failures.ts';
 import { type EndingRun, endingColumns } from './end-run.ts';
 
 /** An open run with its session, and what a write under it has to know. */

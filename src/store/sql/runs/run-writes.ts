@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
+import { notHeld, precondition } from '../../../session/failures.ts';
 import { isSnapshotId } from '../../../session/ids.ts';
 import {
   type HandOver,
@@ -14,7 +15,6 @@ import { dropCheckpoint } from '../retention/trash.ts';
 import { findRow, metadataOf } from '../snapshots/locate.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, toMode } from '../values/codes.ts';
-import { notHeld, precondition } from '../values/failures.ts';
 import { toScope } from '../values/scope.ts';
 import { toRequest } from './claim.ts';
 import { endRun, withEvents } from './end-run.ts';

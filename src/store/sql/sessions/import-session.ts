@@ -1,5 +1,6 @@
 import type { NewId } from '../../../core/id.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
+import { notFound, sessionExists } from '../../../session/failures.ts';
 import { checkScope, checkSessionId } from '../../../session/ids.ts';
 import type { Scope, StateBase } from '../../../session/store.ts';
 import { type ImportedSession, type ImportRow, renewIds } from '../../../session/transfer-in.ts';
@@ -10,7 +11,6 @@ import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { startedByValues } from '../runs/claim.ts';
 import { fromHex, uuidBytes } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
-import { notFound, sessionExists } from '../values/failures.ts';
 import { scopeKey } from '../values/scope.ts';
 import { toSessionInfo } from './session-row.ts';
 import { findSession, sealed } from './sessions.ts';

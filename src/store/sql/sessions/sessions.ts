@@ -1,11 +1,11 @@
 import { type JsonObject, toJson } from '../../../core/json.ts';
 import type { Page, SessionInfo } from '../../../protocol/session.ts';
+import { notFound } from '../../../session/failures.ts';
 import type { ListOptions, Scope } from '../../../session/store.ts';
 import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { checkLimit, fromCursor, type Key, toCursor } from '../values/cursor.ts';
-import { notFound } from '../values/failures.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { type SessionRow, sessionColumns, sessionTables, toSessionInfo } from './session-row.ts';
 

@@ -109,7 +109,9 @@ export function* findByNo(no: number): Plan<LocatedRow | undefined> {
 /** What a lookup finds, without its state. */
 export function* findRow(scope: Scope, lookup: Lookup): Plan<LocatedRow | undefined> {
   const key = scopeKey(scope);
-  if ('sessionId' in lookup) return yield* first(locateHead, sessionKey(lookup.sessionId), ...key);
+  if (!('snapshotId' in lookup)) {
+    return yield* first(locateHead, sessionKey(lookup.sessionId), ...key);
+  }
   if (!isSnapshotId(lookup.snapshotId)) return undefined;
   return yield* first(locateById, uuidBytes(lookup.snapshotId), ...key);
 }

@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
+import { invalid } from '../../../session/failures.ts';
 import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
 import { emptyState, fromPlainState, hashState } from '../../../session/session-state.ts';
 import { type Scope, type StateBase, savedPendingTtl } from '../../../session/store.ts';
@@ -18,7 +19,6 @@ import { checkUnused, createSession } from '../runs/claim.ts';
 import { checkFree, displace, type HolderRow, holderColumns } from '../runs/holder.ts';
 import { fromHex, uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, toEvent, toFinish, toStatus, toUsage } from '../values/codes.ts';
-import { invalid } from '../values/failures.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { listHead } from './active-path.ts';
 import { findByNo, locationOfRow, readSnapshot, stateOf } from './locate.ts';

@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
+import { notFound, notSucceeded, sessionExists, stillRunning } from '../../../session/failures.ts';
 import { checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
 import type { Scope } from '../../../session/store.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
@@ -8,7 +9,6 @@ import { checkFree, displace, type HolderRow, holderColumns } from '../runs/hold
 import { findSession } from '../sessions/sessions.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, fromStatus } from '../values/codes.ts';
-import { notFound, notSucceeded, precondition, sessionExists } from '../values/failures.ts';
 import { scopeKey } from '../values/scope.ts';
 import { listHead } from './active-path.ts';
 import { findRow, metadataOf } from './locate.ts';
@@ -79,9 +79,7 @@ function* written(scope: Scope, snapshotId: string): Plan<WrittenRow> {
   if ((yield* first(selectReserved, ...values)) === undefined) {
     throw notFound('snapshot', snapshotId);
   }
-  throw precondition(
-    `Snapshot "${snapshotId}" is still being worked on. Wait until its run has ended.`,
-  );
+  throw stillRunning(snapshotId);
 }
 
 function checkSucceeded({ status }: WrittenRow, snapshotId: string): void {
@@ -97,8 +95,8 @@ function* reread(scope: Scope, snapshotId: string, context: StateContext): Plan<
 /** Moves the head. A head that was not listed is listed before it is left. */
 export function* restore(scope: Scope, snapshotId: string, context: StateContext): Plan<Snapshot> {
   const row = yield* written(scope, snapshotId);
-  checkFree(row, row.session_id);
   checkSucceeded(row, snapshotId);
+  checkFree(row, row.session_id);
   yield* displace(row);
   if (row.head !== null && row.head_idx === null && row.head !== row.no) {
     yield* listHead(row.session);

@@ -104,7 +104,7 @@ export const startingCases: readonly ContractCase[] = [
   },
   {
     name: 'a snapshot together with a session must belong to it',
-    rules: ['S86'],
+    rules: ['S86', 'S165'],
     agent: 'chat',
     script: ['one', 'two', 'three'],
     steps: [
@@ -114,7 +114,17 @@ export const startingCases: readonly ContractCase[] = [
         do: 'run',
         input: 'c',
         at: { snapshotId: '$first.snapshotId', sessionId: '$other.sessionId' },
-        refused: { status: 'INVALID_ARGUMENT' },
+        refused: { status: 'NOT_FOUND' },
+      },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$first.snapshotId', sessionId: '$other.sessionId' },
+        snapshot: null,
+      },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$first.snapshotId', sessionId: '$first.sessionId' },
+        snapshot: { snapshotId: '$first.snapshotId' },
       },
       {
         do: 'run',
@@ -122,6 +132,16 @@ export const startingCases: readonly ContractCase[] = [
         at: { snapshotId: '$first.snapshotId', sessionId: '$first.sessionId' },
         output: { sessionId: '$first.sessionId', finishReason: 'stop' },
       },
+    ],
+  },
+  {
+    name: 'an id that is not a string is refused by every call',
+    rules: ['S166'],
+    agent: 'chat',
+    script: ['one'],
+    steps: [
+      { do: 'run', input: 'a', as: 'first' },
+      { do: 'badIds', id: '$first.snapshotId' },
     ],
   },
   {

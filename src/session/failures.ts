@@ -1,5 +1,6 @@
-import { WaymarkError } from '../../../core/error.ts';
+import { WaymarkError } from '../core/error.ts';
 
+/** An id that is unknown in its scope. */
 export function notFound(what: 'snapshot' | 'session', id: string): WaymarkError {
   return new WaymarkError(
     'NOT_FOUND',
@@ -16,13 +17,14 @@ export function busy(sessionId: string, worker: string, runId: string): WaymarkE
   );
 }
 
+/** The session's head is not the one that the caller expects. */
 export function headMoved(headId: string | null): WaymarkError {
   return new WaymarkError('ABORTED', 'The session has moved on since it was read. Read it again.', {
     details: { headId },
   });
 }
 
-/** Whoever comes with another attempt than the current one has lost the run. */
+/** Stale attempt (fencing token): another worker has taken over the run. */
 export function notHeld(runId: string, attempt: number): WaymarkError {
   return new WaymarkError(
     'ABORTED',
@@ -30,28 +32,34 @@ export function notHeld(runId: string, attempt: number): WaymarkError {
   );
 }
 
+/** An id that a snapshot or a run of the store has already. */
 export function taken(snapshotId: string): WaymarkError {
-  return new WaymarkError('ALREADY_EXISTS', `The snapshot id "${snapshotId}" is taken.`);
+  return new WaymarkError(
+    'ALREADY_EXISTS',
+    `The snapshot id "${snapshotId}" is taken. Use a new id for every snapshot.`,
+  );
 }
 
+/** A session id that is in use in its scope. */
 export function sessionExists(sessionId: string): WaymarkError {
   return new WaymarkError(
     'ALREADY_EXISTS',
-    `There is a session "${sessionId}" already. Choose another id.`,
+    `The session id "${sessionId}" is taken. Choose another id.`,
   );
 }
 
-export function otherSession(snapshotId: string, of: string, given: string): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    `Snapshot "${snapshotId}" belongs to session "${of}", not to "${given}".`,
-  );
-}
-
+/** A snapshot that a session cannot continue from. */
 export function notSucceeded(snapshotId: string, status: string): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
-    `Snapshot "${snapshotId}" is ${status}. Only a succeeded one can be gone on from.`,
+    `Snapshot "${snapshotId}" is ${status}. A session can continue only from a succeeded snapshot.`,
+  );
+}
+
+/** A turn that is being worked on: there is nothing to restore, fork or label yet. */
+export function stillRunning(snapshotId: string): WaymarkError {
+  return precondition(
+    `Snapshot "${snapshotId}" is still being worked on. Wait until its run has ended.`,
   );
 }
 
