@@ -78,7 +78,8 @@ export interface App
   ready(): Promise<void>;
   /**
    * Takes no new work, lets running turns finish, hands over or stops what has not finished within `deadlineMs`, and
-   * closes the store. @default deadlineMs: 10000
+   * closes the store. A second call closes nothing twice; with a shorter `deadlineMs` it ends the wait of the first one.
+   * @default deadlineMs: 10000
    */
   close(options?: { readonly deadlineMs?: number }): Promise<void>;
 }
@@ -127,6 +128,11 @@ export function waymark(options: AppOptions = {}): App {
     ...defining
   } = generator;
 
+  let ended: Promise<void> | undefined;
+  const end = async (): Promise<void> => {
+    await engine.close?.();
+    await store?.close?.();
+  };
   return {
     ...defining,
     // The types that these give are read off their options; inside, every agent is JSON.
@@ -153,8 +159,8 @@ export function waymark(options: AppOptions = {}): App {
     async close({ deadlineMs = 10_000 } = {}) {
       engine.stop();
       await life.drain(deadlineMs);
-      await engine.close?.();
-      await store?.close?.();
+      ended ??= end();
+      await ended;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { waymark } from '../../src/app.ts';
+import { localEngine } from '../../src/engine/local-engine.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import type { Store } from '../../src/session/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
@@ -86,4 +87,30 @@ test('S18 S125 a detached run that has not finished is handed over to the next p
   expect(ended).toMatchObject({ status: 'succeeded' });
   expect(told(ended.state?.messages)).toEqual(['user: a', 'model: whole']);
   await next.close();
+});
+
+test('S167: an app that is closed again closes nothing twice, and a shorter deadline ends the wait', async () => {
+  const store = slowStore();
+  const engine = localEngine();
+  let engineEnds = 0;
+  const app = waymark({
+    store,
+    engine: {
+      ...engine,
+      async close() {
+        engineEnds++;
+        await engine.close?.();
+      },
+    },
+  });
+  const chat = app.defineAgent({ name: 'chat', model: scriptedModel([{ hang: true }]) });
+  const stream = chat.streamText('a');
+  await stream.stream[Symbol.asyncIterator]().next();
+  const patient = app.close({ deadlineMs: 600_000 });
+  await app.close({ deadlineMs: 0 });
+  await patient;
+  await app.close();
+  expect(await stream.output).toMatchObject({ finishReason: 'aborted' });
+  expect(store.log).toEqual(['committed', 'closed']);
+  expect(engineEnds).toBe(1);
 });

@@ -5,6 +5,13 @@ import { exchange, refused, say, type UseKit } from './kit.ts';
 /** What is there when a store is opened again, by this process or another. */
 export function durabilityContract(useKit: UseKit): void {
   describe('durability', () => {
+    test('S167: a store that is closed twice, or at once, is closed', async () => {
+      const { turn, store } = useKit();
+      await turn('s');
+      await Promise.all([store.close?.(), store.close?.()]);
+      await store.close?.();
+    });
+
     test('sessions, snapshots, heads and labels', async () => {
       const kit = useKit();
       const { turn, timeline, scope, store } = kit;
