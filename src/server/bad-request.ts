@@ -3,6 +3,9 @@ import type { Duplex } from 'node:stream';
 import { WaymarkError } from '../core/error.ts';
 import { errorHeaders, httpStatusOf, toWireError } from './error-response.ts';
 
+/** Milliseconds that a client has to read the answer and close its side. */
+const lingerMs = 1000;
+
 /** Answers what never became a request, with the same body as every other error. */
 export function answerBadRequest(error: Error & { readonly code?: string }, socket: Duplex): void {
   // A line that was opened in advance and never used is closed without a word: whoever sends its first request on it in
@@ -29,6 +32,10 @@ export function answerRaw(socket: Duplex, error: unknown): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const statusLine = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n`;
   socket.end(`${statusLine}${lines.join('')}\r\n${text}`);
+  // Node no longer looks after this socket: a client that keeps its own side open would keep the socket for ever.
+  const cut = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => clearTimeout(cut));
+  socket.resume();
 }
 
 function reasonOf(code: string | undefined): WaymarkError {

@@ -20,6 +20,11 @@ export interface HandlerOptions {
   readonly authorize?: Authorize | undefined;
   /** The path under which the handler is mounted. @default '' */
   readonly basePath?: string | undefined;
+  /**
+   * The address of the client, for limits that count by address. Behind a proxy, read the header that your proxy sets: by
+   * default all clients of a proxy share its address.
+   */
+  readonly clientAddress?: ((request: Request) => string | undefined) | undefined;
   /** Absent: only pages of the same origin. */
   readonly cors?: CorsOptions | undefined;
   /**

@@ -1,6 +1,7 @@
 import { systemClock } from '../core/clock.ts';
 import type { NodeBindings } from './connection.ts';
 import type { HandlerOptions } from './handler-options.ts';
+import { createIdentify } from './identify.ts';
 import { createLifetime } from './lifetime.ts';
 import { resolveLimits } from './limits.ts';
 import { createRouter } from './router.ts';
@@ -27,6 +28,7 @@ export function createServed(app: ServedApp, options: HandlerOptions): Served {
     clock,
     log,
     lifetime: createLifetime(clock),
+    identify: createIdentify(options, { limits, clock }),
     streams: createSlots('streams', {
       total: limits.streams,
       perPrincipal: limits.streamsPerPrincipal,

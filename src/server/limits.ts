@@ -17,6 +17,14 @@ export interface Limits {
   readonly headerBytes: number;
   /** Milliseconds within which a request, its body included, must have arrived. @default 30 s */
   readonly requestTimeout: number;
+  /** Connections at once on which no request has been authenticated yet; `serve` with `auth` only. @default 1000 */
+  readonly unauthenticated: number;
+  /** The same of one address, or of one /64 network of IPv6. @default 100 */
+  readonly unauthenticatedPerAddress: number;
+  /** Milliseconds within which a WebSocket must have sent its first frame and been authenticated. @default 5 s */
+  readonly authTimeout: number;
+  /** Failed authentications of one address within a minute; after that the address is refused for a while. @default 60 */
+  readonly failedAuthPerMinute: number;
   /** Streams and WebSockets open at once, of everybody. @default 10000 */
   readonly streams: number;
   /** Streams and WebSockets open at once, of one principal. @default 100 */
@@ -36,6 +44,10 @@ const defaults: Limits = {
   urlLength: 8192,
   headerBytes: 16 * 1024,
   requestTimeout: 30_000,
+  unauthenticated: 1000,
+  unauthenticatedPerAddress: 100,
+  authTimeout: 5_000,
+  failedAuthPerMinute: 60,
   streams: 10_000,
   streamsPerPrincipal: 100,
   turnsPerPrincipal: 20,

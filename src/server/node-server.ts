@@ -3,7 +3,7 @@ import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
 import { WaymarkError } from '../core/error.ts';
 import { answerBadRequest } from './bad-request.ts';
-import type { NodeBindings } from './connection.ts';
+import { cutWhenIdle, type NodeBindings } from './connection.ts';
 import { writeDirectly } from './direct-response.ts';
 import { errorResponse } from './error-response.ts';
 import { fetchOf } from './handler.ts';
@@ -20,8 +20,14 @@ void alreadySent.body;
 export function createNodeServer(served: Served): Server {
   const { limits } = served;
   const fetch = fetchOf(served);
-  const answer = (request: Request, { incoming, outgoing }: NodeBindings): Promise<Response> =>
-    fetch(request, { incoming, outgoing, own: ownLine(incoming, outgoing) });
+  const answer = async (request: Request, env: NodeBindings): Promise<Response> => {
+    const { incoming, outgoing } = env;
+    const response = await fetch(request, { incoming, outgoing, own: ownLine(incoming, outgoing) });
+    // The whole answer is at hand: a client that does not read it is cut. Streams look after themselves, and short answers
+    // fit into the buffers of the operating system.
+    if (response !== alreadySent && isLong(response)) cutWhenIdle(env, limits.stallTimeout);
+    return response;
+  };
   const listener = getRequestListener(answer, {
     // Two servers in one process must not change each other's globals.
     overrideGlobalObjects: false,
@@ -41,9 +47,14 @@ export function createNodeServer(served: Served): Server {
     },
     listener,
   );
+  server.on('connection', (socket) => served.strangers?.add(socket));
   server.on('clientError', answerBadRequest);
   server.on('upgrade', createUpgrade(served));
   return server;
+}
+
+function isLong({ headers }: Response): boolean {
+  return Number(headers.get('content-length') ?? Number.POSITIVE_INFINITY) > 16 * 1024;
 }
 
 function ownLine(

@@ -3,8 +3,8 @@ import { compress } from 'hono/compress';
 import { cors } from 'hono/cors';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { extractTrace, inSpan } from '../core/trace.ts';
-import { authenticate } from './auth.ts';
-import { headerOf, headersOf, remoteAddress } from './connection.ts';
+import { addressOf } from './address.ts';
+import { headerOf, headersOf } from './connection.ts';
 import { errorResponse } from './error-response.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
 import type { CorsOptions } from './handler-options.ts';
@@ -14,7 +14,6 @@ import { mountNative } from './native/mount.ts';
 import { mountOpenApi } from './native/openapi.ts';
 import { short } from './not-found.ts';
 import { checkLoopbackHost, checkOrigin, isPlainLoopback } from './origin.ts';
-import { createRateLimit } from './rate-limit.ts';
 import { mountReflection } from './reflection/mount.ts';
 import type { Router, Served, ServerContext, ServerEnv } from './served.ts';
 import { mountStudio } from './studio/mount.ts';
@@ -98,14 +97,14 @@ function checkRequest({ options, limits, lifetime }: Served): Middleware {
   };
 }
 
-// Who is calling, and whether they call too often.
-function identify({ options, limits, clock }: Served): Middleware {
-  const rate = createRateLimit(limits.requestsPerMinute, clock);
+// Authenticates the caller, and refuses one that calls too often.
+function identify(served: Served): Middleware {
   return async (c, next) => {
-    const caller = await authenticate(options.auth, c.req.raw);
+    const request = c.req.raw;
+    const caller = await served.identify(request, addressOf(served.options, request, c.env));
+    served.strangers?.know(c.env?.incoming?.socket);
     c.set('caller', caller);
     if (caller.principal !== undefined) c.get('logged').principal = caller.principal;
-    rate.check(caller.principal ?? remoteAddress(c.env) ?? '');
     await next();
     return undefined;
   };

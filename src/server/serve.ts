@@ -6,6 +6,7 @@ import type { HandlerOptions } from './handler-options.ts';
 import { jsonLines } from './log.ts';
 import { isLoopback } from './origin.ts';
 import type { ServedApp } from './served-app.ts';
+import { createStrangers } from './strangers.ts';
 
 /** How an app is served by Node. */
 export interface ServeOptions extends Omit<HandlerOptions, 'basePath'> {
@@ -50,7 +51,11 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   const { createNodeServer, openStudio, writeRuntimeFile } = await import('./node-server.ts');
   const { auth, studio } = options;
   const opened = studio ? await openStudio(studio, { clock: shared.clock, auth }) : undefined;
-  const served = opened ? { ...shared, studio: opened.studio } : shared;
+  const served = {
+    ...shared,
+    ...(opened && { studio: opened.studio }),
+    ...(auth && { strangers: createStrangers(shared.limits) }),
+  };
   const server = createNodeServer(served);
   const bound = await listen(server, port, host).catch((error: unknown) => {
     opened?.close();

@@ -6,12 +6,14 @@ import type { Operation } from '../protocol/routes.ts';
 import { type AuthorizeCall, type Caller, checkAuthorized } from './auth.ts';
 import type { NodeBindings } from './connection.ts';
 import type { HandlerOptions } from './handler-options.ts';
+import type { Identify } from './identify.ts';
 import type { Lifetime } from './lifetime.ts';
 import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { short } from './not-found.ts';
 import type { ServedApp } from './served-app.ts';
 import type { Slots } from './slots.ts';
+import type { Strangers } from './strangers.ts';
 import type { Studio } from './studio/mount.ts';
 import { ownerOf } from './turn.ts';
 
@@ -23,6 +25,9 @@ export interface Served {
   readonly clock: Clock;
   readonly log: Log;
   readonly lifetime: Lifetime;
+  readonly identify: Identify;
+  /** The connections of clients that are not known yet; only `serve` with `auth` has them. */
+  readonly strangers?: Strangers;
   readonly streams: Slots;
   readonly turns: Slots;
   /** The web app for those who work on the agents; `serve` brings it, as it is read from files. */

@@ -3,13 +3,11 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { WaymarkError } from '../core/error.ts';
 import { routes } from '../protocol/routes.ts';
-import { authenticate } from './auth.ts';
+import { addressOf } from './address.ts';
 import { answerRaw } from './bad-request.ts';
 import { serveConnection } from './native/connect.ts';
 import { checkLoopbackHost, checkOrigin } from './origin.ts';
-import { createRateLimit } from './rate-limit.ts';
 import { findAgent, type Served } from './served.ts';
-import { createSlots } from './slots.ts';
 
 /** Takes the upgrade requests of a Node server and serves the WebSockets they become. */
 export function createUpgrade(
@@ -17,12 +15,8 @@ export function createUpgrade(
 ): (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { options, limits, clock, lifetime, log } = served;
   const sockets = new WebSocketServer({ noServer: true, maxPayload: limits.bodyBytes });
-  const rate = createRateLimit(limits.requestsPerMinute, clock);
-  // Whoever has not said who they are must not take the places of those who have.
-  const strangers = createSlots('connections that have not begun', {
-    total: Math.min(limits.streams, Math.max(16, Math.ceil(limits.streams / 10))),
-    perPrincipal: Number.POSITIVE_INFINITY,
-  });
+  // Bytes that clients have sent before they were authenticated, and that are held in memory.
+  const early = createByteBudget(limits.bodyBytes * 4);
 
   const check = (incoming: IncomingMessage): { request: Request; agent: string } => {
     const request = toRequest(incoming);
@@ -42,23 +36,23 @@ export function createUpgrade(
     socket.on('error', () => {});
     try {
       const { request, agent } = check(incoming);
-      // Only a look: there must be a place, but it is taken by whoever is let in.
+      // Check capacity only; the slot is acquired after authentication.
       served.streams.take(undefined)();
-      const release = strangers.take(undefined);
-      socket.once('close', release);
+      const address = addressOf(options, request, { incoming });
+      const release = options.auth ? early.watch(socket) : () => {};
       sockets.handleUpgrade(incoming, socket, head, (webSocket) => {
         serveConnection(served, webSocket, {
           agent,
           request,
           identify: async (asking) => {
-            const caller = await authenticate(options.auth, asking);
-            rate.check(caller.principal ?? incoming.socket.remoteAddress ?? '');
+            const caller = await served.identify(asking, address);
             // A socket that closed while `auth` was busy would never give its slot back.
             if (webSocket.readyState !== webSocket.OPEN) {
               throw new WaymarkError('CANCELLED', 'The socket was closed.');
             }
             const mine = served.streams.take(caller.principal);
             release();
+            served.strangers?.know(socket);
             webSocket.once('close', mine);
             return caller;
           },
@@ -95,4 +89,27 @@ function agentOf(request: Request): string {
   } catch {
     throw new WaymarkError('INVALID_ARGUMENT', 'The name of the agent is not valid in a URL.');
   }
+}
+
+// Cuts the connection whose bytes would exceed the budget of all connections that it watches.
+function createByteBudget(most: number): { watch(socket: Duplex): () => void } {
+  let held = 0;
+  return {
+    watch(socket) {
+      let mine = 0;
+      const count = (piece: Buffer): void => {
+        mine += piece.byteLength;
+        held += piece.byteLength;
+        if (held > most) socket.destroy();
+      };
+      const release = (): void => {
+        socket.off('data', count);
+        held -= mine;
+        mine = 0;
+      };
+      socket.on('data', count);
+      socket.once('close', release);
+      return release;
+    },
+  };
 }

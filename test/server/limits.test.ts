@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { WebSocket } from 'ws';
 import { waymark } from '../../src/app.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
@@ -285,38 +284,6 @@ describe('a reader that does not read', () => {
       await slow.close();
     }
   }, 40_000);
-});
-
-describe('sockets that never say who they are', () => {
-  test('leave the places of others free', async () => {
-    const guarded = await startServer({
-      auth: (request) => ({ principal: request.headers.get('authorization') ?? 'nobody' }),
-      limits: { streams: 30 },
-    });
-    const sockets: WebSocket[] = [];
-    const open = async (): Promise<number> => {
-      const socket = new WebSocket(`${guarded.url.replace('http', 'ws')}/agents/chat/connect`);
-      sockets.push(socket);
-      socket.on('error', () => {});
-      return await new Promise((resolve) => {
-        socket.on('open', () => resolve(101));
-        socket.on('unexpected-response', (_, { statusCode = 0 }) => resolve(statusCode));
-      });
-    };
-    try {
-      const answers = await Promise.all(Array.from({ length: 40 }, open));
-      expect(answers.filter((status) => status === 101)).toHaveLength(16);
-      expect(answers.filter((status) => status === 429)).toHaveLength(24);
-      const headers = { authorization: 'ann' };
-      const stream = await streamTurn(guarded.url, 'count 3', { headers });
-      expect((await allEvents(stream)).at(-1)?.event).toBe('output');
-      for (const socket of sockets) socket.terminate();
-      await vi.waitFor(async () => expect(await open()).toBe(101));
-    } finally {
-      for (const socket of sockets) socket.terminate();
-      await guarded.close();
-    }
-  });
 });
 
 describe('cors', () => {

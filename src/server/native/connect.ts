@@ -16,9 +16,6 @@ import { checkCall, findAgent, type Served } from '../served.ts';
 import { invokeOptions, ownerOf } from '../turn.ts';
 import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
 
-/** Milliseconds within which the first frame must have come. */
-const initTimeout = 10_000;
-
 /** Inputs that wait to be taken at most. */
 const mostWaiting = 64;
 
@@ -75,11 +72,14 @@ class SocketConnection {
     this.#reader = linkSignals(lifetime.ending);
     this.#reader.signal.addEventListener('abort', () => this.#end());
     lifetime.closing.addEventListener('abort', this.#endIdle);
-    this.#stopTimer = clock.every(initTimeout, () => {
+    this.#stopTimer = clock.every(limits.authTimeout, () => {
       this.#stopTimer();
       if (this.#opened) return;
       void this.#finish(
-        new WaymarkError('DEADLINE_EXCEEDED', 'No init frame came. Send one first.'),
+        new WaymarkError(
+          'DEADLINE_EXCEEDED',
+          `No init frame was accepted within ${limits.authTimeout} ms. Send it first.`,
+        ),
       );
     });
   }
@@ -279,8 +279,12 @@ class SocketConnection {
     const left = this.#final;
     if (lost || (left && this.#served.options.onDisconnect === 'abort')) this.#line?.abort();
     else this.#line?.close();
-    if (lost && !left) void this.#finish(this.#reader.signal.reason);
-    else this.#socket.close(closeCodes.goingAway, 'The server is going away.');
+    if (lost && !left) {
+      void this.#finish(this.#reader.signal.reason);
+    } else {
+      this.#final = true;
+      this.#socket.close(closeCodes.goingAway, 'The server is going away.');
+    }
   }
 }
 

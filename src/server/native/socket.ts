@@ -43,7 +43,7 @@ export function createFrameSocket(
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
 
   const hold = (): (() => void) => {
-    if (holds++ === 0) socket.pause();
+    if (holds++ === 0 && socket.readyState === socket.OPEN) socket.pause();
     return () => {
       if (--holds === 0) socket.resume();
     };
@@ -88,6 +88,8 @@ export function createFrameSocket(
       // A socket that has closed emits no further `close` that could stop the timer below.
       if (socket.readyState === socket.CLOSED) return;
       socket.close(code, reason);
+      // The client's close frame must be read, also while frames were held back.
+      socket.resume();
       // A client that does not answer the close frame is cut.
       const stop = clock.every(stallMs, () => socket.terminate());
       socket.once('close', stop);
