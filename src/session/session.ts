@@ -5,7 +5,7 @@ import type { Artifact, State } from '../protocol/state.ts';
 import { toPlainState } from './session-state.ts';
 import type { WorkingState } from './working-state.ts';
 
-/** A change written on a draft, in place; it may also return the new document. */
+/** A change written on a draft, in place; it may also return the new document, as it must where there is none yet. */
 export type Recipe<Custom> = (draft: Custom) => Custom | undefined | void;
 
 /**
@@ -24,8 +24,11 @@ export interface Session<Custom = unknown> {
   addMessages(...messages: Message[]): void;
   setMessages(messages: readonly Message[]): void;
   setCustom(custom: Custom): void;
-  /** Changes the custom state by a recipe over a draft; costs what it changes. */
-  updateCustom(recipe: Recipe<NonNullable<Custom>>): void;
+  /**
+   * Changes the custom state by a recipe over a draft; costs what it changes. Without an `initialState` the draft is
+   * `undefined` until the state is set: return the first document from the recipe.
+   */
+  updateCustom(recipe: Recipe<Custom>): void;
   /** An artifact with the name of an existing one takes its place. */
   addArtifacts(...artifacts: Artifact[]): void;
   setArtifacts(artifacts: readonly Artifact[]): void;
@@ -90,7 +93,7 @@ export class SessionFace<Custom> implements Session<Custom> {
     this.#working.setCustom(this.#checkCustom(custom));
   }
 
-  updateCustom(recipe: Recipe<NonNullable<Custom>>): void {
+  updateCustom(recipe: Recipe<Custom>): void {
     this.#working.updateCustom(recipe as (draft: never) => unknown);
   }
 

@@ -101,12 +101,10 @@ export class WorkingState {
 
   updateCustom(recipe: (draft: never) => unknown): void {
     this.#open();
-    const { value, patch } = produce(
-      this.#state.custom ?? null,
-      recipe as (draft: unknown) => unknown,
-    );
-    const whole = this.#state.custom === undefined;
-    this.#changeCustom(value, whole ? [{ op: 'replace', path: '', value }] : patch);
+    const { custom } = this.#state;
+    const change = recipe as (draft: unknown) => unknown;
+    const { value, patch } = produce(custom, custom === undefined ? orExplain(change) : change);
+    this.#changeCustom(value, patch);
   }
 
   /**
@@ -172,4 +170,20 @@ export class WorkingState {
 
 function isSame(a: Artifact, b: Artifact): boolean {
   return a.name === b.name && jsonEqual(a as unknown as Json, b as unknown as Json);
+}
+
+/** A recipe over a state that is not there; one that writes to it gets an error that says what to do. */
+function orExplain(recipe: (draft: unknown) => unknown): (draft: unknown) => unknown {
+  return (draft) => {
+    try {
+      return recipe(draft);
+    } catch (cause) {
+      if (!(cause instanceof TypeError)) throw cause;
+      throw new WaymarkError(
+        'FAILED_PRECONDITION',
+        'There is no custom state yet, so its draft is undefined. Give the agent an initialState, call setCustom first, or return the first document from the recipe.',
+        { cause },
+      );
+    }
+  };
 }

@@ -387,3 +387,56 @@ describe('custom state', () => {
     }
   });
 });
+
+test('S153: without an initial state the first draft is undefined, and the recipe returns the document', async () => {
+  await using app = openApp();
+  const state = z.object({ n: z.number() });
+  const agent = app.defineCustomAgent({ name: 'counter', state }, (session) =>
+    session.run(() => {
+      const drafts: unknown[] = [];
+      session.updateCustom((draft) => {
+        drafts.push(draft);
+        return undefined;
+      });
+      expect(session.custom).toBeUndefined();
+      const error = thrownBy(() =>
+        session.updateCustom((draft) => {
+          (draft as { n: number }).n = 1;
+        }),
+      );
+      expect(error).toMatchObject({ status: 'FAILED_PRECONDITION', cause: expect.any(TypeError) });
+      expect((error as Error).message).toMatch(/no custom state yet.*initialState/);
+      // An error of the recipe's own is not covered up.
+      const own = new Error('own');
+      expect(
+        thrownBy(() =>
+          session.updateCustom(() => {
+            throw own;
+          }),
+        ),
+      ).toBe(own);
+      session.updateCustom((draft) => ({ n: (draft?.n ?? 0) + 1 }));
+      session.updateCustom((draft) => {
+        drafts.push({ ...draft });
+        if (draft !== undefined) draft.n++;
+      });
+      return { output: { drafts: drafts.map((draft) => draft ?? null), custom: session.custom } };
+    }),
+  );
+  const turn = agent.streamText('go');
+  const patches = (await all(turn.stream)).flatMap(({ customPatch }) => customPatch ?? []);
+  expect(patches).toEqual([
+    { op: 'replace', path: '', value: { n: 1 } },
+    { op: 'replace', path: '/n', value: 2 },
+  ]);
+  expect((await turn.output).output).toEqual({ drafts: [null, { n: 1 }], custom: { n: 2 } });
+});
+
+function thrownBy(fn: () => void): unknown {
+  try {
+    fn();
+  } catch (error) {
+    return error;
+  }
+  return expect.fail('nothing was thrown');
+}

@@ -41,18 +41,29 @@ test('S19 S66 the ready-made policies fit any agent', () => {
   app.defineAgent({ name: 'wrong', state, snapshot: on('lunch') });
 });
 
-test('S19 S12 an initial state makes the custom state non-optional', () => {
+test('S19 S12 S153 an initial state makes the custom state and its draft non-optional', () => {
   app.defineCustomAgent({ name: 'a', state }, (session) => {
     expectTypeOf(session.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
     session.setCustom({ topics: [] });
     // @ts-expect-error not the schema's
     session.setCustom({ topics: 1 });
     session.updateCustom((draft) => {
-      expectTypeOf(draft).toEqualTypeOf<{ topics: string[] }>();
+      expectTypeOf(draft).toEqualTypeOf<{ topics: string[] } | undefined>();
+      // @ts-expect-error there may be no custom state yet
+      draft.topics.push('a');
     });
+    session.updateCustom((draft) => ({ topics: [...(draft?.topics ?? []), 'a'] }));
+    session.updateCustom((draft) => draft ?? { topics: [] });
+    // @ts-expect-error not the schema's
+    session.updateCustom(() => ({ topics: 1 }));
   });
   app.defineCustomAgent({ name: 'b', state, initialState: { topics: [] } }, (session) => {
     expectTypeOf(session.custom).toEqualTypeOf<{ topics: string[] }>();
+    session.updateCustom((draft) => {
+      expectTypeOf(draft).toEqualTypeOf<{ topics: string[] }>();
+      draft.topics.push('a');
+    });
+    session.updateCustom(({ topics }) => void topics.push('a'));
   });
   // @ts-expect-error not the schema's
   app.defineCustomAgent({ name: 'c', state, initialState: { topics: 1 } }, () => {});
