@@ -313,6 +313,7 @@ export function createTurn(
     leftBehind: false,
     usage: spent?.usage ?? {},
     toolCalls: spent?.toolCalls ?? 0,
+    toolIterations: 0,
     toolKeys: new Map(),
   };
 }

@@ -38,6 +38,8 @@ export interface AgentResult {
   readonly message?: Message;
   readonly artifacts?: readonly Artifact[];
   readonly output?: unknown;
+  /** How the invocation ended. @default how its last turn ended */
+  readonly finishReason?: FinishReason;
 }
 
 /** A session together with its turn loop: what a custom agent works with. */
@@ -48,7 +50,7 @@ export interface AgentSession<Custom = unknown> extends Session<Custom> {
   result(): AgentResult;
   /**
    * Does something once per run: its result is recorded, and a second attempt of the run gets it instead of doing the work
-   * again. `key` must be the same each time, and unlike that of other steps of the run.
+   * again. `key` must be the same each time, and unlike that of other steps of the run: one that is in use is refused.
    */
   step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value>;
 }
@@ -56,6 +58,7 @@ export interface AgentSession<Custom = unknown> extends Session<Custom> {
 /** Sends things to whoever listens. After a stop a send is dropped and returns at once; on a normal end nothing is dropped. */
 export interface Responder<Status = unknown> {
   modelChunk(chunk: ModelChunk): Promise<void>;
+  /** Rejects with `INVALID_ARGUMENT` when it does not fit the agent's `status` schema. */
   status(status: Status): Promise<void>;
   /** Also adds it to the session; one with the name of an existing one takes its place. */
   artifact(artifact: Artifact): Promise<void>;

@@ -100,7 +100,6 @@ export class Invocation {
   totals: Totals | undefined;
   turnIndex = -1;
   turnsBegun = 0;
-  opportunity = 0;
   /** The index that the next snapshot will have. */
   nextIndex = 0;
   usage: Usage = {};
@@ -315,7 +314,7 @@ export class Invocation {
       // Nobody waits for a detached run: it ends as a failed one.
       this.failure = toWaymarkError(this.#refusal);
     }
-    await finishInvocation(this);
+    await finishInvocation(this, result?.finishReason);
     return outputOf(this, result);
   }
 

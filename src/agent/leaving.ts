@@ -6,10 +6,15 @@ import type { Artifact, State } from '../protocol/state.ts';
 import type { Chunk } from '../protocol/turn.ts';
 import type { Transform } from './spec.ts';
 
-/** A state as it may leave. A transform that throws lets nothing out. */
+/**
+ * A state as it may leave. A transform that throws lets nothing out. The session id always leaves, as in the output: without
+ * it the next turn of a client-held state would begin another session.
+ */
 export function leavingState(transform: Transform, state: State): State | undefined {
   if (transform.state === undefined) return state;
-  return guarded('state', () => transform.state?.(structuredClone(state)));
+  const changed = guarded('state', () => transform.state?.(structuredClone(state)));
+  const { sessionId } = state;
+  return changed === undefined || sessionId === undefined ? changed : { ...changed, sessionId };
 }
 
 /** A snapshot as it may leave. */

@@ -12,6 +12,7 @@ export function plainLedger(store: SnapshotStore, { clock, upgrade }: LedgerOpti
   const load = async (scope: Scope, lookup: Lookup): Promise<LoadedState | undefined> => {
     const snapshot = await store.getSnapshot(scope, lookup);
     if (snapshot === undefined) return undefined;
+    checkAnswer(lookup, snapshot);
     const state = fromPlainState(snapshot.state ?? {});
     if (snapshot.status === 'succeeded' && hashState(state) !== snapshot.stateHash) {
       throw new WaymarkError(
@@ -56,6 +57,19 @@ export function plainLedger(store: SnapshotStore, { clock, upgrade }: LedgerOpti
     },
     release: () => Promise.resolve(),
   };
+}
+
+/** Refuses a snapshot that was not asked for: a mistake in a store must not show one session to another. */
+function checkAnswer(lookup: Lookup, { snapshotId, sessionId }: Snapshot): void {
+  const isRight =
+    'sessionId' in lookup ? lookup.sessionId === sessionId : lookup.snapshotId === snapshotId;
+  if (isRight) return;
+  const asked =
+    'sessionId' in lookup ? `session "${lookup.sessionId}"` : `snapshot "${lookup.snapshotId}"`;
+  throw new WaymarkError(
+    'DATA_LOSS',
+    `The store was asked for ${asked} and answered with another session's snapshot. Fix its getSnapshot.`,
+  );
 }
 
 function snapshotOf({ sessionId }: Position, write: CommitWrite, now: string): Snapshot {

@@ -44,7 +44,7 @@ export interface AgentOptionsBase<
   readonly initialState?: Initial;
   /** Brings a stored custom state that no longer fits the schema up to it. */
   readonly upgradeState?: (custom: unknown) => Inferred<State> | Promise<Inferred<State>>;
-  /** The type of the status chunks. */
+  /** The type of the status chunks; what `respond.status` sends is checked against it. */
   readonly status?: Status;
   /** Where sessions are kept; `false`: by the client. @default the app's store */
   readonly store?: Store | SnapshotStore | false;
@@ -94,6 +94,7 @@ export function commonSpec(
     transform: options.transform ?? {},
     ...(options.clientState && { clientState: options.clientState }),
     ...(stateSchema && { stateSchema }),
+    ...(options.status && { statusSchema: options.status }),
     ...(initialState !== undefined && { initialState }),
     ...(options.upgradeState && { upgradeState: options.upgradeState }),
     ...(options.restoreContext && { restoreContext: options.restoreContext }),

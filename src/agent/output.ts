@@ -1,8 +1,8 @@
 import { toErrorBody } from '../core/error.ts';
 import { type Json, toJson } from '../core/json.ts';
-import { parseArtifact, parseMessage } from '../protocol/parse.ts';
+import { parseArtifact, parseMessage, parseShape } from '../protocol/parse.ts';
 import type { State } from '../protocol/state.ts';
-import type { Output } from '../protocol/turn.ts';
+import { finishReason as finishReasonShape, type Output } from '../protocol/turn.ts';
 import { toPlainState } from '../session/session-state.ts';
 import type { AgentResult } from './handler.ts';
 import type { Invocation } from './invocation.ts';
@@ -17,11 +17,14 @@ export interface HandlerResult extends Omit<AgentResult, 'output'> {
 /** Checks what a handler returned; it may be anything. */
 export function parseResult(result: AgentResult | undefined): HandlerResult | undefined {
   if (result === undefined) return undefined;
-  const { message, artifacts, output } = result;
+  const { message, artifacts, output, finishReason } = result;
   return {
     ...(message && { message: parseMessage(message) }),
     ...(artifacts && { artifacts: artifacts.map(parseArtifact) }),
     ...(output !== undefined && { output: toJson(output, 'The output of the handler') }),
+    ...(finishReason !== undefined && {
+      finishReason: parseShape(finishReasonShape, finishReason, 'finish reason of the handler'),
+    }),
   };
 }
 

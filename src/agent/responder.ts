@@ -1,5 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import { toJson } from '../core/json.ts';
+import { parse } from '../core/schema.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { type ModelChunk, modelChunk as modelChunkShape } from '../protocol/turn.ts';
 import type { WorkingState } from '../session/working-state.ts';
@@ -8,6 +9,7 @@ import type { Control } from './control.ts';
 import type { Responder } from './handler.ts';
 import type { Outbox } from './outbox.ts';
 import type { PartialAnswer } from './partial.ts';
+import type { AgentSpec } from './spec.ts';
 import type { Turn } from './turn-state.ts';
 
 const plainKeys: ReadonlySet<string> = new Set(['role', 'index', 'content']);
@@ -21,6 +23,7 @@ export function createResponder(options: {
   readonly partial: PartialAnswer;
   readonly control: Control;
   readonly turn: Turn | undefined;
+  readonly spec: Pick<AgentSpec, 'statusSchema'>;
 }): Responder {
   const { outbox, working, partial, control } = options;
   const sendText = (text: ModelChunk): Promise<void> => {
@@ -37,7 +40,10 @@ export function createResponder(options: {
       );
     }
     const modelChunk = chunk.modelChunk && parseChunk(chunk.modelChunk);
-    const status = chunk.status === undefined ? undefined : toJson(chunk.status, 'status');
+    const checked = checkStatus(options.spec, chunk.status);
+    // Awaited only where it must be: chunks keep the order in which they are sent.
+    const given = checked instanceof Promise ? await checked : checked;
+    const status = given === undefined ? undefined : toJson(given, 'status');
     // Last, so that a chunk that is refused changes nothing.
     const [artifact] =
       chunk.artifact === undefined ? [] : working.addArtifacts([chunk.artifact], { quiet: true });
@@ -62,6 +68,11 @@ export function createResponder(options: {
     status: (status) => send({ status }),
     artifact: (artifact) => send({ artifact }),
   };
+}
+
+function checkStatus({ statusSchema }: Pick<AgentSpec, 'statusSchema'>, status: unknown): unknown {
+  if (statusSchema === undefined || status === undefined) return status;
+  return parse(statusSchema, status, 'The status');
 }
 
 function parseChunk(chunk: ModelChunk): ModelChunk {

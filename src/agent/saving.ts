@@ -91,7 +91,7 @@ async function saveGood(
   span: Span,
 ): Promise<void> {
   const { spec, working } = invocation;
-  const listed = wantsSnapshot(invocation, 'turnEnd');
+  const listed = wantsSnapshot(invocation, 'turnEnd', invocation.turnIndex);
   // Without a store nothing is saved, and hashing what the client brought along would cost as much as all of it.
   const changed = spec.store !== undefined && invocation.savedHash() !== working.hash();
   const snapshotId = listed ? run.runId : undefined;
@@ -161,7 +161,8 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
   await invocation.locked(async () => {
     const { run, host, spec, outbox } = invocation;
     if (run === undefined || invocation.control.cause !== undefined) return;
-    if (run.detached === undefined && wantsSnapshot(invocation, 'toolIterationEnd')) {
+    const iteration = turn.toolIterations++;
+    if (run.detached === undefined && wantsSnapshot(invocation, 'toolIterationEnd', iteration)) {
       const snapshotId = host.newId();
       const totals = totalsOf(invocation, turn);
       await commit(
@@ -188,10 +189,18 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
 }
 
 /** The end of the invocation: what changed after the last turn is saved, as a snapshot if the policy says so. */
-export async function finishInvocation(invocation: Invocation): Promise<void> {
+export async function finishInvocation(
+  invocation: Invocation,
+  /** What the handler's result says. */
+  finishReason?: FinishReason,
+): Promise<void> {
   const { turn, control } = invocation;
-  if (turn !== undefined) await endUnworkedTurn(invocation, turn);
+  if (turn !== undefined) await endUnworkedTurn(invocation, turn, finishReason);
   invocation.closeSession();
+  const { last } = invocation;
+  if (finishReason !== undefined && last !== undefined && last.finishReason !== 'aborted') {
+    invocation.last = { ...last, finishReason };
+  }
   const { run, failure } = invocation;
   const ended = failure !== undefined || control.cause?.kind === 'lost';
   if (run?.detached !== undefined) {
@@ -205,13 +214,17 @@ export async function finishInvocation(invocation: Invocation): Promise<void> {
 }
 
 /** The handler never came to its turn loop. */
-async function endUnworkedTurn(invocation: Invocation, turn: Turn): Promise<void> {
+async function endUnworkedTurn(
+  invocation: Invocation,
+  turn: Turn,
+  finishReason: FinishReason = 'stop',
+): Promise<void> {
   const { failure, control } = invocation;
   const outcome: Outcome =
     control.cause !== undefined
       ? stoppedBy(control.cause)
       : failure === undefined
-        ? { kind: 'done', finishReason: 'stop' }
+        ? { kind: 'done', finishReason }
         : { kind: 'failed', error: failure };
   if (outcome.kind === 'stopped') keepPartialAnswer(invocation);
   invocation.closeSession();
@@ -225,7 +238,7 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
   let run: ActiveRun | undefined;
   try {
     const changed = invocation.savedHash() !== working.hash();
-    const listed = wantsSnapshot(invocation, 'invocationEnd');
+    const listed = wantsSnapshot(invocation, 'invocationEnd', turnIndex);
     if (!changed && !listed) return;
     run = await claimAgain(invocation);
     run.leave();
@@ -251,19 +264,27 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
 }
 
 /** Whether an event is to become a snapshot: the state must differ from the last one's, and the policy must want it. */
-function wantsSnapshot(invocation: Invocation, event: SnapshotEvent): boolean {
+function wantsSnapshot(invocation: Invocation, event: SnapshotEvent, opportunity: number): boolean {
   const { spec, working, lastSnapshot, turnIndex } = invocation;
   if (spec.store === undefined || lastSnapshot?.hash === working.hash()) return false;
-  return spec.policy(
+  const wanted: unknown = spec.policy(
     new StateChance({
       event,
       state: working.state,
       prevState: lastSnapshot?.state,
       index: invocation.nextIndex,
       turnIndex,
-      opportunity: invocation.opportunity++,
+      opportunity,
     }),
   );
+  if (wanted instanceof Promise) {
+    wanted.catch(() => {});
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The snapshot policy of agent "${spec.name}" returned a promise. Make it synchronous: return true or false.`,
+    );
+  }
+  return Boolean(wanted);
 }
 
 function noteSnapshot(invocation: Invocation, id: string, span?: Span): void {

@@ -63,6 +63,7 @@ export interface AgentSpec {
   /** How the state that clients hold is signed. */
   readonly clientState?: ClientStateOptions;
   readonly stateSchema?: Schema;
+  readonly statusSchema?: Schema;
   readonly initialState?: Json;
   readonly upgradeState?: (custom: Json) => unknown;
   readonly handler: AgentHandler;

@@ -1,3 +1,4 @@
+import { WaymarkError } from '../core/error.ts';
 import { type Json, toJson } from '../core/json.ts';
 import type { Invocation } from './invocation.ts';
 import { fullStore } from './spec.ts';
@@ -6,26 +7,41 @@ import { underRun } from './store-away.ts';
 /** Durable steps: recorded with the run where the store can, else only for the life of the invocation. */
 export class Steps {
   readonly #invocation: Invocation;
-  readonly #known = new Map<string, Promise<unknown>>();
+  readonly #known = new Map<string, { readonly result: Promise<unknown>; isDone: boolean }>();
 
   constructor(invocation: Invocation) {
     this.#invocation = invocation;
   }
 
   /** The result of the step under this key, which is done now if it was not done before. */
-  once<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {
+  async once<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {
     const { run } = this.#invocation;
     // Two inputs of one run may use the same key for different work.
     const name = `${run?.detached?.inputsDone ?? 0}:${key}`;
     const id = `${run?.runId ?? ''}:${name}`;
     const before = this.#known.get(id);
-    if (before !== undefined) return before as Promise<Value>;
+    if (before?.isDone === true) return (await before.result) as Value;
+    if (before !== undefined) throw inUse(key);
     const result = perform(this.#invocation, name, fn);
-    this.#known.set(id, result);
-    // A step that failed may be tried again.
-    result.catch(() => this.#known.delete(id));
-    return result;
+    const step = { result, isDone: false };
+    this.#known.set(id, step);
+    try {
+      return await result;
+    } catch (error) {
+      // A step that failed may be tried again.
+      this.#known.delete(id);
+      throw error;
+    } finally {
+      step.isDone = true;
+    }
   }
+}
+
+function inUse(key: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Step "${key}" is running already. Give each step of a run its own key, or await the first one.`,
+  );
 }
 
 async function perform<Value>(

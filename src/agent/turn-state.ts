@@ -23,6 +23,8 @@ export interface Turn {
   /** What it gave as structured output, once it is done. */
   output?: Json;
   toolCalls: number;
+  /** How many of its tool iterations have ended. */
+  toolIterations: number;
   /** How often each tool was called at each place, for keys that are the same on a second attempt. */
   readonly toolKeys: Map<string, number>;
   /** Names the client-held state whose interrupt this turn answers. */

@@ -14,11 +14,14 @@ export interface SnapshotChance<Custom = unknown> {
   /** The index that the snapshot would have. */
   readonly index: number;
   readonly turnIndex: number;
-  /** How many chances this session has had in this invocation before this one. */
+  /**
+   * Counts the chances of the same event, from 0. `turnEnd` and `invocationEnd` count the turns of the session, along the
+   * path from its root and over invocations; `toolIterationEnd` counts within its turn.
+   */
   readonly opportunity: number;
 }
 
-/** Decides whether an event becomes a snapshot. */
+/** Decides whether an event becomes a snapshot, at once: a promise is refused. */
 export type SnapshotPolicy<Custom = unknown> = (chance: SnapshotChance<Custom>) => boolean;
 
 /** A snapshot at every event. */

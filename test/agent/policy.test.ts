@@ -53,7 +53,7 @@ test('S66 a policy is asked with event, states, index, turn index and opportunit
       before: 6,
       index: 2,
       turnIndex: 2,
-      opportunity: 3,
+      opportunity: 2,
       changed: true,
     },
   ]);
@@ -216,5 +216,33 @@ test('S72 an index is never used twice, whatever fails in between', async () => 
     [1, 1, 'failed'],
     [2, 1, 'succeeded'],
     [3, 1, 'succeeded'],
+  ]);
+});
+
+test('S66 the opportunity of a tool iteration counts within its turn', async () => {
+  await using app = openApp();
+  const note = app.defineTool({ name: 'note', description: 'Notes.' }, () => 1);
+  const call = { toolCalls: [{ name: 'note' }] };
+  const model = scriptedModel([call, call, 'done', call, 'done']);
+  const chances: unknown[] = [];
+  const agent = app.defineAgent({
+    name: 'chat',
+    model,
+    tools: [note],
+    snapshot: ({ event, opportunity }) => {
+      chances.push([event, opportunity]);
+      return false;
+    },
+  });
+  await agent.runText('a', { sessionId: 's' });
+  await agent.runText('b', { sessionId: 's' });
+  expect(chances).toEqual([
+    ['toolIterationEnd', 0],
+    ['toolIterationEnd', 1],
+    ['turnEnd', 0],
+    ['invocationEnd', 0],
+    ['toolIterationEnd', 0],
+    ['turnEnd', 1],
+    ['invocationEnd', 1],
   ]);
 });

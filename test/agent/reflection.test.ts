@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import type { Snapshot } from '../../src/protocol/snapshot.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import type { SnapshotStore, Store } from '../../src/session/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
@@ -137,6 +138,26 @@ test('S127 a store that can only read and save snapshots runs agents', async () 
   ];
   for (const call of missing) await refused(call, 'FAILED_PRECONDITION');
   expect(await inner.maintenance?.verify()).toEqual([]);
+});
+
+test('S127 S158 a store that answers with another session’s snapshot is not believed', async () => {
+  const inner = memoryStore();
+  let answer: Snapshot | undefined;
+  const careless: SnapshotStore = {
+    ...minimal(inner),
+    getSnapshot: async (scope, lookup) => answer ?? (await inner.getSnapshot(scope, lookup)),
+  };
+  await using app = openApp({ store: careless });
+  const chat = app.defineAgent({ name: 'chat', model });
+  const mine = await chat.runText('mine', { sessionId: 'mine' });
+  const other = await chat.runText('secret of another', { sessionId: 'other' });
+  answer = must(await inner.getSnapshot({ agent: 'chat' }, { sessionId: 'other' }));
+  const error = await refused(chat.runText('again', { sessionId: 'mine' }), 'DATA_LOSS');
+  expect(error.message).toContain('"mine"');
+  await refused(chat.runText('again', { snapshotId: must(mine.snapshotId) }), 'DATA_LOSS');
+  answer = undefined;
+  const { state } = must(await chat.getSnapshot({ snapshotId: must(other.snapshotId) }));
+  expect(state?.messages).toHaveLength(2);
 });
 
 test('S127 S66 over such a store, policies, failures and tool iterations work', async () => {

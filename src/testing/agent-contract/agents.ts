@@ -20,6 +20,11 @@ export type ContractAgentName =
   | 'painter'
   | 'loop'
   | 'doubled'
+  | 'stepper'
+  | 'signaller'
+  | 'thrifty'
+  | 'promising'
+  | 'discreet'
   | 'eager'
   | 'fleeting'
   | 'patient'
@@ -51,6 +56,8 @@ export function createContractApp(options: {
   definePainter(app);
   defineLoop(app, tools);
   defineDoubled(app);
+  defineStepper(app);
+  defineSignaller(app);
   return app;
 }
 
@@ -113,6 +120,12 @@ function definePromptAgents(app: App, { note, transfer, nothing, slow }: Tools):
   app.defineAgent({ name: 'teller', tools: [transfer, nothing] });
   app.defineAgent({ name: 'eager', ...withNotes, snapshot: 'always' });
   app.defineAgent({ name: 'fleeting', ...withNotes, snapshot: 'never' });
+  app.defineAgent({ name: 'thrifty', snapshot: ({ opportunity }) => opportunity % 3 === 2 });
+  app.defineAgent({
+    name: 'promising',
+    // JavaScript can be written without the types.
+    snapshot: (() => Promise.reject(new Error('of no interest'))) as never,
+  });
   app.defineAgent({ name: 'patient', concurrency: 'wait' });
   app.defineAgent({ name: 'forking', concurrency: 'fork' });
   app.defineAgent({
@@ -128,6 +141,12 @@ function definePromptAgents(app: App, { note, transfer, nothing, slow }: Tools):
 function defineClientAgents(app: App): void {
   app.defineAgent({ name: 'held', store: false, state: notesSchema });
   app.defineAgent({
+    name: 'discreet',
+    store: false,
+    clientState: { secret: 'known to the server and to no client' },
+    transform: { state: ({ messages = [] }) => ({ messages, sessionId: 'not this one' }) },
+  });
+  app.defineAgent({
     name: 'sealed',
     store: false,
     clientState: { secret: 'known to the server and to no client' },
@@ -139,7 +158,7 @@ function defineKeeper(app: App): void {
   app.defineCustomAgent(
     { name: 'keeper', state: notesSchema, initialState: { notes: [] } },
     async (session, { respond }) => {
-      let result: unknown;
+      let result: string | undefined;
       await session.run(async ({ message }) => {
         const [part] = message?.content ?? [];
         const text = part !== undefined && 'text' in part ? part.text : '';
@@ -161,7 +180,11 @@ function defineKeeper(app: App): void {
       session.updateCustom((draft) => {
         (draft as unknown as Notes).notes.push('after the last turn');
       });
-      return { ...session.result(), output: result };
+      return {
+        ...session.result(),
+        output: result,
+        ...(result.includes('length') && { finishReason: 'length' as const }),
+      };
     },
   );
 }
@@ -232,4 +255,37 @@ function defineDoubled(app: App): void {
     );
     return { ...session.result(), output };
   });
+}
+
+/** Uses one key for two steps at once, then once more; its output says what came of each. */
+function defineStepper(app: App): void {
+  app.defineCustomAgent({ name: 'stepper' }, (session) =>
+    session.run(async () => {
+      const steps = await Promise.allSettled([
+        session.step('key', () => 'first'),
+        session.step('key', () => 'second'),
+      ]);
+      const again = await session.step('key', () => 'third');
+      const output = steps.map((each) =>
+        each.status === 'fulfilled' ? each.value : (each.reason as WaymarkError).status,
+      );
+      return { output: [...output, again] };
+    }),
+  );
+}
+
+/** Sends what the user says as its status, as a number where it is one. */
+function defineSignaller(app: App): void {
+  const status = {
+    type: 'object',
+    properties: { done: { type: 'number' } },
+    required: ['done'],
+  } as const;
+  app.defineCustomAgent({ name: 'signaller', status }, (session, { respond }) =>
+    session.run(async ({ message }) => {
+      const [part] = message?.content ?? [];
+      const text = part !== undefined && 'text' in part ? part.text : '';
+      await respond.status({ done: Number.isNaN(Number(text)) ? text : Number(text) });
+    }),
+  );
 }

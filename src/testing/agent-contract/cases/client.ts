@@ -110,4 +110,25 @@ export const clientCases: readonly ContractCase[] = [
       },
     ],
   },
+  {
+    name: 'a state transform cannot take the session id away or change it',
+    rules: ['S90', 'S95', 'S99'],
+    agent: 'discreet',
+    script: ['one', 'two'],
+    steps: [
+      { do: 'run', input: 'a', as: 'first', output: { state: { sessionId: { $any: true } } } },
+      {
+        do: 'run',
+        input: 'b',
+        at: { state: '$first.state' },
+        output: {
+          sessionId: '$first.sessionId',
+          state: {
+            sessionId: '$first.sessionId',
+            messages: { $told: ['user: a', 'model: one', 'user: b', 'model: two'] },
+          },
+        },
+      },
+    ],
+  },
 ];

@@ -153,6 +153,57 @@ export const customCases: readonly ContractCase[] = [
     ],
   },
   {
+    name: 'a step whose key is in use is refused; one that is done gives what was recorded',
+    rules: ['S120', 'S155'],
+    agent: 'stepper',
+    steps: [
+      { do: 'run', input: 'go', output: { output: ['first', 'FAILED_PRECONDITION', 'first'] } },
+    ],
+  },
+  {
+    name: 'a status is checked against the schema of the agent',
+    rules: ['S157'],
+    agent: 'signaller',
+    steps: [
+      {
+        do: 'stream',
+        input: '3',
+        chunks: [
+          { turnStart: { $any: true } },
+          { status: { done: 3 } },
+          { turnEnd: { finishReason: 'stop' } },
+        ],
+      },
+      {
+        do: 'stream',
+        input: 'three',
+        output: { finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } },
+        chunks: [{ turnStart: { $any: true } }, { turnEnd: { finishReason: 'failed' } }],
+      },
+    ],
+  },
+  {
+    name: 'the finish reason of the handler’s result is that of the output',
+    rules: ['S29', 'S52', 'S154'],
+    agent: 'keeper',
+    steps: [
+      {
+        do: 'run',
+        input: 'after length',
+        as: 'out',
+        output: { output: 'after length', finishReason: 'length' },
+      },
+      {
+        do: 'listSnapshots',
+        sessionId: '$out.sessionId',
+        snapshots: [
+          { event: 'turnEnd', finishReason: 'stop' },
+          { event: 'invocationEnd', finishReason: 'length' },
+        ],
+      },
+    ],
+  },
+  {
     name: 'no patch when nothing changed, differences after the first of a turn',
     rules: ['S61', 'S25'],
     agent: 'keeper',

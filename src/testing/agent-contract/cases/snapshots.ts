@@ -144,4 +144,42 @@ export const snapshotCases: readonly ContractCase[] = [
       },
     ],
   },
+  {
+    name: 'a policy counts the turns of the session, over invocations and processes',
+    rules: ['S66'],
+    agent: 'thrifty',
+    script: ['0', '1', '2', '3', '4', '5', '6'],
+    steps: [
+      { do: 'run', input: 'a', at: { sessionId: 's' }, output: { snapshotId: { $absent: true } } },
+      { do: 'run', input: 'b', at: { sessionId: 's' }, output: { snapshotId: { $absent: true } } },
+      { do: 'restart' },
+      { do: 'run', input: 'c', at: { sessionId: 's' }, output: { snapshotId: { $any: true } } },
+      { do: 'run', input: 'd', at: { sessionId: 's' }, output: { snapshotId: { $absent: true } } },
+      { do: 'restart' },
+      { do: 'run', input: 'e', at: { sessionId: 's' }, output: { snapshotId: { $absent: true } } },
+      { do: 'run', input: 'f', at: { sessionId: 's' }, output: { snapshotId: { $any: true } } },
+      { do: 'run', input: 'g', at: { sessionId: 's' }, output: { snapshotId: { $absent: true } } },
+      {
+        do: 'listSnapshots',
+        sessionId: 's',
+        snapshots: [
+          { index: 0, turnIndex: 2, event: 'turnEnd' },
+          { index: 1, turnIndex: 5, event: 'turnEnd' },
+        ],
+      },
+    ],
+  },
+  {
+    name: 'a policy that returns a promise fails the turn',
+    rules: ['S74', 'S156'],
+    agent: 'promising',
+    script: ['one'],
+    steps: [
+      {
+        do: 'run',
+        input: 'a',
+        output: { finishReason: 'failed', error: { status: 'INVALID_ARGUMENT' } },
+      },
+    ],
+  },
 ];
