@@ -9,7 +9,7 @@ import type { App } from '../../src/app.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { toWaymarkError } from '../../src/core/error.ts';
 import type { Store } from '../../src/session/store.ts';
-import { createCrashApp, openPlace, type Place } from './support/agents.ts';
+import { clockOf, createCrashApp, openPlace, type Place } from './support/agents.ts';
 import { openJournal } from './support/journal.ts';
 import { runLoad } from './support/load.ts';
 import { runTurn } from './support/run-turn.ts';
@@ -27,7 +27,12 @@ let app: App | undefined;
 
 /** Opens the app at the first command, so that a process can stand by. */
 function opened(): App {
-  app ??= createCrashApp({ store, journal, claimTtl: options.claimTtl });
+  app ??= createCrashApp({
+    store,
+    journal,
+    clock: clockOf(options.place),
+    claimTtl: options.claimTtl,
+  });
   return app;
 }
 
@@ -54,9 +59,10 @@ async function work(name: string): Promise<never> {
   return await Promise.race(lanes as Promise<never>[]);
 }
 
-/** Resolves when no run is open that anybody could still go on with. */
-async function quiet({ runs }: Store): Promise<void> {
+/** Takes over what has expired until no run is open that a worker could continue. */
+async function quiet({ engine }: App, { runs }: Store): Promise<void> {
   for (;;) {
+    await engine.recover();
     const open = (await runs?.listRuns()) ?? [];
     if (open.every(({ mode, expired }) => mode === 'attached' && expired)) return;
     await systemClock.sleep(20);
@@ -86,8 +92,7 @@ async function obey(line: string): Promise<void> {
   const [command, ...words] = line.split(' ');
   switch (command) {
     case 'recover':
-      opened();
-      await quiet(store);
+      await quiet(opened(), store);
       return say('quiet');
     case 'work':
       return await work(words.join(' '));

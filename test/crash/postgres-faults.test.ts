@@ -1,39 +1,72 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { App } from '../../src/app.ts';
 import { isWaymarkError } from '../../src/core/error.ts';
 import { textOf } from '../../src/generate/message.ts';
 import type { Store } from '../../src/session/store.ts';
+import { eventually } from '../support/eventually.ts';
+import { movableClock } from '../support/movable-clock.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
-import { createCrashApp, openPlace } from './support/agents.ts';
-import { openJournal } from './support/journal.ts';
+import { clockName, type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
+import { createCrashApp, openPlace, type Place } from './support/agents.ts';
+import { type Journal, openJournal, type Written } from './support/journal.ts';
 
 let folder: string;
 let postgres: TestPostgres;
+let clock: PostgresClock;
 let store: Store;
+let journal: Journal;
 let app: App;
 let schemas = 0;
+const appClock = movableClock();
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'waymark-faults-'));
   postgres = await startPostgres();
-}, 120_000);
+  clock = await postgresClock(postgres.connectionString);
+});
 afterAll(async () => {
+  await clock.close();
   await postgres.stop();
   await rm(folder, { recursive: true, force: true });
 });
 beforeEach(async () => {
-  const place = { kind: 'postgres', at: postgres.connectionString, schema: `f${schemas}` } as const;
-  store = await openPlace(place);
-  const journal = openJournal(join(folder, `${schemas++}.jsonl`));
-  app = createCrashApp({ store, journal, claimTtl: 500 });
+  store = await openPlace(placeOf(`f${schemas}`));
+  journal = openJournal(join(folder, `${schemas++}.jsonl`));
+  // Looks for expired claims only when it is told to, so that no claim expires between its heartbeats and its look.
+  app = createCrashApp({ store, clock: appClock.clock, journal, claimTtl, work: false });
   await app.ready();
 });
 afterEach(() => app.close({ deadlineMs: 0 }));
+
+/** Claims expire only when a test moves the clock. */
+const claimTtl = 60_000;
+
+const placeOf = (schema: string): Place => ({
+  kind: 'postgres',
+  at: clock.connectionString,
+  schema,
+  clockFile: join(folder, 'clock'),
+});
+
+/** Lets all claims expire that nobody holds any more, and takes their runs over. */
+async function expireClaims(): Promise<void> {
+  await clock.advance(2 * claimTtl);
+  appClock.advance(2 * claimTtl);
+  await app.engine.recover();
+}
+
+/** Ends every connection to the database, except this one. */
+async function cutAll(other: pg.Client): Promise<void> {
+  await other.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' AND application_name <> $1`,
+    [clockName],
+  );
+}
 
 interface Told {
   readonly sessionId: string;
@@ -59,13 +92,11 @@ async function take(sessionId: string, text: string): Promise<Told> {
 }
 
 /** Takes turns on several sessions at once until it is told to stop. */
-async function takeMany(lanes: number, over: () => boolean): Promise<Told[]> {
-  const all: Told[] = [];
+async function takeMany(lanes: number, all: Told[], over: () => boolean): Promise<void> {
   const lane = async (no: number): Promise<void> => {
     for (let turn = 0; !over(); turn++) all.push(await take(`s${no}`, `${no}.${turn} use 1`));
   };
   await Promise.all(Array.from({ length: lanes }, (_, no) => lane(no)));
-  return all;
 }
 
 /** What was said to be saved is there; what was not has a clear error, and names no snapshot that is not there. */
@@ -91,27 +122,24 @@ async function checkTold(all: readonly Told[]): Promise<void> {
 
 /** After a fault: every session takes turns again, nothing is left behind, and all is whole. */
 async function checkWorks(lanes: number): Promise<void> {
+  await expireClaims();
   const again = await Promise.all(
     Array.from({ length: lanes }, (_, no) => take(`s${no}`, `${no} again use 1`)),
   );
   expect(again.filter(({ status }) => status !== undefined)).toEqual([]);
-  await expect.poll(() => store.runs?.listRuns(), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => store.runs?.listRuns()).toEqual([]);
   expect(await store.maintenance?.verify()).toEqual([]);
 }
 
 test('any number may open an empty database at once', async () => {
   for (let round = 0; round < 10; round++) {
-    const place = {
-      kind: 'postgres',
-      at: postgres.connectionString,
-      schema: `new${round}`,
-    } as const;
+    const place = placeOf(`new${round}`);
     const stores = await Promise.all(Array.from({ length: 6 }, () => openPlace(place)));
     const opened = await Promise.allSettled(stores.map((each) => each.open?.()));
     await Promise.all(stores.map((each) => each.close?.()));
     expect(opened.filter(({ status }) => status === 'rejected')).toEqual([]);
   }
-}, 60_000);
+});
 
 test('connections that are cut in the middle of turns: saved, or UNAVAILABLE and not claimed to be', async () => {
   const other = new pg.Client({ connectionString: postgres.connectionString });
@@ -119,16 +147,25 @@ test('connections that are cut in the middle of turns: saved, or UNAVAILABLE and
   try {
     const cuts = 15;
     let left = cuts;
-    const turns = takeMany(4, () => left <= 0);
-    while (left > 0) {
-      await sleep(80 + ((left * 37) % 150));
-      await other.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'`,
-      );
-      left--;
+    const all: Told[] = [];
+    let isOver = false;
+    const turns = takeMany(4, all, () => left <= 0).finally(() => {
+      isOver = true;
+    });
+    for (; left > 0; left--) {
+      // So many turns between two cuts, however fast they are. A lane may wait for a claim that a cut has left behind.
+      const enough = all.length + 1 + ((left * 37) % 16);
+      await eventually(async () => {
+        if (all.length < enough) await clock.advance(2 * claimTtl);
+        return all.length >= enough;
+      }, 'more turns');
+      await cutAll(other);
     }
-    const all = await turns;
+    await eventually(async () => {
+      await clock.advance(2 * claimTtl);
+      return isOver;
+    }, 'the turns to end');
+    await turns;
     const failed = all.filter(({ status }) => status !== undefined);
     console.info(`${cuts} cuts: ${all.length} turns, ${failed.length} of them UNAVAILABLE`);
     expect(all.length).toBeGreaterThan(failed.length);
@@ -137,7 +174,7 @@ test('connections that are cut in the middle of turns: saved, or UNAVAILABLE and
   } finally {
     await other.end();
   }
-}, 120_000);
+});
 
 test('a detached run goes on after its connections were cut', async () => {
   const other = new pg.Client({ connectionString: postgres.connectionString });
@@ -145,41 +182,56 @@ test('a detached run goes on after its connections were cut', async () => {
   try {
     const chat = app.agent('chat');
     const connection = chat.streamBidi({ sessionId: 'd' });
-    const inputs = ['a use 2', 'b use 2', 'c take 300'];
+    const inputs = ['a use 2', 'b use 2', 'c hold'];
     await Promise.all(inputs.map((text) => connection.sendText(text)));
     const { snapshotId = '' } = await connection.detach();
     for (let cut = 0; cut < 5; cut++) {
-      await sleep(15);
-      await other.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'`,
-      );
+      const before = journal.read().length;
+      await cutAll(other);
+      // Until it has done something again, or is where it is held.
+      await eventually(async () => {
+        const lines = journal.read();
+        if (lines.length > before || lines.some((line) => isAsked(line, 'c hold'))) return;
+        await expireClaims();
+        throw new Error('The run does not continue.');
+      });
     }
-    await expect
-      .poll(async () => (await chat.getSnapshot({ snapshotId }).catch(() => undefined))?.status, {
-        timeout: 20_000,
-      })
-      .toBe('succeeded');
+    journal.signal('go');
+    await eventually(async () => {
+      await expireClaims();
+      expect((await chat.getSnapshot({ snapshotId }))?.status).toBe('succeeded');
+    });
     const { state } = (await chat.getSnapshot({ snapshotId })) ?? {};
     const said = state?.messages?.filter(({ role }) => role === 'user').map(textOf);
     expect(said).toEqual(inputs);
   } finally {
     await other.end();
   }
-}, 60_000);
+});
+
+function isAsked(line: Written, what: string): boolean {
+  return line.kind === 'asked' && line.what === what;
+}
 
 test('a restart of Postgres: turns fail with UNAVAILABLE while it is away, and go on afterwards', async () => {
   let isOver = false;
   await take('s0', 'before');
-  const turns = takeMany(3, () => isOver);
-  await sleep(200);
+  const all: Told[] = [];
+  const saved = (): number => all.filter(({ status }) => status === undefined).length;
+  const turns = takeMany(3, all, () => isOver);
+  await eventually(() => saved() > 5);
   await postgres.shutDown();
   expect(await take('s9', 'nobody there')).toMatchObject({ status: 'UNAVAILABLE' });
   await postgres.startAgain();
-  await sleep(300);
+  const before = saved();
+  await eventually(async () => {
+    // A turn may wait for a claim that was left behind.
+    await clock.advance(2 * claimTtl);
+    return saved() > before;
+  }, 'a turn after the restart');
   isOver = true;
-  const all = await turns;
+  await turns;
   expect(all.some(({ status }) => status !== undefined)).toBe(true);
   await checkTold(all);
   await checkWorks(3);
-}, 120_000);
+});

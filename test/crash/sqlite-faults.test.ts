@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
+import { endProcesses } from '../support/child-process.ts';
 import { createCrashApp } from './support/agents.ts';
 import { openJournal } from './support/journal.ts';
-import { endWorkers, startWorker } from './support/processes.ts';
+import { startWorker } from './support/processes.ts';
 
 let folder: string;
 let files: string;
@@ -21,7 +23,7 @@ beforeEach(async () => {
   path = join(files, 'store.db');
 });
 afterEach(async () => {
-  await endWorkers();
+  await endProcesses();
   await chmod(files, 0o755);
   await rm(folder, { recursive: true, force: true });
 });
@@ -30,8 +32,9 @@ afterEach(async () => {
 async function fill(turns = 3): Promise<void> {
   const app = createCrashApp({
     store: sqliteStore(path),
+    clock: systemClock,
     journal: openJournal(join(folder, 'journal')),
-    claimTtl: 5000,
+    claimTtl: 60_000,
   });
   for (let no = 0; no < turns; no++) {
     await app.agent('chat').runText(`${no} ${'x'.repeat(2000)}`, { sessionId: 's' });
@@ -122,8 +125,8 @@ test('a file that may only be read: FAILED_PRECONDITION, and nothing changes', a
   await chmod(files, 0o555);
   await chmod(folder, 0o777);
   const before = await readFile(path);
-  const place = { kind: 'sqlite', at: path } as const;
-  const worker = startWorker({ place, journal: join(folder, 'read-only'), claimTtl: 5000 });
+  const place = { kind: 'sqlite', at: path, clockFile: `${path}.clock` } as const;
+  const worker = startWorker({ place, journal: join(folder, 'read-only'), claimTtl: 60_000 });
   await worker.hear('ready');
   worker.say('nobody');
   worker.say('try turn');
@@ -135,9 +138,9 @@ test('a file that may only be read: FAILED_PRECONDITION, and nothing changes', a
 test('a disk that is full: a clear error, and what was saved is still there', async () => {
   await fill();
   const { size } = await stat(path);
-  const place = { kind: 'sqlite', at: path } as const;
+  const place = { kind: 'sqlite', at: path, clockFile: `${path}.clock` } as const;
   const worker = startWorker(
-    { place, journal: join(folder, 'journal'), claimTtl: 5000 },
+    { place, journal: join(folder, 'journal'), claimTtl: 60_000 },
     { fileKilobytes: Math.ceil(size / 1024) + 100 },
   );
   await worker.hear('ready');

@@ -1,22 +1,20 @@
 import { expect, test } from 'vitest';
 import { waymark } from '../../src/app.ts';
-import { systemClock } from '../../src/core/clock.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { movableClock } from '../support/movable-clock.ts';
 
-/** Keeps the thread, as a machine that sleeps or a long computation does. */
-function stall(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-}
+const claimTtl = 60_000;
 
 test('a process that stood still for longer than its claims does not take its own runs away', async () => {
-  const app = waymark({ store: sqliteStore(':memory:'), claimTtl: 60 });
+  const { clock, advance } = movableClock();
+  const app = waymark({ store: sqliteStore(':memory:', { clock }), clock, claimTtl });
   let calls = 0;
   const block = app.defineTool({ name: 'block', description: 'Blocks' }, async () => {
     calls++;
-    stall(100);
-    // Time for whoever looks for expired claims.
-    await systemClock.sleep(40);
+    // As after a machine has slept: all timers are late at once, and one of them looks for expired claims.
+    advance(2 * claimTtl);
+    expect(await app.engine.recover()).toBe(0);
     return 'done';
   });
   const agent = app.defineAgent({

@@ -1,10 +1,36 @@
 import { type Clock, systemClock } from '../../src/core/clock.ts';
+import { abortError } from '../../src/core/signal.ts';
 
-/** The clock of the machine, which a test may put forward. Waiting still takes real time. */
+/** How often timers compare the clock with their time, in milliseconds. */
+const lookEvery = 10;
+
+/** The clock of the machine plus an offset. Timers follow it: they fire as soon as the offset has grown past their time. */
+export function clockAhead(ahead: () => number): Clock {
+  const now = (): number => systemClock.now() + ahead();
+  return {
+    now,
+    async sleep(ms, signal) {
+      const end = now() + ms;
+      if (signal?.aborted) throw abortError(signal);
+      do await systemClock.sleep(Math.min(lookEvery, Math.max(0, end - now())), signal);
+      while (now() < end);
+    },
+    every(ms, fn) {
+      let next = now() + ms;
+      return systemClock.every(Math.min(ms, lookEvery), () => {
+        if (now() < next) return;
+        next = now() + ms;
+        fn();
+      });
+    },
+  };
+}
+
+/** The clock of the machine, which a test may put forward. */
 export function movableClock(): { readonly clock: Clock; readonly advance: (ms: number) => void } {
   let ahead = 0;
   return {
-    clock: { ...systemClock, now: () => systemClock.now() + ahead },
+    clock: clockAhead(() => ahead),
     advance: (ms) => {
       ahead += ms;
     },

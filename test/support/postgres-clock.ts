@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { eventually } from './eventually.ts';
 
 /** A clock of a database that a test may put forward, for every process that connects through it. */
 export interface PostgresClock {
@@ -6,11 +7,16 @@ export interface PostgresClock {
   readonly connectionString: string;
   /** Puts the clock forward. Resolves when the next statement of any connection reads the new time. */
   advance(ms: number): Promise<void>;
+  /** Resolves when no connection of this application is left: the server completes what a killed process had sent. */
+  settled(application: string): Promise<void>;
   /** Closes the connection of the clock itself. Stores may stay open. */
   close(): Promise<void>;
 }
 
 let clocks = 0;
+
+/** The connection of a clock, for tests that end all others. */
+export const clockName = 'test clock';
 
 /**
  * Makes a clock for the Postgres store, whose times come from the database. The connection string puts a schema in front of
@@ -20,11 +26,10 @@ let clocks = 0;
  */
 export async function postgresClock(connectionString: string): Promise<PostgresClock> {
   const schema = `clock_${process.pid}_${++clocks}`;
-  const client = new pg.Client({ connectionString });
-  // The server may be stopped before the clock is closed.
-  client.on('error', () => {});
-  await client.connect();
-  await client.query(`
+  // A pool connects again after a test has restarted the server.
+  const pool = new pg.Pool({ connectionString, max: 1, application_name: clockName });
+  pool.on('error', () => {});
+  await pool.query(`
     CREATE SCHEMA ${schema};
     CREATE TABLE ${schema}.ahead(ms bigint NOT NULL);
     INSERT INTO ${schema}.ahead VALUES(0);
@@ -35,8 +40,17 @@ export async function postgresClock(connectionString: string): Promise<PostgresC
   return {
     connectionString: `${connectionString}${mark}options=${options}`,
     advance: async (ms) => {
-      await client.query(`UPDATE ${schema}.ahead SET ms = ms + $1`, [Math.round(ms)]);
+      await pool.query(`UPDATE ${schema}.ahead SET ms = ms + $1`, [Math.round(ms)]);
     },
-    close: () => client.end(),
+    settled: async (application) => {
+      await eventually(async () => {
+        const { rows } = await pool.query(
+          'SELECT 1 FROM pg_stat_activity WHERE application_name = $1',
+          [application],
+        );
+        return rows.length === 0;
+      }, `the end of the connections of ${application}`);
+    },
+    close: () => pool.end(),
   };
 }

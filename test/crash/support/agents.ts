@@ -1,10 +1,11 @@
 import { type App, waymark } from '../../../src/app.ts';
-import { systemClock } from '../../../src/core/clock.ts';
+import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import { toWaymarkError } from '../../../src/core/error.ts';
 import { textOf } from '../../../src/generate/message.ts';
 import type { ModelRequest } from '../../../src/generate/model.ts';
 import type { Store } from '../../../src/session/store.ts';
 import { type ScriptedReply, scriptedModel } from '../../../src/testing/scripted-model.ts';
+import { sharedClock } from '../../support/shared-clock.ts';
 import type { Journal } from './journal.ts';
 
 /** Where a store is that several processes open. */
@@ -13,20 +14,29 @@ export interface Place {
   /** A path, or a connection string. */
   readonly at: string;
   readonly schema?: string;
+  /** The file of the clock that its processes share; see {@link sharedClock}. */
+  readonly clockFile: string;
 }
 
 /** Opens it. */
-export async function openPlace({ kind, at, schema = 'waymark' }: Place): Promise<Store> {
+export async function openPlace(place: Place): Promise<Store> {
+  const { kind, at, schema = 'waymark' } = place;
   if (kind === 'sqlite') {
     const { sqliteStore } = await import('../../../src/store/sqlite/index.ts');
-    return sqliteStore(at);
+    return sqliteStore(at, { clock: clockOf(place) });
   }
   const { postgresStore } = await import('../../../src/store/postgres/index.ts');
   return postgresStore({ connectionString: at, schema, max: 4 });
 }
 
+/** The clock that the processes of a place share. */
+export function clockOf({ clockFile }: Place): Clock {
+  return sharedClock(clockFile).clock;
+}
+
 export interface CrashAppOptions {
   readonly store: Store;
+  readonly clock: Clock;
   readonly journal: Journal;
   readonly claimTtl: number;
   readonly work?: boolean;
@@ -34,24 +44,29 @@ export interface CrashAppOptions {
 
 /**
  * An app whose agents say in the journal what they do. The text of an input says what it takes: `use 2` calls the tool two
- * times, one after the other; `take 500` makes the model think for so many milliseconds; `hang` never ends by itself.
+ * times, one after the other; `hold` makes the model hold its answer back until the journal has the signal `go`; `hang` never ends
+ * by itself.
  */
-export function createCrashApp({ store, journal, claimTtl, work = true }: CrashAppOptions): App {
-  const scripted = scriptedModel({
-    patterns: [],
-    afterTools: (request) => reply(request, journal),
-    otherwise: (request) => reply(request, journal),
-  });
+export function createCrashApp(options: CrashAppOptions): App {
+  const { store, clock, journal, claimTtl, work = true } = options;
+  const scripted = scriptedModel({ patterns: [], afterTools: reply, otherwise: reply });
   const app = waymark({
     store,
+    clock,
     claimTtl,
     work,
     model: {
       ...scripted,
-      run(request, call) {
-        const stopped = (): void => journal.write({ kind: 'stopped', at: Date.now() });
+      async run(request, call) {
+        const stopped = (): void => journal.write({ kind: 'stopped' });
         call.signal.addEventListener('abort', stopped, { once: true });
-        return scripted.run(request, call);
+        const { text, results } = understand(request);
+        // The model is asked again after the results were kept.
+        for (const key of results) journal.write({ kind: 'recorded', key });
+        journal.write({ kind: 'asked', what: text });
+        const holds = /\bhold\b/.test(text) && results.length >= numberIn(text, 'use');
+        while (holds && !journal.hasSignal('go')) await systemClock.sleep(5, call.signal);
+        return await scripted.run(request, call);
       },
     },
     onError(error) {
@@ -96,22 +111,24 @@ export function createCrashApp({ store, journal, claimTtl, work = true }: CrashA
   return app;
 }
 
-function reply({ messages }: ModelRequest, journal: Journal): ScriptedReply {
+/** What a request asks for, and the keys of the tool results that it brings. */
+function understand({ messages }: ModelRequest): { text: string; results: string[] } {
   const at = messages.findLastIndex(({ role }) => role === 'user');
   const asked = messages[at];
-  const text = asked === undefined ? '' : textOf(asked);
-  const results = messages.slice(at).flatMap(({ content }) => content.flatMap(keyOf));
-  // The model is asked again after the results were kept.
-  for (const key of results) journal.write({ kind: 'recorded', key });
-  journal.write({ kind: 'asked', what: text });
-  const uses = numberIn(text, 'use');
-  if (results.length < uses) {
+  return {
+    text: asked === undefined ? '' : textOf(asked),
+    results: messages.slice(at).flatMap(({ content }) => content.flatMap(keyOf)),
+  };
+}
+
+function reply(request: ModelRequest): ScriptedReply {
+  const { text, results } = understand(request);
+  if (results.length < numberIn(text, 'use')) {
     const input = { what: `${text} ${results.length}` };
     return { toolCalls: [{ name: 'act', input }], delayMs: 1 };
   }
   if (/\bhang\b/.test(text)) return { hang: true, parts: [{ text: 'so far' }] };
-  const chunks = ['answer ', 'to ', text];
-  return { chunks, delayMs: Math.max(1, numberIn(text, 'take')), chunkDelayMs: 1 };
+  return { chunks: ['answer ', 'to ', text], delayMs: 1, chunkDelayMs: 1 };
 }
 
 function keyOf(part: object): string[] {

@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** How a turn was started: with a caller in the process, accepted for others to go on with, or without a caller. */
 export type Mode = 'attached' | 'accepted' | 'detached';
@@ -27,7 +27,7 @@ export type Line =
   | { readonly kind: 'recorded'; readonly key: string }
   /** A model was asked for an answer to this. */
   | { readonly kind: 'asked'; readonly what: string }
-  | { readonly kind: 'stopped'; readonly at: number }
+  | { readonly kind: 'stopped' }
   | { readonly kind: 'error'; readonly status: string; readonly message: string };
 
 export type Written = Line & { readonly pid: number };
@@ -36,6 +36,9 @@ export type Written = Line & { readonly pid: number };
 export interface Journal {
   write(line: Line): void;
   read(): Written[];
+  /** Tells all processes of the journal that they may continue. */
+  signal(word: string): void;
+  hasSignal(word: string): boolean;
 }
 
 export function openJournal(path: string): Journal {
@@ -46,5 +49,7 @@ export function openJournal(path: string): Journal {
         .split('\n')
         .filter((text) => text !== '')
         .map((text) => JSON.parse(text) as Written),
+    signal: (word) => writeFileSync(`${path}.${word}`, ''),
+    hasSignal: (word) => existsSync(`${path}.${word}`),
   };
 }

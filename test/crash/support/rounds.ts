@@ -1,18 +1,18 @@
 import { statSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store } from '../../../src/session/store.ts';
-import type { WorkerOptions } from '../crash-worker.ts';
+import { eventually } from '../../support/eventually.ts';
 import { openPlace } from './agents.ts';
 import { checkPromises } from './check.ts';
 import { openJournal } from './journal.ts';
 import { startWorker, type Worker } from './processes.ts';
 import { randomOf } from './random.ts';
+import { type ClockedOptions, killAndExpire } from './together.ts';
 
 // In bytes of the journal: how far a process comes before it is killed, however fast the machine is.
 const mostWork = 12_000;
 const mostRecovery = 1_500;
 
-export interface RoundsOptions extends WorkerOptions {
+export interface RoundsOptions extends ClockedOptions {
   readonly rounds: number;
   readonly seed: number;
 }
@@ -46,20 +46,26 @@ export async function crashRounds({
   };
   try {
     let worker = await nextWorker();
+    const replace = async (): Promise<void> => {
+      await killAndExpire(worker, options);
+      worker = await nextWorker();
+      worker.say('recover');
+    };
     let checked = 0;
     for (let round = 0; round < rounds; round++) {
       try {
         // New sessions now and then: reading them is most of what a round costs.
         worker.say(`work ${Math.floor(round / 10)}`);
         await grown(options.journal, random() * mostWork);
-        await worker.kill();
-        worker = await nextWorker();
-        worker.say('recover');
+        await replace();
         if (random() < 0.25) {
-          await grown(options.journal, random() * mostRecovery);
-          await worker.kill();
-          worker = await nextWorker();
-          worker.say('recover');
+          let isQuiet = false;
+          const onEnd = (): void => {
+            isQuiet = true;
+          };
+          worker.hear('quiet').then(onEnd, onEnd);
+          await grown(options.journal, random() * mostRecovery, () => isQuiet);
+          await replace();
         }
         await worker.hear('quiet');
         const lines = journal.read();
@@ -81,12 +87,11 @@ export async function crashRounds({
   return report(options.journal);
 }
 
-/** Resolves at some moment after the journal has grown by so much, or does not grow any more. */
-async function grown(path: string, bytes: number): Promise<void> {
+/** Resolves at some moment after the journal has grown by so much, or will not grow any more. */
+async function grown(path: string, bytes: number, isOver = () => false): Promise<void> {
   const size = (): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const enough = size() + bytes;
-  const deadline = Date.now() + 2_000;
-  while (size() < enough && Date.now() < deadline) await sleep(1);
+  await eventually(() => size() >= enough || isOver(), `a journal of ${enough} bytes`);
 }
 
 function report(path: string): RoundsReport {
