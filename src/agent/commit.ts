@@ -51,20 +51,15 @@ async function telling<Value>(
   chunk: Chunk,
   write: (events: readonly RunEvent[] | undefined) => Promise<Value>,
 ): Promise<Value> {
-  await log.settled();
-  const event = Object.keys(chunk).length === 0 ? undefined : log.prepare(chunk);
-  const unwritten = log.takeUnwritten();
-  try {
+  return await log.takeAlong(async (unwritten) => {
+    const event = Object.keys(chunk).length === 0 ? undefined : log.prepare(chunk);
     const value = await write(log.durable ? [...unwritten, ...(event ? [event] : [])] : undefined);
     if (event !== undefined) {
       log.publishPrepared(event);
       outbox.pushLogged(chunk, event);
     }
     return value;
-  } catch (error) {
-    log.putBack(unwritten);
-    throw error;
-  }
+  });
 }
 
 /** The state as it grew from what was saved last. */
@@ -97,7 +92,13 @@ export async function checkpoint(
     midTurn,
     used: usedBy(invocation, midTurn),
   };
-  const base = await underRun(invocation, async () => await runs?.checkpoint(ref, write));
+  // A run that is taken over here does not send them again.
+  const base = await underRun(invocation, () =>
+    run.log.takeAlong(
+      async (events) =>
+        await runs?.checkpoint(ref, { ...write, ...(events.length > 0 && { events }) }),
+    ),
+  );
   if (base !== undefined) {
     invocation.base = base;
     working.saved();

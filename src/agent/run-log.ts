@@ -95,23 +95,24 @@ export class RunLog {
     this.#letGo();
   }
 
-  /** The events that the store does not have yet, for a write that takes them along. They count as written. */
-  takeUnwritten(): readonly RunEvent[] {
-    if (this.#sink === undefined) return [];
-    const events = this.#events.slice(this.#placeOf(this.#written));
-    this.#written = (events.at(-1)?.seq ?? this.#written - 1) + 1;
-    return events;
-  }
-
-  /** Says that the write which took these along has failed. */
-  putBack(events: readonly RunEvent[]): void {
-    this.#written = events[0]?.seq ?? this.#written;
-    this.#letGo();
-  }
-
-  /** Waits for the batch that is on its way to the store, so that a commit's events do not overtake it. */
-  async settled(): Promise<void> {
-    await this.#appending;
+  /**
+   * Does a write that takes along the events that the store does not have yet; they count as written when it succeeds. No
+   * other batch is on its way meanwhile, so that none overtakes another.
+   */
+  async takeAlong<Value>(write: (events: readonly RunEvent[]) => Promise<Value>): Promise<Value> {
+    while (this.#appending !== undefined) await this.#appending;
+    const events = this.#takeUnwritten();
+    const writing = write(events);
+    this.#appending = writing.then(ignore, ignore);
+    try {
+      return await writing;
+    } catch (error) {
+      this.#written = events[0]?.seq ?? this.#written;
+      throw error;
+    } finally {
+      this.#appending = undefined;
+      this.#letGo();
+    }
   }
 
   read(after: EventCursor | undefined): readonly RunEvent[] {
@@ -148,6 +149,14 @@ export class RunLog {
     this.#events.push(event);
     if (this.#events.length > mostEvents) this.#drop();
     this.#wake();
+  }
+
+  /** The events that the store does not have yet. They count as written from now on. */
+  #takeUnwritten(): readonly RunEvent[] {
+    if (this.#sink === undefined) return [];
+    const events = this.#events.slice(this.#placeOf(this.#written));
+    this.#written = (events.at(-1)?.seq ?? this.#written - 1) + 1;
+    return events;
   }
 
   #letGo(): void {
@@ -196,7 +205,7 @@ export class RunLog {
 
   async #append(): Promise<void> {
     const sink = this.#sink;
-    const batch = this.takeUnwritten();
+    const batch = this.#takeUnwritten();
     const first = batch[0];
     if (sink === undefined || first === undefined) return;
     this.#appending = sink.events.append(sink.run, batch).catch((error: unknown) => {
@@ -208,6 +217,8 @@ export class RunLog {
     this.#appending = undefined;
   }
 }
+
+function ignore(): void {}
 
 /** The logs of the runs of this process, and of those that ended a little while ago and whose events no store has. */
 export interface RunLogs {

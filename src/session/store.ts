@@ -297,6 +297,8 @@ export interface RunSupport {
       readonly stateHash: string;
       readonly inputsDone: number;
       readonly midTurn: boolean;
+      /** As in {@link CommitWrite}: a run that is taken over at this checkpoint does not send them again. */
+      readonly events?: readonly RunEvent[];
       readonly used?: RunUsage;
     },
   ): Promise<StateBase>;

@@ -38,8 +38,9 @@ export function runSupport(tables: Tables): RunSupport {
       return run.stopping ? 'stop' : 'held';
     },
     detach: async (ref, request, away) => detach(tables, ref, request, away),
-    async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used }) {
+    async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used, events }) {
       const run = currentRun(tables, ref);
+      if (events !== undefined) appendTo(tables, run, events);
       run.checkpoint = { state, stateHash, inputsDone, midTurn, used };
       return { snapshotId: run.id, state, ref: run.base };
     },

@@ -24,6 +24,7 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
     { runId }: RunRef,
     work: () => Promise<Result>,
     trace: Trace = {},
+    saveFirst: () => void = () => {},
   ): Promise<Result> => {
     let session: SessionRow | undefined;
     return gate.write(
@@ -33,7 +34,9 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
         return work();
       },
       () => {
-        if (session !== undefined) saveSession(mirror, session, trace);
+        if (session === undefined) return;
+        saveFirst();
+        saveSession(mirror, session, trace);
       },
     );
   };
@@ -59,7 +62,15 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
       }),
     heartbeat: (run) => under(run, () => memory.heartbeat(run)),
     detach: (run, request, away) => under(run, () => memory.detach(run, request, away)),
-    checkpoint: (run, write) => under(run, () => memory.checkpoint(run, write)),
+    checkpoint(run, write) {
+      const { events } = write;
+      const work = (): ReturnType<RunSupport['checkpoint']> => {
+        if (events !== undefined) mirror.reachEvents(run.runId);
+        return memory.checkpoint(run, write);
+      };
+      // Events come before the checkpoint: after a crash between the two, they are sent again and not lost.
+      return under(run, work, {}, () => mirror.events.save(run.runId));
+    },
     commit(run, write) {
       const { snapshotId, base, events } = write;
       const work = (): ReturnType<RunSupport['commit']> => {

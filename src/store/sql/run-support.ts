@@ -99,6 +99,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       const rows = stateRows(grown, state);
       const base = await db.write(() => checkpoint(ref, grown, rows, state));
       taken.delete(ref.runId);
+      if (write.events !== undefined) db.tell([{ kind: 'events', id: ref.runId }]);
       return base;
     },
     async commit(ref, write) {

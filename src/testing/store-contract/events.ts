@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { emptyState, hashState } from '../../session/session-state.ts';
 import type { RunEvent } from '../../session/store.ts';
-import { heard, refused, type UseKit } from './kit.ts';
+import { exchange, heard, refused, type UseKit } from './kit.ts';
 
 /** Events of an attempt, numbered. */
 function events(attempt: number, from: number, to: number): RunEvent[] {
@@ -88,6 +89,27 @@ export function eventContract(useKit: UseKit): void {
       expect(later?.events).toEqual(events(2, 0, 1));
       await commit(next);
       await refused(log.append(next, events(2, 2, 3)), 'ABORTED');
+    });
+
+    test('S168: events that come with a checkpoint are there with it, once and in order', async () => {
+      const { claim, events: log, scope, runs } = useKit();
+      const held = await claim('s', { mode: 'accepted' });
+      const state = exchange(emptyState, 'x');
+      const write = { state, stateHash: hashState(state), inputsDone: 0, midTurn: true };
+      const base = await runs.checkpoint(held, { ...write, events: events(1, 0, 2) });
+      const hints = heard((listener) => log.onEvents(held.runId, listener));
+      // Some of them were written by a flush whose answer was lost.
+      await log.append(held, events(1, 2, 4));
+      await hints.next();
+      await runs.checkpoint(held, { ...write, base, events: events(1, 3, 6) });
+      await hints.next();
+      await runs.checkpoint(held, { ...write, base, events: [] });
+      const read = await log.read(scope, held.runId, { limit: 100 });
+      expect(read).toEqual({ events: events(1, 0, 6), ended: false });
+      const late = { ...write, events: events(1, 6, 7) };
+      await refused(runs.checkpoint({ ...held, attempt: 2 }, late), 'ABORTED');
+      expect(await log.read(scope, held.runId, { limit: 100 })).toEqual(read);
+      hints.leave();
     });
 
     test('a commit that is refused appends nothing', async () => {

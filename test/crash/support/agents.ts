@@ -10,7 +10,7 @@ import type { Journal } from './journal.ts';
 
 /** Where a store is that several processes open. */
 export interface Place {
-  readonly kind: 'sqlite' | 'postgres';
+  readonly kind: 'sqlite' | 'postgres' | 'file';
   /** A path, or a connection string. */
   readonly at: string;
   readonly schema?: string;
@@ -24,6 +24,10 @@ export async function openPlace(place: Place): Promise<Store> {
   if (kind === 'sqlite') {
     const { sqliteStore } = await import('../../../src/store/sqlite/index.ts');
     return sqliteStore(at, { clock: clockOf(place) });
+  }
+  if (kind === 'file') {
+    const { fileStore } = await import('../../../src/store/file/index.ts');
+    return fileStore(at, { clock: clockOf(place) });
   }
   const { postgresStore } = await import('../../../src/store/postgres/index.ts');
   return postgresStore({ connectionString: at, schema, max: 4 });

@@ -9,6 +9,7 @@ import { fromHex, uuidBytes } from '../values/bytes.ts';
 import { code, toRunUsage, toTotals } from '../values/codes.ts';
 import { pointersOf } from './commit.ts';
 import { placeValues } from './commit-row.ts';
+import { appendEvents } from './events.ts';
 import { type OpenRun, openRun } from './open-run.ts';
 
 export type CheckpointWrite = Parameters<RunSupport['checkpoint']>[1];
@@ -65,6 +66,7 @@ export function* checkpoint(
   const no = goesOn
     ? yield* move(before, held.now, write, placed, rows)
     : yield* replace(before, held, write, placed, rows);
+  if (write.events !== undefined) yield* appendEvents(held, write.events, context.vault);
   yield* run(updateTip, held.session, no);
   yield* run(updateRun, held.session, no, write.inputsDone, write.midTurn ? 1 : 0);
   const { view, viewNo, common, custom, artifacts } = placed;

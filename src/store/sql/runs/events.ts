@@ -8,6 +8,15 @@ import { uuidBytes } from '../values/bytes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { isEvent, type JournalKey, journal } from './journal.ts';
 
+// Gives nothing when some of them, or later ones, are there already.
+const insertFresh = statement<{ seq: number }>(
+  'events_append_fresh',
+  `INSERT INTO @journal(run, session, attempt, seq, last, body)
+   SELECT $1, CAST($2 AS BIGINT), CAST($3 AS INTEGER), CAST($4 AS INTEGER), CAST($5 AS INTEGER), $6
+   WHERE NOT EXISTS (SELECT 1 FROM @journal WHERE run = $1 AND ${isEvent}
+     AND (attempt > CAST($3 AS INTEGER) OR (attempt = CAST($3 AS INTEGER) AND last >= CAST($4 AS INTEGER))))
+   RETURNING seq`,
+);
 const insertEvents = statement(
   'events_append',
   `INSERT INTO @journal(run, session, attempt, seq, last, body) VALUES($1, $2, $3, $4, $5, $6)
@@ -42,16 +51,27 @@ export function* appendEvents(
   events: readonly RunEvent[],
   vault: Vault,
 ): Plan<void> {
+  const rows = packed(events, vault);
+  const [only] = rows;
+  if (only === undefined) return;
+  if (rows.length === 1 && (yield* first(insertFresh, id, session, ...only)) !== undefined) return;
   const last = yield* first(selectLast, id);
   const cursor = last && { attempt: last.attempt, seq: last.last };
   const fresh = events.filter((event) => isAfter(event, cursor));
-  for (const [attempt, group] of Map.groupBy(fresh, (event) => event.attempt)) {
-    const [begin] = group;
-    const end = group.at(-1);
-    if (begin === undefined || end === undefined) continue;
+  for (const row of packed(fresh, vault)) yield* run(insertEvents, id, session, ...row);
+}
+
+/** Events as rows, one an attempt: attempt, first and last number, body. */
+function packed(
+  events: readonly RunEvent[],
+  vault: Vault,
+): readonly (readonly [number, number, number, SqlValue])[] {
+  const groups = [...Map.groupBy(events, (event) => event.attempt)];
+  return groups.map(([attempt, group]) => {
+    const seqs = group.map((event) => event.seq);
     const body = vault.seal(packEvents(group));
-    yield* run(insertEvents, id, session, attempt, begin.seq, end.seq, body);
-  }
+    return [attempt, seqs[0] ?? 0, seqs.at(-1) ?? 0, body] as const;
+  });
 }
 
 /** Appends to the events of a run under its current attempt. */
