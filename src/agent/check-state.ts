@@ -1,15 +1,18 @@
 import { toWaymarkError } from '../core/error.ts';
 import { parse } from '../core/schema.ts';
+import { checkCustomSize, maxCustomLength } from '../session/size-limits.ts';
 import type { Invocation } from './invocation.ts';
 import type { Outcome } from './turn-state.ts';
 
 /**
- * Refuses a custom state that was changed piece by piece and no longer fits its schema: saved, it could not be loaded
- * again. Nothing is asked of the schema where nothing has changed.
+ * Refuses a custom state that is too large, or was changed piece by piece and no longer fits its schema: saved, it could
+ * not be loaded again. Nothing is checked where nothing has changed.
  */
 export async function checkState({ spec, working, good }: Invocation): Promise<void> {
   const { custom } = working.state;
-  if (spec.stateSchema === undefined || custom === undefined || custom === good.custom) return;
+  if (custom === undefined || custom === good.custom) return;
+  checkCustomSize(custom, spec.limits.session?.customLength ?? maxCustomLength);
+  if (spec.stateSchema === undefined) return;
   await parse(spec.stateSchema, custom, 'The custom state at the end of the turn');
 }
 

@@ -110,13 +110,16 @@ function rendererOf(options: PromptAgentOptions, generator: Generator): Render {
     const existing = typeof prompt === 'string' ? generator.prompt(prompt) : prompt;
     const rendered = await existing.render(promptInput, scope);
     const { system: overridden } = (await told?.render(undefined, scope)) ?? {};
-    return { ...rendered, ...own, ...(overridden && { system: overridden }) };
+    const limits = { ...rendered.limits, ...own.limits };
+    return { ...rendered, ...own, limits, ...(overridden && { system: overridden }) };
   };
 }
 
 function settingsOf(options: PromptAgentOptions): GenerateSettings {
   const { model, config, tools, toolChoice, maxTurns, resources, docs, output, use } = options;
+  const toolConcurrency = options.limits?.turn?.toolConcurrency;
   return {
+    ...(toolConcurrency !== undefined && { limits: { toolConcurrency } }),
     ...(model !== undefined && { model }),
     ...(config && { config }),
     ...(tools && { tools }),

@@ -36,8 +36,15 @@ export interface AgentLimits {
     readonly timeMs?: number;
     readonly tokens?: number;
     readonly toolCalls?: number;
+    /** Tool calls of one answer that run at the same time; for agents over a model. @default 16 */
+    readonly toolConcurrency?: number;
   };
-  readonly session?: { readonly tokens?: number; readonly toolCalls?: number };
+  readonly session?: {
+    readonly tokens?: number;
+    readonly toolCalls?: number;
+    /** Characters of the custom state as JSON. @default 16777216 */
+    readonly customLength?: number;
+  };
 }
 
 /** The end of a detached run, as its hooks hear of it. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import { WaymarkError } from '../core/error.ts';
 import { settled } from '../core/handled.ts';
+import { jsonLength } from '../core/json-length.ts';
 import type { LinkedSignal } from '../core/signal.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
@@ -84,7 +85,9 @@ export class AnswerStream {
 function lengthOf(part: Part): number {
   if ('text' in part) return part.text.length;
   if ('reasoning' in part) return part.reasoning.length;
-  return 'media' in part ? part.media.url.length : 0;
+  if ('media' in part) return part.media.url.length;
+  // Tool requests and data: a model can send any number of them, also with nothing in them.
+  return jsonLength(part, Number.POSITIVE_INFINITY);
 }
 
 function silent(model: string, idleMs: number): WaymarkError {

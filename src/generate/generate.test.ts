@@ -472,6 +472,48 @@ describe('tools', () => {
     expect(response.messages).toHaveLength(1);
   });
 
+  test('tools of one answer run a bounded number at a time, all of them, in order', async () => {
+    const toolCalls = Array.from({ length: 100 }, (_, at) => ({
+      name: 'work',
+      ref: `r${at}`,
+      input: { at },
+    }));
+    let active = 0;
+    let most = 0;
+    const work = tool(
+      { name: 'work', description: 'd', input: z.object({ at: z.number() }) },
+      async ({ at }) => {
+        most = Math.max(most, ++active);
+        await new Promise((resolve) => setImmediate(resolve));
+        active--;
+        return at;
+      },
+    );
+    for (const [limits, expected] of [
+      [{}, 16],
+      [{ toolConcurrency: 3 }, 3],
+    ] as const) {
+      const { app, model } = setUp([{ toolCalls }, 'done']);
+      most = 0;
+      await app.generate({ prompt: 'go', tools: [work], limits });
+      expect(most).toBe(expected);
+      const results = model.requests[1]?.messages.at(-1)?.content ?? [];
+      expect(results.map((part) => 'toolResponse' in part && part.toolResponse.output)).toEqual(
+        toolCalls.map((_, at) => at),
+      );
+    }
+  });
+
+  test('tool requests count towards the length of an answer', async () => {
+    const input = { text: 'x'.repeat(1000) };
+    const { app } = setUp([{ toolCalls: [{ name: 'weather', ref: 'r', input }] }, 'never']);
+    const error = await failure(
+      app.generate({ prompt: 'go', tools: [weather], limits: { answerLength: 500 } }),
+    );
+    expect(error.status).toBe('RESOURCE_EXHAUSTED');
+    expect(error.message).toContain('answerLength');
+  });
+
   test('that return more than they may are told to return less', async () => {
     const { app } = setUp([{ toolCalls: [{ name: 'big', ref: 'r' }] }, 'ok']);
     const big = tool({ name: 'big', description: 'd' }, () => 'x'.repeat(101));

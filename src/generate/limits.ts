@@ -16,10 +16,15 @@ export interface Limits {
    */
   readonly idleMs?: number;
   /**
-   * Characters of one answer of the model: one that never ends must not fill the memory.
+   * Characters of one answer of the model, tool requests included: one that never ends must not fill the memory.
    * @default 10000000
    */
   readonly answerLength?: number;
+  /**
+   * Tool calls that run at the same time; the others of the same answer wait for them.
+   * @default 16
+   */
+  readonly toolConcurrency?: number;
   /**
    * Characters of one tool result as JSON; the model is told to ask for less.
    * @default 4000000
@@ -30,6 +35,7 @@ export interface Limits {
 export const defaultLimits = {
   idleMs: 600_000,
   answerLength: 10_000_000,
+  toolConcurrency: 16,
   toolResultLength: 4_000_000,
 } as const satisfies Limits;
 

@@ -1,6 +1,7 @@
 import type { ActionContext } from '../core/action.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../core/json.ts';
+import { mapConcurrent } from '../core/map-concurrent.ts';
 import { closest } from '../core/registry.ts';
 import { raceSignal } from '../core/signal.ts';
 import { inSpan } from '../core/trace.ts';
@@ -42,7 +43,10 @@ export interface ToolRun {
   readonly response?: ToolResponsePart;
 }
 
-/** Runs tools side by side and gives what each came to, in order; rejects at once when the signal aborts. */
+/**
+ * Runs tools side by side, a bounded number at a time, and gives what each came to, in order; rejects at once when the
+ * signal aborts.
+ */
 export async function runTools(
   scope: ToolScope,
   runs: readonly ToolRun[],
@@ -50,7 +54,10 @@ export async function runTools(
   const { progress, signal } = scope;
   const index = progress.length;
   progress.startTools(runs.map(({ request }) => request));
-  const outcomes = runs.map(async (run, at): Promise<ToolOutcome> => {
+  const most = scope.limits.toolConcurrency ?? defaultLimits.toolConcurrency;
+  const outcomes = mapConcurrent(runs, most, async (run, at): Promise<ToolOutcome> => {
+    // A call that has not begun when the turn is stopped does not begin.
+    signal.throwIfAborted();
     const outcome = run.response ? { response: run.response } : await runTool(scope, run, index);
     progress.endTool(at, outcome);
     if ('response' in outcome) {
@@ -58,7 +65,7 @@ export async function runTools(
     }
     return outcome;
   });
-  return raceSignal(Promise.all(outcomes), signal);
+  return raceSignal(outcomes, signal);
 }
 
 async function runTool(

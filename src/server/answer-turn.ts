@@ -1,6 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
 import { abortError } from '../core/signal.ts';
 import type { Init, Input, Output } from '../protocol/turn.ts';
+import { checkBackgroundRuns } from './background-runs.ts';
 import type { FeedBatch, FeedEvent } from './feed.ts';
 import type { OpenCall, Served, ServerContext } from './served.ts';
 import { refusedFirst, type StreamFormat, takeSeat } from './stream-response.ts';
@@ -26,6 +27,7 @@ export async function answerTurn(
   { agent, caller }: OpenCall,
   { stream, respond, decorate = (events) => events, ...answer }: TurnAnswer,
 ): Promise<Response> {
+  if (answer.input.detach === true) await checkBackgroundRuns(served, caller);
   const release = served.turns.take(caller.principal);
   const seat = takeOrRelease(() => takeSeat(served, c), release);
   const stopWithReader = served.options.onDisconnect === 'abort';

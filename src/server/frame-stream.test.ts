@@ -32,6 +32,22 @@ test('a frame after a pause does not wait for company', async () => {
   expect(await readAll(frameStream(slowly(), base))).toEqual(['a', 'b']);
 });
 
+test('of one large batch no more is encoded than the reader takes', async () => {
+  const encode = vi.fn((text: string) => text);
+  async function* oneBatch(): AsyncGenerator<readonly string[]> {
+    yield Array.from({ length: 1000 }, () => 'x'.repeat(10_000));
+  }
+  const reader = frameStream(oneBatch(), { ...base, encode }).getReader();
+  await vi.waitFor(() => expect(encode).toHaveBeenCalled());
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(encode.mock.calls.length).toBeLessThan(30);
+  let length = 0;
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    length += piece.value.length;
+  }
+  expect(length).toBe(10_000_000);
+});
+
 test('a reader that does not read holds a bounded buffer, and is dropped', async () => {
   const clock = manualClock();
   const ends: FrameStreamEnd[] = [];

@@ -133,9 +133,13 @@ export class FramePump<Event> implements FrameSource {
         const { value, done } = await this.#iterator.next();
         if (this.#ended) return;
         if (done) break;
-        for (const event of value) this.#pending += this.#options.encode(event);
+        for (const event of value) {
+          this.#pending += this.#options.encode(event);
+          // A batch may be far more than there is room for: no more of it is encoded than the reader takes.
+          if (this.#isFull()) await this.#waitForRoom();
+          if (this.#ended) return;
+        }
         this.#schedule();
-        if (this.#isFull()) await this.#waitForRoom();
       }
       this.#flush();
       this.#sink?.close();

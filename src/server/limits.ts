@@ -31,6 +31,8 @@ export interface Limits {
   readonly streamsPerPrincipal: number;
   /** Turns being worked on at once for one principal. @default 20 */
   readonly turnsPerPrincipal: number;
+  /** Background runs of one principal that have not ended, in all processes. @default 100 */
+  readonly backgroundRunsPerPrincipal: number;
   /** Requests of one principal within a minute; absent: any number. */
   readonly requestsPerMinute?: number;
   /** Milliseconds that a client may leave a full stream unread before its line is dropped. @default 30 s */
@@ -51,6 +53,7 @@ const defaults: Limits = {
   streams: 10_000,
   streamsPerPrincipal: 100,
   turnsPerPrincipal: 20,
+  backgroundRunsPerPrincipal: 100,
   stallTimeout: 30_000,
 };
 

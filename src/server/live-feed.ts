@@ -1,12 +1,16 @@
 import type { Agent } from '../agent/agent.ts';
 import { eventIdOf } from '../agent/event-id.ts';
 import { waitingIn } from '../core/channel.ts';
+import { jsonLength } from '../core/json-length.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { afterThisTurn } from './event-loop.ts';
 import { type FeedBatch, type FeedEvent, type FollowOptions, watchRun } from './feed.ts';
 
-/** How far a reader may be behind the turn; one that is further behind reads on from the store. */
-const mostWaiting = 1024;
+/** How many chunks a reader may be behind the turn; one that is further behind reads on from the store. */
+const maxWaiting = 1024;
+
+/** How many characters of JSON those chunks may have together, and one chunk. */
+const maxWaitingLength = 256 * 1024;
 
 /** What a reader that fell behind has yet to see: the rest of a run, or a chunk that is in no run. */
 type Missed =
@@ -27,6 +31,7 @@ export class LiveFeed {
   readonly #source: AsyncIterable<Chunk>;
   readonly #options: LiveFeedOptions;
   #waiting: FeedEvent[] = [];
+  #waitingLength = 0;
   #missed: Missed[] | undefined;
   #runId: string | undefined;
   // The last event of the current run that was put in line, or seen in the store.
@@ -61,6 +66,7 @@ export class LiveFeed {
       const batch = this.#waiting;
       if (batch.length > 0) {
         this.#waiting = [];
+        this.#waitingLength = 0;
         this.#room.resolve();
         yield batch;
       } else if (this.#missed) {
@@ -120,10 +126,11 @@ export class LiveFeed {
       else if (id === undefined) this.#miss({ chunk });
     } else if (this.#seenInStore && id !== undefined && isAtOrBefore(id, this.#lastId)) {
       // It came from there already.
-    } else if (watched && current !== undefined && id && this.#waiting.length >= mostWaiting) {
+    } else if (watched && current !== undefined && id && this.#isFull()) {
       this.#miss({ runId: current, after: this.#lastId });
     } else {
       this.#lastId = id ?? this.#lastId;
+      this.#waitingLength += jsonLength(chunk, maxWaitingLength);
       this.#waiting.push(
         id === undefined ? { type: 'chunk', chunk } : { type: 'chunk', id, chunk },
       );
@@ -173,10 +180,14 @@ export class LiveFeed {
   }
 
   async #waitForReader(): Promise<void> {
-    while (this.#waiting.length >= mostWaiting && !this.#options.reader.aborted) {
+    while (this.#isFull() && !this.#options.reader.aborted) {
       this.#room = Promise.withResolvers();
       await this.#room.promise;
     }
+  }
+
+  #isFull(): boolean {
+    return this.#waiting.length >= maxWaiting || this.#waitingLength >= maxWaitingLength;
   }
 
   #wake(): void {

@@ -6,6 +6,7 @@ import type { Message } from '../protocol/message.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
 import { hashState, type SessionState, withoutMark } from './session-state.ts';
+import { checkArtifactName } from './size-limits.ts';
 
 /** Hears of changes as they are made. */
 export interface StateListener {
@@ -116,7 +117,7 @@ export class WorkingState {
     { quiet = false }: { readonly quiet?: boolean } = {},
   ): readonly Artifact[] {
     this.#open();
-    const parsed = artifacts.map(parseArtifact);
+    const parsed = artifacts.map(parseNamed);
     const next = [...this.#state.artifacts];
     const changed: Artifact[] = [];
     for (const artifact of parsed) {
@@ -134,7 +135,7 @@ export class WorkingState {
 
   setArtifacts(artifacts: readonly Artifact[]): void {
     this.#open();
-    const parsed = artifacts.map(parseArtifact);
+    const parsed = artifacts.map(parseNamed);
     const before = [...this.#state.artifacts];
     const changed = parsed.filter((artifact) => {
       const place = before.findIndex((other) => isSame(other, artifact));
@@ -186,4 +187,10 @@ function orExplain(recipe: (draft: unknown) => unknown): (draft: unknown) => unk
       );
     }
   };
+}
+
+function parseNamed(value: Artifact): Artifact {
+  const artifact = parseArtifact(value);
+  checkArtifactName(artifact.name);
+  return artifact;
 }

@@ -161,3 +161,62 @@ test('S220: within a turn, too, the model is not called again once the tokens ar
   expect(await one.runText('a')).toMatchObject({ error: { details: { limit: 'turn.tokens' } } });
   expect(ofTurn.requests).toHaveLength(2);
 });
+
+test('S200 a custom state or the name of an artifact that is too long is refused, and says so', async () => {
+  await using app = openApp();
+  let size = 100;
+  const agent = app.defineCustomAgent(
+    { name: 'grow', initialState: { text: '' }, limits: { session: { customLength: 1_000 } } },
+    (session) =>
+      session.run(async () => {
+        session.updateCustom((draft) => {
+          (draft as { text: string }).text = 'x'.repeat(size);
+        });
+      }),
+  );
+  const first = await agent.runText('a');
+  expect(first.finishReason).toBe('stop');
+  size = 2_000;
+  const second = await agent.runText('b', { sessionId: first.sessionId });
+  expect(second).toMatchObject({
+    finishReason: 'failed',
+    snapshotId: first.snapshotId,
+    error: { status: 'RESOURCE_EXHAUSTED', message: expect.stringContaining('customLength') },
+  });
+  const named = app.defineCustomAgent({ name: 'named' }, (session) =>
+    session.run(async () => {
+      session.addArtifacts({ name: 'n'.repeat(1_025), parts: [{ text: 'x' }] });
+    }),
+  );
+  expect(await named.runText('a')).toMatchObject({
+    finishReason: 'failed',
+    error: { status: 'INVALID_ARGUMENT', message: expect.stringContaining('name of an artifact') },
+  });
+});
+
+test.each([
+  [undefined, 16],
+  [2, 2],
+])(
+  'S201 with a toolConcurrency of %s at most %i tools of an answer run at once',
+  async (toolConcurrency, expected) => {
+    await using app = openApp();
+    let active = 0;
+    let most = 0;
+    app.defineTool({ name: 'work', description: 'Works.' }, async () => {
+      most = Math.max(most, ++active);
+      await new Promise((resolve) => setImmediate(resolve));
+      active--;
+      return 'done';
+    });
+    const toolCalls = Array.from({ length: 40 }, (_, at) => ({ name: 'work', ref: `r${at}` }));
+    const chat = app.defineAgent({
+      name: 'chat',
+      tools: ['work'],
+      model: scriptedModel([{ toolCalls }, 'done']),
+      ...(toolConcurrency !== undefined && { limits: { turn: { toolConcurrency } } }),
+    });
+    expect(await chat.runText('go')).toMatchObject({ finishReason: 'stop' });
+    expect(most).toBe(expected);
+  },
+);

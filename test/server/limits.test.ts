@@ -238,6 +238,100 @@ describe('per principal', () => {
   });
 });
 
+describe('work that nobody waits for', () => {
+  const auth = (request: Request) => ({
+    principal: request.headers.get('authorization') ?? 'nobody',
+  });
+  const headers = { authorization: 'ann' };
+
+  test('a WebSocket turn whose client has left counts until it is over', async () => {
+    const limited = await startServer({ auth, limits: { turnsPerPrincipal: 1 } });
+    const socket = new WebSocket(`${limited.url.replace('http', 'ws')}/agents/chat/connect`, {
+      headers,
+    });
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ type: 'init', init: { sessionId: 'left' } }));
+    socket.send(JSON.stringify({ type: 'input', input: userInput('hang') }));
+    await once(socket, 'message');
+    socket.close();
+    await once(socket, 'close');
+    const again = await streamTurn(limited.url, 'hello', { headers });
+    expect(again.status).toBe(429);
+    const { running } = (await limited.app.agent('chat').getSession('left', { owner: 'ann' })) as {
+      running: string;
+    };
+    await limited.app.agent('chat').abort(running, { owner: 'ann' });
+    await vi.waitFor(
+      async () => expect((await streamTurn(limited.url, 'hello', { headers })).status).toBe(200),
+      { timeout: 30_000 },
+    );
+    await limited.close();
+  });
+
+  test('background runs are counted per principal, over HTTP and WebSocket', async () => {
+    const limited = await startServer({ auth, limits: { backgroundRunsPerPrincipal: 2 } });
+    const detach = (name: string): Promise<Response> =>
+      fetch(`${limited.url}/agents/chat/turns`, {
+        method: 'POST',
+        headers: { authorization: name, 'content-type': 'application/json' },
+        body: JSON.stringify({ input: { ...userInput('hang'), detach: true } }),
+      });
+    const first = (await (await detach('ann')).json()) as { snapshotId: string };
+    expect((await detach('ann')).status).toBe(200);
+    const third = await detach('ann');
+    expect(third.status).toBe(429);
+    expect(await third.json()).toMatchObject({
+      message: expect.stringContaining('2 background runs'),
+    });
+    const socket = new WebSocket(`${limited.url.replace('http', 'ws')}/agents/chat/connect`, {
+      headers,
+    });
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ type: 'init' }));
+    socket.send(JSON.stringify({ type: 'detach', input: userInput('hang') }));
+    const [data] = await once(socket, 'message');
+    expect(JSON.parse(String(data))).toMatchObject({ error: { status: 'RESOURCE_EXHAUSTED' } });
+    expect((await detach('bob')).status).toBe(200);
+    const chat = limited.app.agent('chat');
+    await chat.abort(first.snapshotId, { owner: 'ann' });
+    await chat.wait(first.snapshotId, { owner: 'ann' });
+    expect((await detach('ann')).status).toBe(200);
+    for (const owner of ['ann', 'bob']) {
+      for (const { snapshotId } of await chat.listRuns({ owner })) {
+        await chat.abort(snapshotId, { owner });
+      }
+    }
+    await limited.close();
+  });
+
+  test('inputs that wait on a WebSocket are bounded in bytes', async () => {
+    const limited = await startServer({ limits: { bodyBytes: 20_000 } });
+    const socket = new WebSocket(`${limited.url.replace('http', 'ws')}/agents/chat/connect`);
+    await once(socket, 'open');
+    const frames: { ref?: number; type: string; error?: { status: string } }[] = [];
+    socket.on('message', (data) => frames.push(JSON.parse(String(data))));
+    socket.send(JSON.stringify({ type: 'init' }));
+    socket.send(JSON.stringify({ type: 'input', ref: 0, input: userInput('hang') }));
+    for (let ref = 1; ref <= 5; ref++) {
+      const input = userInput('x'.repeat(9_000));
+      socket.send(JSON.stringify({ type: 'input', ref, input }));
+    }
+    const answers = () => frames.filter(({ ref }) => ref !== undefined);
+    await vi.waitFor(() => expect(answers()).toHaveLength(6), { timeout: 30_000 });
+    expect(answers().map(({ error }) => error?.status)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      'RESOURCE_EXHAUSTED',
+      'RESOURCE_EXHAUSTED',
+    ]);
+    socket.send(JSON.stringify({ type: 'abort' }));
+    await once(socket, 'close');
+    await limited.close();
+  });
+});
+
 describe('a reader that does not read', () => {
   test('holds little memory, is cut, and goes on by its last event', async () => {
     const slow = await startServer({ limits: { stallTimeout: 1500 } });

@@ -6,6 +6,7 @@ import { type ClientFrame, clientFrame } from '../../protocol/frames.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { Caller } from '../auth.ts';
+import { checkBackgroundRuns } from '../background-runs.ts';
 import { parseJsonText } from '../body.ts';
 import { toWireError } from '../error-response.ts';
 import type { FeedBatch } from '../feed.ts';
@@ -53,6 +54,9 @@ class SocketConnection {
   #final = false;
   #waiting = 0;
   #handling = 0;
+  // Characters of the frames that are being handled, and of the inputs that wait for their turn.
+  #handlingLength = 0;
+  readonly #inputLengths: number[] = [];
   #release: () => void = () => {};
   // An idle connection does not keep a server that shuts down.
   readonly #endIdle = (): void => {
@@ -118,13 +122,18 @@ class SocketConnection {
       void this.#finish(error);
       return;
     }
-    const release = ++this.#handling >= mostHandled ? this.#socket.hold() : () => {};
-    const handled = this.#handle(frame).then(
+    const length = text?.length ?? 0;
+    this.#handlingLength += length;
+    const isFull =
+      ++this.#handling >= mostHandled || this.#handlingLength >= this.#served.limits.bodyBytes;
+    const release = isFull ? this.#socket.hold() : () => {};
+    const handled = this.#handle(frame, length).then(
       () => this.#accept(frame),
       (error: unknown) => this.#refuse(frame, error),
     );
     void handled.finally(() => {
       this.#handling--;
+      this.#handlingLength -= length;
       release();
     });
   }
@@ -138,7 +147,7 @@ class SocketConnection {
     this.#served.lifetime.closing.removeEventListener('abort', this.#endIdle);
   }
 
-  async #handle(frame: ClientFrame): Promise<void> {
+  async #handle(frame: ClientFrame, length: number): Promise<void> {
     if (frame.type === 'init') {
       if (this.#opened) {
         throw new WaymarkError('FAILED_PRECONDITION', 'This connection has had its init frame.');
@@ -154,7 +163,7 @@ class SocketConnection {
     const line = await this.#opened;
     switch (frame.type) {
       case 'input':
-        return this.#send(line, frame.input);
+        return this.#send(line, frame.input, length);
       case 'detach':
         return this.#detach(line, frame.input);
       case 'abort':
@@ -187,12 +196,18 @@ class SocketConnection {
     return line;
   }
 
-  async #send(line: AgentConnection, input: Input): Promise<void> {
-    if (this.#waiting >= mostWaiting) {
-      throw new WaymarkError('RESOURCE_EXHAUSTED', `${mostWaiting} inputs are waiting already.`);
+  async #send(line: AgentConnection, input: Input, length: number): Promise<void> {
+    if (input.detach === true) return await this.#detach(line, input);
+    const waiting = this.#inputLengths.reduce((sum, each) => sum + each, 0);
+    if (this.#waiting >= mostWaiting || waiting >= this.#served.limits.bodyBytes) {
+      throw new WaymarkError(
+        'RESOURCE_EXHAUSTED',
+        `${this.#waiting} inputs are waiting already. Send the next one when a turn has ended.`,
+      );
     }
     if (this.#waiting === 0) this.#begin();
     this.#waiting++;
+    this.#inputLengths.push(length);
     try {
       await line.send(input);
     } catch (error) {
@@ -202,6 +217,7 @@ class SocketConnection {
   }
 
   async #detach(line: AgentConnection, input: Input | undefined): Promise<void> {
+    await checkBackgroundRuns(this.#served, this.#caller);
     const output = await line.detach(input);
     await this.#finish(undefined, output as Output);
   }
@@ -248,6 +264,7 @@ class SocketConnection {
 
   #turnEnded(): void {
     this.#waiting = Math.max(0, this.#waiting - 1);
+    this.#inputLengths.shift();
     if (this.#waiting > 0) return;
     this.#release();
     if (this.#served.lifetime.closing.aborted) this.#endIdle();
@@ -273,7 +290,9 @@ class SocketConnection {
 
   // The reader has left, or the server ends.
   #end(): void {
-    this.#release();
+    // A turn whose client has left still counts as the principal's until it is over.
+    if (this.#line === undefined) this.#release();
+    else void this.#line.done.then(this.#release);
     // A state that only the client holds is lost with the client.
     const lost = this.#agent?.metadata.stateManagement === 'client';
     const left = this.#final;

@@ -1,8 +1,8 @@
-import { toJson } from '../../core/json.ts';
 import type { Page } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { notFound, sessionExists, stillRunning } from '../failures.ts';
 import { checkSessionId, checkSnapshotId } from '../ids.ts';
+import { checkLabel, checkMetadata, checkTitle } from '../size-limits.ts';
 import type { Scope, TimelineSupport } from '../store.ts';
 import { displace, succeeded } from './claim.ts';
 import { pageOf } from './page.ts';
@@ -50,9 +50,9 @@ export function timelineSupport(tables: Tables): TimelineSupport {
     async updateSession(scope, sessionId, { title, metadata }) {
       const session = known(tables, scope, sessionId);
       if (metadata === null) delete session.metadata;
-      else if (metadata !== undefined) session.metadata = toJson(metadata, 'The metadata');
+      else if (metadata !== undefined) session.metadata = checkMetadata(metadata);
       if (title === null) delete session.title;
-      else if (title !== undefined) session.title = title;
+      else if (title !== undefined) session.title = checkTitle(title);
       session.updatedAt = now();
       return toSessionInfo(session, now());
     },
@@ -78,7 +78,7 @@ export function timelineSupport(tables: Tables): TimelineSupport {
     async label(scope, snapshotId, label) {
       const row = written(tables, scope, snapshotId);
       if (label === null) delete row.label;
-      else row.label = label;
+      else row.label = checkLabel(label);
       // A name is for something that stays.
       if (label !== null && row.index < 0) list(row);
       tables.hub.tell(snapshotId);

@@ -50,6 +50,27 @@ export function sessionContract(useKit: UseKit): void {
       expect(await timeline.getSession(scope, 'unknown')).toBeUndefined();
     });
 
+    test('titles, labels and metadata that are too long, or no texts, are refused', async () => {
+      const { turn, timeline, scope } = useKit();
+      const { snapshotId } = (await turn('s')).snapshot;
+      const wrong = [
+        () => timeline.updateSession(scope, 's', { title: 'x'.repeat(1_001) }),
+        () => timeline.updateSession(scope, 's', { title: 7 as never }),
+        () => timeline.updateSession(scope, 's', { metadata: { a: 'x'.repeat(16_384) } }),
+        () => timeline.label(scope, snapshotId, 'x'.repeat(257)),
+        () => timeline.label(scope, snapshotId, {} as never),
+      ];
+      for (const call of wrong) await refused(call(), 'INVALID_ARGUMENT');
+      const metadata = { a: 'x'.repeat(16_000) };
+      const title = 'x'.repeat(1_000);
+      expect(await timeline.updateSession(scope, 's', { title, metadata })).toMatchObject({
+        title,
+        metadata,
+      });
+      const label = 'x'.repeat(256);
+      expect(await timeline.label(scope, snapshotId, label)).toMatchObject({ label });
+    });
+
     test('sessions are listed by their last change, newest first, page by page', async () => {
       const kit = useKit();
       const { turn, timeline, scope, tick } = kit;

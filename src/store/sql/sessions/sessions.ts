@@ -1,6 +1,7 @@
-import { type JsonObject, toJson } from '../../../core/json.ts';
+import type { JsonObject } from '../../../core/json.ts';
 import type { Page, SessionInfo } from '../../../protocol/session.ts';
 import { notFound } from '../../../session/failures.ts';
+import { checkMetadata, checkTitle } from '../../../session/size-limits.ts';
 import type { ListOptions, Scope } from '../../../session/store.ts';
 import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
@@ -99,9 +100,12 @@ export function* updateSession(
   if (row === undefined) throw notFound('session', sessionId);
   const { title, metadata } = change;
   const { vault } = context;
-  if (title !== undefined) yield* run(updateTitle, row.no, sealed(title, vault));
+  if (title !== undefined) {
+    const text = title === null ? null : checkTitle(title);
+    yield* run(updateTitle, row.no, sealed(text, vault));
+  }
   if (metadata !== undefined) {
-    const json = metadata === null ? null : toJson(metadata, 'The metadata');
+    const json = metadata === null ? null : checkMetadata(metadata);
     yield* run(updateMetadata, row.no, sealed(json, vault));
   }
   yield* run(touch, row.no);

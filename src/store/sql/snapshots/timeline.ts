@@ -1,6 +1,7 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import { notFound, notSucceeded, sessionExists, stillRunning } from '../../../session/failures.ts';
 import { checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
+import { checkLabel } from '../../../session/size-limits.ts';
 import type { Scope } from '../../../session/store.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
@@ -114,7 +115,7 @@ export function* label(
   context: StateContext,
 ): Plan<Snapshot> {
   const row = yield* written(scope, snapshotId);
-  const value = text === null ? null : context.vault.seal(JSON.stringify(text));
+  const value = text === null ? null : context.vault.seal(JSON.stringify(checkLabel(text)));
   yield* run(updateLabel, row.no, value);
   if (text !== null && row.idx === null) {
     yield* run(listSnapshot, row.no, row.session);
