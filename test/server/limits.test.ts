@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { WebSocket } from 'ws';
 import { waymark } from '../../src/app.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';

@@ -217,7 +217,7 @@ class SocketConnection {
   }
 
   async #detach(line: AgentConnection, input: Input | undefined): Promise<void> {
-    await checkBackgroundRuns(this.#served, this.#caller);
+    await checkBackgroundRuns(this.#served, this.#caller ?? {});
     const output = await line.detach(input);
     await this.#finish(undefined, output as Output);
   }
