@@ -6,13 +6,13 @@ import { jsonLength } from '../core/json-length.ts';
  * How large the fields may be that appear in lists. Together with the length of a page they bound the size of a list:
  * 200 sessions are at most 4 MB.
  */
-export const maxTitleLength = 1_000;
-export const maxLabelLength = 256;
+const maxTitleLength = 1_000;
+const maxLabelLength = 256;
 /** Characters of the metadata as JSON. */
-export const maxMetadataLength = 16_384;
+const maxMetadataLength = 16_384;
 
 /** The longest name of an artifact. */
-export const maxArtifactNameLength = 1_024;
+const maxArtifactNameLength = 1_024;
 
 /** Characters of the custom state as JSON, unless the agent's `limits` say otherwise. */
 export const maxCustomLength = 16 * 1024 * 1024;
