@@ -308,7 +308,8 @@ export interface RunSupport {
    */
   commit(run: RunRef, write: CommitWrite): Promise<Committed>;
   /**
-   * Ends the run without a snapshot and frees the session; `events` as in {@link CommitWrite}.
+   * Ends the run without a snapshot and frees the session; `events` as in {@link CommitWrite}. A session that has no
+   * snapshot, title, metadata, events or sub-sessions is removed: a turn that was refused leaves nothing behind.
    * `FAILED_PRECONDITION` for a detached one: its pending snapshot needs a terminal status.
    */
   release(run: RunRef, events?: readonly RunEvent[]): Promise<void>;

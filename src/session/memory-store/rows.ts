@@ -1,5 +1,6 @@
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Scope } from '../store.ts';
+import { withSubSessions } from './sub-sessions.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from './tables.ts';
 
 /** What a session is told when it is created. */
@@ -39,6 +40,14 @@ export function createSessionRow(
 /** The snapshots of a session: those that are listed, and an unlisted head. */
 export function allRows({ listed, head }: SessionRow): readonly SnapshotRow[] {
   return head !== undefined && head.index < 0 ? [...listed, head] : listed;
+}
+
+/** Whether a session is as its first claim made it: nothing was written to it, said about it or started in it. */
+export function isBlank(tables: Tables, session: SessionRow): boolean {
+  const { listed, head, nextIndex, title, metadata } = session;
+  if (head !== undefined || listed.length > 0 || nextIndex > 0) return false;
+  if (title !== undefined || metadata !== undefined) return false;
+  return withSubSessions(tables, session).length === 1;
 }
 
 /** Forgets a session and all that hangs on it. Returns how many snapshots went. */

@@ -14,6 +14,7 @@ import { claim, endRun, toRunRequest } from './claim.ts';
 import { commit } from './commit.ts';
 import { appendTo } from './events.ts';
 import { loadState, toMetadata, toRunRecord } from './reading.ts';
+import { dropSessionRow, isBlank } from './rows.ts';
 import {
   currentRun,
   findRun,
@@ -135,6 +136,8 @@ function release(tables: Tables, ref: RunRef, events: readonly RunEvent[] | unde
   }
   if (events !== undefined) appendTo(tables, run, events);
   endRun(tables, run);
+  const { session } = run;
+  if (!tables.events.has(run.id) && isBlank(tables, session)) dropSessionRow(tables, session);
 }
 
 function handOver(tables: Tables, ref: RunRef): void {

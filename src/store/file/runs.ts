@@ -12,6 +12,7 @@ import { checkStored } from './check-stored.ts';
 import type { Trace } from './family-changes.ts';
 import type { Gate } from './gate.ts';
 import type { Mirror } from './mirror.ts';
+import { rewriteFamilies } from './rewrite.ts';
 import { saveSession } from './save.ts';
 
 /** Claims, and the writes under them. */
@@ -36,7 +37,7 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
       () => {
         if (session === undefined) return;
         saveFirst();
-        saveSession(mirror, session, trace);
+        saveOrDrop(mirror, session, trace);
       },
     );
   };
@@ -118,6 +119,15 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
         return memory.listRuns(scope);
       }),
   };
+}
+
+/** Writes what has changed about a session; one that went with its run goes from the disk, too. */
+function saveOrDrop(mirror: Mirror, session: SessionRow, trace: Trace): void {
+  const { tables, homes } = mirror;
+  const family = homes.get(session);
+  if (findSession(tables, session.scope, session.id) === session || family === undefined) {
+    saveSession(mirror, session, trace);
+  } else rewriteFamilies(mirror, [family]);
 }
 
 /** Leaves out, for now, runs that cannot be gone on with because a state is damaged, so that the others can. */

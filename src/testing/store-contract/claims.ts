@@ -125,6 +125,33 @@ export function claimContract(useKit: UseKit): void {
       expect(await claim('s')).toMatchObject({ nextIndex: 1 });
     });
 
+    test('S159: a session of which nothing was written goes with the run that was released', async () => {
+      const kit = useKit();
+      const { turn, claim, runs, scope, store } = kit;
+      for (const mode of ['attached', 'accepted'] as const) {
+        await runs.release(await claim('new', { mode }));
+        expect(await store.timeline?.getSession(scope, 'new')).toBeUndefined();
+      }
+      // What was written, or said about the session meanwhile, keeps it.
+      await turn('failed', { status: 'failed' });
+      await runs.release(await claim('failed'));
+      const titled = await claim('titled');
+      await store.timeline?.updateSession(scope, 'titled', { title: 'kept' });
+      await runs.release(titled);
+      const parent = await claim('parent');
+      const startedBy = { agent: scope.agent, sessionId: 'parent' };
+      await turn('child', { request: { startedBy } });
+      await runs.release(parent);
+      const sessions = async ({ timeline }: typeof kit): Promise<string[]> =>
+        (await timeline.listSessions(scope)).items.map(({ sessionId }) => sessionId).sort();
+      const kept = ['child', 'failed', 'parent', 'titled'];
+      if (store.timeline !== undefined) expect(await sessions(kit)).toEqual(kept);
+      expect(await store.maintenance?.verify()).toEqual(store.maintenance && []);
+      const again = kit.opened.reopen === undefined ? kit : await kit.reopen();
+      if (store.timeline !== undefined) expect(await sessions(again)).toEqual(kept);
+      expect(await again.claim('new')).toMatchObject({ fresh: true, nextIndex: 0 });
+    });
+
     test('after its end, or under another attempt, a run can write nothing', async () => {
       const { claim, commit, runs, turn, id } = useKit();
       const held = await claim('s');

@@ -86,6 +86,15 @@ export function* detach(
   return metadataOf(row, context);
 }
 
+// A session that is as its first claim made it: nothing was written to it, said about it or started in it.
+const deleteBlank = statement(
+  'run_release_session',
+  `DELETE FROM @sessions WHERE no = $1 AND head IS NULL AND next_index = 0 AND title IS NULL AND metadata IS NULL
+     AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.session = $1)
+     AND NOT EXISTS (SELECT 1 FROM @sessions c WHERE c.owner = @sessions.owner
+       AND c.started_by_agent = @sessions.agent AND c.started_by_session = @sessions.id)`,
+);
+
 /** Ends a run without a snapshot: see {@link RunSupport.release}. */
 export function* release(
   ref: RunRef,
@@ -100,7 +109,10 @@ export function* release(
   }
   if (events !== undefined) yield* appendEvents(held, events, vault);
   yield* dropCheckpoint(held.checkpoint);
-  yield* endRun(withEvents(held, events));
+  const ended = withEvents(held, events);
+  yield* endRun(ended);
+  const mayBeBlank = held.head === null && held.next_index === 0 && ended.has_events === 0;
+  if (mayBeBlank) yield* run(deleteBlank, held.session);
 }
 
 const updateHandedOver = statement('run_hand_over', 'UPDATE @runs SET ttl = 0 WHERE session = $1');

@@ -292,4 +292,20 @@ export const interruptCases: readonly ContractCase[] = [
       },
     ],
   },
+  {
+    name: 'a resume that is refused leaves no session behind',
+    rules: ['S103', 'S159'],
+    agent: 'teller',
+    steps: [
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { sessionId: 'fresh' },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      { do: 'getSession', sessionId: 'fresh', session: null },
+      { do: 'restart' },
+      { do: 'getSession', sessionId: 'fresh', session: null },
+    ],
+  },
 ];
