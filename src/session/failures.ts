@@ -63,6 +63,18 @@ export function stillRunning(snapshotId: string): WaymarkError {
   );
 }
 
+/** What went wrong while stored rows were read. Our own code trusts them, so it stumbles over one that was damaged. */
+export function toReadError(error: unknown): unknown {
+  const isStumble =
+    error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError;
+  if (!isStumble) return error;
+  return new WaymarkError(
+    'DATA_LOSS',
+    `A stored row cannot be read: the database was damaged or changed by hand (${error.message}). Restore it from a backup.`,
+    { cause: error },
+  );
+}
+
 export function invalid(message: string): WaymarkError {
   return new WaymarkError('INVALID_ARGUMENT', message);
 }

@@ -2,11 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Store } from '../../src/session/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
-import { sqliteStore } from '../../src/store/sqlite/index.ts';
+import { type SqlStore, sqliteStore } from '../../src/store/sqlite/index.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import {
   expectedOf,
@@ -72,6 +74,34 @@ async function unpackPostgres(
   return () => postgresStore({ connectionString, schema, max: 4, eventsTtl, ...options });
 }
 
+const isMain = "owner = '' AND id = 'main'";
+
+/** The encrypted title of a session as the release wrote it. */
+function oldTitle(release: string): Uint8Array {
+  const path = join(folder, 'old.db');
+  writeFileSync(path, fixture(release, 'sqlite-encrypted.db'));
+  const db = new DatabaseSync(path);
+  const row = db.prepare(`SELECT title FROM sessions WHERE ${isMain}`).get();
+  db.close();
+  return row?.title as Uint8Array;
+}
+
+/** Writes a title past the store, bytes as text where the database keeps text. */
+async function setTitle(kind: string, title: Uint8Array | string): Promise<void> {
+  if (kind.startsWith('sqlite')) {
+    const db = new DatabaseSync(join(folder, 'store.db'));
+    db.prepare(`UPDATE sessions SET title = ? WHERE ${isMain}`).run(title);
+    db.close();
+    return;
+  }
+  const client = new pg.Client({ connectionString: postgres.connectionString });
+  await client.connect();
+  const text = typeof title === 'string' ? title : `~${Buffer.from(title).toString('base64')}`;
+  const table = `formats_${schemas - 1}.sessions`;
+  await client.query(`UPDATE ${table} SET title = $1 WHERE ${isMain}`, [text]);
+  await client.end();
+}
+
 const cases = releases.flatMap((release) => Object.keys(kinds).map((kind) => ({ release, kind })));
 
 describe.each(cases)('a $kind store that $release wrote', ({ release, kind }) => {
@@ -114,6 +144,27 @@ describe.each(cases)('a $kind store that $release wrote', ({ release, kind }) =>
     expect(await store.maintenance?.verify()).toEqual([]);
     await store.close?.();
   });
+
+  test.runIf(kind.endsWith('-encrypted'))(
+    'S231: reads as it did after a rotation, and accepts no older value from then on',
+    async () => {
+      const open = await unpack();
+      const store = open() as SqlStore;
+      expect(await store.rotateKeys()).toBeGreaterThan(20);
+      expect(await store.rotateKeys()).toBe(0);
+      expect(await readout(store, lifeScopes)).toMatchObject(expectedOf(release, kind));
+      expect(await store.maintenance?.verify()).toEqual([]);
+      await store.close?.();
+      for (const value of [oldTitle(release), '"in clear"']) {
+        await setTitle(kind, value);
+        const after = open();
+        const [session] = lifeScopes.map((scope) => after.timeline?.getSession(scope, 'main'));
+        await expect(session).rejects.toMatchObject({ status: 'DATA_LOSS' });
+        expect(await after.maintenance?.verify()).toMatchObject([{ kind: 'hash' }]);
+        await after.close?.();
+      }
+    },
+  );
 
   test('gives a run that its worker left to another worker', async () => {
     const store = (await unpack())();

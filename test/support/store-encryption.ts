@@ -107,7 +107,7 @@ export function storeEncryption(name: string, create: () => Promise<KeyedDatabas
         const wrong = open({ key: newKey });
         await expect(wrong.open?.()).rejects.toMatchObject({
           status: 'FAILED_PRECONDITION',
-          message: expect.stringMatching(/sealed under key [0-9a-f]{16}.*encryption\.keys/),
+          message: expect.stringMatching(/encrypted under key [0-9a-f]{16}.*encryption\.keys/),
         });
         await Promise.all([without.close?.(), wrong.close?.()]);
       });

@@ -2,6 +2,7 @@ import type { Client, Pool, PoolClient } from 'pg';
 import type { Clock } from '../../core/clock.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
+import { toReadError } from '../../session/failures.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import type { Database, Hint, WriteOptions } from '../sql/database/database.ts';
 import { readMeta } from '../sql/database/meta.ts';
@@ -161,7 +162,8 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
       for (let left = attempts; ; left--) {
         try {
           return await statements.run(pool, plan());
-        } catch (error) {
+        } catch (thrown) {
+          const error = toReadError(thrown);
           const isTorn = isWaymarkError(error) && error.status === 'DATA_LOSS';
           if (!isTorn || left <= 1) throw toStoreError(error);
         }

@@ -1,8 +1,9 @@
 import { packEvents } from '../../session/event-body.ts';
 import { isSnapshotId } from '../../session/ids.ts';
 import type { RunEvent, RunRef } from '../../session/store.ts';
-import type { Vault } from '../sql/content/vault.ts';
+import { journalPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
+import { runHome, type StateContext } from '../sql/history/state-rows.ts';
 import { isEvent } from '../sql/runs/journal.ts';
 import { uuidBytes } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
@@ -33,14 +34,17 @@ export async function quickAppend(
   db: PostgresDatabase,
   { runId, attempt }: RunRef,
   events: readonly RunEvent[],
-  vault: Vault,
+  context: StateContext,
 ): Promise<boolean> {
   const [begin] = events;
   const end = events.at(-1);
   if (begin === undefined || end === undefined || begin.attempt !== end.attempt) return false;
   if (!isSnapshotId(runId)) return false;
-  const body = vault.seal(packEvents(events));
-  const [row] = await db.query(appendEvents, [
+  const home = runHome(runId, context);
+  if (home === undefined) return false;
+  const row = { attempt: begin.attempt, seq: begin.seq, last: end.seq };
+  const body = context.vault.seal(packEvents(events), journalPlace(home, runId, row));
+  const [found] = await db.query(appendEvents, [
     uuidBytes(runId),
     attempt,
     begin.attempt,
@@ -50,5 +54,5 @@ export async function quickAppend(
     db.channel,
     toPayload([{ kind: 'events', id: runId }], db.sender),
   ]);
-  return row !== undefined && row.found > 0 && row.written > 0;
+  return found !== undefined && found.found > 0 && found.written > 0;
 }

@@ -1,5 +1,6 @@
 import { isSnapshotId } from '../../session/ids.ts';
 import type { Claim, ClaimRequest, Scope } from '../../session/store.ts';
+import { homeIn, requestPlace } from '../sql/content/places.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import { statement } from '../sql/database/query.ts';
 import {
@@ -36,7 +37,7 @@ export async function quickClaim(
     uuidBytes(request.runId),
     toMode(request.mode),
     request.worker,
-    toRequest(request, vault),
+    toRequest(request, requestPlace(homeIn(scope, request.sessionId), request.runId), vault),
     request.ttl,
     expectHead === undefined ? 'false' : 'true',
     typeof expectHead === 'string' ? uuidBytes(expectHead) : null,

@@ -4,12 +4,18 @@ import { isSnapshotId } from '../../session/ids.ts';
 import type { Committed, CommitWrite, RunEvent, RunRef } from '../../session/store.ts';
 import { type DocumentWrite, documentRef } from '../sql/content/document.ts';
 import type { ManifestRef, ManifestWrite } from '../sql/content/manifest.ts';
+import { type Home, journalPlace } from '../sql/content/places.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import { type SqlValue, type Statement, statement } from '../sql/database/query.ts';
 import { asLocation } from '../sql/history/location.ts';
 import { beforeChild, checkRoom, commonOf } from '../sql/history/place.ts';
 import { otherBranches, toStored, type View, viewOfRewrite } from '../sql/history/segments.ts';
-import { type StateContext, type StateRows, stateRows } from '../sql/history/state-rows.ts';
+import {
+  runHome,
+  type StateContext,
+  type StateRows,
+  stateRows,
+} from '../sql/history/state-rows.ts';
 import type { CommitResult } from '../sql/runs/commit.ts';
 import { outcomeValues, snapshotOf } from '../sql/runs/commit-row.ts';
 import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
@@ -52,14 +58,16 @@ export async function quickCommit(
 ): Promise<CommitResult | undefined> {
   if (write.status !== 'succeeded' || !isSnapshotId(ref.runId)) return undefined;
   if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
-  const events = eventValues(write.events ?? [], context.vault);
+  const home = runHome(ref.runId, context);
+  if (home === undefined) return undefined;
+  const events = eventValues(ref, write.events ?? [], home, context.vault);
   const rows = stateRows(write, context);
   if (events === undefined || (write.base !== undefined && rows.base === undefined)) {
     return undefined;
   }
   checkRoom((rows.base?.view?.upto ?? 0) + rows.bodies.length);
   const values: PostgresValue[] = [];
-  const turn = turnValues(ref, write, context);
+  const turn = turnValues(ref, write, home, context);
   for (const name of turnNames) values.push(turn[name]);
   const state = stateValues(rows);
   for (const name of stateNames) values.push(state[name]);
@@ -74,8 +82,17 @@ export async function quickCommit(
   };
 }
 
-function turnValues(ref: RunRef, write: CommitWrite, context: StateContext): TurnValues {
-  const [turn, event, status, finish, hash, usage, totals, error] = outcomeValues(write, context);
+function turnValues(
+  ref: RunRef,
+  write: CommitWrite,
+  home: Home,
+  context: StateContext,
+): TurnValues {
+  const [turn, event, status, finish, hash, usage, totals, error] = outcomeValues(
+    write,
+    home,
+    context,
+  );
   const run = uuidBytes(ref.runId);
   return {
     run,
@@ -172,14 +189,20 @@ type EventValues = Readonly<
 >;
 
 /** Events as one row; `undefined` when they are of several attempts. */
-function eventValues(events: readonly RunEvent[], vault: Vault): EventValues | undefined {
+function eventValues(
+  { runId }: RunRef,
+  events: readonly RunEvent[],
+  home: Home,
+  vault: Vault,
+): EventValues | undefined {
   const [begin] = events;
   const end = events.at(-1);
   if (begin === undefined || end === undefined) {
     return { eventAttempt: null, eventSeq: null, eventLast: null, eventBody: null };
   }
   if (begin.attempt !== end.attempt) return undefined;
-  const body = vault.seal(packEvents(events));
+  const row = { attempt: begin.attempt, seq: begin.seq, last: end.seq };
+  const body = vault.seal(packEvents(events), journalPlace(home, runId, row));
   return {
     eventAttempt: begin.attempt,
     eventSeq: begin.seq,

@@ -2,11 +2,18 @@ import { isWaymarkError } from '../../core/error.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { isSnapshotId } from '../../session/ids.ts';
 import { type HandOver, type RunRef, type RunRequest, waitingTtl } from '../../session/store.ts';
+import { type Home, requestPlace } from '../sql/content/places.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import { all, statement } from '../sql/database/query.ts';
+import { runHome, type StateContext } from '../sql/history/state-rows.ts';
 import { toRequest } from '../sql/runs/claim.ts';
-import { hashOfNothing } from '../sql/runs/leave-behind.ts';
-import { type SnapshotRow, toSnapshot } from '../sql/snapshots/snapshot-row.ts';
+import {
+  noHash,
+  openHash,
+  type Reading,
+  type SnapshotRow,
+  toSnapshot,
+} from '../sql/snapshots/snapshot-row.ts';
 import { hexOf, uuidBytes, uuidText } from '../sql/values/bytes.ts';
 import { code } from '../sql/values/codes.ts';
 import type { PostgresDatabase } from './database.ts';
@@ -16,11 +23,12 @@ import { inGroups } from './groups.ts';
 /** A run that goes to whoever is free, as it is detached. */
 interface Sent {
   readonly ref: RunRef;
+  readonly home: Home;
   readonly request: RunRequest;
   readonly away: HandOver;
 }
 
-type SentRow = SnapshotRow & { readonly now: number };
+type SentRow = SnapshotRow & { readonly now: number; readonly base_id: Uint8Array | null };
 
 /** Runs of one transaction at most. */
 const most = 50;
@@ -35,7 +43,7 @@ const sendRuns = statement<SentRow>(
      SELECT decode(id, 'hex') AS id, attempt, request, worker
      FROM json_to_recordset($1::json) AS g(id text, attempt integer, request text, worker text)),
    held AS MATERIALIZED (
-     SELECT r.session, r.id, r.turn, r.base, r.created_at, z.id AS session_id, z.next_index, v.request, v.worker
+     SELECT r.session, r.id, r.turn, r.base, r.created_at, z.owner, z.agent, z.id AS session_id, z.next_index, v.request, v.worker
      FROM given v JOIN @runs r ON r.id = v.id AND r.attempt = v.attempt JOIN @sessions z ON z.no = r.session
      WHERE r.own IS NULL AND r.base IS NOT DISTINCT FROM z.head
      ORDER BY r.session FOR UPDATE OF z, r),
@@ -54,24 +62,25 @@ const sendRuns = statement<SentRow>(
        ttl = ${waitingTtl}, worker = h.worker
      FROM held h JOIN made m ON m.session = h.session WHERE r.session = h.session
      RETURNING r.session, r.heartbeat, r.ttl)
-   SELECT ${now} AS now, m.id, h.session_id, p.id AS parent_id, m.idx, m.turn, m.event, m.status,
+   SELECT ${now} AS now, m.id, h.owner, h.agent, h.session_id, b.id AS base_id, p.id AS parent_id, m.idx, m.turn, m.event, m.status,
      NULL::smallint AS finish, m.created_at, m.updated_at, NULL::bigint AS ttl, NULL::text AS usage,
      NULL::text AS error, NULL::text AS label, m.state_hash, s.heartbeat AS run_heartbeat, s.ttl AS run_ttl
    FROM made m JOIN held h ON h.session = m.session JOIN sent s ON s.session = m.session
-   LEFT JOIN @snapshots p ON p.no = m.parent`,
+   LEFT JOIN @snapshots p ON p.no = m.parent LEFT JOIN @snapshots b ON b.no = h.base`,
 );
 
 /** Detaches runs that are handed over, those of the same moment in one transaction; `undefined` where it is not usual. */
 export function createQuickSend(
   db: PostgresDatabase,
-  vault: Vault,
-): (sent: Sent) => Promise<Snapshot | undefined> {
+  context: StateContext,
+): (sent: Omit<Sent, 'home'>) => Promise<Snapshot | undefined> {
+  const { vault } = context;
   const sendAll = async (group: readonly Sent[]): Promise<readonly (Snapshot | undefined)[]> => {
     let rows = new Map<string, SentRow>();
     const given = JSON.stringify(group.map((each) => toGiven(each, vault)));
     await db.write(
       function* () {
-        const found = yield* all(sendRuns, given, hashOfNothing);
+        const found = yield* all(sendRuns, given, noHash);
         rows = new Map(found.map((row) => [uuidText(row.id), row]));
       },
       {
@@ -83,7 +92,7 @@ export function createQuickSend(
     );
     return group.map(({ ref }) => {
       const row = rows.get(ref.runId);
-      return row && toSnapshot(row, { now: row.now, orphaned: false }, vault);
+      return row && toSnapshot(row, readingOf(row, vault), vault);
     });
   };
   const send = inGroups(async (group: readonly Sent[]) => {
@@ -98,14 +107,23 @@ export function createQuickSend(
       return group.map(() => undefined);
     }
   }, most);
-  return async (sent) => (isSnapshotId(sent.ref.runId) ? await send(sent) : undefined);
+  return async ({ ref, ...sent }) => {
+    const home = isSnapshotId(ref.runId) ? runHome(ref.runId, context) : undefined;
+    return home && (await send({ ref, home, ...sent }));
+  };
 }
 
-function toGiven({ ref, request, away }: Sent, vault: Vault): object {
+// The row of an open run shows what the run has reached, which is its base.
+function readingOf(row: SentRow, vault: Vault): Reading {
+  const base = { id: row.base_id, state_hash: row.base_id === null ? null : row.state_hash };
+  return { now: row.now, orphaned: false, stateHash: openHash(row, base, vault) };
+}
+
+function toGiven({ ref, home, request, away }: Sent, vault: Vault): object {
   return {
     id: hexOf(uuidBytes(ref.runId)),
     attempt: ref.attempt,
-    request: String(toRequest(request, vault)),
+    request: String(toRequest(request, requestPlace(home, ref.runId), vault)),
     worker: away.worker,
   };
 }

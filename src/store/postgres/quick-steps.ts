@@ -11,12 +11,11 @@ import { quickTake } from './quick-take.ts';
 /** What every turn does, each in one round trip. */
 export function quickSteps(db: PostgresDatabase): (context: StateContext) => TurnSteps {
   return (context) => {
-    const send = createQuickSend(db, context.vault);
+    const send = createQuickSend(db, context);
     return {
       claim: (scope, request) => usual(quickClaim(db, scope, request, context.vault)),
       commit: (ref, write) => usual(quickCommit(db, ref, write, context)),
-      append: async (ref, events) =>
-        (await usual(quickAppend(db, ref, events, context.vault))) === true,
+      append: async (ref, events) => (await usual(quickAppend(db, ref, events, context))) === true,
       sendAway: (ref, request, away) => usual(send({ ref, request, away })),
       takeOver: (request) => usual(quickTake(db, request)),
     };

@@ -125,4 +125,6 @@ export const steps: readonly string[] = [
   `,
   // The steps of every turn. A function that changes gets another name, so that an older process still finds its own.
   claimTurn + commitTurn,
+  // Encrypted values are bound to their places, which older versions cannot read.
+  `COMMENT ON TABLE @meta IS 'A store of waymark';`,
 ];

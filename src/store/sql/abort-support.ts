@@ -3,10 +3,10 @@ import { abortSnapshot } from './runs/abort.ts';
 import type { SqlContext } from './sql-store.ts';
 
 /** Stopping runs. */
-export function abortSupport({ db, tidier }: SqlContext): AbortSupport {
+export function abortSupport({ db, state, tidier }: SqlContext): AbortSupport {
   return {
     async abortSnapshot(scope, snapshotId) {
-      const status = await db.write(() => abortSnapshot(scope, snapshotId));
+      const status = await db.write(() => abortSnapshot(scope, snapshotId, state));
       if (status === undefined) return undefined;
       db.tell([
         { kind: 'run', id: snapshotId },

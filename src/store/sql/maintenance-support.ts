@@ -1,3 +1,4 @@
+import { isWaymarkError } from '../../core/error.ts';
 import { checkPolicy } from '../../session/retention.ts';
 import type { Fault, MaintenanceSupport, RetentionPolicy, Scope } from '../../session/store.ts';
 import { toDocument } from '../../session/transfer.ts';
@@ -7,7 +8,15 @@ import { resealMeta } from './database/meta.ts';
 import type { Plan } from './database/query.ts';
 import { eraseOwned, eraseSpent } from './retention/erase.ts';
 import { pruneSession, sessionsAfter } from './retention/prune.ts';
-import { branchesAfter, verifyBranch, verifySession, verifyStray } from './retention/verify.ts';
+import {
+  branchesAfter,
+  type JournalAt,
+  journalStart,
+  verifyBranch,
+  verifyJournal,
+  verifySession,
+  verifyStray,
+} from './retention/verify.ts';
 import { exportSession } from './sessions/export-session.ts';
 import { importSession } from './sessions/import-session.ts';
 import type { SqlContext } from './sql-store.ts';
@@ -85,9 +94,17 @@ export function maintenanceSupport(
         onProgress?.(++done);
       };
       for await (const no of numbers((after) => sessionsAfter(after, undefined))) {
-        add(await db.read(() => verifySession(no, state)));
+        add(await faultsOf(() => db.read(() => verifySession(no, state))));
       }
-      for await (const no of numbers(branchesAfter)) add(await db.read(() => verifyBranch(no)));
+      for await (const no of numbers(branchesAfter)) {
+        add(await faultsOf(() => db.read(() => verifyBranch(no))));
+      }
+      for (let at: JournalAt | undefined = journalStart; at !== undefined; ) {
+        const from: JournalAt = at;
+        const step = await db.read(() => verifyJournal(from, state));
+        add(step.faults);
+        at = step.next;
+      }
       add(await db.read(() => verifyStray()));
       return faults;
     },
@@ -113,4 +130,14 @@ export function maintenanceSupport(
       return sealed;
     },
   };
+}
+
+/** What cannot be read at all is a fault as well. */
+async function faultsOf(find: () => Promise<readonly Fault[]>): Promise<readonly Fault[]> {
+  try {
+    return await find();
+  } catch (error) {
+    if (!isWaymarkError(error) || error.status !== 'DATA_LOSS') throw error;
+    return [{ kind: 'hash', message: error.message }];
+  }
 }

@@ -4,9 +4,11 @@ import {
   handedOverHint,
   type RunRef,
   type RunSupport,
+  type Scope,
   type StateBase,
   type StateWrite,
 } from '../../session/store.ts';
+import { homeIn } from './content/places.ts';
 import type { Hint } from './database/database.ts';
 import { stateRows } from './history/state-rows.ts';
 import { attachPartial, checkpoint } from './runs/checkpoint.ts';
@@ -36,6 +38,10 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
   const forget = (runId: string): void => {
     taken.delete(runId);
     attached.delete(runId);
+    state.homes.delete(runId);
+  };
+  const remember = (runId: string, scope: Scope, sessionId: string): void => {
+    if (vault.keyId !== undefined) state.homes.set(runId, homeIn(scope, sessionId));
   };
   const tell = (runId: string, other: string = runId): void => {
     const hints: Hint[] = [
@@ -79,10 +85,15 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
         (await turns?.claim?.(scope, request)) ??
         (await db.write(() => claim(scope, request, state), { durable }));
       if (request.mode === 'attached') attached.add(held.runId);
+      remember(held.runId, scope, held.sessionId);
       return held;
     },
     load: (scope, lookup) => db.read(() => loadState(scope, lookup, state)),
-    heartbeat: (ref) => db.write(() => heartbeat(ref), { durable: false, single: true }),
+    async heartbeat(ref) {
+      const signal = await db.write(() => heartbeat(ref), { durable: false, single: true });
+      if (signal === 'lost') forget(ref.runId);
+      return signal;
+    },
     transactional: db.transactional === true,
     async detach(ref, request, away) {
       const within = away?.within;
@@ -136,6 +147,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       const runs = await takeAll(request);
       return runs.map(({ from, ...run }) => {
         if (from !== undefined) taken.set(run.run.runId, from);
+        remember(run.run.runId, run.run.scope, run.run.sessionId);
         tell(run.run.runId);
         return run;
       });

@@ -78,6 +78,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
       return db.id;
     },
     vault,
+    homes: new Map(),
   };
   const tidier = new Tidier(parts);
   const context: SqlContext = { ...parts, state, tidier, turns: parts.turns?.(state) };

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
+import { toReadError } from '../../session/failures.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import type { Database, Hint } from '../sql/database/database.ts';
 import type { Plan } from '../sql/database/query.ts';
@@ -101,7 +102,13 @@ export function sqliteDatabase(options: SqliteOptions): Database {
     open: async () => {
       await opened();
     },
-    read: (plan) => transaction('BEGIN', plan, 'NORMAL'),
+    async read(plan) {
+      try {
+        return await transaction('BEGIN', plan, 'NORMAL');
+      } catch (error) {
+        throw toReadError(error);
+      }
+    },
     write: (plan, { durable = true, within } = {}) => {
       if (within !== undefined) throw oneThread();
       return transaction(

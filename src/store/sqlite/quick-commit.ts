@@ -1,5 +1,6 @@
 import { CommittedTurn } from '../../session/committed.ts';
 import type { CommitWrite, RunRef } from '../../session/store.ts';
+import { homeOf } from '../sql/content/places.ts';
 import type { Database } from '../sql/database/database.ts';
 import { first, type Plan, statement } from '../sql/database/query.ts';
 import { asLocation, type Location } from '../sql/history/location.ts';
@@ -15,6 +16,8 @@ import { code } from '../sql/values/codes.ts';
 interface HeldRow {
   readonly now: number;
   readonly session: number;
+  readonly owner: string;
+  readonly agent: string;
   readonly session_id: string;
   readonly next_index: number;
   readonly created_at: number;
@@ -25,7 +28,7 @@ interface HeldRow {
 const selectHeld = statement<HeldRow>(
   'quick_commit_run',
   (d) => `
-    SELECT ${d.now} AS now, r.session, z.id AS session_id, z.next_index, r.created_at
+    SELECT ${d.now} AS now, r.session, z.owner, z.agent, z.id AS session_id, z.next_index, r.created_at
     FROM @runs r JOIN @sessions z ON z.no = r.session JOIN @snapshots f ON f.no = z.head
     WHERE r.id = $1 AND r.attempt = $2 AND r.own IS NULL AND r.checkpoint IS NULL
       AND z.head = $3 AND z.tip = $3 AND f.branch = $4 AND f.upto = $5 AND f.id = $6
@@ -86,7 +89,7 @@ function* goOn(
   const { session, now, created_at: createdAt, next_index: index } = held;
   const spot = { session, tip: parent, parent, replaces: null, hasBase: true, mayGoOn: true };
   const placed = yield* placeState(write, rows, spot, context);
-  const row = { session, parent, index, createdAt, now };
+  const row = { session, home: homeOf(held), parent, index, createdAt, now };
   const no = yield* insertCommitted(write, placed, row, context);
   yield* moveSession(session, { head: no, tip: no, nextIndex: index + 1, now });
   yield* endBareRun(session);

@@ -118,4 +118,6 @@ export const steps: readonly string[] = [
   CREATE TABLE trash(                        -- what may have become unreachable and is still to be looked at
     kind INTEGER NOT NULL, no INTEGER NOT NULL, PRIMARY KEY(kind, no)) WITHOUT ROWID;
   `,
+  // Encrypted values are bound to their places, which older versions cannot read. The file says whose it is: "WYMK".
+  'PRAGMA application_id = 1465470283;',
 ];

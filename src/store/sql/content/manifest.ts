@@ -3,6 +3,7 @@ import type { Part } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import type { SqlValue } from '../database/query.ts';
 import { hexOf } from '../values/bytes.ts';
+import { documentPlace } from './places.ts';
 import type { Vault } from './vault.ts';
 
 // A part whose JSON is longer stands in a row of its own, once, however many artifacts and snapshots hold it.
@@ -51,14 +52,15 @@ export function writeManifest(
       const name = hexOf(digest);
       const stored = base?.ref.parts.get(name);
       if (stored !== undefined) known.set(name, stored);
-      else fresh.set(name, { digest, body: vault.seal(text) });
+      else fresh.set(name, { digest, body: vault.seal(text, documentPlace) });
       return name;
     });
     return { ...artifact, parts };
   });
   const text = JSON.stringify(entries);
   const digest = vault.digest('artifacts', text);
-  return { kind: 'whole', body: vault.seal(text), digest, known, fresh: [...fresh.values()] };
+  const body = vault.seal(text, documentPlace);
+  return { kind: 'whole', body, digest, known, fresh: [...fresh.values()] };
 }
 
 function isSame(a: readonly Artifact[], b: readonly Artifact[]): boolean {

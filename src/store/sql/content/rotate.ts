@@ -6,59 +6,114 @@ import {
   type Statement,
   statement,
 } from '../database/query.ts';
+import { journal } from '../runs/journal.ts';
+import {
+  documentPlace,
+  type Home,
+  homeOf,
+  journalPlace,
+  messagePlace,
+  requestPlace,
+  sessionPlace,
+  snapshotPlace,
+} from './places.ts';
 import type { Vault } from './vault.ts';
 
 type Row = Readonly<Record<string, SqlValue>>;
 
-/** The columns of a table that hold content, and how its rows are walked: in the order of a key. */
+/** A table with content: how its rows are walked, in the order of a key, and what each column holds. */
 interface SealedTable {
-  readonly select: Statement<Row>;
-  readonly update: Statement;
-  readonly keys: readonly string[];
-  readonly columns: readonly string[];
-  /** Before any key. */
-  readonly start: readonly SqlValue[];
+  readonly name: string;
+  /** The key, with values before any row's. */
+  readonly keys: Readonly<Record<string, SqlValue>>;
+  /** By column: the place of its value in a row, for the table `t` and its session `z`. */
+  readonly places: Readonly<Record<string, (row: Row) => string>>;
+  /** Further columns that places need. */
+  readonly also?: string;
+  readonly hasSession?: boolean;
+  /** Rows with nothing to encrypt. */
+  readonly except?: string;
 }
+
+const homeColumns = 'z.owner, z.agent, z.id AS session_id';
+const noBytes = new Uint8Array();
+
+// The statements name the columns that are cast here.
+const home = (row: Row): Home => homeOf(row as unknown as Parameters<typeof homeOf>[0]);
+const bytes = (row: Row, column: string): Uint8Array => row[column] as Uint8Array;
+
+const tables: readonly SealedTable[] = [
+  { name: 'messages', keys: { id: -1 }, places: { body: () => messagePlace } },
+  {
+    name: 'sessions',
+    keys: { no: -1 },
+    also: 't.owner, t.agent, t.id AS session_id',
+    places: {
+      title: (row) => sessionPlace('title', home(row)),
+      metadata: (row) => sessionPlace('metadata', home(row)),
+    },
+  },
+  {
+    name: 'snapshots',
+    keys: { no: -1 },
+    also: `t.id, ${homeColumns}`,
+    hasSession: true,
+    // The row of an open run holds no hash of its own.
+    except: 'EXISTS (SELECT 1 FROM @runs r WHERE r.session = t.session AND r.own = t.no)',
+    places: {
+      error: (row) => snapshotPlace('error', home(row), bytes(row, 'id')),
+      label: (row) => snapshotPlace('label', home(row), bytes(row, 'id')),
+      state_hash: (row) => snapshotPlace('state_hash', home(row), bytes(row, 'id')),
+    },
+  },
+  { name: 'blobs', keys: { no: -1 }, places: { body: () => documentPlace } },
+  {
+    name: 'runs',
+    keys: { session: -1 },
+    also: `t.id, ${homeColumns}`,
+    hasSession: true,
+    places: { request: (row) => requestPlace(home(row), bytes(row, 'id')) },
+  },
+  {
+    name: 'journal',
+    keys: { run: noBytes, attempt: -2, seq: -1 },
+    also: `t.last, ${homeColumns}`,
+    hasSession: true,
+    except: `t.attempt = ${journal.end}`,
+    places: { body: (row) => journalPlace(home(row), bytes(row, 'run'), row as never) },
+  },
+];
 
 const batch = 200;
 
-function sealedTable(
-  table: string,
-  keys: Readonly<Record<string, SqlValue>>,
-  columns: readonly string[],
-): SealedTable {
+interface Statements {
+  readonly select: Statement<Row>;
+  readonly update: Statement;
+}
+
+const statements: readonly Statements[] = tables.map((table) => {
+  const { name, keys, places, also, hasSession = false, except } = table;
   const names = Object.keys(keys);
-  const list = names.join(', ');
-  const after = names.map((_, place) => `$${place + 1}`);
+  const columns = Object.keys(places);
+  const list = names.map((key) => `t.${key}`).join(', ');
+  const after = names.map((_, place) => `$${place + 1}`).join(', ');
   const sets = columns.map((column, place) => `${column} = $${names.length + place + 1}`);
-  const isRow = names.map((name, place) => `${name} = $${place + 1}`).join(' AND ');
+  const isRow = names.map((key, place) => `${key} = $${place + 1}`).join(' AND ');
   return {
-    keys: names,
-    columns,
-    start: Object.values(keys),
     select: statement(
-      `rotate_${table}`,
+      `rotate_${name}`,
       (d) => `
-        SELECT ${list}, ${columns.join(', ')} FROM @${table} t WHERE (${list}) > (${after.join(', ')})
+        SELECT ${list}, ${columns.map((column) => `t.${column}`).join(', ')}${also === undefined ? '' : `, ${also}`}
+        FROM @${name} t ${hasSession ? 'JOIN @sessions z ON z.no = t.session' : ''}
+        WHERE (${list}) > (${after}) ${except === undefined ? '' : `AND NOT (${except})`}
         ORDER BY ${list} LIMIT ${batch} ${d.lock('t')}`,
     ),
     update: statement(
-      `rotate_${table}_row`,
-      `UPDATE @${table} SET ${sets.join(', ')} WHERE ${isRow}`,
+      `rotate_${name}_row`,
+      `UPDATE @${name} SET ${sets.join(', ')} WHERE ${isRow}`,
     ),
   };
-}
-
-const noBytes = new Uint8Array();
-
-const tables: readonly SealedTable[] = [
-  sealedTable('messages', { id: -1 }, ['body']),
-  sealedTable('sessions', { no: -1 }, ['title', 'metadata']),
-  sealedTable('snapshots', { no: -1 }, ['error', 'label']),
-  sealedTable('blobs', { no: -1 }, ['body']),
-  sealedTable('runs', { session: -1 }, ['request']),
-  sealedTable('journal', { run: noBytes, attempt: -1, seq: -1 }, ['body']),
-];
+});
 
 /** Where a rotation stands. */
 export interface RotationPlace {
@@ -69,31 +124,46 @@ export interface RotationPlace {
 
 export const rotationStart: RotationPlace = { table: 0, after: undefined };
 
-/** Seals a batch of rows under the current key. Gives how many were sealed anew, and where to go on. */
+/** Encrypts a batch of rows under the current key. Gives how many were encrypted again, and where to continue. */
 export function* rotateSome(
   { table, after }: RotationPlace,
   vault: Vault,
 ): Plan<{ readonly sealed: number; readonly next: RotationPlace | undefined }> {
   const which = tables[table];
-  if (which === undefined) return { sealed: 0, next: undefined };
-  const rows = yield* all(which.select, ...(after ?? which.start));
-  const isOld = (value: SqlValue): boolean => value !== null && !vault.isCurrent(value);
+  const sql = statements[table];
+  if (which === undefined || sql === undefined) return { sealed: 0, next: undefined };
+  const rows = yield* all(sql.select, ...(after ?? Object.values(which.keys)));
+  const columns = Object.keys(which.places);
   let sealed = 0;
   for (const row of rows) {
-    const values = valuesOf(row, which.columns);
-    if (!values.some(isOld)) continue;
-    const again = values.map((value) => (isOld(value) ? vault.seal(vault.open(value)) : value));
-    yield* run(which.update, ...valuesOf(row, which.keys), ...again);
+    if (columns.every((column) => isCurrent(column, row[column] ?? null, vault))) continue;
+    const again = columns.map((column) => renewed(which, column, row, vault));
+    yield* run(sql.update, ...keyOf(which, row), ...again);
     sealed++;
   }
   const last = rows.at(-1);
   const isDone = last === undefined || rows.length < batch;
   const next = isDone
     ? { table: table + 1, after: undefined }
-    : { table, after: valuesOf(last, which.keys) };
+    : { table, after: keyOf(which, last) };
   return { sealed, next };
 }
 
-function valuesOf(row: Row, columns: readonly string[]): SqlValue[] {
-  return columns.map((column) => row[column] ?? null);
+function isCurrent(column: string, value: SqlValue, vault: Vault): boolean {
+  if (value === null) return true;
+  return column === 'state_hash'
+    ? vault.isCurrentHash(value as Uint8Array)
+    : vault.isCurrent(value);
+}
+
+function renewed({ places }: SealedTable, column: string, row: Row, vault: Vault): SqlValue {
+  const value = row[column] ?? null;
+  if (value === null || isCurrent(column, value, vault)) return value;
+  const place = places[column]?.(row) ?? '';
+  if (column !== 'state_hash') return vault.seal(vault.open(value, place), place);
+  return vault.sealHash(vault.openHash(value as Uint8Array, place), place);
+}
+
+function keyOf({ keys }: SealedTable, row: Row): SqlValue[] {
+  return Object.keys(keys).map((key) => row[key] ?? null);
 }

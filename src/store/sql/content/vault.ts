@@ -1,34 +1,63 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  timingSafeEqual,
+} from 'node:crypto';
 import { WaymarkError } from '../../../core/error.ts';
-import { randomBytes } from '../../../core/platform.ts';
 import type { SqlValue } from '../database/query.ts';
-import { hexOf } from '../values/bytes.ts';
+import { fromHex, hexOf } from '../values/bytes.ts';
+import {
+  type ContentKey,
+  decrypt,
+  encrypt,
+  forged,
+  isBound,
+  keyIdLength,
+  keyIdOf,
+  pack,
+  unpack,
+} from './sealed-value.ts';
 
 /** 32 bytes, as such or as text in base64 or hexadecimal. */
 export type EncryptionKey = Uint8Array | string;
 
 /**
- * Encryption of stored content. `key` seals and opens; with `keys` the first one seals, and all of them open, so that what
- * was sealed under an old key stays readable until `rotateKeys` has sealed it again.
+ * Encryption of stored content. `key` encrypts and decrypts; with `keys` the first one encrypts, and all of them decrypt, so
+ * that content under an old key stays readable until `rotateKeys` has encrypted it again.
  */
 export type Encryption =
   | { readonly key: EncryptionKey }
   | { readonly keys: readonly [EncryptionKey, ...EncryptionKey[]] };
 
-/** How content stands in its columns: as JSON text, or sealed. */
+/** What a store keeps for its encryption, itself encrypted under the key. */
+export interface StoreSecret {
+  /** Behind content addresses and hashes of states: the store's own, so that they outlive the keys. */
+  readonly secret: string;
+  /** Everything is encrypted and bound to its place: anything else was put there by somebody else. */
+  readonly strict: boolean;
+}
+
+/** How content stands in its columns: as JSON text, or encrypted and bound to its place. */
 export interface Vault {
-  /** JSON text as it is stored. */
-  seal(text: string): SqlValue;
-  /** The JSON text of a stored value. */
-  open(value: SqlValue): string;
+  /** JSON text as it is stored in a place. */
+  seal(text: string, place: string): SqlValue;
+  /** The JSON text that was stored in a place. */
+  open(value: SqlValue, place: string): string;
+  /** The hash of a state as it is stored. Under encryption it is hidden, and bound to its snapshot. */
+  sealHash(hash: string, place: string): Uint8Array;
+  openHash(value: Uint8Array, place: string): string;
   /** The content address of a stored document. Under encryption it is keyed, so that nobody can test a guess with it. */
   digest(kind: 'custom' | 'artifacts' | 'part', text: string): Uint8Array;
-  /** Whether a stored value is as `seal` would make it now. */
+  /** Whether a stored value, or hash, is as it would be written now. */
   isCurrent(value: SqlValue): boolean;
-  /** Names the key that seals; `undefined` when nothing is sealed. */
+  isCurrentHash(value: Uint8Array): boolean;
+  /** Names the key that encrypts; `undefined` when nothing is encrypted. */
   readonly keyId: string | undefined;
-  /** The secret behind `digest`: the store's own, kept sealed in it, so that addresses outlive the keys. */
-  setDigestSecret(secret: string): void;
+  /** Takes in what is known once the database is open. */
+  setStore(id: string, kept: StoreSecret | undefined): void;
 }
 
 /** A vault for a database that takes bytes in any column (`binary`), or only text. */
@@ -38,21 +67,46 @@ export function createVault(encryption: Encryption | undefined, form: 'binary' |
   const keys = new Map(given.map(toKey).map((key) => [key.id, key]));
   const [current] = keys.values();
   if (current === undefined) throw badKey();
+  let store = '';
+  let isStrict = false;
   let digestSecret = '';
+  let hashes: HashKeys | undefined;
+  const inStore = (place: string): string => `${store}\0${place}`;
+  const refusePlain = (place: string): void => {
+    if (isStrict) throw forged(place);
+  };
+  const hashKeys = (): HashKeys => {
+    hashes ??= toHashKeys(digestSecret);
+    return hashes;
+  };
   return {
     keyId: current.id,
-    seal: (text) => pack(encrypt(current, text), form),
-    open(value) {
+    seal: (text, place) => pack(encrypt(current, text, inStore(place)), form),
+    open(value, place) {
       const sealed = unpack(value);
-      return sealed === undefined ? String(value) : decrypt(keys, sealed);
+      if (sealed === undefined || !isBound(sealed)) refusePlain(place);
+      if (sealed === undefined) return String(value);
+      const key = keys.get(keyIdOf(sealed));
+      if (key === undefined) throw wrongKey(keyIdOf(sealed), [...keys.keys()]);
+      return decrypt(key, sealed, inStore(place));
+    },
+    sealHash: (hash, place) => encryptHash(hashKeys(), fromHex(hash), inStore(place)),
+    openHash(value, place) {
+      if (value.length !== plainHashLength) return decryptHash(hashKeys(), value, inStore(place));
+      refusePlain(place);
+      return hexOf(value);
     },
     digest: (kind, text) => createHmac('sha256', digestSecret).update(`${kind}\n${text}`).digest(),
-    setDigestSecret(secret) {
-      digestSecret = secret;
-    },
     isCurrent(value) {
       const sealed = unpack(value);
-      return sealed !== undefined && keyIdOf(sealed) === current.id;
+      return sealed !== undefined && isBound(sealed) && keyIdOf(sealed) === current.id;
+    },
+    isCurrentHash: (value) => value.length !== plainHashLength,
+    setStore(id, kept) {
+      store = id;
+      isStrict = kept?.strict ?? false;
+      digestSecret = kept?.secret ?? '';
+      hashes = undefined;
     },
   };
 }
@@ -63,34 +117,70 @@ const openVault: Vault = {
   seal: (text) => text,
   open(value) {
     if (unpack(value) === undefined) return String(value);
-    throw new WaymarkError(
-      'FAILED_PRECONDITION',
-      'This store is encrypted. Give its key with the option "encryption".',
-    );
+    throw noKey();
+  },
+  sealHash: (hash) => fromHex(hash),
+  openHash(value) {
+    if (value.length === plainHashLength) return hexOf(value);
+    throw noKey();
   },
   digest: (kind, text) => createHash('sha256').update(`${kind}\n${text}`).digest(),
   isCurrent: (value) => unpack(value) === undefined,
-  setDigestSecret() {},
+  isCurrentHash: (value) => value.length === plainHashLength,
+  setStore() {},
 };
 
-interface Key {
-  readonly id: string;
-  readonly secret: Uint8Array;
-}
-
-function toKey(given: EncryptionKey): Key {
+function toKey(given: EncryptionKey): ContentKey {
   const raw = typeof given === 'string' ? fromText(given) : given;
   if (raw.length !== 32) throw badKey();
-  const derive = (use: string, length: number): Uint8Array =>
-    new Uint8Array(hkdfSync('sha256', raw, '', `waymark ${use}`, length));
   return {
-    id: hexOf(derive('key id', keyIdLength)),
-    secret: derive('content', 32),
+    id: hexOf(derive(raw, 'key id', keyIdLength)),
+    secret: derive(raw, 'content', 32),
   };
+}
+
+function derive(from: Uint8Array, use: string, length: number): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', from, '', `waymark ${use}`, length));
 }
 
 function fromText(text: string): Uint8Array {
   return /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
+}
+
+const plainHashLength = 32;
+const hashTagLength = 16;
+
+interface HashKeys {
+  readonly tag: Uint8Array;
+  readonly body: Uint8Array;
+}
+
+function toHashKeys(secret: string): HashKeys {
+  const raw = Buffer.from(secret);
+  return { tag: derive(raw, 'state hash tag', 32), body: derive(raw, 'state hash', 32) };
+}
+
+/*
+ * A hash is encrypted under its own tag (a synthetic nonce): the tag authenticates hash and place, and nobody without the
+ * key can tell whether two snapshots have the same state, or test a guess.
+ */
+function encryptHash({ tag, body }: HashKeys, hash: Uint8Array, place: string): Uint8Array {
+  const mark = tagOf(tag, hash, place);
+  const box = createCipheriv('aes-256-ctr', body, mark);
+  return Buffer.concat([mark, box.update(hash), box.final()]);
+}
+
+function decryptHash({ tag, body }: HashKeys, value: Uint8Array, place: string): string {
+  if (value.length !== hashTagLength + plainHashLength) throw forged(place);
+  const mark = value.subarray(0, hashTagLength);
+  const box = createDecipheriv('aes-256-ctr', body, mark);
+  const hash = Buffer.concat([box.update(value.subarray(hashTagLength)), box.final()]);
+  if (!timingSafeEqual(tagOf(tag, hash, place), mark)) throw forged(place);
+  return hexOf(hash);
+}
+
+function tagOf(key: Uint8Array, hash: Uint8Array, place: string): Buffer {
+  return createHmac('sha256', key).update(hash).update(place).digest().subarray(0, hashTagLength);
 }
 
 function badKey(): WaymarkError {
@@ -100,62 +190,17 @@ function badKey(): WaymarkError {
   );
 }
 
-// A sealed value: version, key id, nonce, ciphertext, tag.
-const version = 1;
-const keyIdLength = 8;
-const nonceLength = 12;
-const tagLength = 16;
-const headLength = 1 + keyIdLength + nonceLength;
-const cipher = 'aes-256-gcm';
-
-// JSON text never begins with this, so sealed text cannot be taken for content.
-const sealedMark = '~';
-
-function encrypt({ id, secret }: Key, text: string): Uint8Array {
-  const nonce = randomBytes(new Uint8Array(nonceLength));
-  const head = Buffer.concat([Uint8Array.of(version), Buffer.from(id, 'hex'), nonce]);
-  const box = createCipheriv(cipher, secret, nonce, { authTagLength: tagLength }).setAAD(head);
-  return Buffer.concat([head, box.update(text, 'utf8'), box.final(), box.getAuthTag()]);
-}
-
-function decrypt(keys: ReadonlyMap<string, Key>, sealed: Uint8Array): string {
-  const key = keys.get(keyIdOf(sealed));
-  if (key === undefined) throw wrongKey(keyIdOf(sealed), [...keys.keys()]);
-  const head = sealed.subarray(0, headLength);
-  const nonce = sealed.subarray(1 + keyIdLength, headLength);
-  const box = createDecipheriv(cipher, key.secret, nonce, { authTagLength: tagLength });
-  box.setAAD(head).setAuthTag(sealed.subarray(-tagLength));
-  try {
-    const text = box.update(sealed.subarray(headLength, -tagLength));
-    return Buffer.concat([text, box.final()]).toString('utf8');
-  } catch (cause) {
-    throw new WaymarkError(
-      'DATA_LOSS',
-      'A sealed value was changed: it does not open with its key.',
-      { cause },
-    );
-  }
-}
-
-function keyIdOf(sealed: Uint8Array): string {
-  return hexOf(sealed.subarray(1, 1 + keyIdLength));
+function noKey(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'This store is encrypted. Give its key with the option "encryption".',
+  );
 }
 
 /** The error for content under a key that was not given. */
 function wrongKey(sealedUnder: string, given: readonly string[]): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
-    `This store holds content sealed under key ${sealedUnder}, which is not among the given ones (${given.join(', ') || 'none'}). Add that key to "encryption.keys".`,
+    `This store holds content encrypted under key ${sealedUnder}, which is not among the given ones (${given.join(', ') || 'none'}). Add that key to "encryption.keys".`,
   );
-}
-
-function pack(sealed: Uint8Array, form: 'binary' | 'text'): SqlValue {
-  if (form === 'binary') return sealed;
-  return sealedMark + Buffer.from(sealed).toString('base64');
-}
-
-function unpack(value: SqlValue): Uint8Array | undefined {
-  if (value instanceof Uint8Array) return value;
-  if (typeof value !== 'string' || !value.startsWith(sealedMark)) return undefined;
-  return Buffer.from(value.slice(sealedMark.length), 'base64');
 }

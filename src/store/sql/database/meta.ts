@@ -1,31 +1,51 @@
 import { randomBytes } from '../../../core/platform.ts';
-import type { Vault } from '../content/vault.ts';
+import { metaPlace } from '../content/places.ts';
+import type { StoreSecret, Vault } from '../content/vault.ts';
 import { hexOf } from '../values/bytes.ts';
 import { one, type Plan, run, type SqlValue, statement } from './query.ts';
 
-const selectMeta = statement<{ id: string; sealed: SqlValue }>(
+const selectMeta = statement<{ id: string; sealed: SqlValue; used: number }>(
   'meta_read',
-  'SELECT id, sealed FROM @meta',
+  `SELECT id, sealed, CASE WHEN EXISTS (SELECT 1 FROM @sessions) THEN 1 ELSE 0 END AS used FROM @meta`,
 );
+// Two processes may open a new store at once: the first secret stands.
+const insertSealed = statement('meta_make', 'UPDATE @meta SET sealed = $1 WHERE sealed IS NULL');
 const updateSealed = statement('meta_seal', 'UPDATE @meta SET sealed = $1');
 
 /**
- * The database's name. An encrypted one also holds, sealed, the secret behind its content addresses: a wrong key, or a
- * missing one, shows here and not in the middle of a turn.
+ * The database's name. An encrypted one also holds, encrypted, the secret behind its content addresses and hashes: a wrong
+ * key, or a missing one, shows here and not in the middle of a turn.
  */
 export function* readMeta(vault: Vault): Plan<string> {
-  const { id, sealed } = yield* one(selectMeta);
-  if (sealed !== null) vault.setDigestSecret(JSON.parse(vault.open(sealed)) as string);
-  else if (vault.keyId !== undefined) {
+  const found = yield* one(selectMeta);
+  const { id } = found;
+  vault.setStore(id, undefined);
+  let { sealed } = found;
+  if (sealed === null && vault.keyId !== undefined) {
     const secret = hexOf(randomBytes(new Uint8Array(32)));
-    yield* run(updateSealed, vault.seal(JSON.stringify(secret)));
-    vault.setDigestSecret(secret);
+    // What was written before there was a key is not encrypted yet.
+    yield* run(insertSealed, toSealed({ secret, strict: found.used === 0 }, vault));
+    ({ sealed } = yield* one(selectMeta));
   }
+  if (sealed !== null) vault.setStore(id, fromSealed(sealed, vault));
   return id;
 }
 
-/** Seals what stands in the table under the current key. */
+/** Encrypts what stands in the table under the current key; from then on nothing that is not encrypted is accepted. */
 export function* resealMeta(vault: Vault): Plan<void> {
-  const { sealed } = yield* one(selectMeta);
-  if (sealed !== null) yield* run(updateSealed, vault.seal(vault.open(sealed)));
+  const { id, sealed } = yield* one(selectMeta);
+  if (sealed === null) return;
+  const kept = { ...fromSealed(sealed, vault), strict: true };
+  yield* run(updateSealed, toSealed(kept, vault));
+  vault.setStore(id, kept);
+}
+
+function toSealed({ secret, strict }: StoreSecret, vault: Vault): SqlValue {
+  return vault.seal(JSON.stringify({ secret, strict }), metaPlace);
+}
+
+// Before values were bound to their places, the secret stood there alone.
+function fromSealed(sealed: SqlValue, vault: Vault): StoreSecret {
+  const kept = JSON.parse(vault.open(sealed, metaPlace)) as string | StoreSecret;
+  return typeof kept === 'string' ? { secret: kept, strict: false } : kept;
 }

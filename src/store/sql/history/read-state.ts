@@ -12,6 +12,7 @@ import {
   readManifest,
   type StoredManifest,
 } from '../content/manifest.ts';
+import { documentPlace, messagePlace } from '../content/places.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { hexOf } from '../values/bytes.ts';
@@ -62,7 +63,7 @@ export interface StatePlace {
   readonly levels: readonly Level[];
   readonly custom: number | null;
   readonly artifacts: number | null;
-  readonly stateHash: Uint8Array;
+  readonly stateHash: string;
 }
 
 /** A state as it was read, with where its documents lie. */
@@ -92,9 +93,9 @@ export function* readState(
   const marks: string[] = [];
   let manifest: StoredManifest | undefined;
   for (const { kind, at, body } of rows) {
-    if (kind === kinds.message) bodies.set(at, vault.open(body));
-    else if (kind === kinds.custom) documents[at] = vault.open(body);
-    else if (kind === kinds.artifacts) manifest = parseManifest(vault.open(body));
+    if (kind === kinds.message) bodies.set(at, vault.open(body, messagePlace));
+    else if (kind === kinds.custom) documents[at] = vault.open(body, documentPlace);
+    else if (kind === kinds.artifacts) manifest = parseManifest(vault.open(body, documentPlace));
     else marks.push(String(body));
   }
   const custom = place.custom === null ? undefined : readDocument(place.custom, documents);
@@ -143,17 +144,19 @@ function* readArtifacts(
   if (no === null || manifest === undefined) return undefined;
   const names = partsOf(manifest);
   const rows = names.length > 0 ? yield* all(selectParts, JSON.stringify(names)) : [];
-  const texts = new Map(rows.map(({ hash, body }) => [hexOf(hash), vault.open(body)]));
+  const texts = new Map(
+    rows.map(({ hash, body }) => [hexOf(hash), vault.open(body, documentPlace)]),
+  );
   const parts = new Map(rows.map((row) => [hexOf(row.hash), row.no]));
   return { value: readManifest(manifest, texts), ref: { no, parts } };
 }
 
-function verify(state: SessionState, expected: Uint8Array): void {
+function verify(state: SessionState, expected: string): void {
   const found = hashState(state);
-  if (found === hexOf(expected)) return;
+  if (found === expected) return;
   throw new WaymarkError(
     'DATA_LOSS',
     'A stored state does not fit its hash: the database was damaged or changed by hand. Restore it from a backup, or go on from another snapshot.',
-    { details: { expected: hexOf(expected), found } satisfies Json },
+    { details: { expected, found } satisfies Json },
   );
 }

@@ -3,8 +3,7 @@ import { hashState, type SessionState } from '../../../session/session-state.ts'
 import type { Totals } from '../../../session/store.ts';
 import { all, first, type Plan, statement } from '../database/query.ts';
 import { orphanedColumn } from '../snapshots/locate.ts';
-import { type SnapshotRow, snapshotColumns } from '../snapshots/snapshot-row.ts';
-import { hexOf } from '../values/bytes.ts';
+import { openHash, type SnapshotRow, snapshotColumns } from '../snapshots/snapshot-row.ts';
 import { fromTotals } from '../values/codes.ts';
 import { lineageColumn, lineageTable, parseLineage } from './lineage.ts';
 import { readState } from './read-state.ts';
@@ -72,7 +71,8 @@ export class StateReader {
     const longest = yield* this.#longestOf(row);
     if (longest.kind === 'damaged') return yield* this.#readAlone(row);
     const state = { ...longest.state, history: longest.state.history.truncate(row.length) };
-    if (hashState(state) === hexOf(row.state_hash)) return { kind: 'state', state };
+    const hash = this.#hashOf(row);
+    if (hash !== undefined && hashState(state) === hash) return { kind: 'state', state };
     return yield* this.#readAlone(row);
   }
 
@@ -85,15 +85,24 @@ export class StateReader {
     return read;
   }
 
+  #hashOf(row: TreeRow): string | undefined {
+    try {
+      return openHash(row, row, this.#context.vault);
+    } catch {
+      // Reading the row alone says what is wrong.
+      return undefined;
+    }
+  }
+
   *#readAlone(row: TreeRow): Plan<ReadResult> {
     const found = yield* first(selectLineage, row.no);
-    const place = {
-      levels: parseLineage(found?.lineage ?? null),
-      custom: row.custom,
-      artifacts: row.artifacts,
-      stateHash: row.state_hash,
-    };
     try {
+      const place = {
+        levels: parseLineage(found?.lineage ?? null),
+        custom: row.custom,
+        artifacts: row.artifacts,
+        stateHash: openHash(row, row, this.#context.vault),
+      };
       const { state } = yield* readState(place, this.#context);
       return { kind: 'state', state };
     } catch (error) {

@@ -3,6 +3,7 @@ import { type History, messageHash } from '../../../session/history.ts';
 import type { StateBase, StateWrite } from '../../../session/store.ts';
 import { type DocumentWrite, writeDocument } from '../content/document.ts';
 import { type ManifestWrite, writeManifest } from '../content/manifest.ts';
+import { type Home, messagePlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import type { SqlValue } from '../database/query.ts';
 import { type Location, locationOf } from './location.ts';
@@ -26,6 +27,16 @@ export interface StateRows {
 export interface StateContext {
   readonly database: string;
   readonly vault: Vault;
+  /** Under encryption: whose session the runs of this process work on, so that a step of theirs need not ask. */
+  readonly homes: Map<string, Home>;
+}
+
+const noHome: Home = { owner: '', agent: '', sessionId: '' };
+
+/** Whose session a run works on, without asking the database; `undefined` when only the database knows. */
+export function runHome(runId: string, { vault, homes }: StateContext): Home | undefined {
+  // Nothing is bound to its place while nothing is encrypted.
+  return vault.keyId === undefined ? noHome : homes.get(runId);
 }
 
 /** What is new in a state. Costs what is new; touches no database. */
@@ -58,7 +69,7 @@ function messageRows(
 ): Pick<StateRows, 'bodies' | 'rewrite'> {
   const before = location === undefined ? undefined : base?.state.history;
   const delta = historyDelta(before, history);
-  const bodyOf = (message: object): SqlValue => vault.seal(JSON.stringify(message));
+  const bodyOf = (message: object): SqlValue => vault.seal(JSON.stringify(message), messagePlace);
   if (delta.kind === 'append') return { bodies: delta.messages.map(bodyOf), rewrite: undefined };
   const fresh = delta.pieces.flatMap((piece) => (piece.kind === 'new' ? piece.messages : []));
   const common = commonLength(before, history);

@@ -1,4 +1,5 @@
 import { partNamesIn } from '../content/manifest.ts';
+import { documentPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import { all, first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { gapsBetween, rowId } from '../history/segments.ts';
@@ -160,7 +161,7 @@ function* collectBlob(no: number, vault: Vault): Plan<number> {
   if (uses > 0) return 0;
   const gone = yield* first(deleteBlob, no);
   if (gone === undefined) return 0;
-  const names = partNamesIn(vault.open(gone.body));
+  const names = partNamesIn(vault.open(gone.body, documentPlace));
   const parts = names.length === 0 ? [] : yield* all(selectParts, JSON.stringify(names));
   for (const part of parts) {
     yield* run(deletePart, part.no, no);

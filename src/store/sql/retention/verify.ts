@@ -1,16 +1,32 @@
+import { isWaymarkError } from '../../../core/error.ts';
+import { toReadError } from '../../../session/failures.ts';
 import type { Fault } from '../../../session/store.ts';
-import { all, first, one, type Plan, statement } from '../database/query.ts';
+import { openJson } from '../content/open-json.ts';
+import { homeOf, journalPlace } from '../content/places.ts';
+import { all, first, one, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { gapsBetween, rowId, rowsPerBranch } from '../history/segments.ts';
 import { StateReader, type TreeRow, treeOf } from '../history/session-states.ts';
 import type { StateContext } from '../history/state-rows.ts';
+import { journal } from '../runs/journal.ts';
+import { runsOf, toRecord } from '../runs/run-record.ts';
+import {
+  type SessionRow,
+  sessionColumns,
+  sessionTables,
+  toSessionInfo,
+} from '../sessions/session-row.ts';
+import { toSnapshot } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
 import { needOf } from './need.ts';
 
-const selectHead = statement<{ id: string; head: number | null; status: number | null }>(
-  'verify_head',
-  `SELECT z.id, z.head, h.status FROM @sessions z
-   LEFT JOIN @snapshots h ON h.no = z.head AND h.session = z.no WHERE z.no = $1`,
+const selectSession = statement<
+  SessionRow & { readonly head: number | null; readonly head_status: number | null }
+>(
+  'verify_session',
+  (d) => `
+    SELECT ${d.now} AS now, ${sessionColumns}, z.head, CASE WHEN h.session = z.no THEN h.status END AS head_status
+    FROM ${sessionTables} WHERE z.no = $1`,
 );
 const selectRun = statement<{ id: Uint8Array; missing: number }>(
   'verify_run',
@@ -26,10 +42,21 @@ const selectCheckpoints = statement<{ checkpoint: number | null }>(
 
 /** The faults of one session: hashes, parents, the head, the run. */
 export function* verifySession(session: number, context: StateContext): Plan<readonly Fault[]> {
-  const found = yield* first(selectHead, session);
+  const found = yield* first(selectSession, session);
   if (found === undefined) return [];
-  const { id: sessionId, head, status } = found;
+  const { id: sessionId, head, head_status: status } = found;
+  const { vault } = context;
   const faults: Fault[] = [];
+  const check = (
+    kind: Fault['kind'],
+    snapshotId: string | undefined,
+    read: () => unknown,
+  ): void => {
+    const message = problemOf(read);
+    if (message === undefined) return;
+    faults.push({ kind, sessionId, ...(snapshotId === undefined ? {} : { snapshotId }), message });
+  };
+  check('hash', undefined, () => toSessionInfo(found, vault));
   const rows = yield* treeOf(session);
   const reader = new StateReader(rows, context);
   const known = new Set(rows.map((row) => row.no));
@@ -39,8 +66,15 @@ export function* verifySession(session: number, context: StateContext): Plan<rea
     faults.push({ kind, sessionId, ...snapshot, message });
   };
   for (const row of rows) {
-    const read = yield* reader.read(row);
-    if (read.kind === 'damaged') fault('hash', row, read.message);
+    // The row of an open run shows what the run has reached; its own hash is written when the run ends.
+    const isOpen = row.run_heartbeat !== null && context.vault.keyId !== undefined;
+    const read = isOpen ? undefined : yield* reader.read(row);
+    if (read?.kind === 'damaged') fault('hash', row, read.message);
+    // A checkpoint has no id and is no snapshot; the state's hash was looked at.
+    if (row.id !== null) {
+      const reading = { now: row.now, orphaned: false, stateHash: '' };
+      check('hash', uuidText(row.id), () => toSnapshot(row, reading, vault));
+    }
     if (row.parent !== null && !known.has(row.parent)) {
       fault('parent', row, 'Its parent is not there.');
     }
@@ -51,12 +85,67 @@ export function* verifySession(session: number, context: StateContext): Plan<rea
   if (head !== null && status !== code.succeeded) {
     faults.push({ kind: 'head', sessionId, message: 'The head is no succeeded snapshot of it.' });
   }
+  for (const row of yield* runsOf([session])) {
+    check('run', uuidText(row.id), () => toRecord(row, vault));
+  }
   for (const { id, missing } of yield* all(selectRun, session)) {
     if (missing === 0) continue;
     const message = 'The run goes on from a snapshot that is not there.';
     faults.push({ kind: 'run', sessionId, snapshotId: uuidText(id), message });
   }
   return faults;
+}
+
+interface JournalRow {
+  readonly run: Uint8Array;
+  readonly attempt: number;
+  readonly seq: number;
+  readonly last: number;
+  readonly body: SqlValue;
+  readonly owner: string;
+  readonly agent: string;
+  readonly session_id: string;
+}
+
+/** The place of a row in the journal. */
+export type JournalAt = readonly [run: Uint8Array, attempt: number, seq: number];
+
+export const journalStart: JournalAt = [new Uint8Array(), -2, -1];
+
+const selectJournal = statement<JournalRow>(
+  'verify_journal',
+  `SELECT j.run, j.attempt, j.seq, j.last, j.body, z.owner, z.agent, z.id AS session_id
+   FROM @journal j JOIN @sessions z ON z.no = j.session
+   WHERE (j.run, j.attempt, j.seq) > ($1, $2, $3) AND j.attempt <> ${journal.end}
+   ORDER BY j.run, j.attempt, j.seq LIMIT 100`,
+);
+
+/** The faults of some events and steps, and where to continue. */
+export function* verifyJournal(
+  after: JournalAt,
+  { vault }: StateContext,
+): Plan<{ readonly faults: readonly Fault[]; readonly next: JournalAt | undefined }> {
+  const rows = yield* all(selectJournal, ...after);
+  const faults = rows.flatMap((row): readonly Fault[] => {
+    const place = journalPlace(homeOf(row), row.run, row);
+    const message = problemOf(() => openJson(row.body, place, vault));
+    if (message === undefined) return [];
+    return [{ kind: 'run', sessionId: row.session_id, snapshotId: uuidText(row.run), message }];
+  });
+  const last = rows.at(-1);
+  return { faults, next: last && [last.run, last.attempt, last.seq] };
+}
+
+/** Why something cannot be read. */
+function problemOf(read: () => unknown): string | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    const told = toReadError(error);
+    if (isWaymarkError(told) && told.status === 'DATA_LOSS') return told.message;
+    throw told;
+  }
 }
 
 const selectBranches = statement<{ no: number }>(

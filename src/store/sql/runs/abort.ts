@@ -2,6 +2,7 @@ import type { SnapshotStatus } from '../../../protocol/snapshot.ts';
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { Scope } from '../../../session/store.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
 import { dropCheckpoint, type Pointers } from '../retention/trash.ts';
 import { isStale, type SnapshotRow, statusOf } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
@@ -9,8 +10,9 @@ import { code } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { type EndingRun, endingColumns, endRun } from './end-run.ts';
 import { leaveBehind } from './leave-behind.ts';
+import { type ReachedRow, reachedColumns, reachedTables, takenHash } from './reached.ts';
 
-interface AbortRow extends EndingRun {
+interface AbortRow extends EndingRun, ReachedRow {
   readonly now: number;
   readonly attempt: number;
   readonly mode: number;
@@ -25,8 +27,8 @@ const selectRun = readUnderLock<AbortRow>(
   'abort_run',
   (d) => `
     SELECT ${d.now} AS now, r.id, r.session, r.attempt, r.mode, r.base, r.own, r.checkpoint,
-      r.heartbeat, r.ttl, ${endingColumns}
-    FROM @runs r JOIN @sessions z ON z.no = r.session
+      r.heartbeat, r.ttl, ${reachedColumns}, ${endingColumns}
+    FROM ${reachedTables}
     WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('z, r')}`,
 );
 const selectStatus = statement<
@@ -43,7 +45,7 @@ const updateStopping = statement('abort_stop', 'UPDATE @runs SET stopping = 1 WH
 const updateReached = statement<Pointers>(
   'abort_reached',
   `UPDATE @snapshots SET branch = t.branch, upto = t.upto, view = t.view, length = t.length,
-     custom = t.custom, artifacts = t.artifacts, state_hash = t.state_hash
+     custom = t.custom, artifacts = t.artifacts
    FROM (SELECT * FROM @snapshots WHERE no = $2) t
    WHERE @snapshots.no = $1
    RETURNING @snapshots.branch, @snapshots.custom, @snapshots.artifacts`,
@@ -56,7 +58,7 @@ const updateAborted = statement(
   'abort_snapshot',
   (d) => `
     UPDATE @snapshots SET status = ${code.aborted}, finish = ${code.finishAborted}, partial = $2,
-      ttl = NULL, updated_at = ${d.now}
+      ttl = NULL, state_hash = $3, updated_at = ${d.now}
     WHERE id = $1`,
 );
 const updateSession = statement(
@@ -65,7 +67,11 @@ const updateSession = statement(
 );
 
 /** Stops a run: see {@link AbortSupport.abortSnapshot}. */
-export function* abortSnapshot(scope: Scope, snapshotId: string): Plan<SnapshotStatus | undefined> {
+export function* abortSnapshot(
+  scope: Scope,
+  snapshotId: string,
+  context: StateContext,
+): Plan<SnapshotStatus | undefined> {
   if (!isSnapshotId(snapshotId)) return undefined;
   const id = uuidBytes(snapshotId);
   const found = yield* first(selectRun, id, ...scopeKey(scope));
@@ -75,7 +81,7 @@ export function* abortSnapshot(scope: Scope, snapshotId: string): Plan<SnapshotS
   }
   const isExpired = isStale(found.heartbeat, found.ttl, found.now);
   if (found.own !== null || (found.mode === code.accepted && isExpired)) {
-    yield* end(found);
+    yield* end(found, context);
     return 'aborted';
   }
   yield* run(updateStopping, found.session);
@@ -83,14 +89,14 @@ export function* abortSnapshot(scope: Scope, snapshotId: string): Plan<SnapshotS
 }
 
 /** Ends a run that nobody waits for. What it had reached stays for inspection. */
-function* end(found: AbortRow): Plan<void> {
+function* end(found: AbortRow, context: StateContext): Plan<void> {
   const { id, session, own, attempt } = found;
-  if (own === null) yield* leaveBehind(session);
+  if (own === null) yield* leaveBehind(session, context);
   else {
     yield* takeReached(own, found);
     yield* endRun(found);
   }
-  yield* run(updateAborted, id, attempt);
+  yield* run(updateAborted, id, attempt, takenHash(found, context.vault));
   yield* run(updateSession, session);
 }
 

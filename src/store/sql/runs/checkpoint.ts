@@ -1,11 +1,12 @@
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { RunRef, RunSupport, StateBase, StateWrite } from '../../../session/store.ts';
+import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
 import { isStillThere, type Placed, placeState } from '../history/place.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { discard, dropCheckpoint, type Pointers, pointerColumns } from '../retention/trash.ts';
-import { fromHex, uuidBytes } from '../values/bytes.ts';
+import { uuidBytes } from '../values/bytes.ts';
 import { code, toRunUsage, toTotals } from '../values/codes.ts';
 import { pointersOf } from './commit.ts';
 import { placeValues } from './commit-row.ts';
@@ -63,9 +64,11 @@ export function* checkpoint(
     mayGoOn: true,
   };
   const placed = yield* placeState(write, rows, spot, context);
+  const place = snapshotPlace('state_hash', homeOf(held), null);
+  const hash = context.vault.sealHash(write.stateHash, place);
   const no = goesOn
-    ? yield* move(before, held.now, write, placed, rows)
-    : yield* replace(before, held, write, placed, rows);
+    ? yield* move(before, held.now, { ...write, hash }, placed, rows)
+    : yield* replace(before, held, { ...write, hash }, placed, rows);
   if (write.events !== undefined) yield* appendEvents(held, write.events, context.vault);
   yield* run(updateTip, held.session, no);
   yield* run(updateRun, held.session, no, write.inputsDone, write.midTurn ? 1 : 0);
@@ -83,17 +86,19 @@ export function* checkpoint(
   return { snapshotId: ref.runId, state: write.state, ref: location };
 }
 
+/** A write with the hash of its state as it is stored. */
+type HashedWrite = CheckpointWrite & { readonly hash: Uint8Array };
+
 /** The same row goes on to the new state. */
 function* move(
   no: number,
   now: number,
-  write: CheckpointWrite,
+  write: HashedWrite,
   placed: Placed,
   rows: StateRows,
 ): Plan<number> {
   const before = yield* first(selectPointers, no);
-  const hash = fromHex(write.stateHash);
-  yield* run(moveCheckpoint, no, ...placeValues(placed), hash, now, ...usedValues(write));
+  yield* run(moveCheckpoint, no, ...placeValues(placed), write.hash, now, ...usedValues(write));
   yield* discard(before, pointersOf(placed, rows));
   return no;
 }
@@ -102,7 +107,7 @@ function* move(
 function* replace(
   before: number | null,
   held: OpenRun,
-  write: CheckpointWrite,
+  write: HashedWrite,
   placed: Placed,
   rows: StateRows,
 ): Plan<number> {
@@ -112,7 +117,7 @@ function* replace(
     held.base_lineage,
     held.turn,
     ...placeValues(placed),
-    fromHex(write.stateHash),
+    write.hash,
     held.now,
     ...usedValues(write),
   );
@@ -128,6 +133,9 @@ interface AbortedRow extends Pointers {
   readonly now: number;
   readonly no: number;
   readonly session: number;
+  readonly owner: string;
+  readonly agent: string;
+  readonly session_id: string;
   readonly tip: number | null;
   readonly parent: number | null;
   readonly upto: number;
@@ -138,7 +146,7 @@ interface AbortedRow extends Pointers {
 const selectAborted = readUnderLock<AbortedRow>(
   'partial_aborted',
   (d) => `
-    SELECT ${d.now} AS now, s.no, s.session, z.tip, s.parent, s.upto, s.branch, s.custom, s.artifacts,
+    SELECT ${d.now} AS now, s.no, s.session, z.owner, z.agent, z.id AS session_id, z.tip, s.parent, s.upto, s.branch, s.custom, s.artifacts,
       f.branch AS from_branch, f.upto AS from_upto
     FROM @snapshots s JOIN @sessions z ON z.no = s.session LEFT JOIN @snapshots f ON f.no = $3
     WHERE s.id = $1 AND s.status = ${code.aborted} AND s.partial = $2 ${d.lock('s, z')}`,
@@ -166,7 +174,9 @@ export function* attachPartial(
     mayGoOn: grown !== rows,
   };
   const placed = yield* placeState(write, grown, spot, context);
-  yield* run(moveSnapshot, row.no, ...placeValues(placed), fromHex(write.stateHash), row.now);
+  const place = snapshotPlace('state_hash', homeOf(row), runId);
+  const hash = context.vault.sealHash(write.stateHash, place);
+  yield* run(moveSnapshot, row.no, ...placeValues(placed), hash, row.now);
   yield* run(endPartial, row.no);
   yield* discard(row, pointersOf(placed, rows));
   return true;

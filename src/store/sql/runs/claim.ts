@@ -8,6 +8,7 @@ import type {
   Scope,
   Totals,
 } from '../../../session/store.ts';
+import { homeIn, requestPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import {
   first,
@@ -117,7 +118,7 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
   const start = request.from === 'head' ? session : yield* startOf(scope, request, request.from);
   if (session !== undefined) checkFree(session, request.sessionId);
   checkHead(session, request.expectHead);
-  if (session !== undefined) yield* displace(session);
+  if (session !== undefined) yield* displace(session, context);
   const no = session?.no ?? (yield* createSession(scope, request.sessionId, request));
   const turn = start?.start_turn ?? -1;
   yield* run(
@@ -126,7 +127,7 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
     no,
     toMode(request.mode),
     request.worker,
-    toRequest(request, context.vault),
+    toRequest(request, requestPlace(homeIn(scope, request.sessionId), runId), context.vault),
     turn + 1,
     start?.start_no ?? null,
     request.ttl,
@@ -229,8 +230,12 @@ export function startedByValues(
 }
 
 /** What is kept of a request, sealed. */
-export function toRequest({ init, inputs, context, version }: RunRequest, vault: Vault): SqlValue {
-  return vault.seal(JSON.stringify({ init, inputs, context, version }));
+export function toRequest(
+  { init, inputs, context, version }: RunRequest,
+  place: string,
+  vault: Vault,
+): SqlValue {
+  return vault.seal(JSON.stringify({ init, inputs, context, version }), place);
 }
 
 /** The claim as its holder sees it. */

@@ -1,14 +1,16 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { CommitWrite } from '../../../session/store.ts';
+import { type Home, snapshotPlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
 import type { Placed } from '../history/place.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { fromHex, iso, uuidText } from '../values/bytes.ts';
+import { iso, uuidText } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
 
 /** The columns that a commit fills: what happened. */
 export function outcomeValues(
   write: CommitWrite,
+  home: Home,
   { vault }: StateContext,
 ): readonly [
   turn: number,
@@ -25,10 +27,12 @@ export function outcomeValues(
     toEvent(write.event),
     toStatus(write.status),
     toFinish(write.finishReason),
-    fromHex(write.stateHash),
+    vault.sealHash(write.stateHash, snapshotPlace('state_hash', home, write.snapshotId)),
     toUsage(write.usage, write.toolCalls),
     toTotals(write.totals),
-    write.error === undefined ? null : vault.seal(JSON.stringify(write.error)),
+    write.error === undefined
+      ? null
+      : vault.seal(JSON.stringify(write.error), snapshotPlace('error', home, write.snapshotId)),
   ];
 }
 

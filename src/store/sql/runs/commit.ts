@@ -1,6 +1,7 @@
 import { invalid, precondition, taken } from '../../../session/failures.ts';
 import { checkSnapshotId } from '../../../session/ids.ts';
 import type { Committed, CommitWrite, RunRef } from '../../../session/store.ts';
+import { type Home, homeOf } from '../content/places.ts';
 import { insertion, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
 import { isStillThere, type Placed, placeState } from '../history/place.ts';
@@ -78,6 +79,7 @@ export function* commit(
           placed,
           {
             session: held.session,
+            home: homeOf(held),
             parent: line.parent,
             index: index.own,
             createdAt: createdAt(held, write),
@@ -218,6 +220,7 @@ function* indexOf(
 /** What the row of a snapshot says besides what is written. */
 interface RowOf {
   readonly session: number;
+  readonly home: Home;
   readonly parent: number | null;
   readonly index: number | null;
   readonly createdAt: number;
@@ -228,7 +231,7 @@ interface RowOf {
 export function* insertCommitted(
   write: CommitWrite,
   placed: Placed,
-  { session, parent, index, createdAt, now }: RowOf,
+  { session, home, parent, index, createdAt, now }: RowOf,
   context: StateContext,
 ): Plan<number> {
   const { no } = yield* one(
@@ -239,7 +242,7 @@ export function* insertCommitted(
     index,
     createdAt,
     now,
-    ...outcomeValues(write, context),
+    ...outcomeValues(write, home, context),
     ...placeValues(placed),
   );
   return no;
@@ -252,7 +255,7 @@ function* update(
   context: StateContext,
 ): Plan<number> {
   const no = held.own ?? 0;
-  const values = [...outcomeValues(write, context), ...placeValues(placed)];
+  const values = [...outcomeValues(write, homeOf(held), context), ...placeValues(placed)];
   yield* run(updateOwn, no, held.now, ...values);
   return no;
 }

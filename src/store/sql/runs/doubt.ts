@@ -3,12 +3,12 @@ import type { Committed, CommitWrite, RunRef } from '../../../session/store.ts';
 import { first, type Plan, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { findByNo, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
-import { fromHex, uuidBytes } from '../values/bytes.ts';
+import { uuidBytes } from '../values/bytes.ts';
 import { toStatus } from '../values/codes.ts';
 
 const selectWritten = statement<{ no: number }>(
   'doubt_written',
-  'SELECT no FROM @snapshots WHERE id = $1 AND state_hash = $2 AND status = $3',
+  'SELECT no FROM @snapshots WHERE id = $1 AND status = $2',
 );
 
 /** Commits of which nobody knows whether they were done, because the connection broke before the answer. */
@@ -31,14 +31,12 @@ export function* alreadyCommitted(
   context: StateContext,
 ): Plan<Committed | undefined> {
   const id = uuidBytes(write.snapshotId);
-  const hash = fromHex(write.stateHash);
-  const found = yield* first(selectWritten, id, hash, toStatus(write.status));
+  const found = yield* first(selectWritten, id, toStatus(write.status));
   const row = found && (yield* findByNo(found.no));
   if (row === undefined) return undefined;
   const read = yield* stateOf(row, context, { marked: false });
+  const snapshot = metadataOf(row, context);
+  if (snapshot.stateHash !== write.stateHash) return undefined;
   const ref = locationOfRow(row, read, context.database);
-  return {
-    base: { snapshotId: write.snapshotId, state: write.state, ref },
-    snapshot: metadataOf(row, context),
-  };
+  return { base: { snapshotId: write.snapshotId, state: write.state, ref }, snapshot };
 }

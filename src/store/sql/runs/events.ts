@@ -2,6 +2,7 @@ import { isAfter, packEvents, unpackEvents } from '../../../session/event-body.t
 import { notHeld } from '../../../session/failures.ts';
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../../session/store.ts';
+import { type Home, homeOf, journalPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { uuidBytes } from '../values/bytes.ts';
@@ -22,55 +23,61 @@ const insertEvents = statement(
   `INSERT INTO @journal(run, session, attempt, seq, last, body) VALUES($1, $2, $3, $4, $5, $6)
    ON CONFLICT DO NOTHING`,
 );
-const selectOpen = statement<JournalKey>(
+const selectOpen = statement<JournalKey & Parameters<typeof homeOf>[0]>(
   'events_run',
-  (d) => `SELECT r.id, r.session FROM @runs r WHERE r.id = $1 AND r.attempt = $2 ${d.lock('r')}`,
+  (d) => `
+    SELECT r.id, r.session, z.owner, z.agent, z.id AS session_id
+    FROM @runs r JOIN @sessions z ON z.no = r.session
+    WHERE r.id = $1 AND r.attempt = $2 ${d.lock('r')}`,
 );
 const selectLast = statement<{ attempt: number; last: number }>(
   'events_last',
   `SELECT attempt, last FROM @journal WHERE run = $1 AND ${isEvent}
    ORDER BY attempt DESC, seq DESC LIMIT 1`,
 );
-const selectKept = statement<{ ended: number }>(
+const selectKept = statement<{ ended: number } & Parameters<typeof homeOf>[0]>(
   'events_kept',
-  `SELECT k.ended FROM (
+  `SELECT k.ended, z.owner, z.agent, z.id AS session_id FROM (
      SELECT session, 0 AS ended FROM @runs WHERE id = $1
      UNION ALL SELECT session, 1 FROM @journal WHERE run = $1 AND attempt = ${journal.end}) k
    JOIN @sessions z ON z.no = k.session WHERE z.owner = $2 AND z.agent = $3`,
 );
-const selectEvents = statement<{ attempt: number; body: SqlValue }>(
+const selectEvents = statement<{ attempt: number; seq: number; last: number; body: SqlValue }>(
   'events_read',
-  `SELECT attempt, body FROM @journal
+  `SELECT attempt, seq, last, body FROM @journal
    WHERE run = $1 AND (attempt > $2 OR (attempt = $2 AND last > $3)) AND ${isEvent}
    ORDER BY attempt, seq LIMIT $4`,
 );
 
 /** Appends to the events of a run that is held. Those that are there already are left out. */
 export function* appendEvents(
-  { id, session }: JournalKey,
+  { id, session, ...held }: JournalKey & Parameters<typeof homeOf>[0],
   events: readonly RunEvent[],
   vault: Vault,
 ): Plan<void> {
-  const rows = packed(events, vault);
+  const pack = (some: readonly RunEvent[]) => packed(some, homeOf(held), id, vault);
+  const rows = pack(events);
   const [only] = rows;
   if (only === undefined) return;
   if (rows.length === 1 && (yield* first(insertFresh, id, session, ...only)) !== undefined) return;
   const last = yield* first(selectLast, id);
   const cursor = last && { attempt: last.attempt, seq: last.last };
   const fresh = events.filter((event) => isAfter(event, cursor));
-  for (const row of packed(fresh, vault)) yield* run(insertEvents, id, session, ...row);
+  for (const row of pack(fresh)) yield* run(insertEvents, id, session, ...row);
 }
 
 /** Events as rows, one an attempt: attempt, first and last number, body. */
 function packed(
   events: readonly RunEvent[],
+  home: Home,
+  id: Uint8Array,
   vault: Vault,
 ): readonly (readonly [number, number, number, SqlValue])[] {
   const groups = [...Map.groupBy(events, (event) => event.attempt)];
   return groups.map(([attempt, group]) => {
-    const seqs = group.map((event) => event.seq);
-    const body = vault.seal(packEvents(group));
-    return [attempt, seqs[0] ?? 0, seqs.at(-1) ?? 0, body] as const;
+    const [seq, last] = [group[0]?.seq ?? 0, group.at(-1)?.seq ?? 0];
+    const body = vault.seal(packEvents(group), journalPlace(home, id, { attempt, seq, last }));
+    return [attempt, seq, last, body] as const;
   });
 }
 
@@ -96,11 +103,12 @@ export function* readEvents(
   const id = uuidBytes(runId);
   const kept = yield* first(selectKept, id, ...scopeKey(scope));
   if (kept === undefined) return undefined;
+  const home = homeOf(kept);
   const { attempt, seq } = after ?? { attempt: 0, seq: -1 };
   // A row holds at least one event, so this many rows are enough to know whether there are more.
   const rows = yield* all(selectEvents, id, attempt, seq, limit + 1);
   const events = rows
-    .flatMap((row) => unpackEvents(row.attempt, vault.open(row.body)))
+    .flatMap((row) => unpackEvents(row.attempt, vault.open(row.body, journalPlace(home, id, row))))
     .filter((event) => isAfter(event, after));
   return { events: events.slice(0, limit), ended: kept.ended === 1 && events.length <= limit };
 }

@@ -1,5 +1,6 @@
 import { busy } from '../../../session/failures.ts';
 import type { Plan } from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
 import { isStale } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
@@ -35,6 +36,6 @@ export function checkFree(row: HolderRow, sessionId: string): void {
 }
 
 /** Takes a free session from an expired attached run, so that its caller, if only slow, cannot write any more. */
-export function* displace({ run_session }: HolderRow): Plan<void> {
-  if (run_session !== null) yield* leaveBehind(run_session);
+export function* displace({ run_session }: HolderRow, context: StateContext): Plan<void> {
+  if (run_session !== null) yield* leaveBehind(run_session, context);
 }

@@ -9,6 +9,8 @@ import { type EndingRun, endingColumns } from './end-run.ts';
 /** An open run with its session, and what a write under it has to know. */
 export interface OpenRun extends EndingRun {
   readonly now: number;
+  readonly owner: string;
+  readonly agent: string;
   readonly session_id: string;
   readonly mode: number;
   readonly turn: number;
@@ -41,7 +43,7 @@ export interface OpenRun extends EndingRun {
 const selectRun = readUnderLock<OpenRun>(
   'open_run',
   (d) => `
-    SELECT ${d.now} AS now, r.id, r.session, z.id AS session_id, r.mode, r.turn, r.base,
+    SELECT ${d.now} AS now, r.id, r.session, z.owner, z.agent, z.id AS session_id, r.mode, r.turn, r.base,
       CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END AS base_lineage,
       r.own, r.checkpoint, r.inputs_done, r.created_at,
       ${endingColumns},

@@ -1,5 +1,7 @@
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { RunRecord, RunRequest, Scope } from '../../../session/store.ts';
+import { openJson } from '../content/open-json.ts';
+import { homeOf, requestPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { isStale } from '../snapshots/snapshot-row.ts';
@@ -75,7 +77,10 @@ export function* runsOf(sessions: readonly number[]): Plan<readonly RunRow[]> {
 
 /** A run as others see it. */
 export function toRecord(row: RunRow, vault: Vault): RunRecord {
-  const request = JSON.parse(vault.open(row.request)) as Omit<RunRequest, 'mode'>;
+  const request = openJson(row.request, requestPlace(homeOf(row), row.id), vault) as Omit<
+    RunRequest,
+    'mode'
+  >;
   return {
     ...request,
     mode: fromMode(row.mode),

@@ -9,17 +9,18 @@ import {
   type RunSignal,
   waitingTtl,
 } from '../../../session/store.ts';
+import { homeOf, requestPlace } from '../content/places.ts';
 import { first, one, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { dropCheckpoint } from '../retention/trash.ts';
 import { findRow, metadataOf } from '../snapshots/locate.ts';
+import { noHash } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, toMode } from '../values/codes.ts';
 import { toScope } from '../values/scope.ts';
 import { toRequest } from './claim.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
-import { hashOfNothing } from './leave-behind.ts';
 import { openRun } from './open-run.ts';
 
 const updateHeartbeat = statement<{ stopping: number }>(
@@ -62,10 +63,6 @@ const updateSentAway = statement(
   'run_detach_hand_over',
   `UPDATE @runs SET ttl = ${waitingTtl}, worker = $2 WHERE session = $1`,
 );
-const selectScope = statement<{ owner: string; agent: string }>(
-  'run_detach_scope',
-  'SELECT owner, agent FROM @sessions WHERE no = $1',
-);
 
 /** Makes a detached run of an attached one: see {@link RunSupport.detach}. */
 export function* detach(
@@ -75,13 +72,14 @@ export function* detach(
   context: StateContext,
 ): Plan<Snapshot> {
   const held = yield* openRun(ref);
-  const own = held.own ?? (yield* one(insertOwn, held.session, hashOfNothing)).no;
+  const own = held.own ?? (yield* one(insertOwn, held.session, noHash)).no;
   if (held.own === null) yield* run(countIndex, held.session);
-  const sealed = toRequest(request, context.vault);
+  const home = homeOf(held);
+  const sealed = toRequest(request, requestPlace(home, ref.runId), context.vault);
   yield* run(updateDetached, held.session, toMode(request.mode), sealed, own);
   if (away !== undefined) yield* run(updateSentAway, held.session, away.worker);
-  const { owner, agent } = yield* one(selectScope, held.session);
-  const row = yield* findRow(toScope(owner, agent), { snapshotId: ref.runId });
+  const scope = toScope(home.owner, home.agent);
+  const row = yield* findRow(scope, { snapshotId: ref.runId });
   if (row === undefined) throw notHeld(ref.runId, ref.attempt);
   return metadataOf(row, context);
 }

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type Json, toJson } from '../../../core/json.ts';
 import type { RunRef } from '../../../session/store.ts';
+import { openJson } from '../content/open-json.ts';
+import { homeOf, journalPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import { first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { journal } from './journal.ts';
-import { openRun } from './open-run.ts';
+import { type OpenRun, openRun } from './open-run.ts';
 
 const selectSteps = statement<{ body: SqlValue }>(
   'step_get',
@@ -28,7 +30,7 @@ export function* getStep(
   { vault }: StateContext,
 ): Plan<{ readonly value: Json | undefined } | undefined> {
   const held = yield* openRun(ref);
-  const found = (yield* stepsAt(held.id, key, vault)).find(([other]) => other === key);
+  const found = (yield* stepsAt(held, key, vault)).find(([other]) => other === key);
   return found && { value: found[1] };
 }
 
@@ -40,16 +42,25 @@ export function* saveStep(
   { vault }: StateContext,
 ): Plan<void> {
   const held = yield* openRun(ref);
-  const steps = yield* stepsAt(held.id, key, vault);
+  const steps = yield* stepsAt(held, key, vault);
   if (steps.some(([other]) => other === key)) return;
   const result = value === undefined ? [] : [toJson(value, `The result of step "${key}"`)];
-  const body = vault.seal(JSON.stringify([...steps, [key, ...result]]));
+  const body = vault.seal(
+    JSON.stringify([...steps, [key, ...result]]),
+    stepsPlace(held, numberOf(key)),
+  );
   yield* run(writeSteps, held.id, held.session, numberOf(key), body);
 }
 
-function* stepsAt(id: Uint8Array, key: string, vault: Vault): Plan<StoredSteps> {
-  const row = yield* first(selectSteps, id, numberOf(key));
-  return row === undefined ? [] : (JSON.parse(vault.open(row.body)) as StoredSteps);
+function* stepsAt(held: OpenRun, key: string, vault: Vault): Plan<StoredSteps> {
+  const number = numberOf(key);
+  const row = yield* first(selectSteps, held.id, number);
+  if (row === undefined) return [];
+  return openJson(row.body, stepsPlace(held, number), vault) as StoredSteps;
+}
+
+function stepsPlace(held: OpenRun, seq: number): string {
+  return journalPlace(homeOf(held), held.id, { attempt: journal.steps, seq, last: 0 });
 }
 
 // Keys may be of any length and are content; a number of 31 bits finds them.

@@ -4,12 +4,13 @@ import { notFound, sessionExists } from '../../../session/failures.ts';
 import { checkScope, checkSessionId } from '../../../session/ids.ts';
 import type { Scope, StateBase } from '../../../session/store.ts';
 import { type ImportedSession, type ImportRow, renewIds } from '../../../session/transfer-in.ts';
+import { type Home, homeIn, sessionPlace, snapshotPlace } from '../content/places.ts';
 import { all, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
 import { placeState } from '../history/place.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { startedByValues } from '../runs/claim.ts';
-import { fromHex, uuidBytes } from '../values/bytes.ts';
+import { uuidBytes } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { toSessionInfo } from './session-row.ts';
@@ -50,11 +51,12 @@ export function* importSession(
   if ((yield* findSession(scope, sessionId)) !== undefined) throw sessionExists(sessionId);
   const imported = (yield* isTaken(read)) ? renewIds(read, newId) : read;
   const no = yield* createSession(scope, sessionId, imported, context);
+  const home = homeIn(scope, sessionId);
   const bases = new Map<string, Inserted>();
   let tip: number | null = null;
   for (const row of imported.snapshots) {
     const parent = bases.get(row.snapshot.parentId ?? '');
-    const inserted: Inserted = yield* insertRow({ session: no, tip }, row, parent, context);
+    const inserted: Inserted = yield* insertRow({ session: no, tip, home }, row, parent, context);
     bases.set(row.snapshot.snapshotId, inserted);
     if (row.snapshot.status === 'succeeded') tip = inserted.no;
   }
@@ -80,13 +82,14 @@ function* createSession(
   { session }: ImportedSession,
   { vault }: StateContext,
 ): Plan<number> {
+  const home = homeIn(scope, sessionId);
   const { title, metadata, forkedFrom, startedBy, createdAt, updatedAt } = session;
   const { no } = yield* one(
     insertSession,
     ...scopeKey(scope),
     sessionId,
-    sealed(title ?? null, vault),
-    sealed(metadata ?? null, vault),
+    sealed(title ?? null, sessionPlace('title', home), vault),
+    sealed(metadata ?? null, sessionPlace('metadata', home), vault),
     forkedFrom === undefined ? null : JSON.stringify(forkedFrom),
     ...startedByValues(startedBy),
     Date.parse(createdAt),
@@ -100,7 +103,7 @@ interface Inserted extends StateBase {
 }
 
 function* insertRow(
-  { session, tip }: { readonly session: number; readonly tip: number | null },
+  { session, tip, home }: { readonly session: number; readonly tip: number | null; home: Home },
   { snapshot, totals, state }: ImportRow,
   parent: Inserted | undefined,
   context: StateContext,
@@ -117,6 +120,9 @@ function* insertRow(
   const placed = yield* placeState(write, stateRows(write, context), spot, context);
   const { view, viewNo, length, custom, artifacts } = placed;
   const { error, label } = snapshot;
+  const { vault } = context;
+  const placeOf = (column: Parameters<typeof snapshotPlace>[0]): string =>
+    snapshotPlace(column, home, snapshot.snapshotId);
   const { no } = yield* one(
     insertSnapshot,
     uuidBytes(snapshot.snapshotId),
@@ -133,13 +139,13 @@ function* insertRow(
     length,
     custom?.no ?? null,
     artifacts?.no ?? null,
-    fromHex(snapshot.stateHash),
+    vault.sealHash(snapshot.stateHash, placeOf('state_hash')),
     Date.parse(snapshot.createdAt),
     Date.parse(snapshot.updatedAt),
     toUsage(snapshot.usage),
     toTotals(totals),
-    error === undefined ? null : context.vault.seal(JSON.stringify(error)),
-    label === undefined ? null : context.vault.seal(JSON.stringify(label)),
+    error === undefined ? null : vault.seal(JSON.stringify(error), placeOf('error')),
+    label === undefined ? null : vault.seal(JSON.stringify(label), placeOf('label')),
   );
   const { database } = context;
   const ref = asLocation({

@@ -1,5 +1,7 @@
 import type { JsonObject } from '../../../core/json.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
+import { openJson, parseStored } from '../content/open-json.ts';
+import { sessionPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import type { SqlValue } from '../database/query.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
@@ -7,7 +9,7 @@ import { iso, uuidText } from '../values/bytes.ts';
 
 /** What is known of the session `z` with its head `h` and its open run `r`. */
 export const sessionColumns = `
-  z.no, z.id, z.agent, z.title, z.metadata, z.forked_from, z.started_by_agent, z.started_by_session,
+  z.no, z.id, z.owner, z.agent, z.title, z.metadata, z.forked_from, z.started_by_agent, z.started_by_session,
   z.started_by_snapshot, z.created_at, z.updated_at, h.id AS head_id, h.turn AS head_turn,
   ${holderColumns}`;
 
@@ -18,6 +20,7 @@ export const sessionTables = `@sessions z
 export interface SessionRow extends HolderRow {
   readonly no: number;
   readonly id: string;
+  readonly owner: string;
   readonly agent: string;
   readonly title: SqlValue;
   readonly metadata: SqlValue;
@@ -38,10 +41,8 @@ export function toSessionInfo(row: SessionRow, vault: Vault): SessionInfo {
   return {
     sessionId: row.id,
     agent: row.agent,
-    ...(row.title === null ? {} : { title: JSON.parse(vault.open(row.title)) as string }),
-    ...(row.metadata === null
-      ? {}
-      : { metadata: JSON.parse(vault.open(row.metadata)) as JsonObject }),
+    ...(row.title === null ? {} : { title: contentOf(row, 'title', vault) as string }),
+    ...(row.metadata === null ? {} : { metadata: contentOf(row, 'metadata', vault) as JsonObject }),
     ...(row.head_id === null ? {} : { headId: uuidText(row.head_id) }),
     turnCount: row.head_turn === null ? 0 : row.head_turn + 1,
     createdAt: iso(row.created_at),
@@ -49,9 +50,19 @@ export function toSessionInfo(row: SessionRow, vault: Vault): SessionInfo {
     ...(running === undefined ? {} : { running }),
     ...(row.forked_from === null
       ? {}
-      : { forkedFrom: JSON.parse(row.forked_from) as NonNullable<SessionInfo['forkedFrom']> }),
+      : {
+          forkedFrom: parseStored(row.forked_from, () => 'sessions.forked_from') as NonNullable<
+            SessionInfo['forkedFrom']
+          >,
+        }),
     ...(startedBy === undefined ? {} : { startedBy }),
   };
+}
+
+/** A session's title or metadata. */
+export function contentOf(row: SessionRow, column: 'title' | 'metadata', vault: Vault): unknown {
+  const home = { owner: row.owner, agent: row.agent, sessionId: row.id };
+  return openJson(row[column], sessionPlace(column, home), vault);
 }
 
 function startedByOf(row: SessionRow): SessionInfo['startedBy'] {

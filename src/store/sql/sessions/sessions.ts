@@ -3,12 +3,19 @@ import type { Page, SessionInfo } from '../../../protocol/session.ts';
 import { notFound } from '../../../session/failures.ts';
 import { checkMetadata, checkTitle } from '../../../session/size-limits.ts';
 import type { ListOptions, Scope } from '../../../session/store.ts';
+import { homeIn, sessionPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { checkLimit, fromCursor, type Key, toCursor } from '../values/cursor.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
-import { type SessionRow, sessionColumns, sessionTables, toSessionInfo } from './session-row.ts';
+import {
+  contentOf,
+  type SessionRow,
+  sessionColumns,
+  sessionTables,
+  toSessionInfo,
+} from './session-row.ts';
 
 const selectSession = statement<SessionRow>(
   'session_get',
@@ -79,12 +86,12 @@ export function* listSessions(
   return { items: infos, next: toCursor([last.updated_at, last.id]) };
 }
 
-function matches({ id, title, metadata }: SessionRow, query: string, vault: Vault): boolean {
+function matches(row: SessionRow, query: string, vault: Vault): boolean {
   if (query === '') return true;
   const texts = [
-    id,
-    title === null ? '' : String(JSON.parse(vault.open(title))),
-    metadata === null ? '' : vault.open(metadata),
+    row.id,
+    row.title === null ? '' : String(contentOf(row, 'title', vault)),
+    row.metadata === null ? '' : JSON.stringify(contentOf(row, 'metadata', vault)),
   ];
   return texts.some((text) => text.toLowerCase().includes(query));
 }
@@ -100,13 +107,14 @@ export function* updateSession(
   if (row === undefined) throw notFound('session', sessionId);
   const { title, metadata } = change;
   const { vault } = context;
+  const home = homeIn(scope, sessionId);
   if (title !== undefined) {
     const text = title === null ? null : checkTitle(title);
-    yield* run(updateTitle, row.no, sealed(text, vault));
+    yield* run(updateTitle, row.no, sealed(text, sessionPlace('title', home), vault));
   }
   if (metadata !== undefined) {
     const json = metadata === null ? null : checkMetadata(metadata);
-    yield* run(updateMetadata, row.no, sealed(json, vault));
+    yield* run(updateMetadata, row.no, sealed(json, sessionPlace('metadata', home), vault));
   }
   yield* run(touch, row.no);
   const after = yield* findSession(scope, sessionId);
@@ -114,6 +122,6 @@ export function* updateSession(
 }
 
 /** A value as it is stored. */
-export function sealed(value: JsonObject | string | null, vault: Vault): SqlValue {
-  return value === null ? null : vault.seal(JSON.stringify(value));
+export function sealed(value: JsonObject | string | null, place: string, vault: Vault): SqlValue {
+  return value === null ? null : vault.seal(JSON.stringify(value), place);
 }

@@ -8,11 +8,12 @@ import type { StateContext } from '../history/state-rows.ts';
 import { checkLimit, fromCursor, toCursor } from '../values/cursor.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { orphanedColumn } from './locate.ts';
-import { type SnapshotRow, snapshotColumns, toSnapshot } from './snapshot-row.ts';
+import { openHash, type SnapshotRow, snapshotColumns, toSnapshot } from './snapshot-row.ts';
 
 interface ListedRow extends SnapshotRow {
   readonly now: number;
   readonly orphaned: number;
+  readonly reached_id: Uint8Array | null;
   readonly reached_hash: Uint8Array | null;
 }
 
@@ -20,7 +21,7 @@ interface ListedRow extends SnapshotRow {
 const list = (d: Dialect): string => `
   WITH RECURSIVE o AS (SELECT no, head FROM @sessions WHERE owner = $1 AND agent = $2 AND id = $3),
   ${lineageTable(d, 'active', 'o JOIN @snapshots l ON l.no = o.head')}
-  SELECT ${d.now} AS now, ${snapshotColumns}, t.state_hash AS reached_hash, ${orphanedColumn('s', 'p')}
+  SELECT ${d.now} AS now, ${snapshotColumns}, t.id AS reached_id, t.state_hash AS reached_hash, ${orphanedColumn('s', 'p')}
   FROM o JOIN @sessions z ON z.no = o.no
   JOIN @snapshots s ON s.session = z.no
   LEFT JOIN @snapshots p ON p.no = s.parent
@@ -55,7 +56,9 @@ export function* listSnapshots(
   const page = rows.slice(0, limit);
   const items = page.map((row) => {
     const reading = { now: row.now, orphaned: row.orphaned === 1 };
-    return toSnapshot({ ...row, state_hash: row.reached_hash ?? row.state_hash }, reading, vault);
+    if (row.run_heartbeat === null) return toSnapshot(row, reading, vault);
+    const reached = { id: row.reached_id, state_hash: row.reached_hash };
+    return toSnapshot(row, { ...reading, stateHash: openHash(row, reached, vault) }, vault);
   });
   const last = page.at(-1);
   if (last === undefined || rows.length <= limit) return { items };

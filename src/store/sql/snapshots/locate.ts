@@ -2,6 +2,7 @@ import type { Snapshot } from '../../../protocol/snapshot.ts';
 import { isSnapshotId } from '../../../session/ids.ts';
 import { toPlainState } from '../../../session/session-state.ts';
 import type { LoadedState, Lookup, Scope } from '../../../session/store.ts';
+import type { Vault } from '../content/vault.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, type Plan, statement } from '../database/query.ts';
 import { lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';
@@ -9,11 +10,10 @@ import { asLocation, type Location } from '../history/location.ts';
 import { marksFrom } from '../history/mark-rows.ts';
 import { readState, type StateRead } from '../history/read-state.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { hashOfNothing } from '../runs/leave-behind.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
-import { type SnapshotRow, snapshotColumns, toSnapshot } from './snapshot-row.ts';
+import { openHash, type SnapshotRow, snapshotColumns, toSnapshot } from './snapshot-row.ts';
 
 /** A snapshot's row together with where the state that it shows lies. */
 export interface LocatedRow extends SnapshotRow {
@@ -33,6 +33,7 @@ export interface LocatedRow extends SnapshotRow {
   readonly at_parent_view: number | null;
   readonly at_custom: number | null;
   readonly at_artifacts: number | null;
+  readonly at_id: Uint8Array | null;
   readonly at_hash: Uint8Array | null;
   readonly lineage: string | null;
 }
@@ -59,7 +60,7 @@ const locate = (d: Dialect, x: string): string => `
     z.no AS session_no, s.no AS snapshot_no, s.totals,
     r.id AS run_id, r.turn AS run_turn, r.created_at AS run_created_at,
     t.no AS at_no, t.idx AS at_idx, t.parent AS at_parent, t.view AS at_view, tp.view AS at_parent_view,
-    t.custom AS at_custom, t.artifacts AS at_artifacts, t.state_hash AS at_hash,
+    t.custom AS at_custom, t.artifacts AS at_artifacts, t.id AS at_id, t.state_hash AS at_hash,
     ${lineageColumn(d, 'up')} AS lineage
   FROM x JOIN @sessions z ON z.no = x.session_no
   LEFT JOIN @snapshots s ON s.no = x.snapshot_no
@@ -119,11 +120,9 @@ export function* findRow(scope: Scope, lookup: Lookup): Plan<LocatedRow | undefi
 /** The metadata of what was found. A run that has no row yet reads as a pending snapshot. */
 export function metadataOf(row: LocatedRow, { vault }: StateContext): Snapshot {
   const reading = { now: row.now, orphaned: row.orphaned === 1 };
-  const reached = row.at_hash ?? hashOfNothing;
-  if (row.snapshot_no !== null) {
-    const hash = row.run_id === null ? row.state_hash : reached;
-    return toSnapshot({ ...row, state_hash: hash }, reading, vault);
-  }
+  if (row.snapshot_no !== null && row.run_id === null) return toSnapshot(row, reading, vault);
+  const reached = { ...reading, stateHash: reachedHash(row, vault) };
+  if (row.snapshot_no !== null) return toSnapshot(row, reached, vault);
   const pending: SnapshotRow = {
     ...row,
     id: row.run_id ?? row.id,
@@ -133,9 +132,13 @@ export function metadataOf(row: LocatedRow, { vault }: StateContext): Snapshot {
     status: code.pending,
     created_at: row.run_created_at ?? row.now,
     updated_at: row.run_heartbeat ?? row.now,
-    state_hash: reached,
   };
-  return toSnapshot(pending, reading, vault);
+  return toSnapshot(pending, reached, vault);
+}
+
+/** The hash of the state that was found: the snapshot's own, or that of what its open run has reached. */
+function reachedHash(row: LocatedRow, vault: Vault): string {
+  return openHash(row, { id: row.at_id, state_hash: row.at_hash }, vault);
 }
 
 /** The state of what was found; with `marked`, together with the snapshots on its path. */
@@ -148,7 +151,7 @@ export function* stateOf(
     levels: parseLineage(row.lineage),
     custom: row.at_custom,
     artifacts: row.at_artifacts,
-    stateHash: row.at_hash ?? hashOfNothing,
+    stateHash: reachedHash(row, context.vault),
   };
   return yield* readState(place, context, options.marked ? row.session_no : undefined);
 }

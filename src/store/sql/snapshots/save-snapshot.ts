@@ -1,8 +1,14 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import { invalid } from '../../../session/failures.ts';
 import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
-import { emptyState, fromPlainState, hashState } from '../../../session/session-state.ts';
+import {
+  emptyState,
+  fromPlainState,
+  hashState,
+  type SessionState,
+} from '../../../session/session-state.ts';
 import { type Scope, type StateBase, savedPendingTtl } from '../../../session/store.ts';
+import { homeIn, snapshotPlace } from '../content/places.ts';
 import {
   first,
   one,
@@ -17,7 +23,7 @@ import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { discard, type Pointers } from '../retention/trash.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
 import { checkFree, displace, type HolderRow, holderColumns } from '../runs/holder.ts';
-import { fromHex, uuidBytes, uuidText } from '../values/bytes.ts';
+import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, toEvent, toFinish, toStatus, toUsage } from '../values/codes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { listHead } from './active-path.ts';
@@ -105,12 +111,12 @@ export function* saveSnapshot(
   const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   if (session !== undefined) {
     checkFree(session, next.sessionId);
-    yield* displace(session);
+    yield* displace(session, context);
   }
   if (row === undefined || row.status === code.pending) {
     yield* change(scope, row, next, context);
   }
-  yield* relabel(snapshotId, next, context);
+  yield* relabel(scope, next, context);
   return yield* readSnapshot(scope, { snapshotId }, context);
 }
 
@@ -133,11 +139,11 @@ function* change(
   next: Snapshot,
   context: StateContext,
 ): Plan<void> {
-  const no = known?.no ?? (yield* insert(scope, next));
+  const no = known?.no ?? (yield* insert(scope, next, context));
   const session = yield* one(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   const before = known ?? (yield* one(selectRow, uuidBytes(next.snapshotId), ...scopeKey(scope)));
   if (next.state !== undefined || before.branch === null) {
-    yield* writeState(session, before, next, context);
+    yield* writeState(scope, session, before, next, context);
   }
   const status = next.status === 'expired' ? 'pending' : next.status;
   yield* run(
@@ -147,7 +153,7 @@ function* change(
     toEvent(next.event),
     toStatus(status),
     toFinish(next.finishReason),
-    next.error === undefined ? null : context.vault.seal(JSON.stringify(next.error)),
+    next.error === undefined ? null : sealed(next.error, 'error', scope, next, context),
     toUsage(next.usage),
     status === 'pending' ? savedPendingTtl : null,
   );
@@ -166,7 +172,7 @@ const listOnce = statement(
   'UPDATE @snapshots SET idx = $2 WHERE no = $1 AND idx IS NULL',
 );
 
-function* insert(scope: Scope, next: Snapshot): Plan<number> {
+function* insert(scope: Scope, next: Snapshot, context: StateContext): Plan<number> {
   checkScope(scope);
   checkSessionId(next.sessionId);
   checkSnapshotId(next.snapshotId);
@@ -174,7 +180,7 @@ function* insert(scope: Scope, next: Snapshot): Plan<number> {
   const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   const parent = yield* parentOf(session?.no, next.parentId);
   const sessionNo = session?.no ?? (yield* createSession(scope, next.sessionId));
-  const hash = fromHex(hashState(emptyState));
+  const hash = sealedHash(emptyState, scope, next, context);
   const { no } = yield* one(insertRow, uuidBytes(next.snapshotId), sessionNo, parent, null, hash);
   return no;
 }
@@ -188,6 +194,7 @@ function* parentOf(session: number | undefined, parentId: string | undefined): P
 
 /** Writes the state as a difference to the parent's. */
 function* writeState(
+  scope: Scope,
   session: SessionRow,
   before: SavedRow,
   next: Snapshot,
@@ -214,7 +221,7 @@ function* writeState(
     length,
     custom?.no ?? null,
     artifacts?.no ?? null,
-    fromHex(hashState(state)),
+    sealedHash(state, scope, next, context),
   ];
   yield* run(updatePlace, before.no, ...values);
   yield* discard(before);
@@ -228,8 +235,29 @@ function* baseOf(no: number, context: StateContext): Plan<StateBase | undefined>
   return { snapshotId: uuidText(row.id), state: read.state, ref };
 }
 
-function* relabel(snapshotId: string, next: Snapshot, { vault }: StateContext): Plan<void> {
-  const row = yield* one(selectParent, uuidBytes(snapshotId));
-  const text = next.label === undefined ? null : vault.seal(JSON.stringify(next.label));
+function* relabel(scope: Scope, next: Snapshot, context: StateContext): Plan<void> {
+  const row = yield* one(selectParent, uuidBytes(next.snapshotId));
+  const text = next.label === undefined ? null : sealed(next.label, 'label', scope, next, context);
   yield* run(updateLabel, row.no, text);
+}
+
+function sealed(
+  content: unknown,
+  column: 'error' | 'label',
+  scope: Scope,
+  { sessionId, snapshotId }: Snapshot,
+  { vault }: StateContext,
+): SqlValue {
+  const place = snapshotPlace(column, homeIn(scope, sessionId), snapshotId);
+  return vault.seal(JSON.stringify(content), place);
+}
+
+function sealedHash(
+  state: SessionState,
+  scope: Scope,
+  { sessionId, snapshotId }: Snapshot,
+  { vault }: StateContext,
+): Uint8Array {
+  const place = snapshotPlace('state_hash', homeIn(scope, sessionId), snapshotId);
+  return vault.sealHash(hashState(state), place);
 }

@@ -1,18 +1,23 @@
 import type { ErrorBody } from '../../../core/error.ts';
 import type { Snapshot, SnapshotStatus } from '../../../protocol/snapshot.ts';
+import { emptyState, hashState } from '../../../session/session-state.ts';
+import { openJson } from '../content/open-json.ts';
+import { homeOf, snapshotPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import type { SqlValue } from '../database/query.ts';
-import { hexOf, iso, uuidText } from '../values/bytes.ts';
+import { fromHex, iso, uuidText } from '../values/bytes.ts';
 import { code, fromEvent, fromFinish, fromStatus, fromUsage } from '../values/codes.ts';
 
 /** The columns that make a snapshot's metadata: of the row `s`, its parent `p`, its session `z` and its open run `r`. */
 export const snapshotColumns = `
-  s.id, z.id AS session_id, p.id AS parent_id, s.idx, s.turn, s.event, s.status, s.finish,
+  s.id, z.owner, z.agent, z.id AS session_id, p.id AS parent_id, s.idx, s.turn, s.event, s.status, s.finish,
   s.created_at, s.updated_at, s.ttl, s.usage, s.error, s.label, s.state_hash,
   r.heartbeat AS run_heartbeat, r.ttl AS run_ttl`;
 
 export interface SnapshotRow {
   readonly id: Uint8Array;
+  readonly owner: string;
+  readonly agent: string;
   readonly session_id: string;
   readonly parent_id: Uint8Array | null;
   readonly idx: number | null;
@@ -35,12 +40,21 @@ export interface SnapshotRow {
 export interface Reading {
   readonly now: number;
   readonly orphaned: boolean;
+  /** Of what its open run has reached. @default the row's own */
+  readonly stateHash?: string;
 }
 
 /** A snapshot without its state. */
-export function toSnapshot(row: SnapshotRow, { now, orphaned }: Reading, vault: Vault): Snapshot {
+export function toSnapshot(
+  row: SnapshotRow,
+  { now, orphaned, stateHash }: Reading,
+  vault: Vault,
+): Snapshot {
+  const home = homeOf(row);
   const finishReason = fromFinish(row.finish);
   const usage = fromUsage(row.usage);
+  const contentOf = (value: SqlValue, column: 'error' | 'label'): unknown =>
+    openJson(value, snapshotPlace(column, home, row.id), vault);
   const heartbeat = row.run_heartbeat ?? (row.ttl === null ? undefined : row.updated_at);
   return {
     snapshotId: uuidText(row.id),
@@ -51,17 +65,42 @@ export function toSnapshot(row: SnapshotRow, { now, orphaned }: Reading, vault: 
     event: fromEvent(row.event),
     status: statusOf(row, now),
     ...(finishReason === undefined ? {} : { finishReason }),
-    ...(row.error === null ? {} : { error: JSON.parse(vault.open(row.error)) as ErrorBody }),
+    ...(row.error === null ? {} : { error: contentOf(row.error, 'error') as ErrorBody }),
     ...(usage === undefined ? {} : { usage }),
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
     ...(row.status !== code.pending || heartbeat === undefined
       ? {}
       : { heartbeatAt: iso(heartbeat) }),
-    stateHash: hexOf(row.state_hash),
-    ...(row.label === null ? {} : { label: JSON.parse(vault.open(row.label)) as string }),
+    stateHash: stateHash ?? openHash(row, row, vault),
+    ...(row.label === null ? {} : { label: contentOf(row.label, 'label') as string }),
     orphaned,
   };
+}
+
+/** The hash of a state in which nothing has happened. */
+const hashOfNothing = hashState(emptyState);
+
+/**
+ * Stands in the row of a run that is detached from an empty session. While a run is open its row holds the base's hash, or
+ * this: nothing reads it, because the row shows what the run has reached. The run's end writes its own.
+ */
+export const noHash: Uint8Array = fromHex(hashOfNothing);
+
+/** A stored hash with the snapshot it was written for: `null` for a checkpoint. */
+export interface HashRow {
+  readonly id: Uint8Array | null;
+  readonly state_hash: Uint8Array | null;
+}
+
+/** The hash of a state that is stored in a session; where there is no row, nothing has happened. */
+export function openHash(
+  session: Parameters<typeof homeOf>[0],
+  { id, state_hash }: HashRow,
+  vault: Vault,
+): string {
+  if (state_hash === null) return hashOfNothing;
+  return vault.openHash(state_hash, snapshotPlace('state_hash', homeOf(session), id));
 }
 
 /** The status as it reads now: a pending one with a stale heartbeat reads `expired`. */

@@ -3,6 +3,7 @@ import { notFound, notSucceeded, sessionExists, stillRunning } from '../../../se
 import { checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
 import { checkLabel } from '../../../session/size-limits.ts';
 import type { Scope } from '../../../session/store.ts';
+import { homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
@@ -13,12 +14,16 @@ import { code, fromStatus } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { listHead } from './active-path.ts';
 import { findRow, metadataOf } from './locate.ts';
+import { openHash } from './snapshot-row.ts';
 
 interface WrittenRow extends HolderRow {
   readonly no: number;
   readonly status: number;
   readonly idx: number | null;
   readonly session: number;
+  readonly state_hash: Uint8Array;
+  readonly owner: string;
+  readonly agent: string;
   readonly session_id: string;
   readonly head: number | null;
   readonly head_idx: number | null;
@@ -27,7 +32,8 @@ interface WrittenRow extends HolderRow {
 const selectWritten = readUnderLock<WrittenRow>(
   'timeline_snapshot',
   (d) => `
-    SELECT ${d.now} AS now, s.no, s.status, s.idx, s.session, z.id AS session_id, z.head,
+    SELECT ${d.now} AS now, s.no, s.status, s.idx, s.session, s.state_hash, z.owner,
+      z.agent, z.id AS session_id, z.head,
       h.idx AS head_idx, ${holderColumns}
     FROM @snapshots s JOIN @sessions z ON z.no = s.session
     LEFT JOIN @snapshots h ON h.no = z.head
@@ -62,7 +68,7 @@ const insertFork = statement<{ no: number }>(
   (d) => `
     INSERT INTO @snapshots(id, session, idx, turn, event, status, finish, branch, upto, length, custom,
       artifacts, state_hash, totals, created_at, updated_at)
-    SELECT $1, $2, 0, turn, event, status, finish, $4, 0, length, custom, artifacts, state_hash, totals,
+    SELECT $1, $2, 0, turn, event, status, finish, $4, 0, length, custom, artifacts, $5, totals,
       ${d.now}, ${d.now}
     FROM @snapshots WHERE no = $3 RETURNING no`,
 );
@@ -98,7 +104,7 @@ export function* restore(scope: Scope, snapshotId: string, context: StateContext
   const row = yield* written(scope, snapshotId);
   checkSucceeded(row, snapshotId);
   checkFree(row, row.session_id);
-  yield* displace(row);
+  yield* displace(row, context);
   if (row.head !== null && row.head_idx === null && row.head !== row.no) {
     yield* listHead(row.session);
     yield* run(countIndex, row.session);
@@ -115,7 +121,8 @@ export function* label(
   context: StateContext,
 ): Plan<Snapshot> {
   const row = yield* written(scope, snapshotId);
-  const value = text === null ? null : context.vault.seal(JSON.stringify(checkLabel(text)));
+  const place = snapshotPlace('label', homeIn(scope, row.session_id), snapshotId);
+  const value = text === null ? null : context.vault.seal(JSON.stringify(checkLabel(text)), place);
   yield* run(updateLabel, row.no, value);
   if (text !== null && row.idx === null) {
     yield* run(listSnapshot, row.no, row.session);
@@ -142,7 +149,13 @@ export function* fork(
   const session = yield* createSession(scope, target.sessionId);
   const id = uuidBytes(target.snapshotId);
   const branch = yield* one(insertBranch, session, source.no);
-  const { no } = yield* one(insertFork, id, session, source.no, branch.no);
+  const { vault } = context;
+  const place = snapshotPlace('state_hash', homeIn(scope, target.sessionId), id);
+  const hash = vault.sealHash(
+    openHash(source, { ...source, id: uuidBytes(snapshotId) }, vault),
+    place,
+  );
+  const { no } = yield* one(insertFork, id, session, source.no, branch.no, hash);
   const origin = JSON.stringify({ sessionId: source.session_id, snapshotId });
   yield* run(updateFork, session, no, origin);
   return yield* reread(scope, target.snapshotId, context);

@@ -1,0 +1,67 @@
+import type { Scope } from '../../../session/store.ts';
+import { uuidText } from '../values/bytes.ts';
+
+/** Whose session something belongs to, as the columns of the session say it. */
+export interface Home {
+  /** `''` for nobody's. */
+  readonly owner: string;
+  readonly agent: string;
+  readonly sessionId: string;
+}
+
+/** The home of a row that was read with its session. */
+export function homeOf(row: {
+  readonly owner: string;
+  readonly agent: string;
+  readonly session_id: string;
+}): Home {
+  return { owner: row.owner, agent: row.agent, sessionId: row.session_id };
+}
+
+/** The home of a session that the caller names. */
+export function homeIn({ owner = '', agent }: Scope, sessionId: string): Home {
+  return { owner, agent, sessionId };
+}
+
+/**
+ * Places bind an encrypted value to the row and the column it was written to: copied anywhere else, it does not decrypt.
+ * Messages and documents are shared by snapshots and forks, so they are bound to their table here and to their snapshots by
+ * the hash of the state, which is bound to its snapshot. No name contains NUL, so a place has one reading.
+ */
+export const messagePlace = 'messages.body';
+export const documentPlace = 'blobs.body';
+export const metaPlace = 'meta.sealed';
+
+export function sessionPlace(column: 'title' | 'metadata', home: Home): string {
+  return `sessions.${column}\0${keyOf(home)}`;
+}
+
+export function snapshotPlace(
+  column: 'error' | 'label' | 'state_hash',
+  home: Home,
+  id: Uint8Array | string | null,
+): string {
+  // A checkpoint has no id: its hash is bound to its session.
+  return `snapshots.${column}\0${keyOf(home)}\0${idText(id)}`;
+}
+
+export function requestPlace(home: Home, runId: Uint8Array | string): string {
+  return `runs.request\0${keyOf(home)}\0${idText(runId)}`;
+}
+
+export function journalPlace(
+  home: Home,
+  runId: Uint8Array | string,
+  row: { readonly attempt: number; readonly seq: number; readonly last: number },
+): string {
+  return `journal.body\0${keyOf(home)}\0${idText(runId)}\0${row.attempt}\0${row.seq}\0${row.last}`;
+}
+
+function keyOf({ owner, agent, sessionId }: Home): string {
+  return `${owner}\0${agent}\0${sessionId}`;
+}
+
+function idText(id: Uint8Array | string | null): string {
+  if (id === null) return '';
+  return typeof id === 'string' ? id : uuidText(id);
+}
