@@ -5,9 +5,11 @@ import { createIds } from '../../src/core/id.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Claim, CommitWrite } from '../../src/session/store.ts';
 import { postgresStore, type SqlStore } from '../../src/store/postgres/index.ts';
+import { steps } from '../../src/store/postgres/schema.ts';
 import { type CuttingProxy, createCuttingProxy } from '../support/cutting-proxy.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type KeyedDatabase, storeEncryption } from '../support/store-encryption.ts';
+import { loadDump } from '../support/store-fixtures.ts';
 import { createTurns, plainTurn } from '../support/store-workload.ts';
 
 let postgres: TestPostgres;
@@ -86,22 +88,20 @@ describe('a database that cannot be used', () => {
   });
 
   test('tables of an older format get what has come since, and keep what they hold', async () => {
-    const store = open();
-    const turns = createTurns(store);
-    await turns.take(2, plainTurn);
-    await store.close?.();
+    await loadDump('0.1.0', 'postgres', postgres.connectionString, schema);
     const { rows } = await admin.query(
       'SELECT p.oid::regprocedure AS name FROM pg_proc p WHERE p.pronamespace = $1::regnamespace',
       [schema],
     );
+    // As tables of before there were functions.
     for (const { name } of rows) await admin.query(`DROP FUNCTION ${name}`);
     await admin.query(`UPDATE ${schema}.meta SET format = 2`);
     const again = open();
     await createTurns(again).take(2, plainTurn);
-    const read = await again.getSnapshot(turns.scope, { sessionId: turns.sessionId });
-    expect(read?.state?.messages).toHaveLength(4);
+    const read = await again.getSnapshot({ agent: 'chat' }, { sessionId: 'main' });
+    expect(read?.state?.messages).toHaveLength(10);
     const found = await admin.query(`SELECT format FROM ${schema}.meta`);
-    expect(found.rows).toEqual([{ format: 3 }]);
+    expect(found.rows).toEqual([{ format: steps.length }]);
     await again.close?.();
   });
 
