@@ -105,6 +105,7 @@ async function setTitle(kind: string, title: Uint8Array | string): Promise<void>
 const cases = releases.flatMap((release) => Object.keys(kinds).map((kind) => ({ release, kind })));
 
 describe.each(cases)('a $kind store that $release wrote', ({ release, kind }) => {
+  const isEncrypted = kind.endsWith('-encrypted');
   const unpack = async (): Promise<() => Store> => must(kinds[kind])(release);
 
   test('reads as it did, events included, and verifies', async () => {
@@ -145,26 +146,23 @@ describe.each(cases)('a $kind store that $release wrote', ({ release, kind }) =>
     await store.close?.();
   });
 
-  test.runIf(kind.endsWith('-encrypted'))(
-    'S231: accepts no older value after a rotation',
-    async () => {
-      const open = await unpack();
-      const store = open() as SqlStore;
-      expect(await store.rotateKeys()).toBeGreaterThan(20);
-      expect(await store.rotateKeys()).toBe(0);
-      expect(await readout(store, lifeScopes)).toMatchObject(expectedOf(release, kind));
-      expect(await store.maintenance?.verify()).toEqual([]);
-      await store.close?.();
-      for (const value of [oldTitle(release), '"in clear"']) {
-        await setTitle(kind, value);
-        const after = open();
-        const [session] = lifeScopes.map((scope) => after.timeline?.getSession(scope, 'main'));
-        await expect(session).rejects.toMatchObject({ status: 'DATA_LOSS' });
-        expect(await after.maintenance?.verify()).toMatchObject([{ kind: 'hash' }]);
-        await after.close?.();
-      }
-    },
-  );
+  test.runIf(isEncrypted)('S231: accepts no older value after a rotation', async () => {
+    const open = await unpack();
+    const store = open() as SqlStore;
+    expect(await store.rotateKeys()).toBeGreaterThan(20);
+    expect(await store.rotateKeys()).toBe(0);
+    expect(await readout(store, lifeScopes)).toMatchObject(expectedOf(release, kind));
+    expect(await store.maintenance?.verify()).toEqual([]);
+    await store.close?.();
+    for (const value of [oldTitle(release), '"in clear"']) {
+      await setTitle(kind, value);
+      const after = open();
+      const [session] = lifeScopes.map((scope) => after.timeline?.getSession(scope, 'main'));
+      await expect(session).rejects.toMatchObject({ status: 'DATA_LOSS' });
+      expect(await after.maintenance?.verify()).toMatchObject([{ kind: 'hash' }]);
+      await after.close?.();
+    }
+  });
 
   test('gives a run that its worker left to another worker', async () => {
     const store = (await unpack())();
