@@ -2,7 +2,7 @@
  * A process of its own on a file store, for tests that need several. It says on its standard output what it has done, one
  * JSON line each, after it has happened.
  */
-import { writeSync } from 'node:fs';
+import { existsSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../src/core/clock.ts';
 import { isWaymarkError } from '../../src/core/error.ts';
@@ -13,11 +13,13 @@ import { emptyState, hashState, type SessionState } from '../../src/session/sess
 import type { Claim, RunSupport, Scope, Store } from '../../src/session/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { createLock } from '../../src/store/file/lock.ts';
+import { sharedClock } from '../support/shared-clock.ts';
 
 const [directory = '', command = '', name = '', count = '0'] = process.argv.slice(2);
 const scope: Scope = { agent: 'chat' };
 const id = createIds(systemClock);
-const store = fileStore(directory, { durable: false });
+const { clock } = sharedClock(`${directory}.clock`);
+const store = fileStore(directory, { durable: false, clock });
 
 function runs(): RunSupport {
   if (store.runs === undefined) throw new Error('the file store has runs');
@@ -42,7 +44,7 @@ async function claim(sessionId: string): Promise<Claim> {
         from: 'head',
         mode: 'attached',
         inputs: [{ message: say('user', 'input') }],
-        ttl: 100,
+        ttl: 60_000,
         worker: name,
       });
     } catch (error) {
@@ -121,22 +123,22 @@ async function waitForStop(used: Store): Promise<void> {
   });
   tell({ runId: held.runId });
   for (let seq = 0; seq < 5; seq++) {
-    await systemClock.sleep(20);
     await used.events?.append(held, [{ attempt: 1, seq, chunk: { status: seq } }]);
   }
   // Listening does not keep a process alive.
   const alive = setInterval(() => {}, 1000);
   await stopped;
-  tell({ stoppedAt: systemClock.now() });
+  tell({ stopped: true });
   clearInterval(alive);
 }
 
-/** Holds the lock for so many milliseconds. */
-async function holdLock(ms: number): Promise<void> {
-  const lock = createLock(join(directory, 'lock'), { timeout: 1000 });
+/** Holds the lock until this file is there, and writes to it as the last thing. */
+async function holdLock(file: string): Promise<void> {
+  const lock = createLock(join(directory, 'lock'), { timeout: 60_000 });
   await lock.hold(() => {
-    writeSync(1, `${JSON.stringify({ heldAt: systemClock.now() })}\n`);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    writeSync(1, `${JSON.stringify({ held: true })}\n`);
+    while (!existsSync(file)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    writeFileSync(file, 'released');
   });
   lock.close();
 }
@@ -174,7 +176,7 @@ switch (command) {
     await read();
     break;
   case 'hold':
-    await holdLock(Number(count));
+    await holdLock(name);
     break;
   case 'turns':
     await takeTurns(name.replace(/ .*/, ''), Number(count) || Number.POSITIVE_INFINITY);

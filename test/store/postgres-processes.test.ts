@@ -19,4 +19,4 @@ async function share() {
 }
 
 // Much less on a quiet machine; two busy cores run a database and four processes here.
-storeProcesses('one Postgres schema', share, { processes: 4, abortWithin: 300 });
+storeProcesses('one Postgres schema', share, { processes: 4 });

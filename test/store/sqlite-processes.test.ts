@@ -11,4 +11,4 @@ async function share() {
   };
 }
 
-storeProcesses('one SQLite file', share, { processes: 2, abortWithin: 300 });
+storeProcesses('one SQLite file', share, { processes: 2 });

@@ -19,6 +19,8 @@ export interface TestProcess {
   send(line: string): void;
   /** Removes and returns the first line for which `pick` returns a value; rejects if the process ends before that. */
   take<Value>(pick: (line: string) => Value | undefined, what?: string): Promise<Value>;
+  /** Calls `read` after each output until it returns a value; rejects if the process ends before that. */
+  when<Value>(read: () => Value | undefined, what: string): Promise<Value>;
   /** Resolves as soon as its standard error matches; rejects if the process ends before that. */
   says(pattern: RegExp): Promise<void>;
   /** Sends a signal and resolves when the process has ended. @default 'SIGKILL' */
@@ -129,6 +131,7 @@ function follow(
     get stderr() {
       return stderr;
     },
+    when,
     send: (line) => void child.stdin.write(`${line}\n`),
     take: (pick, what = 'such line') =>
       when(() => {

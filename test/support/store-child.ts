@@ -74,9 +74,7 @@ async function work(store: Store, task: ChildTask): Promise<void> {
     await store.open?.();
     process.stdout.write('ready\n');
     await new Promise((resolve) => process.stdin.once('data', resolve));
-    const at = Date.now();
     await store.abort?.abortSnapshot(childScope, task.runId);
-    process.stdout.write(`${at}\n`);
     return;
   }
   for (let n = 0; n < task.count; ) {

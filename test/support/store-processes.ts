@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
+import { endProcesses, startProcess, type TestProcess } from './child-process.ts';
+import { someMoment } from './some-moment.ts';
 import {
   addMessage,
   type ChildTask,
@@ -14,26 +15,19 @@ import {
 const newId = createIds(systemClock);
 const script = join(import.meta.dirname, 'store-child.ts');
 
-function start(shared: SharedStore, task: ChildTask): ChildProcess {
-  const args = [script, JSON.stringify(shared), JSON.stringify(task)];
-  return spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-}
-
-function ended(child: ChildProcess): Promise<number | null> {
-  return new Promise((resolve) => child.once('exit', resolve));
-}
-
-function nextLine(child: ChildProcess): Promise<string> {
-  return new Promise((resolve) => child.stdout?.once('data', (data) => resolve(String(data))));
+function start(shared: SharedStore, task: ChildTask): TestProcess {
+  return startProcess([script, JSON.stringify(shared), JSON.stringify(task)]);
 }
 
 /** What several processes on one store must not do to each other. */
 export function storeProcesses(
   name: string,
   share: () => Promise<{ readonly shared: SharedStore; readonly close: () => Promise<void> }>,
-  { processes, abortWithin }: { readonly processes: number; readonly abortWithin: number },
+  { processes }: { readonly processes: number },
 ): void {
   describe(`several processes on ${name}`, () => {
+    afterEach(endProcesses);
+
     test('lose no update, and none is shown a lock', async () => {
       const { shared, close } = await share();
       const store = openShared(shared);
@@ -44,12 +38,11 @@ export function storeProcesses(
         const children = names.map((each) =>
           start(shared, { kind: 'add', sessionId: 's', name: each, count }),
         );
-        const exits = children.map(ended);
         for (let n = 0; n < count; ) {
           if (await addMessage(store, 's', `parent ${n}`)) n++;
           else await systemClock.sleep(1);
         }
-        expect(await Promise.all(exits)).toEqual(names.map(() => 0));
+        for (const child of children) await child.finished();
         const read = await store.getSnapshot(childScope, { sessionId: 's' });
         const words = (read?.state?.messages ?? []).map(({ content: [part] }) =>
           part !== undefined && 'text' in part ? part.text : '',
@@ -64,7 +57,7 @@ export function storeProcesses(
         await store.close?.();
         await close();
       }
-    }, 120_000);
+    });
 
     test('one that is killed leaves a whole store, and every turn it was told of', async () => {
       const { shared, close } = await share();
@@ -76,12 +69,9 @@ export function storeProcesses(
           const sessionId = `s${round}`;
           const task = { kind: 'add', sessionId, name: 'child', count: 100_000 } as const;
           const child = start(shared, task);
-          await nextLine(child);
-          // Somewhere in the middle of something.
-          await systemClock.sleep(20 + ((round * 37) % 90));
-          const exit = ended(child);
-          child.kill('SIGKILL');
-          await exit;
+          await child.take((line) => line === 'begun' || undefined, 'first turn');
+          await someMoment(round);
+          await child.end();
           const read = await store.getSnapshot(childScope, { sessionId });
           const words = read?.state?.messages?.map(({ content: [part] }) => part) ?? [];
           expect(words).toEqual(words.map((_, n) => ({ text: `child ${n}` })));
@@ -111,28 +101,23 @@ export function storeProcesses(
         });
         if (held === undefined) expect.fail('not claimed');
         const child = start(shared, { kind: 'abort', runId });
-        const exit = ended(child);
-        expect(await nextLine(child)).toBe('ready\n');
-        const stopped = new Promise<number>((resolve) => {
+        await child.take((line) => line === 'ready' || undefined, '"ready"');
+        const stopped = new Promise<void>((resolve) => {
           const leave = store.abort?.onChange(runId, () => {
             void store.runs?.heartbeat(held).then((signal) => {
               if (signal !== 'stop') return;
               leave?.();
-              resolve(Date.now());
+              resolve();
             });
           });
         });
-        // Lets the listener get ready, as a worker's long since is.
-        await systemClock.sleep(300);
-        const line = nextLine(child);
-        child.stdin?.end('go\n');
-        const asked = Number(await line);
-        expect((await stopped) - asked).toBeLessThan(abortWithin);
-        expect(await exit).toBe(0);
+        child.send('go');
+        await stopped;
+        await child.finished();
       } finally {
         await store.close?.();
         await close();
       }
-    }, 60_000);
+    });
   });
 }
