@@ -1,31 +1,43 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { serve } from '../../src/server/index.ts';
 import { command } from '../cli/support/command.ts';
+import { endProcesses } from '../support/child-process.ts';
+import { eventually } from '../support/eventually.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
 import { detached, openQueueApp, type QueueApp } from './support/agents.ts';
-import { endChildren, startChild } from './support/processes.ts';
+import { type Child, startChild } from './support/processes.ts';
 
 let postgres: TestPostgres;
+let clock: PostgresClock;
 let server: QueueApp;
 
 beforeAll(async () => {
   postgres = await startPostgres();
-  server = openQueueApp({ connectionString: postgres.connectionString, work: false });
+  clock = await postgresClock(postgres.connectionString);
+  server = openQueueApp({ connectionString: clock.connectionString, work: false });
   await server.app.ready();
+  await clock.drive('waymark_queue');
 });
-afterEach(endChildren);
+afterEach(endProcesses);
 afterAll(async () => {
   await server.close(0);
+  await clock.close();
   await postgres.stop();
 });
 
 const worker = (drainMs = 0) =>
-  startChild({ role: 'worker', connectionString: postgres.connectionString, drainMs });
+  startChild({ role: 'worker', connectionString: clock.connectionString, drainMs });
+
+/** Lets the claims and heartbeats of a dead process expire. */
+async function expire(dead: Child): Promise<void> {
+  await clock.settled(dead.name);
+  await clock.advance(120_000);
+}
 
 /** Begins a run, and resolves when somebody works on it. */
 async function beginRun(text: string): Promise<string> {
@@ -35,37 +47,30 @@ async function beginRun(text: string): Promise<string> {
   return snapshotId;
 }
 
-test('a run whose worker is killed goes on in another within 15 seconds', async () => {
+test('a run whose worker is killed goes on in another when its claim has expired', async () => {
   const held = await mkdtemp(join(tmpdir(), 'waymark-held-'));
   const first = await worker();
   const runId = await beginRun(JSON.stringify({ steps: 3, waitWhile: held }));
-  const second = await worker();
-  first.kill('SIGKILL');
+  await worker();
+  await first.end();
   await rm(held, { recursive: true });
-  const killedAt = Date.now();
-  const echo = server.app.agent('echo');
+  await expire(first);
   const kinds: string[] = [];
-  for await (const event of echo.watch(runId)) {
-    if (event.type === 'reset') kinds.push(`reset after ${Date.now() - killedAt}`);
+  for await (const event of server.app.agent('echo').watch(runId)) {
+    if (event.type === 'reset') kinds.push('reset');
     if (event.type === 'end') kinds.push(event.snapshot.status);
   }
-  expect(kinds.at(-1)).toBe('succeeded');
-  const resets = kinds.filter((kind) => kind.startsWith('reset'));
-  expect(resets).toHaveLength(1);
-  expect(Number(resets[0]?.split(' ').at(-1))).toBeLessThan(15_000);
-  expect(second.pid).not.toBe(first.pid);
+  expect(kinds).toEqual(['reset', 'succeeded']);
 });
 
-test('an abort reaches the worker of another process at once', async () => {
+test('an abort reaches the worker of another process', async () => {
   await worker();
-  const runId = await beginRun('{"ms":50,"steps":1000}');
+  const runId = await beginRun('{"ms":50,"steps":100000}');
   const echo = server.app.agent('echo');
-  const started = performance.now();
   expect(await echo.abort(runId)).toBe('aborted');
   const ended = await echo.wait(runId);
   expect(ended.status).toBe('aborted');
-  expect(performance.now() - started).toBeLessThan(2_000);
-  await expect.poll(() => server.app.store && listPartial(runId), { timeout: 5_000 }).toBe(true);
+  await expect.poll(() => server.app.store && listPartial(runId)).toBe(true);
 });
 
 async function listPartial(runId: string): Promise<boolean> {
@@ -73,22 +78,18 @@ async function listPartial(runId: string): Promise<boolean> {
   return (snapshot?.state?.messages?.length ?? 0) > 0;
 }
 
-test('a worker that is told to end hands its runs over in under two seconds', async () => {
+test('a worker that is told to end hands its runs over before their claims expire', async () => {
   const held = await mkdtemp(join(tmpdir(), 'waymark-held-'));
   const first = await worker(100);
   const runId = await beginRun(JSON.stringify({ steps: 3, waitWhile: held }));
   await worker();
   const echo = server.app.agent('echo');
-  const reset = (async () => {
-    for await (const event of echo.watch(runId)) if (event.type === 'reset') return Date.now();
-    return Number.POSITIVE_INFINITY;
-  })();
-  await sleep(100);
-  first.kill('SIGTERM');
-  const toldAt = Date.now();
-  await first.ended;
-  expect(Date.now() - toldAt).toBeLessThan(3_000);
-  expect((await reset) - toldAt).toBeLessThan(2_000);
+  expect(await first.end('SIGTERM')).toEqual({ code: 0, signal: null });
+  // The clock has not been moved: the claim of the first worker would last for a minute.
+  await eventually(async () => {
+    const [run] = await echo.listRuns();
+    return (run?.attempt ?? 0) > 1;
+  }, 'another worker to continue the run');
   await rm(held, { recursive: true });
   expect((await echo.wait(runId)).status).toBe('succeeded');
 });
@@ -97,12 +98,10 @@ test('a run that kills its workers is given up, with the error of each, and can 
   const attempts = process.env.LONG === '1' ? 3 : 1;
   const poison = await mkdtemp(join(tmpdir(), 'waymark-poison-'));
   const echo = server.app.agent('echo');
-  const { connectionString } = postgres;
-  for (let n = 0; n <= attempts; n++) {
-    await startChild({ role: 'worker', connectionString, engine: { attempts } });
-  }
+  const workers = await mortalWorkers(attempts + 1, attempts);
   const text = JSON.stringify({ dieWhile: poison });
   const { snapshotId: runId = '', sessionId } = await echo.run(detached(text));
+  await expireDying(workers, attempts);
   const ended = await echo.wait(runId);
   expect(ended.status).toBe('failed');
   expect(ended.error).toMatchObject({ details: { deadLetter: true } });
@@ -138,20 +137,42 @@ test('a run that kills its workers is given up, with the error of each, and can 
   await expect(server.engine.retry(runId)).rejects.toMatchObject({ status: 'NOT_FOUND' });
   await expect(remote.retryRun(runId)).rejects.toMatchObject({ status: 'NOT_FOUND' });
   await served.close();
-}, 120_000);
+});
 
 test('what is told of a run that was given up is erased with its session', async () => {
   const poison = await mkdtemp(join(tmpdir(), 'waymark-poison-'));
   const echo = server.app.agent('echo');
-  const { connectionString } = postgres;
-  for (let n = 0; n < 2; n++) {
-    await startChild({ role: 'worker', connectionString, engine: { attempts: 1 } });
-  }
+  const workers = await mortalWorkers(2, 1);
   const text = JSON.stringify({ dieWhile: poison });
   const { snapshotId: runId = '', sessionId } = await echo.run(detached(text));
+  await expireDying(workers, 1);
   expect((await echo.wait(runId)).status).toBe('failed');
   expect(await server.engine.deadLetters()).toMatchObject([{ runId, sessionId }]);
   await echo.deleteSession(sessionId);
   expect(await server.engine.deadLetters()).toEqual([]);
   await rm(poison, { recursive: true });
-}, 120_000);
+});
+
+/** Workers that a run may kill. */
+async function mortalWorkers(count: number, attempts: number): Promise<Child[]> {
+  const { connectionString } = clock;
+  const options = { role: 'worker', connectionString, engine: { attempts } } as const;
+  return await Promise.all(
+    Array.from({ length: count }, () => startChild(options, { mayDie: true })),
+  );
+}
+
+/** Waits for so many workers to die, one after the other, and lets the claim of each expire. */
+async function expireDying(workers: readonly Child[], count: number): Promise<void> {
+  const left = new Set(workers);
+  for (let died = 0; died < count; died++) {
+    const dead = await Promise.race(
+      [...left].map(async (each) => {
+        await each.ended;
+        return each;
+      }),
+    );
+    left.delete(dead);
+    await expire(dead);
+  }
+}

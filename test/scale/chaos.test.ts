@@ -1,9 +1,14 @@
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { code } from '../../src/store/sql/values/codes.ts';
 import { openQueueApp, type QueueApp } from '../engine/support/agents.ts';
-import { type Child, endChildren, startChild } from '../engine/support/processes.ts';
+import { type Child, startChild } from '../engine/support/processes.ts';
+import { endProcesses } from '../support/child-process.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { makeTrouble, seeded } from './chaos.ts';
 
@@ -23,7 +28,7 @@ beforeAll(async () => {
   await observer.app.ready();
 });
 afterAll(async () => {
-  await endChildren();
+  await endProcesses();
   await observer.close(0);
   await postgres.stop();
 });
@@ -33,20 +38,25 @@ test(
   async () => {
     const { connectionString } = postgres;
     const engine = { attempts: 1_000, slots: 8 };
+    // Short claims: a worker that is only slow loses its runs, too, and everything must hold all the same.
+    const claimTtl = 3_000;
     const startWorker = (): Promise<Child> =>
-      startChild({ role: 'worker', connectionString, engine });
+      startChild({ role: 'worker', connectionString, engine, claimTtl });
     const workers = await Promise.all([1, 2, 3, 4].map(startWorker));
     const servers = await Promise.all(
-      [1, 2].map(() => startChild({ role: 'server', connectionString })),
+      [1, 2].map(() => startChild({ role: 'server', connectionString, claimTtl })),
     );
     const agents = servers.map(({ url }) => createClient({ url }).agent('echo'));
     const over = new AbortController();
+    // One run lasts until a worker has been killed, however fast the others are.
+    const held = await mkdtemp(join(tmpdir(), 'waymark-held-'));
     const trouble = makeTrouble({
       postgres,
       workers,
       startWorker,
       everyMs,
       random: seeded(7),
+      onKill: () => rmSync(held, { recursive: true, force: true }),
       signal: over.signal,
     });
 
@@ -58,7 +68,8 @@ test(
         const agent = agents[n % agents.length];
         if (agent === undefined) throw new Error('No server.');
         const runId = await persist(async () => {
-          const input = `{"ms":${n % 7 === 0 ? 200 : 5},"steps":${steps},"n":${n}}`;
+          const waitWhile = n === 0 ? held : undefined;
+          const input = JSON.stringify({ ms: n % 7 === 0 ? 200 : 5, steps, n, waitWhile });
           const message = { role: 'user' as const, content: [{ text: input }] };
           // Under an id of its own, so that a second try after a lost answer does not begin it twice.
           const found = await observer.app.agent('echo').getSession(`run-${n}`);
@@ -97,9 +108,7 @@ test(
     expect(await store.maintenance?.verify()).toEqual([]);
     expect(await store.runs?.listRuns()).toEqual([]);
     expect(await observer.engine.deadLetters()).toEqual([]);
-    await expect
-      .poll(async () => (await observer.engine.status()).waiting, { timeout: 20_000 })
-      .toBe(0);
+    await expect.poll(async () => (await observer.engine.status()).waiting).toBe(0);
     if (runs >= 500) {
       const takenOver = [...seen.values()].filter(({ changes }) => changes > 0).length;
       const perSecond = Math.round(runs / seconds);

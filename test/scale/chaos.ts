@@ -20,6 +20,7 @@ export interface ChaosOptions {
   readonly everyMs: number;
   /** Gives numbers from 0 up to 1, the same ones for the same test. */
   readonly random: () => number;
+  readonly onKill?: () => void;
   readonly signal: AbortSignal;
 }
 
@@ -35,18 +36,17 @@ export async function makeTrouble(options: ChaosOptions): Promise<Mischief> {
       return await startAgain();
     });
   const kill = async (at: number): Promise<void> => {
-    workers[at]?.kill('SIGCONT');
-    workers[at]?.kill('SIGKILL');
-    await workers[at]?.ended;
+    await workers[at]?.end();
     workers[at] = await startAgain();
     done.kills++;
+    options.onKill?.();
   };
   const stall = (at: number): void => {
     const worker = workers[at];
-    worker?.kill('SIGSTOP');
+    worker?.signal('SIGSTOP');
     // Long enough, now and then, for somebody else to have taken its runs over when it wakes.
     const ms = random() < 0.3 ? 13_000 : 1_000;
-    waking.push(sleep(ms).then(() => worker?.kill('SIGCONT')));
+    waking.push(sleep(ms).then(() => worker?.signal('SIGCONT')));
     done.stalls++;
   };
   const cut = async (): Promise<void> => {

@@ -1,4 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 
@@ -27,6 +29,8 @@ export interface TestProcess {
   end(signal?: NodeJS.Signals): Promise<Exit>;
   /** Sends a signal that does not end the process, such as SIGSTOP. */
   signal(signal: NodeJS.Signals): void;
+  /** Resolves when the process has ended, for whatever reason. */
+  readonly ended: Promise<Exit>;
   /** Resolves when the process has ended by itself, without an error. */
   finished(): Promise<void>;
 }
@@ -41,6 +45,9 @@ export interface ProcessOptions {
   /** The test makes it die. @default false: an end that was not asked for fails the test */
   readonly mayDie?: boolean;
 }
+
+/** Types are stripped once, and not by every process again. */
+const compileCache = join(tmpdir(), 'waymark-test-cache');
 
 const running = new Set<TestProcess>();
 const failures: Error[] = [];
@@ -58,7 +65,7 @@ export function startProcess(args: readonly string[], options: ProcessOptions = 
   const child = spawn(...limited, {
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(cwd !== undefined && { cwd }),
-    env: { ...process.env, ...env },
+    env: { ...process.env, NODE_COMPILE_CACHE: compileCache, ...env },
   });
   const made = follow(child, [command, ...args].join(' '), mayDie);
   running.add(made.process);
@@ -154,6 +161,7 @@ function follow(
       return await exit;
     },
     signal: (signal) => void child.kill(signal),
+    ended: exit,
     async finished() {
       const found = await exit;
       if (found.code !== 0) throw new Error(describe(found));

@@ -7,6 +7,8 @@ export interface PostgresClock {
   readonly connectionString: string;
   /** Puts the clock forward. Resolves when the next statement of any connection reads the new time. */
   advance(ms: number): Promise<void>;
+  /** Puts the queue that pg-boss has made in this schema on the clock. */
+  drive(queueSchema: string): Promise<void>;
   /** Resolves when no connection of this application is left: the server completes what a killed process had sent. */
   settled(application: string): Promise<void>;
   /** Closes the connection of the clock itself. Stores may stay open. */
@@ -41,6 +43,11 @@ export async function postgresClock(connectionString: string): Promise<PostgresC
     connectionString: `${connectionString}${mark}options=${options}`,
     advance: async (ms) => {
       await pool.query(`UPDATE ${schema}.ahead SET ms = ms + $1`, [Math.round(ms)]);
+    },
+    drive: async (queueSchema) => {
+      await pool.query(`
+        CREATE OR REPLACE FUNCTION ${queueSchema}.job_now() RETURNS timestamptz LANGUAGE sql STABLE AS
+          $$ SELECT pg_catalog.now() + (SELECT ms FROM ${schema}.ahead) * interval '1 millisecond' $$`);
     },
     settled: async (application) => {
       await eventually(async () => {

@@ -24,6 +24,8 @@ export interface QueueAppOptions {
   /** @default true */
   readonly work?: boolean;
   readonly version?: string;
+  /** Longer than a busy machine lets a process wait. @default 60000 */
+  readonly claimTtl?: number;
   /** The agents to define. @default ['echo'] */
   readonly agents?: readonly string[];
   readonly engine?: Tuning;
@@ -35,7 +37,14 @@ export interface QueueAppOptions {
  * `waitWhile` name a folder: while it is there, the worker dies, or the agent waits.
  */
 export function openQueueApp(options: QueueAppOptions): QueueApp {
-  const { connectionString, work = true, version, agents = ['echo'], onError } = options;
+  const {
+    connectionString,
+    work = true,
+    version,
+    agents = ['echo'],
+    onError,
+    claimTtl = 60_000,
+  } = options;
   const pool = new pg.Pool({ connectionString, max: 12 });
   pool.on('error', () => {});
   const engine = pgBossEngine({ pool, ...options.engine });
@@ -43,7 +52,7 @@ export function openQueueApp(options: QueueAppOptions): QueueApp {
     store: postgresStore({ pool }),
     engine,
     work,
-    claimTtl: 3_000,
+    claimTtl,
     onError: (error) => onError?.(error),
   });
   for (const name of agents) {

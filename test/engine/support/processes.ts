@@ -1,48 +1,30 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { startProcess, type TestProcess } from '../../support/child-process.ts';
 import type { ChildOptions } from './child.ts';
 
 /** A process of the tests' own. */
-export interface Child {
-  readonly pid: number;
+export interface Child extends TestProcess {
+  /** The name under which Postgres knows its connections. */
+  readonly name: string;
   /** Where it serves; empty for a worker. */
   readonly url: string;
-  kill(signal: NodeJS.Signals): void;
-  /** Resolves when it has ended. */
-  readonly ended: Promise<void>;
 }
 
 const script = fileURLToPath(new URL('./child.ts', import.meta.url));
-const running = new Set<ChildProcess>();
+let children = 0;
 
-/** Starts a process, and resolves when it is ready. */
-export async function startChild(options: ChildOptions): Promise<Child> {
-  const child = spawn(process.execPath, [script, JSON.stringify(options)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+/** Starts a process, and resolves when it is ready. `mayDie`: the test makes it die. */
+export async function startChild(
+  { connectionString, ...options }: ChildOptions,
+  { mayDie = false }: { readonly mayDie?: boolean } = {},
+): Promise<Child> {
+  const name = `child-${++children}`;
+  const mark = connectionString.includes('?') ? '&' : '?';
+  const named = `${connectionString}${mark}application_name=${name}`;
+  const child = startProcess([script, JSON.stringify({ ...options, connectionString: named })], {
+    mayDie,
   });
-  running.add(child);
-  const ended = new Promise<void>((resolve) => {
-    child.once('exit', () => {
-      running.delete(child);
-      resolve();
-    });
-  });
-  const url = await new Promise<string>((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`The process ended with ${code}.`)));
-    child.stdout.on('data', (data: Buffer) => {
-      const [, at] = /^ready (.*)$/m.exec(data.toString()) ?? [];
-      if (at !== undefined) resolve(at);
-    });
-  });
-  return { pid: child.pid ?? 0, url, ended, kill: (signal) => void child.kill(signal) };
-}
-
-/** Ends whatever a test has left running. */
-export async function endChildren(): Promise<void> {
-  const left = [...running];
-  for (const child of left) {
-    child.kill('SIGCONT');
-    child.kill('SIGKILL');
-  }
-  await Promise.all(left.map((child) => new Promise((resolve) => child.once('exit', resolve))));
+  const url = await child.take((line) => /^ready (.*)$/.exec(line)?.[1], '"ready"');
+  // Keeps the getters of the process.
+  return Object.create(child, { name: { value: name }, url: { value: url } }) as Child;
 }
