@@ -54,6 +54,12 @@ assert.deepEqual(await sessions.json(), { items: [] });
 const refused = await fetch(`${base}/agents/chat/sessions/x`, { method: 'DELETE', headers });
 assert.equal(refused.status, 403);
 
+// #region revoke
+users.delete('token-of-ada');
+guarded.disconnect('ada'); // 0: the number of connections that were ended
+// #endregion
+assert.equal((await fetch(`${base}/agents`, { headers })).status, 401);
+
 // #region handler
 import { Hono } from 'hono';
 import { handler } from 'waymark/server';

@@ -22,9 +22,13 @@ export interface Caller {
 
 /** What a caller is about to do, for `authorize` to judge. */
 export interface AuthorizeCall extends Caller {
-  /** The call of the native dialect that says the same; `runAction` for any action by the development tools. */
+  /**
+   * The call of the native protocol that does the same: a turn is `runTurn` in every protocol, also each turn of a WebSocket,
+   * whose opening is `connect`. The development tools ask for `runAction`, and then for what the action does.
+   */
   readonly operation: Operation | 'runAction';
   readonly agent?: string;
+  /** The session that the call is about, also where it names a snapshot only. Absent for a new session without an id. */
   readonly sessionId?: string;
   readonly snapshotId?: string;
   /** The key of the action, for `runAction`. */
@@ -56,11 +60,7 @@ export async function authenticate(auth: Auth | undefined, request: Request): Pr
 }
 
 /** Asks the hook whether this caller may do this. */
-export async function checkAuthorized(
-  authorize: Authorize | undefined,
-  call: AuthorizeCall,
-): Promise<void> {
-  if (!authorize) return;
+export async function checkAuthorized(authorize: Authorize, call: AuthorizeCall): Promise<void> {
   if ((await authorize(call)) !== false) return;
   throw new WaymarkError(
     'PERMISSION_DENIED',

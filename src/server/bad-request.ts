@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WaymarkError } from '../core/error.ts';
 import { errorHeaders, httpStatusOf, toWireError } from './error-response.ts';
+import { safetyHeaders } from './safety-headers.ts';
 
 /** Milliseconds that a client has to read the answer and close its side. */
 const lingerMs = 1000;
@@ -27,6 +28,7 @@ export function answerRaw(socket: Duplex, error: unknown): void {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(text),
     connection: 'close',
+    ...safetyHeaders,
     ...errorHeaders(body),
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -1,7 +1,12 @@
 import { expect, test, vi } from 'vitest';
 import type { Clock } from '../core/clock.ts';
 import { systemClock } from '../core/clock.ts';
-import { type FrameStreamEnd, type FrameStreamOptions, frameStream } from './frame-stream.ts';
+import {
+  FramePump,
+  type FrameStreamEnd,
+  type FrameStreamOptions,
+  frameStream,
+} from './frame-stream.ts';
 
 const base: FrameStreamOptions<string> = {
   clock: systemClock,
@@ -16,7 +21,7 @@ test('everything arrives, in order, in few pieces', async () => {
   async function* numbers(): AsyncGenerator<readonly string[]> {
     for (let at = 0; at < 10_000; at++) yield [`${at}\n`];
   }
-  const body = frameStream(numbers(), { ...base, onEnd: (how) => ends.push(how) });
+  const body = bodyOf(numbers(), { ...base, onEnd: (how) => ends.push(how) });
   const pieces = await readAll(body);
   expect(pieces.join('')).toBe(Array.from({ length: 10_000 }, (_, at) => `${at}\n`).join(''));
   expect(pieces.length).toBeLessThan(100);
@@ -29,7 +34,7 @@ test('a frame after a pause does not wait for company', async () => {
     await systemClock.sleep(20);
     yield ['b'];
   }
-  expect(await readAll(frameStream(slowly(), base))).toEqual(['a', 'b']);
+  expect(await readAll(bodyOf(slowly(), base))).toEqual(['a', 'b']);
 });
 
 test('of one large batch no more is encoded than the reader takes', async () => {
@@ -37,7 +42,7 @@ test('of one large batch no more is encoded than the reader takes', async () => 
   async function* oneBatch(): AsyncGenerator<readonly string[]> {
     yield Array.from({ length: 1000 }, () => 'x'.repeat(10_000));
   }
-  const reader = frameStream(oneBatch(), { ...base, encode }).getReader();
+  const reader = bodyOf(oneBatch(), { ...base, encode }).getReader();
   await vi.waitFor(() => expect(encode).toHaveBeenCalled());
   await new Promise((resolve) => setImmediate(resolve));
   expect(encode.mock.calls.length).toBeLessThan(30);
@@ -59,7 +64,7 @@ test('a reader that does not read holds a bounded buffer, and is dropped', async
     }
   }
   const cut = vi.fn();
-  frameStream(endless(), { ...base, clock, cut, onEnd: (how) => ends.push(how) });
+  bodyOf(endless(), { ...base, clock, cut, onEnd: (how) => ends.push(how) });
   await systemClock.sleep(20);
   const before = made;
   expect(before * 1024).toBeLessThan(200_000);
@@ -83,7 +88,7 @@ test('silence is filled with signs of life', async () => {
     await end.promise;
     yield ['done'];
   }
-  const reader = frameStream(silent(), { ...base, clock, keepAliveMs: 100 }).getReader();
+  const reader = bodyOf(silent(), { ...base, clock, keepAliveMs: 100 }).getReader();
   const first = reader.read();
   clock.advance(100);
   expect(textOf((await first).value)).toBe('!');
@@ -105,7 +110,7 @@ test('a reader that leaves ends the source', async () => {
     }
   }
   const ends: FrameStreamEnd[] = [];
-  const reader = frameStream(source(), { ...base, onEnd: (how) => ends.push(how) }).getReader();
+  const reader = bodyOf(source(), { ...base, onEnd: (how) => ends.push(how) }).getReader();
   await reader.read();
   await reader.cancel();
   await vi.waitFor(() => expect(ended).toBe(true));
@@ -150,4 +155,11 @@ function manualClock(): ManualClock {
       if (ms > 0) for (const fn of timers.keys()) fn();
     },
   };
+}
+
+function bodyOf<Event>(
+  batches: AsyncIterable<readonly Event[]>,
+  options: FrameStreamOptions<Event>,
+): ReadableStream<Uint8Array> {
+  return frameStream(new FramePump(batches, options), options);
 }

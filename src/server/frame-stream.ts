@@ -16,7 +16,7 @@ export interface FrameStreamOptions<Event> {
   readonly onEnd?: (how: FrameStreamEnd) => void;
 }
 
-export type FrameStreamEnd = 'complete' | 'disconnected' | 'stalled' | 'failed';
+export type FrameStreamEnd = 'complete' | 'disconnected' | 'stalled' | 'stopped' | 'failed';
 
 /** Bytes that wait for the reader at most, and one frame. */
 const bufferBytes = 64 * 1024;
@@ -45,13 +45,12 @@ const encoder = new TextEncoder();
  * Frames that come within one turn of the event loop go out as one piece.
  */
 export function frameStream<Event>(
-  batches: AsyncIterable<readonly Event[]>,
-  options: FrameStreamOptions<Event>,
+  pump: FramePump<Event>,
+  { cut }: Pick<FrameStreamOptions<Event>, 'cut'>,
 ): ReadableStream<Uint8Array> {
-  const pump = new FramePump(batches, options);
   return new ReadableStream<Uint8Array>(
     {
-      start: (controller) => pump.start(streamSink(controller, options.cut)),
+      start: (controller) => pump.start(streamSink(controller, cut)),
       pull: () => pump.pulled(),
       cancel: () => pump.left(),
     },
@@ -114,6 +113,14 @@ export class FramePump<Event> implements FrameSource {
   pulled(): void {
     this.#fullTicks = undefined;
     this.#room.resolve();
+  }
+
+  /** Ends the body now, behind what has been written. */
+  stop(): void {
+    if (this.#ended) return;
+    this.#flush();
+    this.#sink?.close();
+    this.end('stopped');
   }
 
   /** Ends the body; the source of frames is told to stop. */

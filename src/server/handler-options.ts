@@ -25,6 +25,11 @@ export interface HandlerOptions {
    * default all clients of a proxy share its address.
    */
   readonly clientAddress?: ((request: Request) => string | undefined) | undefined;
+  /**
+   * Milliseconds after which the caller of an open stream or WebSocket is authenticated again, with the request that opened
+   * it. When `auth` refuses it, or names another principal, the connection ends. Absent: once, when it is opened.
+   */
+  readonly reauthenticate?: number | undefined;
   /** Absent: only pages of the same origin. */
   readonly cors?: CorsOptions | undefined;
   /**

@@ -4,13 +4,19 @@ import type { HandlerOptions } from './handler-options.ts';
 import { createIdentify } from './identify.ts';
 import { createLifetime } from './lifetime.ts';
 import { resolveLimits } from './limits.ts';
+import { createPresence } from './presence.ts';
 import { createRouter } from './router.ts';
 import type { Served } from './served.ts';
 import type { ServedApp } from './served-app.ts';
+import { createSessionOf } from './session-of.ts';
 import { createSlots } from './slots.ts';
 
 /** Answers requests; `env` is what a Node adapter knows of the connection. */
-export type FetchHandler = (request: Request, env?: NodeBindings) => Promise<Response>;
+export interface FetchHandler {
+  (request: Request, env?: NodeBindings): Promise<Response>;
+  /** Ends the open streams of a principal; gives their number. Revoke its credentials first. */
+  disconnect(principal: string): number;
+}
 
 /** An app as a fetch handler, to be mounted inside another server. It has no WebSocket; `serve` has. */
 export function handler(app: ServedApp, options: HandlerOptions = {}): FetchHandler {
@@ -29,6 +35,8 @@ export function createServed(app: ServedApp, options: HandlerOptions): Served {
     log,
     lifetime: createLifetime(clock),
     identify: createIdentify(options, { limits, clock }),
+    presence: createPresence(options, clock),
+    sessionOf: createSessionOf(),
     streams: createSlots('streams', {
       total: limits.streams,
       perPrincipal: limits.streamsPerPrincipal,
@@ -43,5 +51,8 @@ export function createServed(app: ServedApp, options: HandlerOptions): Served {
 /** The fetch handler over what is shared. */
 export function fetchOf(served: Served): FetchHandler {
   const router = createRouter(served);
-  return async (request, env) => router.fetch(request, env ?? {});
+  const { disconnect } = served.presence;
+  const fetch = async (request: Request, env?: NodeBindings): Promise<Response> =>
+    router.fetch(request, env ?? {});
+  return Object.assign(fetch, { disconnect });
 }

@@ -1,11 +1,35 @@
+import { internalsOf } from '../agent/create-agent.ts';
+import { WaymarkError } from '../core/error.ts';
+import type { SnapshotStore } from '../session/store.ts';
 import { jsonResponse } from './json-response.ts';
+import { describeError } from './log.ts';
+import { recent } from './recent.ts';
 import type { Router, Served } from './served.ts';
 
-/** `GET /healthz`: 200 while the server takes requests, with what waits for a worker; 503 once it is shutting down. */
-export function mountHealth(router: Router, { app, streams, turns }: Served): void {
+/** Milliseconds for which an answer of the engine or the store is passed on, and that a request waits for one. */
+const keepMs = 1000;
+const waitMs = 2000;
+
+/** No snapshot has this id. */
+const noSnapshot = '00000000-0000-7000-8000-000000000000';
+
+/**
+ * `GET /healthz`: the process is alive and takes requests; costs next to nothing, whoever asks. `GET /readyz`: the store
+ * answers as well. Both are 503 once the server is shutting down.
+ */
+export function mountHealth(router: Router, served: Served): void {
+  const { app, clock, lifetime, streams, turns } = served;
+  // A server whose queue does not answer still takes turns that a caller waits for.
+  const engineStatus = recent(async () => app.engine?.status().catch(() => undefined), {
+    clock,
+    keepMs,
+    waitMs,
+  });
+  const storeAnswers = recent(() => askStores(served), { clock, keepMs, waitMs });
+
   router.get('/healthz', async () => {
-    // A server whose queue is away still takes turns that somebody waits for.
-    const engine = await app.engine?.status().catch(() => undefined);
+    lifetime.checkOpen();
+    const engine = app.engine && (await engineStatus().catch(() => undefined));
     return jsonResponse({
       status: 'ok',
       streams: streams.size,
@@ -13,4 +37,31 @@ export function mountHealth(router: Router, { app, streams, turns }: Served): vo
       ...(engine && { engine }),
     });
   });
+
+  router.get('/readyz', async () => {
+    if (lifetime.closing.aborted) throw notReady('draining', 'The server is shutting down.');
+    try {
+      await storeAnswers();
+    } catch (error) {
+      const fields = { error: describeError(error) };
+      served.log({ level: 'error', time: clock.now(), msg: 'store does not answer', ...fields });
+      throw notReady('store', 'The store does not answer.');
+    }
+    return jsonResponse({ status: 'ready' });
+  });
+}
+
+// A look for a snapshot that does not exist: the least that every store can do.
+async function askStores({ app }: Served): Promise<void> {
+  const asked = new Set<SnapshotStore>();
+  for (const agent of app.agents()) {
+    const { store } = internalsOf(agent).spec;
+    if (!store || asked.has(store)) continue;
+    asked.add(store);
+    await store.getSnapshot({ agent: agent.name }, { snapshotId: noSnapshot });
+  }
+}
+
+function notReady(reason: 'draining' | 'store', message: string): WaymarkError {
+  return new WaymarkError('UNAVAILABLE', message, { details: { reason, retryAfter: 1 } });
 }

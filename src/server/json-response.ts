@@ -1,3 +1,5 @@
+import { safetyHeaders } from './safety-headers.ts';
+
 const encoder = new TextEncoder();
 
 /** A JSON answer that no cache keeps; its length is known, so that short ones are not compressed. */
@@ -14,8 +16,7 @@ export function jsonResponse(
     headers: {
       'content-type': 'application/json; charset=utf-8',
       'content-length': String(bytes.byteLength),
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
+      ...safetyHeaders,
       ...headers,
     },
   });

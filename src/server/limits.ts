@@ -17,7 +17,7 @@ export interface Limits {
   readonly headerBytes: number;
   /** Milliseconds within which a request, its body included, must have arrived. @default 30 s */
   readonly requestTimeout: number;
-  /** Connections at once on which no request has been authenticated yet; `serve` with `auth` only. @default 1000 */
+  /** Connections at once on which no request has been accepted yet; `serve` only. @default 1000 */
   readonly unauthenticated: number;
   /** The same of one address, or of one /64 network of IPv6. @default 100 */
   readonly unauthenticatedPerAddress: number;

@@ -37,10 +37,19 @@ test('pages of other origins may not change anything', () => {
   expect(() => checkOrigin(from({ origin: 'http://localhost:4000' }))).toThrow(/cors/);
   expect(() => checkOrigin(from({ origin: 'null' }))).toThrow(/cors/);
   expect(() =>
-    checkOrigin(from({ origin: 'https://a.example' }), ['https://a.example']),
+    checkOrigin(from({ origin: 'https://a.example' }), { allowed: ['https://a.example'] }),
   ).not.toThrow();
-  expect(() => checkOrigin(from({ origin: 'https://b.example' }), ['https://a.example'])).toThrow();
+  expect(() =>
+    checkOrigin(from({ origin: 'https://b.example' }), { allowed: ['https://a.example'] }),
+  ).toThrow();
   expect(() =>
     checkOrigin(from({ origin: 'https://x.example', 'sec-fetch-site': 'same-origin' })),
+  ).not.toThrow();
+  // Without auth, a page of another host can only have come through a proxy.
+  const localOnly = { localOnly: true };
+  const seen = { 'sec-fetch-site': 'same-origin' };
+  expect(() => checkOrigin(from({ origin: 'https://x.example', ...seen }), localOnly)).toThrow();
+  expect(() =>
+    checkOrigin(from({ origin: 'http://localhost:5173', ...seen }), localOnly),
   ).not.toThrow();
 });

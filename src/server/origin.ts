@@ -38,12 +38,23 @@ export type AllowedOrigins = true | readonly string[];
  * Refuses a request that a page of another site made a browser send. Browsers name the page's origin on every request
  * that can change something and on every WebSocket; programs name none.
  */
-export function checkOrigin(request: Request, allowed: AllowedOrigins = []): void {
+export function checkOrigin(
+  request: Request,
+  {
+    allowed = [],
+    localOnly = false,
+  }: {
+    readonly allowed?: AllowedOrigins | undefined;
+    /** A page of this machine only; a page of any other host came through a proxy. @default false */
+    readonly localOnly?: boolean;
+  } = {},
+): void {
   const origin = request.headers.get('origin');
   if (origin === null || allowed === true || allowed.includes(origin)) return;
-  // Set by the browser itself, where a proxy in front has changed the host.
-  if (request.headers.get('sec-fetch-site') === 'same-origin') return;
   const page = safeUrl(origin);
+  // Set by the browser itself, where a proxy in front has changed the host.
+  const isSameSite = request.headers.get('sec-fetch-site') === 'same-origin';
+  if (isSameSite && (!localOnly || (page && isLoopback(page.hostname)))) return;
   if (page && page.host === hostWithPort(request)) return;
   throw new WaymarkError(
     'PERMISSION_DENIED',

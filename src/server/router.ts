@@ -6,6 +6,7 @@ import { extractTrace, inSpan } from '../core/trace.ts';
 import { addressOf } from './address.ts';
 import { headerOf, headersOf } from './connection.ts';
 import { errorResponse } from './error-response.ts';
+import { checkNotForwarded } from './forwarded.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
 import type { CorsOptions } from './handler-options.ts';
 import { mountHealth } from './health.ts';
@@ -15,6 +16,7 @@ import { mountOpenApi } from './native/openapi.ts';
 import { short } from './not-found.ts';
 import { checkLoopbackHost, checkOrigin, isPlainLoopback } from './origin.ts';
 import { mountReflection } from './reflection/mount.ts';
+import { addSafetyHeaders } from './safety-headers.ts';
 import type { Router, Served, ServerContext, ServerEnv } from './served.ts';
 import { mountStudio } from './studio/mount.ts';
 import { mountUiStream } from './ui-stream/mount.ts';
@@ -27,13 +29,15 @@ export function createRouter(served: Served): Router {
   router.notFound((c) => answerError(served, c, unknownRoute(c)));
 
   router.use(observe(served));
+  router.use(addHeaders);
   prepareGenkit(router);
   router.use(checkRequest(served));
   if (options.cors) router.use(corsOf(options.cors));
   if (options.compress !== false) router.use(compress());
   mountHealth(router, served);
+  router.use(checkOpen(served));
   mountOpenApi(router);
-  if (served.studio) mountStudio(router, served.studio);
+  if (served.studio) mountStudio(router, served, served.studio);
   router.use(identify(served));
 
   mountNative(router, served);
@@ -78,7 +82,7 @@ function isStudioLooking(c: ServerContext): boolean {
 }
 
 // What is wrong with a request whoever sends it.
-function checkRequest({ options, limits, lifetime }: Served): Middleware {
+function checkRequest({ options, limits }: Served): Middleware {
   return async (c, next) => {
     const request = c.req.raw;
     if (request.url.length > limits.urlLength) {
@@ -87,14 +91,31 @@ function checkRequest({ options, limits, lifetime }: Served): Middleware {
         `The URL is over the limit of ${limits.urlLength} characters.`,
       );
     }
-    if (!options.auth && !isPlainLoopback(headerOf(c, 'host'))) checkLoopbackHost(request);
-    if (!isSafe(request.method) && headerOf(c, 'origin') !== undefined) {
-      checkOrigin(request, options.cors?.origins);
+    if (!options.auth) {
+      if (!isPlainLoopback(headerOf(c, 'host'))) checkLoopbackHost(request);
+      checkNotForwarded(headersOf(c));
     }
+    if (!isSafe(request.method) && headerOf(c, 'origin') !== undefined) {
+      checkOrigin(request, { allowed: options.cors?.origins, localOnly: !options.auth });
+    }
+    await next();
+    return undefined;
+  };
+}
+
+function checkOpen({ lifetime }: Served): Middleware {
+  return async (_, next) => {
     lifetime.checkOpen();
     await next();
     return undefined;
   };
+}
+
+// Most answers have them already; those of the framework do not.
+async function addHeaders(c: ServerContext, next: () => Promise<void>): Promise<undefined> {
+  await next();
+  const { headers } = c.res;
+  if (!headers.has('x-frame-options')) addSafetyHeaders(headers);
 }
 
 // Authenticates the caller, and refuses one that calls too often.

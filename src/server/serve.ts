@@ -30,6 +30,11 @@ export interface RunningServer {
   readonly url: string;
   readonly port: number;
   /**
+   * Ends the open streams and WebSockets of a principal; gives their number. Revoke its credentials first, so that its clients
+   * cannot come back. Its runs go on, or stop with `onDisconnect: 'abort'`.
+   */
+  disconnect(principal: string): number;
+  /**
    * Takes no more requests, lets running turns finish for a while, then ends what is still open so that its clients go
    * on elsewhere. The app stays open.
    */
@@ -54,7 +59,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   const served = {
     ...shared,
     ...(opened && { studio: opened.studio }),
-    ...(auth && { strangers: createStrangers(shared.limits) }),
+    strangers: createStrangers(shared.limits),
   };
   const server = createNodeServer(served);
   const bound = await listen(server, port, host).catch((error: unknown) => {
@@ -70,9 +75,10 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     await forget();
+    // Still listening, so that a load balancer reads from `/readyz` that the server is draining.
+    await served.lifetime.end(grace);
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
-    await served.lifetime.end(grace);
     // What has ended says so to its client before the line is cut.
     await (options.clock ?? systemClock).sleep(50);
     server.closeAllConnections();
@@ -83,6 +89,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   return {
     url,
     port: bound,
+    disconnect: served.presence.disconnect,
     close: () => {
       closing ??= close();
       return closing;

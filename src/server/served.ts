@@ -11,7 +11,9 @@ import type { Lifetime } from './lifetime.ts';
 import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { short } from './not-found.ts';
+import type { Presence } from './presence.ts';
 import type { ServedApp } from './served-app.ts';
+import type { SessionOf } from './session-of.ts';
 import type { Slots } from './slots.ts';
 import type { Strangers } from './strangers.ts';
 import type { Studio } from './studio/mount.ts';
@@ -26,7 +28,9 @@ export interface Served {
   readonly log: Log;
   readonly lifetime: Lifetime;
   readonly identify: Identify;
-  /** The connections of clients that are not known yet; only `serve` with `auth` has them. */
+  readonly presence: Presence;
+  readonly sessionOf: SessionOf;
+  /** The connections of clients that are not known yet; only `serve` has them. */
   readonly strangers?: Strangers;
   readonly streams: Slots;
   readonly turns: Slots;
@@ -72,14 +76,17 @@ export async function openCall(
 ): Promise<OpenCall> {
   const agent = findAgent(served.app, c.req.param('agent') ?? '');
   const caller = c.get('caller');
-  await checkCall(served, { request: c.req.raw, caller, operation, agent: agent.name, ...subject });
+  await checkCall(served, { request: c.req.raw, caller, operation, agent, ...subject });
   Object.assign(c.get('logged'), { agent: agent.name, operation });
   return { agent, caller, options: { ...ownerOf(caller), signal: c.req.raw.signal } };
 }
 
-/** Asks the `authorize` hook. */
+/**
+ * Asks the `authorize` hook, in every protocol by the same operations. A call that names a snapshot is judged by the
+ * session that the snapshot belongs to; it is read only where there is a hook to judge it.
+ */
 export async function checkCall(
-  { options }: Served,
+  { options: { authorize }, sessionOf }: Served,
   {
     caller,
     sessionId,
@@ -90,17 +97,24 @@ export async function checkCall(
     readonly request: Request;
     readonly caller: Caller;
     readonly operation: AuthorizeCall['operation'];
-    readonly agent?: string;
+    readonly agent?: Agent;
     readonly action?: string;
   },
 ): Promise<void> {
-  await checkAuthorized(options.authorize, {
-    ...caller,
-    ...call,
-    ...(agent !== undefined && { agent }),
-    ...(sessionId !== undefined && { sessionId }),
-    ...(snapshotId !== undefined && { snapshotId }),
-  });
+  if (!authorize) return;
+  const found =
+    agent && snapshotId !== undefined ? await sessionOf(agent, snapshotId, caller) : undefined;
+  const judge = (session: string | undefined): Promise<void> =>
+    checkAuthorized(authorize, {
+      ...caller,
+      ...call,
+      ...(agent !== undefined && { agent: agent.name }),
+      ...(session !== undefined && { sessionId: session }),
+      ...(snapshotId !== undefined && { snapshotId }),
+    });
+  await judge(found ?? sessionId);
+  // A call that names a session besides the snapshot of another one, such as the target of a fork, needs both.
+  if (found !== undefined && sessionId !== undefined && found !== sessionId) await judge(sessionId);
 }
 
 /** The agent of this name, or `NOT_FOUND`. */

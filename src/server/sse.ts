@@ -1,4 +1,5 @@
 import { headerOf } from './connection.ts';
+import { safetyHeaders } from './safety-headers.ts';
 
 /** One event of a stream of server-sent events; `data` must hold no line break, as JSON never does. */
 export function sseEvent({
@@ -20,10 +21,10 @@ export const sseKeepAlive = ': keep-alive\n\n';
 
 /** The headers of a stream that nothing in between may hold back, change or keep. */
 export const sseHeaders: Readonly<Record<string, string>> = {
+  ...safetyHeaders,
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
-  'x-content-type-options': 'nosniff',
 };
 
 /** Whether a request asks for a stream of events. */

@@ -45,7 +45,7 @@ export function takeSeat(
   const { lifetime, streams } = served;
   const release = streams.take(c.get('caller').principal);
   const link = linkSignals(own ? lifetime.ending : lifetime.closing, c.req.raw.signal);
-  return new Seat(served, c, link, release);
+  return new Seat(served, c, { link, release });
 }
 
 class Seat implements ReaderSeat {
@@ -53,15 +53,29 @@ class Seat implements ReaderSeat {
   readonly #context: ServerContext;
   readonly #link: LinkedSignal;
   readonly #release: () => void;
+  readonly #leave: () => void;
   readonly #started: number;
+  #pump: { stop(): void } | undefined;
   #sent = 0;
 
-  constructor(served: Served, c: ServerContext, link: LinkedSignal, release: () => void) {
+  constructor(
+    served: Served,
+    c: ServerContext,
+    { link, release }: { readonly link: LinkedSignal; readonly release: () => void },
+  ) {
     this.#served = served;
     this.#context = c;
     this.#link = link;
     this.#release = release;
     this.#started = served.clock.now();
+    this.#leave = served.presence.enter({
+      caller: c.get('caller'),
+      request: c.req.raw,
+      end: (reason) => {
+        link.abort(reason);
+        this.#pump?.stop();
+      },
+    });
   }
 
   get signal(): AbortSignal {
@@ -70,6 +84,7 @@ class Seat implements ReaderSeat {
 
   leave(): void {
     this.#release();
+    this.#leave();
     this.#link.release();
   }
 
@@ -92,11 +107,12 @@ class Seat implements ReaderSeat {
       onEnd: (how) => this.#end(how),
     };
     const line = env?.own;
+    const pump = new FramePump(batches, frames);
+    this.#pump = pump;
     if (line === undefined) {
-      const body = frameStream(batches, frames);
+      const body = frameStream(pump, frames);
       return new Response(body, { headers: { ...headers, ...startAtOnce(env) } });
     }
-    const pump = new FramePump(batches, frames);
     const prepared = preparedHeaders(this.#served, this.#context);
     pump.start(line.writeFrames(prepared ? { ...headers, ...prepared } : headers, pump));
     return line.answered;

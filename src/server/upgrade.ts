@@ -5,6 +5,7 @@ import { WaymarkError } from '../core/error.ts';
 import { routes } from '../protocol/routes.ts';
 import { addressOf } from './address.ts';
 import { answerRaw } from './bad-request.ts';
+import { checkNotForwarded } from './forwarded.ts';
 import { serveConnection } from './native/connect.ts';
 import { checkLoopbackHost, checkOrigin } from './origin.ts';
 import { findAgent, type Served } from './served.ts';
@@ -23,8 +24,11 @@ export function createUpgrade(
     if (request.url.length > limits.urlLength) {
       throw new WaymarkError('INVALID_ARGUMENT', 'The URL is over its limit.');
     }
-    if (!options.auth) checkLoopbackHost(request);
-    checkOrigin(request, options.cors?.origins);
+    if (!options.auth) {
+      checkLoopbackHost(request);
+      checkNotForwarded(request.headers);
+    }
+    checkOrigin(request, { allowed: options.cors?.origins, localOnly: !options.auth });
     lifetime.checkOpen();
     const agent = agentOf(request);
     // Without auth there is nobody to hide the agents from; with it the first frame must say who asks.
@@ -39,7 +43,7 @@ export function createUpgrade(
       // Check capacity only; the slot is acquired after authentication.
       served.streams.take(undefined)();
       const address = addressOf(options, request, { incoming });
-      const release = options.auth ? early.watch(socket) : () => {};
+      const release = early.watch(socket);
       sockets.handleUpgrade(incoming, socket, head, (webSocket) => {
         serveConnection(served, webSocket, {
           agent,

@@ -78,6 +78,7 @@ const lists = ['listSessions', 'listRuns', 'listDeadRuns'] as const;
 const nobodys = [
   ...(['listAgents', 'getAgent'] as const).map((name) => routes[name]),
   { method: 'GET', path: '/healthz' },
+  { method: 'GET', path: '/readyz' },
   { method: 'GET', path: '/openapi.json' },
   { method: 'GET', path: '/api/__health' },
   { method: 'GET', path: '/api/actions' },

@@ -13,7 +13,7 @@ import type { FeedBatch } from '../feed.ts';
 import { topLevelString } from '../json-scan.ts';
 import type { Limits } from '../limits.ts';
 import { isTurnEnd, LiveFeed } from '../live-feed.ts';
-import { checkCall, findAgent, type Served } from '../served.ts';
+import { checkCall, findAgent, type Served, type Subject } from '../served.ts';
 import { invokeOptions, ownerOf } from '../turn.ts';
 import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
 
@@ -58,6 +58,10 @@ class SocketConnection {
   #handlingLength = 0;
   readonly #inputLengths: number[] = [];
   #release: () => void = () => {};
+  #leave: () => void = () => {};
+  // The session that is being talked to, as far as it is known.
+  #subject: Subject = {};
+  #judged: Promise<unknown> = Promise.resolve();
   // An idle connection does not keep a server that shuts down.
   readonly #endIdle = (): void => {
     if (this.#waiting === 0) this.#reader.abort(this.#served.lifetime.closing.reason);
@@ -103,8 +107,15 @@ class SocketConnection {
       if (!request.headers.has('authorization')) {
         this.#authorization = topLevelString(first, 'authorization');
       }
-      const caller = await identify(withAuthorization(request, this.#authorization));
+      const authorized = withAuthorization(request, this.#authorization);
+      const caller = await identify(authorized);
+      if (this.#final) return;
       this.#caller = caller;
+      this.#leave = this.#served.presence.enter({
+        caller,
+        request: authorized,
+        end: (reason) => void this.#finish(reason),
+      });
       for (const text of this.#early.splice(0)) if (!this.#final) this.#take(text);
     } catch (error) {
       this.#early = [];
@@ -141,6 +152,7 @@ class SocketConnection {
   /** The socket is closed: the turn goes on, unless the server was told otherwise. */
   left(): void {
     this.#stopTimer();
+    this.#leave();
     this.#final = true;
     this.#reader.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
     this.#reader.release();
@@ -161,6 +173,22 @@ class SocketConnection {
     }
     // Frames may follow the first one before it is accepted.
     const line = await this.#opened;
+    if (!this.#served.options.authorize) return await this.#act(line, frame, length);
+    // Judged one after the other, so that inputs keep their order; what they start is not waited for.
+    const judged = this.#judged.then(async () => {
+      const operation = operationOf(frame);
+      if (operation) await this.#check(operation);
+      return { done: this.#act(line, frame, length) };
+    });
+    this.#judged = judged.catch(() => {});
+    await (await judged).done;
+  }
+
+  async #act(
+    line: AgentConnection,
+    frame: Exclude<ClientFrame, { type: 'init' }>,
+    length: number,
+  ): Promise<void> {
     switch (frame.type) {
       case 'input':
         return this.#send(line, frame.input, length);
@@ -183,10 +211,10 @@ class SocketConnection {
     }
     const agent = findAgent(this.#served.app, name);
     const { sessionId, snapshotId } = frame.init ?? {};
-    const subject = { sessionId, snapshotId, operation: 'connect', agent: name } as const;
-    await checkCall(this.#served, { request, caller, ...subject });
-    if (this.#final) throw this.#reader.signal.reason;
+    this.#subject = { sessionId, snapshotId };
     this.#agent = agent;
+    await this.#check('connect');
+    if (this.#final) throw this.#reader.signal.reason;
     const line = agent.streamBidi({
       ...invokeOptions(frame.init, caller),
       accept: agent.metadata.watchable,
@@ -194,6 +222,14 @@ class SocketConnection {
     this.#line = line;
     void this.#forward(agent, line);
     return line;
+  }
+
+  async #check(operation: 'connect' | 'runTurn' | 'abort'): Promise<void> {
+    const { request } = this.#options;
+    const caller = this.#caller ?? {};
+    const agent = this.#agent;
+    const call = { ...this.#subject, request, caller, operation, ...(agent && { agent }) };
+    await checkCall(this.#served, call);
   }
 
   async #send(line: AgentConnection, input: Input, length: number): Promise<void> {
@@ -246,10 +282,16 @@ class SocketConnection {
       if (done) return value;
       for (const event of value) {
         if (this.#final) return undefined;
-        if (event.type === 'chunk' && isTurnEnd(event.chunk)) this.#turnEnded();
+        if (event.type === 'chunk') this.#see(event.chunk);
         if (event.type !== 'output') await this.#socket.send(event);
       }
     }
+  }
+
+  #see(chunk: Chunk): void {
+    const { agent, turnStart } = chunk;
+    if (agent === undefined && turnStart) this.#subject = { sessionId: turnStart.sessionId };
+    if (isTurnEnd(chunk)) this.#turnEnded();
   }
 
   #begin(): void {
@@ -305,6 +347,12 @@ class SocketConnection {
       this.#socket.close(closeCodes.goingAway, 'The server is going away.');
     }
   }
+}
+
+// Each turn of a connection is a call of its own.
+function operationOf(frame: ClientFrame): 'runTurn' | 'abort' | undefined {
+  if (frame.type === 'abort') return 'abort';
+  return frame.type === 'input' || (frame.type === 'detach' && frame.input) ? 'runTurn' : undefined;
 }
 
 function parseFrame(text: string | undefined, limits: Limits): ClientFrame {

@@ -29,8 +29,10 @@ export function mountSnapshots(router: Router, served: Served): void {
 
   router.get(routes.diff.path, async (c) => {
     const snapshotId = snapshotParam(c);
+    const other = c.req.param('other') ?? '';
     const { agent, options } = await openCall(served, c, 'diff', { snapshotId });
-    return jsonResponse(await agent.diff(snapshotId, c.req.param('other') ?? '', options));
+    if (other !== snapshotId) await openCall(served, c, 'diff', { snapshotId: other });
+    return jsonResponse(await agent.diff(snapshotId, other, options));
   });
 
   router.post(routes.restore.path, async (c) => {
@@ -42,7 +44,7 @@ export function mountSnapshots(router: Router, served: Served): void {
   router.post(routes.fork.path, async (c) => {
     const snapshotId = snapshotParam(c);
     const { sessionId } = await readBody(c, forkRequest, { what: 'fork', ...served });
-    const { agent, options } = await openCall(served, c, 'fork', { snapshotId });
+    const { agent, options } = await openCall(served, c, 'fork', { snapshotId, sessionId });
     const target = sessionId === undefined ? {} : { sessionId };
     return jsonResponse(await agent.fork(snapshotId, { ...options, ...target }));
   });

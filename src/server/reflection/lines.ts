@@ -1,3 +1,4 @@
+import { safetyHeaders } from '../safety-headers.ts';
 import type { StreamFormat } from '../stream-response.ts';
 import { toReflectionError } from './error.ts';
 
@@ -42,6 +43,6 @@ export function lineFormat(headers: Readonly<Record<string, string>>): StreamFor
   return {
     encode: (line) => `${JSON.stringify(line)}\n`,
     keepAlive: '\n',
-    headers: { 'content-type': 'text/plain; charset=utf-8', ...headers },
+    headers: { ...safetyHeaders, 'content-type': 'text/plain; charset=utf-8', ...headers },
   };
 }

@@ -37,7 +37,11 @@ export function mountReflection(router: Router, served: Served): void {
     }
     return c.text('OK');
   });
-  router.get('/api/actions', (c) => jsonResponse(listActions(served.app, c.get('caller'))));
+  router.get('/api/actions', async (c) => {
+    const caller = c.get('caller');
+    await checkCall(served, { request: c.req.raw, caller, operation: 'listAgents' });
+    return jsonResponse(listActions(served.app, caller));
+  });
   router.get('/api/envs', () => jsonResponse(['dev']));
   router.post('/api/notify', (c) => c.text('OK'));
 
@@ -50,18 +54,22 @@ export function mountReflection(router: Router, served: Served): void {
     const asked = { request: c.req.raw, caller, operation: 'runAction', action: key } as const;
     await checkCall(served, asked);
     const action = findAction(served.app, key, caller);
+    const does = action.does?.(body);
+    if (does) await checkCall(served, { ...asked, ...does });
     const request: RunRequest = {
       ...body,
       context: { ...context, ...caller.context, ...ownerOf(caller) },
     };
     return inSpan(`run ${key.slice(0, 100)}`, {}, async () => {
       const traceId = currentTrace()?.traceparent.split('-')[1] ?? crypto.randomUUID();
-      const run = active.begin(traceId, caller, c.req.raw.signal);
       const headers = { 'x-genkit-trace-id': traceId };
       if (c.req.query('stream') === 'true') {
+        const seat = takeSeat(served, c);
+        const run = active.begin(traceId, caller, seat.signal);
         const lines = actionLines((onChunk) => action.run(request, { ...run, onChunk }), traceId);
-        return takeSeat(served, c).respond(ending(lines, run.end), lineFormat(headers));
+        return seat.respond(ending(lines, run.end), lineFormat(headers));
       }
+      const run = active.begin(traceId, caller, c.req.raw.signal);
       try {
         const result = await action.run(request, run);
         return jsonResponse({ result, telemetry: { traceId } }, { headers });

@@ -4,6 +4,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json.ts';
 import { checkLookup } from '../../protocol/lookup.ts';
 import { parseShape } from '../../protocol/parse.ts';
+import type { Operation } from '../../protocol/routes.ts';
 import { init as initShape, input as inputShape } from '../../protocol/turn.ts';
 import type { Caller } from '../auth.ts';
 import {
@@ -15,6 +16,7 @@ import {
   toGenkitStatus,
 } from '../genkit/shapes.ts';
 import { short } from '../not-found.ts';
+import type { Subject } from '../served.ts';
 import type { ServedApp } from '../served-app.ts';
 import { invokeOptions, ownerOf } from '../turn.ts';
 
@@ -35,7 +37,15 @@ export interface RunActionOptions {
 /** Something that can be run by its key. */
 export interface Runnable {
   readonly descriptor: Descriptor;
+  /** Which call it is, where it reaches a session; `authorize` judges it as that. */
+  does?(request: Pick<RunRequest, 'input' | 'init'>): AgentCall;
   run(request: RunRequest, options: RunActionOptions): Promise<unknown>;
+}
+
+/** A call of an agent. */
+export interface AgentCall extends Subject {
+  readonly operation: Operation;
+  readonly agent: Agent;
 }
 
 type Descriptor = Omit<ActionDescriptor, 'streamSchema' | 'initSchema'>;
@@ -59,7 +69,11 @@ export function findAction(app: ServedApp, key: string, caller: Caller): Runnabl
 
 function runnables(app: ServedApp, caller: Caller): Map<string, Runnable> {
   const found = new Map<string, Runnable>();
-  for (const action of app.registry?.list() ?? []) found.set(action.key, fromAction(action));
+  const does = new Map(app.agents().flatMap(companionCalls));
+  for (const action of app.registry?.list() ?? []) {
+    const call = does.get(action.key);
+    found.set(action.key, { ...fromAction(action), ...(call && { does: call }) });
+  }
   for (const agent of app.agents()) {
     for (const runnable of fromAgent(agent, caller)) found.set(runnable.descriptor.key, runnable);
   }
@@ -97,6 +111,7 @@ function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
         key: `/agent/${name}`,
         metadata: { agent: toJson({ ...metadata }, 'metadata') },
       },
+      does: ({ init }) => ({ operation: 'runTurn', agent, ...subjectOf(init) }),
       async run({ input, init, context }, { signal, onChunk }) {
         const { stream, output } = agent.stream(parseShape(inputShape, input, 'input'), {
           ...invokeOptions(parseShape(initShape, init ?? {}, 'init'), {
@@ -117,6 +132,7 @@ function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
     },
     {
       descriptor: { ...described, key: `/agent-snapshot/${name}` },
+      does: ({ input }) => ({ operation: 'getSnapshot', agent, ...subjectOf(input) }),
       async run({ input }, { signal }) {
         const { data } = parseShape(genkitLookup, { data: input }, 'lookup');
         const { snapshotId, sessionId = '' } = data;
@@ -130,6 +146,7 @@ function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
     },
     {
       descriptor: { ...described, key: `/agent-abort/${name}` },
+      does: ({ input }) => ({ operation: 'abort', agent, ...subjectOf(input) }),
       async run({ input }, { signal }) {
         const { data } = parseShape(genkitAbort, { data: input }, 'abort');
         const status = await agent.abort(data.snapshotId, { ...owner, signal });
@@ -137,4 +154,29 @@ function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
       },
     },
   ];
+}
+
+// What the registered companions of an agent do, by their keys.
+function companionCalls(agent: Agent): [string, NonNullable<Runnable['does']>][] {
+  const { name } = agent;
+  const calls: [string, Operation][] = [
+    [`/snapshot-store/${name}/getSnapshot`, 'getSnapshot'],
+    [`/snapshot-store/${name}/listSnapshots`, 'listSnapshots'],
+    [`/snapshot-store/${name}/abortSnapshot`, 'abort'],
+    [`/session-store/${name}/getSession`, 'getSession'],
+  ];
+  return calls.map(([key, operation]) => [
+    key,
+    ({ input }) => ({ operation, agent, ...subjectOf(input) }),
+  ]);
+}
+
+// The ids that a value names. Its shape is checked where it is used.
+function subjectOf(value: unknown): Subject {
+  if (typeof value !== 'object' || value === null) return {};
+  const { sessionId, snapshotId } = value as { sessionId?: unknown; snapshotId?: unknown };
+  return {
+    ...(typeof sessionId === 'string' && { sessionId }),
+    ...(typeof snapshotId === 'string' && { snapshotId }),
+  };
 }

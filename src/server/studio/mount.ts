@@ -1,6 +1,7 @@
 import { jsonResponse } from '../json-response.ts';
 import { checkLocal } from '../local.ts';
-import type { Router, ServerContext } from '../served.ts';
+import { safetyHeaders } from '../safety-headers.ts';
+import { checkCall, type Router, type Served, type ServerContext } from '../served.ts';
 import type { StudioFile } from './files.ts';
 import type { SpanRecorder } from './span-recorder.ts';
 
@@ -24,16 +25,10 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const safety = {
-  'content-security-policy': policy,
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-};
+const safety = { ...safetyHeaders, 'content-security-policy': policy };
 
 /** The studio under `/studio/`, for browsers on this machine only; a browser that asks for `/` is led there. */
-export function mountStudio(router: Router, { files, spans }: Studio): void {
+export function mountStudio(router: Router, served: Served, { files, spans }: Studio): void {
   const isLocal = async (c: ServerContext, next: () => Promise<void>): Promise<void> => {
     checkLocal(c);
     await next();
@@ -48,9 +43,12 @@ export function mountStudio(router: Router, { files, spans }: Studio): void {
   router.get('/studio', (c) => c.redirect('/studio/'));
 
   if (spans) {
-    router.get('/studio/traces', (c) =>
-      jsonResponse({ items: spans.ofSession(c.req.query('session') ?? '') }),
-    );
+    router.get('/studio/traces', async (c) => {
+      const sessionId = c.req.query('session') ?? '';
+      const asked = { request: c.req.raw, caller: {}, operation: 'getSession', sessionId } as const;
+      await checkCall(served, asked);
+      return jsonResponse({ items: spans.ofSession(sessionId) });
+    });
   }
   router.get('/studio/*', async (c, next) => {
     const name = c.req.path.slice('/studio/'.length) || 'index.html';
