@@ -86,7 +86,7 @@ export {
   type ModelResponse,
   model,
 } from './generate/model.ts';
-export { closeToolRequests, openToolRequests } from './generate/open-requests.ts';
+export { closeToolRequests } from './generate/open-requests.ts';
 export type { OutputOptions } from './generate/output/output.ts';
 export type { Prompt, PromptOptions, RenderedPrompt } from './generate/prompt.ts';
 export { resource } from './generate/resource.ts';
@@ -112,6 +112,7 @@ export type {
 export type { Page, SessionInfo } from './protocol/session.ts';
 export type { Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapshot.ts';
 export type { Artifact, State } from './protocol/state.ts';
+export { openToolRequests } from './protocol/tool-round.ts';
 export type { Chunk, FinishReason, Init, Input, Output, Usage } from './protocol/turn.ts';
 export { memoryStore } from './session/memory-store/memory-store.ts';
 export { always, never, on, onChange, type SnapshotPolicy } from './session/policy.ts';

@@ -1,6 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
 import { toJson } from '../core/json.ts';
 import { parse } from '../core/schema.ts';
+import type { PartialAnswer } from '../generate/partial-answer.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { type ModelChunk, modelChunk as modelChunkShape } from '../protocol/turn.ts';
 import type { WorkingState } from '../session/working-state.ts';
@@ -8,7 +9,7 @@ import { streamsArtifact } from './artifact-chunks.ts';
 import type { Control } from './control.ts';
 import type { Responder } from './handler.ts';
 import type { Outbox } from './outbox.ts';
-import type { PartialAnswer } from './partial.ts';
+import { noteChunk } from './partial.ts';
 import type { AgentSpec } from './spec.ts';
 import type { Turn } from './turn-state.ts';
 
@@ -28,7 +29,7 @@ export function createResponder(options: {
   const { outbox, working, partial, control } = options;
   const sendText = (text: ModelChunk): Promise<void> => {
     // What nobody sees any more is no part of the answer that is kept.
-    if (!control.signal.aborted) partial.add(text);
+    if (!control.signal.aborted) noteChunk(partial, text);
     return outbox.send({ modelChunk: text });
   };
   const send: Responder['send'] = async (chunk) => {
@@ -48,7 +49,7 @@ export function createResponder(options: {
     const [artifact] =
       chunk.artifact === undefined ? [] : working.addArtifacts([chunk.artifact], { quiet: true });
     const streamed = artifact !== undefined && streamsArtifact(options.turn, artifact);
-    if (modelChunk !== undefined && !control.signal.aborted) partial.add(modelChunk);
+    if (modelChunk !== undefined && !control.signal.aborted) noteChunk(partial, modelChunk);
     // All that is left of it has been streamed before.
     if (artifact !== undefined && !streamed && modelChunk === undefined && status === undefined) {
       return;

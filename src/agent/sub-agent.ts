@@ -1,12 +1,12 @@
 import { WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json.ts';
 import { textOf } from '../generate/message.ts';
-import { isInterrupted, openToolRequests, requestKey } from '../generate/open-requests.ts';
 import { type Tool, type ToolContext, tool } from '../generate/tool.ts';
 import { addUsage } from '../generate/usage.ts';
 import type { ToolRequestPart } from '../protocol/message.ts';
 import { parseShape } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
+import { isInterrupted, openToolRequests, requestKey } from '../protocol/tool-round.ts';
 import { type Chunk, type Input, type Output, resume as resumeShape } from '../protocol/turn.ts';
 import type { Agent, AgentTypes, InvokeOptions } from './agent.ts';
 import { isSameArtifact } from './artifact-chunks.ts';

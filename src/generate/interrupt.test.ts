@@ -7,13 +7,13 @@ import { WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json.ts';
 import { createRegistry } from '../core/registry.ts';
 import type { Message } from '../protocol/message.ts';
+import { openToolRequests, pendingInterrupts } from '../protocol/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
 import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import { createGenerator } from './generator.ts';
 import { interrupt } from './interrupt.ts';
 import { modelMessage, userMessage } from './message.ts';
 import { toolApproval } from './middleware/tool-approval.ts';
-import { openToolRequests, pendingInterrupts } from './open-requests.ts';
 import { tool } from './tool.ts';
 
 function setUp(script: readonly ScriptStep[] = []) {

@@ -5,64 +5,8 @@ import type {
   ToolRequestPart,
   ToolResponsePart,
 } from '../protocol/message.ts';
-import { toolMessage, toolRequestsOf } from './message.ts';
-
-/** Tells the requests of one message apart; a request and its response have the same. */
-export function requestKey({ name, ref }: Pick<ToolRequest, 'name' | 'ref'>): string {
-  return `${name}\n${ref ?? ''}`;
-}
-
-/** The tool requests at the end of a conversation: those of the latest model message, and what came back for them. */
-export interface ToolRound {
-  /** All requests of the latest model message, in its order; one that was interrupted again as it is now. */
-  readonly requests: readonly ToolRequestPart[];
-  /** What has been answered in messages behind it, by request key. */
-  readonly answered: ReadonlySet<string>;
-}
-
-/** The tool requests a conversation ends with; `undefined` if it ends with something else. */
-export function lastToolRound(messages: readonly Message[]): ToolRound | undefined {
-  const answered = new Set<string>();
-  const again = new Map<string, ToolRequestPart>();
-  for (let at = messages.length - 1; at >= 0; at--) {
-    const message = messages[at];
-    if (message?.role === 'tool') {
-      for (const part of message.content) {
-        if ('toolResponse' in part) answered.add(requestKey(part.toolResponse));
-        else if ('toolRequest' in part) {
-          const key = requestKey(part.toolRequest);
-          if (!again.has(key)) again.set(key, part);
-        }
-      }
-      continue;
-    }
-    if (message?.role !== 'model') return undefined;
-    const requests = toolRequestsOf(message);
-    if (requests.length === 0) return undefined;
-    return {
-      requests: requests.map((part) => again.get(requestKey(part.toolRequest)) ?? part),
-      answered,
-    };
-  }
-  return undefined;
-}
-
-/** The requests that a conversation ends with and that nobody has answered, finished siblings of an interrupt included. */
-export function openToolRequests(messages: readonly Message[]): readonly ToolRequestPart[] {
-  const round = lastToolRound(messages);
-  if (!round) return [];
-  return round.requests.filter(({ toolRequest }) => !round.answered.has(requestKey(toolRequest)));
-}
-
-/** The interrupted ones of the open requests: those that wait for somebody. */
-export function pendingInterrupts(messages: readonly Message[]): readonly ToolRequestPart[] {
-  return openToolRequests(messages).filter(isInterrupted);
-}
-
-/** Whether a request was interrupted and waits for an answer. */
-export function isInterrupted({ metadata }: ToolRequestPart): boolean {
-  return metadata?.interrupt !== undefined;
-}
+import { openToolRequests } from '../protocol/tool-round.ts';
+import { toolMessage } from './message.ts';
 
 /** Why open requests are closed without an answer. */
 export type CloseReason = 'declined' | 'aborted';

@@ -4,6 +4,7 @@ import type { ModelChunk, Usage } from '../protocol/turn.ts';
 import type { GenerateProgress } from './hooks.ts';
 import { toolMessage } from './message.ts';
 import { closedResponse } from './open-requests.ts';
+import { keptParts } from './partial-answer.ts';
 import { addUsage } from './usage.ts';
 
 /** What a tool call came to. */
@@ -39,7 +40,7 @@ export class Progress implements GenerateProgress {
    */
   get messages(): readonly Message[] {
     const messages = this.whole();
-    const content = keepable(this.#answer);
+    const content = keptParts(this.#answer);
     if (content.length > 0) messages.push(parseMessage({ role: 'model', content }));
     if (this.#requests.length > 0) messages.push(parseMessage(this.#closedRound()));
     return messages;
@@ -95,21 +96,4 @@ export class Progress implements GenerateProgress {
       }),
     );
   }
-}
-
-// Half an answer has no signatures, and its requests were never run: providers refuse both when they come back.
-function keepable(parts: readonly Part[]): Part[] {
-  const kept: Part[] = [];
-  for (const part of parts) {
-    const last = kept.at(-1);
-    if ('text' in part) {
-      if (last && 'text' in last) kept[kept.length - 1] = { text: last.text + part.text };
-      else kept.push({ text: part.text });
-    } else if ('reasoning' in part) {
-      if (last && 'reasoning' in last) {
-        kept[kept.length - 1] = { reasoning: last.reasoning + part.reasoning };
-      } else kept.push({ reasoning: part.reasoning });
-    } else if ('media' in part || 'data' in part) kept.push(part);
-  }
-  return kept;
 }

@@ -1,11 +1,11 @@
 import { WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
+import { lastToolRound, openToolRequests } from '../protocol/tool-round.ts';
 import { withDocuments } from './document.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import type { HistoryScope } from './history.ts';
 import { systemMessage, toParts, userMessage } from './message.ts';
 import type { ModelRequest } from './model.ts';
-import { lastToolRound, openToolRequests } from './open-requests.ts';
 import { instructionsOf, type ResolvedOutput } from './output/output.ts';
 import { type Resource, withResources } from './resource.ts';
 import type { Tool } from './tool.ts';

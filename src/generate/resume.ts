@@ -6,14 +6,9 @@ import type {
   ToolRequestPart,
   ToolResponsePart,
 } from '../protocol/message.ts';
+import { isInterrupted, lastToolRound, requestKey } from '../protocol/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
-import {
-  isInterrupted,
-  keptResponse,
-  lastToolRound,
-  requestKey,
-  respond,
-} from './open-requests.ts';
+import { keptResponse, respond } from './open-requests.ts';
 import type { Tool } from './tool.ts';
 
 /** What is done about one open request: it has its response, or its tool runs again. */

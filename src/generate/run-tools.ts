@@ -117,7 +117,8 @@ class Interrupt {
   }
 
   raise(data: Json = true): never {
-    this.data = toJson(data, `What tool "${this.#tool}" interrupts with`);
+    // `false` says that a request does not wait.
+    this.data = toJson(data === false ? true : data, `What tool "${this.#tool}" interrupts with`);
     throw new WaymarkError(
       'CANCELLED',
       `Tool "${this.#tool}" is interrupted and waits for an answer.`,

@@ -4,10 +4,10 @@ import type { Action } from '../core/action.ts';
 import { systemClock } from '../core/clock.ts';
 import { createRegistry } from '../core/registry.ts';
 import type { Message } from '../protocol/message.ts';
+import { openToolRequests, requestKey } from '../protocol/tool-round.ts';
 import { type ScriptedAnswer, scriptedModel } from '../testing/scripted-model.ts';
 import { createGenerator } from './generator.ts';
 import { textOf, toolRequestsOf, userMessage } from './message.ts';
-import { openToolRequests, requestKey } from './open-requests.ts';
 import { tool } from './tool.ts';
 
 const answers = fc.record(

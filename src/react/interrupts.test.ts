@@ -70,3 +70,9 @@ test('only when all are answered is there something to send', () => {
     ],
   });
 });
+
+test('S161: an interrupt of false waits for nobody, other values that look like nothing do', () => {
+  const content = [false, 0, '', null].map((interrupt, at) => asking(`${at}`, { interrupt }));
+  const waiting = pendingInterrupts([user, { role: 'model', content }]);
+  expect(waiting.map(({ data }) => data)).toEqual([0, '', null]);
+});

@@ -1,5 +1,6 @@
 import type { Json } from '../core/json.ts';
 import type { Message, ToolRequestPart } from '../protocol/message.ts';
+import { pendingInterrupts as pendingRequests } from '../protocol/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
 
 /** How an interrupt was answered; sent when all interrupts of the message have an answer. */
@@ -23,28 +24,16 @@ export interface Interrupt {
 
 /** The interrupts a conversation ends with. */
 export function pendingInterrupts(messages: readonly Message[]): readonly Interrupt[] {
-  const answered = new Set<string>();
-  // A tool that was interrupted again after a restart stands in a tool message, with what it asks now.
-  const again = new Map<string, ToolRequestPart>();
-  for (let at = messages.length - 1; at >= 0; at--) {
-    const message = messages[at];
-    if (message?.role === 'model') {
-      return message.content
-        .filter((part) => 'toolRequest' in part)
-        .map((part) => again.get(keyOf(part.toolRequest)) ?? part)
-        .flatMap(toInterrupt)
-        .filter(({ key }) => !answered.has(key));
-    }
-    if (message?.role !== 'tool') return [];
-    for (const part of message.content) {
-      if ('toolResponse' in part) answered.add(keyOf(part.toolResponse));
-      else if ('toolRequest' in part) {
-        const key = keyOf(part.toolRequest);
-        if (!again.has(key)) again.set(key, part);
-      }
-    }
-  }
-  return [];
+  return pendingRequests(messages).map((request) => {
+    const { name, ref = '', input } = request.toolRequest;
+    return {
+      key: `${name} ${ref}`,
+      name,
+      input,
+      data: request.metadata?.interrupt ?? null,
+      request,
+    };
+  });
 }
 
 /** The input that answers all of them; `undefined` while one has no answer. */
@@ -67,21 +56,4 @@ export function toResume(interrupts: readonly Interrupt[]): Resume | undefined {
     ...(respond.length > 0 && { respond }),
     ...(restart.length > 0 && { restart }),
   };
-}
-
-function toInterrupt(request: ToolRequestPart): Interrupt[] {
-  const data = request.metadata?.interrupt;
-  if (data === undefined) return [];
-  const { name, input } = request.toolRequest;
-  return [{ key: keyOf(request.toolRequest), name, input, data, request }];
-}
-
-function keyOf({
-  name,
-  ref = '',
-}: {
-  readonly name: string;
-  readonly ref?: string | undefined;
-}): string {
-  return `${name} ${ref}`;
 }

@@ -1,10 +1,10 @@
 import type { AgentConnection, StateOf, WireTypes } from '../../agent/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { pendingInterrupts } from '../../generate/open-requests.ts';
 import { fitsLookup } from '../../protocol/lookup.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
+import { pendingInterrupts } from '../../protocol/tool-round.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { AgentAccess } from '../source/agent-access.ts';
 import { findSnapshot } from '../source/find-snapshot.ts';

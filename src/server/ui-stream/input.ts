@@ -3,6 +3,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json.ts';
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import type { State } from '../../protocol/state.ts';
+import { isInterrupted } from '../../protocol/tool-round.ts';
 import type { Init, Input, Resume } from '../../protocol/turn.ts';
 import { short } from '../not-found.ts';
 import { toolCallId, type UiMessage, type UiPart, type UiRequest } from './shapes.ts';
@@ -130,9 +131,7 @@ function answerOf(
 /** The interrupted requests that a conversation ends with. */
 export function pendingRequests(messages: readonly Message[]): readonly ToolRequestPart[] {
   const content = messages.at(-1)?.content ?? [];
-  return content.filter((part): part is ToolRequestPart => 'toolRequest' in part && isOpen(part));
-}
-
-function isOpen({ metadata }: Part): boolean {
-  return metadata?.interrupt !== undefined && metadata.interrupt !== false;
+  return content.filter(
+    (part): part is ToolRequestPart => 'toolRequest' in part && isInterrupted(part),
+  );
 }

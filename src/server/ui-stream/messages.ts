@@ -1,4 +1,5 @@
 import type { Message, Part } from '../../protocol/message.ts';
+import { isInterrupted } from '../../protocol/tool-round.ts';
 import { toolCallId } from './shapes.ts';
 
 /** A message as `useChat` holds it. */
@@ -58,13 +59,13 @@ function toAnswer(messages: readonly Message[]): UiHistoryPart[] {
 function askTool(parts: UiHistoryPart[], part: Part & { toolRequest: { name: string } }): void {
   const { toolRequest, metadata } = part as Extract<Part, { toolRequest: unknown }>;
   const id = toolCallId(toolRequest);
-  const interrupted = metadata?.interrupt !== undefined && metadata.interrupt !== false;
+  const interrupted = isInterrupted({ metadata });
   parts.push({
     type: `tool-${toolRequest.name}`,
     toolCallId: id,
     state: interrupted ? 'approval-requested' : 'input-available',
     input: toolRequest.input ?? {},
-    ...(interrupted && { approval: { id, descriptor: metadata.interrupt } }),
+    ...(interrupted && { approval: { id, descriptor: metadata?.interrupt } }),
   });
 }
 

@@ -1,5 +1,6 @@
 import { type App, waymark } from '../../app.ts';
 import type { WaymarkError } from '../../core/error.ts';
+import type { Json } from '../../core/json.ts';
 import type { JsonSchema } from '../../core/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Tool } from '../../generate/tool.ts';
@@ -21,6 +22,7 @@ export type ContractAgentName =
   | 'loop'
   | 'doubled'
   | 'stepper'
+  | 'asker'
   | 'signaller'
   | 'thrifty'
   | 'promising'
@@ -57,6 +59,7 @@ export function createContractApp(options: {
   defineLoop(app, tools);
   defineDoubled(app);
   defineStepper(app);
+  defineAsker(app);
   defineSignaller(app);
   return app;
 }
@@ -65,6 +68,7 @@ interface Tools {
   readonly note: Tool;
   readonly transfer: Tool;
   readonly nothing: Tool;
+  readonly ask: Tool;
   readonly slow: Tool;
 }
 
@@ -105,6 +109,14 @@ function defineTools(app: App): Tools {
         return values[(input as { kind: string }).kind];
       },
     ),
+    /** Asks with one of the values that look like nothing. */
+    ask: app.defineTool(
+      { name: 'ask', description: 'Asks with next to nothing.', input: oneText('kind') },
+      (input, { interrupt }) => {
+        const values: Record<string, Json> = { zero: 0, false: false, empty: '', null: null };
+        return interrupt(values[(input as { kind: string }).kind]);
+      },
+    ),
     /** Never comes to an end. */
     slow: app.defineTool(
       { name: 'slow', description: 'Takes for ever.' },
@@ -113,11 +125,11 @@ function defineTools(app: App): Tools {
   };
 }
 
-function definePromptAgents(app: App, { note, transfer, nothing, slow }: Tools): void {
+function definePromptAgents(app: App, { note, transfer, nothing, ask, slow }: Tools): void {
   const withNotes = { state: notesSchema, initialState: { notes: [] }, tools: [note, slow] };
   app.defineAgent({ name: 'chat', system: 'Be brief.' });
   app.defineAgent({ name: 'helper', system: 'Notes: {{@state.notes}}', ...withNotes });
-  app.defineAgent({ name: 'teller', tools: [transfer, nothing] });
+  app.defineAgent({ name: 'teller', tools: [transfer, nothing, ask] });
   app.defineAgent({ name: 'eager', ...withNotes, snapshot: 'always' });
   app.defineAgent({ name: 'fleeting', ...withNotes, snapshot: 'never' });
   app.defineAgent({ name: 'thrifty', snapshot: ({ opportunity }) => opportunity % 3 === 2 });
@@ -286,6 +298,21 @@ function defineSignaller(app: App): void {
       const [part] = message?.content ?? [];
       const text = part !== undefined && 'text' in part ? part.text : '';
       await respond.status({ done: Number.isNaN(Number(text)) ? text : Number(text) });
+    }),
+  );
+}
+
+/** Leaves a tool request with what the user says as its `metadata.interrupt`, as JSON. */
+function defineAsker(app: App): void {
+  app.defineCustomAgent({ name: 'asker' }, (session) =>
+    session.run(({ message }) => {
+      const [part] = message?.content ?? [];
+      const text = part !== undefined && 'text' in part ? part.text : '';
+      const metadata = { interrupt: JSON.parse(text) as Json };
+      session.addMessages({
+        role: 'model',
+        content: [{ toolRequest: { name: 'ask', ref: text }, metadata }],
+      });
     }),
   );
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { ToolRequestPart, ToolResponsePart } from '../../../src/client/index.ts';
+import { isInterrupted } from '../../../src/protocol/tool-round.ts';
 import { duration } from '../lib/format.ts';
 import { brief, isRecord } from '../lib/json.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -58,13 +59,13 @@ const words: Readonly<Record<State, string>> = {
 };
 
 function stateOf(
-  { metadata }: ToolRequestPart,
+  request: ToolRequestPart,
   response: ToolResponsePart | undefined,
   isLive: boolean,
 ): State {
   if (response) return response.metadata?.error === undefined ? 'done' : 'failed';
-  if (metadata?.interrupt !== undefined) return 'waiting';
-  if (metadata?.pendingOutput !== undefined) return 'done';
+  if (isInterrupted(request)) return 'waiting';
+  if (request.metadata?.pendingOutput !== undefined) return 'done';
   return isLive ? 'running' : 'open';
 }
 

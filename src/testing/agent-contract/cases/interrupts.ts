@@ -1,5 +1,5 @@
 import type { ToolRequestPart } from '../../../protocol/message.ts';
-import type { ContractCase } from '../case.ts';
+import type { ContractCase, Step } from '../case.ts';
 
 const ask = { name: 'transfer', ref: 't', input: { to: 'Ada' } };
 
@@ -306,6 +306,43 @@ export const interruptCases: readonly ContractCase[] = [
       { do: 'getSession', sessionId: 'fresh', session: null },
       { do: 'restart' },
       { do: 'getSession', sessionId: 'fresh', session: null },
+    ],
+  },
+  {
+    name: 'a tool may interrupt with any value',
+    rules: ['S100', 'S161'],
+    agent: 'teller',
+    script: ['zero', 'false', 'empty', 'null'].flatMap((kind) => [
+      { toolCalls: [{ name: 'ask', ref: kind, input: { kind } }] },
+      'ok',
+    ]),
+    steps: ['zero', 'false', 'empty', 'null'].flatMap((kind): Step[] => [
+      {
+        do: 'run',
+        input: 'go',
+        as: kind,
+        output: {
+          finishReason: 'interrupted',
+          message: { content: [{ metadata: { interrupt: { $any: true } } }] },
+        },
+      },
+      {
+        do: 'run',
+        input: { resume: { respond: [{ toolResponse: { name: 'ask', ref: kind, output: 1 } }] } },
+        at: { snapshotId: `$${kind}.snapshotId` },
+        output: { finishReason: 'stop' },
+      },
+    ]),
+  },
+  {
+    name: 'a request whose interrupt is false waits for nobody',
+    rules: ['S161'],
+    agent: 'asker',
+    steps: [
+      { do: 'run', input: 'false', output: { finishReason: 'stop' } },
+      ...['true', '0', '""', 'null', '{}'].map(
+        (input): Step => ({ do: 'run', input, output: { finishReason: 'interrupted' } }),
+      ),
     ],
   },
 ];

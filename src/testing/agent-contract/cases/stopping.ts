@@ -141,4 +141,100 @@ export const stoppingCases: readonly ContractCase[] = [
       },
     ],
   },
+  ...(['chat', 'loop'] as const).map(
+    (agent): ContractCase => ({
+      name: `a stopped answer keeps its text and not its reasoning (${agent})`,
+      rules: ['S55', 'S160'],
+      agent,
+      script: [{ reasoning: 'Let me see.', chunks: ['half'], hang: true }, 'next'],
+      steps: [
+        { do: 'open', connection: 'c' },
+        { do: 'send', connection: 'c', input: 'a' },
+        {
+          do: 'receive',
+          connection: 'c',
+          until: { modelChunk: { content: [{ text: 'half' }] } },
+        },
+        { do: 'abort', connection: 'c' },
+        {
+          do: 'output',
+          connection: 'c',
+          as: 'out',
+          output: {
+            finishReason: 'aborted',
+            message: { role: 'model', content: [{ text: 'half' }] },
+          },
+        },
+        {
+          do: 'getSnapshot',
+          at: { snapshotId: '$out.snapshotId' },
+          snapshot: { state: { messages: { $told: ['user: a', 'model: half'] } } },
+        },
+      ],
+    }),
+  ),
+  ...(['chat', 'loop'] as const).map(
+    (agent): ContractCase => ({
+      name: `nothing is kept of an answer that is stopped while the model reasons (${agent})`,
+      rules: ['S55', 'S160'],
+      agent,
+      script: [{ reasoning: 'Let me see.', hang: true }, 'next'],
+      steps: [
+        { do: 'open', connection: 'c' },
+        { do: 'send', connection: 'c', input: 'a' },
+        {
+          do: 'receive',
+          connection: 'c',
+          until: { modelChunk: { content: [{ reasoning: 'Let me see.' }] } },
+        },
+        { do: 'abort', connection: 'c' },
+        { do: 'output', connection: 'c', as: 'out', output: { finishReason: 'aborted' } },
+        {
+          do: 'getSnapshot',
+          at: { snapshotId: '$out.snapshotId' },
+          snapshot: { state: { messages: { $told: ['user: a'] } } },
+        },
+        {
+          do: 'run',
+          input: 'b',
+          at: { sessionId: '$out.sessionId' },
+          output: { finishReason: 'stop' },
+        },
+      ],
+    }),
+  ),
+  {
+    name: 'a whole message keeps its reasoning when the turn is stopped behind it',
+    rules: ['S55', 'S160'],
+    agent: 'helper',
+    script: [{ reasoning: 'Let me see.', toolCalls: [{ name: 'slow', ref: 's' }] }],
+    steps: [
+      { do: 'open', connection: 'c' },
+      { do: 'send', connection: 'c', input: 'a' },
+      {
+        do: 'receive',
+        connection: 'c',
+        until: { modelChunk: { content: [{ toolRequest: { name: 'slow' } }] } },
+      },
+      { do: 'getSnapshot', at: { sessionId: 'nobody' }, snapshot: null },
+      { do: 'abort', connection: 'c' },
+      { do: 'output', connection: 'c', as: 'out', output: { finishReason: 'aborted' } },
+      {
+        do: 'getSnapshot',
+        at: { snapshotId: '$out.snapshotId' },
+        snapshot: {
+          state: {
+            messages: [
+              { role: 'user' },
+              {
+                role: 'model',
+                content: [{ reasoning: 'Let me see.' }, { toolRequest: { name: 'slow' } }],
+              },
+              { role: 'tool' },
+            ],
+          },
+        },
+      },
+    ],
+  },
 ];
