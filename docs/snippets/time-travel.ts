@@ -38,6 +38,15 @@ await story.restore(three); // and back again
 const { snapshotId: bear = '' } = await story.runText('there was a bear', { snapshotId: one });
 // #endregion
 
+// #region if-head
+// Two tabs show the same session. The one that acts on an old head gets ABORTED and changes nothing.
+await story.restore(three, { ifHead: bear });
+const refused = await story.restore(two, { ifHead: bear }).catch((error) => error);
+refused.details.headId; // the current head
+// #endregion
+assert.equal(refused.status, 'ABORTED');
+assert.equal(refused.details.headId, three);
+
 // #region fork
 const fork = await story.fork(two); // a session of its own, sharing the history
 await story.runText('who stayed out', { sessionId: fork.sessionId });

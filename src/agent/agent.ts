@@ -60,11 +60,22 @@ export interface CallOptions {
   readonly owner?: string;
 }
 
+/** Compare and set on a session's head. */
+export interface IfHead {
+  /** The call is `ABORTED` unless this is the head of the snapshot's session; `details.headId` names the head. */
+  readonly ifHead?: string;
+}
+
 /** Where to start, and how to run. Of `snapshotId`, `sessionId` and `state` see the table in docs/semantics.md. */
 export interface InvokeOptions<Types extends AgentTypes = WireTypes> extends CallOptions {
   readonly snapshotId?: string;
   readonly sessionId?: string;
   readonly state?: StateOf<Types>;
+  /**
+   * Compare and set: the first turn runs only while this is the head of its session (`null`: it has no snapshot yet). Otherwise
+   * the call is `ABORTED` and `details.headId` names the head.
+   */
+  readonly ifHead?: string | null;
   /** Plain JSON for tools and handlers; kept with a detached run, so no secrets. */
   readonly context?: JsonObject;
   /** Takes the place of the agent's model for this call. */
@@ -202,16 +213,16 @@ export interface Agent<Types extends AgentTypes = WireTypes> {
   retryRun(snapshotId: string, options?: CallOptions): Promise<RetryResult>;
 
   /** Moves the head of the session to this snapshot. */
-  restore(snapshotId: string, options?: CallOptions): Promise<SnapshotOf<Types>>;
+  restore(snapshotId: string, options?: CallOptions & IfHead): Promise<SnapshotOf<Types>>;
   /** A new session that goes on from this snapshot. */
   fork(
     snapshotId: string,
-    options?: CallOptions & { readonly sessionId?: string },
+    options?: CallOptions & IfHead & { readonly sessionId?: string },
   ): Promise<SnapshotOf<Types>>;
   diff(from: string, to: string, options?: CallOptions): Promise<Diff>;
   label(
     snapshotId: string,
     label: string | null,
-    options?: CallOptions,
+    options?: CallOptions & IfHead,
   ): Promise<SnapshotOf<Types>>;
 }

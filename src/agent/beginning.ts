@@ -194,7 +194,13 @@ function startOf({
   turnsBegun,
 }: Invocation): Pick<TurnRequest, 'from' | 'expectHead'> {
   const { snapshotId } = request.init;
-  if (turnsBegun === 0) return { from: snapshotId === undefined ? 'head' : { snapshotId } };
+  if (turnsBegun === 0) {
+    const { ifHead } = request;
+    return {
+      from: snapshotId === undefined ? 'head' : { snapshotId },
+      ...(ifHead !== undefined && { expectHead: ifHead }),
+    };
+  }
   if (spec.store === undefined || spec.concurrency === 'wait') return { from: 'head' };
   return { from: 'head', expectHead: base?.snapshotId ?? null };
 }
@@ -206,6 +212,9 @@ async function claimPosition(invocation: Invocation, request: TurnRequest): Prom
   } catch (error) {
     const busy = isWaymarkError(error) && error.status === 'ABORTED';
     if (!busy || spec.concurrency === 'reject') throw error;
+    // A caller that names the head it expects wants this session or none.
+    const isNamed = invocation.turnsBegun === 0 && invocation.request.ifHead !== undefined;
+    if (isNamed && spec.concurrency === 'fork') throw error;
     return await claimWhenBusy(invocation, request, error);
   }
 }

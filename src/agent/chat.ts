@@ -39,7 +39,7 @@ export class AgentChat implements Chat {
   }
 
   stream(input: string | Input, call: CallOptions = {}): AgentStream {
-    const { snapshotId: _, sessionId: __, state: ___, ...options } = this.#given;
+    const { snapshotId: _, sessionId: __, state: ___, ifHead: ____, ...options } = this.#given;
     return this.#agent.stream(
       typeof input === 'string' ? textInput(input) : input,
       { ...options, ...call, ...this.#place() },
@@ -52,13 +52,14 @@ export class AgentChat implements Chat {
   }
 
   /** Where the next turn goes on. */
-  #place(): Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'> {
+  #place(): Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state' | 'ifHead'> {
     if (!this.#agent.isServerManaged && this.#state !== undefined) return { state: this.#state };
     if (this.#agent.isServerManaged && this.#sessionId !== undefined) {
       return { sessionId: this.#sessionId };
     }
-    const { snapshotId, sessionId, state } = this.#given;
+    const { snapshotId, sessionId, state, ifHead } = this.#given;
     return {
+      ...(ifHead !== undefined && { ifHead }),
       ...(snapshotId !== undefined && { snapshotId }),
       ...(sessionId !== undefined && { sessionId }),
       ...(state && { state }),

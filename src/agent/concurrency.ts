@@ -25,6 +25,8 @@ async function waitAndClaim(
 ): Promise<Position> {
   const { spec, scope, control } = invocation;
   let running = runningOf(busy);
+  // Waiting does not bring an expected head back.
+  if (running === undefined && request.expectHead !== undefined) throw busy;
   for (;;) {
     await changeOf(invocation, running);
     if (control.signal.aborted)
@@ -34,6 +36,7 @@ async function waitAndClaim(
     } catch (error) {
       if (!isWaymarkError(error) || error.status !== 'ABORTED') throw error;
       running = runningOf(error);
+      if (running === undefined && request.expectHead !== undefined) throw error;
     }
   }
 }

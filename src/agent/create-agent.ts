@@ -6,7 +6,7 @@ import type { Snapshot } from '../protocol/snapshot.ts';
 import type { Input } from '../protocol/turn.ts';
 import { diffStates } from '../session/diff.ts';
 import { fromPlainState } from '../session/session-state.ts';
-import type { Scope, Store, TimelineSupport } from '../session/store.ts';
+import type { ExpectHead, Scope, Store, TimelineSupport } from '../session/store.ts';
 import type { Agent, CallOptions, InvokeOptions } from './agent.ts';
 import { AgentChat } from './chat.ts';
 import { Connection, textInput } from './connection.ts';
@@ -72,9 +72,15 @@ export function requestOf(
   options: InvokeOptions & { readonly startedBy?: SessionInfo['startedBy'] },
 ): InvocationRequest {
   const { snapshotId, sessionId, state, owner, context = {}, model, signal, startedBy } = options;
-  const init = parseInit(spec, { snapshotId, sessionId, state });
+  const { ifHead, ...init } = parseInit(spec, {
+    snapshotId,
+    sessionId,
+    state,
+    ...(options.ifHead !== undefined && { ifHead: options.ifHead }),
+  });
   return {
     init,
+    ...(ifHead !== undefined && { ifHead }),
     mode: options.accept === true ? 'accepted' : 'attached',
     context: toJson(context, 'context') as JsonObject,
     ...(owner !== undefined && { owner }),
@@ -185,23 +191,22 @@ function timeline(spec: AgentSpec, host: AgentHost): Timeline {
       host.cache.delete(scope, sessionId);
       return await sessions.deleteSession(scope, sessionId);
     },
-    async restore(snapshotId, { owner } = {}) {
+    async restore(snapshotId, { owner, ifHead } = {}) {
       checkSnapshotText(snapshotId);
       const [sessions, scope] = use(owner);
-      return leaving(await sessions.restore(scope, snapshotId));
+      return leaving(await sessions.restore(scope, snapshotId, expecting(ifHead)));
     },
-    async fork(snapshotId, { owner, sessionId = host.newId() } = {}) {
+    async fork(snapshotId, { owner, ifHead, sessionId = host.newId() } = {}) {
       checkSnapshotText(snapshotId);
       checkSessionText(sessionId);
       const [sessions, scope] = use(owner);
-      return leaving(
-        await sessions.fork(scope, snapshotId, { sessionId, snapshotId: host.newId() }),
-      );
+      const target = { sessionId, snapshotId: host.newId(), ...expecting(ifHead) };
+      return leaving(await sessions.fork(scope, snapshotId, target));
     },
-    async label(snapshotId, label, { owner } = {}) {
+    async label(snapshotId, label, { owner, ifHead } = {}) {
       checkSnapshotText(snapshotId);
       const [sessions, scope] = use(owner);
-      return leaving(await sessions.label(scope, snapshotId, label));
+      return leaving(await sessions.label(scope, snapshotId, label, expecting(ifHead)));
     },
     async diff(from, to, { owner } = {}) {
       checkSnapshotText(from);
@@ -214,6 +219,12 @@ function timeline(spec: AgentSpec, host: AgentHost): Timeline {
       );
     },
   };
+}
+
+function expecting(ifHead: string | undefined): ExpectHead {
+  if (ifHead === undefined) return {};
+  checkId(ifHead, 'the snapshot id of a head');
+  return { expectHead: ifHead };
 }
 
 function checkSnapshotText(id: string): void {

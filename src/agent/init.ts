@@ -16,12 +16,14 @@ interface GivenInit {
   readonly snapshotId: unknown;
   readonly sessionId: unknown;
   readonly state: { readonly messages?: unknown } | undefined;
+  readonly ifHead?: unknown;
 }
 
 /** Parses where to start, and refuses what this agent cannot start from. */
 export function parseInit(spec: AgentSpec, value: GivenInit): Init {
   const init = parseShapeOf(value);
-  const named = init.snapshotId !== undefined || init.sessionId !== undefined;
+  const { snapshotId, sessionId, ifHead } = init;
+  const named = snapshotId !== undefined || sessionId !== undefined || ifHead !== undefined;
   if (init.state !== undefined && named) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',

@@ -40,6 +40,8 @@ import type { Outcome, Turn } from './turn-state.ts';
 /** What an invocation is asked to do. */
 export interface InvocationRequest {
   readonly init: Init;
+  /** The head that the session must have when the first turn is claimed; `null`: none. */
+  readonly ifHead?: string | null;
   readonly owner?: string;
   readonly mode: Exclude<RunMode, 'detached'>;
   readonly context: JsonObject;

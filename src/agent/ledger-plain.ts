@@ -1,5 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
+import { headMoved } from '../session/failures.ts';
 import { fromPlainState, hashState, toPlainState } from '../session/session-state.ts';
 import type { CommitWrite, LoadedState, Lookup, Scope, SnapshotStore } from '../session/store.ts';
 import type { Ledger, LedgerOptions, Position } from './ledger.ts';
@@ -29,8 +30,10 @@ export function plainLedger(store: SnapshotStore, { clock, upgrade }: LedgerOpti
       if (found === undefined && from !== 'head') {
         throw new WaymarkError('NOT_FOUND', `No snapshot "${from.snapshotId}" in this store.`);
       }
-      if (expectHead !== undefined && (found?.snapshotId ?? null) !== expectHead) {
-        throw new WaymarkError('ABORTED', 'The session has moved on since; open it again.');
+      if (expectHead !== undefined) {
+        const head = from === 'head' ? found : await load(scope, { sessionId });
+        const headId = head?.snapshotId ?? null;
+        if (headId !== expectHead) throw headMoved(headId);
       }
       if (found === undefined) return { sessionId, nextIndex: 0 };
       const { snapshot } = found;

@@ -14,8 +14,9 @@ export function createChat<Types extends AgentTypes>(
   agent: Pick<RemoteAgent<Types>, 'stream'>,
   options: RemoteInvokeOptions<Types> = {},
 ): Chat<Types> {
-  const { snapshotId, sessionId, state, ...rest } = options;
-  let place: Pick<RemoteInvokeOptions<Types>, 'snapshotId' | 'sessionId' | 'state'> = {
+  const { snapshotId, sessionId, state, ifHead, ...rest } = options;
+  let place: Pick<RemoteInvokeOptions<Types>, 'snapshotId' | 'sessionId' | 'state' | 'ifHead'> = {
+    ...(ifHead !== undefined && { ifHead }),
     ...(snapshotId !== undefined && { snapshotId }),
     ...(sessionId !== undefined && { sessionId }),
     ...(state && { state }),

@@ -90,15 +90,16 @@ export function createRemoteAgent<Types extends AgentTypes>(
     },
     retryRun: (snapshot, options) => transport.json(at('retryRun', { snapshot }, options)),
 
-    restore: (snapshot, options) => transport.json(at('restore', { snapshot }, options)),
-    fork: (snapshot, { sessionId, ...options } = {}) =>
+    restore: (snapshot, { ifHead, ...options } = {}) =>
       transport.json({
-        ...at('fork', { snapshot }, options),
-        body: sessionId === undefined ? {} : { sessionId },
+        ...at('restore', { snapshot }, options),
+        ...(ifHead !== undefined && { body: { ifHead } }),
       }),
+    fork: (snapshot, { sessionId, ifHead, ...options } = {}) =>
+      transport.json({ ...at('fork', { snapshot }, options), body: { sessionId, ifHead } }),
     diff: (snapshot, other, options) => transport.json(at('diff', { snapshot, other }, options)),
-    label: (snapshot, label, options) =>
-      transport.json({ ...at('label', { snapshot }, options), body: { label } }),
+    label: (snapshot, label, { ifHead, ...options } = {}) =>
+      transport.json({ ...at('label', { snapshot }, options), body: { label, ifHead } }),
   };
   return agent;
 }

@@ -8,10 +8,12 @@ export function toInit<Types extends AgentTypes>({
   snapshotId,
   sessionId,
   state,
+  ifHead,
 }: RemoteInvokeOptions<Types>): { init?: Init } {
-  if (snapshotId === undefined && sessionId === undefined && state === undefined) return {};
+  if ([snapshotId, sessionId, state, ifHead].every((each) => each === undefined)) return {};
   return {
     init: {
+      ...(ifHead !== undefined && { ifHead }),
       ...(snapshotId !== undefined && { snapshotId }),
       ...(sessionId !== undefined && { sessionId }),
       // Its custom part has the agent's type, which the server checks.

@@ -4,6 +4,7 @@ import type {
   AgentTypes,
   Chat,
   EventId,
+  IfHead,
   OutputOf,
   SessionOf,
   SnapshotOf,
@@ -31,6 +32,11 @@ export interface RemoteInvokeOptions<Types extends AgentTypes = WireTypes>
   readonly snapshotId?: string;
   readonly sessionId?: string;
   readonly state?: StateOf<Types>;
+  /**
+   * Compare and set: the first turn runs only while this is the head of its session (`null`: it has no snapshot yet). Otherwise
+   * the call is `ABORTED` and `details.headId` names the head.
+   */
+  readonly ifHead?: string | null;
   /**
    * Called, in order with the chunks, when another process took the turn over: of this turn only what came before its
    * last checkpoint still stands, and what came after it comes again.
@@ -96,17 +102,17 @@ export interface RemoteAgent<Types extends AgentTypes = WireTypes> {
   retryRun(snapshotId: string, options?: RemoteCallOptions): Promise<RetryResult>;
 
   /** Moves the head of the session to this snapshot. */
-  restore(snapshotId: string, options?: RemoteCallOptions): Promise<SnapshotOf<Types>>;
+  restore(snapshotId: string, options?: RemoteCallOptions & IfHead): Promise<SnapshotOf<Types>>;
   /** A new session that goes on from this snapshot. */
   fork(
     snapshotId: string,
-    options?: RemoteCallOptions & { readonly sessionId?: string },
+    options?: RemoteCallOptions & IfHead & { readonly sessionId?: string },
   ): Promise<SnapshotOf<Types>>;
   diff(from: string, to: string, options?: RemoteCallOptions): Promise<Diff>;
   label(
     snapshotId: string,
     label: string | null,
-    options?: RemoteCallOptions,
+    options?: RemoteCallOptions & IfHead,
   ): Promise<SnapshotOf<Types>>;
 }
 

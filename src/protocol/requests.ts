@@ -14,11 +14,17 @@ export const sessionChange = v.object({
   metadata: v.optional(v.nullable(jsonObject)),
 });
 
+// With `ifHead`, a call is `ABORTED` unless this snapshot is the head of the session.
+const ifHead = v.optional(v.string());
+
 /** Body of `label`; `null` removes the label. */
-export const snapshotChange = v.object({ label: v.nullable(v.string()) });
+export const snapshotChange = v.object({ label: v.nullable(v.string()), ifHead });
+
+/** Body of `restore`, which may be left out. */
+export const restoreRequest = v.object({ ifHead });
 
 /** Body of `fork`, which may be left out: the id that the new session is to have. */
-export const forkRequest = v.object({ sessionId: v.optional(v.string()) });
+export const forkRequest = v.object({ sessionId: v.optional(v.string()), ifHead });
 
 /** Answer of `abort`: the status after the attempt. An attached turn reads `pending` until it has stopped. */
 export const abortResult = v.object({ snapshotId: v.string(), status: snapshotStatus });

@@ -30,6 +30,8 @@ export const init = v.object({
   snapshotId: v.optional(v.string()),
   sessionId: v.optional(v.string()),
   state: v.optional(state),
+  /** Runs the first turn only while this is the head of the session (`null`: it has none), else `ABORTED`. */
+  ifHead: v.optional(v.nullable(v.string())),
 });
 
 /** Answers to interrupted tool requests: `respond` gives a result, `restart` runs the tool again. */

@@ -1,4 +1,11 @@
-import type { AgentTypes, OutputOf, SessionOf, StateOf, WireTypes } from '../agent/agent.ts';
+import type {
+  AgentTypes,
+  IfHead,
+  OutputOf,
+  SessionOf,
+  StateOf,
+  WireTypes,
+} from '../agent/agent.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Json } from '../core/json.ts';
 import type { Input } from '../protocol/turn.ts';
@@ -25,6 +32,8 @@ export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {
 export interface SendOptions {
   /** Goes on from this snapshot instead of from the head: another way from there. */
   readonly snapshotId?: string;
+  /** Compare and set: `ABORTED` unless this snapshot is the head of the session. */
+  readonly ifHead?: string;
   /** Runs in the background: it goes on, and can be watched, wherever the page is. @default false */
   readonly detach?: boolean;
 }
@@ -50,10 +59,10 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
   /** Reads the session again, as others may have gone on with it. */
   refresh(): Promise<void>;
   /** Moves the head of the session back (or forth) to this snapshot. */
-  goBack(snapshotId: string): Promise<boolean>;
+  goBack(snapshotId: string, options?: IfHead): Promise<boolean>;
   /** Goes to a new session that goes on from this snapshot; resolves to its id. */
-  branch(snapshotId: string): Promise<string | undefined>;
-  label(snapshotId: string, label: string | null): Promise<boolean>;
+  branch(snapshotId: string, options?: IfHead): Promise<string | undefined>;
+  label(snapshotId: string, label: string | null, options?: IfHead): Promise<boolean>;
   /** Shows an older snapshot as `past`, or nothing any more; changes nothing. */
   look(snapshotId: string | undefined): Promise<void>;
   /** Fills `timeline`, and keeps it filled. */

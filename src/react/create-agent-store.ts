@@ -172,7 +172,10 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     if (!(await this.#standAt(flow, options.snapshotId))) return undefined;
     const output = await runOwnTurn(this.#stage, flow, {
       input: options.detach ? { ...input, detach: true } : input,
-      init: this.#init(),
+      init: {
+        ...this.#init(),
+        ...(options.ifHead !== undefined && { ifHead: options.ifHead }),
+      },
       sent: input.message ? [input.message] : [],
       stop: stop.signal,
     });

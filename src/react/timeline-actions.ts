@@ -18,26 +18,26 @@ export function createTimelineActions<Types extends AgentTypes>(
   const { agent, conversation, timeline } = stage;
   let looking: string | undefined;
   return {
-    goBack: (snapshotId) =>
+    goBack: (snapshotId, options) =>
       attempt(stage, async () => {
-        await agent.restore(snapshotId);
+        await agent.restore(snapshotId, options);
         const snapshot = await readSnapshot(agent, snapshotId);
         conversation.settle(settledSnapshot(snapshot, conversation.settled));
         change(stage, { past: undefined, finishReason: snapshot.finishReason });
         timeline.update(snapshot.sessionId, 'all');
       }),
 
-    branch: async (snapshotId) => {
+    branch: async (snapshotId, options) => {
       let sessionId: string | undefined;
       await attempt(stage, async () => {
-        ({ sessionId } = await agent.fork(snapshotId));
+        ({ sessionId } = await agent.fork(snapshotId, options));
         await load(sessionId);
       });
       return sessionId;
     },
 
-    label: (snapshotId, label) =>
-      attempt(stage, async () => timeline.replace(await agent.label(snapshotId, label))),
+    label: (snapshotId, label, options) =>
+      attempt(stage, async () => timeline.replace(await agent.label(snapshotId, label, options))),
 
     look: async (snapshotId) => {
       looking = snapshotId;

@@ -66,12 +66,13 @@ export function invokeOptions(
   init: Init | undefined,
   { principal, context }: Caller,
 ): InvokeOptions {
-  const { snapshotId, sessionId, state } = init ?? {};
+  const { snapshotId, sessionId, state, ifHead } = init ?? {};
   return {
     remote: true,
     ...(snapshotId !== undefined && { snapshotId }),
     ...(sessionId !== undefined && { sessionId }),
     ...(state !== undefined && { state }),
+    ...(ifHead !== undefined && { ifHead }),
     ...(principal !== undefined && { owner: principal }),
     ...(context !== undefined && { context: context as JsonObject }),
   };

@@ -4,6 +4,7 @@ import type {
   ClaimRequest,
   CommitWrite,
   EventSupport,
+  ExpectHead,
   Lookup,
   MaintenanceSupport,
   RunRef,
@@ -82,6 +83,10 @@ function request({ runId, sessionId, from, expectHead }: ClaimRequest): void {
 
 function headIfGiven(id: string | null | undefined): void {
   if (id !== undefined && id !== null) checkId(id, 'a snapshot id');
+}
+
+function expecting(options: ExpectHead | undefined): void {
+  if (options?.expectHead !== undefined) checkId(options.expectHead, 'a snapshot id');
 }
 
 function write({ snapshotId, parentId }: CommitWrite): void {
@@ -163,7 +168,7 @@ function checkedTimeline(timeline: TimelineSupport): TimelineSupport {
     updateSession: guard(timeline.updateSession, scope, session),
     deleteSession: guard(timeline.deleteSession, scope, session),
     listSnapshots: guard(timeline.listSnapshots, scope, session),
-    restore: guard(timeline.restore, scope, snapshot),
+    restore: guard(timeline.restore, scope, snapshot, expecting),
     fork: guard(
       timeline.fork,
       scope,
@@ -171,9 +176,10 @@ function checkedTimeline(timeline: TimelineSupport): TimelineSupport {
       (target: Parameters<TimelineSupport['fork']>[2]) => {
         checkId(target?.sessionId, 'a session id');
         checkId(target.snapshotId, 'a snapshot id');
+        expecting(target);
       },
     ),
-    label: guard(timeline.label, scope, snapshot),
+    label: guard(timeline.label, scope, snapshot, anything, expecting),
   };
 }
 

@@ -19,9 +19,11 @@ export function busy(sessionId: string, worker: string, runId: string): WaymarkE
 
 /** The session's head is not the one that the caller expects. */
 export function headMoved(headId: string | null): WaymarkError {
-  return new WaymarkError('ABORTED', 'The session has moved on since it was read. Read it again.', {
-    details: { headId },
-  });
+  return new WaymarkError(
+    'ABORTED',
+    'The head of the session is not the one you expected. Read the session again, then retry.',
+    { details: { headId } },
+  );
 }
 
 /** Stale attempt (fencing token): another worker has taken over the run. */

@@ -96,7 +96,7 @@ export interface ClaimRequest extends RunRequest {
   readonly sessionId: string;
   /** `head`: the session's latest saved state; an unknown session is created. */
   readonly from: 'head' | { readonly snapshotId: string };
-  /** When present, the head must still be this one (`null`: none yet), else `ABORTED`. */
+  /** When present, the head must still be this one (`null`: none yet), else `ABORTED` with `details.headId`. */
   readonly expectHead?: string | null;
   /** Milliseconds without a heartbeat after which the claim has expired. */
   readonly ttl: number;
@@ -397,6 +397,12 @@ export interface ListOptions {
   readonly cursor?: string;
 }
 
+/** Compare and set: a caller that has read an older head changes nothing. */
+export interface ExpectHead {
+  /** When present, the head of the snapshot's session must still be this one, else `ABORTED` with `details.headId`. */
+  readonly expectHead?: string;
+}
+
 /** Sessions and their trees: heads, branches, labels. */
 export interface TimelineSupport {
   /** With its latest state when `state` is asked for. */
@@ -429,18 +435,23 @@ export interface TimelineSupport {
   ): Promise<Page<Snapshot>>;
   /**
    * Moves the head. Checked in this order: `NOT_FOUND` for an unknown id; `FAILED_PRECONDITION` unless it succeeded;
-   * `ABORTED` while the session is being worked on. An expired attached run gives way, as to a claim, so that it cannot
-   * move the head back later.
+   * `ABORTED` while the session is being worked on, or when the head is not the expected one. An expired attached run
+   * gives way, as to a claim, so that it cannot move the head back later.
    */
-  restore(scope: Scope, snapshotId: string): Promise<Snapshot>;
+  restore(scope: Scope, snapshotId: string, options?: ExpectHead): Promise<Snapshot>;
   /** A new session under `sessionId` whose first snapshot shares the state of this one without copying it. */
   fork(
     scope: Scope,
     snapshotId: string,
-    target: { readonly sessionId: string; readonly snapshotId: string },
+    target: { readonly sessionId: string; readonly snapshotId: string } & ExpectHead,
   ): Promise<Snapshot>;
   /** `null` removes the label. */
-  label(scope: Scope, snapshotId: string, label: string | null): Promise<Snapshot>;
+  label(
+    scope: Scope,
+    snapshotId: string,
+    label: string | null,
+    options?: ExpectHead,
+  ): Promise<Snapshot>;
 }
 
 // Maintenance ----------------------------------------------------------------------------------------------------

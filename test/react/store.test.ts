@@ -259,6 +259,23 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     expect(store.getView().sessionId).not.toBe(sessionId);
   });
 
+  test('S169: actions take ifHead, and a stale one changes nothing', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    for (const text of ['say one', 'say two']) await store.actions.send(text);
+    await store.actions.loadTimeline();
+    const [one = '', two = ''] = store.getView().timeline.map(({ snapshotId }) => snapshotId);
+    const stale = { ifHead: one };
+    const aborted = { status: 'ABORTED', details: { headId: two } };
+    expect(await store.actions.goBack(one, stale)).toBe(false);
+    expect(store.getView().error).toMatchObject(aborted);
+    expect(await store.actions.branch(one, stale)).toBeUndefined();
+    expect(await store.actions.label(one, 'x', stale)).toBe(false);
+    expect(await store.actions.send('say three', stale)).toBeUndefined();
+    expect(store.getView()).toMatchObject({ phase: 'ready', error: aborted, snapshotId: two });
+    await store.actions.send('say three', { ifHead: two });
+    expect(texts(store.getView().messages).at(-1)).toBe('three');
+  });
+
   test('what goes wrong is told in the view, not thrown', async () => {
     const store = createAgentStore({ agent: agentOf() });
     expect(await store.actions.goBack('no-such')).toBe(false);

@@ -100,7 +100,11 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     summary: 'What changed from one snapshot to another.',
     answer: { description: 'The difference.', schema: 'Diff' },
   },
-  restore: { summary: 'Moves the head of the session to this snapshot.', answer: snapshot },
+  restore: {
+    summary: 'Moves the head of the session to this snapshot; with `ifHead`, only from that head.',
+    body: { schema: 'RestoreRequest', required: false },
+    answer: snapshot,
+  },
   fork: {
     summary: 'A new session that goes on from this snapshot.',
     body: { schema: 'ForkRequest', required: false },

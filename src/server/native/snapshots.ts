@@ -1,4 +1,4 @@
-import { forkRequest, snapshotChange } from '../../protocol/requests.ts';
+import { forkRequest, restoreRequest, snapshotChange } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../body.ts';
 import { jsonResponse } from '../json-response.ts';
@@ -19,12 +19,12 @@ export function mountSnapshots(router: Router, served: Served): void {
 
   router.patch(routes.label.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const { label } = await readBody(c, snapshotChange, {
+    const { label, ifHead } = await readBody(c, snapshotChange, {
       what: 'change of a snapshot',
       ...served,
     });
     const { agent, options } = await openCall(served, c, 'label', { snapshotId });
-    return jsonResponse(await agent.label(snapshotId, label, options));
+    return jsonResponse(await agent.label(snapshotId, label, { ...options, ...given({ ifHead }) }));
   });
 
   router.get(routes.diff.path, async (c) => {
@@ -37,15 +37,16 @@ export function mountSnapshots(router: Router, served: Served): void {
 
   router.post(routes.restore.path, async (c) => {
     const snapshotId = snapshotParam(c);
+    const { ifHead } = await readBody(c, restoreRequest, { what: 'restore', ...served });
     const { agent, options } = await openCall(served, c, 'restore', { snapshotId });
-    return jsonResponse(await agent.restore(snapshotId, options));
+    return jsonResponse(await agent.restore(snapshotId, { ...options, ...given({ ifHead }) }));
   });
 
   router.post(routes.fork.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const { sessionId } = await readBody(c, forkRequest, { what: 'fork', ...served });
+    const { sessionId, ifHead } = await readBody(c, forkRequest, { what: 'fork', ...served });
     const { agent, options } = await openCall(served, c, 'fork', { snapshotId, sessionId });
-    const target = sessionId === undefined ? {} : { sessionId };
+    const target = given({ sessionId, ifHead });
     return jsonResponse(await agent.fork(snapshotId, { ...options, ...target }));
   });
 
@@ -56,6 +57,14 @@ export function mountSnapshots(router: Router, served: Served): void {
     if (status === undefined) throw notFound('snapshot', snapshotId);
     return jsonResponse({ snapshotId, status });
   });
+}
+
+/** What was sent of these fields. */
+function given<Fields extends Readonly<Record<string, string | undefined>>>(
+  fields: Fields,
+): { readonly [Name in keyof Fields]?: string } {
+  const sent = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(sent) as { readonly [Name in keyof Fields]?: string };
 }
 
 /** The snapshot id of the path. */

@@ -53,7 +53,11 @@ export function succeeded(row: SnapshotRow | undefined, snapshotId: string): Sna
   throw notSucceeded(snapshotId, row?.status ?? 'pending');
 }
 
-function checkHead(session: SessionRow | undefined, expected: string | null | undefined): void {
+/** Refuses a caller that expects another head. */
+export function checkHead(
+  session: SessionRow | undefined,
+  expected: string | null | undefined,
+): void {
   const headId = session?.head?.id ?? null;
   if (expected === undefined || expected === headId) return;
   throw headMoved(headId);

@@ -4,7 +4,7 @@ import { notFound, sessionExists, stillRunning } from '../failures.ts';
 import { checkSessionId, checkSnapshotId } from '../ids.ts';
 import { checkLabel, checkMetadata, checkTitle } from '../size-limits.ts';
 import type { Scope, TimelineSupport } from '../store.ts';
-import { displace, succeeded } from './claim.ts';
+import { checkHead, displace, succeeded } from './claim.ts';
 import { pageOf } from './page.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
 import { createSessionRow, dropSessionRow } from './rows.ts';
@@ -66,17 +66,20 @@ export function timelineSupport(tables: Tables): TimelineSupport {
     },
     listSnapshots: async (scope, sessionId, options = {}) =>
       listSnapshots(tables, scope, sessionId, options),
-    async restore(scope, snapshotId) {
+    async restore(scope, snapshotId, { expectHead } = {}) {
       const row = written(tables, scope, snapshotId);
       succeeded(row, snapshotId);
+      checkFree(row.session, now());
+      checkHead(row.session, expectHead);
       displace(tables, row.session);
       moveHead(row.session, row);
       row.session.updatedAt = now();
       return toMetadata(row, now());
     },
     fork: async (scope, snapshotId, target) => fork(tables, scope, snapshotId, target),
-    async label(scope, snapshotId, label) {
+    async label(scope, snapshotId, label, { expectHead } = {}) {
       const row = written(tables, scope, snapshotId);
+      checkHead(row.session, expectHead);
       if (label === null) delete row.label;
       else row.label = checkLabel(label);
       // A name is for something that stays.
@@ -132,9 +135,10 @@ function fork(
   tables: Tables,
   scope: Scope,
   snapshotId: string,
-  target: { readonly sessionId: string; readonly snapshotId: string },
+  target: Parameters<TimelineSupport['fork']>[2],
 ): Snapshot {
   const source = succeeded(written(tables, scope, snapshotId), snapshotId);
+  checkHead(source.session, target.expectHead);
   checkSessionId(target.sessionId);
   checkSnapshotId(target.snapshotId);
   checkUnused(tables, target.snapshotId);

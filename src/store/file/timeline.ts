@@ -85,8 +85,8 @@ export function timelineSupport(mirror: Mirror, gate: Gate): TimelineSupport {
         mirror.reachSession(scope, sessionId);
         return memory.listSnapshots(scope, sessionId, options);
       }),
-    restore: (scope, snapshotId) =>
-      toSnapshot(scope, snapshotId, () => memory.restore(scope, snapshotId)),
+    restore: (scope, snapshotId, options) =>
+      toSnapshot(scope, snapshotId, () => memory.restore(scope, snapshotId, options)),
     fork: (scope, snapshotId, target) =>
       gate.write(
         () => {
@@ -99,7 +99,7 @@ export function timelineSupport(mirror: Mirror, gate: Gate): TimelineSupport {
           if (session !== undefined) saveSession(mirror, session);
         },
       ),
-    label: (scope, snapshotId, label) =>
-      toSnapshot(scope, snapshotId, () => memory.label(scope, snapshotId, label)),
+    label: (scope, snapshotId, label, options) =>
+      toSnapshot(scope, snapshotId, () => memory.label(scope, snapshotId, label, options)),
   };
 }

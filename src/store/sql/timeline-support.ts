@@ -28,14 +28,15 @@ export function timelineSupport({ db, state, tidier }: SqlContext): TimelineSupp
     },
     listSnapshots: (scope, sessionId, options = {}) =>
       db.read(() => listSnapshots(scope, sessionId, options, state)),
-    async restore(scope, snapshotId) {
-      const snapshot = await db.write(() => restore(scope, snapshotId, state));
+    async restore(scope, snapshotId, options = {}) {
+      const snapshot = await db.write(() => restore(scope, snapshotId, options, state));
       db.tell([{ kind: 'run', id: snapshotId }]);
       return snapshot;
     },
     fork: (scope, snapshotId, target) => db.write(() => fork(scope, snapshotId, target, state)),
-    async label(scope, snapshotId, text) {
-      const snapshot = await db.write(() => label(scope, snapshotId, text, state));
+    async label(scope, snapshotId, text, { expectHead } = {}) {
+      const change = { text, expectHead };
+      const snapshot = await db.write(() => label(scope, snapshotId, change, state));
       db.tell([{ kind: 'run', id: snapshotId }]);
       return snapshot;
     },

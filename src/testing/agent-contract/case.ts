@@ -28,6 +28,7 @@ export type Pattern = Json;
 /** Expects a call to be refused. */
 export interface Refusal {
   readonly status: string;
+  readonly details?: { readonly [name: string]: Json };
 }
 
 /** Where a turn starts; the state may be one that was kept. */
@@ -35,6 +36,7 @@ export interface StepInit {
   readonly snapshotId?: string;
   readonly sessionId?: string;
   readonly state?: State | string;
+  readonly ifHead?: string | null;
 }
 
 /** A text is a user's message. */
@@ -125,10 +127,16 @@ type TimelineStep =
   | ({
       readonly do: 'restore' | 'fork';
       readonly id: string;
+      readonly ifHead?: string;
       readonly as?: string;
       readonly snapshot?: Pattern;
     } & Refusable)
-  | { readonly do: 'label'; readonly id: string; readonly label: string | null }
+  | ({
+      readonly do: 'label';
+      readonly id: string;
+      readonly label: string | null;
+      readonly ifHead?: string;
+    } & Refusable)
   | {
       readonly do: 'updateSession';
       readonly sessionId: string;

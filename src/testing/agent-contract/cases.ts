@@ -2,6 +2,7 @@ import type { ContractCase } from './case.ts';
 import { clientCases } from './cases/client.ts';
 import { customCases } from './cases/custom.ts';
 import { detachedCases } from './cases/detached.ts';
+import { ifHeadCases } from './cases/if-head.ts';
 import { interruptCases } from './cases/interrupts.ts';
 import { snapshotCases } from './cases/snapshots.ts';
 import { startingCases } from './cases/starting.ts';
@@ -18,6 +19,7 @@ export const contractCases: readonly ContractCase[] = [
   ...customCases,
   ...interruptCases,
   ...timelineCases,
+  ...ifHeadCases,
   ...detachedCases,
   ...clientCases,
 ];

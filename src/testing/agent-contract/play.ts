@@ -101,14 +101,14 @@ async function playAround(stage: Stage, step: Around): Promise<void> {
       return;
     case 'restore':
     case 'fork': {
-      const snapshot = await attempt(agent[step.do](step.id), step.refused);
+      const snapshot = await attempt(agent[step.do](step.id, ifHeadOf(step)), step.refused);
       if (snapshot === undefined) return;
       if (step.snapshot !== undefined) expectMatch(snapshot, step.snapshot, 'snapshot');
       stage.keep(step.as, snapshot);
       return;
     }
     case 'label':
-      await agent.label(step.id, step.label);
+      await attempt(agent.label(step.id, step.label, ifHeadOf(step)), step.refused);
       return;
     case 'updateSession':
       expectMatch(
@@ -218,6 +218,10 @@ function expectChunks(chunks: readonly Chunk[], patterns: readonly Pattern[]): v
 function connectionOf(stage: Stage, step: { readonly connection: string }): AgentConnection {
   const { connection } = step;
   return stage.connections.get(connection) ?? expect.fail(`no connection "${connection}" is open`);
+}
+
+function ifHeadOf({ ifHead }: { readonly ifHead?: string }): { readonly ifHead?: string } {
+  return ifHead === undefined ? {} : { ifHead };
 }
 
 function toInit({ state, ...ids }: StepInit = {}): InvokeOptions {

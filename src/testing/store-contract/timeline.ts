@@ -243,6 +243,52 @@ export function timelineContract(useKit: UseKit): void {
       await refused(timeline.fork(scope, good.snapshotId, target()), 'ALREADY_EXISTS');
     });
 
+    test('S169: restore, fork and label change nothing for a caller that expects another head', async () => {
+      const { turn, claim, runs, timeline, scope, id } = useKit();
+      const first = (await turn('s')).snapshot.snapshotId;
+      const second = (await turn('s')).snapshot.snapshotId;
+      const stale = { expectHead: first };
+      const target = { sessionId: 'f', snapshotId: id() };
+      const headId = second;
+      await refused(timeline.restore(scope, first, stale), 'ABORTED', { headId });
+      await refused(timeline.fork(scope, first, { ...target, ...stale }), 'ABORTED', { headId });
+      await refused(timeline.label(scope, first, 'x', stale), 'ABORTED', { headId });
+      await refused(claim('s', stale), 'ABORTED', { headId });
+      await refused(claim('new', stale), 'ABORTED', { headId: null });
+      for (const bad of [null, 7] as unknown as string[]) {
+        const wrong = { expectHead: bad };
+        await refused(timeline.restore(scope, first, wrong), 'INVALID_ARGUMENT');
+        await refused(timeline.fork(scope, first, { ...target, ...wrong }), 'INVALID_ARGUMENT');
+        await refused(timeline.label(scope, first, 'x', wrong), 'INVALID_ARGUMENT');
+      }
+      expect(await timeline.getSession(scope, 'f')).toBeUndefined();
+      expect((await timeline.getSession(scope, 's'))?.headId).toBe(second);
+      const now = { expectHead: second };
+      const held = await claim('s', now);
+      const running = { running: held.runId };
+      await refused(timeline.restore(scope, first, stale), 'ABORTED', running);
+      await runs.release(held);
+      expect(await timeline.label(scope, first, 'x', now)).toMatchObject({ label: 'x' });
+      await timeline.fork(scope, first, { ...target, ...now });
+      expect(await timeline.restore(scope, first, now)).toMatchObject({ orphaned: false });
+      await refused(timeline.restore(scope, second, now), 'ABORTED', { headId: first });
+    });
+
+    test('S169: of many callers that restore from the same head one wins', async () => {
+      const { turn, timeline, scope } = useKit();
+      const ids: string[] = [];
+      for (let n = 0; n < 6; n++) ids.push((await turn('s')).snapshot.snapshotId);
+      const expectHead = ids.at(-1) ?? '';
+      const calls = ids.slice(0, -1).map((each) => timeline.restore(scope, each, { expectHead }));
+      const results = await Promise.allSettled(calls);
+      const won = results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+      expect(won).toHaveLength(1);
+      expect((await timeline.getSession(scope, 's'))?.headId).toBe(won[0]?.snapshotId);
+      for (const each of results) {
+        if (each.status === 'rejected') expect(each.reason).toMatchObject({ status: 'ABORTED' });
+      }
+    });
+
     test('a label is set, replaced and removed', async () => {
       const { turn, timeline, scope, id, store } = useKit();
       const { snapshotId } = (await turn('s')).snapshot;

@@ -1,15 +1,21 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import { notFound, notSucceeded, sessionExists, stillRunning } from '../../../session/failures.ts';
+import {
+  headMoved,
+  notFound,
+  notSucceeded,
+  sessionExists,
+  stillRunning,
+} from '../../../session/failures.ts';
 import { checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
 import { checkLabel } from '../../../session/size-limits.ts';
-import type { Scope } from '../../../session/store.ts';
+import type { ExpectHead, Scope } from '../../../session/store.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
 import { checkFree, displace, type HolderRow, holderColumns } from '../runs/holder.ts';
 import { findSession } from '../sessions/sessions.ts';
-import { uuidBytes } from '../values/bytes.ts';
+import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromStatus } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { listHead } from './active-path.ts';
@@ -27,6 +33,7 @@ interface WrittenRow extends HolderRow {
   readonly session_id: string;
   readonly head: number | null;
   readonly head_idx: number | null;
+  readonly head_id: Uint8Array | null;
 }
 
 const selectWritten = readUnderLock<WrittenRow>(
@@ -34,7 +41,7 @@ const selectWritten = readUnderLock<WrittenRow>(
   (d) => `
     SELECT ${d.now} AS now, s.no, s.status, s.idx, s.session, s.state_hash, z.owner,
       z.agent, z.id AS session_id, z.head,
-      h.idx AS head_idx, ${holderColumns}
+      h.idx AS head_idx, h.id AS head_id, ${holderColumns}
     FROM @snapshots s JOIN @sessions z ON z.no = s.session
     LEFT JOIN @snapshots h ON h.no = z.head
     LEFT JOIN @runs r ON r.session = z.no
@@ -93,6 +100,11 @@ function checkSucceeded({ status }: WrittenRow, snapshotId: string): void {
   if (status !== code.succeeded) throw notSucceeded(snapshotId, fromStatus(status));
 }
 
+function checkHead({ head_id }: WrittenRow, expected: string | undefined): void {
+  const headId = head_id === null ? null : uuidText(head_id);
+  if (expected !== undefined && expected !== headId) throw headMoved(headId);
+}
+
 function* reread(scope: Scope, snapshotId: string, context: StateContext): Plan<Snapshot> {
   const row = yield* findRow(scope, { snapshotId });
   if (row === undefined) throw notFound('snapshot', snapshotId);
@@ -100,10 +112,16 @@ function* reread(scope: Scope, snapshotId: string, context: StateContext): Plan<
 }
 
 /** Moves the head. A head that was not listed is listed before it is left. */
-export function* restore(scope: Scope, snapshotId: string, context: StateContext): Plan<Snapshot> {
+export function* restore(
+  scope: Scope,
+  snapshotId: string,
+  { expectHead }: ExpectHead,
+  context: StateContext,
+): Plan<Snapshot> {
   const row = yield* written(scope, snapshotId);
   checkSucceeded(row, snapshotId);
   checkFree(row, row.session_id);
+  checkHead(row, expectHead);
   yield* displace(row, context);
   if (row.head !== null && row.head_idx === null && row.head !== row.no) {
     yield* listHead(row.session);
@@ -117,10 +135,11 @@ export function* restore(scope: Scope, snapshotId: string, context: StateContext
 export function* label(
   scope: Scope,
   snapshotId: string,
-  text: string | null,
+  { text, expectHead }: { readonly text: string | null; readonly expectHead: string | undefined },
   context: StateContext,
 ): Plan<Snapshot> {
   const row = yield* written(scope, snapshotId);
+  checkHead(row, expectHead);
   const place = snapshotPlace('label', homeIn(scope, row.session_id), snapshotId);
   const value = text === null ? null : context.vault.seal(JSON.stringify(checkLabel(text)), place);
   yield* run(updateLabel, row.no, value);
@@ -135,11 +154,12 @@ export function* label(
 export function* fork(
   scope: Scope,
   snapshotId: string,
-  target: { readonly sessionId: string; readonly snapshotId: string },
+  target: { readonly sessionId: string; readonly snapshotId: string } & ExpectHead,
   context: StateContext,
 ): Plan<Snapshot> {
   const source = yield* written(scope, snapshotId);
   checkSucceeded(source, snapshotId);
+  checkHead(source, target.expectHead);
   checkSessionId(target.sessionId);
   checkSnapshotId(target.snapshotId);
   yield* checkUnused(target.snapshotId);
