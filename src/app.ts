@@ -16,6 +16,7 @@ import { createIds, type NewId } from './core/id.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
 import type { Engine } from './engine/engine.ts';
 import { createEngineEnv } from './engine/engine-env.ts';
+import { checkAttempts, defaultAttempts } from './engine/given-up.ts';
 import { localEngine } from './engine/local-engine.ts';
 import { createGenerator, type Generator } from './generate/generator.ts';
 import type { ModelRef } from './generate/model.ts';
@@ -108,7 +109,8 @@ export function waymark(options: AppOptions = {}): App {
       };
     },
   });
-  engine.attach(createEngineEnv(host, () => agents.list()));
+  const attempts = checkAttempts(engine.attempts ?? defaultAttempts);
+  engine.attach(createEngineEnv(host, () => agents.list(), attempts));
   let loaded: Promise<void> | undefined;
 
   const add = (agent: Agent): Agent => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { agentTool, backgroundAgentTools, waymark } from 'waymark';
+import { agentTool, backgroundAgentTools, localEngine, waymark } from 'waymark';
 import { sqliteStore } from 'waymark/sqlite';
 import { scriptedModel } from 'waymark/testing';
 
@@ -59,6 +59,22 @@ const second = detached.snapshotId ?? '';
 const after = await researcher.abort(second); // 'aborted', or what it had become before
 // #endregion
 assert.equal(after, 'aborted');
+
+// #region attempts
+const careful = waymark({
+  model,
+  store: sqliteStore('background.db'),
+  engine: localEngine({ attempts: 5 }), // 3 by default; `pgBossEngine` has the same option
+});
+// #endregion
+await careful.close();
+
+// #region dead-letters
+for (const { snapshotId, attempts } of await researcher.listDeadRuns()) {
+  console.log(`${snapshotId} crashed ${attempts.length} times: ${attempts.at(-1)?.error}`);
+  await researcher.retryRun(snapshotId);
+}
+// #endregion
 
 // #region sub-agents
 const editor = app.defineAgent({

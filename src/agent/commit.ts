@@ -29,6 +29,7 @@ export async function commit(
       ...(events && { events }),
     }),
   );
+  if (!write.end) run.onProgress?.();
   if (write.listed !== false) invocation.nextIndex++;
   if (write.status === 'succeeded') {
     invocation.base = committed.base;
@@ -100,6 +101,7 @@ export async function checkpoint(
     ),
   );
   if (base !== undefined) {
+    run.onProgress?.();
     invocation.base = base;
     working.saved();
   }

@@ -10,7 +10,7 @@ import type { ExpectHead, Scope, Store, TimelineSupport } from '../session/store
 import type { Agent, CallOptions, InvokeOptions } from './agent.ts';
 import { AgentChat } from './chat.ts';
 import { Connection, textInput } from './connection.ts';
-import { noDeadRun } from './dispatcher.ts';
+import { retryDeadRun, toDeadRun } from './dead-runs.ts';
 import { withGiven } from './given.ts';
 import { parseInit } from './init.ts';
 import type { InvocationRequest } from './invocation.ts';
@@ -59,7 +59,7 @@ export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
     run: async (input, options) => await one(input, options).output,
     runText: async (text, options) => await one(textInput(text), options).output,
     chat: (options) => new AgentChat(chatAgent, options),
-    ...reading(spec, host),
+    ...reading(spec, host, () => agent),
     ...timeline(spec, host),
   };
   internals.set(agent, { spec, host });
@@ -97,7 +97,8 @@ type Reading = Pick<
   'getSnapshot' | 'wait' | 'watch' | 'abort' | 'listRuns' | 'listDeadRuns' | 'retryRun'
 >;
 
-function reading(spec: AgentSpec, host: AgentHost): Reading {
+function reading(spec: AgentSpec, host: AgentHost, self: () => Agent): Reading {
+  const runs = fullStore(spec)?.runs;
   const watching = (runId: string, { owner, signal }: CallOptions) => {
     checkSnapshotText(runId);
     return { spec, host, scope: scopeOf(spec, owner), runId, signal };
@@ -129,13 +130,16 @@ function reading(spec: AgentSpec, host: AgentHost): Reading {
       const runs = await capability(spec, 'runs').listRuns(scopeOf(spec, owner));
       return runs.map((run) => toRunInfo(run, spec, host));
     },
-    listDeadRuns: async ({ owner } = {}) =>
-      (await host.dispatcher?.deadRuns?.(scopeOf(spec, owner))) ?? [],
+    async listDeadRuns({ owner } = {}) {
+      const scope = scopeOf(spec, owner);
+      const known = await host.dispatcher?.deadRuns?.(scope);
+      return known ?? ((await runs?.listDeadRuns?.(scope)) ?? []).map(toDeadRun);
+    },
     async retryRun(snapshotId, { owner } = {}) {
       checkSnapshotText(snapshotId);
-      const begun = await host.dispatcher?.retry?.(scopeOf(spec, owner), snapshotId);
-      if (begun === undefined) throw noDeadRun(snapshotId);
-      return begun;
+      const scope = scopeOf(spec, owner);
+      const begun = await host.dispatcher?.retry?.(scope, snapshotId);
+      return begun ?? (await retryDeadRun(self(), runs, scope, snapshotId));
     },
   };
 }

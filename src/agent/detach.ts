@@ -59,7 +59,7 @@ export async function finishDetached(invocation: Invocation, run: ActiveRun): Pr
 
 /** Writes the terminal status; `undefined` when the run is no longer this one's to end. */
 async function commitEnd(invocation: Invocation, run: ActiveRun): Promise<Snapshot | undefined> {
-  const { control, failure, last, totals, usage } = invocation;
+  const { control, failure, last, totals, usage, deadLetter } = invocation;
   if (control.cause?.kind === 'lost') return undefined;
   const status = statusOf(invocation);
   const finishReason = status === 'succeeded' ? last?.finishReason : status;
@@ -74,6 +74,7 @@ async function commitEnd(invocation: Invocation, run: ActiveRun): Promise<Snapsh
       ...(failure && { error: toErrorBody(failure) }),
       usage,
       ...(totals && { totals }),
+      ...(deadLetter && { deadLetter }),
       end: true,
     });
     return snapshot;

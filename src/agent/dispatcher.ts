@@ -26,9 +26,9 @@ export interface Dispatcher {
   admit(): Promise<void>;
   /** How this run is let go of as it is detached. */
   handOver(run: DispatchedRun): HandOver;
-  /** The runs of a scope that were given up, oldest first; absent where none ever is. */
+  /** The runs of a scope that were given up, oldest first, where the engine keeps them. @default those that the store keeps */
   deadRuns?(scope: Scope): Promise<readonly DeadRun[]>;
-  /** Begins a dead run again as a new one; NOT_FOUND for one that is not among the dead runs of the scope. */
+  /** Starts one of them again as a new run; NOT_FOUND for one that is not among the dead runs of the scope. */
   retry?(scope: Scope, runId: string): Promise<RetryResult>;
 }
 

@@ -64,6 +64,8 @@ export interface ActiveRun {
   readonly leave: () => void;
   /** For a detached run: how many of its inputs are done, whether nobody has to go on with it, and why it could not be ended. */
   detached?: { inputsDone: number; over?: boolean; trouble?: unknown };
+  /** Hears of each new checkpoint and durable step. */
+  onProgress?: () => void;
 }
 
 /** One connection to an agent: an init, turns, an output. Its parts (begin, perform, save, finish) are functions over it. */
@@ -109,6 +111,8 @@ export class Invocation {
   spentBefore: Spent | undefined;
   last: { readonly finishReason: FinishReason; readonly output?: Json } | undefined;
   failure: WaymarkError | undefined;
+  /** Whether the failed run is kept in the dead-letter list. */
+  deadLetter = false;
   readonly #gate = new Gate();
   #absorbed = 0;
   #isLooping = false;

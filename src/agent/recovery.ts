@@ -1,15 +1,27 @@
-import { toWaymarkError, type WaymarkError } from '../core/error.ts';
+import { toErrorBody, toWaymarkError, type WaymarkError } from '../core/error.ts';
 import { hashState } from '../session/session-state.ts';
 import type { RunRecord, TakenRun } from '../session/store.ts';
 import { highestTotals } from '../session/totals.ts';
 import type { Agent } from './agent.ts';
 import { activateRun, createTurn } from './beginning.ts';
+import { commit } from './commit.ts';
 import { internalsOf } from './create-agent.ts';
 import { storedState } from './init.ts';
-import { Invocation } from './invocation.ts';
+import { type ActiveRun, Invocation } from './invocation.ts';
 import { finishInvocation } from './saving.ts';
 import type { AgentSpec } from './spec.ts';
 import type { Turn } from './turn-state.ts';
+
+export interface ResumeOptions {
+  /** Nothing more is done: the run ends with this error. */
+  readonly failure?: WaymarkError;
+  /** With `failure`: the run is kept in the dead-letter list. @default false */
+  readonly deadLetter?: boolean;
+  /** Hears why the end of the run could not be saved. */
+  readonly onTrouble?: (error: unknown) => void;
+  /** Hears that the run has reached a new checkpoint or durable step. */
+  readonly onProgress?: () => void;
+}
 
 /**
  * Goes on with a run that another process let go of. Resolves when it has `ended`, or when this process has `left` it to
@@ -18,14 +30,7 @@ import type { Turn } from './turn-state.ts';
 export async function resumeRun(
   agent: Agent,
   given: TakenRun,
-  {
-    failure,
-    onTrouble,
-  }: {
-    readonly failure?: WaymarkError;
-    /** Hears why the end of the run could not be saved. */
-    readonly onTrouble?: (error: unknown) => void;
-  } = {},
+  { failure, deadLetter = false, onTrouble, onProgress }: ResumeOptions = {},
 ): Promise<'ended' | 'left'> {
   const { spec, host } = internalsOf(agent);
   const taken = spec.recovery === 'restart' ? await beforeTurn(spec, given) : given;
@@ -52,18 +57,52 @@ export async function resumeRun(
     },
   });
   if (record.mode === 'detached') run.detached = { inputsDone: record.inputsDone };
+  if (onProgress !== undefined) run.onProgress = onProgress;
   invocation.run = run;
   invocation.outbox.log = run.log;
   for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
   invocation.inbox.close();
   const refusal = failure ?? (await misfitOf(invocation));
   if (refusal === undefined) await goOn(invocation, taken);
+  else if (run.detached === undefined) await failAccepted(invocation, run, refusal, deadLetter);
   else {
     invocation.failure = refusal;
+    invocation.deadLetter = deadLetter;
     await finishInvocation(invocation);
   }
   if (run.detached?.trouble !== undefined) onTrouble?.(run.detached.trouble);
   return run.detached === undefined || run.detached.over === true ? 'ended' : 'left';
+}
+
+/** Ends a turn that a server accepted, and that is not worked on any more, with a failed snapshot. */
+async function failAccepted(
+  invocation: Invocation,
+  run: ActiveRun,
+  error: WaymarkError,
+  deadLetter: boolean,
+): Promise<void> {
+  run.leave();
+  invocation.turnIndex++;
+  const { usage = {} } = invocation.spentBefore ?? {};
+  try {
+    await commit(
+      invocation,
+      run,
+      { turnEnd: { finishReason: 'failed' } },
+      {
+        snapshotId: run.runId,
+        event: 'turnEnd',
+        status: 'failed',
+        finishReason: 'failed',
+        error: toErrorBody(error),
+        usage,
+        deadLetter,
+        end: true,
+      },
+    );
+  } finally {
+    invocation.host.logs.close(run.log);
+  }
 }
 
 async function goOn(invocation: Invocation, { run }: TakenRun): Promise<void> {

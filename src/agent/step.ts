@@ -60,5 +60,6 @@ async function perform<Value>(
   const json: Json | undefined =
     value === undefined ? undefined : toJson(value, `The result of step "${name}"`);
   await underRun(invocation, () => runs.saveStep(ref, name, json));
+  run?.onProgress?.();
   return json as Value;
 }

@@ -1,26 +1,64 @@
 import type { Agent } from '../agent/agent.ts';
 import { internalsOf } from '../agent/create-agent.ts';
+import { retryDeadRun, toDeadRun } from '../agent/dead-runs.ts';
+import { noDeadRun } from '../agent/dispatcher.ts';
 import { resumeRun } from '../agent/recovery.ts';
 import { type AgentHost, fullStore } from '../agent/spec.ts';
-import { handedOverHint, type RunSupport, type TakenRun } from '../session/store.ts';
-import type { ClaimedRun, ClaimRuns, EngineEnv } from './engine.ts';
-import { byStore, createRecovery } from './recovery.ts';
+import {
+  type DeadRunRecord,
+  handedOverHint,
+  type RunSupport,
+  type TakenRun,
+} from '../session/store.ts';
+import type { ClaimedRun, ClaimRuns, DeadLetter, EngineEnv } from './engine.ts';
+import { givenUpError } from './given-up.ts';
+import { byStore, createRecovery, takeSuspects } from './recovery.ts';
+import { createSuspects } from './suspects.ts';
 
 /** What an engine sees of an app. */
-export function createEngineEnv(host: AgentHost, agents: () => readonly Agent[]): EngineEnv {
+export function createEngineEnv(
+  host: AgentHost,
+  agents: () => readonly Agent[],
+  attempts: number,
+): EngineEnv {
+  const suspects = createSuspects(host.clock, attempts);
+  host.closing.addEventListener('abort', () => suspects.close(), { once: true });
   const agentOf = (name: string): Agent | undefined => agents().find((each) => each.name === name);
+  const claimed = (agent: Agent, taken: TakenRun): ClaimedRun => ({
+    run: taken.run,
+    agent,
+    async goOn({ failure } = {}) {
+      const { runId } = taken.run;
+      const poison = givenUpError(taken.run, attempts);
+      const error = failure ?? poison;
+      try {
+        return await resumeRun(agent, taken, {
+          ...(error && { failure: error }),
+          deadLetter: error !== undefined && error === poison,
+          onProgress: () => suspects.clear(runId),
+        });
+      } finally {
+        suspects.clear(runId);
+      }
+    },
+  });
   const claimFrom = async (
     runs: RunSupport | undefined,
     names: readonly string[],
     request: ClaimRuns,
   ): Promise<readonly ClaimedRun[]> => {
-    const { ttl } = host;
     const limit = request.runIds.length;
-    const taken = (await runs?.takeOver({ ...request, agents: names, ttl, limit })) ?? [];
-    return taken.flatMap((each) => {
+    const wanted = { ...request, agents: names, ttl: host.ttl, limit };
+    return (await takeSuspects(runs, wanted, suspects)).flatMap((each) => {
       const agent = agentOf(each.run.scope.agent);
-      return agent === undefined || runs === undefined ? [] : [claimed(runs, agent, each)];
+      return agent === undefined ? [] : [claimed(agent, each)];
     });
+  };
+  const deadRuns = async (): Promise<readonly DeadRunRecord[]> => {
+    const found = [...byStore(agents())].map(async ([{ runs }, names]) =>
+      ((await runs?.listDeadRuns?.()) ?? []).filter(({ scope }) => names.includes(scope.agent)),
+    );
+    return (await Promise.all(found)).flat();
   };
   return {
     clock: host.clock,
@@ -51,20 +89,23 @@ export function createEngineEnv(host: AgentHost, agents: () => readonly Agent[])
       };
     },
     recovery: ({ agents: own = agents, ...options } = {}) =>
-      createRecovery({ host, agents: own }, options),
+      createRecovery({ host, agents: own, suspects, attempts }, options),
+    deadLetters: async () => (await deadRuns()).map(toLetter),
+    async retry(runId) {
+      const found = (await deadRuns()).find((each) => each.runId === runId);
+      const agent = found && agentOf(found.scope.agent);
+      if (found === undefined || agent === undefined) throw noDeadRun(runId);
+      const runs = fullStore(internalsOf(agent).spec)?.runs;
+      return (await retryDeadRun(agent, runs, found.scope, runId)).snapshotId;
+    },
     running: () => host.live.list().length,
     background: (work) => host.background(work),
     report: (error, about = { agent: '', runId: '' }) => host.report?.(error, about),
   };
 }
 
-function claimed(runs: RunSupport, agent: Agent, taken: TakenRun): ClaimedRun {
-  const { run, claim } = taken;
-  return {
-    run,
-    agent,
-    goOn: (options) => resumeRun(agent, taken, options),
-    getNote: async (key) => (await runs.getStep(claim, key))?.value,
-    saveNote: (key, note) => runs.saveStep(claim, key, note),
-  };
+function toLetter(record: DeadRunRecord): DeadLetter {
+  const { snapshotId: runId, ...rest } = toDeadRun(record);
+  const { owner } = record.scope;
+  return { runId, ...rest, ...(owner !== undefined && { owner }) };
 }

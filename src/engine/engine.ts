@@ -2,7 +2,7 @@ import type { Agent } from '../agent/agent.ts';
 import type { Dispatcher } from '../agent/dispatcher.ts';
 import type { Clock } from '../core/clock.ts';
 import type { WaymarkError } from '../core/error.ts';
-import type { Json } from '../core/json.ts';
+import type { DeadRun } from '../protocol/run.ts';
 import type { RunRecord, Scope } from '../session/store.ts';
 import type { Recovery } from './recovery.ts';
 
@@ -28,13 +28,15 @@ export interface ClaimedRun {
   readonly agent: Agent;
   /**
    * Works on it. Resolves when it has `ended`, or when this process has `left` it to somebody else. With `failure` nothing
-   * more is done: it ends as a failed one.
+   * more is done: it ends as a failed one. A run whose process has died too often is given up.
    */
   goOn(options?: { readonly failure?: WaymarkError }): Promise<'ended' | 'left'>;
-  /** A note that an earlier attempt kept with the run; `undefined` when there is none. */
-  getNote(key: string): Promise<Json | undefined>;
-  /** Keeps a note with the run, for later attempts; it goes when the run ends. */
-  saveNote(key: string, note: Json): Promise<void>;
+}
+
+/** A run of the dead-letter list: it was given up because its process died too often without progress. */
+export interface DeadLetter extends Omit<DeadRun, 'snapshotId'> {
+  readonly runId: string;
+  readonly owner?: string;
 }
 
 /** What an engine sees of the app that it works for: all that it needs to bring runs to agents. */
@@ -44,7 +46,10 @@ export interface EngineEnv {
   readonly worker: string;
   /** The agents as they are defined now. */
   agents(): readonly EngineAgent[];
-  /** Takes runs over; those that are over, or somebody else's, or of agents that are not here, are left out. */
+  /**
+   * Takes runs over; those that are over, or somebody else's, or of agents that are not here, are left out. Of runs whose
+   * process has died, only one at a time is taken: ask again for the others.
+   */
   claim(request: ClaimRuns): Promise<readonly ClaimedRun[]>;
   /** Whether a run has not ended, whoever has it. */
   isOpen(scope: Scope, runId: string): Promise<boolean>;
@@ -57,6 +62,10 @@ export interface EngineEnv {
     /** Only runs of these agents. @default all */
     readonly agents?: () => readonly Agent[];
   }): Recovery;
+  /** The dead-letter list of all agents and owners, oldest first. */
+  deadLetters(): Promise<readonly DeadLetter[]>;
+  /** Starts a run of the dead-letter list again, as a new run; resolves to its id. */
+  retry(runId: string): Promise<string>;
   /** How many runs and turns this process works on. */
   running(): number;
   /** Keeps `app.close` from finishing before this work has. */
@@ -93,6 +102,8 @@ export interface EngineStatus {
 export interface Engine {
   /** Shown in status and logs. */
   readonly name: string;
+  /** Times that the process of a run may die without progress before the run is given up. @default 3 */
+  readonly attempts?: number;
   /** Where runs go that are detached from their start; without one they stay where they were accepted. */
   readonly dispatcher?: Dispatcher;
   /** Called once, by the app that it is given to. */

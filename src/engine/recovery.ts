@@ -2,7 +2,9 @@ import type { Agent } from '../agent/agent.ts';
 import { internalsOf } from '../agent/create-agent.ts';
 import { resumeRun } from '../agent/recovery.ts';
 import { type AgentHost, fullStore } from '../agent/spec.ts';
-import type { Store, TakenRun } from '../session/store.ts';
+import type { RunSupport, Store, TakenRun } from '../session/store.ts';
+import { givenUpError } from './given-up.ts';
+import type { Suspects } from './suspects.ts';
 import { createTroubles, givenUp } from './troubles.ts';
 
 /** Runs taken over at a time. */
@@ -19,7 +21,18 @@ export interface Recovery {
 
 /** Takes over expired runs of an app's agents from their stores, its own former ones included. */
 export function createRecovery(
-  { host, agents }: { readonly host: AgentHost; readonly agents: () => readonly Agent[] },
+  {
+    host,
+    agents,
+    suspects,
+    attempts,
+  }: {
+    readonly host: AgentHost;
+    readonly agents: () => readonly Agent[];
+    readonly suspects: Suspects;
+    /** Crashes after which a run is given up. */
+    readonly attempts: number;
+  },
   options: {
     /** Leaves runs alone whose worker's name begins with this. */
     readonly exceptWorker?: string;
@@ -36,10 +49,13 @@ export function createRecovery(
     const { attempt } = taken.claim;
     const before = troubles.of(runId);
     if (before !== undefined && !(await troubles.rest(before, store, { runId, attempt }))) return;
-    const failure = givenUp(before);
+    const poison = givenUpError(taken.run, attempts);
+    const failure = poison ?? givenUp(before);
     let trouble: unknown;
     await resumeRun(agent, taken, {
       ...(failure && { failure }),
+      deadLetter: poison !== undefined,
+      onProgress: () => suspects.clear(runId),
       onTrouble: (error) => {
         trouble = error;
       },
@@ -50,15 +66,16 @@ export function createRecovery(
   };
   const recoverFrom = async (store: Store, names: readonly string[]): Promise<number> => {
     const request = { agents: names, worker, ttl, limit: mostAtOnce, ...options };
-    const taken = await store.runs?.takeOver(request);
-    for (const each of taken ?? []) {
+    const taken = await takeSuspects(store.runs, request, suspects);
+    for (const each of taken) {
       const agent = agents().find(({ name }) => name === each.run.scope.agent);
       if (agent === undefined) continue;
       const report = (error: unknown): void =>
         host.report?.(error, { agent: agent.name, runId: each.run.runId });
-      host.background(goOn(agent, store, each).catch(report));
+      const over = (): void => suspects.clear(each.run.runId);
+      host.background(goOn(agent, store, each).catch(report).finally(over));
     }
-    return taken?.length ?? 0;
+    return taken.length;
   };
   const wanted = (): readonly Agent[] => {
     const all = agents();
@@ -89,7 +106,13 @@ export function createRecovery(
     start(names) {
       only = names;
       if (stopTicking !== undefined) return;
-      stopTicking = host.clock.every(Math.max(20, ttl / 2), () => void look());
+      const stopLooking = host.clock.every(Math.max(20, ttl / 2), () => void look());
+      // A look that is under way may have asked too early.
+      const stopWaiting = suspects.onFree(() => void (looking ?? Promise.resolve()).then(look));
+      stopTicking = () => {
+        stopLooking();
+        stopWaiting();
+      };
       void look();
     },
     stop() {
@@ -98,6 +121,26 @@ export function createRecovery(
     },
     look,
   };
+}
+
+/** Takes runs over, suspects one at a time. */
+export async function takeSuspects(
+  runs: RunSupport | undefined,
+  request: Parameters<RunSupport['takeOver']>[0],
+  suspects: Suspects,
+): Promise<readonly TakenRun[]> {
+  const permit = suspects.permit();
+  let taken: readonly TakenRun[] = [];
+  try {
+    const { limit, maxCrashes, attempts } = permit;
+    const limited = { ...request, suspects: { limit, maxCrashes, attempts } };
+    taken = (await runs?.takeOver(limited)) ?? [];
+    return taken;
+  } finally {
+    permit.settle(
+      taken.map(({ run: { runId, crashes = [] } }) => ({ runId, crashes: crashes.length })),
+    );
+  }
 }
 
 function notEnded(runId: string): Error {

@@ -134,6 +134,8 @@ function checkedRuns(runs: RunSupport): RunSupport {
     }),
     getRun: guard(runs.getRun, scope, snapshot),
     listRuns: guard(runs.listRuns, scopeIfGiven),
+    ...(runs.listDeadRuns && { listDeadRuns: guard(runs.listDeadRuns, scopeIfGiven) }),
+    ...(runs.dropDeadRun && { dropDeadRun: guard(runs.dropDeadRun, scope, snapshot) }),
   };
 }
 

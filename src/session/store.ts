@@ -207,6 +207,8 @@ export interface CommitWrite extends StateWrite {
   readonly end: boolean;
   /** Appended to the run's events in the same step, so that nobody sees the end of a turn that was not saved. */
   readonly events?: readonly RunEvent[];
+  /** With `end` and `failed`: the run was given up, and its request is kept in the dead-letter list. @default false */
+  readonly deadLetter?: boolean;
 }
 
 /** What a commit gave. A succeeded snapshot has become the head. */
@@ -231,6 +233,37 @@ export interface RunRecord extends RunRef, RunRequest {
   readonly inputsDone: number;
   /** The last checkpoint lies within the turn of the next input, after a tool iteration, not before it. */
   readonly midTurn: boolean;
+  /** Workers that died with the run since its last progress (a checkpoint or a durable step), oldest first. */
+  readonly crashes?: readonly RunCrash[];
+}
+
+/** A worker that died, or lost its connection, while it held a run. */
+export interface RunCrash {
+  readonly attempt: number;
+  /** Its last heartbeat, as ISO 8601. */
+  readonly lastSeenAt: string;
+}
+
+/** A run that was given up: what is needed to start it again. It is deleted with its snapshot. */
+export interface DeadRunRecord extends RunRequest {
+  readonly runId: string;
+  readonly scope: Scope;
+  readonly sessionId: string;
+  readonly inputsDone: number;
+  /** When it was given up, as ISO 8601. */
+  readonly since: string;
+  /** The error of its failed snapshot. */
+  readonly error?: NonNullable<Snapshot['error']>;
+}
+
+/** How many suspects a takeover may take: runs whose workers have died since their last progress. */
+export interface SuspectLimit {
+  /** At most so many suspects. */
+  readonly limit: number;
+  /** Only suspects that have lost at most so many workers, the last one included. */
+  readonly maxCrashes: number;
+  /** Runs that have lost so many are no suspects any more: they are taken to be given up. */
+  readonly attempts: number;
 }
 
 /** A run taken over: the new attempt, and the state of its last checkpoint, or of its parent when it had none. */
@@ -323,7 +356,10 @@ export interface RunSupport {
   /** The recorded result of a durable step; `undefined` when it has not been recorded. */
   getStep(run: RunRef, key: string): Promise<{ readonly value: Json | undefined } | undefined>;
   saveStep(run: RunRef, key: string, value: Json | undefined): Promise<void>;
-  /** Takes over expired `accepted` and `detached` runs of these agents, with a higher attempt. */
+  /**
+   * Takes over expired `accepted` and `detached` runs of these agents, with a higher attempt. A run that has expired without
+   * having been handed over counts a crash of its worker, unless that worker is the one that takes it over.
+   */
   takeOver(request: {
     readonly agents: readonly string[];
     readonly worker: string;
@@ -335,11 +371,17 @@ export interface RunSupport {
     readonly waitingAs?: string;
     /** None whose worker's name begins with this. */
     readonly exceptWorker?: string;
+    /** Limits how many suspects are taken; those with the fewest crashes first. @default all */
+    readonly suspects?: SuspectLimit;
   }): Promise<readonly TakenRun[]>;
   /** The open run with this reserved id. */
   getRun(scope: Scope, runId: string): Promise<RunRecord | undefined>;
   /** Open runs, oldest first; without a scope those of everybody. */
   listRuns(scope?: Scope): Promise<readonly RunRecord[]>;
+  /** The dead-letter list, oldest first; without a scope that of everybody. */
+  listDeadRuns?(scope?: Scope): Promise<readonly DeadRunRecord[]>;
+  /** Removes a run from the dead-letter list; `false` when it was not there. Its failed snapshot stays. */
+  dropDeadRun?(scope: Scope, runId: string): Promise<boolean>;
 }
 
 // Abort and watch ------------------------------------------------------------------------------------------------

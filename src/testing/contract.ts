@@ -1,5 +1,6 @@
 export { agentContract } from './agent-contract/agent-contract.ts';
 export type { ContractAgent, ContractHost, ContractLink } from './agent-contract/stage.ts';
+export { type ContractProcess, startContractProcess } from './engine-contract/contract-process.ts';
 export {
   type EngineCluster,
   type EngineContractOptions,

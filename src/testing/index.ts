@@ -1,3 +1,4 @@
+export { serveContractProcess } from './engine-contract/contract-process.ts';
 export { type FakeClock, fakeClock } from './fake-clock.ts';
 export {
   type ScriptedAnswer,

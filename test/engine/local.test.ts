@@ -2,9 +2,11 @@ import { expect, test } from 'vitest';
 import { textInput } from '../../src/agent/connection.ts';
 import { waymark } from '../../src/app.ts';
 import { WaymarkError } from '../../src/core/error.ts';
+import { localEngine } from '../../src/engine/local-engine.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import type { CommitWrite, Store } from '../../src/session/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { mortalStore } from '../agent/support/mortal-store.ts';
 
 /** A store that refuses some commits, as one does whose disk is full, and notes when each attempt came to its end. */
 function refusing(isRefused: (write: CommitWrite, count: number) => boolean): {
@@ -66,4 +68,42 @@ test('a run whose end can be saved after all succeeds', async () => {
   const { status } = await agent.wait(snapshotId);
   expect([status, asked()]).toEqual(['succeeded', 4]);
   await app.close();
+});
+
+test('S222: a run in memory that loses its app three times is given up by the fourth', async () => {
+  const store = memoryStore();
+  let begun = 0;
+  const open = () => {
+    // An app that dies hears and says nothing any more.
+    const line = mortalStore({ ...store, close: async () => {} });
+    const app = waymark({ store: line, claimTtl: 40, onError: () => {} });
+    const agent = app.defineCustomAgent({ name: 'a' }, async (session) => {
+      await session.run(async () => {
+        begun++;
+        line.cut();
+        await new Promise(() => {});
+      });
+    });
+    return { agent, line };
+  };
+  const { agent } = open();
+  const { snapshotId = '' } = await agent.run({ ...textInput('go'), detach: true });
+  for (let lives = 1; lives < 3; lives++) {
+    await expect.poll(() => begun, { timeout: 10_000 }).toBe(lives);
+    open();
+  }
+  await expect.poll(() => begun, { timeout: 10_000 }).toBe(3);
+  const last = open();
+  const { status, error } = await last.agent.wait(snapshotId);
+  expect([status, begun]).toEqual(['failed', 3]);
+  expect(error).toMatchObject({
+    details: { deadLetter: true, attempts: [{ attempt: 1 }, { attempt: 2 }, { attempt: 3 }] },
+  });
+  expect(await last.agent.listDeadRuns()).toMatchObject([{ snapshotId }]);
+});
+
+test('S222: a number of attempts that is none is refused', () => {
+  for (const attempts of [0, -1, 1.5, Number.NaN]) {
+    expect(() => waymark({ engine: localEngine({ attempts }) })).toThrow('positive integer');
+  }
 });

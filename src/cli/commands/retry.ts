@@ -9,10 +9,10 @@ import { when } from '../text/when.ts';
 /** `waymark retry` */
 export const retry = defineCommand({
   name: 'retry',
-  summary: 'Begin a run again that was given up, or list those that were',
+  summary: 'Retry a run that was given up, or list those that were',
   usage: '[snapshot]',
   about:
-    'A run that costs too many workers is given up: it ends as "failed" and waits here. Once the cause is gone,\nits inputs that were not done can be begun again, as a new run of the same session. Without a snapshot,\nlists the runs that were given up, with the error of each attempt.',
+    'A run whose process dies too often is given up: it ends as "failed" and stays in this list. Fix the cause, then\nretry it: its remaining inputs are started as a new run of the same session. Without a snapshot, lists the\nruns that were given up, with the error of each attempt.',
   examples: ['retry --url http://127.0.0.1:3000', 'retry 019b2f6e-… --url http://127.0.0.1:3000'],
   options: { ...agentOption, ...jsonOption, ...agentsOptions },
   async run({ args, options, terminal }) {

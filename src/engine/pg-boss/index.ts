@@ -1,4 +1,4 @@
-export type { DeadLetter } from './dead-letters.ts';
+export type { DeadLetter } from '../engine.ts';
 export type { PgBossEngineOptions } from './options.ts';
 export { type PgBossEngine, pgBossEngine } from './pg-boss-engine.ts';
 export type { RunSchedule } from './schedules.ts';

@@ -18,7 +18,7 @@ export type PgBossEngineOptions = Source & {
   readonly slots?: number;
   /** Only runs of these agents; others are left to other workers. @default all that the app defines */
   readonly agents?: readonly string[];
-  /** Workers that a run may cost before it ends as a failed one and goes to the dead letters. @default 3 */
+  /** Times that the process of a run may die without progress before the run is given up. @default 3 */
   readonly attempts?: number;
   /** Milliseconds for which a run is left to workers of its agent's version. @default 30000 */
   readonly versionGraceMs?: number;

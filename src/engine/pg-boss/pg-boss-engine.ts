@@ -1,10 +1,15 @@
 import type { Agent } from '../../agent/agent.ts';
 import type { DispatchedRun } from '../../agent/dispatcher.ts';
 import type { HandOver } from '../../session/store.ts';
-import { type Engine, type EngineAgent, type EngineEnv, notAttached } from '../engine.ts';
+import {
+  type DeadLetter,
+  type Engine,
+  type EngineAgent,
+  type EngineEnv,
+  notAttached,
+} from '../engine.ts';
 import { observeQueue } from '../queue-metrics.ts';
 import type { Recovery } from '../recovery.ts';
-import { createDeadLetters, type DeadLetter, isOf, toDeadRun } from './dead-letters.ts';
 import { createGauge, type Gauge } from './depth.ts';
 import { createJobInsert } from './insert-jobs.ts';
 import type { PgBossEngineOptions } from './options.ts';
@@ -16,9 +21,9 @@ import { Worker } from './worker.ts';
 
 /** Runs on any number of machines, over one Postgres. */
 export interface PgBossEngine extends Engine {
-  /** Runs that were given up because they cost too many workers. */
+  /** Runs that were given up because their process died too often, of all agents and owners. */
   deadLetters(): Promise<readonly DeadLetter[]>;
-  /** Begins a dead letter's run again, as a new run; resolves to its id. */
+  /** Starts one of them again, as a new run; resolves to its id. */
   retry(runId: string): Promise<string>;
   /** Sets or replaces a schedule. */
   schedule(schedule: RunSchedule): Promise<void>;
@@ -31,15 +36,12 @@ export interface PgBossEngine extends Engine {
 /** Milliseconds between two looks at what the schedules have made due. */
 const schedulesEvery = 1_000;
 
-/** Milliseconds between two looks at the dead letters. */
-const lettersEvery = 60_000;
-
 /**
  * An engine over pg-boss, in the database of the app's Postgres store. A run that is detached from its start is put into
  * the queue by the transaction that records it, and worked on by whichever process fetches it.
  */
 export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
-  const { slots = 10, heartbeatSeconds = 10, attempts = 3 } = options;
+  const { slots = 10, heartbeatSeconds = 10, attempts } = options;
   const { maxWaiting = 10_000, versionGraceMs = 30_000 } = options;
   let env: EngineEnv | undefined;
   let parts:
@@ -76,7 +78,6 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       .agents()
       .find(({ agent }) => agent.name === name)?.agent;
   const queue = createQueue(options, onError);
-  const deadLetters = createDeadLetters(queue, agentOf);
   const insertJob = createJobInsert(queue);
   const schedules = createSchedules(queue, agentOf, onError);
 
@@ -87,18 +88,16 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
 
   return {
     name: 'pg-boss',
+    ...(attempts !== undefined && { attempts }),
     dispatcher: {
       admit: () => started().gauge.admit(),
       handOver,
-      deadRuns: async (scope) =>
-        (await deadLetters.list()).filter((each) => isOf(each, scope)).map(toDeadRun),
-      retry: (scope, runId) => deadLetters.retry(runId, scope),
     },
     attach(to) {
       env = to;
       const settler = createSettler(queue, { clock: to.clock, onError });
       const gauge = createGauge(queue, to.clock, maxWaiting);
-      const work = { engine: to, settler, deadLetters, attempts };
+      const work = { engine: to, settler };
       const worker = new Worker({
         engine: to,
         queue,
@@ -128,8 +127,6 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       stops = [
         onHandedOver(() => worker.wake()),
         clock.every(schedulesEvery, () => void schedules.begin().catch(onError)),
-        // Looking at them throws away what was erased by a program that knows nothing of the queue.
-        clock.every(lettersEvery, () => void deadLetters.list().catch(onError)),
       ];
       observe();
       worker.start(chosen.slots ?? slots);
@@ -157,8 +154,8 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       await parts?.settler.flush();
       await queue.close();
     },
-    deadLetters: deadLetters.list,
-    retry: async (runId) => (await deadLetters.retry(runId)).snapshotId,
+    deadLetters: async () => await attached().deadLetters(),
+    retry: async (runId) => await attached().retry(runId),
     schedule: schedules.set,
     unschedule: schedules.remove,
     schedules: schedules.list,

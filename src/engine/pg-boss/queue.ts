@@ -5,8 +5,6 @@ import type { PgBossEngineOptions } from './options.ts';
 
 /** Runs that somebody should work on. */
 export const runQueue = 'runs';
-/** Runs that have cost too many workers. */
-export const deadQueue = 'dead-runs';
 /** Runs that a schedule says should begin. */
 export const scheduleQueue = 'scheduled-runs';
 
@@ -107,7 +105,6 @@ async function createQueues(boss: PgBoss, options: PgBossEngineOptions): Promise
     await boss.createQueue(name, common);
     await boss.updateQueue(name, common);
   }
-  await boss.createQueue(deadQueue, { retentionSeconds: 365 * 24 * 60 * 60 });
 }
 
 async function createPool({ pool, connectionString, max = 4 }: PgBossEngineOptions): Promise<Pool> {

@@ -3,13 +3,11 @@ import type { FetchedJob, Queue } from './queue.ts';
 import { runQueue } from './queue.ts';
 
 /** Why a job goes back to the queue; read by whoever gets it next. */
-export type PutBackReason = 'handed-over' | 'not-mine' | 'held' | 'backoff' | 'error';
+export type PutBackReason = 'handed-over' | 'not-mine' | 'held' | 'error';
 
 export interface PutBackOptions {
   /** Milliseconds before which nobody should. @default 0 */
   readonly delayMs?: number;
-  /** How a worker was lost with it, if that is not noted with the run yet: the next one has to. */
-  readonly crash?: string | undefined;
 }
 
 /** Tells the queue what became of jobs. */
@@ -78,12 +76,12 @@ export function createSettler(
   async function tryPutBack(
     job: FetchedJob,
     reason: PutBackReason,
-    { delayMs = 0, crash }: PutBackOptions,
+    { delayMs = 0 }: PutBackOptions,
   ): Promise<unknown> {
     try {
       const boss = await queue.open();
       // Fenced by the attempt: a job that is somebody else's by now stays as it is, and the update finds only a waiting one.
-      await boss.fail(runQueue, job, { waymark: reason, ...(crash !== undefined && { crash }) });
+      await boss.fail(runQueue, job, { waymark: reason });
       if (delayMs <= 0) return undefined;
       await boss.update(runQueue, undefined, {
         id: job.id,

@@ -1,8 +1,6 @@
 import type { Agent } from '../../agent/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { ClaimedRun, EngineEnv } from '../engine.ts';
-import { crashOf, hasJustCrashed, poisoned, recordCrash } from './crashes.ts';
-import type { DeadLetters } from './dead-letters.ts';
 import { runJob, scopeOfJob } from './job.ts';
 import type { FetchedJob } from './queue.ts';
 import type { Settler } from './settler.ts';
@@ -13,15 +11,10 @@ export const queueWorker = 'queue/';
 export interface WorkEnv {
   readonly engine: EngineEnv;
   readonly settler: Settler;
-  readonly deadLetters: DeadLetters;
-  /** Workers that a run may cost. */
-  readonly attempts: number;
 }
 
-/** Milliseconds after which somebody looks again at a run that is still held. */
+/** Milliseconds after which somebody looks again at a run that is still held, or has to wait for its turn as a suspect. */
 const heldMs = 1_000;
-/** Longest pause before a run that has cost workers is tried again. */
-const longestBackoffMs = 60_000;
 
 /** A job, and the agent that works on its run. */
 export interface Assignment {
@@ -34,26 +27,17 @@ export interface Assignment {
  * together; a promise for each says when it is done with.
  */
 export function workOn(env: WorkEnv, batch: readonly Assignment[]): readonly Promise<void>[] {
-  const due = batch.filter(({ job }) => backoffOf(job) === 0);
-  const claiming = claimAll(env, due);
+  const claiming = claimAll(env, batch);
   // Each of them hears of it below; without any of them nobody would.
   claiming.catch(() => {});
   return batch.map(async ({ agent, job }) => {
-    const toNote: ToNote = { crash: crashOf(job) };
     try {
-      const delayMs = backoffOf(job);
-      if (delayMs > 0) return await env.settler.putBack(job, 'backoff', { ...toNote, delayMs });
-      await goOn(env, job, toNote, (await claiming).get(job.id));
+      await goOn(env, job, (await claiming).get(job.id));
     } catch (error) {
       env.engine.report(error, { agent: agent.name, runId: job.id });
-      await env.settler.putBack(job, 'error', { ...toNote, delayMs: heldMs });
+      await env.settler.putBack(job, 'error', { delayMs: heldMs });
     }
   });
-}
-
-/** How a worker was lost with the run, until it is noted there. */
-interface ToNote {
-  crash: string | undefined;
 }
 
 async function claimAll(
@@ -69,32 +53,18 @@ async function claimAll(
 }
 
 async function goOn(
-  { engine, settler, deadLetters, attempts }: WorkEnv,
+  { engine, settler }: WorkEnv,
   job: FetchedJob,
-  toNote: ToNote,
   claimed: ClaimedRun | undefined,
 ): Promise<void> {
   if (claimed === undefined) {
     const scope = scopeOfJob(parseShape(runJob, job.data, 'job'));
     if (await engine.isOpen(scope, job.id)) {
-      await settler.putBack(job, 'held', { ...toNote, delayMs: heldMs });
+      await settler.putBack(job, 'held', { delayMs: heldMs });
     } else settler.done(job);
     return;
   }
-  const crashes = job.retryCount === 0 ? [] : await recordCrash(claimed, toNote.crash);
-  toNote.crash = undefined;
-  const isPoison = crashes.length >= attempts;
-  // Before its end is written: what is in the list but has not ended yet is found again, the other way round it is not.
-  if (isPoison) await deadLetters.add(claimed, crashes);
-  const outcome = await claimed.goOn(isPoison ? { failure: poisoned(claimed, crashes) } : {});
+  const outcome = await claimed.goOn();
   if (outcome === 'ended') settler.done(job);
   else await settler.putBack(job, 'handed-over');
-}
-
-/** How long a run waits that has just cost a worker: the first time not at all, then twice as long each time. */
-function backoffOf(job: FetchedJob): number {
-  if (job.retryCount < 2 || !hasJustCrashed(job)) return 0;
-  // A pause is a retry of the queue, too.
-  const pauses = Math.floor(job.retryCount / 2) - 1;
-  return Math.min(longestBackoffMs, 1_000 * 2 ** pauses);
 }

@@ -1,5 +1,4 @@
 import type { EngineAgent, EngineEnv } from '../engine.ts';
-import { crashOf } from './crashes.ts';
 import { groupOf, type RunJob } from './job.ts';
 import { type FetchedJob, type Queue, runQueue } from './queue.ts';
 import type { Settler } from './settler.ts';
@@ -120,7 +119,7 @@ export class Worker {
     const found = agents().find(({ agent }) => agent.name === job.data.agent);
     if (found === undefined || this.#isForOthers(found, job)) {
       this.#leave(job, found === undefined);
-      engine.background(settler.putBack(job, 'not-mine', { crash: crashOf(job) }));
+      engine.background(settler.putBack(job, 'not-mine'));
       return undefined;
     }
     this.#active.set(job.id, job);

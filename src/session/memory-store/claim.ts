@@ -1,6 +1,14 @@
 import { headMoved, notFound, notSucceeded } from '../failures.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../ids.ts';
-import type { Claim, ClaimRequest, ParentRef, RunRequest, Scope, Totals } from '../store.ts';
+import type {
+  Claim,
+  ClaimRequest,
+  ParentRef,
+  RunCrash,
+  RunRequest,
+  Scope,
+  Totals,
+} from '../store.ts';
 import { endEvents } from './events.ts';
 import { createSessionRow } from './rows.ts';
 import {
@@ -112,12 +120,16 @@ function createRun(
     base: start,
     turnIndex: start === undefined ? 0 : start.turnIndex + 1,
     stopping: false,
+    crashes: noCrashes,
     steps: new Map(),
   };
   tables.runs.set(run.id, run);
   session.run = run;
   return run;
 }
+
+/** Of a run that has made progress. */
+export const noCrashes: readonly RunCrash[] = [];
 
 /** What is kept of a request. */
 export function toRunRequest({ mode, init, inputs, context, version }: RunRequest): RunRequest {

@@ -5,7 +5,8 @@ import { taken } from '../failures.ts';
 import { checkSnapshotId } from '../ids.ts';
 import type { Committed, CommitWrite, RunRef } from '../store.ts';
 import { spentInTurn } from '../totals.ts';
-import { endRun } from './claim.ts';
+import { endRun, noCrashes } from './claim.ts';
+import { bury } from './dead-runs.ts';
 import { appendTo } from './events.ts';
 import { toMetadata } from './reading.ts';
 import {
@@ -30,6 +31,7 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   if (row.status === 'succeeded') advance(tables, row, base);
   if (row.index < 0 && write.listed !== false) list(row);
   row.session.updatedAt = row.updatedAt;
+  if (write.deadLetter === true) bury(tables, run);
   if (write.end) endRun(tables, run);
   else if (row.status === 'succeeded') goOn(run, row, write);
   tables.hub.tell(row.id);
@@ -53,6 +55,7 @@ function goOn(run: RunRow, row: SnapshotRow, { state, usage, toolCalls }: Commit
   const midTurn = row.event === 'toolIterationEnd';
   const done = run.checkpoint?.inputsDone ?? 0;
   run.base = row;
+  run.crashes = noCrashes;
   run.checkpoint = {
     state,
     stateHash: row.stateHash,

@@ -39,6 +39,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     runs: new Map(),
     events: new Map(),
     endedAt: new Map(),
+    dead: new Map(),
   };
   return checkedStore({
     name: 'memory',

@@ -201,5 +201,6 @@ export function toRunRecord(run: RunRow, now: number): RunRecord {
     stopping: run.stopping,
     inputsDone: run.checkpoint?.inputsDone ?? 0,
     midTurn: run.checkpoint?.midTurn ?? false,
+    ...(run.crashes.length === 0 ? {} : { crashes: run.crashes }),
   };
 }

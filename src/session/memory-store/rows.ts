@@ -55,6 +55,7 @@ export function dropSessionRow(tables: Tables, session: SessionRow): number {
   const rows = allRows(session);
   for (const row of rows) tables.snapshots.delete(row.id);
   if (session.run !== undefined) tables.runs.delete(session.run.id);
+  for (const row of rows) tables.dead.delete(row.id);
   for (const [runId, log] of tables.events) {
     if (log.session !== session) continue;
     tables.events.delete(runId);

@@ -10,8 +10,9 @@ import {
   type RunSupport,
   waitingTtl,
 } from '../store.ts';
-import { claim, endRun, toRunRequest } from './claim.ts';
+import { claim, endRun, noCrashes, toRunRequest } from './claim.ts';
 import { commit } from './commit.ts';
+import { dropDead, listDead } from './dead-runs.ts';
 import { appendTo } from './events.ts';
 import { loadState, toMetadata, toRunRecord } from './reading.ts';
 import { dropSessionRow, isBlank } from './rows.ts';
@@ -43,6 +44,7 @@ export function runSupport(tables: Tables): RunSupport {
       const run = currentRun(tables, ref);
       if (events !== undefined) appendTo(tables, run, events);
       run.checkpoint = { state, stateHash, inputsDone, midTurn, used };
+      run.crashes = noCrashes;
       return { snapshotId: run.id, state, ref: run.base };
     },
     commit: async (ref, write) => commit(tables, ref, write),
@@ -62,9 +64,10 @@ export function runSupport(tables: Tables): RunSupport {
       return steps.has(key) ? { value: steps.get(key) } : undefined;
     },
     async saveStep(ref, key, value) {
-      const { steps } = currentRun(tables, ref);
-      if (steps.has(key)) return;
-      steps.set(
+      const run = currentRun(tables, ref);
+      if (run.steps.has(key)) return;
+      run.crashes = noCrashes;
+      run.steps.set(
         key,
         value === undefined ? undefined : toJson(value, `The result of step "${key}"`),
       );
@@ -79,6 +82,8 @@ export function runSupport(tables: Tables): RunSupport {
       const runs = [...tables.runs.values()].filter((run) => inScope(run.session, scope));
       return runs.map((run) => toRunRecord(run, now()));
     },
+    listDeadRuns: async (scope) => listDead(tables, scope),
+    dropDeadRun: async (scope, runId) => dropDead(tables, scope, runId),
   };
 }
 

@@ -6,7 +6,7 @@ import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../../protocol/sna
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import { busy, notHeld, taken } from '../failures.ts';
 import { emptyState, hashState, type SessionState } from '../session-state.ts';
-import type { RunRef, RunRequest, RunUsage, Scope, Totals } from '../store.ts';
+import type { RunCrash, RunRef, RunRequest, RunUsage, Scope, Totals } from '../store.ts';
 import type { Hub } from './hub.ts';
 import type { KeptEvents } from './kept-events.ts';
 
@@ -78,9 +78,20 @@ export interface RunRow {
   readonly turnIndex: number;
   checkpoint?: Checkpoint;
   stopping: boolean;
+  /** Workers that died with it since its last progress. */
+  crashes: readonly RunCrash[];
   readonly steps: Map<string, Json | undefined>;
   /** The listed pending snapshot of a detached run. */
   row?: SnapshotRow;
+}
+
+/** A run that was given up. */
+export interface DeadRow {
+  readonly runId: string;
+  readonly session: SessionRow;
+  readonly request: RunRequest;
+  readonly inputsDone: number;
+  readonly since: number;
 }
 
 /** The events of a run; they outlive it for a while. */
@@ -103,6 +114,8 @@ export interface Tables {
   readonly events: Map<string, EventLog>;
   /** When runs with events ended, in that order; until their events are forgotten. */
   readonly endedAt: Map<string, number>;
+  /** The dead-letter list, by the run's id, oldest first. */
+  readonly dead: Map<string, DeadRow>;
 }
 
 /** The state a run stands at, as far as anybody else can see: its last checkpoint, or what it goes on from. */

@@ -1,4 +1,5 @@
-import type { RunSupport, TakenRun } from '../store.ts';
+import type { RunCrash, RunSupport, TakenRun } from '../store.ts';
+import { anySuspects, pickRuns } from '../suspects.ts';
 import { toClaim } from './claim.ts';
 import { toRunRecord } from './reading.ts';
 import { isExpired, type RunRow, type Tables } from './tables.ts';
@@ -15,17 +16,35 @@ export function takeOver(tables: Tables, request: Request): readonly TakenRun[] 
     agents.has(run.session.scope.agent) &&
     (request.runIds === undefined || request.runIds.includes(run.id)) &&
     (request.exceptWorker === undefined || !run.worker.startsWith(request.exceptWorker));
-  const runs = [...tables.runs.values()]
-    .filter(isWanted)
-    .slice(0, request.runIds?.length ?? request.limit);
-  return runs.map((run) => take(tables, run, request));
+  const found = [...tables.runs.values()].filter(isWanted).map((run) => {
+    const crash = crashOf(run, request, now);
+    return { run, crash, crashes: run.crashes.length + (crash === undefined ? 0 : 1) };
+  });
+  return pickRuns(found, request.suspects ?? anySuspects)
+    .slice(0, request.runIds?.length ?? request.limit)
+    .map(({ run, crash }) => take(tables, run, crash, request));
+}
+
+// A run that was handed over has no time to live.
+function crashOf(run: RunRow, { worker, waitingAs }: Request, now: number): RunCrash | undefined {
+  const { attempt, heartbeatAt, ttl } = run;
+  if (!isExpired(run, now) || ttl === 0 || run.worker === worker || run.worker === waitingAs) {
+    return undefined;
+  }
+  return { attempt, lastSeenAt: new Date(heartbeatAt).toISOString() };
 }
 
 function isWaiting({ id, worker }: RunRow, { runIds, waitingAs }: Request): boolean {
   return runIds?.includes(id) === true && worker === waitingAs;
 }
 
-function take(tables: Tables, run: RunRow, { worker, ttl }: Request): TakenRun {
+function take(
+  tables: Tables,
+  run: RunRow,
+  crash: RunCrash | undefined,
+  { worker, ttl }: Request,
+): TakenRun {
+  if (crash !== undefined) run.crashes = [...run.crashes, crash];
   run.attempt++;
   run.worker = worker;
   run.ttl = ttl;

@@ -38,6 +38,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
     runs: new Map(),
     events: new Map(),
     endedAt: new Map(),
+    dead: new Map(),
   };
   const mirror = new Mirror(disk, tables);
   const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });

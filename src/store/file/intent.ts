@@ -48,7 +48,7 @@ export function recover(mirror: Mirror): void {
   }
   for (const folder of folders) sweep(mirror, folder);
   mirror.reachAllEvents();
-  mirror.events.sweep();
+  mirror.sweep();
   disk.unlink(intentFile);
 }
 

@@ -11,6 +11,7 @@ import type { Scope } from '../../session/store.ts';
  *     sessions/<owner, or _>/<agent>/<fork>.json     names the folder that a fork lives in
  *     runs/<session>~<hash>.jsonl                    the run that works on a session; nothing while there is none
  *     events/<run>.jsonl                             what a run streamed, until shortly after its end
+ *     dead/<run>.json                                a run that was given up, until it is retried
  *     lock, lock-mark, intent.json                   see lock.ts, holder-mark.ts and intent.ts
  */
 export const formatFile = 'waymark.json';
@@ -20,6 +21,7 @@ export const ignoreFile = '.gitignore';
 export const sessionsFolder = 'sessions';
 export const runsFolder = 'runs';
 export const eventsFolder = 'events';
+export const deadFolder = 'dead';
 export const journalName = 'journal.jsonl';
 export const artifactsName = 'artifacts';
 
@@ -29,6 +31,7 @@ export const ignored: readonly string[] = [
   `/${intentFile}`,
   `/${runsFolder}/`,
   `/${eventsFolder}/`,
+  `/${deadFolder}/`,
   '*.tmp',
 ];
 
@@ -62,6 +65,10 @@ export function runFile({ owner, agent }: Scope, sessionId: string): string {
 
 export function eventsFile(runId: string): string {
   return `${eventsFolder}/${safeName(runId)}.jsonl`;
+}
+
+export function deadFile(runId: string): string {
+  return `${deadFolder}/${safeName(runId)}.json`;
 }
 
 function slug(id: string): string {

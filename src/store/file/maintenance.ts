@@ -32,7 +32,7 @@ export function maintenanceSupport(mirror: Mirror, gate: Gate): MaintenanceSuppo
             mirror,
             families.filter((each) => hasLost(tables, each)),
           );
-          mirror.events.sweep();
+          mirror.sweep();
           // With what could not be read.
           mirror.disk.remove(ownerFolder(owner));
         },

@@ -2,6 +2,7 @@ import { isWaymarkError } from '../../core/error.ts';
 import { isSnapshotId } from '../../session/ids.ts';
 import type { RunRow, SessionRow, Tables } from '../../session/memory-store/tables.ts';
 import type { Lookup, Scope } from '../../session/store.ts';
+import { DeadFiles } from './dead-files.ts';
 import type { Disk } from './disk.ts';
 import { EventFiles } from './event-files.ts';
 import { Family, type FamilyContext } from './family.ts';
@@ -26,6 +27,7 @@ export class Mirror implements FamilyContext {
   readonly homes = new WeakMap<SessionRow, Family>();
   readonly use = (family: Family): void => this.#warm.use(family);
   readonly events: EventFiles;
+  readonly dead: DeadFiles;
   readonly #runFiles = new Map<string, RunFile>();
   /** Their names, which take a hash to make. */
   readonly #runNames = new WeakMap<object, string>();
@@ -38,6 +40,7 @@ export class Mirror implements FamilyContext {
     this.disk = disk;
     this.tables = tables;
     this.events = new EventFiles(disk, tables, this.#find);
+    this.dead = new DeadFiles(disk, tables, this.#find);
   }
 
   /** Forgets everything that is in memory, because it may differ from the files. */
@@ -149,9 +152,16 @@ export class Mirror implements FamilyContext {
     this.events.refresh(runId);
   }
 
-  /** The events of all runs. */
+  /** The events of all runs, and those that were given up. */
   reachAllEvents(): void {
+    attempt(() => this.dead.refresh());
     for (const runId of this.events.runIds()) attempt(() => this.reachEvents(runId));
+  }
+
+  /** Removes the events and dead letters of what is gone, after {@link Mirror.reachAllEvents}. */
+  sweep(): void {
+    this.events.sweep();
+    this.dead.sweep();
   }
 
   /** Runs and snapshots that somebody listens for, with their events. */

@@ -77,7 +77,7 @@ async function dropSessions(
         mirror,
         families.filter((each) => hasLost(tables, each)),
       );
-      mirror.events.sweep();
+      mirror.sweep();
     },
   );
 }

@@ -3,12 +3,13 @@ import type { Json } from '../../core/json.ts';
 import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { finishReason, type Init, type Input, usage } from '../../protocol/turn.ts';
+import { noCrashes } from '../../session/memory-store/claim.ts';
 import type { Checkpoint, RunRow, SnapshotRow } from '../../session/memory-store/tables.ts';
 import { iso, time } from './journal-line.ts';
 import { artifactHash, type NamedState, stateDelta, toDelta } from './state-delta.ts';
 
 // What goes in was parsed by whoever claimed.
-const request = v.object({
+export const runRequest = v.object({
   mode: v.picklist(['attached', 'accepted', 'detached']),
   init: v.optional(v.custom<Init>((value) => typeof value === 'object')),
   inputs: v.custom<readonly Input[]>(Array.isArray),
@@ -55,11 +56,13 @@ export const runLine = v.object({
   worker: v.optional(v.string()),
   ttl: v.optional(v.number()),
   heartbeatAt: v.optional(time),
-  request: v.optional(request),
+  request: v.optional(runRequest),
   stopping: v.optional(v.boolean()),
   /** The snapshot it goes on from. It may not be in the journal: then its process died before it was written. */
   base: v.optional(v.string()),
   checkpoint: v.optional(checkpoint),
+  /** Workers that died with it since its last progress. */
+  crashes: v.optional(v.array(v.object({ attempt: v.number(), lastSeenAt: v.string() }))),
   steps: v.optional(v.array(v.object({ key: v.string(), value: v.optional(jsonValue) }))),
 });
 
@@ -79,7 +82,7 @@ export const runHead = v.object({
   worker: v.string(),
   ttl: v.number(),
   heartbeatAt: time,
-  request,
+  request: runRequest,
 });
 
 export interface RunHead extends v.InferOutput<typeof runHead> {}
@@ -90,7 +93,15 @@ export type CheckpointChange = NonNullable<RunChange['checkpoint']>;
 /** What a run was when it was last written or read. */
 export type SavedRun = Pick<
   RunRow,
-  'attempt' | 'worker' | 'ttl' | 'heartbeatAt' | 'request' | 'stopping' | 'base' | 'checkpoint'
+  | 'attempt'
+  | 'worker'
+  | 'ttl'
+  | 'heartbeatAt'
+  | 'request'
+  | 'stopping'
+  | 'crashes'
+  | 'base'
+  | 'checkpoint'
 > & { readonly steps: number };
 
 export function toSavedRun(run: RunRow): SavedRun {
@@ -99,7 +110,7 @@ export function toSavedRun(run: RunRow): SavedRun {
 
 /** What has changed about a run. */
 export function toRunLine(run: RunRow, saved: SavedRun | undefined): RunLine {
-  const { attempt, worker, ttl, heartbeatAt, stopping, base, steps } = run;
+  const { attempt, worker, ttl, heartbeatAt, stopping, crashes, base, steps } = run;
   const newSteps = [...steps].slice(saved?.steps ?? 0);
   return {
     ...(attempt === saved?.attempt ? {} : { attempt }),
@@ -108,6 +119,7 @@ export function toRunLine(run: RunRow, saved: SavedRun | undefined): RunLine {
     ...(heartbeatAt === saved?.heartbeatAt ? {} : { heartbeatAt: iso(heartbeatAt) }),
     ...(run.request === saved?.request ? {} : { request: run.request }),
     ...(stopping === (saved?.stopping ?? false) ? {} : { stopping }),
+    ...(crashes === (saved?.crashes ?? noCrashes) ? {} : { crashes: [...crashes] }),
     ...(base === undefined || base === saved?.base ? {} : { base: base.id }),
     ...(run.checkpoint === undefined || run.checkpoint === saved?.checkpoint
       ? {}

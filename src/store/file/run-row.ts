@@ -1,5 +1,5 @@
 import type { Artifact } from '../../protocol/state.ts';
-import { toRunRequest } from '../../session/memory-store/claim.ts';
+import { noCrashes, toRunRequest } from '../../session/memory-store/claim.ts';
 import type {
   Checkpoint,
   RunRow,
@@ -37,6 +37,7 @@ export function toRun(head: RunHead, { family, session }: Home): RunRow {
     base: start,
     turnIndex: head.turnIndex,
     stopping: false,
+    crashes: noCrashes,
     steps: new Map(),
   };
 }
@@ -48,13 +49,14 @@ export function changeRun(
   family: Family,
   artifacts: RunArtifacts,
 ): void {
-  const { attempt, worker, ttl, heartbeatAt, request, stopping, steps = [] } = change;
+  const { attempt, worker, ttl, heartbeatAt, request, stopping, crashes, steps = [] } = change;
   if (attempt !== undefined) run.attempt = attempt;
   if (worker !== undefined) run.worker = worker;
   if (ttl !== undefined) run.ttl = ttl;
   if (heartbeatAt !== undefined) run.heartbeatAt = heartbeatAt;
   if (request !== undefined) run.request = requestOf(request);
   if (stopping !== undefined) run.stopping = stopping;
+  if (crashes !== undefined) run.crashes = crashes.length === 0 ? noCrashes : crashes;
   for (const { key, value } of steps) run.steps.set(key, value);
   const base = change.base === undefined ? run.base : family.rows.get(change.base)?.row;
   if (change.base !== undefined && base === undefined) return;
@@ -123,7 +125,14 @@ function stateOf(holder: { readonly state: SessionState } | undefined): SessionS
   return holder?.state ?? emptyState;
 }
 
-function requestOf({ mode, init, inputs, context, version }: RunHead['request']): RunRequest {
+/** What a run was asked, as it was written. */
+export function requestOf({
+  mode,
+  init,
+  inputs,
+  context,
+  version,
+}: RunHead['request']): RunRequest {
   return toRunRequest({
     mode,
     inputs,

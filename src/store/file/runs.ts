@@ -78,7 +78,9 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
         if (events !== undefined) mirror.reachEvents(run.runId);
         return memory.commit(run, write);
       };
-      return under(run, work, { snapshotId, base });
+      // The letter comes first: without it, nobody would find a run that was given up.
+      const saveFirst = write.deadLetter === true ? () => mirror.dead.save(run.runId) : undefined;
+      return under(run, work, { snapshotId, base }, saveFirst);
     },
     release: (run, events) =>
       under(run, () => {
@@ -118,6 +120,19 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
         mirror.reachRuns();
         return memory.listRuns(scope);
       }),
+    listDeadRuns: (scope) =>
+      gate.read(() => {
+        mirror.dead.refresh();
+        return memory.listDeadRuns?.(scope) ?? [];
+      }),
+    dropDeadRun: (scope, runId) =>
+      gate.write(
+        () => {
+          mirror.dead.refresh();
+          return memory.dropDeadRun?.(scope, runId) ?? false;
+        },
+        () => mirror.dead.sweep(),
+      ),
   };
 }
 

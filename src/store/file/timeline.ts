@@ -76,7 +76,7 @@ export function timelineSupport(mirror: Mirror, gate: Gate): TimelineSupport {
             mirror,
             lost.filter((family) => family !== own).concat(lost.filter((family) => family === own)),
           );
-          mirror.events.sweep();
+          mirror.sweep();
         },
       );
     },

@@ -57,6 +57,8 @@ export async function quickCommit(
   context: StateContext,
 ): Promise<CommitResult | undefined> {
   if (write.status !== 'succeeded' || !isSnapshotId(ref.runId)) return undefined;
+  // A run that was taken over and continues forgets the crashes before.
+  if (!write.end && ref.attempt > 1) return undefined;
   if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
   const home = runHome(ref.runId, context);
   if (home === undefined) return undefined;

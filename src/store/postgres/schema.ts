@@ -127,4 +127,16 @@ export const steps: readonly string[] = [
   claimTurn + commitTurn,
   // Encrypted values are bound to their places, which older versions cannot read.
   `COMMENT ON TABLE @meta IS 'A store of waymark';`,
+  // Crashes of the workers of a run, and the dead-letter list.
+  `
+  ALTER TABLE @runs ADD COLUMN crashes integer NOT NULL DEFAULT 0; -- workers that died since its last progress
+  ALTER TABLE @runs ADD COLUMN crashed text;   -- of each, its attempt and its last heartbeat: 1:1763200000000,2:…
+  CREATE TABLE @dead_runs(                     -- runs that were given up
+    session bigint NOT NULL,
+    since bigint NOT NULL,
+    inputs_done integer NOT NULL,
+    mode smallint NOT NULL,
+    run bytea PRIMARY KEY,                     -- snapshots.id; the snapshot may be gone
+    request text NOT NULL);
+  `,
 ];

@@ -14,6 +14,7 @@ import { stateRows } from './history/state-rows.ts';
 import { attachPartial, checkpoint } from './runs/checkpoint.ts';
 import { checkClaim, claim } from './runs/claim.ts';
 import { type CommitResult, checkCommit, commit } from './runs/commit.ts';
+import { dropDead, listDead } from './runs/dead-runs.ts';
 import { alreadyCommitted, Doubts } from './runs/doubt.ts';
 import { getRun, listRuns } from './runs/run-record.ts';
 import { detach, handOver, heartbeat, release } from './runs/run-writes.ts';
@@ -154,5 +155,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     },
     getRun: (scope, runId) => db.read(() => getRun(scope, runId, vault)),
     listRuns: (scope) => db.read(() => listRuns(scope, vault)),
+    listDeadRuns: (scope) => db.read(() => listDead(scope, vault)),
+    dropDeadRun: (scope, runId) => db.write(() => dropDead(scope, runId)),
   };
 }

@@ -120,4 +120,16 @@ export const steps: readonly string[] = [
   `,
   // Encrypted values are bound to their places, which older versions cannot read. The file says whose it is: "WYMK".
   'PRAGMA application_id = 1465470283;',
+  // Crashes of the workers of a run, and the dead-letter list.
+  `
+  ALTER TABLE runs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0; -- workers that died since its last progress
+  ALTER TABLE runs ADD COLUMN crashed TEXT;  -- of each, its attempt and its last heartbeat: 1:1763200000000,2:…
+  CREATE TABLE dead_runs(                    -- runs that were given up
+    run BLOB PRIMARY KEY,                    -- snapshots.id; the snapshot may be gone
+    session INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    inputs_done INTEGER NOT NULL,
+    mode INTEGER NOT NULL,
+    request TEXT NOT NULL) WITHOUT ROWID;
+  `,
 ];

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Agent } from '../../agent/agent.ts';
 import type { App } from '../../app.ts';
 import type { Input } from '../../protocol/turn.ts';
@@ -9,6 +10,12 @@ export interface Wish {
   /** Milliseconds that a step takes. @default 0 */
   readonly ms?: number;
   readonly fail?: boolean;
+  /** Waits as long as there is a file or folder of this name. */
+  readonly waitWhile?: string;
+  /** Kills its process as long as there is a file or folder of this name. */
+  readonly dieWhile?: string;
+  /** Durable steps; each kills its process once it is recorded. @default 0 */
+  readonly deadlySteps?: number;
 }
 
 /** An agent that does what its input says, a step at a time. */
@@ -16,12 +23,22 @@ export function defineContractAgent(app: App): Agent {
   app.defineCustomAgent({ name: 'stepper' }, async (session, { respond, signal }) => {
     await session.run(async ({ message }) => {
       const [part] = message?.content ?? [];
-      const wish = part !== undefined && 'text' in part ? part.text : '{}';
-      const { steps = 1, ms = 0, fail = false } = JSON.parse(wish) as Wish;
+      const text = part !== undefined && 'text' in part ? part.text : '{}';
+      const wish = JSON.parse(text) as Wish;
+      const { steps = 1, ms = 0, fail = false, waitWhile, dieWhile, deadlySteps = 0 } = wish;
       if (fail) throw new Error('as asked');
       for (let step = 0; step < steps && !signal.aborted; step++) {
         await respond.modelChunk({ content: [{ text: `${step};` }] });
         if (ms > 0) await app.clock.sleep(ms, signal);
+      }
+      while (waitWhile !== undefined && existsSync(waitWhile)) await app.clock.sleep(20, signal);
+      if (dieWhile !== undefined && existsSync(dieWhile)) die();
+      for (let step = 0; step < deadlySteps; step++) {
+        let isNew = false;
+        await session.step(`deadly ${step}`, () => {
+          isNew = true;
+        });
+        if (isNew) die();
       }
       session.addMessages({ role: 'model', content: [{ text: 'done' }] });
     });
@@ -29,9 +46,19 @@ export function defineContractAgent(app: App): Agent {
   return app.agent('stepper');
 }
 
+// As when the process runs out of memory: nothing is tidied up.
+function die(): void {
+  process.kill(process.pid, 'SIGKILL');
+}
+
+/** A wish as an input. */
+export function asked(wish: Wish): Input {
+  return { message: { role: 'user', content: [{ text: JSON.stringify(wish) }] } };
+}
+
 /** A wish as an input that is detached from its start. */
 export function detached(wish: Wish): Input {
-  return { message: { role: 'user', content: [{ text: JSON.stringify(wish) }] }, detach: true };
+  return { ...asked(wish), detach: true };
 }
 
 /** Looks until it is so; real time, as other processes have no other. */

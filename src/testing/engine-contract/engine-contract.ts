@@ -2,24 +2,30 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Agent } from '../../agent/agent.ts';
 import type { App } from '../../app.ts';
 import { defineContractAgent, detached, waitUntil } from './contract-agent.ts';
+import type { ContractProcess } from './contract-process.ts';
+import { crashContract } from './crashes.ts';
 
 /** Processes of one deployment, over one store and one queue; each app is as good as a process of its own. */
 export interface EngineCluster {
   /** An app over the shared store, with an engine of its own. `work`: it works on runs, else it only accepts. */
   createApp(options: { readonly work: boolean }): App;
+  /** Starts a process of its own that works, as `startContractProcess` does; without it nothing is tested that kills one. */
+  startProcess?(options?: { readonly attempts?: number }): Promise<ContractProcess>;
   close(): Promise<void>;
 }
 
 export interface EngineContractOptions {
   /** Whether a run that is detached from its start goes to whoever is free, not to whoever accepted it. @default false */
   readonly dispatches?: boolean;
+  /** Whether its clusters have `startProcess`. @default false */
+  readonly processes?: boolean;
 }
 
 /** Declares the tests that every engine is held to. `open` gives an empty deployment for each test. */
 export function engineContract(
   name: string,
   open: () => Promise<EngineCluster>,
-  { dispatches = false }: EngineContractOptions = {},
+  { dispatches = false, processes = false }: EngineContractOptions = {},
 ): void {
   describe(`${name} engine`, () => {
     let cluster: EngineCluster;
@@ -108,6 +114,14 @@ export function engineContract(
       await agent.abort(snapshotId);
       await waitUntil(async () => (await app.engine.status()).running === 0);
     });
+
+    if (processes) {
+      crashContract(() => ({
+        startProcess: (options) =>
+          cluster.startProcess?.(options) ?? expect.fail('the cluster has no startProcess'),
+        observe: () => start(false),
+      }));
+    }
 
     if (!dispatches) return;
     test('an app that only accepts works on nothing', async () => {

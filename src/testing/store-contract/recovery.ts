@@ -242,6 +242,124 @@ export function recoveryContract(useKit: UseKit): void {
       });
     });
 
+    test('S222: a takeover counts crashes, until the run makes progress', async () => {
+      const kit = useKit();
+      const { claim, commit, runs, expire, ttl, id, scope } = kit;
+      const held = await claim('s', { mode: 'accepted', ttl });
+      const crashes = async (): Promise<unknown> =>
+        (await runs.getRun(scope, held.runId))?.crashes?.map(({ attempt }) => attempt) ?? [];
+      const take = async (worker: string, handOver = false) => {
+        if (!handOver) await expire();
+        const [taken] = await runs.takeOver({ agents: [scope.agent], worker, ttl, limit: 10 });
+        return taken?.claim ?? expect.fail('nothing was taken over');
+      };
+      expect(await crashes()).toEqual([]);
+      await take('b');
+      expect(await crashes()).toEqual([1]);
+      // The same worker has not died, and one that hands over has not either.
+      const again = await take('b');
+      expect(await crashes()).toEqual([1]);
+      await runs.handOver(again);
+      const third = await take('c', true);
+      expect(await crashes()).toEqual([1]);
+      const fourth = await take('d');
+      expect(await crashes()).toEqual([1, 4]);
+      expect(fourth.attempt).toBe(5);
+      const [crash] = (await runs.getRun(scope, held.runId))?.crashes ?? [];
+      expect(Number.isNaN(Date.parse(crash?.lastSeenAt ?? ''))).toBe(false);
+      await refused(runs.saveStep(third, 'late', 1), 'ABORTED');
+      await runs.saveStep(fourth, 'step', 1);
+      expect(await crashes()).toEqual([]);
+      const fifth = await take('e');
+      expect(await crashes()).toEqual([5]);
+      await runs.checkpoint(fifth, checkpointOf(exchange(emptyState, 'x')));
+      expect(await crashes()).toEqual([]);
+      const sixth = await take('f');
+      expect(await crashes()).toEqual([6]);
+      const middle = { snapshotId: id(), event: 'toolIterationEnd', end: false } as const;
+      await commit(sixth, { ...middle, state: exchange(emptyState, 'x') });
+      expect(await crashes()).toEqual([]);
+    });
+
+    test('S223: of runs that have lost workers only so many are taken, those with the fewest crashes first', async () => {
+      const kit = useKit();
+      const { claim, runs, expire, ttl, scope } = kit;
+      const held = new Map<string, string>();
+      for (const name of ['twice', 'once', 'fresh']) {
+        held.set((await claim(name, { mode: 'accepted', ttl })).runId, name);
+        if (name === 'fresh') continue;
+        await expire();
+        await runs.takeOver({ agents: [scope.agent], worker: `x-${name}`, ttl, limit: 10 });
+      }
+      const fresh = [...held].find(([, name]) => name === 'fresh')?.[0] ?? '';
+      await runs.handOver({ runId: fresh, attempt: 1 });
+      await expire();
+      const take = async (limit: number, maxCrashes: number, attempts = 9, runIds?: string[]) => {
+        const suspects = { limit, maxCrashes, attempts };
+        const taken = await runs.takeOver({
+          agents: [scope.agent],
+          worker: `w-${limit}-${maxCrashes}-${attempts}`,
+          ttl,
+          limit: 10,
+          suspects,
+          ...(runIds && { runIds }),
+        });
+        return taken.map(({ run }) => [held.get(run.runId), run.crashes?.length ?? 0]);
+      };
+      const ids = [...held.keys()];
+      expect(await take(0, 0)).toEqual([['fresh', 0]]);
+      expect(await take(0, 0, 9, ids)).toEqual([]);
+      expect(await take(1, 1)).toEqual([]);
+      expect(await take(1, 2, 9, ids)).toEqual([['once', 2]]);
+      expect(await take(1, 3)).toEqual([['twice', 3]]);
+      await expire();
+      // What is to be given up is no suspect any more.
+      expect(await take(0, 0, 4)).toEqual([['twice', 4]]);
+    });
+
+    test('S224: a run that is given up is kept in the dead-letter list until it is dropped or deleted', async () => {
+      const kit = useKit();
+      const { claim, commit, runs, scope, opened } = kit;
+      const context = { user: 'u' };
+      const error = { status: 'INTERNAL', message: 'given up' } as const;
+      const dead = { status: 'failed', error, deadLetter: true } as const;
+      const bury = async (sessionId: string, inScope = scope): Promise<string> => {
+        const request = { mode: 'accepted', inputs, context } as const;
+        const run = await claim(sessionId, request, inScope);
+        await commit(run, dead, inScope);
+        await kit.tick();
+        return run.runId;
+      };
+      const list = async (of?: typeof scope, from = runs) =>
+        ((await from.listDeadRuns?.(of)) ?? []).filter((each) => each.scope.agent === scope.agent);
+      const owned = { ...scope, owner: 'o' };
+      const first = await bury('s');
+      const second = await bury('t');
+      const other = await bury('s', owned);
+      await commit(await claim('s'), { status: 'failed', error });
+      const common = { sessionId: 's', inputs, context, inputsDone: 0, mode: 'accepted', error };
+      expect(await list(scope)).toMatchObject([
+        { ...common, runId: first, scope },
+        { ...common, runId: second, sessionId: 't' },
+      ]);
+      expect((await list()).map(({ runId }) => runId)).toEqual([first, second, other]);
+      expect(await list(owned)).toMatchObject([{ runId: other, scope: owned }]);
+      if (opened.reopen !== undefined) {
+        expect(await list(scope, (await kit.reopen()).runs)).toHaveLength(2);
+      }
+      const now = opened.reopen === undefined ? kit : await kit.reopen();
+      expect(await now.runs.dropDeadRun?.(owned, first)).toBe(false);
+      expect(await now.runs.dropDeadRun?.(scope, 'nonsense')).toBe(false);
+      expect(await now.runs.dropDeadRun?.(scope, first)).toBe(true);
+      expect(await now.runs.dropDeadRun?.(scope, first)).toBe(false);
+      expect(await list(scope, now.runs)).toMatchObject([{ runId: second }]);
+      await now.timeline.deleteSession(scope, 't');
+      expect(await list(scope, now.runs)).toEqual([]);
+      await now.maintenance.eraseOwner('o');
+      expect(await list(undefined, now.runs)).toEqual([]);
+      expect(await now.maintenance.verify()).toEqual([]);
+    });
+
     test('recorded steps are there for the next attempt', async () => {
       const kit = useKit();
       const { claim, commit, runs } = kit;

@@ -75,6 +75,14 @@ const tables: readonly SealedTable[] = [
     places: { request: (row) => requestPlace(home(row), bytes(row, 'id')) },
   },
   {
+    name: 'dead_runs',
+    keys: { run: noBytes },
+    also: homeColumns,
+    hasSession: true,
+    // As it was copied from the run.
+    places: { request: (row) => requestPlace(home(row), bytes(row, 'run')) },
+  },
+  {
     name: 'journal',
     keys: { run: noBytes, attempt: -2, seq: -1 },
     also: `t.last, ${homeColumns}`,

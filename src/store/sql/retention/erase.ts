@@ -44,6 +44,11 @@ const deleteJournal = statement(
   'erase_journal',
   (d) => `DELETE FROM @journal WHERE session IN ${d.integers('$1')}`,
 );
+// Nor for this: few runs are given up.
+const deleteDead = statement(
+  'erase_dead_runs',
+  (d) => `DELETE FROM @dead_runs WHERE session IN ${d.integers('$1')}`,
+);
 const deleteRuns = statement<{ id: Uint8Array }>(
   'erase_runs',
   'DELETE FROM @runs WHERE session = $1 RETURNING id',
@@ -102,7 +107,11 @@ export function* eraseOwned(owner: string): Plan<Erased> {
 function* eraseRows(rows: readonly ErasedRow[]): Plan<Erased> {
   let snapshots = 0;
   const hints: Hint[] = [];
-  if (rows.length > 0) yield* run(deleteJournal, JSON.stringify(rows.map(({ no }) => no)));
+  if (rows.length > 0) {
+    const sessions = JSON.stringify(rows.map(({ no }) => no));
+    yield* run(deleteJournal, sessions);
+    yield* run(deleteDead, sessions);
+  }
   for (const { no } of rows) {
     snapshots += (yield* one(countSnapshots, no)).count;
     for (const { id } of yield* all(deleteRuns, no)) {

@@ -11,7 +11,7 @@ import { code, toRunUsage, toTotals } from '../values/codes.ts';
 import { pointersOf } from './commit.ts';
 import { placeValues } from './commit-row.ts';
 import { appendEvents } from './events.ts';
-import { type OpenRun, openRun } from './open-run.ts';
+import { noCrashes, type OpenRun, openRun } from './open-run.ts';
 
 export type CheckpointWrite = Parameters<RunSupport['checkpoint']>[1];
 
@@ -40,7 +40,7 @@ const moveCheckpoint = statement(
 );
 const updateRun = statement(
   'checkpoint_run',
-  'UPDATE @runs SET checkpoint = $2, inputs_done = $3, mid_turn = $4 WHERE session = $1',
+  `UPDATE @runs SET checkpoint = $2, inputs_done = $3, mid_turn = $4, ${noCrashes} WHERE session = $1`,
 );
 const updateTip = statement('checkpoint_tip', 'UPDATE @sessions SET tip = $2 WHERE no = $1');
 

@@ -11,9 +11,10 @@ import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
 import { outcomeValues, placeValues, snapshotOf } from './commit-row.ts';
+import { bury } from './dead-runs.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
-import { type OpenRun, openRun } from './open-run.ts';
+import { noCrashes, type OpenRun, openRun } from './open-run.ts';
 
 const selectOwn = statement<{ idx: number; parent: number | null; parent_id: Uint8Array | null }>(
   'commit_own',
@@ -39,7 +40,8 @@ const updateSession = statement(
 );
 const updateRun = statement(
   'commit_run',
-  'UPDATE @runs SET base = $2, checkpoint = $2, inputs_done = $3, mid_turn = $4 WHERE session = $1',
+  `UPDATE @runs SET base = $2, checkpoint = $2, inputs_done = $3, mid_turn = $4, ${noCrashes}
+   WHERE session = $1`,
 );
 
 /** What a commit gave, and whether something may have become unreachable. */
@@ -262,6 +264,7 @@ function* update(
 
 /** Ends the run, or lets it hang on what was just written and start over from it. */
 function* end(held: OpenRun, write: CommitWrite, no: number): Plan<void> {
+  if (write.deadLetter === true) yield* bury(held.session);
   if (write.end) yield* endRun(withEvents(held, write.events));
   else if (write.status === 'succeeded') {
     const isMidTurn = write.event === 'toolIterationEnd';

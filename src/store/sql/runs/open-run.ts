@@ -20,6 +20,7 @@ export interface OpenRun extends EndingRun {
   readonly own: number | null;
   readonly checkpoint: number | null;
   readonly inputs_done: number;
+  readonly crashes: number;
   readonly created_at: number;
   readonly head: number | null;
   readonly head_idx: number | null;
@@ -45,7 +46,7 @@ const selectRun = readUnderLock<OpenRun>(
   (d) => `
     SELECT ${d.now} AS now, r.id, r.session, z.owner, z.agent, z.id AS session_id, r.mode, r.turn, r.base,
       CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END AS base_lineage,
-      r.own, r.checkpoint, r.inputs_done, r.created_at,
+      r.own, r.checkpoint, r.inputs_done, r.crashes, r.created_at,
       ${endingColumns},
       z.head, h.idx AS head_idx, z.next_index, z.tip,
       f.branch AS from_branch, f.upto AS from_upto,
@@ -61,6 +62,9 @@ const selectRun = readUnderLock<OpenRun>(
     LEFT JOIN @snapshots pp ON pp.no = p.parent
     WHERE r.id = $1 AND r.attempt = $2 ${d.lock('z, r')}`,
 );
+
+/** What a run's columns say once it has made progress. */
+export const noCrashes = 'crashes = 0, crashed = NULL';
 
 /** What a write under a run is about. */
 export interface WriteSubject {

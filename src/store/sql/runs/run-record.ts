@@ -1,5 +1,5 @@
 import { isSnapshotId } from '../../../session/ids.ts';
-import type { RunRecord, RunRequest, Scope } from '../../../session/store.ts';
+import type { RunCrash, RunRecord, RunRequest, Scope } from '../../../session/store.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, requestPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
@@ -28,6 +28,7 @@ export interface RunRow {
   readonly inputs_done: number;
   readonly mid_turn: number;
   readonly stopping: number;
+  readonly crashed: string | null;
   readonly ttl: number;
   readonly heartbeat: number;
   readonly created_at: number;
@@ -36,7 +37,7 @@ export interface RunRow {
 const columns = (now: string): string => `
   SELECT ${now} AS now, r.session, r.id, z.owner, z.agent, z.id AS session_id, r.attempt, r.mode, r.worker,
     r.request, r.start, r.base, g.id AS base_id, r.checkpoint, r.inputs_done, r.mid_turn, r.stopping,
-    r.ttl, r.heartbeat, r.created_at
+    r.crashed, r.ttl, r.heartbeat, r.created_at
   FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots g ON g.no = r.base`;
 
 const selectRun = statement<RunRow>(
@@ -96,5 +97,13 @@ export function toRecord(row: RunRow, vault: Vault): RunRecord {
     stopping: row.stopping === 1,
     inputsDone: row.inputs_done,
     midTurn: row.mid_turn === 1,
+    ...(row.crashed === null ? {} : { crashes: toCrashes(row.crashed) }),
   };
+}
+
+function toCrashes(text: string): readonly RunCrash[] {
+  return text.split(',').map((each) => {
+    const [attempt, heartbeat] = each.split(':').map(Number);
+    return { attempt: attempt ?? 0, lastSeenAt: iso(heartbeat ?? 0) };
+  });
 }

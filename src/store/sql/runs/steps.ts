@@ -7,7 +7,7 @@ import type { Vault } from '../content/vault.ts';
 import { first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { journal } from './journal.ts';
-import { type OpenRun, openRun } from './open-run.ts';
+import { noCrashes, type OpenRun, openRun } from './open-run.ts';
 
 const selectSteps = statement<{ body: SqlValue }>(
   'step_get',
@@ -18,6 +18,11 @@ const writeSteps = statement(
   `INSERT INTO @journal(run, session, attempt, seq, last, body)
    VALUES($1, $2, ${journal.steps}, $3, 0, $4)
    ON CONFLICT(run, attempt, seq) DO UPDATE SET body = excluded.body`,
+);
+
+const forgetCrashes = statement(
+  'step_progress',
+  `UPDATE @runs SET ${noCrashes} WHERE session = $1`,
 );
 
 /** Steps whose keys have the same number: each with its result, if it has one. */
@@ -50,6 +55,7 @@ export function* saveStep(
     stepsPlace(held, numberOf(key)),
   );
   yield* run(writeSteps, held.id, held.session, numberOf(key), body);
+  if (held.crashes > 0) yield* run(forgetCrashes, held.session);
 }
 
 function* stepsAt(held: OpenRun, key: string, vault: Vault): Plan<StoredSteps> {

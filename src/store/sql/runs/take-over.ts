@@ -1,6 +1,7 @@
 import { isSnapshotId } from '../../../session/ids.ts';
 import type { SessionState } from '../../../session/session-state.ts';
 import type { RunSupport, RunUsage, StateBase, TakenRun } from '../../../session/store.ts';
+import { anySuspects, pickRuns } from '../../../session/suspects.ts';
 import { all, one, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { findByNo, locationOfRow, stateOf } from '../snapshots/locate.ts';
@@ -15,18 +16,40 @@ export type TakeOver = Parameters<RunSupport['takeOver']>[0];
 const outlives = `r.mode <> ${code.attached}`;
 const expired = (now: string): string => `${now} - r.heartbeat >= r.ttl`;
 
-const selectExpired = statement<{ session: number }>(
+/**
+ * Whether taking a run over counts a crash of its worker: not when it was handed over, which leaves it no time to live, when it
+ * waited for a worker, or when its own worker takes it again.
+ */
+export const hasCrashed = (now: string, worker: string, waitingAs: string): string =>
+  `(${expired(now)} AND r.ttl > 0 AND r.worker <> ${worker} AND r.worker <> ${waitingAs})`;
+
+interface FoundRow {
+  readonly session: number;
+  readonly has_crashed: number;
+  /** The last one included. */
+  readonly crashes: number;
+}
+
+const foundColumns = (now: string, worker: string, waitingAs: string): string => `
+  r.session, CASE WHEN ${hasCrashed(now, worker, waitingAs)} THEN 1 ELSE 0 END AS has_crashed,
+  r.crashes + CASE WHEN ${hasCrashed(now, worker, waitingAs)} THEN 1 ELSE 0 END AS crashes`;
+
+// Those that are no suspects come first, so that suspects that have to wait do not fill the limit.
+const selectExpired = statement<FoundRow>(
   'take_over_find',
   (d) => `
-    SELECT r.session FROM @runs r JOIN @sessions z ON z.no = r.session
+    SELECT ${foundColumns(d.now, '$4', "''")}
+    FROM @runs r JOIN @sessions z ON z.no = r.session
     WHERE ${outlives} AND ${expired(d.now)} AND z.agent IN ${d.texts('$1')}
       AND ($3 = '' OR substr(r.worker, 1, length($3)) <> $3)
-    ORDER BY r.created_at, r.id LIMIT $2 ${d.lockFree('r')}`,
+    ORDER BY CASE WHEN r.crashes + CASE WHEN ${hasCrashed(d.now, '$4', "''")} THEN 1 ELSE 0 END >= $5 THEN 0
+      ELSE r.crashes + CASE WHEN ${hasCrashed(d.now, '$4', "''")} THEN 1 ELSE 0 END END,
+      r.created_at, r.id LIMIT $2 ${d.lockFree('r')}`,
 );
-const selectExpiredRun = statement<{ session: number }>(
+const selectExpiredRun = statement<FoundRow>(
   'take_over_find_one',
   (d) => `
-    SELECT r.session FROM @runs r JOIN @sessions z ON z.no = r.session
+    SELECT ${foundColumns(d.now, '$4', '$3')} FROM @runs r JOIN @sessions z ON z.no = r.session
     WHERE ${outlives} AND (${expired(d.now)} OR r.worker = $3)
       AND z.agent IN ${d.texts('$1')} AND r.id = $2 ${d.lock('r')}`,
 );
@@ -35,6 +58,12 @@ const updateTaken = statement(
   (d) => `
     UPDATE @runs SET attempt = attempt + 1, worker = $2, ttl = $3, heartbeat = ${d.now}
     WHERE session = $1`,
+);
+const updateCrashed = statement(
+  'take_over_crashed',
+  `UPDATE @runs SET crashes = crashes + 1,
+     crashed = COALESCE(crashed || ',', '') || attempt || ':' || heartbeat
+   WHERE session = $1`,
 );
 /** Where the session of a run stands. */
 export interface TakenSession {
@@ -59,15 +88,22 @@ export function* takeRuns({
   runIds,
   exceptWorker = '',
   waitingAs = '',
+  suspects = anySuspects,
 }: TakeOver): Plan<readonly number[]> {
   const names = JSON.stringify(agents);
-  const rows =
-    runIds === undefined ? [...(yield* all(selectExpired, names, limit, exceptWorker))] : [];
+  const found =
+    runIds === undefined
+      ? [...(yield* all(selectExpired, names, limit, exceptWorker, worker, suspects.attempts))]
+      : [];
   // In one order everywhere, so that two who take the same ones do not wait for each other.
   for (const runId of (runIds ?? []).filter(isSnapshotId).toSorted()) {
-    rows.push(...(yield* all(selectExpiredRun, names, uuidBytes(runId), waitingAs)));
+    found.push(...(yield* all(selectExpiredRun, names, uuidBytes(runId), waitingAs, worker)));
   }
-  for (const { session } of rows) yield* run(updateTaken, session, worker, ttl);
+  const rows = pickRuns(found, suspects);
+  for (const { session, has_crashed } of rows) {
+    if (has_crashed === 1) yield* run(updateCrashed, session);
+    yield* run(updateTaken, session, worker, ttl);
+  }
   return rows.map(({ session }) => session);
 }
 

@@ -1,0 +1,35 @@
+import { WaymarkError } from '../core/error.ts';
+import { toJson } from '../core/json.ts';
+import type { RunRecord } from '../session/store.ts';
+
+/** Crashes after which a run is given up. */
+export const defaultAttempts = 3;
+
+/** Refuses a number of attempts that is none. */
+export function checkAttempts(attempts: number): number {
+  if (Number.isSafeInteger(attempts) && attempts > 0) return attempts;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `\`attempts\` of the engine must be a positive integer, not ${String(attempts)}.`,
+  );
+}
+
+/** The error of a run that has crashed its process too often; `undefined` while it is worth another attempt. */
+export function givenUpError(
+  { crashes = [] }: RunRecord,
+  attempts: number,
+): WaymarkError | undefined {
+  if (crashes.length < attempts) return undefined;
+  const details = {
+    deadLetter: true,
+    attempts: crashes.map(({ attempt, lastSeenAt }) => ({
+      attempt,
+      error: `The process died or lost its connection: no sign of life after ${lastSeenAt}.`,
+    })),
+  };
+  return new WaymarkError(
+    'INTERNAL',
+    `The run was given up: its process died ${crashes.length} times without progress. Fix the cause, then retry the run; see \`details.attempts\`.`,
+    { details: toJson(details, 'details') },
+  );
+}

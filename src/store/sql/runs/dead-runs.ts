@@ -1,0 +1,81 @@
+import type { ErrorBody } from '../../../core/error.ts';
+import { isSnapshotId } from '../../../session/ids.ts';
+import type { DeadRunRecord, RunRequest, Scope } from '../../../session/store.ts';
+import { openJson } from '../content/open-json.ts';
+import { homeOf, requestPlace, snapshotPlace } from '../content/places.ts';
+import type { Vault } from '../content/vault.ts';
+import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import { iso, uuidBytes, uuidText } from '../values/bytes.ts';
+import { fromMode } from '../values/codes.ts';
+import { scopeKey, toScope } from '../values/scope.ts';
+
+const insertDead = statement(
+  'dead_add',
+  (d) => `
+    INSERT INTO @dead_runs(run, session, since, inputs_done, mode, request)
+    SELECT r.id, r.session, ${d.now}, r.inputs_done, r.mode, r.request FROM @runs r WHERE r.session = $1`,
+);
+
+interface DeadRow {
+  readonly run: Uint8Array;
+  readonly owner: string;
+  readonly agent: string;
+  readonly session_id: string;
+  readonly since: number;
+  readonly inputs_done: number;
+  readonly mode: number;
+  readonly request: SqlValue;
+  readonly error: SqlValue;
+}
+
+// A letter whose snapshot was pruned is not shown; it is deleted with its session.
+const columns = `
+  SELECT l.run, z.owner, z.agent, z.id AS session_id, l.since, l.inputs_done, l.mode, l.request, s.error
+  FROM @dead_runs l JOIN @sessions z ON z.no = l.session JOIN @snapshots s ON s.id = l.run`;
+
+const selectDead = statement<DeadRow>('dead_list', `${columns} ORDER BY l.since, l.run`);
+const selectDeadOf = statement<DeadRow>(
+  'dead_list_of',
+  `${columns} WHERE z.owner = $1 AND z.agent = $2 ORDER BY l.since, l.run`,
+);
+const deleteDead = statement<{ run: Uint8Array }>(
+  'dead_drop',
+  `DELETE FROM @dead_runs WHERE run = $1 AND session IN
+     (SELECT z.no FROM @sessions z WHERE z.owner = $2 AND z.agent = $3)
+   RETURNING run`,
+);
+
+/** Keeps what is needed to start a run again that is given up. */
+export function* bury(session: number): Plan<void> {
+  yield* run(insertDead, session);
+}
+
+/** The dead-letter list. */
+export function* listDead(scope: Scope | undefined, vault: Vault): Plan<readonly DeadRunRecord[]> {
+  const rows =
+    scope === undefined ? yield* all(selectDead) : yield* all(selectDeadOf, ...scopeKey(scope));
+  return rows.map((row) => toRecord(row, vault));
+}
+
+/** Removes a run from the dead-letter list; `false` when it was not there. */
+export function* dropDead(scope: Scope, runId: string): Plan<boolean> {
+  if (!isSnapshotId(runId)) return false;
+  return (yield* first(deleteDead, uuidBytes(runId), ...scopeKey(scope))) !== undefined;
+}
+
+function toRecord(row: DeadRow, vault: Vault): DeadRunRecord {
+  const home = homeOf(row);
+  const request = openJson(row.request, requestPlace(home, row.run), vault);
+  return {
+    ...(request as Omit<RunRequest, 'mode'>),
+    mode: fromMode(row.mode),
+    runId: uuidText(row.run),
+    scope: toScope(row.owner, row.agent),
+    sessionId: row.session_id,
+    inputsDone: row.inputs_done,
+    since: iso(row.since),
+    ...(row.error === null
+      ? {}
+      : { error: openJson(row.error, snapshotPlace('error', home, row.run), vault) as ErrorBody }),
+  };
+}

@@ -1,0 +1,79 @@
+import { fork } from 'node:child_process';
+import type { App } from '../../app.ts';
+import { asked, defineContractAgent, detached, type Wish } from './contract-agent.ts';
+
+/** How a run is started in a process of the contract: in the background, or as a turn that a server has accepted. */
+export type StartMode = 'detached' | 'accepted';
+
+/** A process of a deployment, which can die. */
+export interface ContractProcess {
+  /** Starts a run there; resolves to its id once it is accepted. */
+  run(wish: Wish, mode?: StartMode): Promise<string>;
+  /** Resolves when the process is no more. */
+  readonly ended: Promise<void>;
+  kill(): void;
+}
+
+interface Order {
+  readonly no: number;
+  readonly wish: Wish;
+  readonly mode: StartMode;
+}
+
+type Answer = { readonly ready: true } | { readonly no: number; readonly runId: string };
+
+/** Starts a file that calls {@link serveContractProcess}, and resolves when it is ready, or was killed by a run before. */
+export async function startContractProcess(
+  file: string | URL,
+  args: readonly string[] = [],
+): Promise<ContractProcess> {
+  const child = fork(file, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const waiting = new Map<number, (runId: string) => void>();
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  let count = 0;
+  const isReady = new Promise<void>((resolve) => {
+    child.on('message', (answer: Answer) => {
+      if ('ready' in answer) resolve();
+      else waiting.get(answer.no)?.(answer.runId);
+    });
+  });
+  const failed = ended.then(() => {
+    if (child.signalCode === 'SIGKILL') return;
+    throw new Error(`The process of ${String(file)} ended before it was ready.`);
+  });
+  // Later on it may end in any way.
+  failed.catch(() => {});
+  await Promise.race([isReady, failed]);
+  return {
+    run(wish, mode = 'detached') {
+      const no = count++;
+      const order: Order = { no, wish, mode };
+      return new Promise((resolve) => {
+        waiting.set(no, resolve);
+        child.send(order);
+      });
+    },
+    ended,
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+/** Does, in a process that {@link startContractProcess} has started, what the contract asks of an app. */
+export async function serveContractProcess(app: App): Promise<void> {
+  const agent = defineContractAgent(app);
+  const tell = (answer: Answer): void => void process.send?.(answer);
+  const start = async ({ wish, mode }: Order): Promise<string> => {
+    if (mode === 'detached') return (await agent.run(detached(wish))).snapshotId ?? '';
+    for await (const { turnStart } of agent.stream(asked(wish), { accept: true }).stream) {
+      if (turnStart?.snapshotId !== undefined) return turnStart.snapshotId;
+    }
+    return '';
+  };
+  process.on('message', async (order: Order) => {
+    tell({ no: order.no, runId: await start(order) });
+  });
+  // Without its parent nobody would end it.
+  process.once('disconnect', () => process.exit());
+  await app.ready();
+  tell({ ready: true });
+}
