@@ -27,7 +27,7 @@ export class AgentChat implements Chat {
   }
 
   get sessionId(): string | undefined {
-    return this.#sessionId ?? this.#given.sessionId;
+    return this.#sessionId ?? this.#given.sessionId ?? this.#given.state?.sessionId;
   }
 
   get snapshotId(): string | undefined {

@@ -1,4 +1,3 @@
-import { WaymarkError } from '../core/error.ts';
 import { Marked } from '../core/marked.ts';
 import type { Chunk } from '../protocol/turn.ts';
 import type { EventCursor, RunEvent } from '../session/store.ts';
@@ -26,18 +25,6 @@ class Noted extends Marked {
 /** The id of an event: `attempt.sequence`. */
 export function toEventId({ attempt, seq }: EventCursor): EventId {
   return `${attempt}.${seq}`;
-}
-
-/** Where an event id points to. */
-export function fromEventId(id: EventId): EventCursor {
-  const [, attempt, seq] = /^(\d{1,9})\.(\d{1,9})$/.exec(id) ?? [];
-  if (attempt === undefined || seq === undefined) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'Not the id of an event. Expected "attempt.sequence", as the last event had it.',
-    );
-  }
-  return { attempt: Number(attempt), seq: Number(seq) };
 }
 
 /** The chunk with a note of which event it was, which changes nothing that others see of it. */

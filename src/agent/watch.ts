@@ -1,9 +1,10 @@
 import { WaymarkError } from '../core/error.ts';
 import { raceSignal } from '../core/signal.ts';
+import { parseEventId } from '../protocol/event-id.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import type { EventCursor, RunEvent, Scope } from '../session/store.ts';
 import type { WatchEvent } from './agent.ts';
-import { fromEventId, toEventId } from './event-id.ts';
+import { toEventId } from './event-id.ts';
 import { leavingChunks, leavingSnapshot } from './leaving.ts';
 import type { RunLog } from './run-log.ts';
 import { type AgentHost, type AgentSpec, fullStore } from './spec.ts';
@@ -28,7 +29,7 @@ export async function* watchRun(
   after: string | undefined,
 ): AsyncGenerator<WatchEvent, void> {
   const { spec } = watching;
-  const cursor = after === undefined ? undefined : fromEventId(after);
+  const cursor = after === undefined ? undefined : parseEventId(after);
   // A transform of patches must see the turn from its start, also what the watcher has seen already.
   const hidden = spec.transform.state === undefined ? undefined : cursor;
   const leave = leavingChunks(spec.transform, () => spec.initialState);

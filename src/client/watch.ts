@@ -1,5 +1,6 @@
 import type { AgentTypes, EventId, SnapshotOf, WatchEvent } from '../agent/agent.ts';
 import { isWaymarkError } from '../core/error.ts';
+import { parseEventId } from '../protocol/event-id.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import { followRun } from './follow-run.ts';
 import type { RemoteCallOptions } from './remote-agent.ts';
@@ -17,6 +18,7 @@ export async function* watchRun<Types extends AgentTypes>(
   { agent, snapshotId }: RemoteSnapshot,
   { after, signal }: RemoteCallOptions & { readonly after?: EventId } = {},
 ): AsyncGenerator<WatchEvent<Types>, void, undefined> {
+  if (after !== undefined) parseEventId(after);
   const line = { agent, snapshotId, ...(after !== undefined && { after }) };
   for await (const event of followRun(transport, line, signal)) {
     switch (event.type) {

@@ -1,3 +1,4 @@
+import { eventIdPattern } from '../../protocol/event-id.ts';
 import type { Operation } from '../../protocol/routes.ts';
 
 interface Parameter {
@@ -120,14 +121,14 @@ export const operations: Readonly<Record<string, OperationInfo>> &
       {
         name: 'Last-Event-ID',
         description: 'The id of the last event that was seen.',
-        schema: { type: 'string', pattern: '^\\d+\\.\\d+$' },
+        schema: { type: 'string', pattern: eventIdPattern },
       },
     ],
     query: [
       {
         name: 'after',
         description: 'As Last-Event-ID, for clients that cannot set headers.',
-        schema: { type: 'string', pattern: '^\\d+\\.\\d+$' },
+        schema: { type: 'string', pattern: eventIdPattern },
       },
     ],
     answer: {

@@ -1,5 +1,6 @@
 import type { EventId } from '../../agent/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { parseEventId } from '../../protocol/event-id.ts';
 import { short } from '../not-found.ts';
 import type { ServerContext } from '../served.ts';
 
@@ -39,11 +40,10 @@ export function flagQuery(c: ServerContext, name: string): boolean {
 /** The event after which a reader wants to go on, from the header that browsers set or from `?after=`. */
 export function lastEventId(c: ServerContext): EventId | undefined {
   const id = c.req.header('last-event-id') ?? c.req.query('after');
-  if (id === undefined || id === '' || /^\d{1,9}\.\d{1,15}$/.test(id)) return id || undefined;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `${short(id)} is not the id of an event. Expected attempt.sequence, such as 1.42.`,
-  );
+  // A browser that has seen no event may send an empty header.
+  if (id === undefined || id === '') return undefined;
+  parseEventId(id);
+  return id;
 }
 
 function parseLimit(text: string): number {

@@ -4,6 +4,42 @@ import type { ContractAgent } from './stage.ts';
 /** What a caller without types may pass for an id. */
 const notIds: readonly unknown[] = [undefined, null, 7, {}, ['a']];
 
+/** What no event has for an id. */
+const notEventIds: readonly unknown[] = [
+  '',
+  '1',
+  '1.',
+  '.1',
+  '1.2.3',
+  '-1.0',
+  '1.-1',
+  ' 1.2',
+  '1.2 ',
+  '1,2',
+  '1e3.1',
+  '0x1.1',
+  '1.1234567890',
+  '1234567890.1',
+  'a.b',
+  null,
+  1.42,
+  {},
+];
+
+/** Expects a watcher that names no event to be refused with one text, whatever is wrong. */
+export async function expectCursorsChecked(agent: ContractAgent, id: string): Promise<void> {
+  for (const after of notEventIds) {
+    const events = agent.watch(id, { after: after as string });
+    await expect(
+      events[Symbol.asyncIterator]().next(),
+      `after ${JSON.stringify(after)}`,
+    ).rejects.toMatchObject({
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringMatching(/ is not the id of an event\. Expected attempt\.sequence/),
+    });
+  }
+}
+
 /** Expects every call of an agent that takes an id to refuse what is not a string. */
 export async function expectIdsChecked(agent: ContractAgent, snapshotId: string): Promise<void> {
   const calls: Record<string, (id: never) => Promise<unknown>> = {

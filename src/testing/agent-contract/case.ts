@@ -120,6 +120,15 @@ type ReadStep =
       readonly events: readonly Pattern[];
       readonly as?: string;
     }
+  /** A watcher that starts after something that is not an event id. */
+  | { readonly do: 'badCursors'; readonly id: string }
+  /** A chat: the session it shows before its first turn (`null`: none), and after each of these inputs. */
+  | {
+      readonly do: 'chat';
+      readonly at?: StepInit;
+      readonly inputs: readonly StepInput[];
+      readonly sessionIds: readonly Pattern[];
+    }
   | { readonly do: 'diff'; readonly from: string; readonly to: string; readonly diff: Pattern };
 
 /** Changing the timeline. */

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { AgentConnection, InvokeOptions, WatchEvent } from '../../agent/agent.ts';
 import { assertNever } from '../../core/error.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
-import { expectIdsChecked } from './bad-ids.ts';
+import { expectCursorsChecked, expectIdsChecked } from './bad-ids.ts';
 import type { Pattern, Refusal, Step, StepInit, StepInput } from './case.ts';
 import { joinChunks } from './joined.ts';
 import { expectMatch, matches, toldBy } from './match.ts';
@@ -96,6 +96,19 @@ async function playAround(stage: Stage, step: Around): Promise<void> {
     case 'watch':
       await playWatch(stage, step);
       return;
+    case 'badCursors':
+      await expectCursorsChecked(agent, step.id);
+      return;
+    case 'chat': {
+      const chat = agent.chat(toInit(step.at));
+      const seen = [chat.sessionId ?? null];
+      for (const input of step.inputs) {
+        await chat.send(toInput(input));
+        seen.push(chat.sessionId ?? null);
+      }
+      expectMatch(seen, [...step.sessionIds], 'session ids');
+      return;
+    }
     case 'diff':
       expectMatch(await agent.diff(step.from, step.to), step.diff, 'diff');
       return;

@@ -40,6 +40,22 @@ export const clientCases: readonly ContractCase[] = [
     ],
   },
   {
+    name: 'a chat that is given a state names the session of that state',
+    rules: ['S90', 'S172'],
+    agent: 'held',
+    script: ['one', 'two', 'three'],
+    steps: [
+      { do: 'run', input: 'a', as: 'first' },
+      {
+        do: 'chat',
+        at: { state: '$first.state' },
+        inputs: ['b', 'c'],
+        sessionIds: ['$first.sessionId', '$first.sessionId', '$first.sessionId'],
+      },
+      { do: 'chat', at: { state: { messages: [] } }, inputs: [], sessionIds: [null] },
+    ],
+  },
+  {
     name: 'a custom state that is not the schema’s is refused',
     rules: ['S83'],
     agent: 'held',

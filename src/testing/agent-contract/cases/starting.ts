@@ -135,6 +135,26 @@ export const startingCases: readonly ContractCase[] = [
     ],
   },
   {
+    name: 'an event id that is none is refused, in the same words everywhere',
+    rules: ['S171'],
+    agent: 'chat',
+    script: ['one'],
+    steps: [
+      { do: 'run', input: 'a', as: 'first' },
+      { do: 'badCursors', id: '$first.snapshotId' },
+    ],
+  },
+  {
+    name: 'a chat names its session: the given one, then that of its turns',
+    rules: ['S41', 'S172'],
+    agent: 'chat',
+    script: ['one', 'two'],
+    steps: [
+      { do: 'chat', inputs: [], sessionIds: [null] },
+      { do: 'chat', at: { sessionId: 's' }, inputs: ['a', 'b'], sessionIds: ['s', 's', 's'] },
+    ],
+  },
+  {
     name: 'an id that is not a string is refused by every call',
     rules: ['S166'],
     agent: 'chat',
