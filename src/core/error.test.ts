@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { assertNever, isWaymarkError, toErrorBody, toWaymarkError, WaymarkError } from './error.ts';
+import {
+  assertNever,
+  isWaymarkError,
+  originalOf,
+  toErrorBody,
+  toWaymarkError,
+  WaymarkError,
+} from './error.ts';
 
 test('an error carries its status, details and cause, and prints under its name', () => {
   const cause = new Error('disk');
@@ -50,8 +57,13 @@ describe('what was thrown as data', () => {
   ])('keeps the text of an unknown exception to itself', (thrown) => {
     const body = toErrorBody(thrown);
     expect(body).toEqual({ status: 'INTERNAL', message: 'An unexpected error occurred.' });
-    expect(toWaymarkError(thrown)).toMatchObject(body);
-    expect(toWaymarkError(thrown).cause).toBe(thrown);
+    const error = toWaymarkError(thrown);
+    expect(error.status).toBe('INTERNAL');
+    expect(error.cause).toBe(thrown);
+    expect(JSON.parse(JSON.stringify(error))).toEqual(body);
+    // In this process nothing is kept back.
+    expect(originalOf(error)).toBe(thrown);
+    if (thrown) expect(error.message).toBe('password: hunter2');
   });
 
   test('an abort is CANCELLED, a timeout DEADLINE_EXCEEDED', () => {

@@ -22,32 +22,49 @@ const statuses = [
 /** The fixed vocabulary of what can go wrong; the names are gRPC's canonical codes. */
 export type Status = (typeof statuses)[number];
 
-/** An error as data: what may leave the process. */
+/** An error as data, in the form that remote clients and stores get. */
 export interface ErrorBody {
   readonly status: Status;
   readonly message: string;
   readonly details?: Json;
 }
 
+/** What a {@link WaymarkError} has besides its status and message. */
+export interface WaymarkErrorOptions {
+  /** Data for the caller, remote or not. */
+  readonly details?: Json | undefined;
+  /** What was thrown; it stays in this process. */
+  readonly cause?: unknown;
+  /**
+   * What remote clients and stores get in place of the message, where the message names hosts, paths or the text of
+   * another error. @default the message
+   */
+  readonly publicMessage?: string | undefined;
+}
+
 /** The one error class: a canonical status, and a message that says what to do. */
 export class WaymarkError extends Error {
   readonly status: Status;
   readonly details?: Json;
+  declare readonly publicMessage?: string;
 
   constructor(
     status: Status,
     message: string,
-    { details, cause }: { readonly details?: Json | undefined; readonly cause?: unknown } = {},
+    { details, cause, publicMessage }: WaymarkErrorOptions = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.status = status;
     if (details !== undefined) this.details = details;
+    // Not enumerable: a printed error shows its message only.
+    if (publicMessage !== undefined) {
+      Object.defineProperty(this, 'publicMessage', { value: publicMessage });
+    }
   }
 
-  /** The error as data, without its stack and its cause. */
+  /** The error as remote clients get it: without its stack and cause, with its public message. */
   toJSON(): ErrorBody {
-    const { status, message, details } = this;
-    return details === undefined ? { status, message } : { status, message, details };
+    return toErrorBody(this);
   }
 }
 
@@ -75,12 +92,36 @@ export function isWaymarkError(error: unknown): error is WaymarkError {
   );
 }
 
-/** Whatever was thrown as data; the text of an unknown exception is left out, as it may hold anything. */
+/**
+ * The boundary between this process and everybody else: what remote clients, stored snapshots and other tools get of
+ * something thrown. A WaymarkError gives its status, its public message and its details; anything else may hold any text,
+ * so none of it passes.
+ */
 export function toErrorBody(error: unknown): ErrorBody {
-  if (isWaymarkError(error)) {
-    const { status, message, details } = error;
-    return details === undefined ? { status, message } : { status, message, details };
-  }
+  if (!isWaymarkError(error)) return unknownError(error);
+  const { status, details } = error;
+  const message = publicMessageOf(error);
+  return details === undefined ? { status, message } : { status, message, details };
+}
+
+// As it is read off a schema of the protocol.
+type LooseErrorBody = {
+  readonly status: string;
+  readonly message: string;
+  readonly details?: Json | undefined;
+};
+
+/** The error of an output for remote clients; one that came from a store or a server has that form already. */
+export function toPublicError(error: LooseErrorBody): LooseErrorBody {
+  return isWaymarkError(error) ? toErrorBody(error) : error;
+}
+
+/** The message of a WaymarkError for remote clients. */
+export function publicMessageOf({ message, publicMessage }: WaymarkError): string {
+  return typeof publicMessage === 'string' ? publicMessage : message;
+}
+
+function unknownError(error: unknown): ErrorBody {
   switch (nameOf(error)) {
     case 'AbortError':
       return { status: 'CANCELLED', message: 'The operation was cancelled.' };
@@ -91,11 +132,31 @@ export function toErrorBody(error: unknown): ErrorBody {
   }
 }
 
-/** Whatever was thrown as a WaymarkError; what is not one yet becomes its cause. */
+// Errors that were made here only to give something thrown a status.
+const wrappers = new WeakSet<WaymarkError>();
+
+/** Whatever was thrown as a WaymarkError with the same message; what is not one yet becomes its cause. */
 export function toWaymarkError(error: unknown): WaymarkError {
   if (isWaymarkError(error)) return error;
-  const { status, message } = toErrorBody(error);
-  return new WaymarkError(status, message, { cause: error });
+  const { status, message: publicMessage } = unknownError(error);
+  const wrapper = new WaymarkError(status, messageOf(error), { cause: error, publicMessage });
+  wrappers.add(wrapper);
+  return wrapper;
+}
+
+/** What was thrown, without the wrapper of {@link toWaymarkError}. */
+export function originalOf(error: unknown): unknown {
+  return isWaymarkError(error) && wrappers.has(error) ? error.cause : error;
+}
+
+/** What something thrown says, in this process: the message of an error, or the value itself as text. */
+export function messageOf(thrown: unknown): string {
+  if (typeof thrown === 'string') return thrown === '' ? 'An empty string was thrown.' : thrown;
+  if (typeof thrown === 'object' && thrown !== null && 'message' in thrown) {
+    if (typeof thrown.message === 'string' && thrown.message !== '') return thrown.message;
+  }
+  if (thrown instanceof Error) return thrown.name;
+  return `Thrown: ${describe(thrown)}`;
 }
 
 /** Ends an exhaustive switch: a new member of the union becomes a type error here. */

@@ -1,4 +1,4 @@
-import { WaymarkError } from './error.ts';
+import { isWaymarkError, toErrorBody, WaymarkError } from './error.ts';
 import { isSealed, seal } from './frozen-mark.ts';
 import { isPlainObject, maxJsonDepth, notJson } from './not-json.ts';
 
@@ -15,7 +15,8 @@ export function isDeepFrozen(value: unknown): boolean {
 
 /**
  * Checks that a value is JSON and gives a deeply frozen copy; what is frozen already is taken as it is. Properties that
- * are `undefined` are left out; anything else that JSON cannot say is INVALID_ARGUMENT with its path.
+ * are `undefined` are left out, and a WaymarkError becomes its public form; anything else that JSON cannot say is
+ * INVALID_ARGUMENT with its path.
  */
 export function toJson<T extends Json>(value: T, what: string): T;
 export function toJson(value: unknown, what: string): Json;
@@ -144,7 +145,9 @@ function copy(value: unknown, depth: number): Json | undefined {
       if (isSealed(value)) return value as Json;
       if (depth === maxJsonDepth) return undefined;
       if (Array.isArray(value)) return copyArray(value, depth + 1);
-      return isPlainObject(value) ? copyObject(value, depth + 1) : undefined;
+      if (isPlainObject(value)) return copyObject(value, depth + 1);
+      // As JSON.stringify writes it: without what stays in the process.
+      return isWaymarkError(value) ? copy(toErrorBody(value), depth) : undefined;
     default:
       return undefined;
   }

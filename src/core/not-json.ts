@@ -1,4 +1,4 @@
-import { WaymarkError } from './error.ts';
+import { isWaymarkError, WaymarkError } from './error.ts';
 import { toPointer } from './json-pointer.ts';
 
 /** How deeply values may be nested; what walks over them is recursive and must not overflow the stack. */
@@ -42,6 +42,7 @@ function locate(
 
   const outer = around.get(value);
   if (outer !== undefined) return refuse(`it refers back to ${outer === '' ? 'the whole' : outer}`);
+  if (isWaymarkError(value)) return undefined;
   if (!Array.isArray(value) && !isPlainObject(value)) return refuse(`it is ${instanceName(value)}`);
   if (path.length === maxJsonDepth)
     return refuse(`it is nested more than ${maxJsonDepth} levels deep`);

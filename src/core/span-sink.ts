@@ -1,6 +1,15 @@
 import { createContextKey } from './context.ts';
-import { type ErrorBody, toErrorBody } from './error.ts';
+import { messageOf, originalOf, type Status, toErrorBody } from './error.ts';
+import { errorText } from './error-text.ts';
 import { randomBytes } from './platform.ts';
+
+/** An error as the owner of the process sees it. */
+export interface SpanError {
+  readonly status: Status;
+  readonly message: string;
+  /** Type, message, stack and causes. */
+  readonly text: string;
+}
 
 /** A span as somebody in this process sees it; its attributes and error grow until it ends. */
 export interface SpanRecord {
@@ -9,7 +18,7 @@ export interface SpanRecord {
   readonly parentId?: string;
   readonly name: string;
   readonly attributes: Readonly<Record<string, unknown>>;
-  readonly error?: ErrorBody;
+  readonly error?: SpanError;
 }
 
 /** Hears of every span of this process, for development tools; must not throw. */
@@ -53,12 +62,16 @@ export function recordSpan<T>(
     name,
     attributes: { ...attributes },
   };
-  const record: SpanRecord & { error?: ErrorBody } = span;
+  const record: SpanRecord & { error?: SpanError } = span;
   for (const sink of sinks) sink.started(record);
   const open: OpenSpan = {
     setAttributes: (more) => void Object.assign(span.attributes, more),
     recordError(error) {
-      record.error = toErrorBody(error);
+      record.error = {
+        status: toErrorBody(error).status,
+        message: messageOf(originalOf(error)),
+        text: errorText(error),
+      };
     },
     end() {
       for (const sink of sinks) sink.ended(record);

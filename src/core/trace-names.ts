@@ -28,6 +28,7 @@ export const operations = {
 export const attributes = {
   sessionId: 'waymark.session.id',
   snapshotId: 'waymark.snapshot.id',
+  snapshotIds: 'waymark.snapshot.ids',
   turnIndex: 'waymark.turn.index',
   genkitSnapshotId: 'genkit:metadata:snapshotId',
   genkitAgent: 'genkit:metadata:agent',

@@ -121,7 +121,7 @@ describe('with a provider', () => {
 
   test('an error that is a result is recorded without being thrown', () => {
     inSpan('turn', {}, (span) => span.recordError('just text'));
-    expect(named('turn').status).toEqual({ code: 2, message: 'An unexpected error occurred.' });
+    expect(named('turn').status).toEqual({ code: 2, message: 'just text' });
   });
 
   test('a trace goes over in headers and back', () => {

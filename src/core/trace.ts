@@ -1,5 +1,6 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
-import { toErrorBody } from './error.ts';
+import { messageOf, originalOf, toErrorBody } from './error.ts';
+import { errorText, rootOf } from './error-text.ts';
 import { requireOptional } from './platform.ts';
 import { hasSpanSink, type OpenSpan, recordSpan } from './span-sink.ts';
 import { attributes as names } from './trace-names.ts';
@@ -163,12 +164,15 @@ function wrap(api: Api, span: OpenTelemetry.Span): Span {
       span.setAttributes(defined(attributes));
     },
     recordError(error) {
-      span.recordException(
-        error instanceof Error ? error : { name: 'Error', message: 'Not an error object.' },
-      );
-      const { status, message } = toErrorBody(error);
-      span.setAttributes({ [names.errorType]: status });
-      span.setStatus({ code: api.SpanStatusCode.ERROR, message });
+      // Spans go to the owner of the process, so they hold what was thrown.
+      const root = rootOf(error);
+      span.recordException({
+        name: root instanceof Error ? root.name : 'Error',
+        message: messageOf(root),
+        stack: errorText(error),
+      });
+      span.setAttributes({ [names.errorType]: toErrorBody(error).status });
+      span.setStatus({ code: api.SpanStatusCode.ERROR, message: messageOf(originalOf(error)) });
     },
     context: () => toTraceContext(api, span),
   };

@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { messageOf, WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
 import { abortError, raceSignal, throwIfAborted } from '../core/signal.ts';
 import { inSpan, type Span } from '../core/trace.ts';
@@ -121,10 +121,10 @@ function describe(span: Span, { finishReason, usage, metadata }: ModelResponse):
 }
 
 function badResponse(model: string, cause?: unknown): WaymarkError {
-  const reason = isWaymarkError(cause) ? ` ${cause.message}` : '';
+  const reason = cause === undefined ? '' : ` ${messageOf(cause)}`;
   return new WaymarkError(
     'INTERNAL',
     `Model "${model}" must return { message, finishReason } with a message of role "model".${reason}`,
-    { cause },
+    { cause, publicMessage: `Model "${model}" failed: its answer has the wrong form.` },
   );
 }

@@ -165,8 +165,6 @@ function badTemplate(source: string, cause: unknown): WaymarkError {
   return new WaymarkError(
     'INVALID_ARGUMENT',
     `The template ${JSON.stringify(shown)} cannot be rendered: ${reason}`,
-    {
-      cause,
-    },
+    { cause, publicMessage: 'The prompt of this agent cannot be rendered.' },
   );
 }

@@ -629,7 +629,8 @@ describe('a model that misbehaves', () => {
     const { app } = setUp([{ error: new Error('password is hunter2') }]);
     const error = await failure(app.generate('x'));
     expect(error.status).toBe('INTERNAL');
-    expect(error.message).not.toContain('hunter2');
+    expect(JSON.stringify(error)).not.toContain('hunter2');
+    expect(error.message).toBe('Model "scripted" failed: password is hunter2');
     expect(error.cause).toMatchObject({ message: 'password is hunter2' });
   });
 

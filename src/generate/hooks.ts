@@ -26,7 +26,12 @@ export interface GenerateHooks {
   readonly beforeModelCall?: () => void;
   /** Called after each model call, also those made inside tools. */
   readonly onModelCall?: (report: ModelCallReport) => void | Promise<void>;
+  /** Called when a model call or a tool has failed, also inside tools. The error goes on as it would. */
+  readonly onFailure?: (error: unknown, subject: FailureSubject) => void;
 }
+
+/** What failed. */
+type FailureSubject = { readonly model?: string; readonly tool?: string };
 
 /** Where the layers above leave their hooks for the generate calls inside them. */
 export const generateHooks: ContextKey<GenerateHooks> = createContextKey('generate hooks');
@@ -38,6 +43,6 @@ export const callContext: ContextKey<ActionContext> = createContextKey('call con
 export function insideTool<T>(fn: () => T): T {
   const hooks = generateHooks.get();
   if (!hooks?.onToolIteration) return fn();
-  const { onToolIteration: _, ...counting } = hooks;
-  return generateHooks.run(counting, fn);
+  const { onToolIteration: _, ...inside } = hooks;
+  return generateHooks.run(inside, fn);
 }

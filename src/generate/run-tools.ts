@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { isWaymarkError, publicMessageOf, WaymarkError } from '../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../core/json.ts';
 import { mapConcurrent } from '../core/map-concurrent.ts';
 import { closest } from '../core/registry.ts';
@@ -8,7 +8,8 @@ import { inSpan } from '../core/trace.ts';
 import { genAi, operations } from '../core/trace-names.ts';
 import type { ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
-import { insideTool } from './hooks.ts';
+import { isBadCall, markBadCall } from './bad-call.ts';
+import { generateHooks, insideTool } from './hooks.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { composeTool, type Middleware } from './middleware/middleware.ts';
 import { respond } from './open-requests.ts';
@@ -84,7 +85,7 @@ async function runTool(
     const interrupt = new Interrupt(name);
     try {
       const tool = scope.tools.get(name);
-      if (!tool) throw unknownTool(name, scope.tools);
+      if (!tool) throw markBadCall(unknownTool(name, scope.tools));
       const context = toContext(scope, { name, ref, resumed, index, interrupt });
       const run = composeTool(scope.use, async (step) =>
         // Checked by the tool itself, as model output may be anything.
@@ -100,6 +101,10 @@ async function runTool(
     } catch (error) {
       if (interrupt.data === undefined) {
         span.recordError(error);
+        // A call that the model got wrong is for the model to mend.
+        if (!scope.signal.aborted && !isBadCall(error)) {
+          generateHooks.get()?.onFailure?.(error, { tool: name });
+        }
         return { response: errorResponse({ name, ref }, error) };
       }
     }
@@ -170,9 +175,13 @@ function checkSize({ limits }: ToolScope, name: string, output: Json): Json {
 // The model reads what went wrong and can do better; that is why a tool's own message is passed on, and its stack is not.
 function errorResponse(request: ToolCallInfo, error: unknown): ToolResponsePart {
   const status = isWaymarkError(error) ? error.status : 'UNKNOWN';
-  const message =
-    error instanceof Error && error.message !== '' ? error.message : 'The tool failed.';
+  const text = isWaymarkError(error) ? publicMessageOf(error) : textOf(error);
+  const message = text === '' ? 'The tool failed.' : text;
   return respond(request, message, { error: { status } } satisfies JsonObject);
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : '';
 }
 
 function unknownTool(name: string, tools: ReadonlyMap<string, Tool>): WaymarkError {

@@ -8,6 +8,7 @@ import {
   type Schema,
   toJsonSchema,
 } from '../core/schema.ts';
+import { markBadCall } from './bad-call.ts';
 import type { ToolDefinition } from './model.ts';
 
 /** What a tool gets along with its input; an app adds to it, such as the session. */
@@ -92,7 +93,7 @@ export function tool<
   };
   const run: Ours['run'] = async (value, context) => {
     const what = `The input of tool "${name}"`;
-    const input = inputSchema ? await parse(inputSchema, value, what) : (value ?? {});
+    const input = inputSchema ? await parseInput(inputSchema, value, what) : (value ?? {});
     // Parsed by the schema that the function's parameter type is read off.
     const returned = await fn(input as ToolInput<Input>, context);
     return (await parseOutput(returned)) as Awaited<ReturnType<Ours['run']>>;
@@ -110,6 +111,14 @@ export function tool<
     run,
     parseOutput,
   };
+}
+
+async function parseInput(schema: Schema, value: unknown, what: string): Promise<unknown> {
+  try {
+    return await parse(schema, value, what);
+  } catch (error) {
+    throw markBadCall(error);
+  }
 }
 
 /** A tool that the model's provider brings and runs itself, such as its web search. */

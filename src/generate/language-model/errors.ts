@@ -1,4 +1,4 @@
-import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, messageOf, type Status, WaymarkError } from '../../core/error.ts';
 
 /** What went wrong in a provider as our error: the right status, and in `details` whether trying again may help. */
 export function fromProviderError(thrown: unknown, model: string): WaymarkError {
@@ -9,7 +9,8 @@ export function fromProviderError(thrown: unknown, model: string): WaymarkError 
   const status = statusOf(error, httpStatus);
   const told = isNetworkError(error) ? true : property(error, 'isRetryable');
   const retryAfterMs = retryAfter(property(error, 'responseHeaders'));
-  return new WaymarkError(status, `Model "${model}" failed: ${reasonOf(error, status)}`, {
+  return new WaymarkError(status, `Model "${model}" failed: ${reasonOf(error)}`, {
+    publicMessage: `Model "${model}" failed: ${publicReasonOf(error, status)}`,
     details: {
       model,
       retryable:
@@ -27,9 +28,19 @@ export function fromProviderError(thrown: unknown, model: string): WaymarkError 
 export function badStream(
   model: string,
   problem: string,
-  { status = 'UNAVAILABLE', cause }: { readonly status?: Status; readonly cause?: unknown } = {},
+  {
+    status = 'UNAVAILABLE',
+    cause,
+    publicProblem = problem,
+  }: {
+    readonly status?: Status;
+    readonly cause?: unknown;
+    /** The problem without what the provider said. */
+    readonly publicProblem?: string;
+  } = {},
 ): WaymarkError {
   return new WaymarkError(status, `Model "${model}" ${problem}`, {
+    publicMessage: `Model "${model}" ${publicProblem}`,
     details: { model, retryable: true },
     cause,
   });
@@ -103,24 +114,29 @@ function isNetworkError(error: unknown, depth = 0): boolean {
   return depth < 5 && isNetworkError(error.cause, depth + 1);
 }
 
-function reasonOf(error: unknown, status: Status): string {
-  // What a provider says about our credentials is not for whoever sent the message.
-  if (status === 'UNAUTHENTICATED' || status === 'PERMISSION_DENIED') {
-    return 'the provider refused the credentials; check its API key.';
-  }
-  if (isNetworkError(error)) return 'the connection to the provider failed or broke off.';
-  if (error instanceof Error && !isProviderError(error)) {
-    // An exception of nobody in particular may say anything; it is in the cause.
-    return 'an unexpected error occurred; see its cause.';
-  }
-  const message =
-    property(error, 'message') ?? property(property(error, 'error'), 'message') ?? error;
-  return typeof message === 'string' && message !== '' ? message : 'it gave no reason.';
+// A provider's own JSON has its message one level down.
+function reasonOf(error: unknown): string {
+  const inner = property(error, 'error');
+  const isBody =
+    property(error, 'message') === undefined && property(inner, 'message') !== undefined;
+  return messageOf(isBody ? inner : error);
 }
 
-function isProviderError(error: Error): boolean {
-  return error.name.startsWith('AI_') || 'statusCode' in error || 'status' in error;
+// What a provider or its driver says names accounts, hosts and keys: it is not for whoever sent the message.
+function publicReasonOf(error: unknown, status: Status): string {
+  if (isNetworkError(error)) return 'the connection to the provider failed or broke off.';
+  return publicReasons[status] ?? 'an unexpected error occurred.';
 }
+
+const publicReasons: Partial<Record<Status, string>> = {
+  UNAUTHENTICATED: 'the provider refused the credentials.',
+  PERMISSION_DENIED: 'the provider refused the credentials.',
+  RESOURCE_EXHAUSTED: 'the provider accepts no more requests for now. Try again later.',
+  UNAVAILABLE: 'the provider is not available. Try again.',
+  DEADLINE_EXCEEDED: 'the provider took too long.',
+  INVALID_ARGUMENT: 'the provider refused the request.',
+  NOT_FOUND: 'the provider does not know the model.',
+};
 
 function retryAfter(headers: unknown): number | undefined {
   const ms = Number(property(headers, 'retry-after-ms') ?? Number.NaN);

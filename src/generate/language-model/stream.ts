@@ -170,7 +170,8 @@ class Answer {
       return JSON.parse(input) as Json;
     } catch (cause) {
       const problem = `sent arguments for tool "${tool}" that are not JSON: ${input.slice(0, 200)}`;
-      throw badStream(this.#model, problem, { status: 'INTERNAL', cause });
+      const publicProblem = `sent arguments for tool "${tool}" that are not JSON.`;
+      throw badStream(this.#model, problem, { status: 'INTERNAL', cause, publicProblem });
     }
   }
 
@@ -190,7 +191,9 @@ class Answer {
       case 'interrupted':
         throw badStream(this.#model, 'broke its answer off before it was complete.');
       case 'error':
-        throw badStream(this.#model, `ended with an error (${raw ?? 'no reason given'}).`);
+        throw badStream(this.#model, `ended with an error (${raw ?? 'no reason given'}).`, {
+          publicProblem: 'ended with an error.',
+        });
       case 'other':
         return 'other';
       default:

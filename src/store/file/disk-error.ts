@@ -1,4 +1,5 @@
-import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
+import { storeFault } from '../../session/store-fault.ts';
 
 const meanings: Readonly<Record<string, readonly [Status, string]>> = {
   ENOSPC: ['RESOURCE_EXHAUSTED', 'the disk is full; make room and try again'],
@@ -18,21 +19,21 @@ export function diskError(cause: unknown, name: string): unknown {
   const code = codeOf(cause);
   if (code === undefined) return cause;
   const [status, reason] = meanings[code] ?? ['UNAVAILABLE', `the system says ${code}`];
-  return new WaymarkError(status, `The file store cannot use "${name}": ${reason}.`, { cause });
+  return storeFault(status, `The file store cannot use "${name}": ${reason}.`, { cause });
 }
 
 /** The error for stored data that cannot be right. */
 export function dataLoss(name: string, problem: string, cause?: unknown): WaymarkError {
-  return new WaymarkError(
+  return storeFault(
     'DATA_LOSS',
     `"${name}" of the file store is damaged: ${problem}. Restore it from a backup or from version control.`,
-    { details: { file: name }, cause },
+    { cause },
   );
 }
 
 /** The error for a file that somebody changed without holding the lock, between our reading it and our writing. */
 export function changedUnderLock(name: string): WaymarkError {
-  return new WaymarkError(
+  return storeFault(
     'ABORTED',
     `"${name}" of the file store was changed by something that does not hold its lock. Try again.`,
   );

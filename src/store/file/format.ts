@@ -1,5 +1,5 @@
-import { WaymarkError } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { storeFault } from '../../session/store-fault.ts';
 import { dataLoss } from './disk-error.ts';
 
 /** The format that this version writes. Files of an older one are brought up, one step at a time, as they are read. */
@@ -10,9 +10,9 @@ export function checkFormat(head: JsonObject, name: string): JsonObject {
   const found = head.waymark;
   if (typeof found !== 'number') throw dataLoss(name, 'it does not say which format it has');
   if (found <= format) return head;
-  throw new WaymarkError(
+  throw storeFault(
     'FAILED_PRECONDITION',
     `"${name}" of the file store has format ${found}; this version of waymark reads up to ${format}. Install a newer version.`,
-    { details: { file: name, format: found, supported: format } },
+    { details: { format: found, supported: format } },
   );
 }

@@ -4,6 +4,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { systemClock } from '../../core/clock.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';
+import { storeFault } from '../../session/store-fault.ts';
 import { diskError } from './disk-error.ts';
 import { HolderMark } from './holder-mark.ts';
 
@@ -148,7 +149,7 @@ function codeOf(error: unknown): unknown {
 }
 
 function cannotLock(): WaymarkError {
-  return new WaymarkError(
+  return storeFault(
     'PERMISSION_DENIED',
     'The file store cannot write its file "lock": it can be read, but not written. Check the permissions of its directory.',
   );
@@ -162,7 +163,7 @@ function closed(): WaymarkError {
 }
 
 function heldTooLong(timeout: number): WaymarkError {
-  return new WaymarkError(
+  return storeFault(
     'UNAVAILABLE',
     `Another process has held the lock of the file store for more than ${timeout} ms. Is one stopped in a debugger?`,
   );

@@ -1,4 +1,5 @@
-import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, type Status } from '../../core/error.ts';
+import { storeFault } from '../../session/store-fault.ts';
 
 // By SQLSTATE, or by its class.
 const faults: Readonly<Record<string, readonly [Status, string]>> = {
@@ -71,12 +72,12 @@ export function toStoreError(error: unknown): unknown {
   const code = codeOf(error);
   if (isLost(error)) {
     const [status, what] = faults[code?.startsWith('57P') ? '57P' : '08'] ?? ['UNAVAILABLE', ''];
-    return new WaymarkError(status, `${what}${reasonOf(error)}`, { cause: error });
+    return storeFault(status, `${what}${reasonOf(error)}`, { cause: error });
   }
   if (code === undefined) return error;
   const found = faults[code] ?? faults[code.slice(0, 3)] ?? faults[code.slice(0, 2)];
   const [status, what] = found ?? ['INTERNAL', 'Postgres refused a statement of the store.'];
-  return new WaymarkError(status, `${what}${reasonOf(error)}`, { cause: error });
+  return storeFault(status, `${what}${reasonOf(error)}`, { cause: error });
 }
 
 function reasonOf(error: unknown): string {

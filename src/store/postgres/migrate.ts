@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
-import { WaymarkError } from '../../core/error.ts';
+import type { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
+import { storeFault } from '../../session/store-fault.ts';
 import { lockKey, qualify, quoteName } from './dialect.ts';
 import { steps } from './schema.ts';
 
@@ -51,7 +52,7 @@ async function formatOf(client: PoolClient, schema: string): Promise<number | un
 }
 
 function tooNew(schema: string, format: number): WaymarkError {
-  return new WaymarkError(
+  return storeFault(
     'FAILED_PRECONDITION',
     `The tables in schema "${schema}" have format ${format}, this version of waymark knows ${steps.length}. Update waymark, or give another schema.`,
   );

@@ -1,4 +1,5 @@
-import { isWaymarkError, type Status, WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
+import { storeFault } from '../../session/store-fault.ts';
 
 // Primary result codes of SQLite that say something a caller can act on.
 const busy = 5;
@@ -46,12 +47,12 @@ export function toStoreError(error: unknown, path: string): unknown {
   if (isWaymarkError(error) || code === undefined) return error;
   const [status, what] = faults[code] ?? ['INTERNAL', 'refused a statement of the store.'];
   const reason = error instanceof Error ? ` (${error.message})` : '';
-  return new WaymarkError(status, `The database "${path}" ${what}${reason}`, { cause: error });
+  return storeFault(status, `The database "${path}" ${what}${reason}`, { cause: error });
 }
 
 /** The error after waiting too long for another writer. */
 export function stillBusy(path: string, waited: number, cause: unknown): WaymarkError {
-  return new WaymarkError(
+  return storeFault(
     'UNAVAILABLE',
     `The database "${path}" was held by another process for ${Math.round(waited)} ms. Try again.`,
     { cause },

@@ -1,5 +1,6 @@
-import { WaymarkError } from '../../core/error.ts';
+import type { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
+import { storeFault } from '../../session/store-fault.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import { readMeta } from '../sql/database/meta.ts';
 import type { Connection } from './connection.ts';
@@ -49,7 +50,7 @@ function formatOf(db: Connection): number | undefined {
 function create(db: Connection, path: string, newId: NewId): void {
   const other = db.get(`SELECT name FROM sqlite_schema WHERE type = 'table' LIMIT 1`);
   if (other !== undefined) {
-    throw new WaymarkError(
+    throw storeFault(
       'FAILED_PRECONDITION',
       `The database "${path}" is of another program: it has a table "${other.name}". Give the store a file of its own.`,
     );
@@ -59,7 +60,7 @@ function create(db: Connection, path: string, newId: NewId): void {
 }
 
 function tooNew(path: string, format: number): WaymarkError {
-  return new WaymarkError(
+  return storeFault(
     'FAILED_PRECONDITION',
     `The database "${path}" has format ${format}, this version of waymark knows ${steps.length}. Update waymark, or give another file.`,
   );

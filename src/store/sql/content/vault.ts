@@ -7,6 +7,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import { WaymarkError } from '../../../core/error.ts';
+import { storeFault } from '../../../session/store-fault.ts';
 import type { SqlValue } from '../database/query.ts';
 import { fromHex, hexOf } from '../values/bytes.ts';
 import {
@@ -191,7 +192,7 @@ function badKey(): WaymarkError {
 }
 
 function noKey(): WaymarkError {
-  return new WaymarkError(
+  return storeFault(
     'FAILED_PRECONDITION',
     'This store is encrypted. Give its key with the option "encryption".',
   );
@@ -199,7 +200,7 @@ function noKey(): WaymarkError {
 
 /** The error for content under a key that was not given. */
 function wrongKey(sealedUnder: string, given: readonly string[]): WaymarkError {
-  return new WaymarkError(
+  return storeFault(
     'FAILED_PRECONDITION',
     `This store holds content encrypted under key ${sealedUnder}, which is not among the given ones (${given.join(', ') || 'none'}). Add that key to "encryption.keys".`,
   );
