@@ -2,6 +2,11 @@ import type { Agent } from './agent/agent.ts';
 import { agentActions } from './agent/companion.ts';
 import { createCustomAgent } from './agent/custom-agent.ts';
 import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent/define.ts';
+import {
+  createErrorReports,
+  type ErrorListener,
+  type ErrorReports,
+} from './agent/error-reports.ts';
 import type { AgentHandler } from './agent/handler.ts';
 import { createLiveRuns } from './agent/live-runs.ts';
 import { createPromptAgent, type PromptAgentOptions } from './agent/prompt-agent.ts';
@@ -48,11 +53,11 @@ export interface AppOptions {
   readonly work?: boolean;
   /** How many sessions' states are kept in memory between turns. @default 256 */
   readonly cacheSize?: number;
-  /** Hears of errors that no caller waits for, such as those of background runs. */
-  readonly onError?: (
-    error: unknown,
-    about: { readonly agent: string; readonly runId: string },
-  ) => void;
+  /**
+   * Called once for each failure in the app: of a turn, model call, tool, prompt, policy, transform, hook, save or
+   * background run. Gets what was thrown, with its stack; remote clients never do. @default prints to the standard error
+   */
+  readonly onError?: ErrorListener;
   /** @default the system's */
   readonly clock?: Clock;
   /** @default time-ordered UUIDs */
@@ -75,6 +80,11 @@ export interface App
   readonly store: Store | SnapshotStore | undefined;
   readonly engine: Engine;
   readonly clock: Clock;
+  /**
+   * Tells a listener of each failure in the app, as `onError` hears of it, until the returned function is called. For
+   * servers and tools that show errors: while one listens, the app does not print them.
+   */
+  subscribeToErrors(listener: ErrorListener): () => void;
   /** Opens the store, loads prompt files and renders every agent's prompt once, so that a mistake shows at start. */
   ready(): Promise<void>;
   /**
@@ -151,6 +161,7 @@ export function waymark(options: AppOptions = {}): App {
     store,
     engine,
     clock,
+    subscribeToErrors: life.subscribeToErrors,
     async ready() {
       if (store !== undefined && 'open' in store) await store.open?.();
       await engine.open?.();
@@ -177,12 +188,14 @@ function createLife(
   { clock, newId }: { readonly clock: Clock; readonly newId: NewId },
 ): {
   readonly host: AgentHost;
+  readonly subscribeToErrors: ErrorReports['subscribe'];
   readonly closed: boolean;
   drain(deadlineMs: number): Promise<void>;
 } {
   const work = new Set<Promise<unknown>>();
   const live = createLiveRuns({ clock, ttl });
   const closing = new AbortController();
+  const reports = createErrorReports(onError);
   const host: AgentHost = {
     clock,
     newId,
@@ -201,7 +214,7 @@ function createLife(
       const settled = promise.catch(() => {}).finally(() => work.delete(settled));
       work.add(settled);
     },
-    ...(onError && { report: onError }),
+    report: reports.report,
   };
   const finished = async (): Promise<void> => {
     while (work.size > 0) await Promise.all(work);
@@ -214,6 +227,7 @@ function createLife(
   };
   return {
     host,
+    subscribeToErrors: reports.subscribe,
     get closed() {
       return closing.signal.aborted;
     },

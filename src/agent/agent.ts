@@ -12,6 +12,15 @@ import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import type { ListOptions, Lookup } from '../session/store.ts';
 import type { QueueOptions } from './dispatcher.ts';
 
+/**
+ * Why a turn failed. From an agent of this process it has the message of what was thrown, the stack, and the thrown value as
+ * `cause`; as JSON, and from a server, it is what remote clients may know.
+ */
+export interface OutputError extends NonNullable<Output['error']> {
+  readonly cause?: unknown;
+  readonly stack?: string | undefined;
+}
+
 /** What an agent's definition says about its types; never written by hand, always inferred. */
 export interface AgentTypes {
   readonly custom: unknown;
@@ -36,8 +45,18 @@ export type ChunkOf<Types extends AgentTypes> = Omit<Chunk, 'status'> & {
   status?: Types['status'] | undefined;
 };
 
+/**
+ * Why a turn failed. From an agent of this process it has the message of what was thrown, its stack, and the thrown value as
+ * `cause`. As JSON, and from a server, it is what remote clients may know.
+ */
+export interface OutputError extends NonNullable<Output['error']> {
+  readonly cause?: unknown;
+  readonly stack?: string | undefined;
+}
+
 /** An output with the agent's types. */
-export type OutputOf<Types extends AgentTypes> = Omit<Output, 'state' | 'output'> & {
+export type OutputOf<Types extends AgentTypes> = Omit<Output, 'state' | 'output' | 'error'> & {
+  error?: OutputError | undefined;
   state?: StateOf<Types> | undefined;
   output?: Types['output'] | undefined;
 };
@@ -146,6 +165,15 @@ export type WatchEvent<Types extends AgentTypes = WireTypes> =
   | { readonly type: 'chunk'; readonly id: EventId; readonly chunk: ChunkOf<Types> }
   | { readonly type: 'reset'; readonly id: EventId; readonly attempt: number }
   | { readonly type: 'end'; readonly snapshot: SnapshotOf<Types> };
+
+/**
+ * Why a turn failed. From an agent of this process it has the message of what was thrown, the stack, and the thrown value as
+ * `cause`; as JSON, and from a server, it is what remote clients may know.
+ */
+export interface OutputError extends NonNullable<Output['error']> {
+  readonly cause?: unknown;
+  readonly stack?: string | undefined;
+}
 
 /** What an agent and its store can do, for tools that show or hide a button. */
 export interface AgentMetadata {

@@ -323,6 +323,7 @@ export function createTurn(
     usage: spent?.usage ?? {},
     toolCalls: spent?.toolCalls ?? 0,
     toolIterations: 0,
+    snapshotIds: [],
     toolKeys: new Map(),
   };
 }

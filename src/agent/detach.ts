@@ -25,6 +25,7 @@ export async function endDetachedTurn(
   outcome: Outcome,
 ): Promise<Outcome> {
   invocation.totals = totalsOf(invocation, turn) ?? invocation.totals;
+  turn.snapshotIds.push(run.runId);
   if (outcome.kind !== 'done') return outcome;
   invocation.last = {
     finishReason: outcome.finishReason,
@@ -39,7 +40,7 @@ export async function endDetachedTurn(
 
 /** The end of a detached run: its pending snapshot gets its terminal status, unless an abort was first. */
 export async function finishDetached(invocation: Invocation, run: ActiveRun): Promise<void> {
-  const { host, spec } = invocation;
+  const { host } = invocation;
   run.leave();
   try {
     const ended = await commitEnd(invocation, run);
@@ -51,7 +52,7 @@ export async function finishDetached(invocation: Invocation, run: ActiveRun): Pr
   } catch (error) {
     // Another worker, or the next start of this one, goes on with the run.
     if (run.detached !== undefined) run.detached.trouble = error;
-    host.report?.(error, { agent: spec.name, runId: run.runId });
+    invocation.failures.report(error, 'run');
   } finally {
     host.logs.close(run.log);
   }
@@ -111,7 +112,7 @@ function statusOf({
   return control.cause === undefined ? 'succeeded' : 'aborted';
 }
 
-async function tell({ spec, host, scope }: Invocation, snapshot: Snapshot): Promise<void> {
+async function tell({ spec, failures, scope }: Invocation, snapshot: Snapshot): Promise<void> {
   try {
     await spec.onFinish?.({
       agent: spec.name,
@@ -119,6 +120,6 @@ async function tell({ spec, host, scope }: Invocation, snapshot: Snapshot): Prom
       snapshot,
     });
   } catch (error) {
-    host.report?.(error, { agent: spec.name, runId: snapshot.snapshotId });
+    failures.report(error, 'hook');
   }
 }

@@ -23,8 +23,10 @@ export function inInvocationSpan(
     },
     async (span) => {
       const output = await work();
-      const { run, snapshotIds } = invocation;
-      const made = run?.detached === undefined ? snapshotIds.at(-1) : run.runId;
+      const { run, snapshotIds, failedId, failure } = invocation;
+      const made = run?.detached === undefined ? (failedId ?? snapshotIds.at(-1)) : run.runId;
+      // A failed turn is a result, but what was asked for was not done.
+      if (failure !== undefined) span.recordError(failure);
       span.setAttributes({ [names.snapshotId]: made, [names.genkitSnapshotId]: made });
       return output;
     },

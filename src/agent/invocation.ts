@@ -18,6 +18,7 @@ import { beginTurn, claimDetached } from './beginning.ts';
 import { Control } from './control.ts';
 import { detachedOutput } from './detach.ts';
 import type { QueueOptions } from './dispatcher.ts';
+import { Failures } from './failures.ts';
 import { handlerGraceMs, LeftBehind, withGrace } from './grace.ts';
 import type { AgentResult, AgentSession, TurnFunction } from './handler.ts';
 import { closedError, Inbox, type QueuedInput } from './inbox.ts';
@@ -77,7 +78,10 @@ export class Invocation {
   readonly control: Control = new Control();
   readonly inbox: Inbox = new Inbox();
   readonly partial: PartialAnswer = new PartialAnswer();
+  readonly failures: Failures = new Failures(this);
   readonly snapshotIds: string[] = [];
+  /** The snapshot that a failed turn was kept as. */
+  failedId: string | undefined;
   readonly working: WorkingState;
   readonly outbox: Outbox;
   readonly session: AgentSession;
@@ -223,6 +227,7 @@ export class Invocation {
     this.turn = turn;
     this.#absorbed = 0;
     this.partial.clear();
+    this.failures.clear();
   }
 
   /** One thing at a time: beginning a turn, saving it, detaching. */
@@ -309,7 +314,7 @@ export class Invocation {
       result = parseResult(given ?? undefined);
     } catch (error) {
       if (error instanceof LeftBehind) this.leaveBehind();
-      else if (this.control.cause === undefined) this.failure ??= toWaymarkError(error);
+      else if (this.#isFirstFault()) this.#fail(error);
     }
     // Whoever is detaching at this moment still comes first; nobody does after it.
     await this.locked(async () => {
@@ -318,10 +323,21 @@ export class Invocation {
     if (this.#refusal !== undefined) {
       if (this.run?.detached === undefined) throw this.#refusal;
       // Nobody waits for a detached run: it ends as a failed one.
-      this.failure = toWaymarkError(this.#refusal);
+      this.#fail(this.#refusal);
     }
     await finishInvocation(this, result?.finishReason);
-    return outputOf(this, result);
+    return invocationKey.run(this, () => outputOf(this, result));
+  }
+
+  /** Whether what the handler throws is news: not the end of a turn that has failed, was refused or was stopped. */
+  #isFirstFault(): boolean {
+    const { control, failure } = this;
+    return control.cause === undefined && failure === undefined && this.#refusal === undefined;
+  }
+
+  #fail(error: unknown): void {
+    this.failure = toWaymarkError(error);
+    this.failures.report(this.failure, 'turn');
   }
 
   async #loop(fn: TurnFunction): Promise<void> {

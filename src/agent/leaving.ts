@@ -1,10 +1,34 @@
-import { WaymarkError } from '../core/error.ts';
+import { messageOf, WaymarkError } from '../core/error.ts';
 import { type Json, toJson } from '../core/json.ts';
 import { applyPatch, diffJson, type JsonPatch } from '../core/patch.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import type { Artifact, State } from '../protocol/state.ts';
 import type { Chunk } from '../protocol/turn.ts';
+import { markReported } from './failures.ts';
 import type { Transform } from './spec.ts';
+
+/** The same transform; what it throws is also given to `report`, and then stands for a failure that was reported. */
+export function reportingTransform(
+  transform: Transform,
+  report: (error: unknown) => void,
+): Transform {
+  const { state, chunk } = transform;
+  if (state === undefined && chunk === undefined) return transform;
+  const guard =
+    <Value>(what: string, fn: (value: Value) => Value | undefined) =>
+    (value: Value): Value | undefined => {
+      try {
+        return fn(value);
+      } catch (cause) {
+        report(cause);
+        throw transformFailed(what, cause);
+      }
+    };
+  return {
+    ...(state && { state: guard('state', state) }),
+    ...(chunk && { chunk: guard('chunk', chunk) }),
+  };
+}
 
 /**
  * A state as it may leave. A transform that throws lets nothing out. The session id always leaves, as in the output: without
@@ -12,7 +36,7 @@ import type { Transform } from './spec.ts';
  */
 export function leavingState(transform: Transform, state: State): State | undefined {
   if (transform.state === undefined) return state;
-  const changed = guarded('state', () => transform.state?.(structuredClone(state)));
+  const changed = transform.state(structuredClone(state));
   const { sessionId } = state;
   return changed === undefined || sessionId === undefined ? changed : { ...changed, sessionId };
 }
@@ -40,10 +64,7 @@ export function leavingChunks(
     const { turnStart, turnEnd, snapshotCreated, ...content } = chunk;
     if (Object.keys(content).length === 0) return chunk;
     const shown = filter(content);
-    const changed =
-      transform.chunk === undefined
-        ? shown
-        : guarded('chunk', () => transform.chunk?.(structuredClone(shown)));
+    const changed = transform.chunk === undefined ? shown : transform.chunk(structuredClone(shown));
     const leaving = {
       ...changed,
       ...(turnStart && { turnStart }),
@@ -108,14 +129,15 @@ function patchFilter(
   };
 }
 
-function guarded<Value>(what: string, transform: () => Value): Value {
-  try {
-    return transform();
-  } catch (cause) {
-    throw new WaymarkError(
-      'INTERNAL',
-      `The agent's ${what} transform failed, so nothing was let out. See its cause in the server's log.`,
-      { cause },
-    );
-  }
+function transformFailed(what: string, cause: unknown): WaymarkError {
+  const error = new WaymarkError(
+    'INTERNAL',
+    `The agent's ${what} transform failed, so nothing was let out: ${messageOf(cause)}`,
+    {
+      cause,
+      publicMessage: `The agent's ${what} transform failed, so nothing was let out. See its cause in the server's log.`,
+    },
+  );
+  markReported(error);
+  return error;
 }

@@ -5,6 +5,7 @@ import { always, on, type SnapshotPolicy } from '../session/policy.ts';
 import type { SnapshotStore, Store } from '../session/store.ts';
 import type { AgentMetadata } from './agent.ts';
 import { storedState } from './init.ts';
+import { reportingTransform } from './leaving.ts';
 import { clientLedger, ledgerOf } from './ledger.ts';
 import { namedStore } from './named-store.ts';
 import { type ClientStateOptions, checkClientState } from './sign-state.ts';
@@ -17,6 +18,7 @@ import {
   type RunEnd,
   type Transform,
 } from './spec.ts';
+import { invocationKey } from './turn-key.ts';
 
 /** What the custom state of a session is: `undefined` until it is set, unless the agent has an initial one. */
 export type CustomOf<State, Initial> = State extends Schema
@@ -91,7 +93,9 @@ export function commonSpec(
     policy: policyOf(options.snapshot),
     concurrency: options.concurrency ?? 'reject',
     limits: options.limits ?? {},
-    transform: options.transform ?? {},
+    transform: reportingTransform(options.transform ?? {}, (error) =>
+      reportTransform(host, name, error),
+    ),
     ...(options.clientState && { clientState: options.clientState }),
     ...(stateSchema && { stateSchema }),
     ...(options.status && { statusSchema: options.status }),
@@ -104,6 +108,13 @@ export function commonSpec(
   const { cache, clock, worker, ttl } = host;
   const upgrade: Parameters<typeof ledgerOf>[1]['upgrade'] = (state) => storedState(spec, state);
   return { ...spec, ledger: ledgerOf(store, { cache, clock, worker, ttl, upgrade }) };
+}
+
+// What is read of a session passes through the transform as well, outside of any turn.
+function reportTransform(host: AgentHost, agent: string, error: unknown): void {
+  const invocation = invocationKey.get();
+  if (invocation?.spec.name === agent) invocation.failures.report(error, 'transform');
+  else host.report(error, { phase: 'transform', agent });
 }
 
 /** What an agent and its store can do. */

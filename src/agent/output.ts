@@ -1,4 +1,3 @@
-import { toErrorBody } from '../core/error.ts';
 import { type Json, toJson } from '../core/json.ts';
 import { parseArtifact, parseMessage, parseShape } from '../protocol/parse.ts';
 import type { State } from '../protocol/state.ts';
@@ -47,7 +46,8 @@ export function outputOf(invocation: Invocation, result: HandlerResult | undefin
     ...(artifacts && artifacts.length > 0 && { artifacts: [...artifacts] }),
     ...(finishReason && { finishReason }),
     ...(Object.keys(usage).length > 0 && { usage }),
-    ...(failure && { error: toErrorBody(failure) }),
+    // With its message, stack and cause for callers of this process; as JSON it is what remote clients may know.
+    ...(failure && { error: failure }),
   };
 }
 

@@ -207,7 +207,12 @@ async function answer(call: {
   const invocation = invocationKey.get();
   if (invocation === undefined) throw new TypeError('A turn runs inside its invocation.');
   const { history, custom } = invocation.working.state;
-  const rendered = await call.render({ state: custom, context: io.context });
+  const rendered = await call
+    .render({ state: custom, context: io.context })
+    .catch((error: unknown) => {
+      invocation.failures.report(error, 'prompt');
+      throw error;
+    });
   const generation = generator.startGenerate({
     ...rendered,
     messages: history.toArray(),

@@ -63,6 +63,7 @@ export async function resumeRun(
   for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
   invocation.inbox.close();
   const refusal = failure ?? (await misfitOf(invocation));
+  if (refusal !== undefined) invocation.failures.report(refusal, 'run');
   if (refusal === undefined) await goOn(invocation, taken);
   else if (run.detached === undefined) await failAccepted(invocation, run, refusal, deadLetter);
   else {

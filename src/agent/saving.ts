@@ -1,6 +1,4 @@
-import { toErrorBody, toWaymarkError, WaymarkError } from '../core/error.ts';
-import type { Span } from '../core/trace.ts';
-import { attributes as names } from '../core/trace-names.ts';
+import { publicMessageOf, toErrorBody, toWaymarkError, WaymarkError } from '../core/error.ts';
 import { addUsage } from '../generate/usage.ts';
 import type { SnapshotEvent } from '../protocol/snapshot.ts';
 import type { FinishReason } from '../protocol/turn.ts';
@@ -10,23 +8,19 @@ import { checkpoint, commit, endChunk, release } from './commit.ts';
 import { endDetachedTurn, finishDetached } from './detach.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
 import { keepPartialAnswer } from './partial.ts';
+import type { AgentSpec } from './spec.ts';
 import { totalsOf } from './turn-limits.ts';
 import { lostError, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
 /** Saves what a turn came to and ends it: exactly one `turnEnd`, whatever happened. */
-export function endTurn(
-  invocation: Invocation,
-  turn: Turn,
-  outcome: Outcome,
-  span: Span,
-): Promise<Outcome> {
+export function endTurn(invocation: Invocation, turn: Turn, outcome: Outcome): Promise<Outcome> {
   return invocation.locked(async () => {
     invocation.usage = addUsage(invocation.usage, turn.usage);
     const { run } = invocation;
     try {
       if (run === undefined) return outcome;
       if (run.detached !== undefined) return await endDetachedTurn(invocation, run, turn, outcome);
-      return await endAttachedTurn(invocation, run, turn, outcome, span);
+      return await endAttachedTurn(invocation, run, turn, outcome);
     } finally {
       invocation.turn = undefined;
     }
@@ -38,11 +32,10 @@ async function endAttachedTurn(
   run: ActiveRun,
   turn: Turn,
   outcome: Outcome,
-  span: Span,
 ): Promise<Outcome> {
   // From here on the claim is kept by the commit that follows, and a late stop must not reach the next turn.
   run.leave();
-  const ended = await saveOutcome(invocation, run, turn, outcome, span);
+  const ended = await saveOutcome(invocation, run, turn, outcome);
   invocation.host.logs.close(run.log);
   invocation.run = undefined;
   return ended;
@@ -53,14 +46,13 @@ async function saveOutcome(
   run: ActiveRun,
   turn: Turn,
   outcome: Outcome,
-  span: Span,
 ): Promise<Outcome> {
   switch (outcome.kind) {
     case 'lost':
       // What others see of the run is up to whoever has it now; its caller here still learns that the turn is over.
       invocation.outbox.deliver(endChunk(turn, 'failed'));
       invocation.working.reset(invocation.good);
-      return { kind: 'failed', error: lostError() };
+      return lost(invocation, run);
     case 'failed':
       await saveFailed(invocation, run, turn, outcome.error);
       return outcome;
@@ -68,10 +60,12 @@ async function saveOutcome(
     case 'done': {
       const finishReason = outcome.kind === 'done' ? outcome.finishReason : 'aborted';
       try {
-        await saveGood(invocation, run, turn, finishReason, span);
+        await saveGood(invocation, run, turn, finishReason);
       } catch (error) {
+        const failure = savingFailed(error);
+        if (!isElsewhere(run, failure)) invocation.failures.report(failure, 'store');
         await giveUp(invocation, run, turn);
-        return { kind: 'failed', error: savingFailed(error) };
+        return { kind: 'failed', error: failure };
       }
       invocation.last = {
         finishReason,
@@ -82,13 +76,23 @@ async function saveOutcome(
   }
 }
 
+function lost({ failures }: Invocation, run: ActiveRun): Outcome {
+  const error = lostError();
+  if (!isElsewhere(run, error)) failures.report(error, 'run');
+  return { kind: 'failed', error };
+}
+
+/** Whether a run that is no longer ours continues in another process: then it has not failed. */
+function isElsewhere({ log }: ActiveRun, { status }: WaymarkError): boolean {
+  return log.durable && status === 'ABORTED';
+}
+
 /** A good end: a snapshot if the policy says so; the latest state is saved in any case. */
 async function saveGood(
   invocation: Invocation,
   run: ActiveRun,
   turn: Turn,
   finishReason: FinishReason,
-  span: Span,
 ): Promise<void> {
   const { spec, working } = invocation;
   const listed = wantsSnapshot(invocation, 'turnEnd', invocation.turnIndex);
@@ -110,7 +114,7 @@ async function saveGood(
     });
     if (totals !== undefined) invocation.totals = totals;
   } else await release(invocation, run, chunk);
-  if (snapshotId !== undefined) noteSnapshot(invocation, snapshotId, span);
+  if (snapshotId !== undefined) noteSnapshot(invocation, snapshotId);
   markGood(invocation);
 }
 
@@ -137,9 +141,12 @@ async function saveFailed(
       ...(totals && { totals }),
       end: true,
     });
+    turn.snapshotIds.push(run.runId);
+    invocation.failedId = run.runId;
     invocation.working.reset(invocation.good);
-  } catch {
-    // The first error is the one to tell.
+  } catch (second) {
+    // The first error is the one that the caller is told.
+    invocation.failures.report(second, 'store');
     await giveUp(invocation, run, turn);
   }
 }
@@ -228,7 +235,7 @@ async function endUnworkedTurn(
         : { kind: 'failed', error: failure };
   if (outcome.kind === 'stopped') keepPartialAnswer(invocation);
   invocation.closeSession();
-  const ended = await endTurn(invocation, turn, outcome, noSpan);
+  const ended = await endTurn(invocation, turn, outcome);
   if (ended.kind === 'failed') invocation.failure = ended.error;
 }
 
@@ -256,6 +263,7 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
   } catch (error) {
     if (run !== undefined) await spec.ledger.release(run.position).catch(() => {});
     invocation.failure = savingFailed(error);
+    invocation.failures.report(invocation.failure, 'store');
     working.reset(invocation.good);
   } finally {
     if (run !== undefined) host.logs.close(run.log);
@@ -267,35 +275,38 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
 function wantsSnapshot(invocation: Invocation, event: SnapshotEvent, opportunity: number): boolean {
   const { spec, working, lastSnapshot, turnIndex } = invocation;
   if (spec.store === undefined || lastSnapshot?.hash === working.hash()) return false;
-  const wanted: unknown = spec.policy(
-    new StateChance({
-      event,
-      state: working.state,
-      prevState: lastSnapshot?.state,
-      index: invocation.nextIndex,
-      turnIndex,
-      opportunity,
-    }),
-  );
+  const chance = new StateChance({
+    event,
+    state: working.state,
+    prevState: lastSnapshot?.state,
+    index: invocation.nextIndex,
+    turnIndex,
+    opportunity,
+  });
+  try {
+    return decided(spec, spec.policy(chance));
+  } catch (error) {
+    invocation.failures.report(error, 'policy');
+    throw error;
+  }
+}
+
+function decided({ name }: AgentSpec, wanted: unknown): boolean {
   if (wanted instanceof Promise) {
     wanted.catch(() => {});
     throw new WaymarkError(
       'INVALID_ARGUMENT',
-      `The snapshot policy of agent "${spec.name}" returned a promise. Make it synchronous: return true or false.`,
+      `The snapshot policy of agent "${name}" returned a promise. Make it synchronous: return true or false.`,
     );
   }
   return Boolean(wanted);
 }
 
-function noteSnapshot(invocation: Invocation, id: string, span?: Span): void {
-  const { working, spec } = invocation;
+function noteSnapshot(invocation: Invocation, id: string): void {
+  const { working, turn } = invocation;
   invocation.snapshotIds.push(id);
+  turn?.snapshotIds.push(id);
   invocation.lastSnapshot = { id, hash: working.hash(), state: working.state };
-  span?.setAttributes({
-    [names.snapshotId]: id,
-    [names.genkitSnapshotId]: id,
-    [names.genkitAgent]: spec.name,
-  });
 }
 
 /** Says that the session goes on from the state as it is now. */
@@ -307,16 +318,12 @@ function markGood(invocation: Invocation): void {
 }
 
 function savingFailed(cause: unknown): WaymarkError {
-  const { status, message, details } = toWaymarkError(cause);
-  return new WaymarkError(status, `The turn was done, but saving its snapshot failed: ${message}`, {
+  const failure = toWaymarkError(cause);
+  const told = (message: string): string =>
+    `The turn was done, but saving its snapshot failed: ${message}`;
+  return new WaymarkError(failure.status, told(failure.message), {
     cause,
-    ...(details !== undefined && { details }),
+    publicMessage: told(publicMessageOf(failure)),
+    details: failure.details,
   });
 }
-
-const noSpan: Span = {
-  recording: false,
-  setAttributes() {},
-  recordError() {},
-  context: () => undefined,
-};

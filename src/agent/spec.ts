@@ -12,6 +12,7 @@ import type { SnapshotPolicy } from '../session/policy.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { Scope, SnapshotStore, Store } from '../session/store.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import type { ErrorInfo } from './error-reports.ts';
 import type { AgentHandler } from './handler.ts';
 import type { Ledger } from './ledger.ts';
 import type { LiveRuns } from './live-runs.ts';
@@ -102,8 +103,8 @@ export interface AgentHost {
   readonly closing: AbortSignal;
   /** Throws when the app takes no new work. */
   checkOpen(): void;
-  /** Hears of errors that no caller waits for. */
-  report?(error: unknown, about: { readonly agent: string; readonly runId: string }): void;
+  /** Tells the owner of the process what failed. */
+  report(error: unknown, info: ErrorInfo): void;
   /** Keeps `close` from finishing before this background work has. */
   background(work: Promise<unknown>): void;
 }

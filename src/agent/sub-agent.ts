@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { toPublicError, WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json.ts';
 import { textOf } from '../generate/message.ts';
 import { type Tool, type ToolContext, tool } from '../generate/tool.ts';
@@ -12,6 +12,7 @@ import type { Agent, AgentTypes, InvokeOptions } from './agent.ts';
 import { isSameArtifact } from './artifact-chunks.ts';
 import { Connection, textInput } from './connection.ts';
 import { type AgentInternals, internalsOf, requestOf } from './create-agent.ts';
+import { markReported } from './failures.ts';
 import type { Invocation } from './invocation.ts';
 import { invocationKey } from './turn-key.ts';
 import { lastRound } from './turn-state.ts';
@@ -173,9 +174,14 @@ function resultOf(
 ): Json {
   const { error, finishReason, message, snapshotId, sessionId, state } = output;
   if (error !== undefined) {
-    throw new WaymarkError('UNKNOWN', `Agent "${agent}" failed: ${error.message}`, {
-      details: { status: error.status },
+    const { status, message: reason } = toPublicError(error);
+    const failure = new WaymarkError('UNKNOWN', `Agent "${agent}" failed: ${reason}`, {
+      details: { status },
+      cause: error,
     });
+    // The sub-agent has reported it.
+    markReported(failure);
+    throw failure;
   }
   if (parent !== undefined) bringArtifacts(parent, agent, output.artifacts ?? []);
   if (finishReason === 'interrupted') {

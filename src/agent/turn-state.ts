@@ -25,6 +25,8 @@ export interface Turn {
   toolCalls: number;
   /** How many of its tool iterations have ended. */
   toolIterations: number;
+  /** The snapshots that were made within it, in order. */
+  readonly snapshotIds: string[];
   /** How often each tool was called at each place, for keys that are the same on a second attempt. */
   readonly toolKeys: Map<string, number>;
   /** Names the client-held state whose interrupt this turn answers. */

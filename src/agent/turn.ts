@@ -25,9 +25,12 @@ export async function runTurn(
     const isCut = result.kind === 'stopped' || result.kind === 'lost';
     // A handler that did not await its loop may have returned: then the turn has been ended already.
     if (isCut && !invocation.working.isClosed) keepPartialAnswer(invocation);
-    if (result.kind === 'failed') span.recordError(result.error);
+    if (result.kind === 'failed') invocation.failures.report(result.error, 'turn');
     if (turn.leftBehind) invocation.leaveBehind();
-    return await endTurn(invocation, turn, result, span);
+    const ended = await endTurn(invocation, turn, result);
+    if (ended.kind === 'failed') span.recordError(ended.error);
+    nameSnapshots(invocation, turn, span);
+    return ended;
   });
 }
 
@@ -70,6 +73,13 @@ function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generate
       turn.usage = addUsage(turn.usage, usage);
       checkUsage(invocation, turn);
     },
+    onFailure: (error, { model, tool }) => {
+      // What a stop makes fail is told by how the turn ends.
+      if (invocation.control.cause !== undefined) return;
+      if (tool === undefined)
+        invocation.failures.report(error, 'model', { ...(model && { model }) });
+      else invocation.failures.reportTool(error, tool);
+    },
     onToolIteration: async ({ messages }) => {
       invocation.absorb(messages);
       turn.toolCalls += messages.at(-1)?.content.length ?? 0;
@@ -78,6 +88,18 @@ function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generate
       await checkpointTurn(invocation, turn);
     },
   };
+}
+
+/** Joins the turn's span to its snapshots: by its id to the one it ended with, by their ids to all that were made. */
+function nameSnapshots({ spec }: Invocation, { snapshotIds }: Turn, span: Span): void {
+  const last = snapshotIds.at(-1);
+  if (last === undefined) return;
+  span.setAttributes({
+    [names.snapshotId]: last,
+    [names.snapshotIds]: [...snapshotIds],
+    [names.genkitSnapshotId]: last,
+    [names.genkitAgent]: spec.name,
+  });
 }
 
 function inTurnSpan<Value>(

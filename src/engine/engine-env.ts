@@ -100,7 +100,7 @@ export function createEngineEnv(
     },
     running: () => host.live.list().length,
     background: (work) => host.background(work),
-    report: (error, about = { agent: '', runId: '' }) => host.report?.(error, about),
+    report: (error, about = {}) => host.report(error, { ...about, phase: 'run' }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Agent } from '../agent/agent.ts';
 import type { Dispatcher } from '../agent/dispatcher.ts';
+import type { ErrorInfo } from '../agent/error-reports.ts';
 import type { Clock } from '../core/clock.ts';
 import type { WaymarkError } from '../core/error.ts';
 import type { DeadRun } from '../protocol/run.ts';
@@ -71,7 +72,7 @@ export interface EngineEnv {
   /** Keeps `app.close` from finishing before this work has. */
   background(work: Promise<unknown>): void;
   /** Tells the app's `onError`. */
-  report(error: unknown, about?: { readonly agent: string; readonly runId: string }): void;
+  report(error: unknown, about?: Pick<ErrorInfo, 'agent' | 'sessionId' | 'runId'>): void;
 }
 
 /** What a process works on; takes the place of what the engine was made with. */

@@ -2,6 +2,7 @@ import type { Agent } from '../agent/agent.ts';
 import { internalsOf } from '../agent/create-agent.ts';
 import { resumeRun } from '../agent/recovery.ts';
 import { type AgentHost, fullStore } from '../agent/spec.ts';
+import { messageOf } from '../core/error.ts';
 import type { RunSupport, Store, TakenRun } from '../session/store.ts';
 import { givenUpError } from './given-up.ts';
 import type { Suspects } from './suspects.ts';
@@ -43,6 +44,8 @@ export function createRecovery(
   let looking: Promise<number> | undefined;
   let only: readonly string[] | undefined;
   const troubles = createTroubles(host);
+  /** What a store said at the last look, where it could not be read. */
+  const away = new Map<Store, string>();
 
   const goOn = async (agent: Agent, store: Store, taken: TakenRun): Promise<void> => {
     const { runId, scope } = taken.run;
@@ -71,7 +74,12 @@ export function createRecovery(
       const agent = agents().find(({ name }) => name === each.run.scope.agent);
       if (agent === undefined) continue;
       const report = (error: unknown): void =>
-        host.report?.(error, { agent: agent.name, runId: each.run.runId });
+        host.report(error, {
+          phase: 'run',
+          agent: agent.name,
+          sessionId: each.run.sessionId,
+          runId: each.run.runId,
+        });
       const over = (): void => suspects.clear(each.run.runId);
       host.background(goOn(agent, store, each).catch(report).finally(over));
     }
@@ -88,9 +96,13 @@ export function createRecovery(
     for (const [store, names] of byStore(wanted())) {
       try {
         found += await recoverFrom(store, names);
+        away.delete(store);
       } catch (error) {
-        // The store may be away for a moment; the next look tries again.
-        host.report?.(error, { agent: names.join(', '), runId: '' });
+        // The store may be away for a moment; the next look tries again. One outage is one failure.
+        const message = messageOf(error);
+        if (away.get(store) === message) continue;
+        away.set(store, message);
+        host.report(error, { phase: 'run', agent: names.join(', ') });
       }
     }
     return found;

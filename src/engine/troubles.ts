@@ -1,5 +1,5 @@
 import type { AgentHost } from '../agent/spec.ts';
-import { toWaymarkError, WaymarkError } from '../core/error.ts';
+import { publicMessageOf, toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { RunRef, Store } from '../session/store.ts';
 
 /** Attempts of one run whose end could not be saved; the next one only writes that it failed. */
@@ -56,10 +56,11 @@ export function createTroubles({ clock, ttl, closing }: AgentHost): Troubles {
 /** What a run ends with when its end could not be saved too often; `undefined` while it is worth another attempt. */
 export function givenUp(trouble: Trouble | undefined): WaymarkError | undefined {
   if (trouble === undefined || trouble.times < mostTroubles) return undefined;
-  const { status, message } = toWaymarkError(trouble.error);
-  return new WaymarkError(
-    status,
-    `The run was given up after ${trouble.times} attempts whose end could not be saved: ${message}`,
-    { cause: trouble.error },
-  );
+  const failure = toWaymarkError(trouble.error);
+  const told = (message: string): string =>
+    `The run was given up after ${trouble.times} attempts whose end could not be saved: ${message}`;
+  return new WaymarkError(failure.status, told(failure.message), {
+    cause: trouble.error,
+    publicMessage: told(publicMessageOf(failure)),
+  });
 }

@@ -232,9 +232,9 @@ test('S124 onFinish hears of every end; what it throws is reported and changes n
     const { snapshotId = '' } = await chat.run({ ...say(text), detach: true }, { owner });
     await chat.wait(snapshotId, { owner });
   }
-  await eventually(() => ends.length === 2 && app.errors.length === 1);
+  await eventually(() => ends.length === 2 && app.errors.length === 2);
   expect(ends).toEqual(['me succeeded', 'me failed']);
-  expect(app.errors).toMatchObject([{ message: 'hook' }]);
+  expect(app.errors).toMatchObject([{ cause: { message: 'broken' } }, { message: 'hook' }]);
   await chat.runText('attached', { owner });
   expect(ends).toHaveLength(2);
 });

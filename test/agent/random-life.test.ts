@@ -10,7 +10,16 @@ import { always, never, on, type SnapshotPolicy } from '../../src/session/policy
 import type { Store } from '../../src/session/store.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
-import { hasText, must, openApp, say, type TestApp, told, until } from './support/kit.ts';
+import {
+  hasText,
+  must,
+  openApp,
+  say,
+  type TestApp,
+  told,
+  unexpected,
+  until,
+} from './support/kit.ts';
 import { expectValid } from './support/valid.ts';
 
 /** What is done next; the numbers choose among what there is. */
@@ -151,7 +160,7 @@ class World {
   }
 
   async close(): Promise<void> {
-    expect(this.#app.errors).toEqual([]);
+    expect(unexpected(this.#app)).toEqual([]);
     await this.#app.close();
   }
 

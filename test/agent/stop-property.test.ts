@@ -4,7 +4,7 @@ import type { Agent } from '../../src/agent/agent.ts';
 import type { Model } from '../../src/generate/model.ts';
 import type { Part } from '../../src/protocol/message.ts';
 import type { Chunk } from '../../src/protocol/turn.ts';
-import { must, openApp, type TestApp, told } from './support/kit.ts';
+import { must, openApp, type TestApp, told, unexpected } from './support/kit.ts';
 import { expectValid } from './support/valid.ts';
 
 /** One answer of the model: pieces of text, then tools. */
@@ -189,7 +189,7 @@ async function stopSomewhere(
   const { state: later } = must(await agent.getSnapshot({ sessionId }));
   expectValid(later?.messages ?? []);
   expect(told(later?.messages).slice(-2)).toEqual(['user: and now?', 'model: after']);
-  expect(app.errors).toEqual([]);
+  expect(unexpected(app)).toEqual([]);
 }
 
 const runs = process.env.LONG === '1' ? 1_000 : 100;

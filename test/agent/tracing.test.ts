@@ -1,4 +1,4 @@
-import { context, trace } from '@opentelemetry/api';
+import { context, SpanStatusCode, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
   BasicTracerProvider,
@@ -106,20 +106,89 @@ test('S129 S137 S34 nothing is traced before the first input, and of a connectio
   expect(seconds * 1_000 + nanos / 1e6).toBeGreaterThanOrEqual(sent - 5);
 });
 
-test('S130 a failed turn records its error', async () => {
+test('S130 S147 a failed turn and its invocation are marked and record what was thrown', async () => {
   await using app = openApp();
   const agent = app.defineCustomAgent({ name: 'custom' }, (session) =>
     session.run(() => {
-      throw new Error('broken');
+      throw new TypeError('my bug is here');
     }),
   );
-  await agent.runText('x');
-  const turn = must(exporter.getFinishedSpans().find(({ name }) => name === 'turn 0'));
-  expect(turn.status).toMatchObject({ code: 2 });
-  expect(turn.events.map(({ name }) => name)).toEqual(['exception']);
+  const { sessionId } = await agent.runText('x');
+  const { items } = await agent.listSnapshots(sessionId, { includeOrphaned: true });
+  const [failed] = items;
+  for (const name of ['turn 0', 'invoke_agent custom']) {
+    const span = must(exporter.getFinishedSpans().find((each) => each.name === name));
+    expect(span.status).toEqual({ code: SpanStatusCode.ERROR, message: 'my bug is here' });
+    expect(span.events.map((event) => event.name)).toEqual(['exception']);
+    expect(span.events[0]?.attributes).toMatchObject({
+      'exception.type': 'TypeError',
+      'exception.message': 'my bug is here',
+      'exception.stacktrace': expect.stringContaining('tracing.test.ts'),
+    });
+    expect(span.attributes).toMatchObject({
+      'error.type': 'INTERNAL',
+      'waymark.snapshot.id': must(failed).snapshotId,
+      'genkit:metadata:snapshotId': must(failed).snapshotId,
+    });
+  }
 });
 
-test('S129 a detached run and one that was taken over are traced as invocations', async () => {
+test('S147 the exception of a model is recorded with its causes in the spans that it passes', async () => {
+  await using app = openApp();
+  const model = app.defineModel({ name: 'own' }, () => {
+    throw new RangeError('out of range');
+  });
+  await app.defineAgent({ name: 'chat', model }).runText('x');
+  const spans = exporter.getFinishedSpans();
+  expect(spans.map(({ name, status }) => [name, status.code])).toEqual([
+    ['chat own', SpanStatusCode.ERROR],
+    ['turn 0', SpanStatusCode.ERROR],
+    ['invoke_agent chat', SpanStatusCode.ERROR],
+  ]);
+  for (const { events } of spans) {
+    expect(events).toHaveLength(1);
+    expect(events[0]?.attributes).toMatchObject({
+      'exception.type': 'RangeError',
+      'exception.message': 'out of range',
+      'exception.stacktrace': expect.stringMatching(
+        /^WaymarkError INTERNAL: Model "own" failed: out of range\nCaused by: RangeError: out of range\n {4}at /,
+      ),
+    });
+  }
+});
+
+test('S147 the span of a turn names every snapshot that was made within it', async () => {
+  await using app = openApp();
+  const look = app.defineTool({ name: 'look', description: 'Looks.' }, () => 'seen');
+  const model = scriptedModel([
+    { toolCalls: [{ name: 'look' }] },
+    'done',
+    { toolCalls: [{ name: 'look' }] },
+    { error: new Error('on purpose') },
+  ]);
+  const chat = app.defineAgent({ name: 'chat', model, tools: [look], snapshot: 'always' });
+  const { sessionId } = await chat.runText('x');
+  await chat.runText('y', { sessionId });
+  const { items } = await chat.listSnapshots(sessionId, { includeOrphaned: true });
+  expect(items.map(({ event, status }) => [event, status])).toEqual([
+    ['toolIterationEnd', 'succeeded'],
+    ['turnEnd', 'succeeded'],
+    ['toolIterationEnd', 'succeeded'],
+    ['turnEnd', 'failed'],
+  ]);
+  const ids = items.map(({ snapshotId }) => snapshotId);
+  const turns = exporter.getFinishedSpans().filter(({ name }) => name.startsWith('turn '));
+  expect(turns.map(({ attributes }) => attributes['waymark.snapshot.ids'])).toEqual([
+    ids.slice(0, 2),
+    ids.slice(2),
+  ]);
+  expect(turns.map(({ attributes }) => attributes['waymark.snapshot.id'])).toEqual([
+    ids[1],
+    ids[3],
+  ]);
+});
+
+test('S129 S147 a detached run and one that was taken over are traced as invocations', async () => {
   await using app = openApp();
   const chat = app.defineAgent({ name: 'chat', model: scriptedModel(['one']) });
   const { snapshotId = '' } = await chat.run({ ...say('x'), detach: true });
@@ -130,4 +199,9 @@ test('S129 a detached run and one that was taken over are traced as invocations'
   });
   const root = must(exporter.getFinishedSpans().find(({ name }) => name === 'invoke_agent chat'));
   expect(root.attributes).toMatchObject({ 'waymark.snapshot.id': snapshotId });
+  const turn = must(exporter.getFinishedSpans().find(({ name }) => name === 'turn 0'));
+  expect(turn.attributes).toMatchObject({
+    'waymark.snapshot.id': snapshotId,
+    'waymark.snapshot.ids': [snapshotId],
+  });
 });

@@ -23,6 +23,11 @@ export function openApp(options: AppOptions & { readonly storeless?: boolean } =
   });
 }
 
+/** What went wrong, but for what a test has thrown as "on purpose". */
+export function unexpected({ errors }: Pick<TestApp, 'errors'>): readonly unknown[] {
+  return errors.filter((error) => !String(error).endsWith('on purpose'));
+}
+
 /** A user's text as an input. */
 export function say(text: string): Input {
   return { message: userSays(text) };
