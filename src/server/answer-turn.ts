@@ -2,6 +2,7 @@ import { WaymarkError } from '../core/error.ts';
 import { abortError } from '../core/signal.ts';
 import type { Init, Input, Output } from '../protocol/turn.ts';
 import { checkBackgroundRuns } from './background-runs.ts';
+import { fromAnswer, logFault } from './fault.ts';
 import type { FeedBatch, FeedEvent } from './feed.ts';
 import type { OpenCall, Served, ServerContext } from './served.ts';
 import { refusedFirst, type StreamFormat, takeSeat } from './stream-response.ts';
@@ -31,7 +32,13 @@ export async function answerTurn(
   const release = served.turns.take(caller.principal);
   const seat = takeOrRelease(() => takeSeat(served, c), release);
   const stopWithReader = served.options.onDisconnect === 'abort';
-  const turn = startTurn(agent, { ...answer, caller, reader: seat.signal, stopWithReader });
+  const turn = startTurn(agent, {
+    ...answer,
+    caller,
+    reader: seat.signal,
+    stopWithReader,
+    onFault: (error) => logFault(served, error, c.get('logged')),
+  });
   void served.lifetime.track(turn.done.finally(release));
   try {
     if (stream) {
@@ -62,10 +69,7 @@ async function outputOfTurn({ events }: ServedTurn, reader: AbortSignal): Promis
   for await (const batch of events) {
     for (const event of batch) {
       if (event.type === 'output') return event.output;
-      if (event.type === 'error') {
-        const { status, message, details } = event.error;
-        throw new WaymarkError(status, message, { details });
-      }
+      if (event.type === 'error') throw fromAnswer(event.error);
       if (event.type === 'chunk') snapshotId ??= event.chunk.turnStart?.snapshotId;
     }
   }

@@ -20,6 +20,8 @@ export interface FollowOptions {
   readonly owner?: string;
   /** Aborts when the reader has left, or the server ends; the feed then ends without a final event. */
   readonly reader: AbortSignal;
+  /** Hears what an `error` event does not say. */
+  readonly onFault?: (error: unknown) => void;
 }
 
 /** The events of a run from `after` on, and its output. Ends without a final event only when the reader has left. */
@@ -31,7 +33,9 @@ export async function* runFeed(
   try {
     for await (const event of watchRun(agent, runId, options)) yield [event];
   } catch (error) {
-    if (!options.reader.aborted) yield [{ type: 'error', error: toWireError(error) }];
+    if (options.reader.aborted) return;
+    options.onFault?.(error);
+    yield [{ type: 'error', error: toWireError(error) }];
   }
 }
 
@@ -39,9 +43,13 @@ export async function* runFeed(
 export async function* watchRun(
   agent: Agent,
   runId: string,
-  { after, reader, ...owner }: FollowOptions & { readonly after?: string },
+  { after, reader, owner: of }: FollowOptions & { readonly after?: string },
 ): AsyncGenerator<FeedEvent> {
-  const options = { ...owner, signal: reader, ...(after !== undefined && { after }) };
+  const options = {
+    ...(of !== undefined && { owner: of }),
+    signal: reader,
+    ...(after !== undefined && { after }),
+  };
   let last = after;
   for await (const event of agent.watch(runId, options)) {
     if (reader.aborted) return;

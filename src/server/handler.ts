@@ -4,6 +4,7 @@ import type { HandlerOptions } from './handler-options.ts';
 import { createIdentify } from './identify.ts';
 import { createLifetime } from './lifetime.ts';
 import { resolveLimits } from './limits.ts';
+import { describeError } from './log.ts';
 import { createPresence } from './presence.ts';
 import { createRouter } from './router.ts';
 import type { Served } from './served.ts';
@@ -27,6 +28,18 @@ export function handler(app: ServedApp, options: HandlerOptions = {}): FetchHand
 export function createServed(app: ServedApp, options: HandlerOptions): Served {
   const { clock = systemClock, log = () => {} } = options;
   const limits = resolveLimits(options.limits);
+  // Without a log the app goes on to print what fails.
+  const unsubscribe =
+    options.log &&
+    app.subscribeToErrors?.((error, info) =>
+      log({
+        level: 'error',
+        time: clock.now(),
+        msg: 'failed',
+        ...info,
+        error: describeError(error),
+      }),
+    );
   return {
     app,
     options,
@@ -37,6 +50,7 @@ export function createServed(app: ServedApp, options: HandlerOptions): Served {
     identify: createIdentify(options, { limits, clock }),
     presence: createPresence(options, clock),
     sessionOf: createSessionOf(),
+    unsubscribe: unsubscribe ?? (() => {}),
     streams: createSlots('streams', {
       total: limits.streams,
       perPrincipal: limits.streamsPerPrincipal,

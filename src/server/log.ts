@@ -1,3 +1,5 @@
+import { isWaymarkError, messageOf } from '../core/error.ts';
+
 /** One line of the server's log: plain data, ready for JSON. */
 export interface LogEntry {
   readonly level: 'info' | 'warn' | 'error';
@@ -16,8 +18,11 @@ export function jsonLines(write: (line: string) => void): Log {
 }
 
 /** What of a thrown value goes into the log; never to a client. */
-export function describeError(error: unknown): Record<string, unknown> {
-  if (!(error instanceof Error)) return { type: typeof error };
+export function describeError(error: unknown, depth = 8): Record<string, unknown> {
+  if (!(error instanceof Error)) return { type: typeof error, message: messageOf(error) };
   const { name, message, stack, cause } = error;
-  return { name, message, stack, ...(cause instanceof Error && { cause: describeError(cause) }) };
+  const status = isWaymarkError(error) ? { status: error.status } : {};
+  const inner =
+    cause === undefined || depth === 0 ? {} : { cause: describeError(cause, depth - 1) };
+  return { name, ...status, message, stack, ...inner };
 }

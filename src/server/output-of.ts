@@ -1,6 +1,14 @@
+import { isWaymarkError } from '../core/error.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
 import type { Output } from '../protocol/turn.ts';
+import { toWireError } from './error-response.ts';
+
+/** An output as remote clients get it. */
+export function toWireOutput(output: Output): Output {
+  const { error } = output;
+  return error && isWaymarkError(error) ? { ...output, error: toWireError(error) } : output;
+}
 
 /** What a run came to, told from its snapshot: for a reader who was not there when the output was given. */
 export function outputOf(snapshot: Omit<Snapshot, 'state'> & { state?: unknown }): Output {

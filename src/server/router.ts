@@ -1,16 +1,16 @@
 import { Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { cors } from 'hono/cors';
-import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { WaymarkError } from '../core/error.ts';
 import { extractTrace, inSpan } from '../core/trace.ts';
 import { addressOf } from './address.ts';
 import { headerOf, headersOf } from './connection.ts';
 import { errorResponse } from './error-response.ts';
+import { logFault } from './fault.ts';
 import { checkNotForwarded } from './forwarded.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
 import type { CorsOptions } from './handler-options.ts';
 import { mountHealth } from './health.ts';
-import { describeError } from './log.ts';
 import { mountNative } from './native/mount.ts';
 import { mountOpenApi } from './native/openapi.ts';
 import { short } from './not-found.ts';
@@ -152,11 +152,7 @@ function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeo
 }
 
 async function answerError(served: Served, c: ServerContext, error: unknown): Promise<Response> {
-  if (!isWaymarkError(error) || error.status === 'INTERNAL' || error.status === 'DATA_LOSS') {
-    const { clock, log } = served;
-    const fields = { ...c.get('logged'), error: describeError(error) };
-    log({ level: 'error', time: clock.now(), msg: 'failed', ...fields });
-  }
+  logFault(served, error, c.get('logged'));
   const render = c.get('renderError') ?? errorResponse;
   return render(error);
 }

@@ -64,6 +64,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   const server = createNodeServer(served);
   const bound = await listen(server, port, host).catch((error: unknown) => {
     opened?.close();
+    served.unsubscribe();
     throw error;
   });
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}`;
@@ -84,6 +85,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     server.closeAllConnections();
     await stopped;
     opened?.close();
+    served.unsubscribe();
     log({ level: 'info', time: served.clock.now(), msg: 'closed', url });
   };
   return {

@@ -1,4 +1,5 @@
 import type { Agent } from '../agent/agent.ts';
+import type { ErrorListener } from '../agent/error-reports.ts';
 import type { Action } from '../core/action.ts';
 import type { Registry } from '../core/registry.ts';
 
@@ -10,4 +11,6 @@ export interface ServedApp {
   readonly registry?: Registry<Action>;
   /** Where background runs are worked on; its status is part of the health check. */
   readonly engine?: { status(): Promise<object> };
+  /** Tells of each failure in the app, until the returned function is called; it is logged. */
+  subscribeToErrors?(listener: ErrorListener): () => void;
 }

@@ -32,6 +32,8 @@ export interface Served {
   readonly sessionOf: SessionOf;
   /** The connections of clients that are not known yet; only `serve` has them. */
   readonly strangers?: Strangers;
+  /** Stops logging what fails in the app. */
+  readonly unsubscribe: () => void;
   readonly streams: Slots;
   readonly turns: Slots;
   /** The web app for those who work on the agents; `serve` brings it, as it is read from files. */

@@ -6,6 +6,7 @@ import type { Caller } from './auth.ts';
 import { toWireError } from './error-response.ts';
 import type { FeedBatch } from './feed.ts';
 import { LiveFeed } from './live-feed.ts';
+import { toWireOutput } from './output-of.ts';
 
 /** What a server was asked to run, and for whom. */
 export interface TurnOptions {
@@ -21,6 +22,8 @@ export interface TurnOptions {
    * @default true, where the agent's runs can be watched
    */
   readonly resumable?: boolean;
+  /** Hears what an `error` event does not say. */
+  readonly onFault: (error: unknown) => void;
 }
 
 /** A turn that a server runs. */
@@ -36,7 +39,7 @@ export interface ServedTurn {
 /** Starts a turn, which goes on without its reader where its result can be found later. */
 export function startTurn(
   agent: Agent,
-  { input, init, caller, reader, stopWithReader, resumable = true }: TurnOptions,
+  { input, init, caller, reader, stopWithReader, resumable = true, onFault }: TurnOptions,
 ): ServedTurn {
   // A state that only the client holds is lost with the client.
   const stop = stopWithReader || agent.metadata.stateManagement === 'client';
@@ -57,7 +60,7 @@ export function startTurn(
   const output = live.ended.then(() => started.output as Promise<Output>);
   const end = (): void => link?.release();
   const done = output.then(end, end);
-  const events = turnEvents(live, output, { reader, resumable: watched && resumable });
+  const events = turnEvents(live, output, { reader, resumable: watched && resumable, onFault });
   return { accepted: live.accepted, events, done };
 }
 
@@ -86,14 +89,21 @@ export function ownerOf({ principal }: Caller): { readonly owner?: string } {
 async function* turnEvents(
   live: LiveFeed,
   output: Promise<Output>,
-  { reader, resumable }: { readonly reader: AbortSignal; readonly resumable: boolean },
+  {
+    reader,
+    resumable,
+    onFault,
+  }: Pick<TurnOptions, 'reader' | 'onFault'> & { readonly resumable: boolean },
 ): AsyncGenerator<FeedBatch> {
   try {
     const elsewhere = yield* live.batches();
-    if (!reader.aborted) yield [{ type: 'output', output: elsewhere ?? (await output) }];
+    if (!reader.aborted)
+      yield [{ type: 'output', output: elsewhere ?? toWireOutput(await output) }];
     else if (!resumable) throw abortError(reader);
   } catch (error) {
-    if (!reader.aborted) yield [{ type: 'error', error: toWireError(error) }];
-    else if (!resumable) yield [{ type: 'error', error: toWireError(abortError(reader)) }];
+    if (!reader.aborted) {
+      onFault(error);
+      yield [{ type: 'error', error: toWireError(error) }];
+    } else if (!resumable) yield [{ type: 'error', error: toWireError(abortError(reader)) }];
   }
 }

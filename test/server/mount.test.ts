@@ -131,6 +131,7 @@ describe('the log', () => {
       },
       { level: 'info', msg: 'stream', end: 'complete', events: 6 },
       { level: 'info', msg: 'request', status: 404 },
+      { level: 'error', msg: 'failed', agent: 'chat', phase: 'model', turnIndex: 0 },
       { level: 'info', msg: 'request', status: 200 },
       { level: 'info', msg: 'closed' },
     ]);

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { Agent, AgentConnection } from '../../agent/agent.ts';
-import { assertNever, WaymarkError } from '../../core/error.ts';
+import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
 import { linkSignals } from '../../core/signal.ts';
 import { type ClientFrame, clientFrame } from '../../protocol/frames.ts';
 import { parseShape } from '../../protocol/parse.ts';
@@ -9,10 +9,12 @@ import type { Caller } from '../auth.ts';
 import { checkBackgroundRuns } from '../background-runs.ts';
 import { parseJsonText } from '../body.ts';
 import { toWireError } from '../error-response.ts';
+import { logFault } from '../fault.ts';
 import type { FeedBatch } from '../feed.ts';
 import { topLevelString } from '../json-scan.ts';
 import type { Limits } from '../limits.ts';
 import { isTurnEnd, LiveFeed } from '../live-feed.ts';
+import { toWireOutput } from '../output-of.ts';
 import { checkCall, findAgent, type Served, type Subject } from '../served.ts';
 import { invokeOptions, ownerOf } from '../turn.ts';
 import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
@@ -319,15 +321,20 @@ class SocketConnection {
   // A frame that its sender can tell from others is refused alone; without a line there is nothing to go on with.
   #refuse({ ref }: ClientFrame, error: unknown): void {
     if (ref === undefined || !this.#line) void this.#finish(error);
-    else void this.#socket.send({ type: 'error', ref, error: toWireError(error) });
+    else void this.#socket.send({ type: 'error', ref, error: this.#toAnswer(error) });
   }
 
   async #finish(error: unknown, output?: Output): Promise<void> {
     if (this.#final) return;
     this.#final = true;
-    if (output) await this.#socket.send({ type: 'output', output });
-    else await this.#socket.send({ type: 'error', error: toWireError(error) });
+    if (output) await this.#socket.send({ type: 'output', output: toWireOutput(output) });
+    else await this.#socket.send({ type: 'error', error: this.#toAnswer(error) });
     this.#socket.close(output ? closeCodes.done : closeCodes.refused, '');
+  }
+
+  #toAnswer(error: unknown): ErrorBody {
+    logFault(this.#served, error, { agent: this.#options.agent, operation: 'connect' });
+    return toWireError(error);
   }
 
   // The reader has left, or the server ends.

@@ -1,5 +1,5 @@
-import { WaymarkError } from '../../core/error.ts';
 import { routes } from '../../protocol/routes.ts';
+import { fromAnswer, logFault } from '../fault.ts';
 import { type FeedBatch, runFeed } from '../feed.ts';
 import { openCall, type Router, type Served } from '../served.ts';
 import { refusedFirst, takeSeat } from '../stream-response.ts';
@@ -18,6 +18,7 @@ export function mountEvents(router: Router, served: Served): void {
     const feed = runFeed(agent, snapshotId, {
       ...ownerOf(caller),
       reader: seat.signal,
+      onFault: (error) => logFault(served, error, c.get('logged')),
       ...(after !== undefined && { after }),
     });
     const first = feed.next();
@@ -33,9 +34,7 @@ export function mountEvents(router: Router, served: Served): void {
 
 function throwError({ value }: IteratorResult<FeedBatch>): void {
   const [first] = value ?? [];
-  if (first?.type !== 'error') return;
-  const { status, message, details } = first.error;
-  throw new WaymarkError(status, message, { details });
+  if (first?.type === 'error') throw fromAnswer(first.error);
 }
 
 async function* startingWith<T>(

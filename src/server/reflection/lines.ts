@@ -1,11 +1,11 @@
 import { safetyHeaders } from '../safety-headers.ts';
 import type { StreamFormat } from '../stream-response.ts';
-import { toReflectionError } from './error.ts';
 
 /** One JSON per line: the chunks of an action, then its result or its error. */
 export async function* actionLines(
   run: (onChunk: (chunk: unknown) => void) => Promise<unknown>,
   traceId: string,
+  toError: (error: unknown) => object,
 ): AsyncGenerator<readonly unknown[]> {
   const chunks: unknown[] = [];
   let more = Promise.withResolvers<void>();
@@ -19,7 +19,7 @@ export async function* actionLines(
     more.resolve();
   }).then(
     (result) => end({ result, telemetry: { traceId } }),
-    (error: unknown) => end({ error: toReflectionError(error, traceId) }),
+    (error: unknown) => end({ error: toError(error) }),
   );
   while (!last) {
     await more.promise;

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { WaymarkError } from '../../core/error.ts';
 import { currentTrace, inSpan } from '../../core/trace.ts';
 import { readBody } from '../body.ts';
+import { logFault } from '../fault.ts';
 import { jsonResponse } from '../json-response.ts';
 import { checkLocal } from '../local.ts';
 import { short } from '../not-found.ts';
@@ -63,10 +64,18 @@ export function mountReflection(router: Router, served: Served): void {
     return inSpan(`run ${key.slice(0, 100)}`, {}, async () => {
       const traceId = currentTrace()?.traceparent.split('-')[1] ?? crypto.randomUUID();
       const headers = { 'x-genkit-trace-id': traceId };
+      const toError = (error: unknown): ReturnType<typeof toReflectionError> => {
+        logFault(served, error, c.get('logged'));
+        return toReflectionError(error, traceId);
+      };
       if (c.req.query('stream') === 'true') {
         const seat = takeSeat(served, c);
         const run = active.begin(traceId, caller, seat.signal);
-        const lines = actionLines((onChunk) => action.run(request, { ...run, onChunk }), traceId);
+        const lines = actionLines(
+          (onChunk) => action.run(request, { ...run, onChunk }),
+          traceId,
+          toError,
+        );
         return seat.respond(ending(lines, run.end), lineFormat(headers));
       }
       const run = active.begin(traceId, caller, c.req.raw.signal);
@@ -74,7 +83,7 @@ export function mountReflection(router: Router, served: Served): void {
         const result = await action.run(request, run);
         return jsonResponse({ result, telemetry: { traceId } }, { headers });
       } catch (error) {
-        return jsonResponse({ error: toReflectionError(error, traceId) }, { headers });
+        return jsonResponse({ error: toError(error) }, { headers });
       } finally {
         run.end();
       }

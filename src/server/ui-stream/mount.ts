@@ -3,6 +3,7 @@ import { isJsonObject } from '../../core/json.ts';
 import type { State } from '../../protocol/state.ts';
 import { answerTurn } from '../answer-turn.ts';
 import { readBody } from '../body.ts';
+import { logFault } from '../fault.ts';
 import { type FeedEvent, runFeed } from '../feed.ts';
 import { jsonResponse } from '../json-response.ts';
 import { notFound } from '../not-found.ts';
@@ -47,7 +48,11 @@ export function mountUiStream(router: Router, served: Served): void {
     const running = (await agent.getSession(sessionId, options))?.running;
     if (running === undefined) return new Response(null, { status: 204 });
     const seat = takeSeat(served, c, { own: false });
-    const feed = runFeed(agent, running, { ...ownerOf(caller), reader: seat.signal });
+    const feed = runFeed(agent, running, {
+      ...ownerOf(caller),
+      reader: seat.signal,
+      onFault: (error) => logFault(served, error, c.get('logged')),
+    });
     return seat.respond(viewers.watching(feed), uiFormat());
   });
 
