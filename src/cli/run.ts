@@ -1,4 +1,6 @@
-import { isWaymarkError, toErrorBody } from '../core/error.ts';
+import { isReported } from '../agent/failures.ts';
+import { isWaymarkError, messageOf, toErrorBody } from '../core/error.ts';
+import { errorText } from '../core/error-text.ts';
 import type { Command } from './command.ts';
 import { groups } from './commands.ts';
 import { exitCode, exitCodeOf } from './exit-code.ts';
@@ -56,20 +58,15 @@ function find(name: string): Command {
 /** One sentence on the standard error; with `--json` the error as data, with `--debug` where it comes from. */
 function report(error: unknown, argv: readonly string[], { note, style }: Terminal): void {
   if (argv.includes('--json')) {
-    note(JSON.stringify({ error: { ...toErrorBody(error), message: messageOf(error) } }));
+    note(JSON.stringify({ error: { ...toErrorBody(error), message: firstLineOf(error) } }));
   } else {
-    note(`${style.bad('✗')} ${safe(messageOf(error))}`);
+    note(`${style.bad('✗')} ${safe(firstLineOf(error))}`);
   }
-  if (argv.includes('--debug') && error instanceof Error) note(chainOf(error));
+  // What the app has reported is on the screen already.
+  if (argv.includes('--debug') && !isReported(error)) note(safe(errorText(error)));
 }
 
-function messageOf(error: unknown): string {
-  if (isWaymarkError(error) || !(error instanceof Error)) return toErrorBody(error).message;
-  // The user's own machine and code: what they threw is theirs to read.
-  return error.message.split('\n')[0] || error.name;
-}
-
-function chainOf(error: Error): string {
-  const cause = error.cause instanceof Error ? `\nCaused by: ${chainOf(error.cause)}` : '';
-  return `${error.stack ?? error.message}${cause}`;
+// The user's own machine and code: what they threw is theirs to read.
+function firstLineOf(error: unknown): string {
+  return isWaymarkError(error) ? error.message : (messageOf(error).split('\n')[0] ?? '');
 }

@@ -40,11 +40,23 @@ describe('a single message', () => {
     });
   });
 
-  test('exits with 1 when the turn fails and shows nothing of the inside', async () => {
+  test('exits with 1 when the turn fails, and says what was thrown', async () => {
     const { code, stderr } = await command(folder.path, ['chat', 'talker', 'fail', ...file]);
     expect(code).toBe(1);
-    expect(stderr).toContain('✗ ');
-    expect(stderr).not.toContain('secret');
+    expect(stderr).toContain('✗ Model "scripted" failed: the secret inside (INTERNAL)');
+    expect(stderr).toContain('--debug');
+    expect(stderr).not.toContain('    at ');
+    const json = await command(folder.path, ['chat', 'talker', 'fail', '--json', ...file]);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      error: { status: 'INTERNAL', message: 'Model "scripted" failed: the secret inside' },
+    });
+  });
+
+  test('S146 shows the message and the stack once with --debug', async () => {
+    const { stderr } = await command(folder.path, ['chat', 'thrower', 'x', '--debug', ...file]);
+    expect(stderr).toMatch(/^✗ Agent "thrower" failed in turn 0 \(session .*, run .*\)$/m);
+    expect(stderr.match(/my bug is here/g)).toHaveLength(1);
+    expect(stderr).toMatch(/^TypeError: my bug is here\n {4}at .*fixture\/agents\.ts/m);
   });
 
   test('exits with 6 when a tool waits for an approval', async () => {

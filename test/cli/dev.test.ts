@@ -48,6 +48,23 @@ describe('dev', () => {
     await expect(fetch(url)).rejects.toThrow();
   });
 
+  test('S146 shows the message and the stack of what agents throw, once; their clients see neither', async () => {
+    const running = dev(agentsFile, '--port', '0');
+    await running.see(/worker +Works/);
+    const asked = ['chat', 'thrower', 'x', '--debug', '--url', urlOf(running)];
+    const client = await command(folder.path, asked);
+    expect(client.code).toBe(1);
+    expect(client.stderr).toContain('✗ An unexpected error occurred. (INTERNAL)');
+    expect(client.stdout + client.stderr).not.toContain('my bug');
+    await running.see(/my bug is here\n {4}at /);
+    running.interrupt();
+    const { stdout, stderr } = await running.finished;
+    expect(stderr).toMatch(
+      /^✗ Agent "thrower" failed in turn 0 \(session .*, run .*\)\nTypeError: my bug/,
+    );
+    expect(`${stdout}${stderr}`.match(/my bug is here/g)).toHaveLength(1);
+  });
+
   test('starts anew when any of its files changes, on the same address', async () => {
     writeFileSync(join(folder.path, 'greeting.ts'), `export const greeting = 'Good morning';`);
     writeFileSync(join(folder.path, 'agents.ts'), agents('first'));

@@ -82,6 +82,6 @@ describe('how the command is called', () => {
   test('an unknown agent is told which there are', async () => {
     const { code, stderr } = await run('chat', 'nobody', 'Hi', '--file', agentsFile);
     expect(code).toBe(3);
-    expect(stderr).toContain('there is talker, bare, worker');
+    expect(stderr).toContain('there is talker, bare, worker, thrower');
   });
 });

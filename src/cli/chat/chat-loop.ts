@@ -1,4 +1,4 @@
-import { isWaymarkError, toErrorBody } from '../../core/error.ts';
+import { isWaymarkError, messageOf } from '../../core/error.ts';
 import type { Input, Output } from '../../protocol/turn.ts';
 import { exitCode, exitCodeOf } from '../exit-code.ts';
 import type { Terminal } from '../terminal.ts';
@@ -15,6 +15,8 @@ export interface ChatOptions {
   readonly terminal: Terminal;
   /** What a command line must say to reach the same agents. */
   readonly sourceArguments: string;
+  /** Whether what fails in this process is shown with its stack. */
+  readonly isDebug: boolean;
 }
 
 /** Talks until there is nothing more to say; resolves to the exit code. */
@@ -22,16 +24,18 @@ export class ChatLoop {
   readonly #conversation: Conversation;
   readonly #terminal: Terminal;
   readonly #sourceArguments: string;
+  readonly #isDebug: boolean;
   readonly #lines: Lines;
   readonly #left = Promise.withResolvers<undefined>();
   readonly #forget: () => void;
   #isLeaving = false;
   #isStopping = false;
 
-  constructor({ conversation, terminal, sourceArguments }: ChatOptions) {
+  constructor({ conversation, terminal, sourceArguments, isDebug }: ChatOptions) {
     this.#conversation = conversation;
     this.#terminal = terminal;
     this.#sourceArguments = sourceArguments;
+    this.#isDebug = isDebug;
     this.#lines = new Lines(terminal, () => this.#interrupt());
     this.#forget = terminal.onInterrupt(() => this.#interrupt());
   }
@@ -54,7 +58,7 @@ export class ChatLoop {
     if (!json && output?.finishReason === 'interrupted' && this.#terminal.interactive) {
       output = (await this.#orLeft(this.#answerInterrupts())) ?? output;
     }
-    if (json) this.#terminal.print(JSON.stringify(output ?? null, null, 2));
+    if (json) this.#terminal.print(JSON.stringify(output ? withMessage(output) : null, null, 2));
     if (this.#isLeaving || output === undefined) return exitCode.interrupted;
     if (output.error) return exitCode.failed;
     if (output.finishReason === 'aborted') return exitCode.interrupted;
@@ -121,24 +125,31 @@ export class ChatLoop {
     else if (line.startsWith('/stop')) this.#conversation.stop();
     else {
       this.#conversation.detach().catch((error: unknown) => {
-        this.#terminal.note(`${this.#terminal.style.bad('✗')} ${toErrorBody(error).message}`);
+        this.#terminal.note(`${this.#terminal.style.bad('✗')} ${safe(messageOf(error))}`);
       });
     }
   }
 
   #close({ finishReason, error, snapshotId }: Output): void {
-    const { style } = this.#terminal;
     const { name } = this.#conversation.agent;
-    if (error) {
-      const text = `${style.bad('✗')} ${oneLine(error.message, 400)} (${error.status})`;
-      this.#terminal.note(text);
-    } else if (finishReason === 'detached') {
+    if (error) this.#fault(error);
+    else if (finishReason === 'detached') {
       this.#terminal.note(
         `In the background. waymark watch ${snapshotId} --agent ${name}${this.#sourceArguments}`,
       );
     } else if (finishReason === 'aborted') this.#terminal.note('Stopped. What was said is kept.');
     else if (finishReason === 'length') this.#terminal.note('The answer was cut off at its limit.');
     else if (finishReason === 'blocked') this.#terminal.note('The model refused to answer.');
+  }
+
+  #fault(error: NonNullable<Output['error']>): void {
+    const { style, note } = this.#terminal;
+    // From a server it is plain data.
+    const isLocal = isWaymarkError(error);
+    // Shown with its stack already.
+    if (this.#isDebug && isLocal) return;
+    note(`${style.bad('✗')} ${oneLine(error.message, 400)} (${error.status})`);
+    if (isLocal) note(style.dim('To see the stack, use --debug.'));
   }
 
   /** Asks about what waits until nothing does; an answer that does not fit is asked for again. */
@@ -192,6 +203,12 @@ export class ChatLoop {
     work.catch(() => {});
     return await Promise.race([work, this.#left.promise]);
   }
+}
+
+/** An output with the message that its error has in this process. */
+function withMessage(output: Output): object {
+  const { error } = output;
+  return error ? { ...output, error: { ...error, message: error.message } } : output;
 }
 
 function textInput(text: string): Input {

@@ -39,7 +39,8 @@ export const chat = defineCommand({
       const conversation = await openConversation(agent, options);
       if (message === undefined) greet(conversation, open, terminal);
       const { sourceArguments } = open;
-      const loop = new ChatLoop({ conversation, terminal, sourceArguments });
+      const isDebug = options.debug === true;
+      const loop = new ChatLoop({ conversation, terminal, sourceArguments, isDebug });
       try {
         if (message !== undefined) return await loop.say(message, options.json === true);
         return await loop.talk();

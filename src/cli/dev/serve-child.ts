@@ -1,4 +1,4 @@
-import { toErrorBody } from '../../core/error.ts';
+import { messageOf, toErrorBody } from '../../core/error.ts';
 import type { ChildMessage, ParentMessage } from './child-message.ts';
 import { onFileLoaded } from './loaded-files.ts';
 import { type ServedFile, type ServeFileOptions, serveFile } from './serve-file.ts';
@@ -18,7 +18,7 @@ export async function serveChild(options: ServeFileOptions): Promise<void> {
     tell({ type: 'serving', served: file.served });
   } catch (error) {
     const stack = error instanceof Error ? causeOf(error).stack : undefined;
-    const body = toErrorBody(error);
+    const body = { ...toErrorBody(error), message: messageOf(error) };
     tell({ type: 'failed', error: body, ...(stack !== undefined && { stack }) });
   }
   await told.promise;

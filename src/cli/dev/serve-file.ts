@@ -1,3 +1,4 @@
+import { reportText } from '../../agent/error-reports.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { LogEntry } from '../../server/log.ts';
 import type { RunningServer } from '../../server/serve.ts';
@@ -38,6 +39,7 @@ export interface ServedFile {
 export async function serveFile(options: ServeFileOptions): Promise<ServedFile> {
   const { app, modelNote } = await loadApp(options.path, options.cwd, 'running');
   const agents = app.agents();
+  app.subscribeToErrors?.((error, info) => options.log(reportText(error, info)));
   const studio = studioFolder();
   const server = await listen(options, async (port) => {
     const { serve } = await loadServer();
@@ -101,6 +103,8 @@ async function loadServer(): Promise<typeof import('../../server/serve.ts')> {
 
 function toLines({ log, verbose }: ServeFileOptions): (entry: LogEntry) => void {
   return (entry) => {
+    // What fails in the app has been shown as text.
+    if (entry.msg === 'failed' && 'phase' in entry) return;
     if (verbose) log(JSON.stringify(entry));
     else if (entry.level === 'error') log(errorLine(entry));
   };
@@ -108,8 +112,16 @@ function toLines({ log, verbose }: ServeFileOptions): (entry: LogEntry) => void 
 
 // Faults of agents and tools are the reason to run this, so they are shown with what they said.
 function errorLine({ msg, error, method, path }: LogEntry): string {
-  const text =
-    typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : '';
   const where = [method, path].filter(Boolean).join(' ');
-  return [`✗ ${msg}`, where, text].filter(Boolean).join(': ');
+  const headline = [`✗ ${msg}`, where].filter(Boolean).join(': ');
+  return [headline, ...describedLines(error)].join('\n');
+}
+
+// What the server's log holds of an error, with its causes.
+function describedLines(error: unknown): string[] {
+  if (typeof error !== 'object' || error === null) return [];
+  const { stack, message, cause } = error as Readonly<Record<string, unknown>>;
+  const [first = '', ...rest] = describedLines(cause);
+  const causes = first === '' ? [] : [`Caused by: ${first}`, ...rest];
+  return [String(stack ?? message ?? ''), ...causes];
 }

@@ -6,6 +6,7 @@ import { type AgentAccess, localAgent } from './agent-access.ts';
 import { closeApp } from './close-app.ts';
 import { findAgentsFile } from './find-file.ts';
 import { type AppUse, loadApp } from './load-app.ts';
+import { showErrors } from './show-errors.ts';
 
 /** Where agents are: a file, which is loaded into this process, or a server. */
 export const agentsOptions = {
@@ -52,8 +53,8 @@ export interface OpenAgents {
 
 /** Opens what `--file` or `--url` say. */
 export async function openAgents(
-  options: OptionValues<typeof agentsOptions>,
-  { cwd }: Pick<Terminal, 'cwd'>,
+  options: OptionValues<typeof agentsOptions> & { readonly debug?: boolean },
+  { cwd, note }: Pick<Terminal, 'cwd' | 'note'>,
   use: AppUse = 'reading',
 ): Promise<OpenAgents> {
   const { file, url, owner } = options;
@@ -63,6 +64,7 @@ export async function openAgents(
     return await openServer(url, options.header ?? []);
   }
   const { app, modelNote } = await loadApp(findAgentsFile(file, cwd), cwd, use);
+  showErrors(app, note, options.debug === true);
   return {
     agents: app.agents().map((agent) => localAgent(agent, owner)),
     ...(modelNote !== undefined && { modelNote }),
