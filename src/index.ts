@@ -9,6 +9,7 @@ export type {
   ChunkOf,
   EventId,
   InvokeOptions,
+  OutputError,
   OutputOf,
   ResumeInput,
   SessionOf,
@@ -20,6 +21,7 @@ export type {
 export { backgroundAgentTools } from './agent/background-agent.ts';
 export type { AgentOptions, CustomAgentOptions } from './agent/define.ts';
 export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/dispatcher.ts';
+export type { ErrorInfo, ErrorListener, ErrorPhase } from './agent/error-reports.ts';
 export type {
   AgentHandler,
   AgentResult,
@@ -36,7 +38,13 @@ export { type AgentToolOptions, agentTool } from './agent/sub-agent.ts';
 export { type App, type AppOptions, type ToolExtras, waymark } from './app.ts';
 export type { Action, ActionDescriptor } from './core/action.ts';
 export { type Clock, systemClock } from './core/clock.ts';
-export { type ErrorBody, isWaymarkError, type Status, WaymarkError } from './core/error.ts';
+export {
+  type ErrorBody,
+  isWaymarkError,
+  type Status,
+  WaymarkError,
+  type WaymarkErrorOptions,
+} from './core/error.ts';
 export type { NewId } from './core/id.ts';
 export type { Json, JsonObject } from './core/json.ts';
 export type { JsonPatch } from './core/patch.ts';
