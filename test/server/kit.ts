@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { type App, memoryStore, waymark } from '../../src/index.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../src/server/index.ts';
 import type { Store } from '../../src/session/store.ts';
@@ -14,6 +16,15 @@ function talkative(): ReturnType<typeof scriptedModel> {
           chunks: Array.from({ length: Number(pieces) }, (_, at) => `${at} `),
           chunkDelayMs: Number(ms),
         }),
+      ],
+      // `hold /a/file 20`: twenty pieces; while the file is there, ten of them and no end.
+      [
+        /^hold (\S+) (\d+)/,
+        ([, file = '', pieces]) => {
+          const hang = existsSync(file);
+          const length = hang ? 10 : Number(pieces);
+          return { chunks: Array.from({ length }, (_, at) => `${at} `), hang };
+        },
       ],
       [/^hang/, { chunks: ['It ', 'hangs'], hang: true }],
       [/^fail/, { text: 'Before', error: new Error('secret of the model') }],
@@ -47,12 +58,14 @@ function talkative(): ReturnType<typeof scriptedModel> {
 /** An app with agents for everything that a server must carry. */
 export function createTestApp({
   store = memoryStore(),
-  claimTtl = 5000,
+  claimTtl = 60_000,
+  clock = systemClock,
 }: {
   readonly store?: Store;
   readonly claimTtl?: number;
+  readonly clock?: Clock;
 } = {}): App {
-  const app = waymark({ model: talkative(), store, claimTtl });
+  const app = waymark({ model: talkative(), store, claimTtl, clock });
   const object = (properties: object): { type: 'object'; properties: object } => ({
     type: 'object',
     properties,

@@ -1,33 +1,42 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { endProcesses, startProcess, type TestProcess } from '../support/child-process.ts';
+import { eventually } from '../support/eventually.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
+import { sharedClock } from '../support/shared-clock.ts';
 import { allEvents, readEvents, type SseEvent, streamTurn, textOf } from './kit.ts';
 
 const [streams, cuts, msPerPiece] = process.env.LONG === '1' ? [200, 100, 50] : [20, 10, 8];
 
 interface Server {
   readonly url: string;
-  readonly child: ChildProcess;
+  readonly name: string;
+  readonly child: TestProcess;
 }
 
 let folder: string;
 let postgres: TestPostgres;
+let clock: PostgresClock;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'waymark-'));
   postgres = await startPostgres();
-}, 60_000);
+  clock = await postgresClock(postgres.connectionString);
+});
+afterEach(endProcesses);
 afterAll(async () => {
+  await clock.close();
   await postgres.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
 describe.each(['sqlite', 'postgres'])('two processes on one %s', (kind) => {
   const place = (): string =>
-    kind === 'sqlite' ? join(folder, 'shared.db') : postgres.connectionString;
+    kind === 'sqlite' ? join(folder, 'shared.db') : clock.connectionString;
 
   test(
     `${streams} streams with ${cuts} cuts each: no gap, no repeat`,
@@ -50,17 +59,19 @@ describe.each(['sqlite', 'postgres'])('two processes on one %s', (kind) => {
       expect(lost).toBeGreaterThan((streams * cuts) / 2);
       await Promise.all(servers.map(end));
     },
-    Math.max(60_000, streams * cuts * 60),
+    Math.max(120_000, streams * cuts * 60),
   );
 
   test('one is killed in the middle of a turn: the other goes on with it', async () => {
-    const [doomed, survivor] = await Promise.all([
-      start(kind, place(), 1000),
-      start(kind, place(), 1000),
-    ]);
-    const seen = await readUntilCut(await streamTurn(doomed.url, 'count 30 20'), (events) => {
-      if (events.length === 10) doomed.child.kill('SIGKILL');
-    });
+    const [doomed, survivor] = await startTwo(kind, place());
+    const file = await holdFile();
+    const seen: SseEvent[] = [];
+    const reading = readInto(seen, await streamTurn(doomed.url, `hold ${file} 30`));
+    await eventually(() => seen.length >= 10);
+    await doomed.child.end();
+    await reading;
+    await rm(file);
+    await expireClaims(doomed);
     const { snapshotId } = seen[0]?.data.turnStart ?? {};
     const again = await fetch(`${survivor.url}/agents/chat/snapshots/${snapshotId}/events`, {
       headers: { 'last-event-id': seen.at(-1)?.id ?? '' },
@@ -74,47 +85,66 @@ describe.each(['sqlite', 'postgres'])('two processes on one %s', (kind) => {
       data: { snapshotId, finishReason: 'stop' },
     });
     await end(survivor);
-  }, 30_000);
+  });
 
   test('one is frozen for so long that the other takes over: its own reader sees it', async () => {
-    const [frozen, other] = await Promise.all([
-      start(kind, place(), 1000),
-      start(kind, place(), 1000),
-    ]);
-    const response = await streamTurn(frozen.url, 'count 60 30');
+    const [frozen, other] = await startTwo(kind, place());
+    const file = await holdFile();
     const seen: SseEvent[] = [];
-    for await (const event of readEvents(response)) {
-      seen.push(event);
-      if (seen.length !== 5) continue;
-      frozen.child.kill('SIGSTOP');
-      setTimeout(() => frozen.child.kill('SIGCONT'), 3000);
-    }
+    const reading = readInto(seen, await streamTurn(frozen.url, `hold ${file} 60`));
+    await eventually(() => seen.length >= 5);
+    frozen.child.signal('SIGSTOP');
+    await rm(file);
+    await advance();
+    const { snapshotId } = seen[0]?.data.turnStart ?? {};
+    const taken = await allEvents(
+      await fetch(`${other.url}/agents/chat/snapshots/${snapshotId}/events`),
+    );
+    expect(taken.at(-1)).toMatchObject({ event: 'output' });
+    frozen.child.signal('SIGCONT');
+    await reading;
     const reset = seen.findLastIndex(({ event }) => event === 'reset');
     expect(reset).toBeGreaterThan(0);
     expect(textOf(seen.slice(reset))).toBe(piecesUpTo(60));
     expect(seen.at(-1)).toMatchObject({ event: 'output', data: { finishReason: 'stop' } });
     await Promise.all([frozen, other].map(end));
-  }, 30_000);
+  });
 });
+
+/** Moves the clock of both stores and of all processes past the end of every claim. */
+async function advance(): Promise<void> {
+  await clock.advance(120_000);
+  sharedClock(clockFile()).advance(120_000);
+}
+
+/** Lets the claims of a dead process expire. */
+async function expireClaims({ name }: Server): Promise<void> {
+  await clock.settled(name);
+  await advance();
+}
+
+function clockFile(): string {
+  return join(folder, 'clock');
+}
+
+/** A file that holds a turn while it is there. */
+async function holdFile(): Promise<string> {
+  const file = join(folder, `held-${Math.random()}`);
+  await writeFile(file, '');
+  return file;
+}
 
 function piecesUpTo(count: number): string {
   return Array.from({ length: count }, (_, piece) => `${piece} `).join('');
 }
 
-async function readUntilCut(
-  response: Response,
-  onEvent: (events: readonly SseEvent[]) => void,
-): Promise<readonly SseEvent[]> {
-  const events: SseEvent[] = [];
+/** Reads a stream to its end, also when that is a cut. */
+async function readInto(events: SseEvent[], response: Response): Promise<void> {
   try {
-    for await (const event of readEvents(response)) {
-      events.push(event);
-      onEvent(events);
-    }
+    for await (const event of readEvents(response)) events.push(event);
   } catch {
     // The line was cut.
   }
-  return events;
 }
 
 /** Follows a turn to its end, leaving now and then and coming back to either process. */
@@ -174,20 +204,22 @@ function randomOf(seed: number): () => number {
   };
 }
 
-async function start(kind: string, place: string, claimTtl = 10_000): Promise<Server> {
-  const child = fork(new URL('child.ts', import.meta.url), [kind, place, `${claimTtl}`], {
-    stdio: 'inherit',
-  });
-  const port = await new Promise<number>((resolve, reject) => {
-    child.once('message', (message) => resolve((message as { port: number }).port));
-    child.once('exit', (code) => reject(new Error(`The server ended with ${code}`)));
-  });
-  return { url: `http://127.0.0.1:${port}`, child };
+let servers = 0;
+
+async function start(kind: string, place: string): Promise<Server> {
+  const name = `server-${++servers}`;
+  const named = kind === 'postgres' ? `${place}&application_name=${name}` : place;
+  const script = fileURLToPath(new URL('child.ts', import.meta.url));
+  const child = startProcess([script, kind, named, clockFile()]);
+  const port = await child.take((line) => /^port (\d+)$/.exec(line)?.[1], 'port');
+  return { url: `http://127.0.0.1:${port}`, name, child };
 }
 
-function end({ child }: Server): Promise<void> {
-  return new Promise((resolve) => {
-    child.once('exit', () => resolve());
-    child.send('close');
-  });
+async function startTwo(kind: string, place: string): Promise<[Server, Server]> {
+  return await Promise.all([start(kind, place), start(kind, place)]);
+}
+
+async function end({ child }: Server): Promise<void> {
+  child.send('close');
+  await child.finished();
 }
