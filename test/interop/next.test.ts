@@ -5,11 +5,12 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { get, post, userInput } from './kit.ts';
-import { streamsPieceByPiece } from './piece-by-piece.ts';
+import { get, post, userInput } from '../server/kit.ts';
+import { streamsPieceByPiece } from '../server/piece-by-piece.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const bin = (name: string): string => join(root, 'node_modules/.bin', name);
+const tsdown = join(root, 'node_modules/.bin/tsdown');
+const next = join(import.meta.dirname, 'node_modules/.bin/next');
 const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' };
 const modes = process.env.LONG === '1' ? ['development', 'production'] : ['development'];
 
@@ -24,12 +25,13 @@ beforeAll(async () => {
   await cp(join(root, 'package.json'), join(installed, 'package.json'));
   // A build of its own: others may be building into the usual place.
   const build = ['--out-dir', join(installed, 'dist'), '--logLevel', 'error'];
-  await promisify(execFile)(bin('tsdown'), build, { cwd: root });
+  await promisify(execFile)(tsdown, build, { cwd: root });
   await cp(join(import.meta.dirname, 'next-app'), route, { recursive: true });
   await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
   // Next's own check of types knows no TypeScript as new as ours.
-  const config = 'export default { typescript: { ignoreBuildErrors: true } };';
-  await writeFile(join(project, 'next.config.mjs'), config);
+  const config = { typescript: { ignoreBuildErrors: true }, turbopack: { root } };
+  const file = join(project, 'next.config.mjs');
+  await writeFile(file, `export default ${JSON.stringify(config)};`);
 });
 
 afterAll(() => rm(project, { recursive: true, force: true }));
@@ -38,9 +40,9 @@ describe('the handler inside Next', () => {
   test.each(modes)('streams in %s', { timeout: 300_000 }, async (mode) => {
     const options = { cwd: project, env: { ...env, NODE_ENV: mode } as NodeJS.ProcessEnv };
     const isBuilt = mode === 'production';
-    if (isBuilt) await promisify(execFile)(bin('next'), ['build'], options);
+    if (isBuilt) await promisify(execFile)(next, ['build'], options);
     const command = [isBuilt ? 'start' : 'dev', '--port', '0', '--hostname', '127.0.0.1'];
-    const child = spawn(bin('next'), command, {
+    const child = spawn(next, command, {
       ...options,
       stdio: ['ignore', 'pipe', 'inherit'],
     });

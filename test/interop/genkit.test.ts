@@ -1,6 +1,6 @@
 import { remoteAgent } from 'genkit/beta/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { post, startServer, userInput } from './kit.ts';
+import { post, startServer, userInput } from '../server/kit.ts';
 
 let server: Awaited<ReturnType<typeof startServer>>;
 let url: string;
