@@ -44,6 +44,14 @@ if (document) await inPlainFiles.maintenance?.importSession({ agent: 'chat' }, d
 assert.deepEqual(faults, []);
 assert.ok(await inPlainFiles.timeline?.getSession({ agent: 'chat' }, sessionId));
 
+// #region backup
+import { backupSqlite, restoreSqlite } from 'waymark/sqlite';
+
+const { sessions } = await backupSqlite('sessions.db', 'nightly.db');
+await restoreSqlite('nightly.db', 'restored.db');
+// #endregion
+assert.ok(sessions > 0);
+
 // #region minimal
 import type { Snapshot, SnapshotStore } from 'waymark';
 

@@ -1,4 +1,5 @@
 import { abort } from './commands/abort.ts';
+import { backup } from './commands/backup.ts';
 import { chat } from './commands/chat.ts';
 import { dev } from './commands/dev.ts';
 import { diff } from './commands/diff.ts';
@@ -8,6 +9,7 @@ import { importCommand } from './commands/import.ts';
 import { init } from './commands/init.ts';
 import { migrate } from './commands/migrate.ts';
 import { prune } from './commands/prune.ts';
+import { restore } from './commands/restore.ts';
 import { retry } from './commands/retry.ts';
 import { sessions } from './commands/sessions.ts';
 import { show } from './commands/show.ts';
@@ -22,5 +24,5 @@ export const groups: CommandGroups = [
   ['Start', [init, dev, chat]],
   ['Look', [sessions, snapshots, show, diff]],
   ['Background runs', [worker, watch, abort, retry]],
-  ['Stores', [verify, prune, erase, exportCommand, importCommand, migrate]],
+  ['Stores', [backup, restore, verify, prune, erase, exportCommand, importCommand, migrate]],
 ];

@@ -25,6 +25,11 @@ export const storeOptions = {
   },
 } as const satisfies OptionSpecs;
 
+/** The schema of a Postgres store, for the commands that name a store by itself. */
+export const schemaOption = {
+  schema: { type: 'string', value: 'name', about: 'The schema of a Postgres store [waymark]' },
+} as const satisfies OptionSpecs;
+
 /** Options that say whose sessions are meant. */
 export const scopeOptions = {
   agent: { type: 'string', short: 'a', value: 'name', about: 'The agent whose sessions are meant' },
@@ -77,36 +82,57 @@ function withParts(store: Store, agents: readonly string[], close: () => Promise
 }
 
 async function createStore(spec: string, cwd: string, make: boolean): Promise<Store> {
+  const named = parseStore(spec, cwd);
+  switch (named.kind) {
+    case 'sqlite':
+      checkThere(named, make);
+      return (await import('../../store/sqlite/index.ts')).sqliteStore(named.path);
+    case 'file':
+      checkThere(named, make);
+      return (await import('../../store/file/index.ts')).fileStore(named.path);
+    case 'postgres': {
+      const { connectionString } = named;
+      return (await import('../../store/postgres/index.ts')).postgresStore({ connectionString });
+    }
+  }
+}
+
+/** A store as it is named on the command line. */
+export type NamedStore =
+  | { readonly kind: 'sqlite' | 'file'; readonly path: string; readonly shown: string }
+  | { readonly kind: 'postgres'; readonly connectionString: string };
+
+/** Reads what names a store: `sqlite:<path>`, `file:<folder>` or `postgres:<url>`. */
+export function parseStore(spec: string, cwd: string): NamedStore {
   const at = spec.indexOf(':');
   const [kind, where] = at < 0 ? [spec, ''] : [spec.slice(0, at), spec.slice(at + 1)];
   if (where === '') throw badStore(spec);
-  const path = resolve(cwd, where);
   switch (kind) {
     case 'sqlite':
-      checkThere(path, where, make);
-      return (await import('../../store/sqlite/index.ts')).sqliteStore(path);
     case 'file':
-      checkThere(path, where, make);
-      return (await import('../../store/file/index.ts')).fileStore(path);
+      return { kind, path: resolve(cwd, where), shown: where };
     case 'postgres':
-    case 'postgresql': {
+    case 'postgresql':
       // Both `postgres:postgres://…` and the address as it is.
-      const connectionString = where.startsWith('//') ? spec : where;
-      return (await import('../../store/postgres/index.ts')).postgresStore({ connectionString });
-    }
+      return { kind: 'postgres', connectionString: where.startsWith('//') ? spec : where };
     default:
       throw badStore(spec);
   }
 }
 
 // A mistyped path must not become a new, empty store.
-function checkThere(path: string, shown: string, make: boolean): void {
+function checkThere(
+  { path, shown }: { readonly path: string; readonly shown: string },
+  make: boolean,
+): void {
   if (make || existsSync(path)) return;
   throw new WaymarkError('NOT_FOUND', `There is no store at ${shown}.`);
 }
 
 function badStore(spec: string): WaymarkError {
-  return usageError(`--store takes sqlite:<path>, file:<folder> or postgres:<url>, not "${spec}".`);
+  return usageError(
+    `A store is named by sqlite:<path>, file:<folder> or postgres:<url>, not "${spec}".`,
+  );
 }
 
 /** The agents whose sessions a command is about: the named one, or all that are known. */

@@ -7,9 +7,9 @@ import type { Tables } from '../../session/memory-store/tables.ts';
 import type { Store } from '../../session/store.ts';
 import { Disk } from './disk.ts';
 import { abortSupport, eventSupport } from './events.ts';
-import { createGate } from './gate.ts';
+import { createGate, type Gate } from './gate.ts';
 import { lockFile } from './layout.ts';
-import { createLock } from './lock.ts';
+import { createLock, type Lock } from './lock.ts';
 import { maintenanceSupport } from './maintenance.ts';
 import { Mirror } from './mirror.ts';
 import type { FileStoreOptions } from './options.ts';
@@ -24,6 +24,29 @@ import { createWatch } from './watch.ts';
  * before, and what a call has changed is written to them after, under one lock.
  */
 export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
+  const { mirror, gate, lock } = openParts(directory, options);
+  const watch = createWatch(mirror, gate);
+  return checkedStore({
+    name: 'file',
+    open: gate.open,
+    ...snapshotSupport(mirror, gate),
+    runs: runSupport(mirror, gate),
+    abort: abortSupport(mirror, gate, watch),
+    events: eventSupport(mirror, gate, watch),
+    timeline: timelineSupport(mirror, gate),
+    maintenance: maintenanceSupport(mirror, gate),
+    async close() {
+      watch.close();
+      lock.close();
+    },
+  });
+}
+
+/** What the parts of a store over a directory share. */
+export function openParts(
+  directory: string,
+  options: FileStoreOptions = {},
+): { readonly mirror: Mirror; readonly gate: Gate; readonly lock: Lock } {
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
   const { durable = true, lockTimeout = 10_000 } = options;
   const disk = new Disk(resolve(directory), { durable });
@@ -43,19 +66,5 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
   const mirror = new Mirror(disk, tables);
   const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });
   const gate = createGate(mirror, lock);
-  const watch = createWatch(mirror, gate);
-  return checkedStore({
-    name: 'file',
-    open: gate.open,
-    ...snapshotSupport(mirror, gate),
-    runs: runSupport(mirror, gate),
-    abort: abortSupport(mirror, gate, watch),
-    events: eventSupport(mirror, gate, watch),
-    timeline: timelineSupport(mirror, gate),
-    maintenance: maintenanceSupport(mirror, gate),
-    async close() {
-      watch.close();
-      lock.close();
-    },
-  });
+  return { mirror, gate, lock };
 }

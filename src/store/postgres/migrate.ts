@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import type { ClientBase, PoolClient } from 'pg';
 import type { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import { storeFault } from '../../session/store-fault.ts';
@@ -34,17 +34,34 @@ async function upgrade(client: PoolClient, schema: string, newId: NewId): Promis
   await client.query(qualify(`UPDATE @meta SET format = ${steps.length}`, schema));
 }
 
-async function create(client: PoolClient, schema: string, newId: NewId): Promise<void> {
+/** The newest format. */
+export const newest: number = steps.length;
+
+/** Makes the tables of a format, which may be an older one, without a row. */
+export async function createTables(
+  client: ClientBase,
+  schema: string,
+  format: number,
+): Promise<void> {
+  await createMeta(client, schema);
+  for (const step of steps.slice(0, format)) await client.query(qualify(step, schema));
+}
+
+async function createMeta(client: ClientBase, schema: string): Promise<void> {
   await client.query(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`);
   const table =
     'CREATE TABLE @meta(format integer NOT NULL, id varchar(36) NOT NULL, sealed varchar(200))';
   await client.query(qualify(table, schema));
+}
+
+async function create(client: PoolClient, schema: string, newId: NewId): Promise<void> {
+  await createMeta(client, schema);
   const insert = qualify('INSERT INTO @meta(format, id) VALUES(0, $1)', schema);
   await client.query(insert, [newId()]);
 }
 
 /** The format of the tables; `undefined` when there are none. */
-async function formatOf(client: PoolClient, schema: string): Promise<number | undefined> {
+export async function formatOf(client: ClientBase, schema: string): Promise<number | undefined> {
   const { rows } = await client.query(findMeta, [schema]);
   if (rows.length === 0) return undefined;
   const found = await client.query(qualify('SELECT format FROM @meta', schema));

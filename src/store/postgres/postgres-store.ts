@@ -52,7 +52,7 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
 }
 
 // It is part of the names of prepared statements, which Postgres cuts at 63 bytes.
-function checkSchema(schema: string): void {
+export function checkSchema(schema: string): void {
   if (/^[a-z_][a-z0-9_]{0,29}$/i.test(schema)) return;
   throw new WaymarkError(
     'INVALID_ARGUMENT',
@@ -66,7 +66,8 @@ async function openPool({ pool, connectionString, max = 10 }: Source): Promise<P
   return new pg.Pool({ connectionString, max });
 }
 
-async function loadPg(): Promise<typeof import('pg')> {
+/** The package `pg`, which is not ours. */
+export async function loadPg(): Promise<typeof import('pg')> {
   try {
     return await import('pg');
   } catch (cause) {

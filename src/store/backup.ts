@@ -1,0 +1,23 @@
+import { readdir, stat } from 'node:fs/promises';
+import { WaymarkError } from '../core/error.ts';
+
+/** What a backup, or a restore, has copied. */
+export interface BackupReport {
+  readonly sessions: number;
+}
+
+/** Refuses a target that is there already: a backup overwrites nothing, and neither does a restore. */
+export async function checkFree(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) return;
+  if (found.isDirectory() && (await readdir(path)).length === 0) return;
+  throw new WaymarkError(
+    'ALREADY_EXISTS',
+    `"${path}" is there already, and nothing is overwritten. Give another path, or remove it first.`,
+  );
+}
+
+/** The error for a source that is no store, or no backup, of the kind. */
+export function notThere(what: string, path: string, cause?: unknown): WaymarkError {
+  return new WaymarkError('NOT_FOUND', `There is no ${what} at "${path}".`, { cause });
+}

@@ -1,0 +1,65 @@
+// A process that takes turns in several sessions without pause, and says which have ended: `node backup-child.ts <store>`.
+import { type App, type Store, waymark } from '../../src/index.ts';
+import { fileStore } from '../../src/store/file/index.ts';
+import { postgresStore } from '../../src/store/postgres/index.ts';
+import { sqliteStore } from '../../src/store/sqlite/index.ts';
+
+/** A store that processes of the test share. */
+export type BackupStore =
+  | { readonly kind: 'sqlite' | 'file'; readonly path: string }
+  | { readonly kind: 'postgres'; readonly connectionString: string; readonly schema: string };
+
+export function openStore(where: BackupStore): Store {
+  switch (where.kind) {
+    case 'sqlite':
+      return sqliteStore(where.path);
+    case 'file':
+      return fileStore(where.path);
+    case 'postgres':
+      return postgresStore({
+        connectionString: where.connectionString,
+        schema: where.schema,
+        max: 4,
+      });
+  }
+}
+
+/** An app whose `counter` counts its turns; `sleeper` never wakes up in the process that is backed up. */
+export function openBackupApp(where: BackupStore, { sleeps }: { readonly sleeps: boolean }): App {
+  const app = waymark({ store: openStore(where), claimTtl: 1_000, onError: () => {} });
+  app.defineCustomAgent({ name: 'counter' }, (session) =>
+    session.run(async () => {
+      const n = ((session.custom as number | undefined) ?? 0) + 1;
+      session.setCustom(n);
+      session.addArtifacts({ name: `of ${n % 3}`, parts: [{ text: `${n}` }] });
+      session.addMessages({ role: 'model', content: [{ text: `turn ${n}` }] });
+    }),
+  );
+  app.defineCustomAgent({ name: 'sleeper' }, (session) =>
+    session.run(async () => {
+      if (sleeps) await new Promise(() => {});
+      session.addMessages({ role: 'model', content: [{ text: 'awake' }] });
+    }),
+  );
+  return app;
+}
+
+async function takeTurns(app: App, sessionId: string): Promise<void> {
+  const counter = app.agent('counter');
+  for (let n = 1; ; n++) {
+    const { snapshotId = '' } = await counter.runText('go', { sessionId });
+    process.stdout.write(`ack ${sessionId} ${n}\n`);
+    if (n % 7 === 0) await counter.fork(snapshotId);
+  }
+}
+
+const [given] = process.argv.slice(2);
+if (given !== undefined && process.argv[1]?.endsWith('backup-child.ts')) {
+  const app = openBackupApp(JSON.parse(given) as BackupStore, { sleeps: true });
+  await app.ready();
+  const { snapshotId = '' } = await app
+    .agent('sleeper')
+    .run({ message: { role: 'user', content: [{ text: 'wait' }] }, detach: true });
+  process.stdout.write(`sleeper ${snapshotId}\n`);
+  for (const sessionId of ['a', 'b', 'c']) void takeTurns(app, sessionId);
+}

@@ -1,0 +1,210 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { backupSqlite, restoreSqlite, sqliteStore } from '../../src/store/sqlite/index.ts';
+import { command } from '../cli/support/command.ts';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { type BackupStore, openBackupApp, openStore } from './backup-child.ts';
+
+const child = fileURLToPath(new URL('./backup-child.ts', import.meta.url));
+let folder = '';
+let postgres: TestPostgres;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'waymark-backup-'));
+  postgres = await startPostgres();
+});
+afterAll(async () => {
+  await postgres.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const run = (...args: string[]) => command(folder, args);
+
+/** Turns in another process, as far as it has said that they have ended. */
+async function startTurns(where: BackupStore) {
+  const process_ = spawn(process.execPath, [child, JSON.stringify(where)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const acknowledged = new Map<string, number>();
+  let sleeper = '';
+  let rest = '';
+  process_.stdout.on('data', (data: Buffer) => {
+    const lines = (rest + data.toString()).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const [kind = '', id = '', n = ''] = line.split(' ');
+      if (kind === 'sleeper') sleeper = id;
+      else acknowledged.set(id, Number(n));
+    }
+  });
+  const all = (): number => [...acknowledged.values()].reduce((sum, n) => sum + n, 0);
+  await expect.poll(() => acknowledged.size, { timeout: 30_000 }).toBe(3);
+  return {
+    acknowledged,
+    all,
+    sleeper: () => sleeper,
+    async stop() {
+      process_.kill('SIGKILL');
+      await once(process_, 'exit');
+    },
+  };
+}
+
+interface Kind {
+  readonly name: string;
+  readonly store: () => BackupStore;
+  readonly copy: () => BackupStore;
+  readonly spec: (where: BackupStore) => readonly string[];
+}
+
+const schemaOf = (where: BackupStore): string[] =>
+  where.kind === 'postgres' ? ['--schema', where.schema] : [];
+const nameOf = (where: BackupStore): string =>
+  where.kind === 'postgres' ? where.connectionString : `${where.kind}:${where.path}`;
+const inFolder = (kind: 'sqlite' | 'file', name: string): BackupStore => ({
+  kind,
+  path: join(folder, `${kind}-${name}`),
+});
+const inSchema = (schema: string): BackupStore => ({
+  kind: 'postgres',
+  connectionString: postgres.connectionString,
+  schema,
+});
+
+const kinds: readonly Kind[] = [
+  ...(['sqlite', 'file'] as const).map((kind) => ({
+    name: kind,
+    store: () => inFolder(kind, 'live'),
+    copy: () => inFolder(kind, 'restored'),
+    spec: (where: BackupStore) => [nameOf(where)],
+  })),
+  {
+    name: 'postgres',
+    store: () => inSchema('live'),
+    copy: () => inSchema('restored'),
+    spec: (where: BackupStore) => [nameOf(where), ...schemaOf(where)],
+  },
+];
+
+describe.each(kinds)('$name', ({ name, store, copy, spec }) => {
+  test('S225: a store is backed up while turns run, and restored with all that had ended before', async () => {
+    const turns = await startTurns(store());
+    await expect.poll(turns.all, { timeout: 30_000 }).toBeGreaterThan(20);
+    const before = new Map(turns.acknowledged);
+    const target = `${name}.backup`;
+    const [live = '', ...schema] = spec(store());
+    const done = await run('backup', live, target, ...schema);
+    expect(done).toMatchObject({ code: 0, stderr: '' });
+    expect(done.stdout).toMatch(/^Backed up \d+ sessions to /);
+    const after = turns.all();
+    // The turns went on.
+    await expect.poll(turns.all, { timeout: 30_000 }).toBeGreaterThan(after);
+    await turns.stop();
+
+    const [again = '', ...into] = spec(copy());
+    const restored = await run('restore', target, again, ...into);
+    expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Restored \d+ s/) });
+    const app = openBackupApp(copy(), { sleeps: false });
+    await app.ready();
+    const counter = app.agent('counter');
+    for (const [sessionId, n] of before) {
+      const { custom, messages = [] } =
+        (await counter.getSnapshot({ sessionId }))?.state ?? expect.fail(sessionId);
+      expect(custom).toBeGreaterThanOrEqual(n);
+      expect(messages).toHaveLength(2 * (custom as number));
+      // The session continues from there.
+      const { finishReason } = await counter.runText('go', { sessionId });
+      const next = await counter.getSnapshot({ sessionId });
+      expect([finishReason, next?.state?.custom]).toEqual(['stop', (custom as number) + 1]);
+    }
+    // The run that had not ended continues here.
+    const woken = await app.agent('sleeper').wait(turns.sleeper());
+    expect(woken).toMatchObject({ status: 'succeeded' });
+    expect(woken.state?.messages?.at(-1)).toMatchObject({ content: [{ text: 'awake' }] });
+    await app.close();
+    const opened = openStore(copy());
+    expect(await opened.maintenance?.verify()).toEqual([]);
+    await opened.close?.();
+
+    // Nothing is overwritten.
+    const twice = await run('restore', target, again, ...into);
+    expect(twice).toMatchObject({ code: 4, stderr: expect.stringContaining('overwritten') });
+    const over = await run('backup', live, target, ...schema);
+    expect(over).toMatchObject({ code: 4, stderr: expect.stringContaining('overwritten') });
+  }, 120_000);
+});
+
+test('S225: what is no store, or no backup, is refused and leaves nothing', async () => {
+  writeFileSync(join(folder, 'text'), 'no backup');
+  const schema = ['--schema', 'nothing'];
+  const url = postgres.connectionString;
+  const cases: readonly (readonly [number, readonly string[]])[] = [
+    [3, ['backup', 'sqlite:nowhere.db', 'x']],
+    [3, ['backup', 'file:nowhere', 'x']],
+    [3, ['backup', url, 'x', ...schema]],
+    [3, ['restore', 'nowhere', 'sqlite:x']],
+    [3, ['restore', 'nowhere', 'file:x']],
+    [3, ['restore', 'nowhere', url, ...schema]],
+    [1, ['restore', 'text', 'sqlite:x']],
+    [3, ['restore', 'text', 'file:x']],
+    [2, ['restore', 'text', url, ...schema]],
+    [2, ['backup', 'nonsense', 'x']],
+    [2, ['backup', 'sqlite:a.db']],
+  ];
+  for (const [code, args] of cases) {
+    const done = await run(...args);
+    expect([args, done.code, done.stderr]).toEqual([args, code, expect.stringMatching(/^✗ /)]);
+    expect(existsSync(join(folder, 'x'))).toBe(false);
+    expect(existsSync(join(folder, 'x.tmp'))).toBe(false);
+  }
+}, 120_000);
+
+test('S225: a backup of Postgres that is cut off restores nothing', async () => {
+  const whole = readFileSync(join(folder, 'postgres.backup'));
+  writeFileSync(join(folder, 'half'), whole.subarray(0, whole.length / 2));
+  const half = await run('restore', 'half', postgres.connectionString, '--schema', 'half');
+  expect(half).toMatchObject({ code: 1, stderr: expect.stringContaining('not complete') });
+  const whole_ = await run(
+    'restore',
+    'postgres.backup',
+    postgres.connectionString,
+    '--schema',
+    'half',
+  );
+  expect(whole_).toMatchObject({ code: 0 });
+}, 60_000);
+
+test('S225: encrypted content stays encrypted in a backup', async () => {
+  const encryption = { keys: [new Uint8Array(32).fill(7)] } as const;
+  const path = join(folder, 'sealed.db');
+  const store = sqliteStore(path, { encryption });
+  const id = '019b2f6e-0000-7000-8000-000000000001';
+  const state = { messages: [{ role: 'user' as const, content: [{ text: 'a secret' }] }] };
+  await store.saveSnapshot({ agent: 'a' }, id, () => ({
+    snapshotId: id,
+    sessionId: 's',
+    index: 0,
+    turnIndex: 0,
+    event: 'turnEnd',
+    status: 'succeeded',
+    createdAt: '',
+    updatedAt: '',
+    stateHash: '',
+    orphaned: false,
+    state,
+  }));
+  await backupSqlite(path, join(folder, 'sealed.backup'));
+  await store.close?.();
+  expect(readFileSync(join(folder, 'sealed.backup')).includes('a secret')).toBe(false);
+  await restoreSqlite(join(folder, 'sealed.backup'), join(folder, 'unsealed.db'));
+  const again = sqliteStore(join(folder, 'unsealed.db'), { encryption });
+  expect(await again.getSnapshot({ agent: 'a' }, { snapshotId: id })).toMatchObject({
+    state: { messages: [{ content: [{ text: 'a secret' }] }] },
+  });
+  await again.close?.();
+});
