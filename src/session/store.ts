@@ -519,7 +519,8 @@ export interface PruneReport {
 
 /** A fault that `verify` found. */
 export interface Fault {
-  readonly kind: 'hash' | 'parent' | 'head' | 'unreachable' | 'run';
+  /** `unfinished`: a file ends within a line, because a process died while it wrote or because it was cut. */
+  readonly kind: 'hash' | 'parent' | 'head' | 'unreachable' | 'run' | 'unfinished';
   readonly sessionId?: string;
   readonly snapshotId?: string;
   readonly message: string;

@@ -187,7 +187,10 @@ describe('whenever a process dies', () => {
         await kit.timeline.listSessions(scope);
         const died = await dieAfter(changes, () => act(kit, names, ids));
         const next = open(path);
-        expect(await next.maintenance.verify(), `after ${changes} changes`).toEqual([]);
+        const faults = await next.maintenance.verify();
+        // Half a line says that it is one; nothing else may be wrong.
+        const others = faults.filter(({ kind }) => !died || kind !== 'unfinished');
+        expect(others, `after ${changes} changes`).toEqual([]);
         const found = await contents(next);
         seen.add(JSON.stringify(found));
         if (!inSteps) expect([before, after]).toContainEqual(found);

@@ -55,7 +55,7 @@ describe('the files of a store', () => {
       'waymark.json',
     ]);
     expect(await linesOf(journal('trip-to-rome'))).toMatchObject([
-      { waymark: 1, agent: 'chat', session: 'trip-to-rome' },
+      { waymark: 2, agent: 'chat', session: 'trip-to-rome' },
       { session: { id: 'trip-to-rome' } },
       {
         session: { head: base.snapshotId },
@@ -161,8 +161,23 @@ describe('the files of a store', () => {
   });
 });
 
+describe('a folder that is not the store’s', () => {
+  test('S235: is refused when it holds anything, and stays as it is', async () => {
+    await writeFile(join(files.directory, 'notes.txt'), 'mine');
+    await refused(open().turn('s'), 'FAILED_PRECONDITION');
+    expect(Object.fromEntries(await readTree(files.directory))).toEqual({ 'notes.txt': 'mine' });
+  });
+
+  test('S235: keeps its .gitignore when it becomes a store', async () => {
+    await writeFile(join(files.directory, '.gitignore'), '*.log\n');
+    await mkdir(join(files.directory, '.git'));
+    await open().turn('s');
+    expect(await readFile(join(files.directory, '.gitignore'), 'utf8')).toBe('*.log\n');
+  });
+});
+
 describe('damage', () => {
-  test('a line that was cut short anywhere has never been, and the next one takes its place', async () => {
+  test('S233: a line that was cut short anywhere has never been, is reported, and the next one takes its place', async () => {
     const { turn } = open();
     await turn('s', { text: 'first' });
     const before = await readFile(journal('s'));
@@ -172,9 +187,9 @@ describe('damage', () => {
       await writeFile(journal('s'), after.subarray(0, length));
       const cut = open();
       expect(await cut.textsOf({ sessionId: 's' })).toEqual(['first', 'FIRST']);
-      expect(await cut.maintenance.verify()).toEqual([]);
+      expect(await cut.maintenance.verify()).toMatchObject([{ kind: 'unfinished' }]);
     }
-    await truncate(journal('s'), after.length - 1);
+    await truncate(journal('s'), after.length - 2);
     await open().turn('s', { text: 'third' });
     expect(await open().textsOf({ sessionId: 's' })).toEqual(['first', 'FIRST', 'third', 'THIRD']);
     expect(await open().maintenance.verify()).toEqual([]);
@@ -337,11 +352,11 @@ describe('damage', () => {
     const { turn, scope } = open();
     await turn('s');
     const text = await readFile(journal('s'), 'utf8');
-    const newer = text.replace('"waymark":1', '"waymark":2');
+    const newer = text.replace('"waymark":2', '"waymark":3');
     await writeFile(journal('s'), newer);
     await refused(open().runs.load(scope, { sessionId: 's' }), 'FAILED_PRECONDITION', {
       file: 'sessions/_/chat/s/journal.jsonl',
-      format: 2,
+      format: 3,
     });
     await refused(open().turn('s'), 'FAILED_PRECONDITION');
     expect(await readFile(journal('s'), 'utf8')).toBe(newer);

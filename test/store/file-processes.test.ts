@@ -211,7 +211,7 @@ describe('a disk that cannot take any more', () => {
     expect(turns.length).toBeGreaterThan(3);
     expect(worker.told().at(-1)).toMatchObject({ sessionId: 'elsewhere' });
     const journal = await readFile(join(directory, 'sessions/_/chat/s/journal.jsonl'), 'utf8');
-    expect(journal.endsWith('}\n')).toBe(true);
+    expect(journal.endsWith('}\n\n')).toBe(true);
     const { textsOf, maintenance, turn } = open();
     expect(await textsOf({ sessionId: 's' })).toHaveLength(2 * turns.length);
     expect(await maintenance.verify()).toEqual([]);

@@ -24,7 +24,7 @@ describe('the file of a run', () => {
     const { turn, claim, commit, runs } = open();
     await turn('s', { text: 'something private' });
     const [file = ''] = await runFiles();
-    expect(await readFile(join(files.directory, 'runs', file), 'utf8')).toBe('{');
+    expect(await readFile(join(files.directory, 'runs', file), 'utf8')).toBe('\n');
     expect(await open().runs.listRuns()).toEqual([]);
     const held = await claim('s');
     expect(await runs.listRuns()).toMatchObject([{ runId: held.runId }]);
@@ -116,6 +116,7 @@ test('many calls at once, with and without something to sync, do not get into ea
 
 test('a session whose first line was cut short has never been, and can be begun', async () => {
   const journal = join(files.directory, 'sessions/_/chat/s/journal.jsonl');
+  await open().turn('t');
   for (const left of ['', '{"waymark":1,"id":"01a1']) {
     await mkdir(dirname(journal), { recursive: true });
     await appendFile(journal, left);
@@ -138,7 +139,10 @@ test('events that were written one by one are still read', async () => {
   await events.append(held, given);
   const path = join(files.directory, 'events', `${held.runId}.jsonl`);
   const [head = ''] = (await readFile(path, 'utf8')).split('\n');
-  await writeFile(path, `${head}\n${JSON.stringify({ events: given })}\n`);
+  // As version 0.1 wrote it.
+  const { crc: _, ...old } = JSON.parse(head);
+  const lines = [{ ...old, waymark: 1 }, { events: given }];
+  await writeFile(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   expect(await open().events.read(scope, held.runId, { limit: 10 })).toEqual({
     events: given,
     ended: false,

@@ -106,7 +106,7 @@ export class Disk {
   /**
    * Makes a file be its first `at` bytes and then `data`, and returns its inode where that was looked at. It must have `size` bytes: more than `at`
    * when there is the beginning of a line, which a dead process left. When writing fails half way, as on a full disk, the file
-   * ends at `at`.
+   * ends at `at`, with `rest` behind it.
    */
   append(
     name: string,
@@ -114,7 +114,13 @@ export class Disk {
       at,
       size,
       durable,
-    }: { readonly at: number; readonly size: number; readonly durable: boolean },
+      rest,
+    }: {
+      readonly at: number;
+      readonly size: number;
+      readonly durable: boolean;
+      readonly rest: Buffer;
+    },
     data: Buffer,
   ): bigint | undefined {
     return this.#try(name, (path) => {
@@ -132,6 +138,7 @@ export class Disk {
           writeAll(fd, data, at);
         } catch (error) {
           ftruncateSync(fd, at);
+          tryTo(() => writeAll(fd, rest, at));
           throw error;
         }
         if (size > at + data.length) ftruncateSync(fd, at + data.length);
@@ -142,13 +149,14 @@ export class Disk {
     });
   }
 
-  /** Shortens a file to so many bytes. Returns whether there is one. */
-  truncate(name: string, length: number): boolean {
+  /** Makes a few bytes all that a file holds. Returns whether there is one. */
+  replaceAll(name: string, data: Buffer): boolean {
     return this.#try(name, (path) => {
       const fd = ifThere(() => openSync(path, 'r+'));
       if (fd === undefined) return false;
       try {
-        ftruncateSync(fd, length);
+        ftruncateSync(fd, data.length);
+        writeAll(fd, data, 0);
         return true;
       } finally {
         closeSync(fd);
@@ -288,6 +296,14 @@ function read(fd: number, from: number, length: number): Buffer {
     done += count;
   }
   return buffer.subarray(0, done);
+}
+
+function tryTo(action: () => void): void {
+  try {
+    action();
+  } catch {
+    // What went wrong before is told.
+  }
 }
 
 function writeAll(fd: number, data: Buffer, at: number): void {

@@ -107,7 +107,7 @@ export class Family implements JournalReader {
 
   /** The first line of this journal written anew. */
   newHead(): JournalHead | undefined {
-    return this.#head && { ...this.#head, id: this.#tables.newId() };
+    return this.#head && { ...this.#head, waymark: format, id: this.#tables.newId() };
   }
 
   /** Writes one change and takes in what it says. */

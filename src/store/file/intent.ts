@@ -1,14 +1,15 @@
 import { dirname } from 'node:path';
 import * as v from 'valibot';
-import { parseJson } from '../../core/json.ts';
+import { isWaymarkError } from '../../core/error.ts';
 import type { Scope } from '../../session/store.ts';
 import type { Disk } from './disk.ts';
 import { dataLoss } from './disk-error.ts';
 import type { Family } from './family.ts';
-import { format } from './format.ts';
+import { format, parseSealed } from './format.ts';
 import { intentFile, runFile, sessionsFolder } from './layout.ts';
 import type { Mirror } from './mirror.ts';
 import { pointerFile } from './pointer.ts';
+import { toLine } from './sealed-line.ts';
 
 const intent = v.object({
   waymark: v.number(),
@@ -32,7 +33,7 @@ export function withIntent(mirror: Mirror, leftovers: Leftovers, action: () => v
   const { disk } = mirror;
   const sessions = leftovers.sessions.map(({ scope, id }) => ({ ...scope, id }));
   const content = { waymark: format, folders: leftovers.folders, sessions };
-  disk.replace(intentFile, `${JSON.stringify(content)}\n`);
+  disk.replace(intentFile, `${toLine(content)}\n`);
   action();
   disk.unlink(intentFile);
 }
@@ -81,8 +82,9 @@ export function unneeded({ rows, artifacts }: Family): readonly string[] {
 
 function readIntent(disk: Disk): v.InferOutput<typeof intent> {
   try {
-    return v.parse(intent, parseJson(disk.readText(intentFile) ?? '', intentFile));
+    return v.parse(intent, parseSealed(disk.readText(intentFile) ?? '', intentFile));
   } catch (cause) {
+    if (isWaymarkError(cause) && cause.status !== 'INVALID_ARGUMENT') throw cause;
     throw dataLoss(intentFile, 'it is not what this store writes', cause);
   }
 }

@@ -3,7 +3,8 @@ import { isWaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../core/json.ts';
 import type { Disk, FileReader, FileStamp } from './disk.ts';
 import { dataLoss } from './disk-error.ts';
-import { checkFormat } from './format.ts';
+import { checkFormat, format, formatOf } from './format.ts';
+import { checkLine, toLine, withSum } from './sealed-line.ts';
 
 /** Who hears of a journal's lines: the head line first, then every other, once and in order. */
 export interface JournalReader {
@@ -18,6 +19,10 @@ const chunk = 4 * 1024 * 1024;
 
 /** How long a file is that says nothing. Not empty: ext4 hurries to write out what is put into a file that was emptied. */
 export const clearedSize = 1;
+
+// Stands behind the last line. The next one is written over it, so a file that does not end with it was cut, or a process
+// died while it wrote a line.
+const end = Buffer.from('\n');
 
 /**
  * A file of JSON lines that is only ever appended to, or replaced as a whole. A line is a change: it is there when its line
@@ -37,6 +42,10 @@ export class Journal {
   /** Where the last whole line ends. */
   #end = 0;
   #lines = 0;
+  /** Of its head line. */
+  #format: number = format;
+  /** Whether the empty line stands behind the last one. */
+  #isWhole = false;
   /** Whether its name is on the disk as far as we know. */
   #isPlaced = false;
 
@@ -56,6 +65,12 @@ export class Journal {
   /** Whether the file had a head line when it was last looked at. */
   get exists(): boolean {
     return this.#head !== undefined;
+  }
+
+  /** Whether it ends as it was left: not with the beginning of a line, nor with anything missing. */
+  get isWhole(): boolean {
+    if (this.#stamp === undefined || this.#format < summed) return true;
+    return this.#isWhole && this.#stamp.size === this.#end + end.length;
   }
 
   /** How many bytes of whole lines there are. */
@@ -96,17 +111,22 @@ export class Journal {
    * durable survive the death of the process, but perhaps not a power cut.
    */
   append(lines: readonly object[], { durable = true }: { readonly durable?: boolean } = {}): void {
-    const texts = lines.map((line) => `${JSON.stringify(line)}\n`);
-    const data = Buffer.from(texts.length === 1 ? (texts[0] ?? '') : texts.join(''));
+    if (!this.#isPrivate && this.exists && this.#format < summed) this.#upgrade();
+    const texts = lines.map((line) => `${toLine(line)}\n`);
+    const text = texts.length === 1 ? (texts[0] ?? '') : texts.join('');
+    const isEnded = !this.exists || this.#format >= summed;
+    const data = Buffer.from(isEnded ? `${text}\n` : text);
+    if (!this.exists) this.#format = format;
     const inode = this.#write(data, durable);
     if (durable && !this.#isPlaced) {
       this.#disk.note(dirname(this.name));
       this.#isPlaced = true;
     }
     this.#head ??= data.subarray(0, data.indexOf(newline) + 1);
-    this.#end += data.length;
+    this.#end += data.length - (isEnded ? end.length : 0);
+    this.#isWhole = isEnded;
     this.#lines += lines.length;
-    this.#stamp = writtenStamp(this.#end, inode);
+    this.#stamp = writtenStamp(this.#end + (isEnded ? end.length : 0), inode);
   }
 
   /** Removes the file. */
@@ -118,16 +138,18 @@ export class Journal {
 
   /**
    * Makes the file say nothing and leaves it where it is, for whatever is appended next: making and removing files costs a
-   * file system more than writing to them. What stays is the beginning of a line, which is none.
+   * file system more than writing to them. What stays is the empty line at its end.
    */
   clear(): void {
     const isKnown = this.#era === this.#disk.era;
     const size = isKnown ? this.#stamp?.size : this.#disk.stamp(this.name)?.size;
     const isLong = size !== undefined && size > clearedSize;
-    const isThere = isLong ? this.#disk.truncate(this.name, clearedSize) : size !== undefined;
+    const isThere = isLong ? this.#disk.replaceAll(this.name, end) : size !== undefined;
     this.#reset();
     this.#era = this.#disk.era;
-    if (isThere) this.#stamp = writtenStamp(isLong ? clearedSize : size);
+    if (!isThere) return;
+    this.#isWhole = true;
+    this.#stamp = writtenStamp(isLong ? clearedSize : size);
   }
 
   /** Forgets what was read, so that the next refresh reads everything. */
@@ -136,10 +158,32 @@ export class Journal {
     this.#era = undefined;
   }
 
+  /** Writes a file of an older format anew, with checksums. Whoever has read it reads it again: its head is another one. */
+  #upgrade(): void {
+    const bytes = this.#disk.open(this.name, (file) => file.read(0, this.#end));
+    if (bytes === undefined) return;
+    const lines: Buffer[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      const next = bytes.indexOf(newline, at);
+      const line = bytes.subarray(at, next);
+      const isHead = lines.length === 0;
+      lines.push(isHead ? Buffer.from(newHead(line, this.name)) : withSum(line), end);
+      at = next + 1;
+    }
+    const data = Buffer.concat([...lines, end]);
+    this.#disk.replace(this.name, data);
+    this.#head = data.subarray(0, data.indexOf(newline) + 1);
+    this.#format = format;
+    this.#end = data.length - end.length;
+    this.#isWhole = true;
+    this.#stamp = writtenStamp(data.length);
+  }
+
   #write(data: Buffer, durable: boolean): bigint | undefined {
     const size = this.#stamp?.size;
     if (size !== undefined) {
-      return this.#disk.append(this.name, { at: this.#end, size, durable }, data);
+      const rest = this.#isWhole ? end : Buffer.alloc(0);
+      return this.#disk.append(this.name, { at: this.#end, size, durable, rest }, data);
     }
     this.#disk.create(this.name, data, { durable });
     return undefined;
@@ -147,6 +191,7 @@ export class Journal {
 
   #read(file: FileReader): true {
     if (this.#head !== undefined && !isContinued(file, this.#head, this.#end)) this.#reset();
+    this.#isWhole = false;
     let at = this.#end;
     let rest: Buffer = Buffer.alloc(0);
     while (at < file.stamp.size) {
@@ -171,10 +216,22 @@ export class Journal {
 
   #hand(bytes: Buffer): void {
     const place = `line ${this.#lines + 1}`;
+    if (this.#isWhole) throw dataLoss(this.name, 'something stands behind its last line');
+    if (bytes.length === end.length) {
+      this.#isWhole = true;
+      return;
+    }
+    const isHead = this.#head === undefined;
     const line = parseLine(bytes, this.name, place);
+    if (isHead) {
+      checkFormat(line, this.name);
+      this.#format = formatOf(line);
+    }
+    const text = bytes.subarray(0, -end.length);
+    checkLine(text, this.name, place, this.#format >= summed);
     try {
-      if (this.#head !== undefined) this.#reader.line(line);
-      else this.#reader.head(checkFormat(line, this.name));
+      if (isHead) this.#reader.head(line);
+      else this.#reader.line(line);
     } catch (error) {
       // Other statuses are about what somebody passed in, and nobody passed this in.
       if (isWaymarkError(error) && error.status !== 'INVALID_ARGUMENT') throw error;
@@ -190,9 +247,19 @@ export class Journal {
     this.#head = undefined;
     this.#end = 0;
     this.#lines = 0;
+    this.#format = format;
+    this.#isWhole = false;
     this.#isPlaced = false;
     this.#reader.reset();
   }
+}
+
+/** The format since which lines have checksums. */
+const summed = 2;
+
+function newHead(line: Buffer, name: string): string {
+  const head = parseLine(line, name, 'line 1');
+  return toLine({ ...head, waymark: format });
 }
 
 function parseLine(bytes: Buffer, name: string, place: string): JsonObject {

@@ -11,7 +11,7 @@ import { prune } from './prune.ts';
 import { allFolders, foldersOfOwner, reachFolders, readAhead } from './reach-many.ts';
 import { hasLost, rewriteFamilies } from './rewrite.ts';
 import { saveSession } from './save.ts';
-import { verifyFolder, verifyPointers } from './verify.ts';
+import { verifyFolder, verifyPointers, verifyRuns } from './verify.ts';
 
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(mirror: Mirror, gate: Gate): MaintenanceSupport {
@@ -47,6 +47,7 @@ export function maintenanceSupport(mirror: Mirror, gate: Gate): MaintenanceSuppo
         }
         faults.push(...(await gate.read(() => verifyPointers(mirror, scope))));
       }
+      faults.push(...(await gate.read(() => verifyRuns(mirror))));
       return faults;
     },
     exportSession: (scope, sessionId) =>

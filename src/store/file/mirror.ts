@@ -219,7 +219,7 @@ export class Mirror implements FamilyContext {
   removeResting(): void {
     for (const name of this.disk.list(runsFolder).map((each) => `${runsFolder}/${each}`)) {
       const stamp = this.disk.stamp(name);
-      if (stamp !== undefined && stamp.size <= clearedSize) this.disk.unlink(name);
+      if (stamp?.size === clearedSize && this.disk.readText(name) === '\n') this.disk.unlink(name);
     }
   }
 

@@ -1,10 +1,11 @@
 import * as v from 'valibot';
-import { parseJson } from '../../core/json.ts';
+import { isWaymarkError } from '../../core/error.ts';
 import type { Scope } from '../../session/store.ts';
 import type { Disk } from './disk.ts';
 import { dataLoss } from './disk-error.ts';
-import { format } from './format.ts';
+import { format, parseSealed } from './format.ts';
 import { safeName, scopeFolder } from './layout.ts';
+import { toLine } from './sealed-line.ts';
 
 const pointer = v.object({
   waymark: v.number(),
@@ -31,8 +32,10 @@ export function parsePointer(disk: Disk, name: string): Pointer | undefined {
   const text = disk.readText(name);
   if (text === undefined) return undefined;
   try {
-    return v.parse(pointer, parseJson(text, name));
+    const content = parseSealed(text, name);
+    return content && v.parse(pointer, content);
   } catch (cause) {
+    if (isWaymarkError(cause) && cause.status !== 'INVALID_ARGUMENT') throw cause;
     throw dataLoss(name, 'it names no folder', cause);
   }
 }
@@ -40,5 +43,5 @@ export function parsePointer(disk: Disk, name: string): Pointer | undefined {
 export function writePointer(disk: Disk, scope: Scope, sessionId: string, folder: string): void {
   const base = folder.slice(folder.lastIndexOf('/') + 1);
   const content = { waymark: format, session: sessionId, folder: base };
-  disk.replace(pointerFile(scope, sessionId), `${JSON.stringify(content)}\n`);
+  disk.replace(pointerFile(scope, sessionId), `${toLine(content)}\n`);
 }

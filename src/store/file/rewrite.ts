@@ -9,6 +9,7 @@ import type { Family } from './family.ts';
 import { clearSession, sweep, withIntent } from './intent.ts';
 import { type JournalLine, toSessionLine, toSnapshotLine } from './journal-line.ts';
 import type { Mirror } from './mirror.ts';
+import { toLine } from './sealed-line.ts';
 import { type NamedState, toDelta } from './state-delta.ts';
 
 /** Whether sessions or snapshots that a journal has are no longer in the tables. */
@@ -48,7 +49,7 @@ function rewrite(mirror: Mirror, family: Family): void {
   else
     disk.replace(
       name,
-      [family.newHead(), ...lines].map((line) => `${JSON.stringify(line)}\n`).join(''),
+      `${[family.newHead() ?? {}, ...lines].map((line) => `${toLine(line)}\n`).join('')}\n`,
     );
   family.journal.forget();
   family.refresh();

@@ -4,7 +4,8 @@ import { verify as verifyTables } from '../../session/memory-store/verify.ts';
 import type { Fault } from '../../session/store.ts';
 import type { Family } from './family.ts';
 import { unneeded } from './intent.ts';
-import { artifactsName } from './layout.ts';
+import { Journal } from './journal.ts';
+import { artifactsName, eventsFolder, journalName, runsFolder } from './layout.ts';
 import type { Mirror } from './mirror.ts';
 import { parsePointer } from './pointer.ts';
 
@@ -20,13 +21,40 @@ export function verifyFolder(mirror: Mirror, folder: string, count: () => void):
   } catch (error) {
     return [{ kind: 'hash', message: messageOf(error) }];
   }
-  // Without a whole line nothing has happened in it: it is about to be made, or has just been removed.
+  // Without a journal nothing has happened in it: it is about to be made, or has just been removed.
+  const name = `${folder}/${journalName}`;
+  if (family === undefined && mirror.disk.stamp(name) !== undefined) return [unfinished(name)];
   if (family === undefined && mirror.disk.list(`${folder}/${artifactsName}`).length === 0)
     return [];
+  if (family !== undefined && !family.journal.isWhole) {
+    return [unfinished(name), ...familyFaults(mirror, family, count)];
+  }
   if (family?.scope === undefined) {
     return [{ kind: 'unreachable', message: `No session belongs in the folder "${folder}".` }];
   }
   return [...familyFaults(mirror, family, count), ...unreachable(family)];
+}
+
+/** Reads the files of runs and events again and says what is wrong with them. */
+export function verifyRuns(mirror: Mirror): readonly Fault[] {
+  const { disk } = mirror;
+  const check = (folder: string, kind: Fault['kind']): readonly Fault[] =>
+    disk.list(folder).flatMap((each): readonly Fault[] => {
+      const name = `${folder}/${each}`;
+      const journal = new Journal(disk, name, noReader);
+      const message = problemOf(() => journal.refresh());
+      if (message !== undefined) return [{ kind, message }];
+      return journal.isWhole ? [] : [unfinished(name)];
+    });
+  return [...check(runsFolder, 'run'), ...check(eventsFolder, 'run')];
+}
+
+const noReader = { reset() {}, head() {}, line() {} };
+
+/** A file that does not end as it was left. */
+function unfinished(name: string): Fault {
+  const message = `"${name}" ends within a line: a process died while it wrote a change, which nobody was told of, or the file was cut. Compare it with a backup; the next change of the session takes the place of the unfinished line.`;
+  return { kind: 'unfinished', message };
 }
 
 /** Looks for pointers to forks that are not there. */
