@@ -45,8 +45,8 @@ async function inflict(
   expect(counts.reported).toBeGreaterThan(0);
 }
 
-describe('S232: a flipped bit or a cut file', () => {
-  test('is never silent in the file store', async () => {
+describe('a flipped bit or a cut file', () => {
+  test('S232: is never silent in the file store', async () => {
     const original = join(folder, 'original');
     const open = (path: string) => fileStore(path, { durable: false, eventsTtl });
     const before = await filled(() => open(original));
