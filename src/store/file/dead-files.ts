@@ -1,13 +1,14 @@
 import * as v from 'valibot';
-import { parseJson } from '../../core/json.ts';
+import { isWaymarkError } from '../../core/error.ts';
 import type { Tables } from '../../session/memory-store/tables.ts';
 import type { Disk } from './disk.ts';
 import { dataLoss } from './disk-error.ts';
-import { format } from './format.ts';
+import { format, parseSealed } from './format.ts';
 import { deadFile, deadFolder } from './layout.ts';
 import type { FindHome } from './run-file.ts';
 import { runRequest } from './run-line.ts';
 import { requestOf } from './run-row.ts';
+import { toLine } from './sealed-line.ts';
 
 const letter = v.object({
   waymark: v.number(),
@@ -60,7 +61,7 @@ export class DeadFiles {
       inputsDone,
       request: { ...request, inputs: request.inputs },
     };
-    this.#disk.replace(deadFile(runId), `${JSON.stringify(content)}\n`);
+    this.#disk.replace(deadFile(runId), `${toLine(content)}\n`);
   }
 
   /** Removes the letters that the tables do not have, or whose snapshot is gone. */
@@ -77,8 +78,9 @@ export class DeadFiles {
     const text = name.endsWith('.json') ? this.#disk.readText(file) : undefined;
     if (text === undefined) return undefined;
     try {
-      return v.parse(letter, parseJson(text, file));
+      return v.parse(letter, parseSealed(text, file));
     } catch (cause) {
+      if (isWaymarkError(cause)) throw cause;
       throw dataLoss(file, 'it is not what this store writes', cause);
     }
   }

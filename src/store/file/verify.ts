@@ -3,9 +3,10 @@ import type { RunRow, SessionRow, SnapshotRow } from '../../session/memory-store
 import { verify as verifyTables } from '../../session/memory-store/verify.ts';
 import type { Fault } from '../../session/store.ts';
 import type { Family } from './family.ts';
+import { parseSealed } from './format.ts';
 import { unneeded } from './intent.ts';
 import { Journal } from './journal.ts';
-import { artifactsName, eventsFolder, journalName, runsFolder } from './layout.ts';
+import { artifactsName, deadFolder, eventsFolder, journalName, runsFolder } from './layout.ts';
 import type { Mirror } from './mirror.ts';
 import { parsePointer } from './pointer.ts';
 
@@ -46,7 +47,12 @@ export function verifyRuns(mirror: Mirror): readonly Fault[] {
       if (message !== undefined) return [{ kind, message }];
       return journal.isWhole ? [] : [unfinished(name)];
     });
-  return [...check(runsFolder, 'run'), ...check(eventsFolder, 'run')];
+  const letters = disk.list(deadFolder).flatMap((each): readonly Fault[] => {
+    const name = `${deadFolder}/${each}`;
+    const message = problemOf(() => parseSealed(disk.readText(name) ?? '', name));
+    return message === undefined ? [] : [{ kind: 'run', message }];
+  });
+  return [...check(runsFolder, 'run'), ...check(eventsFolder, 'run'), ...letters];
 }
 
 const noReader = { reset() {}, head() {}, line() {} };
