@@ -1,5 +1,6 @@
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { raceSignal } from '../core/signal.ts';
+import { runningOf } from '../session/failures.ts';
 import type { Invocation } from './invocation.ts';
 import type { Position, TurnRequest } from './ledger.ts';
 import { fullStore } from './spec.ts';
@@ -92,9 +93,4 @@ async function placeOf(
   }
   const place = await spec.ledger.load(scope, from === 'head' ? { sessionId } : from);
   return place?.snapshotId ?? null;
-}
-
-function runningOf({ details }: WaymarkError): string | undefined {
-  if (typeof details !== 'object' || details === null || !('running' in details)) return undefined;
-  return typeof details.running === 'string' ? details.running : undefined;
 }

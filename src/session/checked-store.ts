@@ -1,4 +1,5 @@
 import { checkId, checkLookup, fitsLookup } from '../protocol/lookup.ts';
+import { OwedReleases } from './owed-releases.ts';
 import type {
   AbortSupport,
   ClaimRequest,
@@ -17,25 +18,27 @@ import type {
 
 /**
  * The store with its ids checked: what is not a string is `INVALID_ARGUMENT` in every call that takes an id, and a lookup
- * with both ids finds the snapshot only in that session. A second `close` waits for the first one. Every store of ours passes
- * its calls through here, so that they agree. Beneath, a lookup has exactly one id.
+ * with both ids finds the snapshot only in that session. A second `close` waits for the first one. A run whose release could
+ * not be written holds nothing up. Every store of ours passes its calls through here, so that they agree. Beneath, a lookup has
+ * exactly one id.
  */
 export function checkedStore<S extends Store>(store: S): S {
   const { runs, abort, events, timeline, maintenance, close } = store;
   let closing: Promise<void> | undefined;
+  const owed = new OwedReleases(runs?.release ?? (() => Promise.resolve()));
   return {
     ...store,
-    ...snapshots(store),
+    ...snapshots(store, owed),
     ...(close && {
       close() {
         closing ??= close();
         return closing;
       },
     }),
-    ...(runs && { runs: checkedRuns(runs) }),
+    ...(runs && { runs: checkedRuns(runs, owed) }),
     ...(abort && { abort: checkedAbort(abort) }),
     ...(events && { events: checkedEvents(events) }),
-    ...(timeline && { timeline: checkedTimeline(timeline) }),
+    ...(timeline && { timeline: checkedTimeline(timeline, owed) }),
     ...(maintenance && { maintenance: checkedMaintenance(maintenance) }),
   };
 }
@@ -108,23 +111,26 @@ function finding<Found>(
   };
 }
 
-function snapshots(store: SnapshotStore): Pick<SnapshotStore, 'getSnapshot' | 'saveSnapshot'> {
+function snapshots(
+  store: SnapshotStore,
+  owed: OwedReleases,
+): Pick<SnapshotStore, 'getSnapshot' | 'saveSnapshot'> {
   return {
     getSnapshot: finding(store.getSnapshot, ({ sessionId }) => sessionId),
-    saveSnapshot: guard(store.saveSnapshot, scope, snapshot),
+    saveSnapshot: guard(owed.freeing(store.saveSnapshot), scope, snapshot),
   };
 }
 
-function checkedRuns(runs: RunSupport): RunSupport {
+function checkedRuns(runs: RunSupport, owed: OwedReleases): RunSupport {
   return {
     ...runs,
-    claim: guard(runs.claim, scope, request),
+    claim: guard(owed.freeing(runs.claim), scope, request),
     load: finding(runs.load, (found) => found.snapshot.sessionId),
     heartbeat: guard(runs.heartbeat, run),
     detach: guard(runs.detach, run),
     checkpoint: guard(runs.checkpoint, run),
     commit: guard(runs.commit, run, write),
-    release: guard(runs.release, run),
+    release: guard(owed.release, run),
     handOver: guard(runs.handOver, run),
     attachPartial: guard(runs.attachPartial, run),
     getStep: guard(runs.getStep, run),
@@ -162,15 +168,15 @@ function checkedEvents(events: EventSupport): EventSupport {
   };
 }
 
-function checkedTimeline(timeline: TimelineSupport): TimelineSupport {
+function checkedTimeline(timeline: TimelineSupport, owed: OwedReleases): TimelineSupport {
   return {
     ...timeline,
     getSession: guard(timeline.getSession, scope, session),
     listSessions: guard(timeline.listSessions, scope),
     updateSession: guard(timeline.updateSession, scope, session),
-    deleteSession: guard(timeline.deleteSession, scope, session),
+    deleteSession: guard(owed.freeing(timeline.deleteSession), scope, session),
     listSnapshots: guard(timeline.listSnapshots, scope, session),
-    restore: guard(timeline.restore, scope, snapshot, expecting),
+    restore: guard(owed.freeing(timeline.restore), scope, snapshot, expecting),
     fork: guard(
       timeline.fork,
       scope,

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
 
 /** An id that is unknown in its scope. */
 export function notFound(what: 'snapshot' | 'session', id: string): WaymarkError {
@@ -15,6 +15,19 @@ export function busy(sessionId: string, worker: string, runId: string): WaymarkE
     `Session "${sessionId}" is being worked on by "${worker}". Try again when the run has ended, or abort it.`,
     { details: { running: runId } },
   );
+}
+
+/** Whether a call was refused because a run works on the session. */
+export function isBusy(error: unknown): boolean {
+  return runningOf(error) !== undefined;
+}
+
+/** The run that was in the way of a call. */
+export function runningOf(error: unknown): string | undefined {
+  if (!isWaymarkError(error) || error.status !== 'ABORTED') return undefined;
+  const { details } = error;
+  if (typeof details !== 'object' || details === null || !('running' in details)) return undefined;
+  return typeof details.running === 'string' ? details.running : undefined;
 }
 
 /** The session's head is not the one that the caller expects. */

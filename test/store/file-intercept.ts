@@ -119,3 +119,14 @@ function half(name: string, args: readonly unknown[], real: Call): void {
     }
   }
 }
+
+/** Lets every write fail while something runs, as on a full disk. */
+export async function failWrites(action: () => Promise<unknown>): Promise<void> {
+  await intercept(
+    ['writeSync'],
+    () => {
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    },
+    action,
+  );
+}

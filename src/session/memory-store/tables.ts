@@ -181,7 +181,17 @@ export function holder(session: SessionRow, now: number): RunRow | undefined {
 /** Refuses what must not happen to a session that is being worked on. */
 export function checkFree(session: SessionRow, now: number): void {
   const run = holder(session, now);
-  if (run !== undefined) throw busy(session.id, run.worker, run.id);
+  if (run === undefined) return;
+  limitHeartbeat(run, now);
+  throw busy(session.id, run.worker, run.id);
+}
+
+/**
+ * A heartbeat from a clock that is ahead by more than the ttl counts from now on. The run of a process with such a clock that
+ * died expires after its ttl, and not when the wrong time comes; one that is alive is heard of again before that.
+ */
+export function limitHeartbeat(run: RunRow, now: number): void {
+  if (run.heartbeatAt - now > run.ttl) run.heartbeatAt = now;
 }
 
 /** Refuses an id that anything in the store has already. */

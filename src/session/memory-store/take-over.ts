@@ -2,7 +2,7 @@ import type { RunCrash, RunSupport, TakenRun } from '../store.ts';
 import { anySuspects, pickRuns } from '../suspects.ts';
 import { toClaim } from './claim.ts';
 import { toRunRecord } from './reading.ts';
-import { isExpired, type RunRow, type Tables } from './tables.ts';
+import { isExpired, limitHeartbeat, type RunRow, type Tables } from './tables.ts';
 
 type Request = Parameters<RunSupport['takeOver']>[0];
 
@@ -10,6 +10,7 @@ type Request = Parameters<RunSupport['takeOver']>[0];
 export function takeOver(tables: Tables, request: Request): readonly TakenRun[] {
   const now = tables.clock.now();
   const agents = new Set(request.agents);
+  for (const run of tables.runs.values()) limitHeartbeat(run, now);
   const isWanted = (run: RunRow): boolean =>
     run.request.mode !== 'attached' &&
     (isExpired(run, now) || isWaiting(run, request)) &&

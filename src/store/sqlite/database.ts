@@ -5,6 +5,7 @@ import { toReadError } from '../../session/failures.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import type { Database, Hint } from '../sql/database/database.ts';
 import type { Plan } from '../sql/database/query.ts';
+import { limitHeartbeats, limiting } from '../sql/runs/limit-heartbeats.ts';
 import { changeMark } from './change-mark.ts';
 import { createChangeWatch } from './change-watch.ts';
 import { Connection, type Synchronous } from './connection.ts';
@@ -111,10 +112,10 @@ export function sqliteDatabase(options: SqliteOptions): Database {
     },
     write: (plan, { durable = true, within } = {}) => {
       if (within !== undefined) throw oneThread();
-      return transaction(
-        'BEGIN IMMEDIATE',
-        plan,
-        durability === 'full' && durable ? 'FULL' : 'NORMAL',
+      const level = durability === 'full' && durable ? 'FULL' : 'NORMAL';
+      return limiting(
+        () => transaction('BEGIN IMMEDIATE', plan, level),
+        () => transaction('BEGIN IMMEDIATE', limitHeartbeats, 'NORMAL'),
       );
     },
     async scrub() {
