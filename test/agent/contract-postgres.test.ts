@@ -6,7 +6,7 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 let postgres: TestPostgres;
 beforeAll(async () => {
   postgres = await startPostgres();
-}, 60_000);
+});
 afterAll(() => postgres.stop());
 
 let schemas = 0;

@@ -3,18 +3,9 @@ import type { RunEnd } from '../../src/agent/spec.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import type { SnapshotStore, Store } from '../../src/session/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { eventually } from '../support/eventually.ts';
 import { createGate } from './support/gate.ts';
-import {
-  all,
-  eventually,
-  hasText,
-  must,
-  openApp,
-  refused,
-  say,
-  told,
-  until,
-} from './support/kit.ts';
+import { all, hasText, must, openApp, refused, say, told, until } from './support/kit.ts';
 
 test('S108 S109 a turn that is sent detached goes on as a pending snapshot, which then succeeds', async () => {
   await using app = openApp();

@@ -6,7 +6,8 @@ import { WaymarkError } from '../../src/core/error.ts';
 import { retry } from '../../src/generate/middleware/retry.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
-import { eventually, must, openApp, say } from './support/kit.ts';
+import { eventually } from '../support/eventually.ts';
+import { must, openApp, say } from './support/kit.ts';
 
 interface Heard {
   readonly error: unknown;

@@ -2,11 +2,13 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { AgentTypes, WatchEvent } from '../../src/agent/agent.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import type { Store } from '../../src/session/store.ts';
 import { type ScriptStep, scriptedModel } from '../../src/testing/scripted-model.ts';
+import { eventually } from '../support/eventually.ts';
+import { movableClock } from '../support/movable-clock.ts';
 import { createGate } from './support/gate.ts';
 import {
   all,
-  eventually,
   hasText,
   must,
   openApp,
@@ -18,17 +20,33 @@ import {
 } from './support/kit.ts';
 import { type MortalStore, mortalStore } from './support/mortal-store.ts';
 
-const claimTtl = 80;
+const claimTtl = 60_000;
 
 /** Two processes on one store; the first one can be cut off. */
-function twoProcesses(): { first: TestApp; second: TestApp; line: MortalStore } {
-  const store = memoryStore();
+function twoProcesses(): {
+  first: TestApp;
+  second: TestApp;
+  line: MortalStore;
+  /** Moves the clock of both past the end of every claim. */
+  expire: () => void;
+} {
+  const { clock, advance } = movableClock();
+  const store = memoryStore({ clock });
   const line = mortalStore(store);
   return {
     line,
-    first: openApp({ store: line, claimTtl }),
-    second: openApp({ store, claimTtl }),
+    first: openApp({ store: line, claimTtl, clock }),
+    second: openApp({ store, claimTtl, clock }),
+    expire: () => advance(2 * claimTtl),
   };
+}
+
+/** Resolves when the store has the event of a run that brings this text. */
+async function untilStored(store: Store, runId: string, text: string): Promise<void> {
+  await eventually(async () => {
+    const page = await store.events?.read({ agent: 'chat' }, runId, { limit: 100 });
+    expect(JSON.stringify(page?.events)).toContain(`"text":"${text}"`);
+  });
 }
 
 const texts = <Types extends AgentTypes>(events: readonly WatchEvent<Types>[]): string[] =>
@@ -44,7 +62,7 @@ const texts = <Types extends AgentTypes>(events: readonly WatchEvent<Types>[]): 
   });
 
 test('S117 S119 S115 a prompt agent’s run is taken over at its last tool iteration; a watcher sees a reset', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   let noted = 0;
@@ -64,9 +82,9 @@ test('S117 S119 S115 a prompt agent’s run is taken over at its last tool itera
   await until(chat.watch(snapshotId), (event) => event.type === 'chunk' && hasText(event.chunk));
   const { chat: heir, model } = define(second, ['kept']);
   const seen = all(heir.watch(snapshotId));
-  // What came so far has reached the store.
-  await new Promise((resolve) => setTimeout(resolve, 40));
+  await untilStored(line, snapshotId, 'lost');
   line.cut();
+  expire();
   const ended = await heir.wait(snapshotId);
   expect(ended).toMatchObject({ status: 'succeeded', finishReason: 'stop' });
   expect(told(ended.state?.messages)).toEqual([
@@ -89,14 +107,14 @@ test('S117 S119 S115 a prompt agent’s run is taken over at its last tool itera
     'end succeeded',
   ]);
   await line.heal();
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  // The one that was frozen has written nothing.
+  // The one that was frozen is told that it has lost the run, and has written nothing.
+  await eventually(async () => (await first.engine.status()).running === 0);
   expect(told((await heir.getSnapshot({ sessionId }))?.state?.messages).at(-1)).toBe('model: kept');
   expect((await heir.listSnapshots(sessionId)).items).toHaveLength(1);
 });
 
 test('S221: a takeover continues the count of tokens and tool calls', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   const usage = { totalTokens: 10 };
@@ -122,6 +140,7 @@ test('S221: a takeover continues the count of tokens and tool calls', async () =
   );
   line.cut();
   const { chat: heir, model } = define(second, [{ text: 'kept', usage }, 'never']);
+  expire();
   const ended = heir.watch(snapshotId);
   const last = await until(
     ended,
@@ -141,7 +160,7 @@ test('S221: a takeover continues the count of tokens and tool calls', async () =
 });
 
 test('S115 a cursor goes on behind its event, over a takeover, without gap or repeat', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   const chat = first.defineAgent({
@@ -149,9 +168,10 @@ test('S115 a cursor goes on behind its event, over a takeover, without gap or re
     model: scriptedModel([{ chunks: ['a', 'b', 'c'], hang: true }]),
   });
   const { snapshotId = '' } = await chat.run({ ...say('x'), detach: true });
-  await new Promise((resolve) => setTimeout(resolve, 60));
+  await untilStored(line, snapshotId, 'c');
   line.cut();
   const heir = second.defineAgent({ name: 'chat', model: scriptedModel([{ chunks: ['d', 'e'] }]) });
+  expire();
   await heir.wait(snapshotId);
   const whole = await all(heir.watch(snapshotId));
   expect(texts(whole).join(' ')).toMatch(
@@ -171,7 +191,7 @@ test('S115 a cursor goes on behind its event, over a takeover, without gap or re
 });
 
 test('S121 a tool that is run again gets the same idempotency key; every other call another one', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   const keys: string[] = [];
@@ -201,6 +221,7 @@ test('S121 a tool that is run again gets the same idempotency key; every other c
   await eventually(() => keys.length === 2);
   line.cut();
   const heir = define(second, 'second', false);
+  expire();
   await heir.wait(snapshotId);
   const own = keys.filter((key) => key.startsWith('second')).map((key) => key.split(' ')[1]);
   const before = keys.filter((key) => key.startsWith('first')).map((key) => key.split(' ')[1]);
@@ -210,7 +231,7 @@ test('S121 a tool that is run again gets the same idempotency key; every other c
 });
 
 test('S120 a custom handler’s turn starts over, and its steps give what was recorded', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   const log: string[] = [];
@@ -241,6 +262,7 @@ test('S120 a custom handler’s turn starts over, and its steps give what was re
   await eventually(() => log.length === 6);
   line.cut();
   const heir = define(second, 'second', false);
+  expire();
   const ended = await heir.wait(snapshotId);
   expect(log.slice(6)).toEqual([
     'second sees 3',
@@ -265,7 +287,7 @@ test('S120 a custom handler’s turn starts over, and its steps give what was re
 });
 
 test('S120 also where the turn had saved a snapshot within', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   const gate = createGate();
@@ -299,6 +321,7 @@ test('S120 also where the turn had saved a snapshot within', async () => {
   expect(items.map(({ event }) => event)).toEqual(['toolIterationEnd']);
   line.cut();
   const heir = define(second, false);
+  expire();
   await eventually(async () => (await heir.getSession('s'))?.running === undefined);
   const { state } = must(await heir.getSession('s'));
   expect(told(state?.messages)).toEqual([
@@ -313,7 +336,7 @@ test('S120 also where the turn had saved a snapshot within', async () => {
 });
 
 test('S118 S122 a turn that a server accepted is taken over; its first process is told, and writes nothing', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   const gate = createGate();
@@ -326,6 +349,7 @@ test('S118 S122 a turn that a server accepted is taken over; its first process i
   await gate.reached;
   line.cut();
   const heir = second.defineAgent({ name: 'chat', model: scriptedModel(['from the living']) });
+  expire();
   await eventually(async () => (await heir.getSession('s'))?.turnCount === 1);
   gate.open();
   await line.heal();
@@ -333,7 +357,8 @@ test('S118 S122 a turn that a server accepted is taken over; its first process i
   expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'ABORTED' } });
   expect(output.snapshotId).toBeUndefined();
   const seen = await chunks;
-  expect(seen.filter(({ turnEnd }) => turnEnd)).toEqual([{ turnEnd: { finishReason: 'failed' } }]);
+  const ends = seen.flatMap(({ turnEnd }) => turnEnd?.finishReason ?? []);
+  expect(ends).toEqual(['failed']);
   expect(told((await heir.getSession('s'))?.state?.messages)).toEqual([
     'user: a',
     'model: from the living',
@@ -342,7 +367,7 @@ test('S118 S122 a turn that a server accepted is taken over; its first process i
 });
 
 test('S122 S73 S43 a turn of a caller that died reads expired, and the session goes on from before', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   const model = scriptedModel(['one', { chunks: ['half'], hang: true }]);
@@ -355,6 +380,7 @@ test('S122 S73 S43 a turn of a caller that died reads expired, and the session g
   line.cut();
   const heir = second.defineAgent({ name: 'chat', model: scriptedModel(['three']) });
   expect(await heir.getSnapshot({ snapshotId })).toMatchObject({ status: 'pending' });
+  expire();
   expect(await heir.wait(snapshotId)).toMatchObject({ status: 'expired' });
   await refused(heir.runText('x', { snapshotId }), 'FAILED_PRECONDITION');
   const after = await heir.runText('c', { sessionId: 's' });
@@ -395,7 +421,7 @@ test('S73 S113 a terminal status is final', async () => {
 });
 
 test('S122 S55 an accepted turn that was to be stopped when its process died keeps its message', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   const gate = createGate();
@@ -409,6 +435,7 @@ test('S122 S55 an accepted turn that was to be stopped when its process died kee
   const model = scriptedModel(['after']);
   const heir = second.defineAgent({ name: 'chat', model });
   expect(await heir.abort(snapshotId)).toBe('pending');
+  expire();
   expect(await heir.wait(snapshotId)).toMatchObject({
     status: 'succeeded',
     finishReason: 'aborted',
@@ -420,7 +447,7 @@ test('S122 S55 an accepted turn that was to be stopped when its process died kee
 });
 
 test('S13 S119 a run of an older version is taken over with its state brought up to date', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   const old = first.defineAgent({
@@ -442,6 +469,7 @@ test('S13 S119 a run of an older version is taken over with its state brought up
     initialState: { topics: [] },
     upgradeState: (custom) => ({ topics: [(custom as { topic: string }).topic] }),
   });
+  expire();
   const [fits, fresh] = runs.map(({ snapshotId = '' }) => snapshotId);
   expect((await heir.wait(must(fits))).state?.custom).toEqual({ topics: ['a'] });
   expect((await heir.wait(must(fresh))).state?.custom).toEqual({ topics: [] });
@@ -449,7 +477,7 @@ test('S13 S119 a run of an older version is taken over with its state brought up
 });
 
 test('S123 the context is kept with the run, and restoreContext rebuilds what is not JSON', async () => {
-  const { first, second, line } = twoProcesses();
+  const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   const seen: unknown[] = [];
@@ -471,26 +499,30 @@ test('S123 the context is kept with the run, and restoreContext rebuilds what is
   await eventually(() => seen.length === 1);
   line.cut();
   const heir = define(second, false);
+  expire();
   expect(await heir.wait(snapshotId, { owner: 'me' })).toMatchObject({ status: 'succeeded' });
   expect(seen).toEqual([{ user: 'Ada' }, { user: 'Ada', rebuilt: true }]);
   await line.heal();
 });
 
 test('S125 a process that starts again goes on with its own unfinished runs', async () => {
-  const store = memoryStore();
+  const { clock, advance } = movableClock();
+  const store = memoryStore({ clock });
   const line = mortalStore(store);
-  const first = openApp({ store: line, claimTtl });
+  const first = openApp({ store: line, claimTtl, clock });
   const chat = first.defineAgent({ name: 'chat', model: scriptedModel([{ hang: true }]) });
   const runs = await Promise.all(
     Array.from({ length: 20 }, (_, n) => chat.run({ ...say(`${n}`), detach: true })),
   );
   line.cut();
-  await using again = openApp({ store, claimTtl });
+  await using again = openApp({ store, claimTtl, clock });
   const heir = again.defineAgent({
     name: 'chat',
     model: scriptedModel({ patterns: [], otherwise: 'done' }),
   });
   for (const { snapshotId = '' } of runs) {
+    // It takes over so many at a time.
+    advance(2 * claimTtl);
     expect(await heir.wait(snapshotId)).toMatchObject({ status: 'succeeded' });
   }
   expect(again.errors).toEqual([]);
@@ -536,7 +568,6 @@ test('S114 S115 waiting and watching end with their signal', async () => {
     all(chat.watch(snapshotId, { signal: over.signal })),
   ];
   const ended = Promise.allSettled(calls);
-  await new Promise((resolve) => setTimeout(resolve, 10));
   over.abort();
   for (const { status } of await ended) expect(status).toBe('rejected');
   await refused(chat.wait('01890000-0000-7000-8000-00000000000a'), 'NOT_FOUND');

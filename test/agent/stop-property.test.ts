@@ -199,11 +199,11 @@ test('S55 S54 S53 a prompt agent with tools can be stopped at any chunk of any t
     fc.asyncProperty(plans, (plan) => stopSomewhere(plan, promptAgent)),
     { numRuns: runs },
   );
-}, 120_000);
+});
 
 test('S55 S54 S53 a custom agent can be stopped at any chunk of any turn', async () => {
   await fc.assert(
     fc.asyncProperty(plans, (plan) => stopSomewhere(plan, customAgent)),
     { numRuns: runs },
   );
-}, 120_000);
+});

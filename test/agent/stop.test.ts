@@ -2,18 +2,9 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { eventually } from '../support/eventually.ts';
 import { createGate } from './support/gate.ts';
-import {
-  all,
-  eventually,
-  hasText,
-  must,
-  openApp,
-  refused,
-  say,
-  told,
-  until,
-} from './support/kit.ts';
+import { all, hasText, must, openApp, refused, say, told, until } from './support/kit.ts';
 import { expectValid } from './support/valid.ts';
 
 test('S53 S54 S55 the caller’s signal stops a turn; its output is a result', async () => {

@@ -148,7 +148,7 @@ describe.each(scenarios)('$name', (scenario) => {
         await failOnce(scenario, call, nth, 'after');
       }
     }
-  }, 60_000);
+  });
 });
 
 test('S126 reading and the timeline say which call failed', async () => {

@@ -19,7 +19,7 @@ beforeAll(() => {
   cpSync(join(root, 'package.json'), join(installed, 'package.json'));
   symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
   execFileSync(bin('tsdown'), ['--out-dir', join(installed, 'dist'), '--silent'], { cwd: root });
-}, 120_000);
+});
 afterAll(() => folder.remove());
 
 /** What `npm install` does, without a network. */

@@ -20,7 +20,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'waymark-checkpoint-'));
   postgres = await startPostgres();
   clock = await postgresClock(postgres.connectionString);
-}, 60_000);
+});
 afterAll(async () => {
   await clock.close();
   await postgres.stop();
@@ -56,7 +56,7 @@ for (const [name, placeOf] of Object.entries(places)) {
       'turnEnd stop',
       'end succeeded',
     ]);
-  }, 60_000);
+  });
 }
 
 /** Runs the child until it has killed itself; gives the id of its run. */

@@ -43,7 +43,7 @@ beforeAll(async () => {
   process.chdir(folder);
   vi.spyOn(console, 'log').mockImplementation(() => {});
   vi.spyOn(process.stdout, 'write').mockImplementation(() => true);
-}, 120_000);
+});
 
 afterAll(async () => {
   vi.restoreAllMocks();

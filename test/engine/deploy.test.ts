@@ -81,7 +81,7 @@ test('the processes of the Procfile accept a run, work on it, and end when they 
   const server = await start('server', web);
   const healthy = () => fetch(`${url}/healthz`).then((response) => response.json());
   await expect
-    .poll(() => healthy().catch(() => undefined), { timeout: 25_000 })
+    .poll(() => healthy().catch(() => undefined))
     .toMatchObject({ status: 'ok', engine: { engine: 'pg-boss', waiting: 0 } });
 
   const anybody = createClient({ url }).agent('counter');
@@ -97,7 +97,7 @@ test('the processes of the Procfile accept a run, work on it, and end when they 
 
   const worker = await start('worker');
   const said = hear(worker);
-  await expect.poll(said, { timeout: 25_000 }).toContain('Working on runs');
+  await expect.poll(said).toContain('Working on runs');
   const { state } = await counter.wait(snapshotId);
   expect(state?.messages?.at(-1)?.content).toEqual([{ text: '3 words' }]);
   for (const child of [worker, server]) {
@@ -106,7 +106,7 @@ test('the processes of the Procfile accept a run, work on it, and end when they 
     expect(code).toBe(0);
   }
   expect(said()).toContain('Draining');
-}, 90_000);
+});
 
 test('the compose file and the systemd unit start the same worker, and let it drain', async () => {
   const { server, worker } = await procfile();

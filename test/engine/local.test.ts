@@ -89,10 +89,10 @@ test('S222: a run in memory that loses its app three times is given up by the fo
   const { agent } = open();
   const { snapshotId = '' } = await agent.run({ ...textInput('go'), detach: true });
   for (let lives = 1; lives < 3; lives++) {
-    await expect.poll(() => begun, { timeout: 10_000 }).toBe(lives);
+    await expect.poll(() => begun).toBe(lives);
     open();
   }
-  await expect.poll(() => begun, { timeout: 10_000 }).toBe(3);
+  await expect.poll(() => begun).toBe(3);
   const last = open();
   const { status, error } = await last.agent.wait(snapshotId);
   expect([status, begun]).toEqual(['failed', 3]);

@@ -68,9 +68,7 @@ test('a worker leaves runs of an agent that it does not know to others, and says
   const stranger = start({ onError: (error) => said.push(String(error)) });
   const other = server.app.agent('other');
   const { snapshotId = '' } = await other.run(detached('hi'));
-  await expect
-    .poll(() => said.join(), { timeout: 5_000 })
-    .toContain('does not know the agent "other"');
+  await expect.poll(() => said.join()).toContain('does not know the agent "other"');
   expect((await other.getSnapshot({ snapshotId }))?.status).toBe('pending');
   const { snapshotId: known = '' } = await server.app.agent('echo').run(detached('hi'));
   expect((await server.app.agent('echo').wait(known)).status).toBe('succeeded');
@@ -142,7 +140,7 @@ test('a schedule begins runs of an agent', async () => {
   const echo = server.app.agent('echo');
   const texts = async (): Promise<string> => JSON.stringify((await echo.listSessions()).items);
   const before = await texts();
-  await expect.poll(texts, { timeout: 10_000 }).not.toBe(before);
+  await expect.poll(texts).not.toBe(before);
   await server.engine.unschedule('daily');
   expect(await server.engine.schedules()).toEqual([]);
   await worker.close();
@@ -161,7 +159,7 @@ test('what was recorded is in the queue, and what was refused is not', async () 
   expect(await server.engine.status()).toMatchObject({ waiting: before + 1 });
   expect(await echo.abort(snapshotId)).toBe('aborted');
   const worker = start();
-  await expect.poll(async () => (await server.engine.status()).waiting, { timeout: 5_000 }).toBe(0);
+  await expect.poll(async () => (await server.engine.status()).waiting).toBe(0);
   expect((await echo.getSnapshot({ snapshotId }))?.status).toBe('aborted');
   await worker.close();
   await server.close();

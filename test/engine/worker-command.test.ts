@@ -25,7 +25,7 @@ test('waymark worker works on runs until it is told to end, and then lets go of 
   child.stderr.on('data', (data: Buffer) => {
     said += data.toString();
   });
-  await expect.poll(() => said, { timeout: 25_000 }).toContain('Working on runs');
+  await expect.poll(() => said).toContain('Working on runs');
 
   const echo = server.app.agent('echo');
   const { snapshotId: quick = '' } = await echo.run(detached('hello'));
@@ -40,4 +40,4 @@ test('waymark worker works on runs until it is told to end, and then lets go of 
   expect(await server.engine.status()).toMatchObject({ waiting: 1 });
   expect(await echo.abort(long)).toBe('aborted');
   await server.close(0);
-}, 60_000);
+});

@@ -129,7 +129,7 @@ test('a turn on Postgres does the same at any length: statements, JSON, and byte
     await pool.end();
     await postgres.stop();
   }
-}, 120_000);
+});
 
 /** Bytes of a session after five turns that nobody works on any more. */
 async function idleBytes(options: AppOptions): Promise<number> {

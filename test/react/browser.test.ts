@@ -16,7 +16,7 @@ beforeAll(async () => {
     serveTestApp({ cors: { origins: [pages.url] } }),
     launchChromium(),
   ]);
-}, 60_000);
+});
 
 afterAll(async () => {
   await browser?.close();

@@ -37,4 +37,4 @@ test('a browser takes over what the server rendered, and goes on with it', async
   await page.getByRole('button', { name: 'Send' }).click();
   await expect.poll(() => page.locator('p').textContent()).toBe('user model user model');
   expect(errors).toEqual([]);
-}, 60_000);
+});

@@ -25,7 +25,7 @@ function texts(messages: readonly Message[]): string[] {
 }
 
 async function ready(store: AgentStore<Types>): Promise<void> {
-  await expect.poll(() => store.getView().phase, { timeout: 3000 }).toBe('ready');
+  await expect.poll(() => store.getView().phase).toBe('ready');
 }
 
 describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
@@ -96,13 +96,13 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     await first.actions.send('say one');
     const what = `reload-${transport.replaceAll(' ', '-')}`;
     const turn = first.actions.send(`wait for ${what}`);
-    await expect.poll(() => first.getView().text, { timeout: 3000 }).toContain('w2');
+    await expect.poll(() => first.getView().text).toContain('w2');
     const store = createAgentStore({
       agent: agentOf(),
       sessionId: first.getView().sessionId ?? '',
     });
     store.open();
-    await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
+    await expect.poll(() => store.getView().text).toContain('w2');
     expect(store.getView()).toMatchObject({ phase: 'running', running: first.getView().running });
     // Also what was asked, though nothing of the turn is saved yet.
     expect(texts(store.getView().messages).slice(0, 3)).toEqual([
@@ -176,11 +176,11 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     const what = `nobody-${transport.replaceAll(' ', '-')}`;
     const output = await store.actions.send(`wait for ${what}`, { detach: true });
     expect(output?.finishReason).toBe('detached');
-    await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
+    await expect.poll(() => store.getView().text).toContain('w2');
     store.actions.detach();
     expect(store.getView()).toMatchObject({ phase: 'ready', running: output?.snapshotId });
     await store.actions.refresh();
-    await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
+    await expect.poll(() => store.getView().text).toContain('w2');
     expect(texts(store.getView().messages)[0]).toBe(`wait for ${what}`);
     served.letGo(what);
     await ready(store);
@@ -191,7 +191,7 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
   test('a background run is stopped', async () => {
     const store = createAgentStore({ agent: agentOf() });
     await store.actions.send('hang', { detach: true });
-    await expect.poll(() => store.getView().text, { timeout: 3000 }).toBe('half ');
+    await expect.poll(() => store.getView().text).toBe('half ');
     await store.actions.stop();
     await ready(store);
     expect(store.getView()).toMatchObject({ finishReason: 'aborted', running: undefined });
@@ -294,13 +294,13 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
 test('a page that comes after a checkpoint sees what was asked as well', async () => {
   const first = createAgentStore({ agent: agents['over HTTP']() });
   const turn = first.actions.send('weather in Waitville');
-  await expect.poll(() => first.getView().text, { timeout: 3000 }).toContain('w2');
+  await expect.poll(() => first.getView().text).toContain('w2');
   const store = createAgentStore({
     agent: agents['over HTTP'](),
     sessionId: first.getView().sessionId ?? '',
   });
   store.open();
-  await expect.poll(() => store.getView().text, { timeout: 3000 }).toContain('w2');
+  await expect.poll(() => store.getView().text).toContain('w2');
   expect(texts(store.getView().messages).slice(0, 3)).toEqual([
     'weather in Waitville',
     'toolRequest',
@@ -317,7 +317,7 @@ test('two calls of one sub-agent at once are shown apart', async () => {
   const store = createAgentStore({ agent });
   const turn = store.actions.send('ask both wait for one and wait for two');
   const inside = () => store.getView().subAgents.map(({ agent, text }) => `${agent}: ${text}`);
-  await expect.poll(inside, { timeout: 30_000 }).toEqual(['chat: w0 w1 w2 ', 'chat: w0 w1 w2 ']);
+  await expect.poll(inside).toEqual(['chat: w0 w1 w2 ', 'chat: w0 w1 w2 ']);
   const refs = store.getView().subAgents.map(({ ref }) => ref);
   expect(new Set(refs).size).toBe(2);
   served.letGo('one');
@@ -332,7 +332,7 @@ test('a sub-agent is shown while the turn waits for it, and then stands in its t
   const store = createAgentStore({ agent });
   const turn = store.actions.send('ask wait for the-boss');
   const inside = () => store.getView().subAgents.map(({ agent, text }) => `${agent}: ${text}`);
-  await expect.poll(inside, { timeout: 3000 }).toEqual(['chat: w0 w1 w2 ']);
+  await expect.poll(inside).toEqual(['chat: w0 w1 w2 ']);
   expect(store.getView().text).toBe('');
   served.letGo('the-boss');
   await turn;
@@ -349,7 +349,7 @@ test('the structured output of a run is there also for who only followed it', as
   const agent = client<TestApp['former']>({ url: served.url, agent: 'former' });
   const store = createAgentStore({ agent });
   await store.actions.send('say {"title":"Plan"}', { detach: true });
-  await expect.poll(() => store.getView().phase, { timeout: 3000 }).toBe('ready');
+  await expect.poll(() => store.getView().phase).toBe('ready');
   expect(store.getView().output).toEqual({ title: 'Plan' });
 });
 

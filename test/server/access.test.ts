@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { memoryStore } from '../../src/index.ts';
 import type { AuthorizeCall } from '../../src/server/index.ts';
+import { eventually } from '../support/eventually.ts';
 import {
   allEvents,
   createTestApp,
@@ -99,17 +100,17 @@ describe('authorize', () => {
     const line = await dial(url, as('ann'));
     line.send({ type: 'init', ref: 1, init: { sessionId: 'line' } });
     line.send({ type: 'input', ref: 2, input });
-    await vi.waitFor(() => expect(line.frames).toHaveLength(2));
+    await eventually(() => expect(line.frames).toHaveLength(2));
     expect(line.frames[1]).toMatchObject({ ref: 2, error: { status: 'PERMISSION_DENIED' } });
     judge = () => true;
     line.send({ type: 'input', ref: 3, input });
-    await vi.waitFor(() => expect(line.frames.some(({ chunk }) => chunk?.turnEnd)).toBe(true));
+    await eventually(() => expect(line.frames.some(({ chunk }) => chunk?.turnEnd)).toBe(true));
     judge = ({ operation }) => operation !== 'runTurn';
     line.send({ type: 'detach', ref: 4, input });
-    await vi.waitFor(() => expect(line.frames.at(-1)).toMatchObject({ type: 'error', ref: 4 }));
+    await eventually(() => expect(line.frames.at(-1)).toMatchObject({ type: 'error', ref: 4 }));
     judge = ({ operation }) => operation !== 'abort';
     line.send({ type: 'abort', ref: 5 });
-    await vi.waitFor(() => expect(line.frames.at(-1)).toMatchObject({ type: 'error', ref: 5 }));
+    await eventually(() => expect(line.frames.at(-1)).toMatchObject({ type: 'error', ref: 5 }));
     expect(calls.filter(({ operation }) => operation === 'runTurn')).toMatchObject([
       { agent: 'chat', sessionId: 'line', principal: 'ann' },
       { agent: 'chat', sessionId: 'line' },
@@ -263,7 +264,7 @@ describe('access that is revoked', () => {
     const other = await streamTurn(url, 'hang', { headers: as('bob') });
     const otherLine = await dial(url, as('bob'));
     otherLine.send({ type: 'init', ref: 1 });
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(JSON.stringify(line.frames)).toContain('hangs');
       expect(otherLine.frames).toHaveLength(1);
       expect(await get(`${url}/healthz`)).toMatchObject({ turns: 4 });
@@ -280,7 +281,7 @@ describe('access that is revoked', () => {
     expect(line.frames.at(-1)).toMatchObject({ error: { status: 'UNAUTHENTICATED' } });
     expect(server.disconnect('ann')).toBe(0);
     expect(otherLine.socket.readyState).toBe(WebSocket.OPEN);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await get(`${url}/healthz`)).toMatchObject({ streams: 2 });
     });
     const session = await server.app.agent('chat').getSession('long', { owner: 'ann' });
@@ -298,7 +299,7 @@ describe('access that is revoked', () => {
     });
     await readEvents(stream).next();
     expect(server.disconnect('ann')).toBe(1);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const chat = server.app.agent('chat');
       const session = await chat.getSession('stopped', { owner: 'ann' });
       expect(session).toMatchObject({ turnCount: 1 });
@@ -314,15 +315,15 @@ describe('access that is revoked', () => {
     const line = await dial(url, {});
     // Browsers have it in the first frame only.
     line.send({ type: 'init', ref: 1, authorization: 'ann' });
-    await vi.waitFor(() => expect(line.frames).toHaveLength(1));
+    await eventually(() => expect(line.frames).toHaveLength(1));
     const before = asked;
-    await vi.waitFor(() => expect(asked).toBeGreaterThan(before + 4));
+    await eventually(() => expect(asked).toBeGreaterThan(before + 4));
     expect(line.socket.readyState).toBe(WebSocket.OPEN);
     valid.delete('ann');
     expect(await line.closed).toBe(1008);
     await stream.text();
     // No connection is left to ask for.
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await get(`${url}/healthz`)).toMatchObject({ streams: 0 });
     });
     await server.close();

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { systemClock } from '../../src/core/clock.ts';
+import { eventually } from '../support/eventually.ts';
 import { get, post, startServer, userInput } from './kit.ts';
 
 // Every timer that the server has running.
@@ -184,12 +185,9 @@ describe('sockets that have closed', () => {
         }),
       );
     }
-    await vi.waitFor(
-      async () => {
-        expect(await get(`${url}/healthz`)).toMatchObject({ streams: 0, turns: 0 });
-        expect(timers).toBe(0);
-      },
-      { timeout: 10_000 },
-    );
+    await eventually(async () => {
+      expect(await get(`${url}/healthz`)).toMatchObject({ streams: 0, turns: 0 });
+      expect(timers).toBe(0);
+    });
   });
 });

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { waymark } from '../../src/app.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { eventually } from '../support/eventually.ts';
 import {
   allEvents,
   get,
@@ -229,7 +230,7 @@ describe('per principal', () => {
       expect(other.status).toBe(200);
       // A stream that is left is free again; its turn still counts.
       await open[0]?.body?.cancel();
-      await vi.waitFor(async () => expect((await hang('carol')).status).toBe(200));
+      await eventually(async () => expect((await hang('carol')).status).toBe(200));
       await open[1]?.body?.cancel();
       const fourth = await hang('carol');
       expect((await fourth.json()).message).toContain('3 turns');
@@ -262,9 +263,8 @@ describe('work that nobody waits for', () => {
       running: string;
     };
     await limited.app.agent('chat').abort(running, { owner: 'ann' });
-    await vi.waitFor(
-      async () => expect((await streamTurn(limited.url, 'hello', { headers })).status).toBe(200),
-      { timeout: 30_000 },
+    await eventually(async () =>
+      expect((await streamTurn(limited.url, 'hello', { headers })).status).toBe(200),
     );
     await limited.close();
   });
@@ -318,7 +318,7 @@ describe('work that nobody waits for', () => {
       socket.send(JSON.stringify({ type: 'input', ref, input }));
     }
     const answers = () => frames.filter(({ ref }) => ref !== undefined);
-    await vi.waitFor(() => expect(answers()).toHaveLength(6), { timeout: 30_000 });
+    await eventually(() => expect(answers()).toHaveLength(6));
     expect(answers().map(({ error }) => error?.status)).toEqual([
       undefined,
       undefined,
@@ -346,16 +346,12 @@ describe('a reader that does not read', () => {
       const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
       socket.on('error', () => {});
       // The turn does not wait for it.
-      await vi.waitFor(
-        async () =>
-          expect(await get(`${slow.url}/agents/busy/sessions/slow`)).toMatchObject({
-            turnCount: 1,
-          }),
-        { timeout: 20_000, interval: 100 },
+      await eventually(async () =>
+        expect(await get(`${slow.url}/agents/busy/sessions/slow`)).toMatchObject({
+          turnCount: 1,
+        }),
       );
-      await vi.waitFor(async () => expect((await get(`${slow.url}/healthz`)).streams).toBe(0), {
-        timeout: 10_000,
-      });
+      await eventually(async () => expect((await get(`${slow.url}/healthz`)).streams).toBe(0));
       let text = '';
       socket.on('data', (piece) => {
         text += piece;
@@ -378,7 +374,7 @@ describe('a reader that does not read', () => {
     } finally {
       await slow.close();
     }
-  }, 40_000);
+  });
 });
 
 describe('cors', () => {
@@ -429,7 +425,7 @@ describe('shutting down', () => {
     const json = post(`${ending.url}/agents/chat/turns`, { input: userInput('count 400 20') });
     const events = readEvents(long);
     const seen = [(await events.next()).value];
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await get(`${ending.url}/healthz`)).toMatchObject({ turns: 2 }),
     );
     const quick = await streamTurn(ending.url, 'count 10 20');

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import {
   allEvents,
   get,
@@ -53,13 +54,13 @@ describe('a stream', () => {
     socket.on('data', (piece: string) => {
       text += piece;
     });
-    await vi.waitFor(() => expect(text).toMatch(/event: output\n.*\r\n0\r\n\r\n$/s));
+    await eventually(() => expect(text).toMatch(/event: output\n.*\r\n0\r\n\r\n$/s));
     text = '';
     const again = turn('umlaut');
     socket.write(
       `POST /agents/chat/turns HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\ncontent-length: ${again.length}\r\n\r\n${again}`,
     );
-    await vi.waitFor(() => expect(text).toMatch(/日本語.*event: output\n.*\r\n0\r\n\r\n$/s));
+    await eventually(() => expect(text).toMatch(/日本語.*event: output\n.*\r\n0\r\n\r\n$/s));
     socket.destroy();
   });
 
@@ -97,7 +98,7 @@ describe('a stream', () => {
     const [first] = (await once(socket, 'data')) as [string];
     const { snapshotId } = JSON.parse(/"turnStart":(\{[^}]*\})/.exec(first)?.[1] ?? '{}');
     socket.resetAndDestroy();
-    await vi.waitFor(async () => expect((await get(`${server.url}/healthz`)).streams).toBe(0));
+    await eventually(async () => expect((await get(`${server.url}/healthz`)).streams).toBe(0));
     const events = await allEvents(
       await fetch(`${server.url}/agents/chat/snapshots/${snapshotId}/events`),
     );

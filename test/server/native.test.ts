@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import {
   allEvents,
   get,
@@ -328,7 +329,7 @@ describe('a client that leaves', () => {
     });
     await readEvents(response).next();
     controller.abort();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { state, running } = await get(`${url}/agents/chat/sessions/${sessionId}`);
       expect(running).toBeUndefined();
       expect(state.messages.at(-1).content[0].text).toMatch(/9 $/);
@@ -348,7 +349,7 @@ describe('a client that leaves', () => {
       const events = readEvents(response);
       for (let at = 0; at < 3; at++) await events.next();
       controller.abort();
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         const head = await get(`${strict.url}/agents/chat/sessions/s/snapshot`);
         expect(head).toMatchObject({ status: 'succeeded', finishReason: 'aborted' });
         expect(head.state.messages.at(-1).content[0].text).toMatch(/^It /);

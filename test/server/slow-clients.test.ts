@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { eventually } from '../support/eventually.ts';
 import { get, post, startServer, userInput } from './kit.ts';
 
 // The server's ends of all connections: a client cannot tell whether the server still holds its own.
@@ -90,8 +91,8 @@ describe('a client that', () => {
     const before = held();
     const { size } = accepted;
     for (let at = 0; at < 5; at++) start();
-    await vi.waitFor(() => expect(accepted.size).toBe(size + 5));
-    await vi.waitFor(() => expect(held()).toBeLessThanOrEqual(before), { timeout: 8000 });
+    await eventually(() => expect(accepted.size).toBe(size + 5));
+    await eventually(() => expect(held()).toBeLessThanOrEqual(before));
   });
 
   test('does not read its answer is cut', async () => {
@@ -105,10 +106,8 @@ describe('a client that', () => {
       const ask = head('/agents/chat/sessions/large', '\r\n').replace('POST', 'GET');
       open(ask.repeat(4)).pause();
     }
-    await vi.waitFor(() => expect(held()).toBeGreaterThan(after));
-    await vi.waitFor(() => expect(held()).toBeLessThanOrEqual(Math.max(before, after)), {
-      timeout: 8000,
-    });
+    await eventually(() => expect(held()).toBeGreaterThan(after));
+    await eventually(() => expect(held()).toBeLessThanOrEqual(Math.max(before, after)));
   });
 });
 
@@ -142,7 +141,7 @@ describe('clients that are not known', () => {
       }
       const openOnes = (): number[] =>
         strangers.flatMap(({ readyState, OPEN }, at) => (readyState === OPEN ? [at] : []));
-      await vi.waitFor(() => expect(openOnes()).toEqual([15, 16, 17, 18, 19]));
+      await eventually(() => expect(openOnes()).toEqual([15, 16, 17, 18, 19]));
       expect(known.readyState).toBe(known.OPEN);
       // A client that says who it is gets through the whole time.
       const response = await post(`${small.url}${turns}`, { input: userInput('hello') }, ann);
@@ -170,7 +169,7 @@ describe('clients that are not known', () => {
       for (const socket of sockets) socket.send(JSON.stringify('x'.repeat(900_000)));
       const openOnes = (): number =>
         sockets.filter(({ readyState, OPEN }) => readyState === OPEN).length;
-      await vi.waitFor(() => expect(openOnes()).toBeLessThanOrEqual(4), { timeout: 10_000 });
+      await eventually(() => expect(openOnes()).toBeLessThanOrEqual(4));
     } finally {
       await small.close();
     }

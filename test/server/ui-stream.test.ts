@@ -5,7 +5,8 @@ import {
   DefaultChatTransport,
   type UIMessage,
 } from 'ai';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { get, post, startServer } from './kit.ts';
 
 let server: Awaited<ReturnType<typeof startServer>>;
@@ -85,7 +86,7 @@ describe('the chat of npm `ai`', () => {
   test('after a stop the next message goes through, and the partial answer stays', async () => {
     const chat = createChat('ui-stop');
     const sending = chat.sendMessage({ text: 'hang' });
-    await vi.waitFor(() => expect(texts(chat).at(-1)).toBe('It hangs'));
+    await eventually(() => expect(texts(chat).at(-1)).toBe('It hangs'));
     await chat.stop();
     await sending;
     await chat.sendMessage({ text: 'hello' });
@@ -98,7 +99,7 @@ describe('the chat of npm `ai`', () => {
   test('while another page looks on, its turn is not stopped', async () => {
     const first = createChat('ui-two');
     const sending = first.sendMessage({ text: 'hang' });
-    await vi.waitFor(() => expect(texts(first).at(-1)).toBe('It hangs'));
+    await eventually(() => expect(texts(first).at(-1)).toBe('It hangs'));
     const second = createChat('ui-two');
     await second.sendMessage({ text: 'hello' });
     expect(second.error?.message).toContain('ABORTED');
@@ -110,7 +111,7 @@ describe('the chat of npm `ai`', () => {
   test('a page that is loaded again gets the whole message from its start', async () => {
     const first = createChat('ui-reload');
     const sending = first.sendMessage({ text: 'count 20 20' });
-    await vi.waitFor(() => expect(texts(first).at(-1)).toMatch(/^0 1 2 /));
+    await eventually(() => expect(texts(first).at(-1)).toMatch(/^0 1 2 /));
     await first.stop();
     await sending;
     const messages = await get(`${api}/ui-reload/messages`);

@@ -15,7 +15,7 @@ import { type OpenDatabase, storeTampering } from '../support/store-tampering.ts
 let postgres: TestPostgres;
 beforeAll(async () => {
   postgres = await startPostgres();
-}, 60_000);
+});
 afterAll(() => postgres.stop());
 
 const encryption = { key: new Uint8Array(32).fill(3) };

@@ -27,7 +27,7 @@ const eventsTtl = 10 ** 14;
 let postgres: TestPostgres;
 beforeAll(async () => {
   postgres = await startPostgres();
-}, 60_000);
+});
 afterAll(() => postgres.stop());
 
 let folder = '';

@@ -12,7 +12,7 @@ let pool: pg.Pool;
 beforeAll(async () => {
   postgres = await startPostgres();
   pool = new pg.Pool({ connectionString: postgres.connectionString, max: 4 });
-}, 60_000);
+});
 afterAll(async () => {
   await pool.end();
   await postgres.stop();

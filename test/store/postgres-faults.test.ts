@@ -19,7 +19,7 @@ beforeAll(async () => {
   admin = new pg.Pool({ connectionString: postgres.connectionString, max: 2 });
   // The server is stopped under it.
   admin.on('error', () => {});
-}, 60_000);
+});
 afterAll(async () => {
   await admin.end();
   await postgres.stop();
@@ -236,7 +236,7 @@ test('a server that stops ends no process whose stores are open, and they go on 
   expect(read?.state?.messages).toHaveLength(4);
   leave?.();
   await Promise.all([store.close?.(), lent.close?.(), refused.close?.()]);
-}, 60_000);
+});
 
 /** A store that could connect and then found tables that it cannot use. */
 async function openRefused(): Promise<SqlStore> {

@@ -5,7 +5,7 @@ import { storeProcesses } from '../support/store-processes.ts';
 let postgres: TestPostgres;
 beforeAll(async () => {
   postgres = await startPostgres();
-}, 60_000);
+});
 afterAll(() => postgres.stop());
 
 let count = 0;

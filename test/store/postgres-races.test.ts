@@ -12,7 +12,7 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 let postgres: TestPostgres;
 beforeAll(async () => {
   postgres = await startPostgres();
-}, 60_000);
+});
 afterAll(() => postgres.stop());
 
 const newId = createIds(systemClock);
@@ -88,4 +88,4 @@ test('a session that is taken in the moment in which its slow worker saves goes 
   expect(await store?.maintenance?.verify()).toEqual([]);
   await Promise.all(stores.map((each) => each.close?.()));
   expect(await deadlocks()).toBe(0);
-}, 60_000);
+});

@@ -11,7 +11,7 @@ let clock: PostgresClock;
 beforeAll(async () => {
   postgres = await startPostgres();
   clock = await postgresClock(postgres.connectionString);
-}, 60_000);
+});
 afterAll(async () => {
   await clock.close();
   await postgres.stop();

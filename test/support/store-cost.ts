@@ -108,7 +108,7 @@ export function storeCosts(
         expect(costs.page?.[0].queries).toHaveLength(1);
         expect(costs.fork?.[0].rows).toEqual({ branches: 1, sessions: 1, snapshots: 1 });
       });
-    }, 120_000);
+    });
 
     test('a turn in a session that keeps a window of its history: the same', async () => {
       await measured(async (opened) => {
@@ -123,7 +123,7 @@ export function storeCosts(
         expect(turn?.[1]).toEqual(turn?.[0]);
         expect(turn?.[1].rows).toEqual({ messages: 2, snapshots: 1, views: 1 });
       });
-    }, 120_000);
+    });
 
     test('loading: at most three queries, marks, documents and large artifacts included', async () => {
       await measured(async ({ store, queries }) => {
@@ -157,7 +157,7 @@ export function storeCosts(
           Array.from({ length: 20 }, (_, n) => n),
         );
       });
-    }, 120_000);
+    });
 
     test('a failed turn does not make the next ones dearer', async () => {
       await measured(async (opened) => {
@@ -176,7 +176,7 @@ export function storeCosts(
         await createTurns(store).take(200, toolTurn);
         expect(await size()).toBeLessThan(toolTurns);
       });
-    }, 60_000);
+    });
 
     test('growth is the new JSON and little more, and the same late as early', async () => {
       const [early, , late] = await growth(toolTurn, 200, 400, 900, 1100);
@@ -191,13 +191,13 @@ export function storeCosts(
         const [found] = await growth(windowTurn(size), 150, 450);
         expect(found).toBeLessThanOrEqual(overhead);
       }
-    }, 120_000);
+    });
 
     test('a hundred bytes changed in a document of 40 KB cost their patch', async () => {
       const [plain = 0] = await growth(plainTurn, 200, 600);
       const [changed = 0] = await growth(customTurn(40_000), 200, 600);
       expect(changed - plain).toBeLessThanOrEqual(1000);
-    }, 120_000);
+    });
 
     test('a large part of an artifact is stored once', async () => {
       const artifacts = Array.from({ length: 10 }, (_, n) => artifact(`a${n}`, n, 100_000));
@@ -208,7 +208,7 @@ export function storeCosts(
       };
       const [found] = await growth(change, 5, 65);
       expect(found).toBeLessThanOrEqual(overhead + 3000);
-    }, 120_000);
+    });
   });
 }
 

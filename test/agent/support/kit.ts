@@ -91,12 +91,3 @@ export async function refused(
 export function must<Value>(value: Value | undefined): Value {
   return value ?? expect.fail('expected a value');
 }
-
-/** Resolves when a condition holds; fails after two seconds. */
-export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
-    if (await holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  expect.fail('it never came to hold');
-}

@@ -1,4 +1,3 @@
-import serverlessChromium from '@sparticuz/chromium';
 import {
   type Browser,
   type BrowserContext,
@@ -6,6 +5,7 @@ import {
   chromium,
   type Page,
 } from 'playwright-core';
+import { findChromium } from './find-chromium.ts';
 
 /** A Chromium that ends with the test that uses it. */
 export interface TestBrowser extends AsyncDisposable {
@@ -23,10 +23,10 @@ export interface TestPage {
   readonly errors: readonly string[];
 }
 
-/** Starts the Chromium that comes from npm. The sandbox is off: tests run as root in containers, and load our pages only. */
+/** Starts Chromium. The sandbox is off: tests run as root in containers, and load our pages only. */
 export async function launchChromium(): Promise<TestBrowser> {
   const browser = await chromium.launch({
-    executablePath: await serverlessChromium.executablePath(),
+    executablePath: await findChromium(),
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
   });
   const close = (): Promise<void> => browser.close();
@@ -37,7 +37,7 @@ export async function launchChromium(): Promise<TestBrowser> {
     async newPage(options) {
       const context = await browser.newContext(options);
       const page = await context.newPage();
-      page.setDefaultTimeout(8_000);
+      page.setDefaultTimeout(60_000);
       const errors: string[] = [];
       page.on('pageerror', (error) => errors.push(error.message));
       page.on('console', (message) => {

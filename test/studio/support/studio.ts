@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { build } from 'vite';
-import { vi } from 'vitest';
 import type { App } from 'waymark';
 import { type RunningServer, serve } from 'waymark/server';
 import { launchChromium, type TestPage } from '../../browser/support/chromium.ts';
@@ -24,9 +23,6 @@ export interface Studio extends AsyncDisposable {
   /** Brings the server back at the same address. */
   startServer(): Promise<void>;
 }
-
-// A browser on a machine that does other things as well takes its time.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 export async function openStudio(app: App = createStudioApp()): Promise<Studio> {
   const folder = await mkdtemp(join(tmpdir(), 'waymark-studio-'));
