@@ -266,7 +266,10 @@ async function checkReceivable(
 async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): Promise<Turn> {
   const { spec, working, outbox } = invocation;
   const messages = await checkReceivable(invocation, run, input);
-  const turn = createTurn(invocation, run, input, { turnIndex: invocation.turnIndex + 1 });
+  const turn = createTurn(invocation, run, input, {
+    turnIndex: invocation.turnIndex + 1,
+    parentId: invocation.parentId,
+  });
   if (spec.store === undefined && input.resume !== undefined) {
     turn.answeredKey = await answerHeldState(invocation);
   }
@@ -300,11 +303,17 @@ async function answerHeldState(invocation: Invocation): Promise<string> {
 
 /** A turn of a run. */
 export function createTurn(
-  { spec, parentId, control, turnsBegun, spentBefore }: Invocation,
+  { spec, control, turnsBegun, spentBefore }: Invocation,
   { runId }: ActiveRun,
   input: Input,
-  { turnIndex, continued = false }: { readonly turnIndex: number; readonly continued?: boolean },
+  options: {
+    readonly turnIndex: number;
+    /** What the turn goes on from. */
+    readonly parentId: string | undefined;
+    readonly continued?: boolean;
+  },
 ): Turn {
+  const { turnIndex, parentId, continued = false } = options;
   const info = {
     ...(spec.store !== undefined && { snapshotId: runId }),
     ...(parentId !== undefined && { parentId }),
@@ -322,6 +331,7 @@ export function createTurn(
     leftBehind: false,
     usage: spent?.usage ?? {},
     toolCalls: spent?.toolCalls ?? 0,
+    hasSnapshots: false,
     toolIterations: 0,
     snapshotIds: [],
     toolKeys: new Map(),

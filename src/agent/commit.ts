@@ -64,10 +64,9 @@ async function telling<Value>(
 }
 
 /** The state as it grew from what was saved last. */
-export function stateWrite({ base, working, good }: Invocation): StateWrite {
+export function stateWrite({ base, working }: Invocation): StateWrite {
   // A state that was brought up to a newer schema did not grow from the stored one by patches.
-  const known =
-    base !== undefined && (base.state.custom === good.custom || base.state === working.state);
+  const known = base !== undefined && base.state.custom === working.patchedFrom;
   return {
     ...(base && { base }),
     state: working.state,

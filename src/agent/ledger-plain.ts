@@ -10,10 +10,27 @@ import type { Ledger, LedgerOptions, Position } from './ledger.ts';
  * metadata says so.
  */
 export function plainLedger(store: SnapshotStore, { clock, upgrade }: LedgerOptions): Ledger {
-  const load = async (scope: Scope, lookup: Lookup): Promise<LoadedState | undefined> => {
+  const read = async (scope: Scope, lookup: Lookup): Promise<Snapshot | undefined> => {
     const snapshot = await store.getSnapshot(scope, lookup);
     if (snapshot === undefined) return undefined;
     checkAnswer(lookup, snapshot);
+    const { event, parentId, sessionId } = snapshot;
+    if ('snapshotId' in lookup || event !== 'toolIterationEnd') return snapshot;
+    // Every such store makes a snapshot the head as soon as it is saved. One within a turn is there only if the turn failed.
+    return await beforeTurn(scope, { parentId, sessionId });
+  };
+  const beforeTurn = async (
+    scope: Scope,
+    { parentId, sessionId }: Pick<Snapshot, 'parentId' | 'sessionId'>,
+  ): Promise<Snapshot | undefined> => {
+    if (parentId === undefined) return undefined;
+    const parent = await read(scope, { snapshotId: parentId });
+    if (parent === undefined || parent.sessionId !== sessionId) return undefined;
+    return parent.event === 'toolIterationEnd' ? await beforeTurn(scope, parent) : parent;
+  };
+  const load = async (scope: Scope, lookup: Lookup): Promise<LoadedState | undefined> => {
+    const snapshot = await read(scope, lookup);
+    if (snapshot === undefined) return undefined;
     const state = fromPlainState(snapshot.state ?? {});
     if (snapshot.status === 'succeeded' && hashState(state) !== snapshot.stateHash) {
       throw new WaymarkError(

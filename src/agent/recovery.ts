@@ -150,8 +150,8 @@ function placeInvocation(invocation: Invocation, taken: TakenRun): void {
   const state = checkpoint ?? base?.state;
   if (state !== undefined) invocation.setState(state);
   invocation.nextIndex = claim.nextIndex;
+  invocation.goodId = parent?.listed === false ? undefined : parent?.snapshotId;
   if (base !== undefined && (base.snapshotId !== parent?.snapshotId || parent.listed !== false)) {
-    invocation.goodId = base.snapshotId;
     invocation.lastSnapshot = {
       id: base.snapshotId,
       hash: hashState(base.state),
@@ -167,10 +167,13 @@ function continuedTurn(invocation: Invocation, record: RunRecord): Turn | undefi
   const input = inbox.take()?.input;
   if (input === undefined) return undefined;
   invocation.turnIndex++;
+  const parentId = run.position.parent?.snapshotId;
   const turn = createTurn(invocation, run, input, {
     turnIndex: invocation.turnIndex,
     continued: true,
+    parentId,
   });
+  turn.hasSnapshots = invocation.parentId !== parentId;
   invocation.turnsBegun++;
   invocation.clearTurn(turn);
   return turn;

@@ -100,7 +100,8 @@ async function saveGood(
   const changed = spec.store !== undefined && invocation.savedHash() !== working.hash();
   const snapshotId = listed ? run.runId : undefined;
   const chunk = endChunk(turn, finishReason, snapshotId);
-  if (listed || changed) {
+  // The head moves when the turn ends: one whose last snapshot has all of it still has to say so.
+  if (listed || changed || turn.hasSnapshots) {
     const totals = totalsOf(invocation, turn);
     await commit(invocation, run, chunk, {
       snapshotId: run.runId,
@@ -129,6 +130,8 @@ async function saveFailed(
     await giveUp(invocation, run, turn);
     return;
   }
+  // Not on a snapshot within the turn: the session continues before the turn, and it hangs where that is.
+  invocation.parentId = turn.info.parentId;
   try {
     const totals = totalsOf(invocation, turn);
     await commit(invocation, run, endChunk(turn, 'failed'), {
@@ -187,7 +190,7 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
         },
       );
       noteSnapshot(invocation, snapshotId);
-      markGood(invocation);
+      turn.hasSnapshots = true;
     } else if (run.log.durable && spec.recovery === 'checkpoint') {
       await checkpoint(invocation, run, true);
     }

@@ -23,6 +23,8 @@ export interface Turn {
   /** What it gave as structured output, once it is done. */
   output?: Json;
   toolCalls: number;
+  /** Whether there are snapshots within it, which are not the head before it has ended. */
+  hasSnapshots: boolean;
   /** How many of its tool iterations have ended. */
   toolIterations: number;
   /** The snapshots that were made within it, in order. */

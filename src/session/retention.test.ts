@@ -24,6 +24,7 @@ function session(
       parentId: parent === undefined ? undefined : `${parent}`,
       index,
       status: 'succeeded',
+      event: 'turnEnd',
       updatedAt: index * 1000,
       ...special,
     })),
@@ -184,5 +185,18 @@ describe('retention', () => {
         );
       }),
     );
+  });
+
+  test('S162: a snapshot within a turn that failed is no answer of an interrupt', () => {
+    const asked = [undefined, { finishReason: 'interrupted' }] as const;
+    const within = [0, { event: 'toolIterationEnd' }] as const;
+    const aside = [undefined, {}] as const;
+    const keepLast = 1;
+    expect(victims(session([asked, within, aside]), { keepLast })).toBe('1');
+    // The answer hangs on the snapshot within its turn, and stays with what it answers.
+    const answered = session([asked, within, [1], aside], { headId: '3' });
+    expect(victims(answered, { keepLast })).toBe('0 1 2');
+    const labelled = [undefined, { finishReason: 'interrupted', label: 'x' }] as const;
+    expect(victims(session([labelled, within, [1], aside]), { keepLast })).toBe('1');
   });
 });

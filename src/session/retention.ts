@@ -1,5 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
-import type { SnapshotStatus } from '../protocol/snapshot.ts';
+import type { SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
 import type { FinishReason } from '../protocol/turn.ts';
 import type { RetentionPolicy } from './store.ts';
 
@@ -11,6 +11,7 @@ export interface RetainedSnapshot {
   readonly index: number;
   /** `pending` means that a run works on it; one that nobody will end any more is `expired`. */
   readonly status: SnapshotStatus;
+  readonly event: SnapshotEvent;
   readonly finishReason?: FinishReason | undefined;
   readonly label?: string | undefined;
   /** Milliseconds since the epoch. */
@@ -78,7 +79,7 @@ interface Tree {
   /** Oldest first. */
   readonly inOrder: readonly RetainedSnapshot[];
   readonly byId: ReadonlyMap<string, RetainedSnapshot>;
-  /** The succeeded snapshot with the lowest index that goes on from this one. */
+  /** The end of the first turn that went on from this one and succeeded. */
   readonly firstAnswer: ReadonlyMap<string, RetainedSnapshot>;
 }
 
@@ -87,10 +88,20 @@ function toTree(snapshots: readonly RetainedSnapshot[]): Tree {
   const byId = new Map(inOrder.map((each) => [each.snapshotId, each]));
   const firstAnswer = new Map<string, RetainedSnapshot>();
   for (const each of inOrder) {
-    if (each.parentId === undefined || each.status !== 'succeeded') continue;
-    if (!firstAnswer.has(each.parentId)) firstAnswer.set(each.parentId, each);
+    if (each.status !== 'succeeded' || each.event === 'toolIterationEnd') continue;
+    const start = startOf(each, byId);
+    if (start !== undefined && !firstAnswer.has(start)) firstAnswer.set(start, each);
   }
   return { inOrder, byId, firstAnswer };
+}
+
+/** What the turn of a snapshot went on from: above the snapshots within the turn. */
+function startOf(
+  { parentId }: RetainedSnapshot,
+  byId: ReadonlyMap<string, RetainedSnapshot>,
+): string | undefined {
+  const parent = byId.get(parentId ?? '');
+  return parent?.event === 'toolIterationEnd' ? startOf(parent, byId) : parentId;
 }
 
 // What is not listed is the newest.

@@ -127,7 +127,7 @@ export interface ParentRef {
   readonly snapshotId: string;
   readonly turnIndex: number;
   readonly finishReason?: FinishReason;
-  /** Whether a succeeded snapshot of this session already goes on from it; filled in for interrupted ones only. */
+  /** Whether a turn of this session that ended well already goes on from it; filled in for interrupted ones only. */
   readonly answered?: boolean;
   /** `false`: it is the latest saved state only, not a snapshot. */
   readonly listed?: boolean;
@@ -211,7 +211,12 @@ export interface CommitWrite extends StateWrite {
   readonly deadLetter?: boolean;
 }
 
-/** What a commit gave. A succeeded snapshot has become the head. */
+/** Whether a snapshot lies within a turn. Such a one is not the head before the turn has ended well. */
+export function isWithinTurn({ event, end }: Pick<CommitWrite, 'event' | 'end'>): boolean {
+  return event === 'toolIterationEnd' && !end;
+}
+
+/** What a commit gave. A succeeded snapshot that ends a turn has become the head. */
 export interface Committed {
   readonly base: StateBase;
   readonly snapshot: Snapshot;
@@ -336,7 +341,7 @@ export interface RunSupport {
     },
   ): Promise<StateBase>;
   /**
-   * Writes a snapshot, moves the head when it succeeded, ends the run when asked to: one transaction. The row of a
+   * Writes a snapshot, moves the head when it succeeded and is not within a turn, ends the run when asked to: one transaction. The row of a
    * detached run keeps its index, its parent and `createdAt`. `ALREADY_EXISTS` when the id is another snapshot's.
    */
   commit(run: RunRef, write: CommitWrite): Promise<Committed>;

@@ -27,11 +27,13 @@ export class WorkingState {
   #state: SessionState;
   #hash: string | undefined;
   #customPatch: JsonPatch = [];
+  #patchedFrom: Json | undefined;
   #closed: string | undefined;
   #listener: StateListener | undefined;
 
   constructor(state: SessionState) {
     this.#state = state;
+    this.#patchedFrom = state.custom;
   }
 
   get state(): SessionState {
@@ -41,6 +43,11 @@ export class WorkingState {
   /** The change of the custom state since {@link WorkingState.saved}. */
   get customPatch(): JsonPatch {
     return this.#customPatch;
+  }
+
+  /** The custom state that {@link WorkingState.customPatch} leads on from. */
+  get patchedFrom(): Json | undefined {
+    return this.#patchedFrom;
   }
 
   /** Tells this one from now on. */
@@ -57,6 +64,7 @@ export class WorkingState {
   /** Says that the state as it is has been saved. */
   saved(): void {
     this.#customPatch = [];
+    this.#patchedFrom = this.#state.custom;
   }
 
   /** Goes to another state: one that was loaded, or the last good one after a failure. */
@@ -64,6 +72,7 @@ export class WorkingState {
     this.#state = state;
     this.#hash = undefined;
     this.#customPatch = [];
+    this.#patchedFrom = state.custom;
   }
 
   /** Refuses changes from now on, for this reason; the first one stands. */

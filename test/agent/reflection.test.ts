@@ -193,6 +193,22 @@ test('S127 S66 over such a store, policies, failures and tool iterations work', 
   expect(told((await never.getSnapshot({ sessionId: id }))?.state?.messages)).toHaveLength(4);
 });
 
+test('S127 S162 over such a store, a turn that failed after a tool iteration is left behind', async () => {
+  await using app = openApp({ store: minimal(memoryStore()) });
+  const note = app.defineTool({ name: 'note', description: 'Notes.' }, () => 1);
+  const call = { toolCalls: [{ name: 'note' }] };
+  const broken = { error: new Error('x') };
+  const script = scriptedModel([call, call, broken, 'one', call, broken, 'two']);
+  const chat = app.defineAgent({ name: 'chat', model: script, tools: [note], snapshot: 'always' });
+  const { sessionId } = await chat.runText('a');
+  const good = await chat.runText('b', { sessionId });
+  expect(told(script.requests.at(-1)?.messages)).toEqual(['user: b']);
+  const failed = await chat.runText('c', { sessionId });
+  expect(failed).toMatchObject({ finishReason: 'failed', snapshotId: good.snapshotId });
+  await chat.runText('d', { sessionId });
+  expect(told(script.requests.at(-1)?.messages)).toEqual(['user: b', 'model: one', 'user: d']);
+});
+
 test('S111 S127 metadata says what a store with some of the parts can do', async () => {
   const { events: _, ...blind } = memoryStore();
   await using app = openApp({ store: blind });

@@ -83,7 +83,7 @@ export function leaveBehind(tables: Tables, run: RunRow): void {
   const row = tables.newRow({
     id: run.id,
     session,
-    parent: nearestListed(run.base),
+    parent: nearestListed(run.start),
     index: -1,
     turnIndex: run.turnIndex,
     event: 'turnEnd',
@@ -195,9 +195,18 @@ function toParent(row: SnapshotRow, run: RunRow): ParentRef {
 function isAnswered(row: SnapshotRow, run: RunRow): boolean {
   if (run.attempt > 1) return false;
   const goesOn = (other: SnapshotRow): boolean =>
-    other.parent === row && other.status === 'succeeded';
+    other.status === 'succeeded' &&
+    other.event !== 'toolIterationEnd' &&
+    turnStartOf(other) === row;
   const { listed, head } = row.session;
   return (head !== undefined && goesOn(head)) || listed.some(goesOn);
+}
+
+/** What the turn of a snapshot went on from. */
+function turnStartOf({ parent }: SnapshotRow): SnapshotRow | undefined {
+  let row = parent;
+  while (row?.event === 'toolIterationEnd') row = row.parent;
+  return row;
 }
 
 /** Forgets a run; its events stay for a while. */

@@ -3,7 +3,7 @@ import type { Usage } from '../../protocol/turn.ts';
 import { CommittedTurn } from '../committed.ts';
 import { taken } from '../failures.ts';
 import { checkSnapshotId } from '../ids.ts';
-import type { Committed, CommitWrite, RunRef } from '../store.ts';
+import { type Committed, type CommitWrite, isWithinTurn, type RunRef } from '../store.ts';
 import { spentInTurn } from '../totals.ts';
 import { endRun, noCrashes } from './claim.ts';
 import { bury } from './dead-runs.ts';
@@ -28,7 +28,7 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   if (write.events !== undefined) appendTo(tables, run, write.events);
   const row = run.row?.id === write.snapshotId ? run.row : createRow(tables, run, base, write);
   fill(row, write, tables.clock.now());
-  if (row.status === 'succeeded') advance(tables, row, base);
+  if (row.status === 'succeeded') advance(tables, run, row, write);
   if (row.index < 0 && write.listed !== false) list(row);
   row.session.updatedAt = row.updatedAt;
   if (write.deadLetter === true) bury(tables, run);
@@ -40,11 +40,21 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   return new CommittedTurn(saved, () => toMetadata(row, row.updatedAt));
 }
 
-/** Moves the head on. The unlisted state that this one goes on from has had its time. */
-function advance(tables: Tables, row: SnapshotRow, base: SnapshotRow | undefined): void {
+/**
+ * Moves the head on, once the turn has ended: a snapshot within it leaves the head where it is, so that a turn that fails
+ * leaves the session where it was. The unlisted state that the run goes on from has then had its time.
+ */
+function advance(tables: Tables, run: RunRow, row: SnapshotRow, write: CommitWrite): void {
   const { session } = row;
-  if (base !== undefined && base.index < 0 && session.head === base) {
-    tables.snapshots.delete(base.id);
+  const { head } = session;
+  const isStart = head !== undefined && (head === run.start || head.id === write.parentId);
+  if (isWithinTurn(write)) {
+    // It will be left by the end of the turn, and has its place in the list before what comes behind it.
+    if (head !== undefined && head.index < 0 && !isStart) list(head);
+    return;
+  }
+  if (isStart && head.index < 0) {
+    tables.snapshots.delete(head.id);
     session.head = undefined;
   }
   moveHead(session, row);

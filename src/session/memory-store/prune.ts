@@ -45,6 +45,7 @@ function toRetained(session: SessionRow, now: number): RetainedSession {
       parentId: row.parent?.id,
       index: row.index,
       status: row.status === 'pending' && run?.row !== row ? 'expired' : row.status,
+      event: row.event,
       finishReason: row.finishReason,
       label: row.label,
       updatedAt: row.updatedAt,

@@ -22,16 +22,18 @@ function iso(time: number): string {
   return new Date(time).toISOString();
 }
 
-/** The snapshots on the path from the head to the root. */
-export function activePath(session: SessionRow): ReadonlySet<SnapshotRow> {
+/** The snapshots on the path from the head to the root, and those of the turn that is being worked on. */
+export function activePath({ head, run }: SessionRow): ReadonlySet<SnapshotRow> {
   const path = new Set<SnapshotRow>();
-  for (let row = session.head; row !== undefined; row = row.parent) path.add(row);
+  for (let row = head; row !== undefined; row = row.parent) path.add(row);
+  for (let row = run?.base; row !== undefined && !path.has(row); row = row.parent) path.add(row);
   return path;
 }
 
 // The whole path is walked only where the answer is not plain: a turn costs the same however long the session is.
 function nearbyPath(row: SnapshotRow): ReadonlySet<SnapshotRow> | undefined {
-  const { head } = row.session;
+  const { head, run } = row.session;
+  if (row === run?.base) return new Set([row]);
   return head !== undefined && (row === head || row.parent === head) ? new Set([head]) : undefined;
 }
 
@@ -85,7 +87,7 @@ export function toMetadata(
 
 /** How the reserved id of a run that has no row yet reads. */
 function toPending(run: RunRow, now: number): Snapshot {
-  const parent = nearestListed(run.base);
+  const parent = nearestListed(run.start);
   return {
     snapshotId: run.id,
     sessionId: run.session.id,

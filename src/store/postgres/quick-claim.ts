@@ -8,6 +8,7 @@ import {
   toClaim,
   toRequest,
   totalsOfFailed,
+  withAnswer,
   withFailed,
 } from '../sql/runs/claim.ts';
 import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
@@ -48,9 +49,11 @@ export async function quickClaim(
   const turn = JSON.parse(row.claimed) as ClaimAnswer;
   const { head_no, head_idx, start_no } = turn;
   const leaves = head_no !== null && head_idx === null && head_no !== start_no;
+  const found = { ...turn, start_id: bytesOf(turn.start_id) };
+  const start = turn.start_answered === 1 ? await db.read(() => withAnswer(found)) : found;
   const claimed = toClaim(request, {
     fresh: turn.fresh,
-    start: { ...turn, start_id: bytesOf(turn.start_id) },
+    start,
     headId: bytesOf(turn.head_id),
     nextIndex: turn.next_index + (leaves ? 1 : 0),
   });

@@ -1,7 +1,13 @@
 import { CommittedTurn } from '../../session/committed.ts';
 import { packEvents } from '../../session/event-body.ts';
 import { isSnapshotId } from '../../session/ids.ts';
-import type { Committed, CommitWrite, RunEvent, RunRef } from '../../session/store.ts';
+import {
+  type Committed,
+  type CommitWrite,
+  isWithinTurn,
+  type RunEvent,
+  type RunRef,
+} from '../../session/store.ts';
 import { type DocumentWrite, documentRef } from '../sql/content/document.ts';
 import type { ManifestRef, ManifestWrite } from '../sql/content/manifest.ts';
 import { type Home, journalPlace } from '../sql/content/places.ts';
@@ -38,15 +44,24 @@ const stateNames = Object.keys(stateParameters) as readonly (keyof StateValues)[
 const moreNames = Object.keys(moreParameters) as readonly (keyof MoreValues)[];
 
 // Most turns only add messages, and do not send what they do not have.
-const commit = callOf('quick_commit', [...turnNames, ...stateNames]);
-const commitMore = callOf('quick_commit_more', [...turnNames, ...stateNames, ...moreNames]);
+const few = [...turnNames, ...stateNames];
+const all = [...few, ...moreNames];
+const commitTurn = {
+  few: callOf('quick_commit', '@commit_turn', few),
+  all: callOf('quick_commit_more', '@commit_turn', all),
+};
+const commitWithin = {
+  few: callOf('quick_within', '@commit_within', few),
+  all: callOf('quick_within_more', '@commit_within', all),
+};
 
 function callOf(
   name: string,
+  called: string,
   given: readonly string[],
 ): Statement<{ readonly committed: string | null }> {
   const values = given.map((_, at) => `$${at + 1}`).join(', ');
-  return statement(name, `SELECT @commit_turn(${values}) AS committed`);
+  return statement(name, `SELECT ${called}(${values}) AS committed`);
 }
 
 /** Commits in one round trip; `undefined` when it is not the usual case. */
@@ -75,7 +90,8 @@ export async function quickCommit(
   for (const name of stateNames) values.push(state[name]);
   const more = moreValues(rows, events, db.blobLock);
   if (more !== undefined) for (const name of moreNames) values.push(more[name]);
-  const [row] = await db.query(more === undefined ? commit : commitMore, values);
+  const commit = isWithinTurn(write) ? commitWithin : commitTurn;
+  const [row] = await db.query(more === undefined ? commit.few : commit.all, values);
   if (row === undefined || row.committed === null) return undefined;
   const answer = JSON.parse(row.committed) as CommitAnswer;
   return {

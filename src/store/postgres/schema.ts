@@ -1,5 +1,6 @@
 import { claimTurn } from './functions/claim-turn.ts';
 import { commitTurn } from './functions/commit-turn.ts';
+import { commitWithin } from './functions/commit-within.ts';
 
 /**
  * The tables, one step a format; steps are only added, never changed. They are those of the SQLite store. Bodies are text:
@@ -139,4 +140,6 @@ export const steps: readonly string[] = [
     run bytea PRIMARY KEY,                     -- snapshots.id; the snapshot may be gone
     request text NOT NULL);
   `,
+  // A snapshot within a turn is not the head before the turn has ended.
+  commitWithin,
 ];

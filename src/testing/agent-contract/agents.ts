@@ -28,6 +28,7 @@ export type ContractAgentName =
   | 'promising'
   | 'discreet'
   | 'eager'
+  | 'careful'
   | 'fleeting'
   | 'patient'
   | 'forking';
@@ -136,6 +137,7 @@ function definePromptAgents(app: App, { note, transfer, nothing, ask, slow }: To
   app.defineAgent({ name: 'chat', system: 'Be brief.' });
   app.defineAgent({ name: 'helper', system: 'Notes: {{@state.notes}}', ...withNotes });
   app.defineAgent({ name: 'teller', tools: [transfer, nothing, ask] });
+  app.defineAgent({ name: 'careful', tools: [transfer, nothing], snapshot: 'always' });
   app.defineAgent({ name: 'eager', ...withNotes, snapshot: 'always' });
   app.defineAgent({ name: 'fleeting', ...withNotes, snapshot: 'never' });
   app.defineAgent({ name: 'thrifty', snapshot: ({ opportunity }) => opportunity % 3 === 2 });

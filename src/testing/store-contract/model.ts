@@ -32,6 +32,10 @@ export type NewRow = Omit<ModelRow, 'parent' | 'index' | 'unbroken'> & {
   /** What it goes on from. */
   readonly base: string | undefined;
   readonly listed?: boolean;
+  /** What the run was claimed from; without it, the base. */
+  readonly start?: string | undefined;
+  /** It lies within a turn: the head stays until the turn has ended. */
+  readonly within?: boolean;
   /** It was listed before it was finished, as that of a detached run. */
   readonly index?: number;
 };
@@ -47,14 +51,14 @@ export function sessionOf(model: Model, id: string): ModelSession {
 /** Adds a row as a commit does. */
 export function addRow(
   session: ModelSession,
-  { base, listed = true, index, ...row }: NewRow,
+  { base, listed = true, index, start = base, within = false, ...row }: NewRow,
 ): void {
   const { rows } = session;
   const from = base === undefined ? undefined : rows.get(base);
   const parent = from === undefined || from.index >= 0 ? from?.id : from.parent;
   if (row.status === 'succeeded') {
-    leaveHead(session, base);
-    session.head = row.id;
+    if (!within || session.head !== start) leaveHead(session, start);
+    if (!within) session.head = row.id;
   }
   rows.set(row.id, {
     ...row,
@@ -116,9 +120,15 @@ export function pruneRows(
   const { rows } = session;
   const listed = listedRows(session);
   const newest = new Set(listed.slice(Math.max(0, listed.length - keepLast)));
+  const startOf = (row: ModelRow): string | undefined => {
+    const parent = row.parent === undefined ? undefined : rows.get(row.parent);
+    return parent?.event === 'toolIterationEnd' ? startOf(parent) : parent?.id;
+  };
+  const isAnswer = ({ status, event }: ModelRow): boolean =>
+    status === 'succeeded' && event !== 'toolIterationEnd';
   const answersOf = (row: ModelRow): ModelRow[] =>
     [...rows.values()]
-      .filter((each) => each.parent === row.id && each.status === 'succeeded')
+      .filter((each) => isAnswer(each) && startOf(each) === row.id)
       .sort((a, b) => (a.index < 0 ? 1 : b.index < 0 ? -1 : a.index - b.index));
   const isKept = (row: ModelRow): boolean =>
     newest.has(row) ||

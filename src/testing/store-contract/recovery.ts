@@ -237,7 +237,8 @@ export function recoveryContract(useKit: UseKit): void {
       await runs.handOver(other);
       const [middle] = (await takeOver(kit)).filter(({ run }) => run.runId === other.runId);
       expect(middle?.used).toEqual({ turn: spent, before: {} });
-      expect(await kit.store.getSnapshot(kit.scope, { sessionId: 't' })).toMatchObject({
+      const within = middle?.base?.snapshotId ?? '';
+      expect(await kit.store.getSnapshot(kit.scope, { snapshotId: within })).toMatchObject({
         usage: { totalTokens: 7 },
       });
     });

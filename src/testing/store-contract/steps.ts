@@ -99,6 +99,7 @@ async function takeTurn(world: World, step: Extract<Command, { kind: 'turn' }>):
     status,
     interrupted: step.outcome === 'interrupted',
     listed: write.listed,
+    start: held.parent?.snapshotId,
     base: base?.snapshotId,
   });
   expectRow(session, committed.snapshot);
@@ -117,7 +118,8 @@ async function takeMiddle(
   const write = { ...(base && { base }), state, snapshotId, event, end: false };
   const committed = await kit.commit(held, write, scope);
   const row = { ...describeRow(snapshotId, held, state), event, base: base?.snapshotId };
-  addRow(session, { ...row, status: 'succeeded', interrupted: false });
+  const start = held.parent?.snapshotId;
+  addRow(session, { ...row, start, within: true, status: 'succeeded', interrupted: false });
   return committed.base;
 }
 

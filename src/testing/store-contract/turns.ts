@@ -137,9 +137,9 @@ export function turnContract(useKit: UseKit): void {
       expect(next.snapshot).toMatchObject({ index: 2, turnIndex: 1, parentId: good.snapshotId });
     });
 
-    test('a snapshot in the middle of a turn becomes the head, and the run goes on', async () => {
+    test('S162: a snapshot in the middle of a turn is not the head before the turn has ended well', async () => {
       const { turn, claim, commit, runs, id, scope, store } = useKit();
-      await turn('s', { text: 'one' });
+      const { snapshotId: start } = (await turn('s', { text: 'one' })).snapshot;
       const held = await claim('s');
       const middle = await commit(held, {
         snapshotId: id(),
@@ -147,7 +147,14 @@ export function turnContract(useKit: UseKit): void {
         end: false,
         text: 'two',
       });
-      expect(middle.snapshot).toMatchObject({ index: 1, turnIndex: 1 });
+      expect(middle.snapshot).toMatchObject({ index: 1, turnIndex: 1, orphaned: false });
+      expect(await store.getSnapshot(scope, { sessionId: 's' })).toMatchObject({
+        snapshotId: start,
+      });
+      const { snapshotId } = middle.snapshot;
+      expect(await store.getSnapshot(scope, { snapshotId })).toMatchObject({ orphaned: false });
+      const pending = await store.getSnapshot(scope, { snapshotId: held.runId });
+      expect(pending).toMatchObject({ parentId: start, orphaned: false });
       expect(await runs.heartbeat(held)).toBe('held');
       expect((await runs.getRun(scope, held.runId))?.parentId).toBe(middle.base.snapshotId);
       const last = await commit(held, { base: middle.base, text: 'three' });
@@ -161,6 +168,115 @@ export function turnContract(useKit: UseKit): void {
       // It does not end a turn, so there is nothing to go back to at its last message.
       expect(Object.keys(marksIn(read?.state))).toEqual(['1', '5']);
       expect(await runs.heartbeat(held)).toBe('lost');
+    });
+
+    test('S162: a turn that fails behind such a snapshot leaves the head where it was', async () => {
+      const kit = useKit();
+      const { turn, claim, commit, id, scope, store, textsOf } = kit;
+      for (const first of [true, false]) {
+        const sessionId = first ? 'first' : 'later';
+        const start = first ? undefined : (await turn(sessionId, { text: 'one' })).snapshot;
+        const held = await claim(sessionId);
+        const middle = await commit(held, {
+          snapshotId: id(),
+          event: 'toolIterationEnd',
+          end: false,
+          text: 'two',
+        });
+        // In an empty session there is none.
+        const parentId = start?.snapshotId as string;
+        const failed = await commit(held, {
+          base: middle.base,
+          parentId,
+          text: 'three',
+          status: 'failed',
+        });
+        expect(failed.snapshot).toMatchObject({ status: 'failed', orphaned: false });
+        expect(failed.snapshot.parentId).toBe(parentId);
+        const head = await store.getSnapshot(scope, { sessionId });
+        expect(head?.snapshotId).toBe(start?.snapshotId);
+        const { snapshotId } = middle.snapshot;
+        expect(await store.getSnapshot(scope, { snapshotId })).toMatchObject({
+          status: 'succeeded',
+          orphaned: true,
+        });
+        // It can be gone on from by its id, and then is on the path.
+        const again = await claim(sessionId, { from: { snapshotId } });
+        await commit(again, { text: 'four' });
+        expect(await textsOf({ sessionId })).toEqual(
+          [...(first ? [] : ['one']), 'two', 'four'].flatMap((text) => [text, text.toUpperCase()]),
+        );
+        expect(await store.getSnapshot(scope, { snapshotId })).toMatchObject({ orphaned: false });
+      }
+      expect(await store.maintenance?.verify()).toEqual(store.maintenance && []);
+    });
+
+    test('S162: so does one whose caller dies, and one that is released or aborted', async () => {
+      const kit = useKit();
+      const { turn, claim, commit, id, scope, store, runs, ttl, expire } = kit;
+      const { snapshotId: start } = (await turn('s', { text: 'one' })).snapshot;
+      const middle = () =>
+        ({ snapshotId: id(), event: 'toolIterationEnd', end: false, text: 'two' }) as const;
+      const headId = async () => (await store.getSnapshot(scope, { sessionId: 's' }))?.snapshotId;
+      const released = await claim('s');
+      await commit(released, middle());
+      await runs.release(released);
+      expect(await headId()).toBe(start);
+      const detached = await claim('s');
+      await commit(detached, middle());
+      await runs.detach(detached, { mode: 'detached', inputs: [] });
+      await store.abort?.abortSnapshot(scope, detached.runId);
+      expect(await headId()).toBe(start);
+      const dead = await claim('s', { ttl });
+      await commit(dead, middle());
+      await expire();
+      const next = await claim('s');
+      expect(next.parent?.snapshotId).toBe(start);
+      expect(await store.getSnapshot(scope, { snapshotId: dead.runId })).toMatchObject({
+        status: 'expired',
+        parentId: start,
+        orphaned: false,
+      });
+      await commit(next, { text: 'next' });
+      expect(await kit.textsOf({ sessionId: 's' })).toEqual(['one', 'ONE', 'next', 'NEXT']);
+      expect(await store.maintenance?.verify()).toEqual(store.maintenance && []);
+    });
+
+    test('S162: a state that is not listed stays until the turn that goes on from it has ended', async () => {
+      const kit = useKit();
+      const { turn, claim, commit, id, scope, store, textsOf } = kit;
+      const { snapshotId: start } = (await turn('s', { text: 'one', listed: false })).snapshot;
+      const middle = { snapshotId: id(), event: 'toolIterationEnd', end: false } as const;
+      const failing = await claim('s');
+      const { base, snapshot } = await commit(failing, { ...middle, text: 'two' });
+      expect(snapshot.index).toBe(failing.nextIndex);
+      await commit(failing, { base, parentId: start, text: 'x', status: 'failed' });
+      expect(await textsOf({ sessionId: 's' })).toEqual(['one', 'ONE']);
+      const held = await claim('s');
+      expect(held.parent).toMatchObject({ snapshotId: start, listed: false });
+      const second = await commit(held, { ...middle, snapshotId: id(), text: 'two' });
+      expect(second.snapshot.index).toBe(held.nextIndex);
+      await commit(held, { base: second.base, text: 'three' });
+      expect(await store.getSnapshot(scope, { snapshotId: start })).toBeUndefined();
+      expect(await textsOf({ sessionId: 's' })).toEqual(
+        ['one', 'two', 'three'].flatMap((text) => [text, text.toUpperCase()]),
+      );
+      expect(await store.maintenance?.verify()).toEqual(store.maintenance && []);
+    });
+
+    test('S107 S162: an interrupt is answered by a turn that ended well, not by a snapshot within one that failed', async () => {
+      const { turn, claim, commit, id } = useKit();
+      const asked = (await turn('s', { finishReason: 'interrupted' })).snapshot;
+      const middle = () => ({ snapshotId: id(), event: 'toolIterationEnd', end: false }) as const;
+      const failing = await claim('s');
+      const { base } = await commit(failing, middle());
+      await commit(failing, { base, parentId: asked.snapshotId, status: 'failed' });
+      const good = await claim('s');
+      expect(good.parent).toMatchObject({ snapshotId: asked.snapshotId, answered: false });
+      const within = await commit(good, middle());
+      await commit(good, { base: within.base });
+      const again = await claim('s', { from: { snapshotId: asked.snapshotId } });
+      expect(again.parent).toMatchObject({ snapshotId: asked.snapshotId, answered: true });
     });
 
     test('a snapshot id is used once', async () => {

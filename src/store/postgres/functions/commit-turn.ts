@@ -84,7 +84,8 @@ export interface CommitAnswer {
   readonly discarded: number | null;
 }
 
-const declared = [
+/** The parameters of a function that commits. */
+export const declared: string = [
   ...Object.entries({ ...turnParameters, ...stateParameters }).map(
     ([name, type]) => `_${name} ${type}`,
   ),

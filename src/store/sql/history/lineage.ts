@@ -32,6 +32,10 @@ export function lineageTable(d: Dialect, name: string, source: string): string {
     FROM ${name} a ${d.lookup('branches', 'b', 'b.no = a.parent')})`;
 }
 
+/** What is active of a session `h`, joined to it as `l`: its head, and the last snapshot of the turn that is worked on. */
+export const activeTips =
+  'LEFT JOIN @runs w ON w.session = h.no JOIN @snapshots l ON l.no IN (h.head, w.base)';
+
 /** The levels of a lineage table as one JSON value. */
 export function lineageColumn(d: Dialect, name: string): string {
   const columns = ['a.d', 'a.no', 'a.upto', 'a.view', 'v.own_from', 'v.base', 'v.common', 'a.lim'];

@@ -5,7 +5,7 @@ import { all, first, type Plan, statement } from '../database/query.ts';
 import { orphanedColumn } from '../snapshots/locate.ts';
 import { openHash, type SnapshotRow, snapshotColumns } from '../snapshots/snapshot-row.ts';
 import { fromTotals } from '../values/codes.ts';
-import { lineageColumn, lineageTable, parseLineage } from './lineage.ts';
+import { activeTips, lineageColumn, lineageTable, parseLineage } from './lineage.ts';
 import { readState } from './read-state.ts';
 import type { StateContext } from './state-rows.ts';
 
@@ -27,7 +27,7 @@ export interface TreeRow extends SnapshotRow {
 const selectTree = statement<TreeRow>(
   'tree_rows',
   (d) => `
-    WITH RECURSIVE ${lineageTable(d, 'active', '@sessions h JOIN @snapshots l ON l.no = h.head AND h.no = $1')}
+    WITH RECURSIVE ${lineageTable(d, 'active', `@sessions h ${activeTips} AND h.no = $1`)}
     SELECT ${d.now} AS now, ${snapshotColumns}, ${orphanedColumn('s', 'p')}, s.no, s.parent, s.branch,
       s.upto, s.view, s.length, s.custom, s.artifacts, s.totals
     FROM @snapshots s JOIN @sessions z ON z.no = s.session

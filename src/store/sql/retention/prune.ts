@@ -11,7 +11,7 @@ import {
 } from '../database/query.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
 import { uuidText } from '../values/bytes.ts';
-import { code, fromFinish, fromStatus } from '../values/codes.ts';
+import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { dropSnapshot } from './trash.ts';
 
@@ -32,6 +32,7 @@ interface VictimRow {
   readonly parent: number | null;
   readonly idx: number | null;
   readonly status: number;
+  readonly event: number;
   readonly finish: number | null;
   readonly label: SqlValue;
   readonly updated_at: number;
@@ -54,7 +55,7 @@ const selectSession = readUnderLock<SessionRow>(
 );
 const selectSnapshots = statement<VictimRow>(
   'prune_snapshots',
-  `SELECT no, id, parent, idx, status, finish, label, updated_at FROM @snapshots
+  `SELECT no, id, parent, idx, status, event, finish, label, updated_at FROM @snapshots
    WHERE session = $1 ORDER BY no`,
 );
 const moveParent = statement('prune_parent', 'UPDATE @snapshots SET parent = $2 WHERE no = $1');
@@ -109,6 +110,7 @@ function toRetained(session: SessionRow, rows: readonly VictimRow[]): RetainedSe
       // One that nobody will end any more.
       status:
         row.status === code.pending && row.no !== session.own ? 'expired' : fromStatus(row.status),
+      event: fromEvent(row.event),
       finishReason: fromFinish(row.finish),
       label: row.label === null ? undefined : 'labelled',
       updatedAt: row.updated_at,

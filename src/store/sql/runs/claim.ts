@@ -49,7 +49,7 @@ interface FoundRow extends StartRow {
   readonly status: number;
 }
 
-// Whether a succeeded snapshot goes on from `s` already is looked up for interrupted ones only.
+// Whether a succeeded snapshot goes on from `s` already is looked up for interrupted ones only; see `withAnswer`.
 /** The columns of the snapshot `s` that a run goes on from. */
 export const startColumns = `s.no AS start_no, s.id AS start_id, s.turn AS start_turn, s.finish AS start_finish,
   s.idx AS start_idx, s.totals AS start_totals,
@@ -95,6 +95,17 @@ const selectFailedTotals = statement<{ totals: string }>(
      AND (f.parent = l.no OR (f.parent IS NULL AND l.no IS NULL))
    ORDER BY f.idx DESC LIMIT 1`,
 );
+const selectAnswer = statement<{ found: number }>(
+  'claim_answer',
+  `WITH RECURSIVE c(no, event) AS (
+     SELECT a.no, a.event FROM @snapshots s JOIN @snapshots a ON a.session = s.session AND a.parent = s.no
+     WHERE s.no = $1 AND a.status = ${code.succeeded}
+     UNION ALL
+     SELECT a.no, a.event FROM c JOIN @snapshots b ON b.no = c.no
+     JOIN @snapshots a ON a.session = b.session AND a.parent = b.no
+     WHERE c.event = ${code.toolIterationEnd} AND a.status = ${code.succeeded})
+   SELECT COUNT(*) AS found FROM c WHERE c.event <> ${code.toolIterationEnd}`,
+);
 const insertSession = statement<{ no: number }>(
   'claim_new_session',
   (d) => `
@@ -134,13 +145,23 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
   );
   const claimed = toClaim(request, {
     fresh: session === undefined,
-    start,
+    start: start && (yield* withAnswer(start)),
     headId: session?.start_id ?? null,
     nextIndex: session === undefined ? 0 : nextIndex(session, start),
   });
   if (request.limited !== true || session === undefined) return claimed;
   const where = { scope, sessionId: request.sessionId, nextIndex: session.next_index };
   return withFailed(claimed, yield* totalsOfFailed(start, where));
+}
+
+/**
+ * The snapshot that a run goes on from, with a closer look at whether it was answered: a snapshot within a turn is no answer
+ * before the turn has ended well. Needed only where something goes on from an interrupted one already.
+ */
+export function* withAnswer<Row extends StartRow>(start: Row): Plan<Row> {
+  if (start.start_answered !== 1 || start.start_no === null) return start;
+  const { found } = yield* one(selectAnswer, start.start_no);
+  return { ...start, start_answered: found > 0 ? 1 : 0 };
 }
 
 /** The claim with what failed turns have used. */

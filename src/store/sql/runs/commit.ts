@@ -1,6 +1,11 @@
 import { invalid, precondition, taken } from '../../../session/failures.ts';
 import { checkSnapshotId } from '../../../session/ids.ts';
-import type { Committed, CommitWrite, RunRef } from '../../../session/store.ts';
+import {
+  type Committed,
+  type CommitWrite,
+  isWithinTurn,
+  type RunRef,
+} from '../../../session/store.ts';
 import { type Home, homeOf } from '../content/places.ts';
 import { insertion, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
@@ -63,7 +68,12 @@ export function* commit(
   const own = isOwn(held, write) ? yield* one(selectOwn, held.own) : undefined;
   const line = own === undefined ? lineOf(held) : { parent: own.parent, id: own.parent_id };
   const succeeds = write.status === 'succeeded';
-  const replaced = succeeds && isUnlistedHead(held, held.parent_no) ? held.head : null;
+  // A snapshot within a turn leaves the head where it is: a turn that fails leaves the session where it was.
+  const moves = succeeds && !isWithinTurn(write);
+  const isStart = held.head === held.start || held.head === held.parent_no;
+  const replaced = moves && isStart && hasUnlistedHead(held) ? held.head : null;
+  // A head that was not listed is listed before it is left.
+  const leaves = succeeds && !isStart && hasUnlistedHead(held);
   const spot = {
     session: held.session,
     tip: held.tip,
@@ -73,7 +83,7 @@ export function* commit(
     mayGoOn: succeeds,
   };
   const placed = yield* placeState(write, rows, spot, context);
-  const index = yield* indexOf(held, write, { succeeds, replaced, own: own?.idx });
+  const index = yield* indexOf(held, write, { leaves, own: own?.idx });
   const no =
     own === undefined
       ? yield* insertCommitted(
@@ -94,7 +104,7 @@ export function* commit(
   if (replaced !== null) yield* dropSnapshot(replaced, kept);
   if (supersedes(write)) yield* dropCheckpoint(held.checkpoint, kept);
   if (write.events !== undefined) yield* appendEvents(held, write.events, context.vault);
-  const head = succeeds ? no : held.head;
+  const head = moves ? no : held.head;
   const tip = succeeds ? no : held.tip;
   yield* moveSession(held.session, { head, tip, nextIndex: index.next, now: held.now });
   yield* end(held, write, no);
@@ -174,8 +184,8 @@ function lineOf(held: OpenRun): { readonly parent: number | null; readonly id: U
     : { parent: held.parent_no, id: held.parent_id };
 }
 
-function isUnlistedHead(held: OpenRun, no: number | null): boolean {
-  return held.head !== null && held.head_idx === null && held.head === no;
+function hasUnlistedHead({ head, head_idx }: OpenRun): boolean {
+  return head !== null && head_idx === null;
 }
 
 /** Whether a checkpoint before this write is of no use any more. */
@@ -202,19 +212,14 @@ export function pointersOf({ view, custom, artifacts }: Placed, { rewrite }: Sta
   };
 }
 
-/** The snapshot's index and the session's next one. A head that was not listed is listed before it is left. */
+/** The snapshot's index and the session's next one. */
 function* indexOf(
   held: OpenRun,
   write: CommitWrite,
-  known: {
-    readonly succeeds: boolean;
-    readonly replaced: number | null;
-    readonly own?: number | undefined;
-  },
+  known: { readonly leaves: boolean; readonly own?: number | undefined },
 ): Plan<{ readonly own: number | null; readonly next: number }> {
-  const leaves = known.succeeds && known.replaced === null && isUnlistedHead(held, held.head);
-  if (leaves) yield* listHead(held.session);
-  const next = held.next_index + (leaves ? 1 : 0);
+  if (known.leaves) yield* listHead(held.session);
+  const next = held.next_index + (known.leaves ? 1 : 0);
   if (known.own !== undefined) return { own: known.own, next };
   return write.listed === false ? { own: null, next } : { own: next, next: next + 1 };
 }

@@ -18,7 +18,7 @@ const insertLeft = statement<Pointers>(
      ${code.turnEnd}, ${code.pending}, t.branch, COALESCE(t.upto, 0), t.view, COALESCE(t.length, 0),
      t.custom, t.artifacts, $2, r.created_at, r.heartbeat, r.ttl
    FROM @runs r JOIN @sessions z ON z.no = r.session
-   LEFT JOIN @snapshots g ON g.no = r.base
+   LEFT JOIN @snapshots g ON g.no = r.start
    LEFT JOIN @snapshots t ON t.no = COALESCE(r.checkpoint, r.base)
    WHERE r.session = $1 AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.id = r.id)
    RETURNING ${pointerColumns}`,

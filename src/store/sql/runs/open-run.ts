@@ -14,6 +14,8 @@ export interface OpenRun extends EndingRun {
   readonly session_id: string;
   readonly mode: number;
   readonly turn: number;
+  /** What the run was claimed from. */
+  readonly start: number | null;
   readonly base: number | null;
   /** What a snapshot that goes on from the base hangs on. */
   readonly base_lineage: number | null;
@@ -44,7 +46,7 @@ export interface OpenRun extends EndingRun {
 const selectRun = readUnderLock<OpenRun>(
   'open_run',
   (d) => `
-    SELECT ${d.now} AS now, r.id, r.session, z.owner, z.agent, z.id AS session_id, r.mode, r.turn, r.base,
+    SELECT ${d.now} AS now, r.id, r.session, z.owner, z.agent, z.id AS session_id, r.mode, r.turn, r.start, r.base,
       CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END AS base_lineage,
       r.own, r.checkpoint, r.inputs_done, r.crashes, r.created_at,
       ${endingColumns},

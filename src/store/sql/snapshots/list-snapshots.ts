@@ -3,7 +3,7 @@ import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { ListOptions, Scope } from '../../../session/store.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, statement } from '../database/query.ts';
-import { lineageTable } from '../history/lineage.ts';
+import { activeTips, lineageTable } from '../history/lineage.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { checkLimit, fromCursor, toCursor } from '../values/cursor.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
@@ -20,7 +20,7 @@ interface ListedRow extends SnapshotRow {
 // A row that an open run works on shows what the run has reached.
 const list = (d: Dialect): string => `
   WITH RECURSIVE o AS (SELECT no, head FROM @sessions WHERE owner = $1 AND agent = $2 AND id = $3),
-  ${lineageTable(d, 'active', 'o JOIN @snapshots l ON l.no = o.head')}
+  ${lineageTable(d, 'active', `o JOIN @sessions h ON h.no = o.no ${activeTips}`)}
   SELECT ${d.now} AS now, ${snapshotColumns}, t.id AS reached_id, t.state_hash AS reached_hash, ${orphanedColumn('s', 'p')}
   FROM o JOIN @sessions z ON z.no = o.no
   JOIN @snapshots s ON s.session = z.no

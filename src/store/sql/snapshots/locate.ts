@@ -5,7 +5,7 @@ import type { LoadedState, Lookup, Scope } from '../../../session/store.ts';
 import type { Vault } from '../content/vault.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, type Plan, statement } from '../database/query.ts';
-import { lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';
+import { activeTips, lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';
 import { asLocation, type Location } from '../history/location.ts';
 import { marksFrom } from '../history/mark-rows.ts';
 import { readState, type StateRead } from '../history/read-state.ts';
@@ -55,7 +55,7 @@ export function orphanedColumn(s: string, p: string): string {
 const locate = (d: Dialect, x: string): string => `
   WITH RECURSIVE x AS (${x}),
   ${lineageTable(d, 'up', 'x JOIN @snapshots l ON l.no = x.at_no')},
-  ${lineageTable(d, 'active', 'x JOIN @sessions h ON h.no = x.session_no JOIN @snapshots l ON l.no = h.head')}
+  ${lineageTable(d, 'active', `x JOIN @sessions h ON h.no = x.session_no ${activeTips}`)}
   SELECT ${snapshotColumns}, ${d.now} AS now, ${orphanedColumn('s', 'p')},
     z.no AS session_no, s.no AS snapshot_no, s.totals,
     r.id AS run_id, r.turn AS run_turn, r.created_at AS run_created_at,
@@ -65,7 +65,7 @@ const locate = (d: Dialect, x: string): string => `
   FROM x JOIN @sessions z ON z.no = x.session_no
   LEFT JOIN @snapshots s ON s.no = x.snapshot_no
   LEFT JOIN @runs r ON r.session = x.run_session
-  LEFT JOIN @snapshots g ON g.no = r.base
+  LEFT JOIN @snapshots g ON g.no = r.start
   LEFT JOIN @snapshots t ON t.no = x.at_no
   LEFT JOIN @snapshots tp ON tp.no = t.parent
   LEFT JOIN @snapshots p ON p.no =

@@ -345,4 +345,37 @@ export const interruptCases: readonly ContractCase[] = [
       ),
     ],
   },
+  {
+    name: 'a resume whose turn fails after a tool iteration leaves the interrupt open',
+    rules: ['S107', 'S162'],
+    agent: 'careful',
+    script: [
+      asking,
+      { toolCalls: [{ name: 'nothing', input: { kind: 'zero' } }] },
+      { error: { message: 'broken' } },
+      'Done.',
+    ],
+    steps: [
+      interrupted,
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { sessionId: '$asked.sessionId' },
+        output: { finishReason: 'failed', snapshotId: '$asked.snapshotId' },
+      },
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { sessionId: '$asked.sessionId' },
+        as: 'done',
+        output: { finishReason: 'stop' },
+      },
+      {
+        do: 'run',
+        input: { resume: { respond: [answer] } },
+        at: { snapshotId: '$asked.snapshotId' },
+        refused: { status: 'FAILED_PRECONDITION' },
+      },
+    ],
+  },
 ];

@@ -182,4 +182,142 @@ export const snapshotCases: readonly ContractCase[] = [
       },
     ],
   },
+  {
+    name: 'a turn that fails after a tool iteration leaves the session at the last good turn; its snapshots stay',
+    rules: ['S47', 'S48', 'S75', 'S162'],
+    agent: 'eager',
+    script: [
+      'one',
+      { toolCalls: [{ name: 'note', input: { text: 'milk' } }] },
+      { error: { message: 'broken' } },
+      'two',
+      'resumed',
+    ],
+    steps: [
+      { do: 'run', input: 'a', as: 'first' },
+      {
+        do: 'stream',
+        input: 'b',
+        at: { sessionId: '$first.sessionId' },
+        as: 'failed',
+        output: {
+          finishReason: 'failed',
+          snapshotId: '$first.snapshotId',
+          snapshotIds: [{ $any: true }],
+        },
+      },
+      {
+        do: 'getSession',
+        sessionId: '$first.sessionId',
+        session: {
+          headId: '$first.snapshotId',
+          turnCount: 1,
+          state: { custom: { notes: [] }, messages: { $told: ['user: a', 'model: one'] } },
+        },
+      },
+      {
+        do: 'listSnapshots',
+        sessionId: '$first.sessionId',
+        snapshots: [
+          { snapshotId: '$first.snapshotId' },
+          { status: 'failed', turnIndex: 1, parentId: '$first.snapshotId' },
+        ],
+      },
+      {
+        do: 'listSnapshots',
+        sessionId: '$first.sessionId',
+        includeOrphaned: true,
+        snapshots: [
+          { snapshotId: '$first.snapshotId', orphaned: false },
+          {
+            snapshotId: '$failed.snapshotIds.0',
+            event: 'toolIterationEnd',
+            status: 'succeeded',
+            orphaned: true,
+            parentId: '$first.snapshotId',
+          },
+          { status: 'failed', orphaned: false },
+        ],
+      },
+      { do: 'restart' },
+      {
+        do: 'run',
+        input: 'c',
+        at: { sessionId: '$first.sessionId' },
+        output: { finishReason: 'stop' },
+      },
+      { do: 'asked', told: ['user: a', 'model: one', 'user: c'] },
+      {
+        do: 'run',
+        input: 'd',
+        at: { snapshotId: '$failed.snapshotIds.0' },
+        as: 'resumed',
+        output: { finishReason: 'stop' },
+      },
+      {
+        do: 'asked',
+        told: ['user: a', 'model: one', 'user: b', 'model: [note?]', 'tool: [note: 1]', 'user: d'],
+      },
+      {
+        do: 'getSession',
+        sessionId: '$first.sessionId',
+        session: { headId: '$resumed.snapshotId', state: { custom: { notes: ['milk'] } } },
+      },
+    ],
+  },
+  {
+    name: 'a first turn that fails after a tool iteration leaves a session without a turn',
+    rules: ['S47', 'S162'],
+    agent: 'eager',
+    script: [
+      { toolCalls: [{ name: 'note', input: { text: 'milk' } }] },
+      { error: { message: 'broken' } },
+      'one',
+    ],
+    steps: [
+      {
+        do: 'run',
+        input: 'a',
+        as: 'failed',
+        output: { finishReason: 'failed', snapshotId: { $absent: true } },
+      },
+      {
+        do: 'getSession',
+        sessionId: '$failed.sessionId',
+        session: { turnCount: 0, headId: { $absent: true } },
+      },
+      { do: 'run', input: 'b', at: { sessionId: '$failed.sessionId' } },
+      { do: 'asked', told: ['user: b'] },
+    ],
+  },
+  {
+    name: 'a turn that is stopped after a tool iteration keeps it',
+    rules: ['S55', 'S162'],
+    agent: 'eager',
+    script: [
+      { toolCalls: [{ name: 'note', input: { text: 'milk' } }] },
+      { chunks: ['half'], hang: true },
+      'next',
+    ],
+    steps: [
+      { do: 'open', connection: 'c' },
+      { do: 'send', connection: 'c', input: 'a' },
+      { do: 'receive', connection: 'c', until: { modelChunk: { content: [{ text: 'half' }] } } },
+      { do: 'abort', connection: 'c' },
+      { do: 'output', connection: 'c', as: 'out', output: { finishReason: 'aborted' } },
+      {
+        do: 'getSession',
+        sessionId: '$out.sessionId',
+        session: { headId: '$out.snapshotId', state: { custom: { notes: ['milk'] } } },
+      },
+      {
+        do: 'listSnapshots',
+        sessionId: '$out.sessionId',
+        snapshots: [
+          { event: 'toolIterationEnd', orphaned: false },
+          { event: 'turnEnd', finishReason: 'aborted', parentId: '$out.snapshotIds.0' },
+        ],
+      },
+    ],
+  },
 ];
