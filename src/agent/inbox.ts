@@ -64,6 +64,8 @@ export class Inbox {
 
   /** Takes these, which have been accepted already, as the last ones. */
   end(inputs: readonly Input[]): void {
+    // From here on the run has them, and tells what became of them.
+    for (const { answer } of this.#queue) answer?.accept();
     this.#queue.push(...inputs.map((input) => ({ input })));
     this.close();
   }

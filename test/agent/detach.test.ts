@@ -257,8 +257,10 @@ test('S109 an input that is refused when its time comes ends the run as failed',
   const chat = app.defineAgent({ name: 'chat', model: scriptedModel(['one']) });
   const connection = chat.streamBidi();
   await connection.sendText('a');
-  await connection.sendResume({ respond: [{ toolResponse: { name: 'none', output: 1 } }] });
+  const sent = connection.sendResume({ respond: [{ toolResponse: { name: 'none', output: 1 } }] });
   const { snapshotId = '' } = await connection.detach();
+  // The run has it now, and ends by it.
+  await sent;
   expect(await chat.wait(snapshotId)).toMatchObject({
     status: 'failed',
     error: { status: 'INVALID_ARGUMENT' },
