@@ -113,6 +113,20 @@ export interface InvokeOptions<Types extends AgentTypes = WireTypes> extends Cal
   readonly queue?: QueueOptions;
 }
 
+/** What a call takes that sends one input. */
+export interface RequestOptions {
+  /**
+   * Idempotency key, 1 to 256 characters. An input that is sent again under the same id, owner and agent within 24 hours joins
+   * its first run or gets that run's output, instead of being run twice. The same id with another input is INVALID_ARGUMENT.
+   */
+  readonly requestId?: string;
+}
+
+/** Where to start one turn, and how to run it. */
+export interface RunOptions<Types extends AgentTypes = WireTypes>
+  extends InvokeOptions<Types>,
+    RequestOptions {}
+
 /** A turn's answer as it comes. */
 export interface AgentStream<Types extends AgentTypes = WireTypes> {
   readonly stream: AsyncIterable<ChunkOf<Types>>;
@@ -129,9 +143,9 @@ export interface ResumeInput {
 export interface AgentConnection<Types extends AgentTypes = WireTypes> {
   /** Queues an input; rejects when it is not valid or the connection is closed. */
   send(input: Input): Promise<void>;
-  sendText(text: string): Promise<void>;
-  sendMessage(message: Message): Promise<void>;
-  sendResume(resume: ResumeInput): Promise<void>;
+  sendText(text: string, options?: RequestOptions): Promise<void>;
+  sendMessage(message: Message, options?: RequestOptions): Promise<void>;
+  sendResume(resume: ResumeInput, options?: RequestOptions): Promise<void>;
   /** What comes, turn after turn. Leaving the loop ends nothing; the next one goes on where it was left. */
   receive(): AsyncIterable<ChunkOf<Types>>;
   /** As {@link AgentConnection.receive}, but ends by itself after the next `turnEnd`. */
@@ -153,8 +167,8 @@ export interface Chat<Types extends AgentTypes = WireTypes> {
   readonly sessionId: string | undefined;
   readonly snapshotId: string | undefined;
   readonly state: StateOf<Types> | undefined;
-  send(input: string | Input, options?: CallOptions): Promise<OutputOf<Types>>;
-  stream(input: string | Input, options?: CallOptions): AgentStream<Types>;
+  send(input: string | Input, options?: CallOptions & RequestOptions): Promise<OutputOf<Types>>;
+  stream(input: string | Input, options?: CallOptions & RequestOptions): AgentStream<Types>;
 }
 
 /** The place in a run's events after which to go on: `attempt.sequence`. */
@@ -197,10 +211,10 @@ export interface Agent<Types extends AgentTypes = WireTypes> {
   readonly '~types'?: Types;
 
   /** One turn. */
-  run(input: Input, options?: InvokeOptions<Types>): Promise<OutputOf<Types>>;
-  runText(text: string, options?: InvokeOptions<Types>): Promise<OutputOf<Types>>;
-  stream(input: Input, options?: InvokeOptions<Types>): AgentStream<Types>;
-  streamText(text: string, options?: InvokeOptions<Types>): AgentStream<Types>;
+  run(input: Input, options?: RunOptions<Types>): Promise<OutputOf<Types>>;
+  runText(text: string, options?: RunOptions<Types>): Promise<OutputOf<Types>>;
+  stream(input: Input, options?: RunOptions<Types>): AgentStream<Types>;
+  streamText(text: string, options?: RunOptions<Types>): AgentStream<Types>;
   /** Many turns on one connection. */
   streamBidi(options?: InvokeOptions<Types>): AgentConnection<Types>;
   chat(options?: InvokeOptions<Types>): Chat<Types>;

@@ -2,7 +2,7 @@ import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input } from '../protocol/turn.ts';
 import { hashState } from '../session/session-state.ts';
-import type { RunMode, RunRef, Store } from '../session/store.ts';
+import type { RequestRecord, RunMode, RunRef, Store } from '../session/store.ts';
 import { highestTotals } from '../session/totals.ts';
 import { claimWhenBusy } from './concurrency.ts';
 import type { DispatchedRun } from './dispatcher.ts';
@@ -10,23 +10,35 @@ import { freshState } from './init.ts';
 import type { ActiveRun, Invocation, InvocationRequest } from './invocation.ts';
 import type { Position, TurnRequest } from './ledger.ts';
 import { answeredStateKey, answerOnce } from './replay-guard.ts';
+import { knownRequest, requestMarks } from './requests.ts';
 import { type AgentHost, fullStore } from './spec.ts';
 import type { Turn } from './turn-state.ts';
+
+/** An input whose request id belongs to a run already. */
+export interface KnownInput {
+  readonly input: Input;
+  readonly join: RequestRecord;
+}
 
 /**
  * Accepts an input: claims the session, goes to its state, checks the input against it, and says so. `undefined` when it was
  * stopped before.
  */
-export async function beginTurn(invocation: Invocation, input: Input): Promise<Turn | undefined> {
+export async function beginTurn(
+  invocation: Invocation,
+  input: Input,
+): Promise<Turn | KnownInput | undefined> {
   const { run, host, request, control } = invocation;
   // A detached run takes all that was queued; one that was taken over is claimed already.
   if (run !== undefined) return await startTurn(invocation, run, input);
   checkOpen(host, request);
   const claimed = await claimRun(invocation, request.mode, [input]).catch((error: unknown) => {
+    const join = knownRequest(error);
+    if (join !== undefined) return { input, join };
     if (control.cause?.kind === 'stop') return undefined;
     throw error;
   });
-  if (claimed === undefined) return undefined;
+  if (claimed === undefined || 'join' in claimed) return claimed;
   try {
     return await startTurn(invocation, claimed, input);
   } catch (refusal) {
@@ -42,16 +54,19 @@ export async function beginTurn(invocation: Invocation, input: Input): Promise<T
 export async function claimDetached(
   invocation: Invocation,
   own: readonly Input[],
-): Promise<'here' | 'elsewhere'> {
+): Promise<'here' | 'elsewhere' | { readonly join: RequestRecord }> {
   const { inbox, turn, host, request } = invocation;
   const store = detachableStore(invocation);
   const queued = [...inbox.queued, ...own];
   const inputs = turn === undefined ? queued : [turn.input, ...queued];
   const running = turn === undefined ? undefined : invocation.run;
   if (running === undefined) checkOpen(host, request);
+  else if (queued.some(({ requestId }) => requestId !== undefined)) throw keyedTooLate();
   const dispatcher = running === undefined && inputs.length > 0 ? host.dispatcher : undefined;
   await dispatcher?.admit();
-  const run = running ?? (await claimRun(invocation, 'attached', inputs));
+  const claimed = running ?? (await claimOrJoin(invocation, inputs));
+  if ('join' in claimed) return claimed;
+  const run = claimed;
   const ref = run.position.run;
   if (ref === undefined) throw new TypeError('A store that can abort gives claims.');
   try {
@@ -77,6 +92,27 @@ export async function claimDetached(
   if (store.events !== undefined) run.log.writeTo(store.events, ref);
   invocation.outbox.log = run.log;
   return 'here';
+}
+
+/** Claims a run for these inputs; when there is but one, and it was accepted before, gives that run. */
+async function claimOrJoin(
+  invocation: Invocation,
+  inputs: readonly Input[],
+): Promise<ActiveRun | { readonly join: RequestRecord }> {
+  try {
+    return await claimRun(invocation, 'attached', inputs);
+  } catch (error) {
+    const join = inputs.length === 1 ? knownRequest(error) : undefined;
+    if (join === undefined) throw error;
+    return { join };
+  }
+}
+
+function keyedTooLate(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'A turn that runs cannot be detached together with inputs that have request ids of their own. Wait for the end of the turn, or send them without a request id.',
+  );
 }
 
 function dispatched(invocation: Invocation, ref: RunRef): DispatchedRun {
@@ -122,7 +158,8 @@ async function claimRun(
 }
 
 function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input[]): TurnRequest {
-  const { spec, host, request, sessionId, opened } = invocation;
+  const { spec, host, request, scope, sessionId, opened } = invocation;
+  const requests = requestMarks(scope, inputs);
   return {
     runId: host.newId(),
     sessionId,
@@ -135,17 +172,26 @@ function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input
     ...(spec.limits.session && { limited: true }),
     ...(opened && { loaded: opened }),
     ...(request.startedBy && { startedBy: request.startedBy }),
+    ...(requests.length > 0 && { requests }),
   };
 }
 
 function enterRun(
   invocation: Invocation,
-  { runId, mode }: TurnRequest,
+  { runId, mode, requests = [] }: TurnRequest,
   position: Position,
 ): ActiveRun {
   const { spec, host } = invocation;
   takePosition(invocation, position);
-  return activateRun(invocation, { runId, position, durable: mode !== 'attached', spec, host });
+  const keys = requests.map(({ key }) => key);
+  return activateRun(invocation, {
+    runId,
+    position,
+    keys,
+    durable: mode !== 'attached',
+    spec,
+    host,
+  });
 }
 
 /** Claims the session once more, after the last turn, to save what the handler did behind it; only where that turn left it. */
@@ -166,10 +212,11 @@ export function activateRun(
   options: Pick<Invocation, 'spec' | 'host'> & {
     readonly runId: string;
     readonly position: Position;
+    readonly keys: readonly string[];
     readonly durable: boolean;
   },
 ): ActiveRun {
-  const { spec, host, runId, position, durable } = options;
+  const { spec, host, runId, position, keys, durable } = options;
   const store = fullStore(spec);
   const ref = position.run;
   const log = host.logs.open({ runId, scope: invocation.scope, attempt: ref?.attempt ?? 1 });
@@ -183,7 +230,7 @@ export function activateRun(
           control: invocation.control,
           recoverable: () => log.durable,
         });
-  return { runId, position, log, leave };
+  return { runId, position, log, leave, keys };
 }
 
 /** Where the first turn starts is up to the init; each later one goes on from the one before. */
@@ -192,8 +239,11 @@ function startOf({
   spec,
   base,
   turnsBegun,
+  followed,
 }: Invocation): Pick<TurnRequest, 'from' | 'expectHead'> {
   const { snapshotId } = request.init;
+  // Somebody else has worked on the last turn: the session is where that one left it.
+  if (followed !== undefined) return { from: 'head' };
   if (turnsBegun === 0) {
     const { ifHead } = request;
     return {
@@ -276,6 +326,7 @@ async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): 
   invocation.run = run;
   invocation.turnIndex++;
   invocation.turnsBegun++;
+  invocation.turnSnapshots = invocation.snapshotIds.length;
   invocation.clearTurn(turn);
   outbox.log = run.log;
   outbox.push({

@@ -1,12 +1,19 @@
 import type { Input, Output } from '../protocol/turn.ts';
-import type { AgentStream, CallOptions, Chat, InvokeOptions } from './agent.ts';
+import type {
+  AgentStream,
+  CallOptions,
+  Chat,
+  InvokeOptions,
+  RequestOptions,
+  RunOptions,
+} from './agent.ts';
 import { textInput } from './connection.ts';
 
 /** What a chat needs of its agent. */
 export interface ChatAgent {
   readonly isServerManaged: boolean;
   /** Runs one turn; `follow` hears of its output, whether the caller reads the stream, the output or both. */
-  stream(input: Input, options: InvokeOptions, follow: (output: Output) => void): AgentStream;
+  stream(input: Input, options: RunOptions, follow: (output: Output) => void): AgentStream;
 }
 
 /**
@@ -38,7 +45,7 @@ export class AgentChat implements Chat {
     return this.#state ?? this.#given.state;
   }
 
-  stream(input: string | Input, call: CallOptions = {}): AgentStream {
+  stream(input: string | Input, call: CallOptions & RequestOptions = {}): AgentStream {
     const { snapshotId: _, sessionId: __, state: ___, ifHead: ____, ...options } = this.#given;
     return this.#agent.stream(
       typeof input === 'string' ? textInput(input) : input,
@@ -47,7 +54,7 @@ export class AgentChat implements Chat {
     );
   }
 
-  async send(input: string | Input, call?: CallOptions): Promise<Output> {
+  async send(input: string | Input, call?: CallOptions & RequestOptions): Promise<Output> {
     return await this.stream(input, call).output;
   }
 

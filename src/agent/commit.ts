@@ -2,6 +2,7 @@ import type { Chunk, FinishReason } from '../protocol/turn.ts';
 import type {
   Committed,
   CommitWrite,
+  RequestOutcome,
   RunEvent,
   RunUsage,
   Spent,
@@ -40,9 +41,14 @@ export async function commit(
 }
 
 /** Ends a run without a snapshot. */
-export async function release(invocation: Invocation, run: ActiveRun, chunk: Chunk): Promise<void> {
+export async function release(
+  invocation: Invocation,
+  run: ActiveRun,
+  chunk: Chunk,
+  requests?: RequestOutcome,
+): Promise<void> {
   const { ledger } = invocation.spec;
-  await telling(invocation, run, chunk, (events) => ledger.release(run.position, events));
+  await telling(invocation, run, chunk, (events) => ledger.release(run.position, events, requests));
 }
 
 /** Writes something together with the chunk that tells of it, and the events that the store does not have yet. */

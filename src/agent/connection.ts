@@ -3,11 +3,12 @@ import { WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { type Chunk, type Input, input as inputShape, type Output } from '../protocol/turn.ts';
-import type { AgentConnection, ResumeInput } from './agent.ts';
+import type { AgentConnection, RequestOptions, ResumeInput } from './agent.ts';
 import { checkOpen } from './beginning.ts';
 import { Invocation, type InvocationRequest } from './invocation.ts';
 import { createPatience, type Patience } from './patience.ts';
 import { withoutOptions } from './remote-input.ts';
+import { checkRequestId, underRequest } from './requests.ts';
 import type { AgentHost, AgentSpec } from './spec.ts';
 
 /** Chunks that wait for a slow reader before the turn does. */
@@ -62,21 +63,20 @@ export class Connection implements AgentConnection {
     else await this.#invocation.inbox.offer(input);
   }
 
-  sendText(text: string): Promise<void> {
-    return this.send(textInput(text));
+  sendText(text: string, options?: RequestOptions): Promise<void> {
+    return this.send(underRequest(textInput(text), options));
   }
 
-  sendMessage(message: Message): Promise<void> {
-    return this.send({ message });
+  sendMessage(message: Message, options?: RequestOptions): Promise<void> {
+    return this.send(underRequest({ message }, options));
   }
 
-  sendResume({ respond, restart }: ResumeInput): Promise<void> {
-    return this.send({
-      resume: {
-        ...(respond && { respond: [...respond] }),
-        ...(restart && { restart: [...restart] }),
-      },
-    });
+  sendResume({ respond, restart }: ResumeInput, options?: RequestOptions): Promise<void> {
+    const resume = {
+      ...(respond && { respond: [...respond] }),
+      ...(restart && { restart: [...restart] }),
+    };
+    return this.send(underRequest({ resume }, options));
   }
 
   receive(): AsyncIterable<Chunk> {
@@ -107,6 +107,7 @@ export class Connection implements AgentConnection {
 
   #parse(value: Input): Input {
     const input = parseShape(inputShape, value, 'input');
+    checkRequestId(this.#spec, input);
     this.#spec.checkInput(input);
     const { message } = input;
     if (message === undefined || this.#invocation?.request.remote !== true) return input;

@@ -7,7 +7,7 @@ import type { Input } from '../protocol/turn.ts';
 import { diffStates } from '../session/diff.ts';
 import { fromPlainState } from '../session/session-state.ts';
 import type { ExpectHead, Scope, Store, TimelineSupport } from '../session/store.ts';
-import type { Agent, CallOptions, InvokeOptions } from './agent.ts';
+import type { Agent, CallOptions, InvokeOptions, RunOptions } from './agent.ts';
 import { AgentChat } from './chat.ts';
 import { Connection, textInput } from './connection.ts';
 import { retryDeadRun, toDeadRun } from './dead-runs.ts';
@@ -16,6 +16,7 @@ import { parseInit } from './init.ts';
 import type { InvocationRequest } from './invocation.ts';
 import { leavingSnapshot, leavingState } from './leaving.ts';
 import { metadataOf } from './options.ts';
+import { underRequest } from './requests.ts';
 import { toRunInfo } from './run-info.ts';
 import { type AgentHost, type AgentSpec, fullStore, scopeOf } from './spec.ts';
 import { TurnStream, type TurnStreamOptions } from './turn-stream.ts';
@@ -45,8 +46,11 @@ export function internalsOf(agent: Agent): AgentInternals {
 export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
   const open = (options: InvokeOptions = {}): Connection =>
     new Connection(spec, host, () => requestOf(spec, options));
-  const one = (input: Input, options?: InvokeOptions, follow?: TurnStreamOptions['follow']) =>
-    new TurnStream(open(options), input, { signal: options?.signal, follow });
+  const one = (input: Input, options?: RunOptions, follow?: TurnStreamOptions['follow']) =>
+    new TurnStream(open(options), underRequest(input, options), {
+      signal: options?.signal,
+      follow,
+    });
   const metadata = metadataOf(spec);
   const chatAgent = { isServerManaged: metadata.stateManagement === 'server', stream: one };
   const agent: Agent = {

@@ -33,7 +33,8 @@ export async function retryDeadRun(
     ...(scope.owner !== undefined && { owner: scope.owner }),
     ...(context && { context }),
   });
-  const left = inputs.slice(inputsDone);
+  // The request ids of the dead run stay with it: whoever asks again under one is told that it failed.
+  const left = inputs.slice(inputsDone).map(({ requestId: _, ...input }) => input);
   for (const each of left.slice(0, -1)) await connection.send(each);
   const { snapshotId } = await connection.detach(left.at(-1));
   if (snapshotId === undefined) {

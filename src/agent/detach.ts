@@ -3,6 +3,7 @@ import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { checkpoint, commit, endChunk, stateWrite } from './commit.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
+import { receiptFor } from './receipt.ts';
 import { fullStore } from './spec.ts';
 import { totalsOf } from './turn-limits.ts';
 import type { Outcome, Turn } from './turn-state.ts';
@@ -66,17 +67,34 @@ async function commitEnd(invocation: Invocation, run: ActiveRun): Promise<Snapsh
   const finishReason = status === 'succeeded' ? last?.finishReason : status;
   invocation.turnIndex = Math.max(0, invocation.turnIndex);
   const chunk: Chunk = status === 'succeeded' ? {} : { turnEnd: { finishReason: status } };
+  const error = failure && toErrorBody(failure);
+  const requests = receiptFor(run, () => {
+    const { message } = invocation.result();
+    const isGood = status === 'succeeded';
+    const snapshotId = isGood ? run.runId : invocation.parentId;
+    return {
+      turnIndex: invocation.turnIndex,
+      ...(snapshotId !== undefined && { snapshotId }),
+      ...(isGood && { snapshotIds: [run.runId] }),
+      ...(isGood && message && { message }),
+      ...(isGood && last?.output !== undefined && { output: last.output }),
+      ...(finishReason && { finishReason }),
+      ...(Object.keys(usage).length > 0 && { usage }),
+      ...(error && { error }),
+    };
+  });
   try {
     const { snapshot } = await commit(invocation, run, chunk, {
       snapshotId: run.runId,
       event: 'detach',
       status,
       ...(finishReason && { finishReason }),
-      ...(failure && { error: toErrorBody(failure) }),
+      ...(error && { error }),
       usage,
       ...(totals && { totals }),
       ...(deadLetter && { deadLetter }),
       end: true,
+      ...requests,
     });
     return snapshot;
   } catch (error) {

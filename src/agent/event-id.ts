@@ -1,6 +1,6 @@
 import { Marked } from '../core/marked.ts';
 import type { Chunk } from '../protocol/turn.ts';
-import type { EventCursor, RunEvent } from '../session/store.ts';
+import type { EventCursor } from '../session/store.ts';
 import type { EventId } from './agent.ts';
 
 /** On chunks. A WeakMap cost more than all else that a chunk does. */
@@ -28,7 +28,7 @@ export function toEventId({ attempt, seq }: EventCursor): EventId {
 }
 
 /** The chunk with a note of which event it was, which changes nothing that others see of it. */
-export function noteEventId(chunk: Chunk, event: RunEvent): Chunk {
+export function noteEventId(chunk: Chunk, event: EventCursor): Chunk {
   // What a transform has frozen may refuse a new field.
   const noted = Object.isExtensible(chunk) ? chunk : { ...chunk };
   Noted.note(noted, event);

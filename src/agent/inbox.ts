@@ -83,6 +83,12 @@ export class Inbox {
     return () => signal.removeEventListener('abort', close);
   }
 
+  /** Puts an input that was taken back in its place, to be worked on next. */
+  putBack(input: Input): void {
+    this.#queue.unshift({ input });
+    this.#wake();
+  }
+
   /** Closes and forgets what is queued. */
   clear(): void {
     for (const { answer } of this.#queue.splice(0)) answer?.accept();

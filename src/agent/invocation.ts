@@ -2,6 +2,7 @@ import type { Channel } from '../core/channel.ts';
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import { Gate } from '../core/gate.ts';
 import type { Json, JsonObject } from '../core/json.ts';
+import { type LinkedSignal, linkSignals } from '../core/signal.ts';
 import { callContext } from '../generate/hooks.ts';
 import type { ModelRef } from '../generate/model.ts';
 import { PartialAnswer } from '../generate/partial-answer.ts';
@@ -14,7 +15,7 @@ import type { RunMode, Scope, Spent, StateBase, Totals } from '../session/store.
 import { WorkingState } from '../session/working-state.ts';
 import { InvocationSession } from './agent-session.ts';
 import { streamsArtifact } from './artifact-chunks.ts';
-import { beginTurn, claimDetached } from './beginning.ts';
+import { beginTurn, claimDetached, type KnownInput } from './beginning.ts';
 import { Control } from './control.ts';
 import { detachedOutput } from './detach.ts';
 import type { QueueOptions } from './dispatcher.ts';
@@ -25,11 +26,13 @@ import { closedError, Inbox, type QueuedInput } from './inbox.ts';
 import { freshState } from './init.ts';
 import { isInputError } from './input.ts';
 import { inInvocationSpan } from './invocation-span.ts';
+import { detachedBefore, joinRun } from './join.ts';
 import { leavingChunks } from './leaving.ts';
 import type { Position } from './ledger.ts';
 import { openInvocation } from './opening.ts';
 import { Outbox } from './outbox.ts';
 import { type HandlerResult, outputOf, parseResult } from './output.ts';
+import { completeReceipt, type Receipt } from './receipt.ts';
 import { createResponder } from './responder.ts';
 import type { RunLog } from './run-log.ts';
 import { finishInvocation } from './saving.ts';
@@ -63,6 +66,8 @@ export interface ActiveRun {
   readonly log: RunLog;
   /** Takes it off the list of runs whose claims are kept alive. */
   readonly leave: () => void;
+  /** The idempotency keys that it was claimed under. */
+  readonly keys: readonly string[];
   /** For a detached run: how many of its inputs are done, whether nobody has to go on with it, and why it could not be ended. */
   detached?: { inputsDone: number; over?: boolean; trouble?: unknown };
   /** Hears of each new checkpoint and durable step. */
@@ -108,6 +113,12 @@ export class Invocation {
   totals: Totals | undefined;
   turnIndex = -1;
   turnsBegun = 0;
+  /** How many snapshots the invocation had when the running turn began. */
+  turnSnapshots = 0;
+  /** The output of the last turn, when another process or an earlier request has worked on it. */
+  followed: Output | undefined;
+  /** What the last run under a request id was said to come to. */
+  receipt: { readonly run: ActiveRun; readonly told: Receipt; readonly from: number } | undefined;
   /** The index that the next snapshot will have. */
   nextIndex = 0;
   usage: Usage = {};
@@ -126,6 +137,7 @@ export class Invocation {
   #over = false;
   /** What the caller was told when the run went to another process. */
   #away: Output | undefined;
+  #leaving: LinkedSignal | undefined;
 
   constructor(spec: AgentSpec, host: AgentHost, request: InvocationRequest) {
     this.spec = spec;
@@ -153,6 +165,7 @@ export class Invocation {
       await this.locked(() => this.#open());
       this.#prepared = await this.#accept();
       if (this.#away !== undefined) return this.#away;
+      if (this.#prepared === undefined && this.followed !== undefined) return this.followed;
       // Nothing is traced of a connection that never had an input.
       return await (this.#prepared === undefined ? this.#handle() : this.#traced());
     } finally {
@@ -160,7 +173,15 @@ export class Invocation {
       this.closeSession();
       this.inbox.clear();
       this.control.unfollow();
+      this.#leaving?.release();
     }
+  }
+
+  /** Aborts when the caller no longer waits for the end of what it asked for. */
+  get leaving(): AbortSignal {
+    this.#leaving ??= linkSignals(this.request.signal);
+    if (this.control.cause?.kind === 'stop') this.#leaving.abort();
+    return this.#leaving.signal;
   }
 
   /** Goes on with a run that was begun elsewhere. */
@@ -183,8 +204,9 @@ export class Invocation {
         if (this.#openError !== undefined) throw this.#openError;
         if (this.#over) throw closedError();
         const place = await claimDetached(this, own);
-        const output = detachedOutput(this);
-        if (place === 'elsewhere') this.#leave(output);
+        const output =
+          typeof place === 'object' ? detachedBefore(this, place.join) : detachedOutput(this);
+        if (place !== 'here') this.#leave(output);
         else this.inbox.end(own);
         this.control.unfollow();
         this.outbox.disconnect();
@@ -204,7 +226,9 @@ export class Invocation {
 
   /** Stops what the caller waits for; a run that goes on without it is stopped by its id. */
   stop(reason?: unknown): void {
-    if (this.run?.detached === undefined) this.control.stop(reason);
+    if (this.run?.detached !== undefined) return;
+    this.control.stop(reason);
+    this.#leaving?.abort(reason);
   }
 
   /** The turn to work on: the one that was begun already, or that of the next input. */
@@ -261,17 +285,24 @@ export class Invocation {
   /** Accepts the next input; `undefined` when none comes any more, or it was stopped before it was accepted. */
   async #accept(): Promise<Turn | undefined> {
     while ((await this.inbox.peek()) !== undefined) {
-      const turn = await this.locked(async () => {
+      const begun = await this.locked(async () => {
         const queued = this.inbox.take();
         return queued && (await this.#begin(queued));
       });
-      if (turn !== undefined) return turn;
+      if (begun === undefined) continue;
+      if (!('join' in begun)) {
+        this.followed = undefined;
+        return begun;
+      }
+      const output = await joinRun(this, begun.input, begun.join);
+      if (output === undefined) this.inbox.putBack(begun.input);
+      else this.followElsewhere(output);
     }
     return undefined;
   }
 
   /** An answer that fits no interrupt is refused to the sender who waits for it; the connection stays open for another one. */
-  async #begin({ input, answer }: QueuedInput): Promise<Turn | undefined> {
+  async #begin({ input, answer }: QueuedInput): Promise<Turn | KnownInput | undefined> {
     try {
       const turn = await beginTurn(this, input);
       answer?.accept();
@@ -282,6 +313,15 @@ export class Invocation {
       if (answer !== undefined && isSenders) return undefined;
       throw error;
     }
+  }
+
+  /** Takes the output of a turn that somebody else has worked on; the session is read again before the next turn. */
+  followElsewhere(output: Output): void {
+    this.followed = output;
+    this.sessionId = output.sessionId;
+    this.opened = undefined;
+    this.base = undefined;
+    if (output.error !== undefined) this.inbox.clear();
   }
 
   /** Goes to a state that was loaded. */
@@ -326,6 +366,8 @@ export class Invocation {
       this.#fail(this.#refusal);
     }
     await finishInvocation(this, result?.finishReason);
+    if (this.followed !== undefined) return this.followed;
+    await completeReceipt(this, result);
     return invocationKey.run(this, () => outputOf(this, result));
   }
 
@@ -377,6 +419,9 @@ export class Invocation {
       case 'stopped':
       case 'lost':
         return true;
+      case 'elsewhere':
+        this.followElsewhere(outcome.output);
+        return outcome.output.error !== undefined || this.control.cause !== undefined;
     }
   }
 

@@ -9,6 +9,7 @@ import type {
   LoadedState,
   Lookup,
   ParentRef,
+  RequestOutcome,
   RunEvent,
   RunRef,
   RunSupport,
@@ -18,8 +19,10 @@ import type {
   Store,
   Totals,
 } from '../session/store.ts';
+import { isUnasked } from './follow.ts';
 import { plainLedger } from './ledger-plain.ts';
 import type { CachedState, SessionCache } from './session-cache.ts';
+import { takeBackClaim } from './take-back-claim.ts';
 
 /** What a turn asks its ledger for. */
 export interface TurnRequest extends Omit<ClaimRequest, 'ttl' | 'worker'> {
@@ -56,7 +59,11 @@ export interface Ledger {
   /** Saves a snapshot. */
   commit(scope: Scope, position: Position, write: CommitWrite): Promise<Committed>;
   /** Ends a turn without a snapshot; the events are written with it. */
-  release(position: Position, events?: readonly RunEvent[]): Promise<void>;
+  release(
+    position: Position,
+    events?: readonly RunEvent[],
+    requests?: RequestOutcome,
+  ): Promise<void>;
 }
 
 export interface LedgerOptions {
@@ -77,7 +84,7 @@ export function ledgerOf(store: Store | SnapshotStore, options: LedgerOptions): 
 
 /** Claims first, then one transaction that saves: two round trips a turn when the session's state is cached. */
 function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
-  const { cache, worker, ttl, upgrade } = options;
+  const { cache, clock, worker, ttl, upgrade } = options;
   const read = async (
     scope: Scope,
     { snapshotId, listed }: ParentRef,
@@ -113,9 +120,9 @@ function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
     load: (scope, lookup) => runs.load(scope, lookup),
     async begin(scope, { loaded, ...request }) {
       const claim = await runs.claim(scope, { ...request, ttl, worker }).catch((error: unknown) => {
-        // It may have been written all the same; then nobody should have to wait for it to expire.
-        if (!isRefusal(error)) runs.release({ runId: request.runId, attempt: 1 }).catch(() => {});
-        throw error;
+        if (isRefusal(error) || isUnasked(error)) throw error;
+        // It may have been written all the same.
+        return takeBackClaim(runs, scope, request, { error, clock, ttl });
       });
       const { sessionId, parent, nextIndex, failedTotals } = claim;
       const run = { runId: claim.runId, attempt: claim.attempt };
@@ -148,8 +155,8 @@ function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
       }
       return committed;
     },
-    async release({ run }, events) {
-      if (run !== undefined) await runs.release(run, events);
+    async release({ run }, events, requests) {
+      if (run !== undefined) await runs.release(run, events, requests);
     },
   };
 }

@@ -2,7 +2,7 @@ import type { Channel } from '../core/channel.ts';
 import { settled } from '../core/handled.ts';
 import { letOthersRun } from '../core/platform.ts';
 import type { Chunk } from '../protocol/turn.ts';
-import type { RunEvent } from '../session/store.ts';
+import type { EventCursor, RunEvent } from '../session/store.ts';
 import { noteEventId } from './event-id.ts';
 import type { RunLog } from './run-log.ts';
 
@@ -65,6 +65,14 @@ export class Outbox {
   deliver(chunk: Chunk): void {
     const leaving = this.#leave(chunk);
     if (leaving !== undefined) this.#hand(leaving);
+  }
+
+  /** Sends a chunk of a run that is worked on elsewhere, which has gone through the transforms, and waits for a slow reader. */
+  async relay(chunk: Chunk, event: EventCursor): Promise<void> {
+    const noted = noteEventId(chunk, event);
+    const caller = this.#caller;
+    if (caller === undefined || caller.trySend(noted)) return;
+    await caller.send(noted).catch(() => {});
   }
 
   /** Nobody listens any more; the log goes on. */

@@ -8,6 +8,7 @@ import { commit } from './commit.ts';
 import { internalsOf } from './create-agent.ts';
 import { storedState } from './init.ts';
 import { type ActiveRun, Invocation } from './invocation.ts';
+import { requestMarks } from './requests.ts';
 import { finishInvocation } from './saving.ts';
 import type { AgentSpec } from './spec.ts';
 import type { Turn } from './turn-state.ts';
@@ -48,6 +49,7 @@ export async function resumeRun(
     host,
     runId: record.runId,
     durable: true,
+    keys: requestMarks(record.scope, record.inputs).map(({ key }) => key),
     position: {
       sessionId: record.sessionId,
       run: { runId: claim.runId, attempt: claim.attempt },

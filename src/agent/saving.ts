@@ -1,13 +1,17 @@
 import { publicMessageOf, toErrorBody, toWaymarkError, WaymarkError } from '../core/error.ts';
+import type { Json } from '../core/json.ts';
 import { addUsage } from '../generate/usage.ts';
 import type { SnapshotEvent } from '../protocol/snapshot.ts';
-import type { FinishReason } from '../protocol/turn.ts';
+import type { Chunk, FinishReason } from '../protocol/turn.ts';
 import { StateChance } from '../session/policy.ts';
+import type { RequestOutcome } from '../session/store.ts';
 import { claimAgain, dropRun } from './beginning.ts';
 import { checkpoint, commit, endChunk, release } from './commit.ts';
 import { endDetachedTurn, finishDetached } from './detach.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
 import { keepPartialAnswer } from './partial.ts';
+import { receiptFor, turnReceipt } from './receipt.ts';
+import { endElsewhere, giveUp, saveSurely } from './save-surely.ts';
 import type { AgentSpec } from './spec.ts';
 import { totalsOf } from './turn-limits.ts';
 import { lostError, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
@@ -48,62 +52,89 @@ async function saveOutcome(
   outcome: Outcome,
 ): Promise<Outcome> {
   switch (outcome.kind) {
-    case 'lost':
-      // What others see of the run is up to whoever has it now; its caller here still learns that the turn is over.
-      invocation.outbox.deliver(endChunk(turn, 'failed'));
-      invocation.working.reset(invocation.good);
-      return lost(invocation, run);
-    case 'failed':
-      await saveFailed(invocation, run, turn, outcome.error);
+    case 'elsewhere':
       return outcome;
+    case 'lost':
+      return await endElsewhere(invocation, run, turn, lostError(run.runId));
+    case 'failed':
+      if (invocation.spec.store === undefined) {
+        await giveUp(invocation, run, turn);
+        return outcome;
+      }
+      return await saveSurely(invocation, run, turn, {
+        write: () => saveFailed(invocation, run, turn, outcome.error),
+        outcome,
+        // The first error is the one to tell.
+        failure: () => outcome.error,
+      });
     case 'stopped':
     case 'done': {
       const finishReason = outcome.kind === 'done' ? outcome.finishReason : 'aborted';
-      try {
-        await saveGood(invocation, run, turn, finishReason);
-      } catch (error) {
-        const failure = savingFailed(error);
-        if (!isElsewhere(run, failure)) invocation.failures.report(failure, 'store');
-        await giveUp(invocation, run, turn);
-        return { kind: 'failed', error: failure };
-      }
-      invocation.last = {
-        finishReason,
-        ...(outcome.kind === 'done' && outcome.output !== undefined && { output: outcome.output }),
-      };
+      const output = outcome.kind === 'done' ? outcome.output : undefined;
+      let end: GoodEnd | undefined;
+      const saved = await saveSurely(invocation, run, turn, {
+        async write() {
+          end ??= goodEnd(invocation, run, turn, finishReason, output);
+          await saveGood(invocation, run, end);
+        },
+        outcome,
+        failure: savingFailed,
+      });
+      if (saved !== outcome) return saved;
+      invocation.last = { finishReason, ...(output !== undefined && { output }) };
       return outcome;
     }
   }
 }
 
-function lost({ failures }: Invocation, run: ActiveRun): Outcome {
-  const error = lostError();
-  if (!isElsewhere(run, error)) failures.report(error, 'run');
-  return { kind: 'failed', error };
-}
-
-/** Whether a run that is no longer ours continues in another process: then it has not failed. */
-function isElsewhere({ log }: ActiveRun, { status }: WaymarkError): boolean {
-  return log.durable && status === 'ABORTED';
+/** A good end as it is going to be saved. */
+interface GoodEnd {
+  readonly chunk: Chunk;
+  /** Absent: there is nothing to save. */
+  readonly write?: Parameters<typeof commit>[3];
+  readonly listed: boolean;
+  readonly requests?: RequestOutcome;
 }
 
 /** A good end: a snapshot if the policy says so; the latest state is saved in any case. */
-async function saveGood(
+function goodEnd(
   invocation: Invocation,
   run: ActiveRun,
   turn: Turn,
   finishReason: FinishReason,
-): Promise<void> {
-  const { spec, working } = invocation;
+  output: Json | undefined,
+): GoodEnd {
+  const { spec, working, lastSnapshot } = invocation;
   const listed = wantsSnapshot(invocation, 'turnEnd', invocation.turnIndex);
   // Without a store nothing is saved, and hashing what the client brought along would cost as much as all of it.
   const changed = spec.store !== undefined && invocation.savedHash() !== working.hash();
   const snapshotId = listed ? run.runId : undefined;
+  const requests = receiptFor(run, () => {
+    const isSaved = lastSnapshot !== undefined && lastSnapshot.hash === working.hash();
+    const goodId = snapshotId ?? (isSaved ? lastSnapshot.id : undefined);
+    const { message } = invocation.result();
+    const told = turnReceipt(
+      invocation,
+      {
+        ...(goodId !== undefined && { snapshotId: goodId }),
+        ...(message && { message }),
+        ...(output !== undefined && { output }),
+        finishReason,
+        ...(Object.keys(turn.usage).length > 0 && { usage: turn.usage }),
+      },
+      listed ? [run.runId] : [],
+    );
+    invocation.receipt = { run, told, from: invocation.turnSnapshots };
+    return told;
+  });
   const chunk = endChunk(turn, finishReason, snapshotId);
   // The head moves when the turn ends: one whose last snapshot has all of it still has to say so.
-  if (listed || changed || turn.hasSnapshots) {
-    const totals = totalsOf(invocation, turn);
-    await commit(invocation, run, chunk, {
+  if (!listed && !changed && !turn.hasSnapshots) return { chunk, listed, ...requests };
+  const totals = totalsOf(invocation, turn);
+  return {
+    chunk,
+    listed,
+    write: {
       snapshotId: run.runId,
       event: 'turnEnd',
       status: 'succeeded',
@@ -112,10 +143,22 @@ async function saveGood(
       ...(totals && { totals }),
       listed,
       end: true,
-    });
-    if (totals !== undefined) invocation.totals = totals;
-  } else await release(invocation, run, chunk);
-  if (snapshotId !== undefined) noteSnapshot(invocation, snapshotId);
+      ...requests,
+    },
+  };
+}
+
+async function saveGood(
+  invocation: Invocation,
+  run: ActiveRun,
+  { chunk, write, listed, requests }: GoodEnd,
+): Promise<void> {
+  if (write === undefined) await release(invocation, run, chunk, requests);
+  else {
+    await commit(invocation, run, chunk, write);
+    if (write.totals !== undefined) invocation.totals = write.totals;
+  }
+  if (listed) noteSnapshot(invocation, run.runId);
   markGood(invocation);
 }
 
@@ -124,45 +167,33 @@ async function saveFailed(
   invocation: Invocation,
   run: ActiveRun,
   turn: Turn,
-  error: WaymarkError,
+  failure: WaymarkError,
 ): Promise<void> {
-  if (invocation.spec.store === undefined) {
-    await giveUp(invocation, run, turn);
-    return;
-  }
   // Not on a snapshot within the turn: the session continues before the turn, and it hangs where that is.
   invocation.parentId = turn.info.parentId;
-  try {
-    const totals = totalsOf(invocation, turn);
-    await commit(invocation, run, endChunk(turn, 'failed'), {
-      snapshotId: run.runId,
-      event: 'turnEnd',
-      status: 'failed',
-      finishReason: 'failed',
-      error: toErrorBody(error),
-      usage: turn.usage,
-      ...(totals && { totals }),
-      end: true,
-    });
-    turn.snapshotIds.push(run.runId);
-    invocation.failedId = run.runId;
-    invocation.working.reset(invocation.good);
-  } catch (second) {
-    // The first error is the one that the caller is told.
-    invocation.failures.report(second, 'store');
-    await giveUp(invocation, run, turn);
-  }
-}
-
-/** Ends a turn of which nothing is saved, and lets go of the session; a claim that cannot be given back expires by itself. */
-async function giveUp(invocation: Invocation, run: ActiveRun, turn: Turn): Promise<void> {
-  const chunk = endChunk(turn, 'failed');
-  try {
-    await release(invocation, run, chunk);
-  } catch {
-    const event = run.log.push(chunk);
-    invocation.outbox.pushLogged(chunk, event);
-  }
+  const error = toErrorBody(failure);
+  const { goodId } = invocation;
+  const totals = totalsOf(invocation, turn);
+  await commit(invocation, run, endChunk(turn, 'failed'), {
+    snapshotId: run.runId,
+    event: 'turnEnd',
+    status: 'failed',
+    finishReason: 'failed',
+    error,
+    usage: turn.usage,
+    ...(totals && { totals }),
+    end: true,
+    ...receiptFor(run, () =>
+      turnReceipt(invocation, {
+        ...(goodId !== undefined && { snapshotId: goodId }),
+        finishReason: 'failed',
+        error,
+        ...(Object.keys(turn.usage).length > 0 && { usage: turn.usage }),
+      }),
+    ),
+  });
+  turn.snapshotIds.push(run.runId);
+  invocation.failedId = run.runId;
   invocation.working.reset(invocation.good);
 }
 
@@ -212,7 +243,8 @@ export async function finishInvocation(
     invocation.last = { ...last, finishReason };
   }
   const { run, failure } = invocation;
-  const ended = failure !== undefined || control.cause?.kind === 'lost';
+  const ended =
+    failure !== undefined || control.cause?.kind === 'lost' || invocation.followed !== undefined;
   if (run?.detached !== undefined) {
     await invocation.locked(() => finishDetached(invocation, run));
   } else if (run !== undefined) {
@@ -240,6 +272,7 @@ async function endUnworkedTurn(
   invocation.closeSession();
   const ended = await endTurn(invocation, turn, outcome);
   if (ended.kind === 'failed') invocation.failure = ended.error;
+  if (ended.kind === 'elsewhere') invocation.followElsewhere(ended.output);
 }
 
 async function saveInvocationEnd(invocation: Invocation): Promise<void> {

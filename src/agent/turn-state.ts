@@ -2,7 +2,7 @@ import { WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
-import type { FinishReason, Input, Usage } from '../protocol/turn.ts';
+import type { FinishReason, Input, Output, Usage } from '../protocol/turn.ts';
 import type { History } from '../session/history.ts';
 import type { StopCause } from './control.ts';
 import type { TurnInfo } from './handler.ts';
@@ -40,7 +40,9 @@ export type Outcome =
   | { readonly kind: 'done'; readonly finishReason: FinishReason; readonly output?: Json }
   | { readonly kind: 'stopped' }
   | { readonly kind: 'failed'; readonly error: WaymarkError }
-  | { readonly kind: 'lost' };
+  | { readonly kind: 'lost' }
+  /** Its run was ended by somebody else, with this output. */
+  | { readonly kind: 'elsewhere'; readonly output: Output };
 
 /** The latest message that is not a tool's, and those behind it: all that open requests can be told from. */
 export function lastRound(history: History): readonly Message[] {
@@ -50,10 +52,20 @@ export function lastRound(history: History): readonly Message[] {
 }
 
 /** The error of a run that somebody else goes on with. */
-export function lostError(): WaymarkError {
+export function lostError(runId: string): WaymarkError {
   return new WaymarkError(
     'ABORTED',
-    'The run is no longer this process’s: it was aborted, or another worker took it over.',
+    `Another worker has taken over run "${runId}", or its session: it is no longer this process’s. Look the run up by its id.`,
+    { details: { snapshotId: runId } },
+  );
+}
+
+/** The error of a turn of which nobody can say whether it was saved. */
+export function unknownEnd(runId: string, cause: unknown): WaymarkError {
+  return new WaymarkError(
+    'UNKNOWN',
+    `The store cannot be reached, so it is not known whether the turn was saved. Look up run "${runId}" later, or send the input again with the same request id.`,
+    { details: { snapshotId: runId }, cause },
   );
 }
 

@@ -6,7 +6,12 @@ import { snapshot, snapshotStatus } from './snapshot.ts';
 import { init, input } from './turn.ts';
 
 /** Body of `runTurn`. */
-export const turnRequest = v.object({ init: v.optional(init), input });
+export const turnRequest = v.object({
+  init: v.optional(init),
+  input,
+  /** Idempotency key, as in `input`; the header `Idempotency-Key` says the same. */
+  requestId: v.optional(v.string()),
+});
 
 /** Body of `updateSession`: what is left out stays, `null` removes. */
 export const sessionChange = v.object({

@@ -45,6 +45,8 @@ export const input = v.object({
   message: v.optional(message),
   resume: v.optional(resume),
   detach: v.optional(v.boolean()),
+  /** Idempotency key: an input that is sent again under the same id joins its first run instead of starting another one. */
+  requestId: v.optional(v.string()),
 });
 
 /** One operation of an RFC 6902 patch. */

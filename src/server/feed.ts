@@ -1,9 +1,9 @@
 import type { Agent } from '../agent/agent.ts';
+import { outputOfSnapshot } from '../agent/snapshot-output.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { toWireError } from './error-response.ts';
 import { notFound } from './not-found.ts';
-import { outputOf } from './output-of.ts';
 
 /** What a dialect puts on the wire for a turn. `output` and `error` are final. */
 export type FeedEvent =
@@ -63,7 +63,7 @@ export async function* watchRun(
         yield { type: 'reset', id: last ?? event.id, attempt: event.attempt };
         break;
       case 'end':
-        yield { type: 'output', output: outputOf(event.snapshot) };
+        yield { type: 'output', output: outputOfSnapshot(event.snapshot) };
         return;
     }
   }

@@ -129,6 +129,11 @@ export class LiveFeed {
     } else if (watched && current !== undefined && id && this.#isFull()) {
       this.#miss({ runId: current, after: this.#lastId });
     } else {
+      const attempt = id === undefined ? 1 : attemptOf(id);
+      if (this.#lastId !== undefined && attempt > attemptOf(this.#lastId)) {
+        // Another process took the run over, and the turn here follows it.
+        this.#waiting.push({ type: 'reset', id: this.#lastId, attempt });
+      }
       this.#lastId = id ?? this.#lastId;
       this.#waitingLength += jsonLength(chunk, maxWaitingLength);
       this.#waiting.push(
@@ -210,9 +215,14 @@ export function isTurnEnd({ agent, turnEnd }: Chunk): boolean {
   return agent === undefined && turnEnd !== undefined;
 }
 
-// Both are events of one run in this process, and so of one attempt.
 function isAtOrBefore(id: string, last: string | undefined): boolean {
-  return last !== undefined && sequenceOf(id) <= sequenceOf(last);
+  if (last === undefined) return false;
+  const [attempt, lastAttempt] = [attemptOf(id), attemptOf(last)];
+  return attempt === lastAttempt ? sequenceOf(id) <= sequenceOf(last) : attempt < lastAttempt;
+}
+
+function attemptOf(id: string): number {
+  return Number(id.slice(0, id.indexOf('.')));
 }
 
 function sequenceOf(id: string): number {

@@ -91,6 +91,31 @@ export interface RunRequest {
   readonly version?: string;
 }
 
+/** How long a request id is remembered after the end of its run, in milliseconds: 24 hours. */
+export const requestTtl = 86_400_000;
+
+/** An idempotency key that a run is claimed under. Both are SHA-256 in lower-case hex. */
+export interface RequestMark {
+  /** Of owner, agent and the caller's request id; unique in the store. */
+  readonly key: string;
+  /** Of what was asked for, to tell a retry from another request under the same id. */
+  readonly digest: string;
+}
+
+/** What a store knows of a request. */
+export interface RequestRecord {
+  readonly runId: string;
+  readonly sessionId: string;
+  /** What the run came to; absent while it is open, and when it ended without its worker. */
+  readonly receipt?: Json;
+}
+
+/** What a run came to, for those who ask again under its keys. Kept for {@link requestTtl}. */
+export interface RequestOutcome {
+  readonly keys: readonly string[];
+  readonly receipt: Json;
+}
+
 export interface ClaimRequest extends RunRequest {
   readonly runId: string;
   readonly sessionId: string;
@@ -106,6 +131,13 @@ export interface ClaimRequest extends RunRequest {
   readonly startedBy?: SessionInfo['startedBy'];
   /** The agent limits its sessions: `failedTotals` is needed. @default false */
   readonly limited?: boolean;
+  /**
+   * Idempotency keys to claim with it. They are checked before anything else: `ALREADY_EXISTS` with `details.request`
+   * (`runId` and `sessionId`) when one belongs to a run that is open or has ended with a snapshot or a receipt;
+   * `INVALID_ARGUMENT` when its digest is another one. The key of a run that was released without a receipt, and of an
+   * attached one whose process died, passes to the new run; an expired attached run gives way and can save nothing any more.
+   */
+  readonly requests?: readonly RequestMark[];
 }
 
 export interface Claim extends RunRef {
@@ -209,6 +241,8 @@ export interface CommitWrite extends StateWrite {
   readonly events?: readonly RunEvent[];
   /** With `end` and `failed`: the run was given up, and its request is kept in the dead-letter list. @default false */
   readonly deadLetter?: boolean;
+  /** What the keys of the run are told from now on; written in the same step. */
+  readonly requests?: RequestOutcome;
 }
 
 /** Whether a snapshot lies within a turn. Such a one is not the head before the turn has ended well. */
@@ -346,11 +380,16 @@ export interface RunSupport {
    */
   commit(run: RunRef, write: CommitWrite): Promise<Committed>;
   /**
-   * Ends the run without a snapshot and frees the session; `events` as in {@link CommitWrite}. A session that has no
-   * snapshot, title, metadata, events or sub-sessions is removed: a turn that was refused leaves nothing behind.
+   * Ends the run without a snapshot and frees the session; `events` and `requests` as in {@link CommitWrite}. Without
+   * `requests` its keys are free again, and a session that has no snapshot, title, metadata, events or sub-sessions is removed:
+   * a turn that was refused leaves nothing behind.
    * `FAILED_PRECONDITION` for a detached one: its pending snapshot needs a terminal status.
    */
-  release(run: RunRef, events?: readonly RunEvent[]): Promise<void>;
+  release(run: RunRef, events?: readonly RunEvent[], requests?: RequestOutcome): Promise<void>;
+  /** Puts another receipt in place of the one that the run ended with; keys that belong to another run by now stay as they are. */
+  replaceReceipt(runId: string, requests: RequestOutcome): Promise<void>;
+  /** The run that was claimed under a key: see {@link RequestMark}. */
+  getRequest(key: string): Promise<RequestRecord | undefined>;
   /** Lets go of an accepted or detached run at once, as if its claim had expired, so that another may take it over. */
   handOver(run: RunRef): Promise<void>;
   /**

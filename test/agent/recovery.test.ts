@@ -335,7 +335,7 @@ test('S120 also where the turn had saved a snapshot within', async () => {
   await line.heal();
 });
 
-test('S118 S122 a turn that a server accepted is taken over; its first process is told, and writes nothing', async () => {
+test('S118 S122 S217: a turn that a server accepted is taken over; its first process writes nothing, and tells its caller what came of it', async () => {
   const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
@@ -354,11 +354,16 @@ test('S118 S122 a turn that a server accepted is taken over; its first process i
   gate.open();
   await line.heal();
   const output = await turn.output;
-  expect(output).toMatchObject({ finishReason: 'failed', error: { status: 'ABORTED' } });
-  expect(output.snapshotId).toBeUndefined();
+  const { items } = await heir.listSnapshots('s');
+  expect(output).toMatchObject({
+    finishReason: 'stop',
+    message: { content: [{ text: 'from the living' }] },
+    snapshotId: items[0]?.snapshotId,
+  });
+  expect(output.error).toBeUndefined();
   const seen = await chunks;
-  const ends = seen.flatMap(({ turnEnd }) => turnEnd?.finishReason ?? []);
-  expect(ends).toEqual(['failed']);
+  const ends = seen.flatMap(({ turnEnd }) => turnEnd ?? []);
+  expect(ends).toMatchObject([{ finishReason: 'stop', snapshotId: items[0]?.snapshotId }]);
   expect(told((await heir.getSession('s'))?.state?.messages)).toEqual([
     'user: a',
     'model: from the living',

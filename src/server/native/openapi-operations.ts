@@ -42,6 +42,14 @@ export const operations: Readonly<Record<string, OperationInfo>> &
   },
   runTurn: {
     summary: 'Runs one turn.',
+    header: [
+      {
+        name: 'Idempotency-Key',
+        description:
+          'Request id, as `requestId` in the body: the same id with the same input joins its first run or returns its output, for 24 hours.',
+        schema: { type: 'string', minLength: 1, maxLength: 256 },
+      },
+    ],
     body: { schema: 'TurnRequest' },
     answer: {
       description:

@@ -10,6 +10,7 @@ import type {
   Totals,
 } from '../store.ts';
 import { endEvents } from './events.ts';
+import { addRequests, checkRequests } from './requests.ts';
 import { createSessionRow } from './rows.ts';
 import {
   checkFree,
@@ -31,14 +32,17 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
   checkScope(scope);
   checkSessionId(request.sessionId);
   checkSnapshotId(request.runId);
+  const dead = checkRequests(tables, request.requests);
   checkUnused(tables, request.runId);
   const known = findSession(tables, scope, request.sessionId);
   const start = startOf(tables, scope, request, known);
   if (known !== undefined) checkFree(known, tables.clock.now());
   checkHead(known, request.expectHead);
   const session = known ?? createSessionRow(tables, scope, request.sessionId, request);
+  for (const each of dead) if (each.session !== session) leaveBehind(tables, each);
   displace(tables, session);
   const run = createRun(tables, session, start, request);
+  addRequests(tables, run, request.requests);
   return toClaim(run, { fresh: known === undefined, limited: request.limited === true });
 }
 

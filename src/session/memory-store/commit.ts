@@ -9,6 +9,7 @@ import { endRun, noCrashes } from './claim.ts';
 import { bury } from './dead-runs.ts';
 import { appendTo } from './events.ts';
 import { toMetadata } from './reading.ts';
+import { endRequests } from './requests.ts';
 import {
   checkUnused,
   currentRun,
@@ -32,6 +33,7 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   if (row.index < 0 && write.listed !== false) list(row);
   row.session.updatedAt = row.updatedAt;
   if (write.deadLetter === true) bury(tables, run);
+  endRequests(tables, run, write.requests);
   if (write.end) endRun(tables, run);
   else if (row.status === 'succeeded') goOn(run, row, write);
   tables.hub.tell(row.id);

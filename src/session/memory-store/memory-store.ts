@@ -40,6 +40,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     events: new Map(),
     endedAt: new Map(),
     dead: new Map(),
+    requests: new Map(),
   };
   return checkedStore({
     name: 'memory',

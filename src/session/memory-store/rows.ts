@@ -61,6 +61,9 @@ export function dropSessionRow(tables: Tables, session: SessionRow): number {
     tables.events.delete(runId);
     tables.endedAt.delete(runId);
   }
+  for (const [key, request] of tables.requests) {
+    if (request.session === session) tables.requests.delete(key);
+  }
   tables.sessions.delete(sessionKey(session.scope, session.id));
   for (const row of rows) tables.hub.tell(row.id);
   if (session.run !== undefined) tables.hub.tell(session.run.id);

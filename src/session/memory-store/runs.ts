@@ -4,6 +4,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import {
   type HandOver,
   handedOverHint,
+  type RequestOutcome,
   type RunEvent,
   type RunRef,
   type RunRequest,
@@ -15,6 +16,7 @@ import { commit } from './commit.ts';
 import { dropDead, listDead } from './dead-runs.ts';
 import { appendTo } from './events.ts';
 import { loadState, toMetadata, toRunRecord } from './reading.ts';
+import { endRequests, readRequest, replaceReceipt } from './requests.ts';
 import { dropSessionRow, isBlank } from './rows.ts';
 import {
   currentRun,
@@ -48,7 +50,9 @@ export function runSupport(tables: Tables): RunSupport {
       return { snapshotId: run.id, state, ref: run.base };
     },
     commit: async (ref, write) => commit(tables, ref, write),
-    release: async (ref, events) => release(tables, ref, events),
+    release: async (ref, events, requests) => release(tables, ref, events, requests),
+    replaceReceipt: async (runId, requests) => replaceReceipt(tables, runId, requests),
+    getRequest: async (key) => readRequest(tables, key),
     handOver: async (ref) => handOver(tables, ref),
     async attachPartial({ runId, attempt }, { state, stateHash }) {
       const row = tables.snapshots.get(runId);
@@ -131,7 +135,12 @@ function detach(
   return toMetadata(run.row, now);
 }
 
-function release(tables: Tables, ref: RunRef, events: readonly RunEvent[] | undefined): void {
+function release(
+  tables: Tables,
+  ref: RunRef,
+  events: readonly RunEvent[] | undefined,
+  requests: RequestOutcome | undefined,
+): void {
   const run = currentRun(tables, ref);
   if (run.row !== undefined) {
     throw new WaymarkError(
@@ -140,9 +149,11 @@ function release(tables: Tables, ref: RunRef, events: readonly RunEvent[] | unde
     );
   }
   if (events !== undefined) appendTo(tables, run, events);
+  endRequests(tables, run, requests);
   endRun(tables, run);
   const { session } = run;
-  if (!tables.events.has(run.id) && isBlank(tables, session)) dropSessionRow(tables, session);
+  const isKept = requests !== undefined || tables.events.has(run.id);
+  if (!isKept && isBlank(tables, session)) dropSessionRow(tables, session);
 }
 
 function handOver(tables: Tables, ref: RunRef): void {

@@ -100,6 +100,16 @@ export interface EventLog {
   readonly kept: KeptEvents;
 }
 
+/** A request id that a run was claimed under. */
+export interface RequestRow {
+  readonly session: SessionRow;
+  readonly runId: string;
+  readonly digest: string;
+  /** When it was claimed or, once there is a receipt, when the run ended. */
+  readonly at: number;
+  readonly receipt?: Json;
+}
+
 /** Everything a memory store holds. */
 export interface Tables {
   readonly clock: Clock;
@@ -116,6 +126,8 @@ export interface Tables {
   readonly endedAt: Map<string, number>;
   /** The dead-letter list, by the run's id, oldest first. */
   readonly dead: Map<string, DeadRow>;
+  /** By key; the oldest first. */
+  readonly requests: Map<string, RequestRow>;
 }
 
 /** The state a run stands at, as far as anybody else can see: its last checkpoint, or what it goes on from. */

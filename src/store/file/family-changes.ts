@@ -1,9 +1,11 @@
+import type { Json } from '../../core/json.ts';
 import type { SessionRow, SnapshotRow, Tables } from '../../session/memory-store/tables.ts';
 import { hashState, type SessionState } from '../../session/session-state.ts';
 import type { StateBase } from '../../session/store.ts';
 import type { Family } from './family.ts';
 import {
   isAsSaved,
+  iso,
   type JournalLine,
   type SnapshotLine,
   toSessionLine,
@@ -19,6 +21,8 @@ export interface Trace {
   readonly base?: StateBase | undefined;
   /** The run that it has ended. */
   readonly ended?: string | undefined;
+  /** What that run came to, for those who ask again under its request ids. */
+  readonly receipt?: Json | undefined;
 }
 
 /**
@@ -45,14 +49,27 @@ export function changeOf(
     snapshots.push(state === undefined ? snapshot : { ...snapshot, state });
   }
   const dropped = rows.filter((row) => !isThere(row)).map((row) => row.id);
+  const receipts = receiptsOf(tables, trace);
   const isSameSession = saved !== undefined && Object.keys(line).length === 1;
-  if (isSameSession && snapshots.length === 0 && dropped.length === 0) return undefined;
+  if (isSameSession && snapshots.length + dropped.length + receipts.length === 0) {
+    return undefined;
+  }
   return {
     session: line,
     ...(snapshots.length === 0 ? {} : { snapshots }),
     ...(dropped.length === 0 ? {} : { dropped }),
     ...(trace.ended === undefined ? {} : { ended: trace.ended }),
+    ...(receipts.length === 0 ? {} : { receipts }),
   };
+}
+
+/** What is written of the run that has ended under request ids. */
+export function receiptsOf(
+  { clock }: Tables,
+  { ended, receipt }: Pick<Trace, 'ended' | 'receipt'>,
+): NonNullable<JournalLine['receipts']> {
+  if (ended === undefined || receipt === undefined) return [];
+  return [{ run: ended, at: iso(clock.now()), value: receipt }];
 }
 
 /** The rows that may have changed: what is new in the list, the heads before and after, and what was named. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { JsonObject } from '../../core/json.ts';
+import type { Json, JsonObject } from '../../core/json.ts';
 import { endRun } from '../../session/memory-store/claim.ts';
 import {
   type SessionRow,
@@ -44,6 +44,13 @@ export interface SavedRow {
   readonly artifacts: readonly string[];
 }
 
+/** What a run came to, for those who ask again under its request ids. */
+export interface Receipt {
+  readonly sessionId: string;
+  readonly at: number;
+  readonly value: Json;
+}
+
 /** What families are made for. */
 export interface FamilyContext {
   readonly disk: Disk;
@@ -69,6 +76,8 @@ export class Family implements JournalReader {
   readonly rows = new Map<string, SavedRow>();
   /** By session: the last run that ended. Its file may still be there when its process died at that moment. */
   readonly lastEnded = new Map<string, string>();
+  /** By run: what runs under request ids came to. */
+  readonly receipts = new Map<string, Receipt>();
   readonly #disk: Disk;
   readonly #tables: Tables;
   readonly #homes: FamilyContext['homes'];
@@ -124,7 +133,15 @@ export class Family implements JournalReader {
     }
     for (const id of line.dropped ?? []) this.#drop(id);
     if (line.ended !== undefined) this.lastEnded.set(session.id, line.ended);
+    for (const { run, at, value } of line.receipts ?? []) {
+      this.receipts.set(run, { sessionId: session.id, at: Date.parse(at), value: value as Json });
+    }
     this.#settle(session);
+  }
+
+  /** Whether the journal has receipts that nobody may ask for any more. */
+  hasOldReceipts(before: number): boolean {
+    return [...this.receipts.values()].some(({ at }) => at <= before);
   }
 
   /** Whether something in the journal has an artifact. */
@@ -154,6 +171,7 @@ export class Family implements JournalReader {
     this.saved.clear();
     this.rows.clear();
     this.lastEnded.clear();
+    this.receipts.clear();
     this.states.reset();
     this.#head = undefined;
   }
@@ -167,15 +185,19 @@ export class Family implements JournalReader {
   line(line: JsonObject): void {
     const { scope } = this;
     if (scope === undefined) return;
-    const { session: change, snapshots = [], dropped = [], ended } = v.parse(journalLine, line);
-    const session = this.#sessionOf(scope, change);
+    const change = v.parse(journalLine, line);
+    const { snapshots = [], dropped = [], ended, receipts = [] } = change;
+    const session = this.#sessionOf(scope, change.session);
     for (const snapshot of snapshots) this.#put(session, snapshot);
     for (const id of dropped) {
       this.#drop(id);
       this.#tables.snapshots.delete(id);
     }
-    this.#change(session, change);
+    this.#change(session, change.session);
     if (ended !== undefined) this.#end(session, ended);
+    for (const { run, at, value } of receipts) {
+      this.receipts.set(run, { sessionId: session.id, at, value: value as Json });
+    }
     this.#settle(session);
   }
 

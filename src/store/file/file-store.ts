@@ -62,6 +62,7 @@ export function openParts(
     events: new Map(),
     endedAt: new Map(),
     dead: new Map(),
+    requests: new Map(),
   };
   const mirror = new Mirror(disk, tables);
   const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { ErrorBody } from '../../core/error.ts';
 import { errorBody } from '../../protocol/error-body.ts';
-import { jsonObject } from '../../protocol/json-value.ts';
+import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
 import { session as sessionInfo } from '../../protocol/session.ts';
 import { snapshotEvent } from '../../protocol/snapshot.ts';
 import { finishReason, usage } from '../../protocol/turn.ts';
@@ -76,6 +76,8 @@ export const journalLine = v.object({
   dropped: v.optional(v.array(v.string())),
   /** The run that is over with this change. */
   ended: v.optional(v.string()),
+  /** What runs under request ids came to. */
+  receipts: v.optional(v.array(v.object({ run: v.string(), at: time, value: jsonValue }))),
 });
 
 export interface JournalHead extends v.InferOutput<typeof journalHead> {}

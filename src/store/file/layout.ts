@@ -10,6 +10,7 @@ import type { Scope } from '../../session/store.ts';
  *       artifacts/<hash>.json                        artifacts, by content
  *     sessions/<owner, or _>/<agent>/<fork>.json     names the folder that a fork lives in
  *     runs/<session>~<hash>.jsonl                    the run that works on a session; nothing while there is none
+ *     requests/<key>.json                            the run that was claimed under a request id, for a while
  *     events/<run>.jsonl                             what a run streamed, until shortly after its end
  *     dead/<run>.json                                a run that was given up, until it is retried
  *     lock, lock-mark, intent.json                   see lock.ts, holder-mark.ts and intent.ts
@@ -22,6 +23,7 @@ export const sessionsFolder = 'sessions';
 export const runsFolder = 'runs';
 export const eventsFolder = 'events';
 export const deadFolder = 'dead';
+export const requestsFolder = 'requests';
 export const journalName = 'journal.jsonl';
 export const artifactsName = 'artifacts';
 
@@ -32,6 +34,7 @@ export const ignored: readonly string[] = [
   `/${runsFolder}/`,
   `/${eventsFolder}/`,
   `/${deadFolder}/`,
+  `/${requestsFolder}/`,
   '*.tmp',
 ];
 

@@ -9,6 +9,7 @@ import { Family, type FamilyContext } from './family.ts';
 import { clearedSize } from './journal.ts';
 import { runFile, runsFolder, safeName, scopeFolder } from './layout.ts';
 import { readPointer } from './pointer.ts';
+import { RequestFiles } from './request-files.ts';
 import { RunFile } from './run-file.ts';
 import type { Home } from './run-row.ts';
 import { WarmSet } from './warm-set.ts';
@@ -28,6 +29,7 @@ export class Mirror implements FamilyContext {
   readonly use = (family: Family): void => this.#warm.use(family);
   readonly events: EventFiles;
   readonly dead: DeadFiles;
+  readonly requests: RequestFiles;
   readonly #runFiles = new Map<string, RunFile>();
   /** Their names, which take a hash to make. */
   readonly #runNames = new WeakMap<object, string>();
@@ -41,6 +43,7 @@ export class Mirror implements FamilyContext {
     this.tables = tables;
     this.events = new EventFiles(disk, tables, this.#find);
     this.dead = new DeadFiles(disk, tables, this.#find);
+    this.requests = new RequestFiles(disk, tables, (scope, id) => this.reachSession(scope, id));
   }
 
   /** Forgets everything that is in memory, because it may differ from the files. */

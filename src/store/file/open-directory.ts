@@ -25,6 +25,7 @@ export async function openDirectory(mirror: Mirror, lock: Lock): Promise<void> {
       if (found !== undefined && found < format) upgrade(mirror);
       recover(mirror);
       mirror.removeResting();
+      mirror.requests.sweep();
       if (mirror.events.runIds().length === 0) return;
       mirror.reachRuns();
       mirror.events.dropForgotten();

@@ -1,7 +1,12 @@
 import { prune as pruneTables } from '../../session/memory-store/prune.ts';
 import type { SessionRow } from '../../session/memory-store/tables.ts';
 import { checkPolicy } from '../../session/retention.ts';
-import type { PruneReport, RetentionPolicy, Scope } from '../../session/store.ts';
+import {
+  type PruneReport,
+  type RetentionPolicy,
+  requestTtl,
+  type Scope,
+} from '../../session/store.ts';
 import type { Family } from './family.ts';
 import type { Gate } from './gate.ts';
 import { scopeFolder } from './layout.ts';
@@ -49,7 +54,9 @@ async function pruneFolder(
       return pruneTables({ ...tables, sessions }, policy, undefined);
     },
     () => {
-      if (family !== undefined && hasLost(tables, family)) rewriteFamilies(mirror, [family]);
+      if (family === undefined) return;
+      const isOld = family.hasOldReceipts(tables.clock.now() - requestTtl);
+      if (isOld || hasLost(tables, family)) rewriteFamilies(mirror, [family]);
     },
   );
   return report.snapshots;

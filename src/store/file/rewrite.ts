@@ -5,9 +5,10 @@ import {
   sessionKey,
   type Tables,
 } from '../../session/memory-store/tables.ts';
+import { requestTtl } from '../../session/store.ts';
 import type { Family } from './family.ts';
 import { clearSession, sweep, withIntent } from './intent.ts';
-import { type JournalLine, toSessionLine, toSnapshotLine } from './journal-line.ts';
+import { iso, type JournalLine, toSessionLine, toSnapshotLine } from './journal-line.ts';
 import type { Mirror } from './mirror.ts';
 import { toLine } from './sealed-line.ts';
 import { type NamedState, toDelta } from './state-delta.ts';
@@ -43,7 +44,10 @@ function rewrite(mirror: Mirror, family: Family): void {
   // Read again, so that messages that are the same are the same objects.
   family.states.cool();
   const known = new Prefixes();
-  const lines = left.flatMap((session) => linesOf(session, known));
+  const lines = left.flatMap((session) => [
+    ...linesOf(session, known),
+    ...receiptLines(session, family, tables.clock.now() - requestTtl),
+  ]);
   const { name } = family.journal;
   if (left.length === 0) disk.unlink(name);
   else
@@ -75,6 +79,17 @@ function linesOf(session: SessionRow, known: Prefixes): readonly JournalLine[] {
     return { session: { id }, snapshots: [{ ...toSnapshotLine(row), state }] };
   });
   return [{ session: first }, ...snapshots, { session: { id, head: head?.id ?? null, nextIndex } }];
+}
+
+function receiptLines(
+  { id }: SessionRow,
+  { receipts }: Family,
+  before: number,
+): readonly JournalLine[] {
+  const kept = [...receipts].filter(([, { sessionId, at }]) => sessionId === id && at > before);
+  if (kept.length === 0) return [];
+  const lines = kept.map(([run, { at, value }]) => ({ run, at: iso(at), value }));
+  return [{ session: { id }, receipts: lines }];
 }
 
 /** Which of the states written so far begins as another one does. */

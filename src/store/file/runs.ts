@@ -13,7 +13,7 @@ import type { Trace } from './family-changes.ts';
 import type { Gate } from './gate.ts';
 import type { Mirror } from './mirror.ts';
 import { rewriteFamilies } from './rewrite.ts';
-import { saveSession } from './save.ts';
+import { saveReceipt, saveSession } from './save.ts';
 
 /** Claims, and the writes under them. */
 export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
@@ -35,6 +35,7 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
         return work();
       },
       () => {
+        tables.requests.clear();
         if (session === undefined) return;
         saveFirst();
         saveOrDrop(mirror, session, trace);
@@ -43,18 +44,51 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
   };
 
   return {
-    claim: (scope, request) =>
-      gate.write(
+    claim(scope, request) {
+      const { requests = [] } = request;
+      let others: readonly SessionRow[] = [];
+      return gate.write(
         () => {
           mirror.reachSession(scope, request.sessionId);
           if (request.from !== 'head') mirror.reachSnapshot(scope, request.from.snapshotId);
+          for (const { key } of requests) mirror.requests.reach(key);
+          others = requests.flatMap(({ key }) => tables.requests.get(key)?.session ?? []);
           return memory.claim(scope, request);
         },
         () => {
           const session = findSession(tables, scope, request.sessionId);
+          // The dead runs that held the keys have given way.
+          for (const other of others) if (other !== session) saveSession(mirror, other);
+          if (session?.run?.id === request.runId) mirror.requests.save(requests);
+          tables.requests.clear();
           if (session !== undefined) saveSession(mirror, session);
         },
-      ),
+      );
+    },
+    replaceReceipt(runId, requests) {
+      let session: SessionRow | undefined;
+      return gate.write(
+        () => {
+          for (const key of requests.keys) {
+            mirror.requests.reach(key);
+            const known = tables.requests.get(key);
+            if (known?.runId === runId) session = known.session;
+          }
+          tables.requests.clear();
+        },
+        () => {
+          const { receipt } = requests;
+          if (session !== undefined) saveReceipt(mirror, session, { ended: runId, receipt });
+        },
+      );
+    },
+    getRequest: (key) =>
+      gate.read(() => {
+        mirror.requests.reach(key);
+        const found = memory.getRequest(key);
+        tables.requests.clear();
+        return found;
+      }),
     load: (scope, lookup) =>
       gate.read(() => {
         mirror.reachLookup(scope, lookup);
@@ -78,15 +112,20 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
         if (events !== undefined) mirror.reachEvents(run.runId);
         return memory.commit(run, write);
       };
+      const trace = { snapshotId, base, receipt: write.requests?.receipt };
       // The letter comes first: without it, nobody would find a run that was given up.
       const saveFirst = write.deadLetter === true ? () => mirror.dead.save(run.runId) : undefined;
-      return under(run, work, { snapshotId, base }, saveFirst);
+      return under(run, work, trace, saveFirst);
     },
-    release: (run, events) =>
-      under(run, () => {
-        if (events !== undefined) mirror.reachEvents(run.runId);
-        return memory.release(run, events);
-      }),
+    release: (run, events, requests) =>
+      under(
+        run,
+        () => {
+          if (events !== undefined) mirror.reachEvents(run.runId);
+          return memory.release(run, events, requests);
+        },
+        { receipt: requests?.receipt },
+      ),
     handOver: (run) => under(run, () => memory.handOver(run)),
     attachPartial: (run, write) =>
       under(run, () => memory.attachPartial(run, write), {

@@ -2,7 +2,7 @@ import type { Artifact } from '../../protocol/state.ts';
 import { inScope, type SessionRow } from '../../session/memory-store/tables.ts';
 import { dataLoss } from './disk-error.ts';
 import type { Family } from './family.ts';
-import { changeOf, type Trace } from './family-changes.ts';
+import { changeOf, receiptsOf, type Trace } from './family-changes.ts';
 import { withIntent } from './intent.ts';
 import type { JournalLine } from './journal-line.ts';
 import { safeName, scopeFolder } from './layout.ts';
@@ -29,6 +29,16 @@ export function saveSession(mirror: Mirror, session: SessionRow, trace: Trace = 
   if (open !== undefined && open !== former) runFile.create(open, { family, session });
   else if (over?.request.mode === 'attached') mirror.rest(runFile);
   else if (over !== undefined) runFile.remove();
+}
+
+/** Writes what a run came to that has ended before. */
+export function saveReceipt(
+  mirror: Mirror,
+  session: SessionRow,
+  trace: Pick<Trace, 'ended' | 'receipt'>,
+): void {
+  const receipts = receiptsOf(mirror.tables, trace);
+  familyOf(mirror, session).write(session, { session: { id: session.id }, receipts });
 }
 
 /** The family that has a session; a new one joins what it was forked from, else gets a folder of its own. */

@@ -46,6 +46,24 @@ const networkCodes = new Set([
 const networkTexts =
   /connection terminated|connection error|client has encountered|timeout exceeded when trying to connect|connection ended/i;
 
+// There was no connection, so nothing was asked.
+const unaskedCodes = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'EAI_AGAIN',
+  'ENOENT',
+  '57P03',
+  '53300',
+]);
+const unaskedTexts = /timeout exceeded when trying to connect/i;
+
+function isUnasked(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code !== undefined) return unaskedCodes.has(code);
+  return error instanceof Error && unaskedTexts.test(error.message);
+}
+
 /** The SQLSTATE of an error, or node's code for it. */
 function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
@@ -72,12 +90,14 @@ export function toStoreError(error: unknown): unknown {
   const code = codeOf(error);
   if (isLost(error)) {
     const [status, what] = faults[code?.startsWith('57P') ? '57P' : '08'] ?? ['UNAVAILABLE', ''];
-    return storeFault(status, `${what}${reasonOf(error)}`, { cause: error });
+    const details = isUnasked(error) ? { written: false } : undefined;
+    return storeFault(status, `${what}${reasonOf(error)}`, { cause: error, details });
   }
   if (code === undefined) return error;
   const found = faults[code] ?? faults[code.slice(0, 3)] ?? faults[code.slice(0, 2)];
   const [status, what] = found ?? ['INTERNAL', 'Postgres refused a statement of the store.'];
-  return storeFault(status, `${what}${reasonOf(error)}`, { cause: error });
+  const details = isUnasked(error) ? { written: false } : undefined;
+  return storeFault(status, `${what}${reasonOf(error)}`, { cause: error, details });
 }
 
 function reasonOf(error: unknown): string {

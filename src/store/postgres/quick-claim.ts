@@ -1,5 +1,5 @@
 import { isSnapshotId } from '../../session/ids.ts';
-import type { Claim, ClaimRequest, Scope } from '../../session/store.ts';
+import type { Claim, ClaimRequest, RequestMark, Scope } from '../../session/store.ts';
 import { homeIn, requestPlace } from '../sql/content/places.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import { statement } from '../sql/database/query.ts';
@@ -22,6 +22,11 @@ const claim = statement<{ readonly claimed: string | null }>(
   'SELECT @claim_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS claimed',
 );
 
+const claimUnderKeys = statement<{ readonly claimed: string | null }>(
+  'quick_claim_request',
+  `SELECT @claim_request($15, $16, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS claimed`,
+);
+
 /** Claims in one round trip; `undefined` when it is not the usual case. */
 export async function quickClaim(
   db: PostgresDatabase,
@@ -32,7 +37,8 @@ export async function quickClaim(
   const { from, expectHead } = request;
   if (from !== 'head' && !isSnapshotId(from.snapshotId)) return undefined;
   if (typeof expectHead === 'string' && !isSnapshotId(expectHead)) return undefined;
-  const [row] = await db.query(claim, [
+  const { requests = [] } = request;
+  const values = [
     ...scopeKey(scope),
     request.sessionId,
     uuidBytes(request.runId),
@@ -44,7 +50,11 @@ export async function quickClaim(
     typeof expectHead === 'string' ? uuidBytes(expectHead) : null,
     ...startedByValues(request.startedBy),
     from === 'head' ? null : uuidBytes(from.snapshotId),
-  ]);
+  ];
+  const [row] =
+    requests.length === 0
+      ? await db.query(claim, values)
+      : await db.query(claimUnderKeys, [...values, ...keyValues(requests)]);
   if (row === undefined || row.claimed === null) return undefined;
   const turn = JSON.parse(row.claimed) as ClaimAnswer;
   const { head_no, head_idx, start_no } = turn;
@@ -60,6 +70,10 @@ export async function quickClaim(
   if (request.limited !== true) return claimed;
   const where = { scope, sessionId: request.sessionId, nextIndex: turn.next_index };
   return withFailed(claimed, await db.read(() => totalsOfFailed(turn, where)));
+}
+
+function keyValues(requests: readonly RequestMark[]): readonly (readonly Uint8Array[])[] {
+  return [requests.map(({ key }) => fromHex(key)), requests.map(({ digest }) => fromHex(digest))];
 }
 
 function bytesOf(hex: string | null): Uint8Array | null {

@@ -10,7 +10,7 @@ import {
 } from '../../session/store.ts';
 import { type DocumentWrite, documentRef } from '../sql/content/document.ts';
 import type { ManifestRef, ManifestWrite } from '../sql/content/manifest.ts';
-import { type Home, journalPlace } from '../sql/content/places.ts';
+import { type Home, journalPlace, receiptPlace } from '../sql/content/places.ts';
 import type { Vault } from '../sql/content/vault.ts';
 import { type SqlValue, type Statement, statement } from '../sql/database/query.ts';
 import { asLocation } from '../sql/history/location.ts';
@@ -24,8 +24,10 @@ import {
 } from '../sql/history/state-rows.ts';
 import type { CommitResult } from '../sql/runs/commit.ts';
 import { outcomeValues, snapshotOf } from '../sql/runs/commit-row.ts';
+import { toReceipt } from '../sql/runs/requests.ts';
 import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
+import { now } from './dialect.ts';
 import {
   type CommitAnswer,
   moreParameters,
@@ -55,13 +57,33 @@ const commitWithin = {
   all: callOf('quick_within_more', '@commit_within', all),
 };
 
-function callOf(
-  name: string,
-  called: string,
-  given: readonly string[],
-): Statement<{ readonly committed: string | null }> {
-  const values = given.map((_, at) => `$${at + 1}`).join(', ');
-  return statement(name, `SELECT ${called}(${values}) AS committed`);
+// The end of a turn, with what the keys of the run are told, in one statement.
+const commitRequest = {
+  few: underKeys('quick_commit_request', few),
+  all: underKeys('quick_commit_more_request', all),
+};
+
+type CommitRow = { readonly committed: string | null };
+
+function callOf(name: string, called: string, given: readonly string[]): Statement<CommitRow> {
+  return statement(name, `SELECT ${called}(${valuesOf(given)}) AS committed`);
+}
+
+function underKeys(name: string, given: readonly string[]): Statement<CommitRow> {
+  const [keys, receipts] = [given.length + 1, given.length + 2];
+  return statement(
+    name,
+    `WITH done AS MATERIALIZED (SELECT @commit_turn(${valuesOf(given)}) AS committed),
+     told AS (
+       UPDATE @requests q SET receipt = k.receipt, at = ${now}
+       FROM done CROSS JOIN unnest($${keys}::bytea[], $${receipts}::text[]) k(key, receipt)
+       WHERE done.committed IS NOT NULL AND q.key = k.key AND q.run = $1::bytea)
+     SELECT committed FROM done`,
+  );
+}
+
+function valuesOf(given: readonly string[]): string {
+  return given.map((_, at) => `$${at + 1}`).join(', ');
 }
 
 /** Commits in one round trip; `undefined` when it is not the usual case. */
@@ -90,7 +112,15 @@ export async function quickCommit(
   for (const name of stateNames) values.push(state[name]);
   const more = moreValues(rows, events, db.blobLock);
   if (more !== undefined) for (const name of moreNames) values.push(more[name]);
-  const commit = isWithinTurn(write) ? commitWithin : commitTurn;
+  const { requests } = write;
+  if (requests !== undefined) {
+    const { keys, receipt } = requests;
+    const sealed = keys.map((key) =>
+      String(toReceipt(receipt, receiptPlace(key, ref.runId), context.vault)),
+    );
+    values.push(keys.map(fromHex), sealed);
+  }
+  const commit = statementsFor(write);
   const [row] = await db.query(more === undefined ? commit.few : commit.all, values);
   if (row === undefined || row.committed === null) return undefined;
   const answer = JSON.parse(row.committed) as CommitAnswer;
@@ -98,6 +128,12 @@ export async function quickCommit(
     committed: committedOf(write, rows, answer, context),
     discards: answer.discarded !== null && answer.discarded > 0,
   };
+}
+
+// Only the end of a run is told to its keys.
+function statementsFor(write: CommitWrite): typeof commitTurn {
+  if (isWithinTurn(write)) return commitWithin;
+  return write.requests === undefined ? commitTurn : commitRequest;
 }
 
 function turnValues(

@@ -1,3 +1,4 @@
+import { claimRequest } from './functions/claim-request.ts';
 import { claimTurn } from './functions/claim-turn.ts';
 import { commitTurn } from './functions/commit-turn.ts';
 import { commitWithin } from './functions/commit-within.ts';
@@ -142,4 +143,16 @@ export const steps: readonly string[] = [
   `,
   // A snapshot within a turn is not the head before the turn has ended.
   commitWithin,
+  // Idempotency keys.
+  `
+  CREATE TABLE @requests(                      -- idempotency keys, for a day after the end of their run
+    session bigint NOT NULL,
+    at bigint NOT NULL,                        -- when it was claimed, or ended with a receipt
+    key bytea PRIMARY KEY,                     -- hash of owner, agent and request id
+    run bytea NOT NULL,                        -- the reserved snapshot id
+    digest bytea NOT NULL,                     -- of what was asked for
+    receipt text);                             -- what the run came to
+  CREATE INDEX requests_session ON @requests(session);
+  CREATE INDEX requests_at ON @requests(at);
+  ${claimRequest}`,
 ];

@@ -69,8 +69,9 @@ export function maintenanceSupport(
         sessions += erased?.sessions ?? 0;
         db.tell(erased?.hints ?? []);
       }
+      const forgot = await tidier.forgetRequests();
       await tidier.now();
-      if (snapshots > 0) await db.scrub();
+      if (forgot || snapshots > 0) await db.scrub();
       return { snapshots, sessions };
     },
     async eraseOwner(owner) {

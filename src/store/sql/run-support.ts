@@ -17,12 +17,14 @@ import { type CommitResult, checkCommit, commit } from './runs/commit.ts';
 import { dropDead, listDead } from './runs/dead-runs.ts';
 import { alreadyCommitted, Doubts } from './runs/doubt.ts';
 import { limitHeartbeats } from './runs/limit-heartbeats.ts';
+import { endRequests, readRequest } from './runs/requests.ts';
 import { getRun, listRuns } from './runs/run-record.ts';
 import { detach, handOver, heartbeat, release } from './runs/run-writes.ts';
 import { getStep, saveStep } from './runs/steps.ts';
 import { readRun, readTaken, type Taken, type TakeOver, takeRuns } from './runs/take-over.ts';
 import { loadState } from './snapshots/locate.ts';
 import type { SqlContext } from './sql-store.ts';
+import { uuidBytes } from './values/bytes.ts';
 
 /** Claims, and the writes under them. */
 export function runSupport({ db, state, vault, tidier, turns }: SqlContext): RunSupport {
@@ -128,12 +130,17 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       if (discards) tidier.later();
       return committed;
     },
-    async release(ref, events) {
-      await db.write(() => release(ref, events, state));
+    async release(ref, events, requests) {
+      await db.write(() => release(ref, events, requests, state));
       tell(ref.runId);
       forget(ref.runId);
       tidier.later();
     },
+    async replaceReceipt(runId, requests) {
+      if (!isSnapshotId(runId)) return;
+      await db.write(() => endRequests(uuidBytes(runId), requests, vault));
+    },
+    getRequest: (key) => db.read(() => readRequest(key, vault)),
     async handOver(ref) {
       await db.write(() => handOver(ref));
       tell(ref.runId);

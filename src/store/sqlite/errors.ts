@@ -55,6 +55,6 @@ export function stillBusy(path: string, waited: number, cause: unknown): Waymark
   return storeFault(
     'UNAVAILABLE',
     `The database "${path}" was held by another process for ${Math.round(waited)} ms. Try again.`,
-    { cause },
+    { cause, details: { written: false } },
   );
 }

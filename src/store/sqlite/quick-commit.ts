@@ -9,6 +9,7 @@ import { type StateContext, type StateRows, stateRows } from '../sql/history/sta
 import { type CommitResult, commit, insertCommitted, moveSession } from '../sql/runs/commit.ts';
 import { snapshotOf } from '../sql/runs/commit-row.ts';
 import { endBareRun } from '../sql/runs/end-run.ts';
+import { endRequests } from '../sql/runs/requests.ts';
 import type { TurnSteps } from '../sql/sql-store.ts';
 import { uuidBytes } from '../sql/values/bytes.ts';
 import { code } from '../sql/values/codes.ts';
@@ -92,6 +93,7 @@ function* goOn(
   const row = { session, home: homeOf(held), parent, index, createdAt, now };
   const no = yield* insertCommitted(write, placed, row, context);
   yield* moveSession(session, { head: no, tip: no, nextIndex: index + 1, now });
+  yield* endRequests(uuidBytes(runId), write.requests, context.vault);
   yield* endBareRun(session);
   const ref = asLocation({
     database: context.database,

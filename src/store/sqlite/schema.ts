@@ -132,4 +132,16 @@ export const steps: readonly string[] = [
     mode INTEGER NOT NULL,
     request TEXT NOT NULL) WITHOUT ROWID;
   `,
+  // Idempotency keys.
+  `
+  CREATE TABLE requests(                     -- idempotency keys, for a day after the end of their run
+    key BLOB PRIMARY KEY,                    -- hash of owner, agent and request id
+    run BLOB NOT NULL,                       -- the reserved snapshot id
+    session INTEGER NOT NULL,
+    digest BLOB NOT NULL,                    -- of what was asked for
+    at INTEGER NOT NULL,                     -- when it was claimed, or ended with a receipt
+    receipt TEXT);                           -- what the run came to
+  CREATE INDEX requests_session ON requests(session);
+  CREATE INDEX requests_at ON requests(at);
+  `,
 ];

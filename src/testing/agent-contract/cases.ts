@@ -4,6 +4,7 @@ import { customCases } from './cases/custom.ts';
 import { detachedCases } from './cases/detached.ts';
 import { ifHeadCases } from './cases/if-head.ts';
 import { interruptCases } from './cases/interrupts.ts';
+import { requestCases } from './cases/requests.ts';
 import { snapshotCases } from './cases/snapshots.ts';
 import { startingCases } from './cases/starting.ts';
 import { stoppingCases } from './cases/stopping.ts';
@@ -15,6 +16,7 @@ export const contractCases: readonly ContractCase[] = [
   ...turnCases,
   ...startingCases,
   ...stoppingCases,
+  ...requestCases,
   ...snapshotCases,
   ...customCases,
   ...interruptCases,

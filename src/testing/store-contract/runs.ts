@@ -4,6 +4,7 @@ import { handOverContract } from './hand-over.ts';
 import { idTypeContract } from './id-types.ts';
 import type { UseKit } from './kit.ts';
 import { recoveryContract } from './recovery.ts';
+import { requestContract } from './requests.ts';
 import { turnContract } from './turns.ts';
 import { unlistedContract } from './unlisted.ts';
 
@@ -14,6 +15,7 @@ export function runContract(useKit: UseKit): void {
   unlistedContract(useKit);
   recoveryContract(useKit);
   handOverContract(useKit);
+  requestContract(useKit);
   badInputContract(useKit);
   idTypeContract(useKit);
 }

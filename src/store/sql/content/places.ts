@@ -49,6 +49,11 @@ export function requestPlace(home: Home, runId: Uint8Array | string): string {
   return `runs.request\0${keyOf(home)}\0${idText(runId)}`;
 }
 
+/** The key is a hash of owner, agent and request id. */
+export function receiptPlace(key: string, runId: Uint8Array | string): string {
+  return `requests.receipt\0${key}\0${idText(runId)}`;
+}
+
 export function journalPlace(
   home: Home,
   runId: Uint8Array | string,

@@ -7,12 +7,14 @@ import {
   statement,
 } from '../database/query.ts';
 import { journal } from '../runs/journal.ts';
+import { hexOf } from '../values/bytes.ts';
 import {
   documentPlace,
   type Home,
   homeOf,
   journalPlace,
   messagePlace,
+  receiptPlace,
   requestPlace,
   sessionPlace,
   snapshotPlace,
@@ -81,6 +83,12 @@ const tables: readonly SealedTable[] = [
     hasSession: true,
     // As it was copied from the run.
     places: { request: (row) => requestPlace(home(row), bytes(row, 'run')) },
+  },
+  {
+    name: 'requests',
+    keys: { key: noBytes },
+    also: 't.run',
+    places: { receipt: (row) => receiptPlace(hexOf(bytes(row, 'key')), bytes(row, 'run')) },
   },
   {
     name: 'journal',

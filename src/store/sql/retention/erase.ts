@@ -49,6 +49,10 @@ const deleteDead = statement(
   'erase_dead_runs',
   (d) => `DELETE FROM @dead_runs WHERE session IN ${d.integers('$1')}`,
 );
+const deleteRequests = statement(
+  'erase_requests',
+  (d) => `DELETE FROM @requests WHERE session IN ${d.integers('$1')}`,
+);
 const deleteRuns = statement<{ id: Uint8Array }>(
   'erase_runs',
   'DELETE FROM @runs WHERE session = $1 RETURNING id',
@@ -111,6 +115,7 @@ function* eraseRows(rows: readonly ErasedRow[]): Plan<Erased> {
     const sessions = JSON.stringify(rows.map(({ no }) => no));
     yield* run(deleteJournal, sessions);
     yield* run(deleteDead, sessions);
+    yield* run(deleteRequests, sessions);
   }
   for (const { no } of rows) {
     snapshots += (yield* one(countSnapshots, no)).count;

@@ -2,10 +2,14 @@ import type { Clock } from '../../../core/clock.ts';
 import type { Vault } from '../content/vault.ts';
 import type { Database } from '../database/database.ts';
 import { forgetEvents } from '../runs/events.ts';
+import { forgetRequests } from '../runs/requests.ts';
 import { collectSome } from './collect.ts';
 
 // Long enough that a burst of turns is followed by one round of tidying.
 const restBefore = 200;
+
+// Request ids are kept for a day: a minute more does no harm.
+const requestsEvery = 60_000;
 
 interface Options {
   readonly db: Database;
@@ -20,6 +24,7 @@ export class Tidier {
   #stop: (() => void) | undefined;
   #running: Promise<void> | undefined;
   #forgetAt = 0;
+  #forgetRequestsAt = 0;
   #isClosed = false;
 
   constructor(options: Options) {
@@ -52,6 +57,14 @@ export class Tidier {
     if (now < this.#forgetAt) return;
     this.#forgetAt = now + Math.min(eventsTtl / 4, 5000);
     await db.write(() => forgetEvents(eventsTtl), { durable: false });
+    if (now >= this.#forgetRequestsAt) await this.forgetRequests();
+  }
+
+  /** Forgets the request ids whose time is over. Gives whether there were any. */
+  async forgetRequests(): Promise<boolean> {
+    const { db, clock } = this.#options;
+    this.#forgetRequestsAt = clock.now() + requestsEvery;
+    return await db.write(() => forgetRequests(), { durable: false });
   }
 
   async close(): Promise<void> {

@@ -24,6 +24,7 @@ import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromFinish, fromStatus, fromTotals, toMode } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { checkFree, displace, type HolderRow, holderColumns } from './holder.ts';
+import { addRequests, freeRequests } from './requests.ts';
 
 /** The snapshot that a run goes on from. */
 export interface StartRow {
@@ -123,6 +124,7 @@ const insertRun = statement(
 /** Accepts a run: see {@link RunSupport.claim}. */
 export function* claim(scope: Scope, request: ClaimRequest, context: StateContext): Plan<Claim> {
   const runId = uuidBytes(request.runId);
+  yield* freeRequests(request.requests, context);
   const session = yield* first(selectSession, ...scopeKey(scope), request.sessionId, runId);
   if (session === undefined) yield* checkUnused(request.runId);
   else if (session.is_taken === 1) throw taken(request.runId);
@@ -143,6 +145,7 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
     start?.start_no ?? null,
     request.ttl,
   );
+  yield* addRequests(runId, no, request.requests);
   const claimed = toClaim(request, {
     fresh: session === undefined,
     start: start && (yield* withAnswer(start)),

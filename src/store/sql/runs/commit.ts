@@ -20,6 +20,7 @@ import { bury } from './dead-runs.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
 import { noCrashes, type OpenRun, openRun } from './open-run.ts';
+import { endRequests } from './requests.ts';
 
 const selectOwn = statement<{ idx: number; parent: number | null; parent_id: Uint8Array | null }>(
   'commit_own',
@@ -107,6 +108,7 @@ export function* commit(
   const head = moves ? no : held.head;
   const tip = succeeds ? no : held.tip;
   yield* moveSession(held.session, { head, tip, nextIndex: index.next, now: held.now });
+  yield* endRequests(held.id, write.requests, context.vault);
   yield* end(held, write, no);
   const orphaned = succeeds ? false : yield* isOrphaned(held, line.parent);
   const isListed = write.listed !== false;

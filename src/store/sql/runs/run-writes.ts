@@ -3,6 +3,7 @@ import { notHeld, precondition } from '../../../session/failures.ts';
 import { isSnapshotId } from '../../../session/ids.ts';
 import {
   type HandOver,
+  type RequestOutcome,
   type RunEvent,
   type RunRef,
   type RunRequest,
@@ -22,6 +23,7 @@ import { toRequest } from './claim.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
 import { openRun } from './open-run.ts';
+import { endRequests } from './requests.ts';
 
 const updateHeartbeat = statement<{ stopping: number }>(
   'run_heartbeat',
@@ -97,6 +99,7 @@ const deleteBlank = statement(
 export function* release(
   ref: RunRef,
   events: readonly RunEvent[] | undefined,
+  requests: RequestOutcome | undefined,
   { vault }: StateContext,
 ): Plan<void> {
   const held = yield* openRun(ref);
@@ -106,10 +109,12 @@ export function* release(
     );
   }
   if (events !== undefined) yield* appendEvents(held, events, vault);
+  yield* endRequests(held.id, requests, vault);
   yield* dropCheckpoint(held.checkpoint);
   const ended = withEvents(held, events);
   yield* endRun(ended);
-  const mayBeBlank = held.head === null && held.next_index === 0 && ended.has_events === 0;
+  const isKept = requests !== undefined || ended.has_events === 1;
+  const mayBeBlank = held.head === null && held.next_index === 0 && !isKept;
   if (mayBeBlank) yield* run(deleteBlank, held.session);
 }
 

@@ -1,0 +1,166 @@
+import type { WaymarkError } from '../../../core/error.ts';
+import type { Json } from '../../../core/json.ts';
+import { requestTaken } from '../../../session/request-taken.ts';
+import {
+  type RequestMark,
+  type RequestOutcome,
+  type RequestRecord,
+  requestTtl,
+} from '../../../session/store.ts';
+import { openJson } from '../content/open-json.ts';
+import { receiptPlace } from '../content/places.ts';
+import type { Vault } from '../content/vault.ts';
+import {
+  first,
+  type Plan,
+  readUnderLock,
+  run,
+  type SqlValue,
+  statement,
+} from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { fromHex, hexOf, uuidText } from '../values/bytes.ts';
+import { code } from '../values/codes.ts';
+import { displace, type HolderRow, holderColumns, isHeld } from './holder.ts';
+
+interface RequestRow extends HolderRow {
+  readonly run: Uint8Array;
+  readonly session: number;
+  /** `null`: it went with its run, which was refused. */
+  readonly session_id: string | null;
+  readonly digest: Uint8Array;
+  readonly at: number;
+  readonly has_receipt: number;
+  readonly status: number | null;
+}
+
+const selectRequest = readUnderLock<RequestRow>(
+  'request_claimed',
+  (d) => `
+    SELECT ${d.now} AS now, q.run, q.session, z.id AS session_id, q.digest, q.at, s.status,
+      CASE WHEN q.receipt IS NULL THEN 0 ELSE 1 END AS has_receipt, ${holderColumns}
+    FROM @requests q LEFT JOIN @sessions z ON z.no = q.session
+    LEFT JOIN @runs r ON r.id = q.run LEFT JOIN @snapshots s ON s.id = q.run
+    WHERE q.key = $1 ${d.lock('q')}`,
+);
+const selectHolder = readUnderLock<HolderRow>(
+  'request_holder',
+  (d) => `
+    SELECT ${d.now} AS now, ${holderColumns}
+    FROM @sessions z LEFT JOIN @runs r ON r.session = z.no AND r.id = $2
+    WHERE z.no = $1 ${d.lock('z')}`,
+);
+const deleteRequest = statement('request_free', 'DELETE FROM @requests WHERE key = $1');
+const insertRequest = statement(
+  'request_claim',
+  (d) => `
+    INSERT INTO @requests(key, run, session, digest, at) VALUES($1, $2, $3, $4, ${d.now})`,
+);
+const updateRequest = statement(
+  'request_end',
+  (d) => `UPDATE @requests SET receipt = $3, at = ${d.now} WHERE key = $1 AND run = $2`,
+);
+const selectRecord = statement<{ run: Uint8Array; session_id: string; receipt: SqlValue }>(
+  'request_read',
+  (d) => `
+    SELECT q.run, z.id AS session_id, q.receipt FROM @requests q JOIN @sessions z ON z.no = q.session
+    WHERE q.key = $1 AND (q.at > ${d.now} - ${requestTtl}
+      OR EXISTS (SELECT 1 FROM @runs r WHERE r.id = q.run))`,
+);
+const isOld = (now: string): string => `q.at <= ${now} - ${requestTtl}
+  AND NOT EXISTS (SELECT 1 FROM @runs r WHERE r.id = q.run)`;
+const selectOld = statement<{ found: number }>(
+  'request_old',
+  (d) => `SELECT 1 AS found FROM @requests q WHERE ${isOld(d.now)} LIMIT 1`,
+);
+const deleteOld = statement(
+  'request_forget',
+  (d) => `DELETE FROM @requests AS q WHERE ${isOld(d.now)}`,
+);
+
+/**
+ * Refuses a claim under keys that belong to another run. Those of a dead one are free again: an attached run that has expired
+ * gives way, so that it can save nothing any more.
+ */
+export function* freeRequests(
+  marks: readonly RequestMark[] = [],
+  context: StateContext,
+): Plan<void> {
+  for (const { key, digest } of marks) {
+    const row = yield* first(selectRequest, fromHex(key));
+    if (row === undefined) continue;
+    if (isTaken(row)) throw takenBy(row, digest);
+    if (row.run_session !== null) yield* giveWay(row, digest, context);
+    yield* run(deleteRequest, fromHex(key));
+  }
+}
+
+/** Notes that keys belong to a run. */
+export function* addRequests(
+  runId: Uint8Array,
+  session: number,
+  marks: readonly RequestMark[] = [],
+): Plan<void> {
+  for (const { key, digest } of marks) {
+    yield* run(insertRequest, fromHex(key), runId, session, fromHex(digest));
+  }
+}
+
+/** Keeps what a run came to under its keys. */
+export function* endRequests(
+  runId: Uint8Array,
+  outcome: RequestOutcome | undefined,
+  vault: Vault,
+): Plan<void> {
+  if (outcome === undefined) return;
+  for (const key of outcome.keys) {
+    const receipt = toReceipt(outcome.receipt, receiptPlace(key, runId), vault);
+    yield* run(updateRequest, fromHex(key), runId, receipt);
+  }
+}
+
+/** A receipt as it is kept, sealed. */
+export function toReceipt(receipt: Json, place: string, vault: Vault): SqlValue {
+  return vault.seal(JSON.stringify(receipt), place);
+}
+
+/** What is known of a request: see {@link RunSupport.getRequest}. */
+export function* readRequest(key: string, vault: Vault): Plan<RequestRecord | undefined> {
+  const row = yield* first(selectRecord, fromHex(key));
+  if (row === undefined) return undefined;
+  return {
+    runId: uuidText(row.run),
+    sessionId: row.session_id,
+    ...(row.receipt === null
+      ? {}
+      : { receipt: openJson(row.receipt, receiptPlace(key, row.run), vault) as Json }),
+  };
+}
+
+/** Forgets the requests whose time is over. Gives whether there were any. */
+export function* forgetRequests(): Plan<boolean> {
+  if ((yield* first(selectOld)) === undefined) return false;
+  yield* run(deleteOld);
+  return true;
+}
+
+/** Whether a request has a result, or a run that may still come to one. */
+function isTaken(row: RequestRow): boolean {
+  if (row.session_id === null) return false;
+  if (row.run_session !== null) return isHeld(row);
+  if (row.at <= row.now - requestTtl) return false;
+  return row.has_receipt === 1 || (row.status !== null && row.status !== code.pending);
+}
+
+/** Takes its session from a run that has expired; one that was heard of meanwhile keeps it. */
+function* giveWay(row: RequestRow, digest: string, context: StateContext): Plan<void> {
+  const holder = yield* first(selectHolder, row.session, row.run);
+  if (holder === undefined) return;
+  if (isHeld(holder)) throw takenBy(row, digest);
+  yield* displace(holder, context);
+}
+
+function takenBy({ run: id, session_id, digest }: RequestRow, given: string): WaymarkError {
+  const known = { runId: uuidText(id), sessionId: session_id ?? '', digest: hexOf(digest) };
+  return requestTaken(known, given);
+}
