@@ -111,6 +111,11 @@ function defineTrouble(app: App): void {
     }),
     tools: [agentTool(trouble)],
   });
+  app.defineCustomAgent({ name: 'thrower', description: 'Has a bug.' }, (session) =>
+    session.run(() => {
+      throw new TypeError('my bug is here');
+    }),
+  );
   app.defineCustomAgent(
     { name: 'filer', description: 'Makes files of every kind.' },
     async (session, { respond }) => {

@@ -241,3 +241,21 @@ test('a sub-agent is heard while it works', async () => {
   expect(await inside.count()).toBe(0);
   expect(errors).toEqual([]);
 });
+
+test('S146 a failed turn shows what was thrown, with its stack, once', async () => {
+  const { page, errors } = await studio.open('agents/thrower');
+  const hands = handsOn(page);
+  await hands.send('go');
+  const note = page.getByRole('alert');
+  const stack = note.getByLabel('Error with stack');
+  await stack.waitFor();
+  await soon(() => stack.textContent()).toMatch(/^TypeError: my bug is here\n {4}at .*app\.ts/);
+  expect(((await note.textContent()) ?? '').match(/my bug is here/g)).toHaveLength(1);
+  await hands.row(/failed/).click();
+  await hands.tab('State');
+  await soon(() => hands.inspector.textContent()).toContain('my bug is here');
+  await hands.tab('Trace');
+  await page.getByRole('button', { name: /^turn 1/ }).click();
+  await soon(() => hands.inspector.textContent()).toMatch(/TypeError: my bug is here\n {4}at /);
+  expect(errors).toEqual([]);
+});

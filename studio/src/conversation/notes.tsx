@@ -1,8 +1,10 @@
 import type { ReactNode } from 'react';
 import { useAgentValue } from '../../../src/react/index.ts';
+import { latestFault } from '../lib/faults.ts';
 import { plural } from '../lib/format.ts';
 import { toProgress } from '../lib/progress.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
+import { FaultText } from '../ui/fault-text.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { MarkIcon } from '../ui/mark.tsx';
 
@@ -47,17 +49,20 @@ function LeftNote(): ReactNode {
 
 /** Why the last turn or call came to nothing, and what to do. */
 export function ErrorNote(): ReactNode {
-  const { store } = useWorkbench();
+  const { store, spans } = useWorkbench();
   const error = useAgentValue(store, (view) => view.error);
+  const sessionId = useAgentValue(store, (view) => view.sessionId);
   const finishReason = useAgentValue(store, (view) => view.finishReason);
   const phase = useAgentValue(store, (view) => view.phase);
   if (phase !== 'ready') return null;
   if (error) {
+    // The server tells clients only what is public; the Studio of the same machine also shows what was thrown.
+    const thrown = finishReason === 'failed' ? latestFault(spans, sessionId) : undefined;
     return (
       <div className="note fault" role="alert">
         <Icon name="warning" />
         <div>
-          <p dir="auto">{error.message}</p>
+          {thrown ? <FaultText text={thrown.text} /> : <p dir="auto">{error.message}</p>}
           <p className="quiet">{error.status}</p>
         </div>
         <button type="button" className="button" onClick={() => void store.actions.retry()}>

@@ -1,8 +1,10 @@
 import { type ReactNode, useMemo } from 'react';
 import type { Snapshot } from '../../../src/client/index.ts';
 import { artifactChanges, artifactName, artifactSize } from '../lib/artifacts.ts';
+import { faultOfSnapshot } from '../lib/faults.ts';
 import { bytes, plural } from '../lib/format.ts';
 import { changesBetween, pathText } from '../lib/json-changes.ts';
+import { useWorkbench } from '../shell/workbench.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -83,6 +85,8 @@ function Artifacts({ subject: { state, before } }: { readonly subject: Subject }
 function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode {
   const { snapshotId, parentId, stateHash, status, finishReason, event, createdAt, usage, error } =
     snapshot;
+  const { spans } = useWorkbench();
+  const thrown = faultOfSnapshot(spans, snapshotId);
   return (
     <section>
       <h3>Snapshot</h3>
@@ -91,7 +95,7 @@ function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode
           {status}
           {finishReason !== undefined && ` · ${finishReason}`}
         </Fact>
-        {error && <Fact name="Error">{error.message}</Fact>}
+        {error && <Fact name="Error">{thrown?.message ?? error.message}</Fact>}
         <Fact name="Made at">
           {event} · <Time iso={createdAt} form="clock" />
         </Fact>

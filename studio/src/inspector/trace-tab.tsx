@@ -4,6 +4,7 @@ import { type SpanRow, spansOfTurn } from '../lib/span-tree.ts';
 import type { TraceSpan } from '../lib/traces.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { Empty } from '../ui/empty.tsx';
+import { FaultText } from '../ui/fault-text.tsx';
 import { Icon } from '../ui/icon.tsx';
 import type { Subject } from './use-subject.ts';
 
@@ -139,10 +140,10 @@ function SpanFacts({ span }: { readonly span: TraceSpan }): ReactNode {
   return (
     <dl className="facts column span-facts">
       {span.error && (
-        <div>
+        <div className="span-fault">
           <dt>Error</dt>
-          <dd className="fault-text">
-            {span.error.status}: {span.error.message}
+          <dd>
+            <FaultText text={span.error.text} />
           </dd>
         </div>
       )}

@@ -1,6 +1,13 @@
 import { useEffect, useState } from 'react';
 import { serverUrl } from './server.ts';
 
+/** An error as the development server keeps it: `text` has its type, message, stack and causes. */
+export interface SpanError {
+  readonly status: string;
+  readonly message: string;
+  readonly text: string;
+}
+
 /** A span as the development server keeps it; without an end it still runs. */
 export interface TraceSpan {
   readonly traceId: string;
@@ -10,7 +17,7 @@ export interface TraceSpan {
   readonly startedAt: number;
   readonly endedAt?: number;
   readonly attributes: Readonly<Record<string, unknown>>;
-  readonly error?: { readonly status: string; readonly message: string };
+  readonly error?: SpanError;
 }
 
 /** The spans of a session, read again when `version` changes; `undefined` where the server keeps none. */

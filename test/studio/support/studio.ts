@@ -58,7 +58,7 @@ export async function openStudio(app: App = createStudioApp()): Promise<Studio> 
   };
 }
 
-async function buildStudio(outDir: string): Promise<void> {
+export async function buildStudio(outDir: string): Promise<void> {
   const root = fileURLToPath(new URL('../../../studio/', import.meta.url));
   await build({
     configFile: join(root, 'vite.config.ts'),
