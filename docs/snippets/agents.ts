@@ -7,6 +7,7 @@ import {
   textOf,
   tokenBudget,
   toolApproval,
+  WaymarkError,
   waymark,
 } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
@@ -142,3 +143,38 @@ await talk.send('two'); // goes on in the same session
 assert.ok(talk.sessionId);
 await app.ready();
 await app.close();
+
+const captured: unknown[] = [];
+const tracker = {
+  capture: (error: unknown, { phase }: { readonly phase: string }) => captured.push([error, phase]),
+};
+// #region errors
+const shop = waymark({
+  // info: phase, agent, sessionId, runId, turnIndex, and tool or model
+  onError: (error, info) => tracker.capture(error, info),
+});
+
+const clerk = shop.defineCustomAgent({ name: 'clerk' }, (session) =>
+  session.run(() => {
+    throw new TypeError('my bug is here');
+  }),
+);
+
+const { error } = await clerk.runText('Two pears, please');
+console.log(error?.status, error?.message, error?.cause); // INTERNAL my bug is here TypeError: …
+console.log(JSON.stringify(error)); // {"status":"INTERNAL","message":"An unexpected error occurred."}
+// #endregion
+assert.ok(error?.cause instanceof TypeError);
+assert.deepEqual(captured, [[error.cause, 'turn']]);
+assert.ok(!JSON.stringify(error).includes('bug'));
+
+assert.throws(() => readOrders('db-7.internal', new Error('timeout')));
+function readOrders(host: string, reason: unknown): never {
+  // #region public-message
+  throw new WaymarkError('UNAVAILABLE', `No answer from ${host}.`, {
+    publicMessage: 'Orders cannot be read right now. Try again.',
+    cause: reason,
+  });
+  // #endregion
+}
+await shop.close();

@@ -35,7 +35,7 @@ export interface ErrorInfo {
   readonly model?: string;
 }
 
-/** Hears of what failed in an app. If it throws or rejects, that is printed and changes nothing. */
+/** Called for each failure in an app. If it throws or rejects, that is printed and changes nothing. */
 export type ErrorListener = (error: unknown, info: ErrorInfo) => unknown;
 
 /** Where the failures of one app go. */
@@ -120,6 +120,6 @@ function print(text: string): void {
   try {
     console.error(text);
   } catch {
-    // Nobody can be told any more.
+    // There is no console to print to.
   }
 }

@@ -5,22 +5,22 @@ import type { Invocation } from './invocation.ts';
 /** Causes that are followed; chains may be circular. */
 const mostCauses = 8;
 
-// Made anew for each failure, so each stands for one that was reported, also where another agent throws it on.
+// Each was created for one failure, so it stands for a reported one wherever it is rethrown.
 const reportedOnce = new WeakSet<object>();
 
-/** Notes that an error stands for a failure that was reported; only for errors that are made anew for each failure. */
+/** Marks an error as standing for a reported failure; only for errors that are created for one failure. */
 export function markReported(error: object): void {
   reportedOnce.add(error);
 }
 
-/** Whether an error stands for a failure that was reported. */
+/** Whether an error stands for a reported failure. */
 export function isReported(error: unknown): boolean {
   return chainOf(error).some(isMarked);
 }
 
 /**
- * Reports what fails in an invocation, once: where it happens, and not again in the layers that the error passes on its
- * way out. An error object may be thrown many times, so what was reported is forgotten with the turn.
+ * Reports each failure of an invocation once, where it happens, and not again in the layers that the error passes on its
+ * way out. The same error object may be thrown again, so the next turn starts without any.
  */
 export class Failures {
   readonly #invocation: Invocation;
@@ -47,7 +47,7 @@ export class Failures {
     else if (!isReported(error)) this.#tell(originalOf(error), { phase: 'tool', tool });
   }
 
-  /** Begins a turn: nothing of it was reported. */
+  /** Call at the start of a turn. */
   clear(): void {
     if (this.#reported.length > 0) this.#reported = [];
   }
