@@ -6,6 +6,9 @@ import { headerOf } from './connection.ts';
 import { exceededBound } from './json-scan.ts';
 import type { Limits } from './limits.ts';
 
+/** The most pieces of a body whose length is not announced: each costs some microseconds, even if it is a single byte. */
+const mostPieces = 5000;
+
 /** How bodies are read. */
 export interface BodyOptions {
   readonly limits: Pick<Limits, 'bodyBytes' | 'jsonDepth' | 'jsonValues' | 'requestTimeout'>;
@@ -22,30 +25,36 @@ export async function readBody<Schema extends GenericSchema>(
   return parseShape(schema, text === '' ? {} : parseJsonText(text, limits), what);
 }
 
-/**
- * Parses a JSON text from outside; text that is not JSON, is nested too deeply or has too many values is
- * `INVALID_ARGUMENT`.
- */
-export function parseJsonText(
-  text: string,
-  { jsonDepth, jsonValues }: Pick<Limits, 'jsonDepth' | 'jsonValues'>,
-): unknown {
+/** Parses a JSON text from outside; text that is not JSON, or exceeds its limits, is `INVALID_ARGUMENT`. */
+export function parseJsonText(text: string, limits: JsonLimits): unknown {
+  checkJsonText(text, limits);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new WaymarkError('INVALID_ARGUMENT', 'The body is not valid JSON.');
+  }
+}
+
+type JsonLimits = Pick<Limits, 'jsonDepth' | 'jsonValues'>;
+
+/** Refuses a JSON text that is nested too deeply, or has too many values or too long a number, before it is parsed. */
+export function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonLimits): void {
   switch (exceededBound(text, { depth: jsonDepth, values: jsonValues })) {
     case 'depth':
       throw new WaymarkError(
         'INVALID_ARGUMENT',
         `The JSON is nested deeper than ${jsonDepth} levels. Send a flatter one.`,
       );
+    case 'token':
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        'The JSON has a number or a gap that is too long.',
+      );
     case 'values':
       throw new WaymarkError(
         'INVALID_ARGUMENT',
         `The JSON has more than ${jsonValues} values. Send fewer, or raise limits.jsonValues of the server.`,
       );
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new WaymarkError('INVALID_ARGUMENT', 'The body is not valid JSON.');
   }
 }
 
@@ -81,7 +90,9 @@ async function countedText(request: Request, most: number): Promise<string> {
   // One buffer that doubles: a list of pieces would take many times their size when each is a single byte.
   let bytes = new Uint8Array(Math.min(most, 16 * 1024));
   let length = 0;
+  let pieces = 0;
   for await (const chunk of request.body) {
+    if (++pieces > mostPieces) throw tooManyPieces();
     if (length + chunk.byteLength > most) throw tooLarge(most);
     if (length + chunk.byteLength > bytes.byteLength) {
       const room = Math.max(length + chunk.byteLength, bytes.byteLength * 2);
@@ -93,6 +104,13 @@ async function countedText(request: Request, most: number): Promise<string> {
     length += chunk.byteLength;
   }
   return new TextDecoder().decode(bytes.subarray(0, length));
+}
+
+function tooManyPieces(): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    `The body came in more than ${mostPieces} pieces. Send larger ones.`,
+  );
 }
 
 function tooLarge(most: number): WaymarkError {

@@ -7,7 +7,7 @@ import { recent } from './recent.ts';
 import type { Router, Served } from './served.ts';
 
 /** Milliseconds for which an answer of the engine or the store is passed on, and that a request waits for one. */
-const keepMs = 1000;
+const keepMs = 250;
 const waitMs = 2000;
 
 /** No snapshot has this id. */

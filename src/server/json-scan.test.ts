@@ -45,6 +45,28 @@ describe('values', () => {
   });
 });
 
+test('numbers and gaps of any length are refused, texts are not', () => {
+  const bounds = { depth: any, values: any };
+  const long = 100_000;
+  for (const text of [
+    `[${'1'.repeat(long)}]`,
+    `[1,${'1'.repeat(long)},2]`,
+    '1'.repeat(long),
+    `[${' '.repeat(long)}"a"]`,
+    `{"a":${' '.repeat(long)}1}`,
+    `{}${' '.repeat(long)}`,
+  ]) {
+    expect(exceededBound(text, bounds)).toBe('token');
+  }
+  for (const text of [
+    `["${'1'.repeat(long)}"]`,
+    `{"${' '.repeat(long)}":1}`,
+    `["\\"${','.repeat(long)}"]`,
+  ]) {
+    expect(exceededBound(text, bounds)).toBeUndefined();
+  }
+});
+
 describe('the string at a key', () => {
   test('is that of the outermost object only, and the last one', () => {
     const text = '{"a":{"key":"inner"},"b":["key","x"],"key":"one","c":"key","key":"t\\u0077o"}';

@@ -1,6 +1,10 @@
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
+const openArray = 0x5b;
+const closeArray = 0x5d;
+const openObject = 0x7b;
+const closeObject = 0x7d;
 
 /** How much a JSON text may hold. */
 export interface JsonBounds {
@@ -10,28 +14,33 @@ export interface JsonBounds {
   readonly values: number;
 }
 
+/** The longest number or gap: no writer of JSON makes one, and reading millions of digits takes a tenth of a second. */
+const longestToken = 10_000;
+
 /** Says which bound a JSON text exceeds. Reads the text only, so that nothing large is built before it is refused. */
-export function exceededBound(text: string, bounds: JsonBounds): keyof JsonBounds | undefined {
+export function exceededBound(
+  text: string,
+  bounds: JsonBounds,
+): keyof JsonBounds | 'token' | undefined {
   let depth = 0;
   let values = 1;
+  let tokenAt = 0;
   for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case quote:
-        at = endOfString(text, at);
-        break;
-      case 0x5b: // [
-      case 0x7b: // {
-        if (++depth > bounds.depth) return 'depth';
-        if (++values > bounds.values) return 'values';
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth--;
-        break;
-      case comma:
-        if (++values > bounds.values) return 'values';
-        break;
+    const code = text.charCodeAt(at);
+    if (code === quote) {
+      at = endOfString(text, at);
+    } else if (code === comma) {
+      if (++values > bounds.values) return 'values';
+    } else if (code === openArray || code === openObject) {
+      if (++depth > bounds.depth) return 'depth';
+      if (++values > bounds.values) return 'values';
+    } else if (code === closeArray || code === closeObject) {
+      depth--;
+    } else {
+      if (at - tokenAt > longestToken) return 'token';
+      continue;
     }
+    tokenAt = at + 1;
   }
   return undefined;
 }
@@ -56,13 +65,13 @@ export function topLevelString(text: string, key: string): string | undefined {
         at = end;
         break;
       }
-      case 0x5b: // [
-      case 0x7b: // {
+      case openArray:
+      case openObject:
         depth++;
         isKey = true;
         break;
-      case 0x5d: // ]
-      case 0x7d: // }
+      case closeArray:
+      case closeObject:
         depth--;
         break;
       case comma:
@@ -89,13 +98,17 @@ function parseString(json: string): string | undefined {
 
 // The index of the closing quote; the parser refuses a string that never ends.
 function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end === -1 ? text.length : end;
+  const end = text.indexOf('"', start + 1);
+  if (end === -1) return text.length;
+  return text.charCodeAt(end - 1) === backslash ? endOfEscaped(text, start) : end;
 }
 
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text.charCodeAt(at - 1 - backslashes) === backslash) backslashes++;
-  return backslashes % 2 === 1;
+// A string with escapes is read character by character: a search for each quote would take many times as long.
+function endOfEscaped(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) return at;
+    if (code === backslash) at++;
+  }
+  return text.length;
 }

@@ -8,7 +8,7 @@ export interface Limits {
   readonly jsonDepth: number;
   /**
    * Values in the JSON of a body or frame: array items, properties, arrays and objects. Parsing and checking a body takes
-   * time and memory in proportion to it. @default 50000
+   * time and memory in proportion to it. @default 30000
    */
   readonly jsonValues: number;
   /** Characters of a request's URL. @default 8192 */
@@ -42,7 +42,7 @@ export interface Limits {
 const defaults: Limits = {
   bodyBytes: 8 * 1024 * 1024,
   jsonDepth: 128,
-  jsonValues: 50_000,
+  jsonValues: 30_000,
   urlLength: 8192,
   headerBytes: 16 * 1024,
   requestTimeout: 30_000,

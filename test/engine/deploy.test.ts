@@ -93,7 +93,8 @@ test('the processes of the Procfile accept a run, work on it, and end when they 
     status: 'UNAUTHENTICATED',
   });
   const { snapshotId = '' } = await counter.run({ message, detach: true });
-  expect(await healthy()).toMatchObject({ engine: { waiting: 1 } });
+  // The status of the engine is passed on for a moment.
+  await expect.poll(healthy).toMatchObject({ engine: { waiting: 1 } });
 
   const worker = await start('worker');
   const said = hear(worker);

@@ -3,8 +3,8 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isStatus } from '../../src/core/error.ts';
-import { routes } from '../../src/protocol/routes.ts';
-import { get, startServer, userInput } from './kit.ts';
+import { type Call, call, remember } from './fuzz-calls.ts';
+import { get, startServer } from './kit.ts';
 
 const total = process.env.LONG === '1' ? 100_000 : 2000;
 
@@ -21,192 +21,6 @@ beforeAll(async () => {
   });
 });
 afterAll(() => server.close());
-
-const known = '0193b7a0-0000-7000-8000-000000000000';
-const snapshots: string[] = [known];
-
-const oddText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
-  fc.constantFrom(
-    '',
-    '..',
-    '../..',
-    '__proto__',
-    'constructor',
-    '\0',
-    '%00',
-    '%',
-    'a'.repeat(300),
-    '🙂',
-    '\ud800',
-    '-1',
-    '1e999',
-  ),
-);
-const id = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom('s1', 's2', 's3', 'chat', 'held') },
-  { weight: 3, arbitrary: fc.nat().map((at) => snapshots[at % snapshots.length] ?? known) },
-  { weight: 1, arbitrary: oddText },
-);
-const endpoints = [
-  ...Object.values(routes).map(({ method, path }) => `${method} ${path}`),
-  'POST /agents/:agent/turns',
-  'POST /agents/:agent/turns',
-  'GET /healthz',
-  'GET /openapi.json',
-  'POST /genkit/:agent',
-  'POST /genkit/:agent/getSnapshot',
-  'POST /genkit/:agent/abort',
-  'POST /ui/:agent',
-  'GET /ui/:agent/:session/stream',
-  'POST /ui/:agent/:session/stop',
-  'GET /ui/:agent/:session/messages',
-  'GET /api/actions',
-  'POST /api/runAction',
-  'POST /api/cancelAction',
-  'GET /api/__health',
-  'GET /:other',
-  'GET //:other//',
-];
-const rarely = <T>(usual: fc.Arbitrary<T>, odd: fc.Arbitrary<T>): fc.Arbitrary<T> =>
-  fc.oneof({ weight: 9, arbitrary: usual }, { weight: 1, arbitrary: odd });
-const endpoint = fc
-  .tuple(
-    fc.constantFrom(...endpoints),
-    rarely(
-      fc.constant(undefined),
-      fc.constantFrom('GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'OPTIONS', 'HEAD'),
-    ),
-    rarely(fc.constantFrom('chat', 'held', 'busy'), oddText),
-    fc.infiniteStream(id),
-  )
-  .map(([template, other, agent, ids]) => {
-    const [method = '', path = ''] = template.split(' ');
-    const at = path
-      .replace(':agent', safe(agent))
-      .replace(/:\w+/g, () => safe(ids.next().value ?? ''));
-    return { method: other ?? method, at };
-  });
-const query = fc.oneof(
-  fc.constant(''),
-  fc
-    .array(
-      fc.tuple(
-        fc.constantFrom('limit', 'cursor', 'query', 'after', 'includeOrphaned', 'stream', 'x'),
-        oddText,
-      ),
-      {
-        maxLength: 3,
-      },
-    )
-    .map((pairs) => `?${pairs.map(([name, value]) => `${name}=${safe(value)}`).join('&')}`),
-);
-
-const value: fc.Arbitrary<unknown> = fc.oneof(fc.jsonValue({ maxDepth: 4 }), oddText, id);
-// The keys that bodies have, with whatever behind them, and now and then what belongs there.
-const body: fc.Arbitrary<unknown> = fc.oneof(
-  fc.record(
-    {
-      init: fc.oneof(
-        fc.record({ snapshotId: id, sessionId: id, state: value }, { requiredKeys: [] }),
-        value,
-      ),
-      input: fc.oneof(
-        fc
-          .constantFrom(
-            'hello',
-            'count 3',
-            'transfer 3',
-            'ask',
-            'weather in Rome',
-            'remember x',
-            'fail',
-          )
-          .map(userInput),
-        fc.record(
-          {
-            message: value,
-            resume: fc.record({ respond: value, restart: value }, { requiredKeys: [] }),
-            detach: fc.boolean(),
-          },
-          { requiredKeys: [] },
-        ),
-        value,
-      ),
-      data: fc.oneof(
-        fc.record({ snapshotId: id, sessionId: id }, { requiredKeys: [] }),
-        fc.constant(userInput('hi')),
-        value,
-      ),
-      id,
-      messages: fc.array(
-        fc.record({
-          role: fc.constantFrom('user', 'assistant', 'tool'),
-          parts: fc.array(
-            fc.record({
-              type: fc.constantFrom('text', 'file', 'tool-x'),
-              text: oddText,
-              url: oddText,
-            }),
-            { maxLength: 3 },
-          ),
-        }),
-        { maxLength: 3 },
-      ),
-      trigger: fc.constantFrom('submit-message', 'regenerate-message', 'x'),
-      messageId: id,
-      key: fc.constantFrom(
-        '/agent/chat',
-        '/tool/weather',
-        '/model/scripted',
-        '/agent-snapshot/chat',
-        '/x',
-      ),
-      context: value,
-      title: value,
-      metadata: value,
-      label: value,
-      sessionId: id,
-      traceId: value,
-    },
-    { requiredKeys: [] },
-  ),
-  value,
-);
-const text = fc.oneof(
-  { weight: 6, arbitrary: body.map((content) => JSON.stringify(content)) },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
-  {
-    weight: 1,
-    arbitrary: fc
-      .tuple(body, fc.nat(60))
-      .map(([content, cut]) => (JSON.stringify(content) ?? '').slice(0, cut)),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(
-      '['.repeat(3000),
-      `"${'a'.repeat(30_000)}"`,
-      '{"__proto__":{"x":1}}',
-    ),
-  },
-);
-const call = fc.record({
-  endpoint,
-  query,
-  text,
-  headers: fc.record(
-    {
-      accept: fc.constantFrom('text/event-stream', 'application/json', '*/*', 'x'),
-      'content-type': fc.constantFrom('application/json', 'text/plain', 'x'),
-      'last-event-id': fc.constantFrom('1.0', '1.999999999', '0.0', 'x', '999999999.1', '1.1e3'),
-      origin: rarely(fc.constant(undefined), fc.constantFrom('null', 'https://evil.example')),
-      'accept-encoding': fc.constantFrom('gzip', 'identity', '*'),
-      traceparent: fc.constantFrom('x', `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`),
-    },
-    { requiredKeys: [] },
-  ),
-});
 
 test(
   `${total} requests of all kinds never end in a 500, a hang, or a leak`,
@@ -245,8 +59,6 @@ async function sendAll(calls: readonly Call[], statuses: Map<number, number>): P
   await Promise.all(Array.from({ length: 16 }, worker));
 }
 
-type Call = typeof call extends fc.Arbitrary<infer T> ? T : never;
-
 async function send({
   endpoint: { method, at },
   query: search,
@@ -265,9 +77,7 @@ async function send({
     ...(hasBody && { body: content ?? '' }),
   });
   const answer = await response.text();
-  for (const [, snapshotId] of answer.matchAll(/"snapshotId":"([0-9a-f-]{36})"/g)) {
-    if (snapshotId && snapshots.length < 500) snapshots.push(snapshotId);
-  }
+  remember(answer);
   if (response.status >= 400 && method !== 'HEAD') {
     const error = JSON.parse(answer);
     expect(isStatus(error.status)).toBe(true);
@@ -301,9 +111,4 @@ async function heapAfterErasing(): Promise<number> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return process.memoryUsage().heapUsed;
-}
-
-// A path that fetch sends as it is.
-function safe(part: string): string {
-  return encodeURIComponent(part.toWellFormed()).replaceAll('.', '%2E');
 }

@@ -7,7 +7,7 @@ import { parseShape } from '../../protocol/parse.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { Caller } from '../auth.ts';
 import { checkBackgroundRuns } from '../background-runs.ts';
-import { parseJsonText } from '../body.ts';
+import { checkJsonText, parseJsonText } from '../body.ts';
 import { toWireError } from '../error-response.ts';
 import { logFault } from '../fault.ts';
 import type { FeedBatch } from '../feed.ts';
@@ -106,6 +106,7 @@ class SocketConnection {
     const release = this.#socket.hold();
     try {
       const { request, identify } = this.#options;
+      checkJsonText(first, this.#served.limits);
       if (!request.headers.has('authorization')) {
         this.#authorization = topLevelString(first, 'authorization');
       }

@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { type Attack, countOf } from '../attack.ts';
+import { openSocket, times } from '../socket.ts';
+
+/** Mixed load with cut connections ends where it began. */
+export const attack: Attack = {
+  name: 'soak',
+  limits: { blockedMs: 200 },
+  setup: { limits: { streamsPerPrincipal: 1000, turnsPerPrincipal: 1000 } },
+  async run({ url, settle, check }) {
+    const seconds = countOf('SOAK', 60);
+    let requests = 0;
+    const load = async (until: number): Promise<void> => {
+      await times(Number.POSITIVE_INFINITY, 24, async (at) => {
+        if (performance.now() > until) throw new Error('over');
+        requests++;
+        await step(url, at);
+      }).catch((error: unknown) => {
+        if (!(error instanceof Error) || error.message !== 'over') throw error;
+      });
+      // The other workers end with their step.
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    };
+    // Caches fill and code is compiled before the first look.
+    await load(performance.now() + 20_000);
+    const before = await settle();
+    await load(performance.now() + seconds * 1000);
+    const after = await settle();
+    const grown = after.heapBytes / before.heapBytes;
+    check(grown < 1.05, `the heap grew by ${((grown - 1) * 100).toFixed(1)} %`);
+    check(after.timers <= before.timers, `timers: ${before.timers}, then ${after.timers}`);
+    const files = Math.max(before.handles * 1.05, before.handles + 3);
+    check(after.handles <= files, `files: ${before.handles}, then ${after.handles}`);
+    return requests;
+  },
+};
+
+const post = (url: string, body: object, at: number, headers = {}): Promise<Response> =>
+  fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer user-${at % 20}`, ...headers },
+    body: JSON.stringify(body),
+  });
+
+async function step(url: string, at: number): Promise<void> {
+  const input = { message: { role: 'user', content: [{ text: `count ${at % 20} 1` }] } };
+  const init = { sessionId: `session-${at % 200}` };
+  const stream = { accept: 'text/event-stream' };
+  switch (at % 8) {
+    case 0:
+      return void (await (await post(`${url}/agents/chat/turns`, { input }, at)).text());
+    case 1:
+      return void (await (
+        await post(`${url}/agents/chat/turns`, { input, init }, at, stream)
+      ).text());
+    case 2: {
+      const leaving = new AbortController();
+      const response = await fetch(`${url}/agents/chat/turns`, {
+        method: 'POST',
+        headers: { authorization: `Bearer user-${at % 20}`, ...stream },
+        body: JSON.stringify({ input }),
+        signal: leaving.signal,
+      });
+      await response.body?.getReader().read();
+      return leaving.abort();
+    }
+    case 3:
+      return void (await (
+        await post(`${url}/genkit/chat?stream=true`, { data: input }, at)
+      ).text());
+    case 4: {
+      const parts = [{ type: 'text', text: 'hello' }];
+      const messages = [{ role: 'user', parts }];
+      return void (await (await post(`${url}/ui/chat`, { id: `ui-${at}`, messages }, at)).text());
+    }
+    case 5: {
+      const key = '/agent/chat';
+      return void (await (
+        await post(`${url}/api/runAction?stream=true`, { key, input }, at)
+      ).text());
+    }
+    default: {
+      const socket = await openSocket(url, { authorization: `Bearer user-${at % 20}` });
+      socket.send('{"type":"init","ref":1}');
+      await once(socket, 'message');
+      socket.send(JSON.stringify({ type: 'input', input }));
+      if (at % 2 === 0) {
+        socket.send('{"type":"close"}');
+        await once(socket, 'close');
+      } else {
+        await once(socket, 'message');
+        socket.terminate();
+      }
+    }
+  }
+}

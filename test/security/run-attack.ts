@@ -1,0 +1,92 @@
+import type { Attack } from './attack.ts';
+import { type RunningTarget, startTarget } from './target.ts';
+
+/** What came of an attack. */
+export interface AttackResult {
+  readonly requests: number;
+  readonly blockedMs: number;
+  readonly blockedP99Ms: number;
+  /** Megabytes that the process had more at its worst than before. */
+  readonly grownMb: number;
+  readonly seconds: number;
+  readonly breaches: readonly string[];
+}
+
+/** Runs one attack against a fresh server. */
+export async function runAttack({
+  setup = {},
+  limits: { blockedMs = 100, blockedP99Ms = 50, memoryMb = 300 } = {},
+  run,
+}: Attack): Promise<AttackResult> {
+  const breaches = new Set<string>();
+  const check = (condition: boolean, breach: string): void => {
+    if (!condition) breaches.add(breach);
+  };
+  const target = await startTarget(setup);
+  await warmUp(target);
+  const before = await target.measure();
+  const started = performance.now();
+  const probe = startProbe(target, check);
+  let requests = 0;
+  try {
+    requests = await run({ ...target, check });
+  } catch (error) {
+    check(false, `the attack failed: ${error instanceof Error ? error.stack : String(error)}`);
+  }
+  await probe.stop();
+  const seconds = (performance.now() - started) / 1000;
+  check(target.ended === undefined, `the server ${target.ended}`);
+  const after = target.ended === undefined ? await target.measure() : undefined;
+  await target.stop();
+  for (const failure of after?.failures ?? []) check(false, `an unexpected error: ${failure}`);
+  const result = {
+    requests,
+    blockedMs: after?.blockedMs ?? Number.POSITIVE_INFINITY,
+    blockedP99Ms: after?.blockedP99Ms ?? Number.POSITIVE_INFINITY,
+    grownMb: ((after?.memoryBytes ?? Number.POSITIVE_INFINITY) - before.memoryBytes) / 2 ** 20,
+    seconds,
+  };
+  check(result.blockedMs <= blockedMs, `the event loop was blocked for more than ${blockedMs} ms`);
+  check(result.blockedP99Ms <= blockedP99Ms, `p99 of the event loop is over ${blockedP99Ms} ms`);
+  check(result.grownMb <= memoryMb, `the memory grew by more than ${memoryMb} MB`);
+  return { ...result, breaches: [...breaches] };
+}
+
+// Code that has never run is compiled when it does, which is no attack.
+async function warmUp({ url }: RunningTarget): Promise<void> {
+  const message = { role: 'user', content: [{ text: 'hello' }, { data: {} }] };
+  const headers = { authorization: 'Bearer bob' };
+  for (let at = 0; at < 200; at++) {
+    const body = JSON.stringify({ input: { message }, data: { message } });
+    for (const path of ['agents/chat/turns', 'genkit/chat']) {
+      await (await fetch(`${url}/${path}`, { method: 'POST', headers, body })).text();
+    }
+    await (await fetch(`${url}/healthz`)).text();
+  }
+}
+
+/** Asks for the health all the time: it must be answered under every attack. */
+function startProbe(
+  { url }: RunningTarget,
+  check: (condition: boolean, breach: string) => void,
+): { stop(): Promise<void> } {
+  let isRunning = true;
+  const probing = (async () => {
+    while (isRunning) {
+      try {
+        const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(10_000) });
+        await response.text();
+        check(response.status === 200, `healthz answered ${response.status}`);
+      } catch (error) {
+        check(false, `healthz did not answer: ${String(error)}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  })();
+  return {
+    async stop() {
+      isRunning = false;
+      await probing;
+    },
+  };
+}

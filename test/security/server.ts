@@ -1,0 +1,117 @@
+// The server under attack, started by target.ts with `--expose-gc`. It tells its port and watches itself.
+import { readdirSync } from 'node:fs';
+import { systemClock } from '../../src/core/clock.ts';
+import { serve } from '../../src/server/index.ts';
+import { createTestApp } from '../server/kit.ts';
+import type { ServerSetup } from './attack.ts';
+import { watchLoop } from './watch-loop.ts';
+
+const { auth = true, limits, refused } = JSON.parse(process.argv[2] ?? '{}') as ServerSetup;
+
+let timers = 0;
+const clock: typeof systemClock = {
+  ...systemClock,
+  every(ms, fn) {
+    const stop = systemClock.every(ms, fn);
+    timers++;
+    let isStopped = false;
+    return () => {
+      if (!isStopped) timers--;
+      isStopped = true;
+      stop();
+    };
+  },
+};
+
+const app = createTestApp();
+await app.ready();
+const failures: string[] = [];
+const server = await serve(app, {
+  port: 0,
+  grace: 0,
+  clock,
+  reflection: true,
+  keepAlive: 1000,
+  ...(limits && { limits }),
+  ...(auth && {
+    auth: (request: Request) => {
+      const [, principal] = /^Bearer (ann|bob|user-\d+)$/.exec(
+        request.headers.get('authorization') ?? '',
+      ) ?? [undefined, undefined];
+      return principal === undefined ? undefined : { principal };
+    },
+  }),
+  ...(refused !== undefined && {
+    authorize: ({ operation }: { operation: string }) => operation !== refused,
+  }),
+  log: (entry) => {
+    if (entry.msg === 'failed') failures.push(JSON.stringify(entry).slice(0, 2000));
+  },
+});
+const loop = watchLoop();
+process.send?.({ port: server.port });
+process.on('disconnect', () => process.exit());
+
+// Deletes what requests have stored: that is no leak.
+async function deleteSessions(): Promise<void> {
+  const owners = [undefined, 'ann', 'bob', ...Array.from({ length: 20 }, (_, at) => `user-${at}`)];
+  for (const agent of app.agents()) {
+    if (agent.metadata.stateManagement === 'client') continue;
+    for (const name of owners) {
+      const owner = name === undefined ? {} : { owner: name };
+      for (const { snapshotId } of await agent.listRuns(owner)) {
+        await agent.abort(snapshotId, owner);
+      }
+      for (;;) {
+        const { items } = await agent.listSessions({ ...owner, limit: 200 });
+        if (items.length === 0) break;
+        for (const { sessionId } of items) {
+          await agent.deleteSession(sessionId, owner).catch(() => {});
+        }
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+  }
+}
+
+async function settle(): Promise<object> {
+  const deadline = Date.now() + 60_000;
+  for (;;) {
+    await deleteSessions();
+    const health = await (await fetch(`${server.url}/healthz`)).json();
+    if (health.streams === 0 && health.turns === 0) break;
+    if (Date.now() > deadline) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  // Some things go with a timer of their own; the smallest of some looks counts.
+  let heapBytes = Number.POSITIVE_INFINITY;
+  for (let at = 0; at < 5; at++) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    (globalThis as { gc?: () => void }).gc?.();
+    heapBytes = Math.min(heapBytes, process.memoryUsage().heapUsed);
+  }
+  return { heapBytes, handles: countHandles(), timers };
+}
+
+function countHandles(): number {
+  try {
+    return readdirSync('/proc/self/fd').length;
+  } catch {
+    return process.getActiveResourcesInfo().length;
+  }
+}
+
+interface Question {
+  readonly id: number;
+  readonly ask: 'settle' | 'measure' | 'disconnect';
+  readonly principal?: string;
+}
+
+process.on('message', async ({ id, ask, principal }: Question) => {
+  const answers = {
+    settle,
+    measure: () => ({ ...loop.measure(), failures: failures.splice(0) }),
+    disconnect: () => server.disconnect(principal ?? ''),
+  };
+  process.send?.({ id, answer: await answers[ask]() });
+});
