@@ -45,7 +45,9 @@ const server = await serve(app, {
     authorize: ({ operation }: { operation: string }) => operation !== refused,
   }),
   log: (entry) => {
-    if (entry.msg === 'failed') failures.push(JSON.stringify(entry).slice(0, 2000));
+    // A model that fails is reported too, with its phase; of a request nothing may fail.
+    if (entry.msg === 'failed' && entry.phase === undefined)
+      failures.push(JSON.stringify(entry).slice(0, 2000));
   },
 });
 const loop = watchLoop();
