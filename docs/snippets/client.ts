@@ -41,6 +41,13 @@ await remote.fork(snapshotId ?? '');
 // #endregion
 assert.deepEqual(session?.state?.custom, { topics: ['tea'] });
 
+// #region retry
+const requestId = 'order-1017';
+const first = await remote.runText('Order tea.', { requestId });
+const again = await remote.runText('Order tea.', { requestId }); // the same output; nothing runs twice
+// #endregion
+assert.deepEqual(again, first);
+
 // #region stop
 const patience = new AbortController();
 const turn = remote.streamText('something long', { sessionId, signal: patience.signal });

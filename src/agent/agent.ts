@@ -198,6 +198,8 @@ export interface AgentMetadata {
   readonly timeline: boolean;
   /** Whether two turns at once on one session are kept apart. */
   readonly claims: boolean;
+  /** Whether a `requestId` keeps an input that is sent again from being run twice. */
+  readonly requestIds: boolean;
   readonly store?: string;
   readonly stateSchema?: JsonSchema;
 }

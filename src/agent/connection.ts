@@ -8,7 +8,7 @@ import { checkOpen } from './beginning.ts';
 import { Invocation, type InvocationRequest } from './invocation.ts';
 import { createPatience, type Patience } from './patience.ts';
 import { withoutOptions } from './remote-input.ts';
-import { checkRequestId, underRequest } from './requests.ts';
+import { checkRequestId, underRequest, withoutAutoId } from './requests.ts';
 import type { AgentHost, AgentSpec } from './spec.ts';
 
 /** Chunks that wait for a slow reader before the turn does. */
@@ -106,7 +106,7 @@ export class Connection implements AgentConnection {
   }
 
   #parse(value: Input): Input {
-    const input = parseShape(inputShape, value, 'input');
+    const input = withoutAutoId(this.#spec, parseShape(inputShape, value, 'input'));
     checkRequestId(this.#spec, input);
     this.#spec.checkInput(input);
     const { message } = input;

@@ -128,6 +128,7 @@ export function metadataOf(spec: AgentSpec): AgentMetadata {
     watchable: claims && store?.events !== undefined,
     timeline: store?.timeline !== undefined,
     claims,
+    requestIds: claims,
     ...(store && { store: store.name }),
     ...(spec.stateSchema && { stateSchema: toJsonSchema(spec.stateSchema) }),
   };

@@ -1,6 +1,7 @@
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { contentHash, sha256 } from '../core/hash.ts';
 import { isJsonObject, type Json } from '../core/json.ts';
+import { autoPrefix } from '../protocol/auto-prefix.ts';
 import type { Input } from '../protocol/turn.ts';
 import { isName, maxIdLength } from '../session/ids.ts';
 import type { RequestMark, RequestRecord, Scope } from '../session/store.ts';
@@ -12,6 +13,21 @@ export function underRequest(input: Input, { requestId }: RequestOptions = {}): 
   return requestId === undefined ? input : { ...input, requestId };
 }
 
+/**
+ * The input as this agent takes it. Ids that a client of ours makes by itself begin with `auto-`: an agent that cannot keep ids
+ * takes such an input without one, because nobody has asked for more.
+ */
+export function withoutAutoId(spec: AgentSpec, input: Input): Input {
+  const { requestId, ...rest } = input;
+  const isIdle = requestId?.startsWith(autoPrefix) === true && !keepsRequests(spec);
+  return isIdle ? rest : input;
+}
+
+/** Whether the agent's store can keep request ids. */
+function keepsRequests(spec: Pick<AgentSpec, 'store'>): boolean {
+  return fullStore(spec)?.runs !== undefined;
+}
+
 /** Refuses a request id that cannot be one, or that the agent's store cannot keep. */
 export function checkRequestId(spec: AgentSpec, { requestId }: Input): void {
   if (requestId === undefined) return;
@@ -21,7 +37,7 @@ export function checkRequestId(spec: AgentSpec, { requestId }: Input): void {
       `The request id is not valid. Expected 1 to ${maxIdLength} characters of well-formed text without NUL.`,
     );
   }
-  if (fullStore(spec)?.runs !== undefined) return;
+  if (keepsRequests(spec)) return;
   throw new WaymarkError(
     'FAILED_PRECONDITION',
     spec.store === undefined

@@ -29,8 +29,13 @@ export function createChat<Types extends AgentTypes>(
     else if (!place.state) place = { sessionId: output.sessionId };
     return output;
   };
-  const stream: Chat<Types>['stream'] = (input, { signal = rest.signal } = {}) => {
-    const turn = agent.stream(toInput(input), { ...rest, ...place, ...(signal && { signal }) });
+  const stream: Chat<Types>['stream'] = (input, { signal = rest.signal, requestId } = {}) => {
+    const turn = agent.stream(toInput(input), {
+      ...rest,
+      ...place,
+      ...(signal && { signal }),
+      ...(requestId !== undefined && { requestId }),
+    });
     const output = turn.output.then(follow);
     output.catch(() => {}); // whoever only reads the chunks hears of it there
     return { stream: turn.stream, output };

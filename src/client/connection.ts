@@ -3,20 +3,22 @@ import type {
   AgentTypes,
   ChunkOf,
   OutputOf,
+  RequestOptions,
   ResumeInput,
 } from '../agent/agent.ts';
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Message } from '../protocol/message.ts';
-import type { Input, Output } from '../protocol/turn.ts';
+import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import { closed, cutOff, notRun } from './connection-error.ts';
 import { EventQueue } from './event-queue.ts';
-import { followRun } from './follow-run.ts';
+import { followRun, ownTurnStart } from './follow-run.ts';
 import { FrameAnswers } from './frame-answers.ts';
 import { toInit } from './init.ts';
 import { isPassing } from './reconnect.ts';
 import type { RemoteInvokeOptions } from './remote-agent.ts';
 import { fromErrorBody } from './remote-error.ts';
+import { identified, knowsRequests } from './request-id.ts';
 import { cannotConnect, openLine, type SocketLine } from './socket-line.ts';
 import { abortRun } from './stop-turn.ts';
 import type { Transport } from './transport.ts';
@@ -31,6 +33,9 @@ export function connect<Types extends AgentTypes>(
 ): AgentConnection<Types> {
   return new SocketConnection(transport, agent, options);
 }
+
+type InputFrame = Extract<ClientFrame, { type: 'input' }>;
+type DetachFrame = Extract<ClientFrame, { type: 'detach' }>;
 
 class SocketConnection<Types extends AgentTypes> implements AgentConnection<Types> {
   readonly #transport: Transport;
@@ -47,6 +52,10 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   // After a cut, while the rest of a turn comes over HTTP.
   #takingUp = false;
   readonly #unsent: ClientFrame[] = [];
+  // Sent, and not begun as far as can be seen: sent again when the line is cut, under the same request ids.
+  #unstarted: InputFrame[] = [];
+  #detaching: DetachFrame | undefined;
+  #startedId: string | undefined;
   #state: 'open' | 'closing' | 'aborting' | 'ended' = 'open';
   readonly done: Promise<void>;
 
@@ -68,21 +77,20 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     return handled(this.#send(input));
   }
 
-  sendText(text: string): Promise<void> {
-    return this.sendMessage({ role: 'user', content: [{ text }] });
+  sendText(text: string, options?: RequestOptions): Promise<void> {
+    return this.sendMessage({ role: 'user', content: [{ text }] }, options);
   }
 
-  sendMessage(message: Message): Promise<void> {
-    return this.send({ message });
+  sendMessage(message: Message, options?: RequestOptions): Promise<void> {
+    return this.send({ message, ...options });
   }
 
-  sendResume({ respond, restart }: ResumeInput): Promise<void> {
-    return this.send({
-      resume: {
-        ...(respond && { respond: [...respond] }),
-        ...(restart && { restart: [...restart] }),
-      },
-    });
+  sendResume({ respond, restart }: ResumeInput, options?: RequestOptions): Promise<void> {
+    const resume = {
+      ...(respond && { respond: [...respond] }),
+      ...(restart && { restart: [...restart] }),
+    };
+    return this.send({ resume, ...options });
   }
 
   receive(): AsyncIterable<ChunkOf<Types>> {
@@ -119,19 +127,30 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     return this.#typedOutput();
   }
 
-  async #send(input: Input): Promise<void> {
+  async #send(given: Input): Promise<void> {
     this.#mustBeOpen();
-    const accepted = this.#ask((ref) => ({ type: 'input', ref, input }));
+    const input = identified(given);
+    const { ref, answered } = this.#answers.expect();
+    const frame = { type: 'input', ref, input } as const;
+    this.#unstarted.push(frame);
+    this.#say(frame);
     this.#place.queued(1);
-    await accepted.catch((error: unknown) => {
+    await answered.catch((error: unknown) => {
+      this.#unstarted = this.#unstarted.filter((each) => each !== frame);
       this.#place.queued(-1);
       throw error;
     });
   }
 
-  async #detach(input: Input | undefined): Promise<OutputOf<Types>> {
+  async #detach(given: Input | undefined): Promise<OutputOf<Types>> {
     this.#mustBeOpen();
-    await this.#ask((ref) => ({ type: 'detach', ref, ...(input && { input }) }));
+    const input = given && identified(given);
+    const { ref, answered } = this.#answers.expect();
+    this.#detaching = { type: 'detach', ref, ...(input && { input }) };
+    this.#say(this.#detaching);
+    await answered.finally(() => {
+      this.#detaching = undefined;
+    });
     if (this.#state === 'open') this.#state = 'closing';
     return await this.#typedOutput();
   }
@@ -143,12 +162,6 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
 
   #mustBeOpen(): void {
     if (this.#state !== 'open') throw closed();
-  }
-
-  #ask(frame: (ref: number) => ClientFrame): Promise<void> {
-    const { ref, answered } = this.#answers.expect();
-    this.#say(frame(ref));
-    return answered;
   }
 
   // After a cut between two turns there is no line until somebody has something to say.
@@ -188,7 +201,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   #read(frame: ServerFrame): void {
     switch (frame.type) {
       case 'chunk':
-        this.#place.note(frame.chunk, frame.id);
+        this.#note(frame.chunk, frame.id);
         this.#events.push(frame);
         return;
       case 'reset':
@@ -217,37 +230,75 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
 
   #cut(): void {
     this.#line = undefined;
-    const { running, waiting, canGoOn } = this.#place;
-    // What was sent and not begun went down with the socket, and nobody knows how far it came.
-    const lost = waiting > 0 || this.#answers.size > 0;
-    this.#answers.end(cutOff());
+    const { running, canGoOn } = this.#place;
     if (running) {
-      this.#takeUp(running, lost).catch((error: unknown) => this.#end(toWaymarkError(error)));
-    } else if (lost || !canGoOn) this.#end(cutOff());
+      this.#takeUp(running).catch((error: unknown) => this.#end(toWaymarkError(error)));
+    } else if (this.#isUnanswered()) void this.#sendAgain();
+    else if (!canGoOn) this.#end(cutOff());
     else if (this.#state === 'closing') this.#say({ type: 'close' });
     else if (this.#state === 'aborting') this.#say({ type: 'abort' });
   }
 
+  /** Whether something was sent of which nobody here knows how far it came. */
+  #isUnanswered(): boolean {
+    return this.#unstarted.length > 0 || this.#detaching !== undefined;
+  }
+
+  // The server joins what it has had already, by its request id.
+  async #sendAgain(): Promise<void> {
+    const detaching = this.#detaching;
+    this.#takingUp = true;
+    const canDetach = detaching === undefined || detaching.input !== undefined;
+    const isKnown =
+      canDetach && (await knowsRequests(this.#transport, this.#agent, this.#over.signal));
+    this.#takingUp = false;
+    if (this.#state === 'ended') return;
+    if (!isKnown) {
+      this.#end(cutOff());
+      return;
+    }
+    const last = { closing: 'close', aborting: 'abort', open: undefined } as const;
+    const then = detaching === undefined ? last[this.#state] : undefined;
+    this.#unsent.unshift(
+      ...this.#unstarted.filter((frame) => !this.#unsent.includes(frame)),
+      ...(detaching === undefined || this.#unsent.includes(detaching) ? [] : [detaching]),
+    );
+    if (then !== undefined) this.#unsent.push({ type: then });
+    this.#open();
+  }
+
   // The turn goes on at the server; the rest of it comes over HTTP.
-  async #takeUp(run: { snapshotId: string; after: string }, lost: boolean): Promise<void> {
+  async #takeUp(run: { snapshotId: string; after: string }): Promise<void> {
     this.#takingUp = true;
     if (this.#state === 'aborting') this.#stopRunning();
     const line = { agent: this.#agent, ...run };
     for await (const event of followRun(this.#transport, line, this.#over.signal)) {
       if (event.type === 'error') throw event.error;
       if (event.type === 'output') {
-        this.#takenUp(event.output, lost);
+        this.#takenUp(event.output);
         return;
       }
-      if (event.type === 'chunk') this.#place.note(event.chunk, event.id);
+      if (event.type === 'chunk') this.#note(event.chunk, event.id);
       this.#events.push(event);
     }
   }
 
-  #takenUp(output: Output, lost: boolean): void {
+  #note(chunk: Chunk, id: string | undefined): void {
+    this.#place.note(chunk, id);
+    const start = ownTurnStart(chunk);
+    // A turn that another process has taken over starts once more.
+    if (start === undefined || (start.snapshotId && start.snapshotId === this.#startedId)) return;
+    this.#startedId = start.snapshotId;
+    const begun = this.#unstarted.shift();
+    if (begun?.ref !== undefined) this.#answers.accept(begun.ref);
+  }
+
+  #takenUp(output: Output): void {
     this.#takingUp = false;
     this.#place.ended(output);
-    if (lost) this.#end(cutOff());
+    // After a failed turn the server drops what waited behind it.
+    if (output.error) this.#end(output);
+    else if (this.#isUnanswered()) void this.#sendAgain();
     else if (this.#unsent.length > 0) this.#open();
     else if (this.#state !== 'open') this.#end(output);
   }

@@ -5,7 +5,8 @@ import type { Input } from '../protocol/turn.ts';
 import { createChat, toInput } from './chat.ts';
 import { connect } from './connection.ts';
 import type { ClientOptions } from './options.ts';
-import type { RemoteAgent, RemoteInvokeOptions } from './remote-agent.ts';
+import type { RemoteAgent, RemoteRunOptions } from './remote-agent.ts';
+import { identified } from './request-id.ts';
 import { abortRun } from './stop-turn.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
 import { streamTurn } from './turn-stream.ts';
@@ -109,11 +110,11 @@ function streamOverSocket<Types extends AgentTypes>(
   transport: Transport,
   agent: string,
   input: Input,
-  options?: RemoteInvokeOptions<Types>,
+  options?: RemoteRunOptions<Types>,
 ): AgentStream<Types> {
   const connection = connect<Types>(transport, agent, options);
   // An input that is refused has no output; the refusal takes its place.
-  const output = connection.send(input).then(() => connection.output());
+  const output = connection.send(identified(input, options)).then(() => connection.output());
   output.catch((error: unknown) => connection.abort(error));
   return { stream: connection.receive(), output };
 }

@@ -3,6 +3,7 @@ import { abortError, linkSignals } from '../core/signal.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { isPassing } from './reconnect.ts';
 import { responseError } from './remote-error.ts';
+import { knowsRequests } from './request-id.ts';
 import { type RunEvent, readRunEvents } from './run-events.ts';
 import { createSilence } from './silence.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
@@ -26,7 +27,7 @@ export async function* followRun(
   let request = 'start' in line ? line.start : watchRequest(run);
   for (let tries = 1; ; tries++) {
     const opened = transport.clock.now();
-    const failure: Failure = {};
+    const failure: Failure = { isLost: true };
     for await (const event of readLine(transport, request, failure, signal)) {
       tries = 1;
       yield noted(run, event);
@@ -38,9 +39,12 @@ export async function* followRun(
     const delay = transport.reconnect.delayOf(tries);
     const { error, retryAfter = 0 } = failure;
     if (error && !isPassing(error.status)) throw error;
-    if (delay === undefined || !canBeTakenUp(run, line)) throw lost(run, error);
+    if (delay === undefined) throw lost(run, error);
+    if (canBeTakenUp(run, line)) request = watchRequest(run);
+    else if (!failure.isLost || !(await canBeSentAgain(transport, line, run, tries, signal))) {
+      throw lost(run, error);
+    }
     await transport.clock.sleep(Math.max(delay, retryAfter), signal);
-    request = watchRequest(run);
   }
 }
 
@@ -55,11 +59,19 @@ interface Place {
   output?: Output['output'];
 }
 
-/** Why a line ended without a final event; empty when it was just cut. */
+/** Why a line ended without a final event. */
 interface Failure {
   error?: WaymarkError;
   retryAfter?: number;
+  /** The server has not answered, as far as can be seen: it was cut, or a gateway answered instead. */
+  isLost: boolean;
 }
+
+/** How often an input is sent whose answer was lost. */
+const mostStarts = 4;
+
+/** What gateways answer when they have lost the server. */
+const gatewayStatuses: ReadonlySet<number> = new Set([502, 504]);
 
 /** The events of one request, until it ends in whichever way. */
 async function* readLine(
@@ -73,6 +85,7 @@ async function* readLine(
   try {
     const response = await fetch({ ...request, signal: line.signal });
     if (!response.ok) {
+      failure.isLost = gatewayStatuses.has(response.status);
       failure.error = await responseError(response);
       failure.retryAfter = Number(response.headers.get('retry-after') ?? 0) * 1000 || 0;
     } else if (response.body) {
@@ -113,7 +126,19 @@ export function ownTurnStart({ agent, turnStart }: Chunk): Chunk['turnStart'] {
   return agent === undefined ? turnStart : undefined;
 }
 
-// A turn whose events have no ids is not kept anywhere, and a request that starts one is never sent twice.
+/** Whether a turn whose start was not seen may be sent once more: the server joins it to its first run by its request id. */
+async function canBeSentAgain(
+  transport: Transport,
+  line: RunLine,
+  { snapshotId }: Place,
+  tries: number,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  if (!('start' in line) || snapshotId !== undefined || tries >= mostStarts) return false;
+  return await knowsRequests(transport, line.agent, signal);
+}
+
+// A turn whose events have no ids is not kept anywhere.
 function canBeTakenUp({ snapshotId, after }: Place, line: RunLine): boolean {
   return snapshotId !== undefined && (after !== undefined || !('start' in line));
 }

@@ -34,5 +34,6 @@ export type {
   RemoteAgent,
   RemoteCallOptions,
   RemoteInvokeOptions,
+  RemoteRunOptions,
   TypesOf,
 } from './remote-agent.ts';

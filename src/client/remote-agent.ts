@@ -6,6 +6,7 @@ import type {
   EventId,
   IfHead,
   OutputOf,
+  RequestOptions,
   SessionOf,
   SnapshotOf,
   StateOf,
@@ -44,6 +45,11 @@ export interface RemoteInvokeOptions<Types extends AgentTypes = WireTypes>
   readonly onReset?: (attempt: number) => void;
 }
 
+/** Where one turn starts, and the id under which it may be sent again. */
+export interface RemoteRunOptions<Types extends AgentTypes = WireTypes>
+  extends RemoteInvokeOptions<Types>,
+    RequestOptions {}
+
 /**
  * An agent on a server: the surface of `Agent`, over HTTP. What is missing is what only the process of the agent can
  * give (`metadata` at once, `context`, `model`, `owner`).
@@ -57,11 +63,11 @@ export interface RemoteAgent<Types extends AgentTypes = WireTypes> {
   describe(options?: RemoteCallOptions): Promise<AgentInfo>;
 
   /** One turn. */
-  run(input: Input, options?: RemoteInvokeOptions<Types>): Promise<OutputOf<Types>>;
-  runText(text: string, options?: RemoteInvokeOptions<Types>): Promise<OutputOf<Types>>;
+  run(input: Input, options?: RemoteRunOptions<Types>): Promise<OutputOf<Types>>;
+  runText(text: string, options?: RemoteRunOptions<Types>): Promise<OutputOf<Types>>;
   /** One turn as it comes. Chunks that nobody reads are kept until the stream is dropped. */
-  stream(input: Input, options?: RemoteInvokeOptions<Types>): AgentStream<Types>;
-  streamText(text: string, options?: RemoteInvokeOptions<Types>): AgentStream<Types>;
+  stream(input: Input, options?: RemoteRunOptions<Types>): AgentStream<Types>;
+  streamText(text: string, options?: RemoteRunOptions<Types>): AgentStream<Types>;
   /** Many turns on one connection, over a WebSocket. */
   streamBidi(options?: RemoteInvokeOptions<Types>): AgentConnection<Types>;
   chat(options?: RemoteInvokeOptions<Types>): Chat<Types>;

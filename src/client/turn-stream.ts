@@ -5,7 +5,8 @@ import type { Input } from '../protocol/turn.ts';
 import { EventQueue } from './event-queue.ts';
 import { followRun, ownTurnStart } from './follow-run.ts';
 import { toInit } from './init.ts';
-import type { RemoteInvokeOptions } from './remote-agent.ts';
+import type { RemoteInvokeOptions, RemoteRunOptions } from './remote-agent.ts';
+import { identified } from './request-id.ts';
 import type { RunEvent } from './run-events.ts';
 import { stopOnAbort, type TurnStop } from './stop-turn.ts';
 import type { Transport } from './transport.ts';
@@ -18,10 +19,13 @@ export function streamTurn<Types extends AgentTypes>(
   transport: Transport,
   agent: string,
   input: Input,
-  options: RemoteInvokeOptions<Types> = {},
+  options: RemoteRunOptions<Types> = {},
 ): AgentStream<Types> {
   const events = new EventQueue<ReadEvent>();
-  const body: TurnRequest = { ...toInit(options), input };
+  const body: TurnRequest = {
+    ...toInit(options),
+    input: identified(input, options),
+  };
   const stop = stopOnAbort(transport, agent, options.signal);
   const output = follow<Types>(transport, { agent, body, stop, events }).finally(stop.ended);
   // Whoever only reads the chunks hears of a failure there.

@@ -55,6 +55,8 @@ export const agentInfo = v.object({
     watchable: v.boolean(),
     timeline: v.boolean(),
     claims: v.boolean(),
+    /** Absent: a server that does not know request ids. */
+    requestIds: v.optional(v.boolean()),
     store: v.optional(v.string()),
     stateSchema: v.optional(jsonObject),
   }),

@@ -26,9 +26,9 @@ export class OwedReleases {
   }
 
   /** As {@link RunSupport.release}; one that could not be written is remembered. */
-  readonly release: RunSupport['release'] = async (ref, events) => {
+  readonly release: RunSupport['release'] = async (ref, events, requests) => {
     try {
-      await this.#release(ref, events);
+      await this.#release(ref, events, requests);
     } catch (error) {
       if (isWaymarkError(error) && decided.has(error.status)) throw error;
       this.#owed.set(ref.runId, ref);

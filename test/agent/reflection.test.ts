@@ -48,6 +48,7 @@ test('S131 an agent is an action with metadata; its companions are there where t
         watchable: true,
         timeline: true,
         claims: true,
+        requestIds: true,
         stateSchema: { type: 'object' },
       },
     },
@@ -100,6 +101,7 @@ test('S127 a store that can only read and save snapshots runs agents', async () 
     watchable: false,
     timeline: false,
     claims: false,
+    requestIds: false,
   });
   const { stream, output } = chat.streamText('a');
   expect((await all(stream)).at(-1)).toMatchObject({ turnEnd: { snapshotId: expect.any(String) } });

@@ -137,12 +137,12 @@ test('a line that keeps dropping without anything new is given up after so many 
   expect(loopback.seen).toHaveLength(4);
 });
 
-test('a turn is never sent twice: one whose start was not seen is UNAVAILABLE', async () => {
+test('a turn is not sent twice to a server that knows no request ids: it is UNAVAILABLE', async () => {
   const loopback = await serve(saying('a'));
   loopback.cutAfter = () => 30;
   const agent = client({ url: loopback.url, agent: 'chat', reconnect: quick });
   await expect(agent.runText('Hi')).rejects.toMatchObject({ status: 'UNAVAILABLE' });
-  expect(loopback.seen).toHaveLength(1);
+  expect(loopback.seen.filter(({ method }) => method === 'POST')).toHaveLength(1);
 });
 
 test('a server that asks for patience is given it, and then asked again', async () => {

@@ -151,6 +151,8 @@ describe('the reference', () => {
       'CustomAgentOptions',
       'PostgresStoreOptions',
       'PgBossEngineOptions',
+      'RunOptions',
+      'RemoteRunOptions',
       'UseAgentOptions',
       'UseRemoteAgentOptions',
       'RunOptions',
