@@ -29,12 +29,17 @@ test('everything arrives, in order, in few pieces', async () => {
 });
 
 test('a frame after a pause does not wait for company', async () => {
+  const isRead = Promise.withResolvers<void>();
   async function* slowly(): AsyncGenerator<readonly string[]> {
     yield ['a'];
-    await systemClock.sleep(20);
+    await isRead.promise;
     yield ['b'];
   }
-  expect(await readAll(bodyOf(slowly(), base))).toEqual(['a', 'b']);
+  const reader = bodyOf(slowly(), base).getReader();
+  expect(textOf((await reader.read()).value)).toBe('a');
+  isRead.resolve();
+  expect(textOf((await reader.read()).value)).toBe('b');
+  expect((await reader.read()).done).toBe(true);
 });
 
 test('of one large batch no more is encoded than the reader takes', async () => {

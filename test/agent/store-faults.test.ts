@@ -5,8 +5,12 @@ import type { Chunk, Output } from '../../src/protocol/turn.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import type { Store } from '../../src/session/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { eventually } from '../support/eventually.ts';
+import { movableClock } from '../support/movable-clock.ts';
 import { type FaultyStore, faultyStore } from './support/faulty-store.ts';
 import { modelSays, must, openApp, say, type TestApp } from './support/kit.ts';
+
+const claimTtl = 60_000;
 
 /** What a caller has been told. */
 interface Told {
@@ -97,10 +101,10 @@ async function failOnce(
   nth: number,
   when: 'before' | 'after',
 ): Promise<void> {
-  const inner = memoryStore();
+  const { clock, advance } = movableClock();
+  const inner = memoryStore({ clock });
   const store: FaultyStore = faultyStore(inner);
-  // Runs that were let go of are taken over quickly, as by the next process.
-  await using app = openApp({ store, claimTtl: 60 });
+  await using app = openApp({ store, clock, claimTtl });
   const agent = scenario.define(app);
   store.failAt(call, nth, when);
   const told: Told = { chunks: [] };
@@ -120,21 +124,22 @@ async function failOnce(
   const starts = told.chunks.filter(({ turnStart }) => turnStart).length;
   const ends = told.chunks.filter(({ turnEnd }) => turnEnd).length;
   expect(ends, `${what}: one turnEnd for each turnStart`).toBe(starts);
-  await expectUsable(agent, inner, what);
+  // Lets a claim expire that could not be given back; its run is then taken over, as by the next process.
+  await expectUsable(agent, inner, what, () => advance(2 * claimTtl));
 }
 
 /** The session takes a turn, at once or as soon as a claim that nobody could give back has expired. */
-async function expectUsable(agent: Agent, inner: Store, what: string): Promise<void> {
-  for (let tries = 0; ; tries++) {
-    try {
-      const output = await agent.runText('and now?', { sessionId: 's' });
-      expect(output.error, what).toBeUndefined();
-      break;
-    } catch (error) {
-      if (tries > 100) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
+async function expectUsable(
+  agent: Agent,
+  inner: Store,
+  what: string,
+  expire: () => void,
+): Promise<void> {
+  await eventually(async () => {
+    expire();
+    const output = await agent.runText('and now?', { sessionId: 's' });
+    expect(output.error, what).toBeUndefined();
+  }, what);
   expect(await inner.maintenance?.verify(), what).toEqual([]);
 }
 

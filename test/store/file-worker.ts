@@ -30,6 +30,12 @@ function tell(line: object): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
+/** What the owner of the process sees of an error. */
+function told(error: unknown): object {
+  if (!isWaymarkError(error)) return { status: String(error) };
+  return { status: error.status, message: error.message };
+}
+
 function say(role: 'user' | 'model', text: string): Message {
   return toJson({ role, content: [{ text }] }, 'message') as unknown as Message;
 }
@@ -148,7 +154,7 @@ async function fill(): Promise<void> {
   try {
     for (let no = 0; ; no++) await turn(name, no, 'x'.repeat(3000));
   } catch (error) {
-    tell(isWaymarkError(error) ? error.toJSON() : { status: String(error) });
+    tell(told(error));
   }
   await turn('elsewhere', 0);
 }
@@ -163,9 +169,7 @@ async function read(): Promise<void> {
   tell({ n: snapshot?.state?.messages?.length });
   const sessions = await store.timeline?.listSessions(scope);
   tell({ n: sessions?.items.length });
-  await turn(name, 0).catch((error: unknown) =>
-    tell(isWaymarkError(error) ? error.toJSON() : { status: String(error) }),
-  );
+  await turn(name, 0).catch((error: unknown) => tell(told(error)));
 }
 
 switch (command) {

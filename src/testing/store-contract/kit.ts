@@ -152,7 +152,7 @@ export function heard(listen: (listener: () => void) => () => void): {
   });
   return {
     async next() {
-      await vi.waitFor(() => expect(count).toBeGreaterThan(0), { timeout: 3000, interval: 5 });
+      await vi.waitFor(() => expect(count).toBeGreaterThan(0), { timeout: 60_000, interval: 5 });
       count = 0;
     },
     count: () => count,
