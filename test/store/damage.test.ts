@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Store } from '../../src/session/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
+import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { createRandom, damage, type Outcome, outcomeOf } from '../support/damage.ts';
 import { readTree } from '../support/read-tree.ts';
 import { lifeScopes, liveIn } from '../support/store-life.ts';
@@ -73,6 +74,25 @@ describe('a flipped bit or a cut file', () => {
       const outcome = await outcomeOf(() => open(path), lifeScopes, before);
       await rm(path, { recursive: true });
       return [outcome, `${name}: ${damaged.what}`];
+    });
+  });
+
+  test.each([
+    ['plain', {}],
+    ['encrypted', { encryption: { key: new Uint8Array(32).fill(9) } }],
+  ])('S232: is never silent in a SQLite file, %s', async (_, options) => {
+    const original = join(folder, 'original.db');
+    const open = (path: string) => sqliteStore(path, { eventsTtl, ...options });
+    const before = await filled(() => open(original));
+    const bytes = await readFile(original);
+    expect(await outcomeOf(() => open(original), lifeScopes, before)).toBe('harmless');
+    await inflict(async (random, no) => {
+      const damaged = damage(bytes, random);
+      const path = join(folder, `${no}.db`);
+      await writeFile(path, damaged.bytes);
+      const outcome = await outcomeOf(() => open(path), lifeScopes, before);
+      for (const end of ['', '-wal', '-shm']) await rm(`${path}${end}`, { force: true });
+      return [outcome, damaged.what];
     });
   });
 });

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { postgresStore } from '../../src/store/postgres/index.ts';
@@ -10,6 +9,7 @@ import type { OpenedStore } from '../../src/testing/store-contract/kit.ts';
 import { storeContract } from '../../src/testing/store-contract/store-contract.ts';
 import { movableClock } from '../support/movable-clock.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { openRaw } from '../support/raw-sqlite.ts';
 import { type OpenDatabase, storeTampering } from '../support/store-tampering.ts';
 
 let postgres: TestPostgres;
@@ -66,7 +66,7 @@ storeTampering('the SQLite store', async (): Promise<OpenDatabase> => {
   return {
     open: (given) => sqliteStore(path, given === undefined ? {} : { encryption: given }),
     async sql(statements) {
-      const db = new DatabaseSync(path);
+      const db = openRaw(path);
       db.exec(statements.replace(/@(\w+)/g, '$1').replace(/#(\w+)#/g, "x'$1'"));
       db.close();
     },

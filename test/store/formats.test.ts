@@ -10,6 +10,7 @@ import { fileStore } from '../../src/store/file/index.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { type SqlStore, sqliteStore } from '../../src/store/sqlite/index.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { openRaw } from '../support/raw-sqlite.ts';
 import {
   expectedOf,
   fixture,
@@ -89,7 +90,7 @@ function oldTitle(release: string): Uint8Array {
 /** Writes a title past the store, bytes as text where the database keeps text. */
 async function setTitle(kind: string, title: Uint8Array | string): Promise<void> {
   if (kind.startsWith('sqlite')) {
-    const db = new DatabaseSync(join(folder, 'store.db'));
+    const db = openRaw(join(folder, 'store.db'));
     db.prepare(`UPDATE sessions SET title = ? WHERE ${isMain}`).run(title);
     db.close();
     return;
@@ -159,7 +160,9 @@ describe.each(cases)('a $kind store that $release wrote', ({ release, kind }) =>
       const after = open();
       const [session] = lifeScopes.map((scope) => after.timeline?.getSession(scope, 'main'));
       await expect(session).rejects.toMatchObject({ status: 'DATA_LOSS' });
-      expect(await after.maintenance?.verify()).toMatchObject([{ kind: 'hash' }]);
+      expect(must(await after.maintenance?.verify())).toContainEqual(
+        expect.objectContaining({ kind: 'hash' }),
+      );
       await after.close?.();
     }
   });

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { eventually } from '../support/eventually.ts';
+import { openRaw } from '../support/raw-sqlite.ts';
 import { createTurns, plainTurn, type Turns } from '../support/store-workload.ts';
 
 let folder: string;
@@ -27,7 +28,7 @@ async function filled(turnCount = 5): Promise<Turns> {
 }
 
 function change(sql: string): void {
-  const db = new DatabaseSync(path);
+  const db = openRaw(path);
   db.exec(sql);
   db.close();
 }
@@ -63,6 +64,20 @@ describe('a file that cannot be used', () => {
       status: 'FAILED_PRECONDITION',
       message: expect.stringContaining('invoices'),
     });
+  });
+
+  test('S235: of another program is not touched, also when it has a table of the same name', async () => {
+    for (const table of ['meta(format INTEGER)', 'meta(format INTEGER, id TEXT, sealed TEXT)']) {
+      await rm(path, { force: true });
+      change(
+        `CREATE TABLE ${table}; INSERT INTO meta(format) VALUES(1); PRAGMA application_id = 7`,
+      );
+      const store = sqliteStore(path);
+      await expect(store.open?.()).rejects.toMatchObject({
+        status: 'FAILED_PRECONDITION',
+        message: expect.stringContaining('another program'),
+      });
+    }
   });
 
   test('that is no database', async () => {
@@ -129,6 +144,7 @@ describe('a file that cannot be used', () => {
     const store = sqliteStore(path);
     const faults = await store.maintenance?.verify();
     expect(faults?.map(({ kind }) => kind).sort()).toEqual([
+      'hash',
       'parent',
       'unreachable',
       'unreachable',

@@ -1,4 +1,5 @@
 import { isWaymarkError } from '../../core/error.ts';
+import { toReadError } from '../../session/failures.ts';
 import { checkPolicy } from '../../session/retention.ts';
 import type { Fault, MaintenanceSupport, RetentionPolicy, Scope } from '../../session/store.ts';
 import { toDocument } from '../../session/transfer.ts';
@@ -87,8 +88,10 @@ export function maintenanceSupport(
       return sessions;
     },
     async verify({ onProgress } = {}) {
-      await tidier.now();
-      const faults: Fault[] = [];
+      // What is damaged may be in the tidier's way, and is told of below.
+      await tidier.now().catch(unlessDamage);
+      const found = (await db.check?.()) ?? [];
+      const faults: Fault[] = found.map((message) => ({ kind: 'hash', message }));
       let done = 0;
       const add = (found: readonly Fault[]): void => {
         faults.push(...found);
@@ -106,7 +109,7 @@ export function maintenanceSupport(
         add(step.faults);
         at = step.next;
       }
-      add(await db.read(() => verifyStray()));
+      add(await faultsOf(() => db.read(() => verifyStray())));
       return faults;
     },
     async exportSession(scope, sessionId) {
@@ -131,6 +134,11 @@ export function maintenanceSupport(
       return sealed;
     },
   };
+}
+
+function unlessDamage(error: unknown): void {
+  const told = toReadError(error);
+  if (!isWaymarkError(told) || told.status !== 'DATA_LOSS') throw error;
 }
 
 /** What cannot be read at all is a fault as well. */

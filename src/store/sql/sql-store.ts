@@ -78,6 +78,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
       return db.id;
     },
     vault,
+    sumOf: db.sumOf,
     homes: new Map(),
   };
   const tidier = new Tidier(parts);

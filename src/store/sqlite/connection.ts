@@ -2,6 +2,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../../core/clock.ts';
 import type { Plan, Query, SqlValue, Statement } from '../sql/database/query.ts';
 import { sqliteDialect } from './dialect.ts';
+import { nextSum, rowSum, sumAfter, sumOf } from './row-sums.ts';
 
 // How long a statement waits for another process with the thread blocked; longer waits are the caller's, with the thread free.
 const busyTimeout = 2;
@@ -32,6 +33,8 @@ export class Connection {
   ) {
     this.#db = new DatabaseSync(path, { timeout: busyTimeout });
     this.#db.function('now_ms', () => clock.now());
+    this.#db.function(rowSum, { deterministic: true }, sumOf);
+    this.#db.function(nextSum, { deterministic: true }, sumAfter);
     this.#control = {
       BEGIN: this.#db.prepare('BEGIN'),
       'BEGIN IMMEDIATE': this.#db.prepare('BEGIN IMMEDIATE'),
@@ -54,6 +57,11 @@ export class Connection {
       this.#asked.set(sql, prepared);
     }
     return prepared.get() as Readonly<Record<string, SqlValue>> | undefined;
+  }
+
+  /** All rows of a statement by its text. */
+  all(sql: string): readonly Readonly<Record<string, SqlValue>>[] {
+    return this.#db.prepare(sql).all() as unknown as readonly Readonly<Record<string, SqlValue>>[];
   }
 
   /** Runs a plan as it is. */

@@ -8,10 +8,12 @@ import type { Plan } from '../sql/database/query.ts';
 import { limitHeartbeats, limiting } from '../sql/runs/limit-heartbeats.ts';
 import { changeMark } from './change-mark.ts';
 import { createChangeWatch } from './change-watch.ts';
+import { checkFile } from './check.ts';
 import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
 import { migrate } from './migrate.ts';
+import { sumOfValues } from './row-sums.ts';
 
 export interface SqliteOptions {
   readonly path: string | URL;
@@ -118,6 +120,11 @@ export function sqliteDatabase(options: SqliteOptions): Database {
         () => transaction('BEGIN IMMEDIATE', limitHeartbeats, 'NORMAL'),
       );
     },
+    async check() {
+      const db = connection ?? (await opened());
+      return retry(() => checkFile(db));
+    },
+    sumOf: sumOfValues,
     async scrub() {
       const db = connection ?? (await opened());
       db.exec('PRAGMA incremental_vacuum');

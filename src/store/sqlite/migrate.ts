@@ -37,12 +37,19 @@ function upgrade(db: Connection, path: string, newId: NewId): void {
   }
 }
 
-/** The format of the tables; `undefined` when there are none. */
+// "WYMK", in the file's header.
+const applicationId = 1465470283;
+
+/** The format of the tables; `undefined` when there are none of ours. */
 function formatOf(db: Connection): number | undefined {
   const known = db.get(
     `SELECT 1 AS found FROM sqlite_schema WHERE type = 'table' AND name = 'meta'`,
   );
-  if (known === undefined) return undefined;
+  // Another program may have a table of that name.
+  const columns = db.all(`SELECT name FROM pragma_table_info('meta')`).map(({ name }) => name);
+  if (known === undefined || columns.join() !== 'format,id,sealed') return undefined;
+  const mark = db.get('PRAGMA application_id')?.application_id;
+  if (mark !== 0 && mark !== applicationId) return undefined;
   const format = db.get('SELECT format FROM meta')?.format;
   return typeof format === 'number' ? format : undefined;
 }

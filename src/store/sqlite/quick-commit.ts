@@ -92,7 +92,7 @@ function* goOn(
   const placed = yield* placeState(write, rows, spot, context);
   const row = { session, home: homeOf(held), parent, index, createdAt, now };
   const no = yield* insertCommitted(write, placed, row, context);
-  yield* moveSession(session, { head: no, tip: no, nextIndex: index + 1, now });
+  yield* moveSession(session, { head: no, tip: no, nextIndex: index + 1, now }, context);
   yield* endRequests(uuidBytes(runId), write.requests, context.vault);
   yield* endBareRun(session);
   const ref = asLocation({

@@ -1,3 +1,5 @@
+import { rowSums } from './row-sums.ts';
+
 /**
  * The tables, one step a format; steps are only added, never changed. Tables with a body are rowid tables on purpose:
  * WITHOUT ROWID keeps at most a quarter page of a row in place and would triple the file. Numbers of branches, snapshots
@@ -144,4 +146,6 @@ export const steps: readonly string[] = [
   CREATE INDEX requests_session ON requests(session);
   CREATE INDEX requests_at ON requests(at);
   `,
+  // A checksum for each row whose columns are not covered by the hash of a state.
+  rowSums,
 ];

@@ -11,8 +11,8 @@ export interface ContentKey {
 }
 
 /**
- * An encrypted value: version, key id, nonce, ciphertext, tag. Version 1 authenticates the head alone; version 2 also the
- * store and the place that the value was written to.
+ * An encrypted value: version, key id, nonce, ciphertext, tag. Version 1 authenticates the head alone; version 2 the key,
+ * the store and the place that the value was written to.
  */
 const unbound = 1;
 const bound = 2;
@@ -21,25 +21,50 @@ const nonceLength = 12;
 const tagLength = 16;
 const headLength = 1 + keyIdLength + nonceLength;
 const cipher = 'aes-256-gcm';
+const options = { authTagLength: tagLength } as const;
 
 // JSON text never begins with this, so encrypted text cannot be taken for content.
 const textMark = '~';
 
 export function encrypt({ id, secret }: ContentKey, text: string, place: string): Uint8Array {
-  const nonce = randomBytes(new Uint8Array(nonceLength));
-  const head = Buffer.concat([Uint8Array.of(bound), Buffer.from(id, 'hex'), nonce]);
-  const box = createCipheriv(cipher, secret, nonce, { authTagLength: tagLength });
-  box.setAAD(Buffer.concat([head, Buffer.from(place)]));
-  return Buffer.concat([head, box.update(text, 'utf8'), box.final(), box.getAuthTag()]);
+  const nonce = nextNonce();
+  const box = createCipheriv(cipher, secret, nonce, options).setAAD(boundTo(id, place));
+  const body = box.update(text, 'utf8');
+  // The cipher is a stream: nothing is left for the end but the tag.
+  box.final();
+  const sealed = Buffer.allocUnsafe(headLength + body.length + tagLength);
+  sealed[0] = bound;
+  sealed.write(id, 1, 'hex');
+  sealed.set(nonce, 1 + keyIdLength);
+  sealed.set(body, headLength);
+  sealed.set(box.getAuthTag(), headLength + body.length);
+  return sealed;
+}
+
+function boundTo(keyId: string, place: string): Buffer {
+  return Buffer.from(`${keyId}\0${place}`);
+}
+
+// Asking the system for a few bytes at a time would take as long as the encryption.
+const nonces = new Uint8Array(nonceLength * 256);
+let noncesUsed = nonces.length;
+
+function nextNonce(): Uint8Array {
+  if (noncesUsed === nonces.length) {
+    randomBytes(nonces);
+    noncesUsed = 0;
+  }
+  noncesUsed += nonceLength;
+  return nonces.slice(noncesUsed - nonceLength, noncesUsed);
 }
 
 /** The text of a value that was written to this place. */
-export function decrypt({ secret }: ContentKey, sealed: Uint8Array, place: string): string {
+export function decrypt({ id, secret }: ContentKey, sealed: Uint8Array, place: string): string {
   const head = sealed.subarray(0, headLength);
   const nonce = sealed.subarray(1 + keyIdLength, headLength);
   try {
-    const box = createDecipheriv(cipher, secret, nonce, { authTagLength: tagLength });
-    box.setAAD(isBound(sealed) ? Buffer.concat([head, Buffer.from(place)]) : head);
+    const box = createDecipheriv(cipher, secret, nonce, options);
+    box.setAAD(isBound(sealed) ? boundTo(id, place) : head);
     box.setAuthTag(sealed.subarray(-tagLength));
     const text = box.update(sealed.subarray(headLength, -tagLength));
     return Buffer.concat([text, box.final()]).toString('utf8');
@@ -77,10 +102,32 @@ export function unpack(value: SqlValue): Uint8Array | undefined {
 
 /** The error for a value that is not what was written to its place. */
 export function forged(place: string, cause?: unknown): WaymarkError {
-  const column = place.split('\0', 1)[0];
+  const column = place.split('\0').find((part) => part.includes('.')) ?? 'a column';
   return new WaymarkError(
     'DATA_LOSS',
     `An encrypted value was changed: what stands in ${column} was not written there by this store. Restore it from a backup.`,
     cause === undefined ? {} : { cause },
   );
+}
+
+/** Encrypts the 32 bytes of a hash, bound to its place: nonce, ciphertext, tag. */
+export function encryptHash(secret: Uint8Array, hash: Uint8Array, place: string): Uint8Array {
+  const nonce = nextNonce();
+  const box = createCipheriv(cipher, secret, nonce, options).setAAD(Buffer.from(place));
+  const body = box.update(hash);
+  box.final();
+  return Buffer.concat([nonce, body, box.getAuthTag()]);
+}
+
+export function decryptHash(secret: Uint8Array, value: Uint8Array, place: string): Uint8Array {
+  try {
+    const nonce = value.subarray(0, nonceLength);
+    const box = createDecipheriv(cipher, secret, nonce, options).setAAD(Buffer.from(place));
+    box.setAuthTag(value.subarray(-tagLength));
+    const hash = box.update(value.subarray(nonceLength, -tagLength));
+    box.final();
+    return hash;
+  } catch (cause) {
+    throw forged(place, cause);
+  }
 }

@@ -1,11 +1,4 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  hkdfSync,
-  timingSafeEqual,
-} from 'node:crypto';
+import { createHash, createHmac, hkdfSync } from 'node:crypto';
 import { WaymarkError } from '../../../core/error.ts';
 import { storeFault } from '../../../session/store-fault.ts';
 import type { SqlValue } from '../database/query.ts';
@@ -13,7 +6,9 @@ import { fromHex, hexOf } from '../values/bytes.ts';
 import {
   type ContentKey,
   decrypt,
+  decryptHash,
   encrypt,
+  encryptHash,
   forged,
   isBound,
   keyIdLength,
@@ -71,14 +66,14 @@ export function createVault(encryption: Encryption | undefined, form: 'binary' |
   let store = '';
   let isStrict = false;
   let digestSecret = '';
-  let hashes: HashKeys | undefined;
+  let hashKey: Uint8Array | undefined;
   const inStore = (place: string): string => `${store}\0${place}`;
   const refusePlain = (place: string): void => {
     if (isStrict) throw forged(place);
   };
-  const hashKeys = (): HashKeys => {
-    hashes ??= toHashKeys(digestSecret);
-    return hashes;
+  const keyOfHashes = (): Uint8Array => {
+    hashKey ??= derive(Buffer.from(digestSecret), 'state hash', 32);
+    return hashKey;
   };
   return {
     keyId: current.id,
@@ -91,9 +86,11 @@ export function createVault(encryption: Encryption | undefined, form: 'binary' |
       if (key === undefined) throw wrongKey(keyIdOf(sealed), [...keys.keys()]);
       return decrypt(key, sealed, inStore(place));
     },
-    sealHash: (hash, place) => encryptHash(hashKeys(), fromHex(hash), inStore(place)),
+    sealHash: (hash, place) => encryptHash(keyOfHashes(), fromHex(hash), inStore(place)),
     openHash(value, place) {
-      if (value.length !== plainHashLength) return decryptHash(hashKeys(), value, inStore(place));
+      if (value.length !== plainHashLength) {
+        return hexOf(decryptHash(keyOfHashes(), value, inStore(place)));
+      }
       refusePlain(place);
       return hexOf(value);
     },
@@ -107,7 +104,7 @@ export function createVault(encryption: Encryption | undefined, form: 'binary' |
       store = id;
       isStrict = kept?.strict ?? false;
       digestSecret = kept?.secret ?? '';
-      hashes = undefined;
+      hashKey = undefined;
     },
   };
 }
@@ -149,41 +146,6 @@ function fromText(text: string): Uint8Array {
 }
 
 const plainHashLength = 32;
-const hashTagLength = 16;
-
-interface HashKeys {
-  readonly tag: Uint8Array;
-  readonly body: Uint8Array;
-}
-
-function toHashKeys(secret: string): HashKeys {
-  const raw = Buffer.from(secret);
-  return { tag: derive(raw, 'state hash tag', 32), body: derive(raw, 'state hash', 32) };
-}
-
-/*
- * A hash is encrypted under its own tag (a synthetic nonce): the tag authenticates hash and place, and nobody without the
- * key can tell whether two snapshots have the same state, or test a guess.
- */
-function encryptHash({ tag, body }: HashKeys, hash: Uint8Array, place: string): Uint8Array {
-  const mark = tagOf(tag, hash, place);
-  const box = createCipheriv('aes-256-ctr', body, mark);
-  return Buffer.concat([mark, box.update(hash), box.final()]);
-}
-
-function decryptHash({ tag, body }: HashKeys, value: Uint8Array, place: string): string {
-  if (value.length !== hashTagLength + plainHashLength) throw forged(place);
-  const mark = value.subarray(0, hashTagLength);
-  const box = createDecipheriv('aes-256-ctr', body, mark);
-  const hash = Buffer.concat([box.update(value.subarray(hashTagLength)), box.final()]);
-  if (!timingSafeEqual(tagOf(tag, hash, place), mark)) throw forged(place);
-  return hexOf(hash);
-}
-
-function tagOf(key: Uint8Array, hash: Uint8Array, place: string): Buffer {
-  return createHmac('sha256', key).update(hash).update(place).digest().subarray(0, hashTagLength);
-}
-
 function badKey(): WaymarkError {
   return new WaymarkError(
     'INVALID_ARGUMENT',

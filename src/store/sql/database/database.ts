@@ -1,6 +1,6 @@
 import type { Transaction } from '../../../session/store.ts';
 import type { Dialect } from './dialect.ts';
-import type { Plan } from './query.ts';
+import type { Plan, SqlValue } from './query.ts';
 
 /** How a plan is to be run. */
 export interface WriteOptions {
@@ -28,6 +28,10 @@ export interface Database {
   read<Result>(plan: () => Plan<Result>): Promise<Result>;
   /** Runs a plan in one transaction: all of it or nothing. It may be begun again when another writer was in the way. */
   write<Result>(plan: () => Plan<Result>, options?: WriteOptions): Promise<Result>;
+  /** What is wrong with the database itself, beyond what its content shows. */
+  check?(): Promise<readonly string[]>;
+  /** The checksum of a row, where rows carry one. */
+  sumOf?(values: readonly SqlValue[]): number;
   /** After erasing: sees to it that no old copy of the text is left, where the database leaves one. */
   scrub(): Promise<void>;
   /**

@@ -27,6 +27,8 @@ export interface StateRows {
 export interface StateContext {
   readonly database: string;
   readonly vault: Vault;
+  /** The checksum of a row, where the database keeps one. */
+  readonly sumOf?: ((values: readonly SqlValue[]) => number) | undefined;
   /** Under encryption: whose session the runs of this process work on, so that a step of theirs need not ask. */
   readonly homes: Map<string, Home>;
 }

@@ -33,6 +33,12 @@ const insertSnapshot = insertion(
      state_hash, usage, totals, error, branch, upto, view, length, custom, artifacts)
    VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 );
+const insertSummed = insertion(
+  'commit_snapshot_summed',
+  `INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
+     state_hash, usage, totals, error, branch, upto, view, length, custom, artifacts, sum)
+   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+);
 const updateOwn = statement(
   'commit_own_snapshot',
   `UPDATE @snapshots SET updated_at = $2, turn = $3, event = $4, status = $5, finish = $6,
@@ -43,6 +49,11 @@ const updateOwn = statement(
 const updateSession = statement(
   'commit_session',
   'UPDATE @sessions SET head = $2, tip = $3, next_index = $4, updated_at = $5 WHERE no = $1',
+);
+const updateSummed = statement(
+  'commit_session_summed',
+  `UPDATE @sessions SET head = $2, tip = $3, next_index = $4, updated_at = $5, place_sum = $6
+   WHERE no = $1`,
 );
 const updateRun = statement(
   'commit_run',
@@ -107,7 +118,7 @@ export function* commit(
   if (write.events !== undefined) yield* appendEvents(held, write.events, context.vault);
   const head = moves ? no : held.head;
   const tip = succeeds ? no : held.tip;
-  yield* moveSession(held.session, { head, tip, nextIndex: index.next, now: held.now });
+  yield* moveSession(held.session, { head, tip, nextIndex: index.next, now: held.now }, context);
   yield* endRequests(held.id, write.requests, context.vault);
   yield* end(held, write, no);
   const orphaned = succeeds ? false : yield* isOrphaned(held, line.parent);
@@ -145,8 +156,11 @@ export function* moveSession(
     readonly nextIndex: number;
     readonly now: number;
   },
+  { sumOf }: StateContext,
 ): Plan<void> {
-  yield* run(updateSession, session, to.head, to.tip, to.nextIndex, to.now);
+  const values = [to.head, to.tip, to.nextIndex, to.now];
+  if (sumOf === undefined) yield* run(updateSession, session, ...values);
+  else yield* run(updateSummed, session, ...values, sumOf([to.head, to.tip, to.nextIndex]));
 }
 
 /** Refuses a write that no run can make. */
@@ -243,18 +257,18 @@ export function* insertCommitted(
   { session, home, parent, index, createdAt, now }: RowOf,
   context: StateContext,
 ): Plan<number> {
-  const { no } = yield* one(
-    insertSnapshot,
-    uuidBytes(write.snapshotId),
-    session,
-    parent,
-    index,
-    createdAt,
-    now,
-    ...outcomeValues(write, home, context),
-    ...placeValues(placed),
-  );
-  return no;
+  const outcome = outcomeValues(write, home, context);
+  const values = [uuidBytes(write.snapshotId), session, parent, index, createdAt, now];
+  const { sumOf } = context;
+  if (sumOf === undefined) {
+    return (yield* one(insertSnapshot, ...values, ...outcome, ...placeValues(placed))).no;
+  }
+  const [turn, event, status, finish, , usage, totals, error] = outcome;
+  const { length } = placed;
+  const told = [turn, event, status, finish, usage, totals, error, length];
+  // A new snapshot has no label and no time to live.
+  const sum = sumOf([parent, createdAt, now, ...told, null, null, null]);
+  return (yield* one(insertSummed, ...values, ...outcome, ...placeValues(placed), sum)).no;
 }
 
 function* update(

@@ -1,0 +1,133 @@
+import { code } from '../sql/values/codes.ts';
+
+/** A table whose rows carry a checksum of their other columns. */
+export interface CheckedTable {
+  readonly name: string;
+  /** The columns that order the rows, with values before any row's. */
+  readonly keys: Readonly<Record<string, number | Uint8Array>>;
+  readonly columns: readonly string[];
+  /** The column of the checksum. @default 'sum' */
+  readonly sum?: string;
+  /** Which rows have one. @default all */
+  readonly only?: string;
+  /** What a damaged row is called in a fault. */
+  readonly what: string;
+}
+
+/** What every turn changes of a session. */
+export const placeColumns = ['head', 'tip', 'next_index'] as const;
+
+/** What is neither in an index nor part of where the state lies, in the order in which a commit writes it. */
+export const snapshotColumns = [
+  'parent',
+  'created_at',
+  'updated_at',
+  'turn',
+  'event',
+  'status',
+  'finish',
+  'usage',
+  'totals',
+  'error',
+  'length',
+  'label',
+  'ttl',
+  'partial',
+] as const;
+
+/**
+ * The tables as they are in format 5. Some columns are covered otherwise. Rows refer to each other by their numbers, and
+ * `verify` follows these references. What is in an index is compared with it by SQLite's own check. Where a state lies, and
+ * messages and documents, show in the hash of the state. The migration is made from these lists: a
+ * column that comes later belongs into a list of its own format.
+ */
+export const checkedTables: readonly CheckedTable[] = [
+  {
+    name: 'sessions',
+    what: 'A session',
+    keys: { no: -1 },
+    columns: [
+      'owner',
+      'agent',
+      'id',
+      'title',
+      'metadata',
+      'forked_from',
+      'started_by_agent',
+      'started_by_session',
+      'started_by_snapshot',
+      'created_at',
+    ],
+  },
+  {
+    name: 'sessions',
+    what: 'The place where a session stands',
+    sum: 'place_sum',
+    keys: { no: -1 },
+    columns: placeColumns,
+  },
+  {
+    name: 'snapshots',
+    what: 'A snapshot',
+    keys: { no: -1 },
+    columns: snapshotColumns,
+  },
+  {
+    name: 'branches',
+    what: 'A branch',
+    keys: { no: -1 },
+    columns: ['session', 'parent', 'fork', 'fork_view', 'fork_snapshot'],
+  },
+  {
+    name: 'views',
+    what: 'A view of a history',
+    keys: { no: -1 },
+    columns: ['branch', 'own_from', 'base', 'common'],
+  },
+  {
+    name: 'runs',
+    what: 'A run',
+    // The row of an attached run is there while its caller waits, and is of no use afterwards.
+    only: `mode <> ${code.attached}`,
+    keys: { session: -1 },
+    columns: [
+      'session',
+      'id',
+      'attempt',
+      'mode',
+      'worker',
+      'request',
+      'turn',
+      'start',
+      'base',
+      'own',
+      'checkpoint',
+      'inputs_done',
+      'mid_turn',
+      'stopping',
+      'ttl',
+      'heartbeat',
+      'created_at',
+      'crashes',
+      'crashed',
+    ],
+  },
+  {
+    name: 'journal',
+    what: 'An event or a step of a run',
+    keys: { run: new Uint8Array(), attempt: -2, seq: -1 },
+    columns: ['run', 'attempt', 'seq', 'last', 'session', 'ended_at', 'body'],
+  },
+  {
+    name: 'dead_runs',
+    what: 'A dead run',
+    keys: { run: new Uint8Array() },
+    columns: ['run', 'session', 'since', 'inputs_done', 'mode', 'request'],
+  },
+  {
+    name: 'requests',
+    what: 'An idempotency key',
+    keys: { key: new Uint8Array() },
+    columns: ['run', 'digest', 'receipt'],
+  },
+];

@@ -1,0 +1,59 @@
+import { crc32 } from 'node:zlib';
+import type { SqlValue } from '../sql/database/query.ts';
+import { type CheckedTable, checkedTables } from './checked-tables.ts';
+
+/**
+ * The functions that triggers call. A process of an older version does not have them: what it writes is refused, because it
+ * would leave rows behind whose checksums are wrong.
+ */
+export const rowSum = 'waymark_row_sum';
+export const nextSum = 'waymark_next_sum';
+
+export function sumOf(row: unknown): number {
+  return crc32(String(row));
+}
+
+/** The checksum after an update. One that was wrong before stays wrong: an update does not hide damage. */
+export function sumAfter(sum: unknown, before: unknown, after: unknown): number {
+  return (Number(sum) ^ sumOf(before) ^ sumOf(after)) >>> 0;
+}
+
+/** The checksum of values, as the database works it out of their columns. */
+export function sumOfValues(values: readonly SqlValue[]): number {
+  let text = '';
+  for (const value of values) {
+    if (value === null) text += 'NULL';
+    else if (typeof value === 'string') text += `'${value.replaceAll("'", "''")}'`;
+    else if (typeof value === 'number') text += value;
+    else text += `X'${Buffer.from(value).toString('hex').toUpperCase()}'`;
+  }
+  return crc32(text);
+}
+
+/** A row as text in which every value shows with its type. */
+export function rowText({ columns }: CheckedTable, alias: string): string {
+  return columns.map((column) => `quote(${alias}.${column})`).join(' || ');
+}
+
+/** Adds checksums to the rows of a table, and keeps them right whatever statement changes a row. */
+function withSums(table: CheckedTable): string {
+  const { name, keys, columns, sum = 'sum', only } = table;
+  const isRow = Object.keys(keys)
+    .map((key) => `${key} = NEW.${key}`)
+    .join(' AND ');
+  const isChecked = only === undefined ? '' : ` AND NEW.${only}`;
+  return `
+  ALTER TABLE ${name} ADD COLUMN ${sum} INTEGER;
+  UPDATE ${name} SET ${sum} = ${rowSum}(${rowText(table, name)});
+  CREATE TRIGGER ${name}_${sum}_added AFTER INSERT ON ${name} WHEN NEW.${sum} IS NULL${isChecked} BEGIN
+    UPDATE ${name} SET ${sum} = ${rowSum}(${rowText(table, 'NEW')}) WHERE ${isRow};
+  END;
+  CREATE TRIGGER ${name}_${sum}_changed AFTER UPDATE OF ${columns.join(', ')} ON ${name}
+  WHEN NEW.${sum} IS OLD.${sum}${isChecked} BEGIN
+    UPDATE ${name} SET ${sum} = CASE WHEN OLD.${sum} IS NULL THEN ${rowSum}(${rowText(table, 'NEW')})
+      ELSE ${nextSum}(OLD.${sum}, ${rowText(table, 'OLD')}, ${rowText(table, 'NEW')}) END
+    WHERE ${isRow};
+  END;`;
+}
+
+export const rowSums: string = checkedTables.map(withSums).join('\n');
