@@ -15,10 +15,10 @@ export interface CheckedTable {
 }
 
 /** What every turn changes of a session. */
-export const placeColumns = ['head', 'tip', 'next_index'] as const;
+const placeColumns = ['head', 'tip', 'next_index'] as const;
 
 /** What is neither in an index nor part of where the state lies, in the order in which a commit writes it. */
-export const snapshotColumns = [
+const snapshotColumns = [
   'parent',
   'created_at',
   'updated_at',
