@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
 import { type Chunk, client, createClient, isWaymarkError } from '../../src/client/index.ts';
+import { eventually } from '../support/eventually.ts';
+import { movableClock } from '../support/movable-clock.ts';
 import { type Loopback, type Script, startLoopback } from './support/loopback.ts';
 
 let server: Loopback | undefined;
@@ -172,10 +174,12 @@ test('a refusal on the way back is final', async () => {
 });
 
 test('a line on which nothing comes any more counts as dropped', async () => {
+  const { clock, advance } = movableClock();
+  const silence = 60_000;
   let stuck = true;
   const loopback = await serve(async (run) => {
     run.chunk({ turnStart: { sessionId: 's1', snapshotId: run.id, turnIndex: 0 } });
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await eventually(() => loopback.seen.length > 1);
     stuck = false;
     run.end({ finishReason: 'stop' });
   });
@@ -190,6 +194,8 @@ test('a line on which nothing comes any more counts as dropped', async () => {
       new ReadableStream({
         start(controller) {
           controller.enqueue(first?.value);
+          // The turn has been accepted; from now on nothing comes.
+          setImmediate(() => advance(silence));
           init?.signal?.addEventListener('abort', () => controller.error(new Error('aborted')));
         },
       }),
@@ -199,7 +205,8 @@ test('a line on which nothing comes any more counts as dropped', async () => {
     url: loopback.url,
     agent: 'chat',
     fetch: fetchOnce,
-    reconnect: { ...quick, silence: 40, attempts: 50 },
+    clock,
+    reconnect: { ...quick, silence, attempts: 50 },
   });
   expect(await agent.runText('Hi')).toMatchObject({ finishReason: 'stop' });
   expect(loopback.seen.length).toBeGreaterThan(1);
