@@ -85,7 +85,7 @@ export function isUnasked(error: unknown): boolean {
 
 /** The output of a run that has ended, whoever worked on it; `undefined` when it came to nothing. */
 export async function outputOfRun(
-  { spec, scope }: Invocation,
+  { spec, scope }: Pick<Invocation, 'spec' | 'scope'>,
   runId: string,
   requestId?: string,
 ): Promise<Output | undefined> {

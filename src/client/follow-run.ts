@@ -10,7 +10,7 @@ import type { RemoteRequest, Transport } from './transport.ts';
 
 /** A run to follow: one that a first request starts, or one whose id is known. */
 export type RunLine =
-  | { readonly agent: string; readonly start: RemoteRequest }
+  | { readonly agent: string; readonly start: RemoteRequest; readonly requestId?: string }
   | { readonly agent: string; readonly snapshotId: string; readonly after?: string };
 
 /**
@@ -23,7 +23,8 @@ export async function* followRun(
   signal?: AbortSignal,
 ): AsyncGenerator<RunEvent, void, undefined> {
   const place = 'start' in line ? {} : { snapshotId: line.snapshotId, after: line.after };
-  const run: Place = { agent: line.agent, ...place };
+  const requestId = 'start' in line ? line.requestId : undefined;
+  const run: Place = { agent: line.agent, requestId, ...place };
   let request = 'start' in line ? line.start : watchRequest(run);
   for (let tries = 1; ; tries++) {
     const opened = transport.clock.now();
@@ -53,6 +54,8 @@ const steady = 30_000;
 /** Where in which run a follower is. */
 interface Place {
   readonly agent: string;
+  /** By it the server knows the whole output, also what is not in the run's snapshot. */
+  readonly requestId?: string | undefined;
   snapshotId?: string | undefined;
   after?: string | undefined;
   /** The structured output of the last turn that ended. */
@@ -100,11 +103,15 @@ async function* readLine(
   }
 }
 
-function watchRequest({ agent, snapshotId = '', after }: Place): RemoteRequest {
+function watchRequest({ agent, snapshotId = '', after, requestId }: Place): RemoteRequest {
   return {
     operation: 'watch',
     params: { agent, snapshot: snapshotId },
-    headers: { accept: 'text/event-stream', ...(after && { 'last-event-id': after }) },
+    headers: {
+      accept: 'text/event-stream',
+      ...(after && { 'last-event-id': after }),
+      ...(requestId && { 'idempotency-key': requestId }),
+    },
   };
 }
 

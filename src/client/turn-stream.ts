@@ -50,7 +50,9 @@ async function follow<Types extends AgentTypes>(
     headers: { accept: 'text/event-stream' },
     body,
   } as const;
-  for await (const event of followRun(transport, { agent, start }, stop.cut)) {
+  const { requestId } = body.input;
+  const line = { agent, start, ...(requestId !== undefined && { requestId }) };
+  for await (const event of followRun(transport, line, stop.cut)) {
     switch (event.type) {
       case 'chunk': {
         const turn = ownTurnStart(event.chunk);

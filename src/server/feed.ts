@@ -1,5 +1,8 @@
 import type { Agent } from '../agent/agent.ts';
+import { internalsOf } from '../agent/create-agent.ts';
+import { outputOfRun } from '../agent/follow.ts';
 import { outputOfSnapshot } from '../agent/snapshot-output.ts';
+import { scopeOf } from '../agent/spec.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
 import { toWireError } from './error-response.ts';
@@ -20,6 +23,8 @@ export interface FollowOptions {
   readonly owner?: string;
   /** Aborts when the reader has left, or the server ends; the feed then ends without a final event. */
   readonly reader: AbortSignal;
+  /** The request id of the turn: its output is then what the turn gave, which may be more than its snapshot tells. */
+  readonly requestId?: string | undefined;
   /** Hears what an `error` event does not say. */
   readonly onFault?: (error: unknown) => void;
 }
@@ -43,7 +48,7 @@ export async function* runFeed(
 export async function* watchRun(
   agent: Agent,
   runId: string,
-  { after, reader, owner: of }: FollowOptions & { readonly after?: string },
+  { after, reader, requestId, owner: of }: FollowOptions & { readonly after?: string },
 ): AsyncGenerator<FeedEvent> {
   const options = {
     ...(of !== undefined && { owner: of }),
@@ -63,10 +68,24 @@ export async function* watchRun(
         yield { type: 'reset', id: last ?? event.id, attempt: event.attempt };
         break;
       case 'end':
-        yield { type: 'output', output: outputOfSnapshot(event.snapshot) };
+        yield {
+          type: 'output',
+          output: (await given(agent, runId, of, requestId)) ?? outputOfSnapshot(event.snapshot),
+        };
         return;
     }
   }
   // Never known, or erased meanwhile.
   if (!reader.aborted) throw notFound('snapshot', runId);
+}
+
+async function given(
+  agent: Agent,
+  runId: string,
+  owner: string | undefined,
+  requestId: string | undefined,
+): Promise<Output | undefined> {
+  if (requestId === undefined) return undefined;
+  const { spec } = internalsOf(agent);
+  return await outputOfRun({ spec, scope: scopeOf(spec, owner) }, runId, requestId);
 }

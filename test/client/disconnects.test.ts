@@ -64,6 +64,23 @@ test('whoever loses the line at the end still gets the structured output', async
   }
 });
 
+test('S185 whoever loses the line gets what a custom handler returned after its last turn', async () => {
+  for (const place of [450, 700, 1_000]) {
+    let cuts = 0;
+    const fetch = cuttingFetch(() => (cuts++ === 0 ? place : undefined));
+    const agent = client<TestApp['closing']>({
+      url: served.url,
+      agent: 'closing',
+      fetch,
+      reconnect: { delay: 50 },
+    });
+    const { stream, output } = agent.streamText('go');
+    expect(await read(stream)).toBe(whole);
+    expect(await output).toMatchObject({ finishReason: 'stop', output: { total: 12 } });
+    expect(cuts).toBeGreaterThan(1);
+  }
+});
+
 test('many at once lose their lines and none its chunks', async () => {
   const texts = await Promise.all(
     Array.from({ length: 20 }, async (_, at) => {

@@ -37,6 +37,7 @@ test('a server lists its agents and what their stores can do', async () => {
     ['former', 'server'],
     ['portable', 'client'],
     ['counter', 'server'],
+    ['closing', 'server'],
   ]);
   const info = await client({ url: served.url, agent: 'chat' }).describe();
   expect(info).toMatchObject({ name: 'chat', metadata: { detachable: true, timeline: true } });

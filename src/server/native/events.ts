@@ -18,6 +18,7 @@ export function mountEvents(router: Router, served: Served): void {
     const feed = runFeed(agent, snapshotId, {
       ...ownerOf(caller),
       reader: seat.signal,
+      requestId: c.req.header('idempotency-key'),
       onFault: (error) => logFault(served, error, c.get('logged')),
       ...(after !== undefined && { after }),
     });

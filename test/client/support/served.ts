@@ -103,9 +103,19 @@ function createTestApp() {
       });
     },
   );
+  const closing = app.defineCustomAgent({ name: 'closing' }, async (session, { respond }) => {
+    await session.run(async () => {
+      for (let at = 0; at < 12; at++) {
+        await respond.modelChunk({ content: [{ text: `w${at} ` }] });
+      }
+      session.addMessages({ role: 'model', content: [{ text: 'done' }] });
+    });
+    // Known only after the turn has been saved.
+    return { ...session.result(), output: { total: 12 } };
+  });
   /** Lets a turn go on that was told to wait for something. */
   const letGo = (what: string): void => gate(what).resolve();
-  return { app, model, chat, boss, former, portable, counter, letGo };
+  return { app, model, chat, boss, former, portable, counter, closing, letGo };
 }
 
 export type TestApp = ReturnType<typeof createTestApp>;
