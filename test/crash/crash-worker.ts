@@ -80,6 +80,19 @@ async function attempt(sessionId: string, text: string): Promise<string> {
   }
 }
 
+/** One turn under a request id; says what its caller is told. */
+async function ask([mode, sessionId = '', requestId = '', ...text]: string[]): Promise<void> {
+  const accept = mode === 'accepted';
+  const told = await opened()
+    .agent('chat')
+    .runText(text.join(' '), { sessionId, requestId, accept })
+    .then(
+      ({ error, snapshotId }) => ({ status: error?.status ?? 'succeeded', snapshotId }),
+      (error: unknown) => ({ status: toWaymarkError(error).status }),
+    );
+  say(`told-${requestId} ${JSON.stringify(told)}`);
+}
+
 /** Takes turns until one cannot be saved. */
 async function fill(): Promise<void> {
   for (let saved = 0; ; saved++) {
@@ -117,6 +130,8 @@ async function obey(line: string): Promise<void> {
         process.setuid?.(65_534);
       }
       return;
+    case 'ask':
+      return await ask(words);
     case 'try':
       return say(`told ${await attempt('s', words.join(' '))}`);
     case 'fill':

@@ -88,7 +88,7 @@ export async function crashRounds({
 }
 
 /** Resolves at some moment after the journal has grown by so much, or will not grow any more. */
-async function grown(path: string, bytes: number, isOver = () => false): Promise<void> {
+export async function grown(path: string, bytes: number, isOver = () => false): Promise<void> {
   const size = (): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const enough = size() + bytes;
   await eventually(() => size() >= enough || isOver(), `a journal of ${enough} bytes`);

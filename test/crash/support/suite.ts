@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { endProcesses } from '../../support/child-process.ts';
 import { sharedClock } from '../../support/shared-clock.ts';
 import type { Place } from './agents.ts';
+import { retryRounds } from './retries.ts';
 import { crashRounds } from './rounds.ts';
 import {
   abortAcross,
@@ -33,6 +34,44 @@ const turns = long ? 100 : 10;
 const claimTtl = 60_000;
 /** The moments at which processes are killed come from it; SEED=n repeats them. */
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
+
+function retryTest(name: string, at: (word: string) => ClockedOptions): void {
+  test(`S210 S213 clients that retry by request id through ${rounds} × kill -9: every acknowledged turn once`, async () => {
+    const total = { acknowledged: 0, retried: 0 };
+    for (let done = 0; done < rounds; done += mostOnOneStore) {
+      const some = { rounds: Math.min(mostOnOneStore, rounds - done), seed: seed + done };
+      const report = await retryRounds({ ...some, ...at(`retries${done}`) });
+      total.acknowledged += report.acknowledged;
+      total.retried += report.retried;
+    }
+    console.info(`${name}, ${rounds} × kill -9 with retries:`, total);
+    expect(total.acknowledged).toBeGreaterThan(rounds);
+    expect(total.retried).toBeGreaterThan(0);
+  }, 1_800_000);
+}
+
+/** The retries alone, for stores whose other tests with processes stand elsewhere. */
+export function retrySuite(name: string, { place }: Pick<SuiteOptions, 'place'>): void {
+  describe(`${name}, real processes`, () => {
+    let folder: string;
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'waymark-crash-'));
+    });
+    afterEach(endProcesses);
+    afterAll(() => rm(folder, { recursive: true, force: true }));
+
+    retryTest(name, (word) => {
+      const clockFile = join(folder, `${word}.clock`);
+      return {
+        place: { ...place(word, folder), clockFile },
+        journal: join(folder, `${word}.jsonl`),
+        claimTtl,
+        settled: async () => {},
+        advance: async (ms) => sharedClock(clockFile).advance(ms),
+      };
+    });
+  });
+}
 
 /** What several real processes on one store promise, whichever of them die. */
 export function processSuite(
@@ -71,6 +110,8 @@ export function processSuite(
         expect(report.cutOff).toBeGreaterThan(0);
       }
     }, 1_800_000);
+
+    retryTest(name, at);
 
     test(`${processes} processes under load: no update and no claim lost, nobody is told that it is busy`, async () => {
       const report = await loadTogether(processes, turns, at('load'));
