@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { chmod, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -91,7 +91,7 @@ async function holdLock(): Promise<
   return {
     ...holder,
     release: () => writeFileSync(file, ''),
-    isReleased: () => readFileSync(file, { encoding: 'utf8', flag: 'a+' }) === 'released',
+    isReleased: () => existsSync(file) && readFileSync(file, 'utf8') === 'released',
   };
 }
 
