@@ -51,6 +51,11 @@ export async function completeReceipt(
   const { receipt, failure, goodId, snapshotIds, spec, last } = invocation;
   if (receipt === undefined) return;
   const { run, told, from } = receipt;
+  const made = snapshotIds.length - from;
+  // Most turns have told everything.
+  if (result === undefined && failure === undefined && made === (told.snapshotIds?.length ?? 0)) {
+    return;
+  }
   const { message } = result ?? invocation.result();
   const { message: _, output: __, snapshotId: ___, snapshotIds: ____, ...same } = told;
   const output = result?.output ?? last?.output;

@@ -1,8 +1,10 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { waymark } from '../../src/app.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
+import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type MeasuredStore, storeCosts } from '../support/store-cost.ts';
 import { createTurns, plainTurn } from '../support/store-workload.ts';
@@ -106,4 +108,21 @@ test('a claim waits for the disk when its caller may leave, and nothing after it
   expect(seen).toEqual({ attached: ['off', 'on'], accepted: ['on', 'on'], detached: ['on', 'on'] });
   await store.close?.();
   await pool.query('DROP SCHEMA awaited CASCADE');
+});
+
+test('S216: a turn under a request id takes as many round trips as one without', async () => {
+  const names: string[] = [];
+  const store = postgresStore({ pool, schema: 'keyed', onQuery: (name) => names.push(name) });
+  const app = waymark({ store, work: false });
+  const model = scriptedModel({ patterns: [], otherwise: 'x' });
+  const agent = app.defineAgent({ name: 'a', model });
+  await agent.runText('a', { sessionId: 's' });
+  names.length = 0;
+  await agent.runText('b', { sessionId: 's' });
+  expect(names).toEqual(['quick_claim', 'quick_commit']);
+  names.length = 0;
+  await agent.runText('c', { sessionId: 's', requestId: 'c' });
+  expect(names).toEqual(['quick_claim_request', 'quick_commit_request']);
+  await app.close();
+  await pool.query('DROP SCHEMA keyed CASCADE');
 });
