@@ -110,7 +110,9 @@ export async function checkTold(store: Store, told: readonly Told[]): Promise<vo
   }
   const open = (await store.runs?.listRuns()) ?? [];
   expect(open.filter(({ mode, expired }) => mode !== 'attached' || !expired)).toEqual([]);
-  expect(await store.maintenance?.verify()).toEqual([]);
+  // What a killed process had begun to write to a file, and nobody was told of, may still lie there.
+  const faults = (await store.maintenance?.verify()) ?? [];
+  expect(faults.filter(({ kind }) => kind !== 'unfinished')).toEqual([]);
 }
 
 function isSaved({ status }: Told): boolean {
