@@ -29,10 +29,17 @@ const faults: Readonly<Record<number, readonly [Status, string]>> = {
   26: ['DATA_LOSS', 'is not a SQLite database, or is damaged. Check the path.'],
 };
 
+const full = 13;
+
+// SQLITE_IOERR_WRITE, the extended code of a file that may not grow: what was to be written certainly is not.
+const notWritten = 778;
+
 /** The primary result code of an error that SQLite gave. */
 function codeOf(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null || !('errcode' in error)) return undefined;
-  return typeof error.errcode === 'number' ? error.errcode & 0xff : undefined;
+  const { errcode } = error;
+  if (errcode === notWritten) return full;
+  return typeof errcode === 'number' ? errcode & 0xff : undefined;
 }
 
 /** Whether another connection was in the way. */
