@@ -437,9 +437,7 @@ describe('onError', () => {
     const chat = app.defineAgent({ name: 'chat', model: scriptedModel(['one']) });
     const output = await chat.runText('x');
     expect(heard.map(({ info }) => info.phase)).toEqual(['store']);
-    expect(must(heard[0]).error).toMatchObject({
-      cause: { cause: { message: `cannot open ${path}` } },
-    });
+    expect(must(heard[0]).error).toMatchObject({ cause: { message: `cannot open ${path}` } });
     expect(JSON.stringify(output)).not.toContain(path);
     await app.close();
   });
