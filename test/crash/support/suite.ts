@@ -129,6 +129,11 @@ export function processSuite(
       expect(still.reason).toMatch(/no longer/);
     });
 
+    test('S217 the caller of a stopped process is told the result of another one that has finished its run', async () => {
+      const { told, said } = await standStill(at('finished'), 'another finishes the run');
+      expect([told, said]).toEqual(['succeeded', ['slow hold']]);
+    });
+
     test('an abort reaches the turn of another process', async () => {
       await abortAcross(9, at('abort'));
     });

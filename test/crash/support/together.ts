@@ -115,14 +115,15 @@ function isAsked(text: string): (line: Written) => boolean {
 /** A process that stands still for longer than its claim, in the middle of a turn; gives what its caller is told. */
 export async function standStill(
   options: ClockedOptions,
-  meanwhile: 'nobody comes' | 'another takes the session',
+  meanwhile: 'nobody comes' | 'another takes the session' | 'another finishes the run',
 ): Promise<{ readonly told: string; readonly reason: string; readonly said: readonly string[] }> {
   const [sleeper, other] = await startWorkers(2, options);
   const journal = openJournal(options.journal);
   const store = await openPlace(options.place);
   const from = journal.read().length;
   try {
-    sleeper?.say('turn chat attached still slow hold');
+    const mode = meanwhile === 'another finishes the run' ? 'accepted' : 'attached';
+    sleeper?.say(`turn chat ${mode} still slow hold`);
     await lineOf(journal, from, ({ kind }) => kind === 'asked');
     sleeper?.freeze();
     await options.advance(2 * options.claimTtl);
@@ -131,6 +132,10 @@ export async function standStill(
       await other?.hear('done');
     }
     journal.signal('go');
+    if (meanwhile === 'another finishes the run') {
+      other?.say('recover');
+      await other?.hear('quiet');
+    }
     sleeper?.thaw();
     await sleeper?.hear('done');
     const end = await lineOf(
