@@ -112,7 +112,8 @@ export class LiveFeed {
     // What nobody keeps cannot be come back to.
     const id = watched ? eventIdOf(chunk) : undefined;
     const runId = startedRun(chunk);
-    if (runId !== undefined) {
+    // A run that is started over by another process starts its turn again.
+    if (runId !== undefined && runId !== this.#runId) {
       this.#runId = runId;
       this.#lastId = undefined;
       this.#seenInStore = false;

@@ -5,6 +5,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { type BackupReport, checkFree, notThere } from '../backup.ts';
 import { code } from '../sql/values/codes.ts';
 import { toStoreError } from './errors.ts';
+import { addSumFunctions } from './row-sums.ts';
 
 // All pages in one step, which sees the database as it was when the step began. Smaller steps start over whenever another
 // process writes between two of them, and might never finish.
@@ -50,6 +51,7 @@ async function copyTo(
       source.close();
     }
     const copy = new DatabaseSync(unfinished);
+    addSumFunctions(copy);
     let sessions: number;
     try {
       change(copy);

@@ -2,7 +2,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../../core/clock.ts';
 import type { Plan, Query, SqlValue, Statement } from '../sql/database/query.ts';
 import { sqliteDialect } from './dialect.ts';
-import { nextSum, rowSum, sumAfter, sumOf } from './row-sums.ts';
+import { addSumFunctions } from './row-sums.ts';
 
 // How long a statement waits for another process with the thread blocked; longer waits are the caller's, with the thread free.
 const busyTimeout = 2;
@@ -33,8 +33,7 @@ export class Connection {
   ) {
     this.#db = new DatabaseSync(path, { timeout: busyTimeout });
     this.#db.function('now_ms', () => clock.now());
-    this.#db.function(rowSum, { deterministic: true }, sumOf);
-    this.#db.function(nextSum, { deterministic: true }, sumAfter);
+    addSumFunctions(this.#db);
     this.#control = {
       BEGIN: this.#db.prepare('BEGIN'),
       'BEGIN IMMEDIATE': this.#db.prepare('BEGIN IMMEDIATE'),

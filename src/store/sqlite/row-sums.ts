@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { SqlValue } from '../sql/database/query.ts';
 import { type CheckedTable, checkedTables } from './checked-tables.ts';
@@ -7,7 +8,13 @@ import { type CheckedTable, checkedTables } from './checked-tables.ts';
  * would leave rows behind whose checksums are wrong.
  */
 export const rowSum = 'waymark_row_sum';
-export const nextSum = 'waymark_next_sum';
+const nextSum = 'waymark_next_sum';
+
+/** Gives a connection the functions that it needs to write. */
+export function addSumFunctions(db: DatabaseSync): void {
+  db.function(rowSum, { deterministic: true }, sumOf);
+  db.function(nextSum, { deterministic: true }, sumAfter);
+}
 
 export function sumOf(row: unknown): number {
   return crc32(String(row));
