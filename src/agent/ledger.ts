@@ -167,6 +167,9 @@ const refusals: ReadonlySet<Status> = new Set([
   'INVALID_ARGUMENT',
   'FAILED_PRECONDITION',
   'ALREADY_EXISTS',
+  // A damaged or full store.
+  'DATA_LOSS',
+  'RESOURCE_EXHAUSTED',
 ]);
 
 /** Whether a claim was refused, and so certainly not written. */
