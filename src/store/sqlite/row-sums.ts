@@ -16,12 +16,12 @@ export function addSumFunctions(db: DatabaseSync): void {
   db.function(nextSum, { deterministic: true }, sumAfter);
 }
 
-export function sumOf(row: unknown): number {
+function sumOf(row: unknown): number {
   return crc32(String(row));
 }
 
 /** The checksum after an update. One that was wrong before stays wrong: an update does not hide damage. */
-export function sumAfter(sum: unknown, before: unknown, after: unknown): number {
+function sumAfter(sum: unknown, before: unknown, after: unknown): number {
   return (Number(sum) ^ sumOf(before) ^ sumOf(after)) >>> 0;
 }
 
