@@ -111,9 +111,10 @@ export class LiveFeed {
     const { watched } = this.#options;
     // What nobody keeps cannot be come back to.
     const id = watched ? eventIdOf(chunk) : undefined;
-    const runId = startedRun(chunk);
-    // A run that is started over by another process starts its turn again.
-    if (runId !== undefined && runId !== this.#runId) {
+    const started = startedRun(chunk);
+    // A run that another process has taken over starts once more.
+    const runId = started === this.#runId ? undefined : started;
+    if (runId !== undefined) {
       this.#runId = runId;
       this.#lastId = undefined;
       this.#seenInStore = false;
