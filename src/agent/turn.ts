@@ -1,4 +1,4 @@
-import { toWaymarkError } from '../core/error.ts';
+import { isWaymarkError, toWaymarkError } from '../core/error.ts';
 import { toJson } from '../core/json.ts';
 import { inSpan, type Span } from '../core/trace.ts';
 import { genAi, attributes as names } from '../core/trace-names.ts';
@@ -85,7 +85,11 @@ function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generate
       turn.toolCalls += messages.at(-1)?.content.length ?? 0;
       checkUsage(invocation, turn);
       await checkState(invocation);
-      await checkpointTurn(invocation, turn);
+      await checkpointTurn(invocation, turn).catch((error: unknown) => {
+        // Stale attempt: another worker has taken over the run, which has not failed.
+        if (isWaymarkError(error) && error.status === 'ABORTED') invocation.control.lose();
+        throw error;
+      });
     },
   };
 }
