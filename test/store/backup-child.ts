@@ -1,4 +1,5 @@
 // A process that takes turns in several sessions without pause, and says which have ended: `node backup-child.ts <store>`.
+import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { type App, type Store, waymark } from '../../src/index.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
@@ -9,12 +10,12 @@ export type BackupStore =
   | { readonly kind: 'sqlite' | 'file'; readonly path: string }
   | { readonly kind: 'postgres'; readonly connectionString: string; readonly schema: string };
 
-export function openStore(where: BackupStore): Store {
+export function openStore(where: BackupStore, clock: Clock = systemClock): Store {
   switch (where.kind) {
     case 'sqlite':
-      return sqliteStore(where.path);
+      return sqliteStore(where.path, { clock });
     case 'file':
-      return fileStore(where.path);
+      return fileStore(where.path, { clock });
     case 'postgres':
       return postgresStore({
         connectionString: where.connectionString,
@@ -24,9 +25,15 @@ export function openStore(where: BackupStore): Store {
   }
 }
 
+/** Longer than the process that is backed up ever stands still. */
+export const claimTtl = 60_000;
+
 /** An app whose `counter` counts its turns; `sleeper` never wakes up in the process that is backed up. */
-export function openBackupApp(where: BackupStore, { sleeps }: { readonly sleeps: boolean }): App {
-  const app = waymark({ store: openStore(where), claimTtl: 1_000, onError: () => {} });
+export function openBackupApp(
+  where: BackupStore,
+  { sleeps, clock = systemClock }: { readonly sleeps: boolean; readonly clock?: Clock },
+): App {
+  const app = waymark({ store: openStore(where, clock), clock, claimTtl, onError: () => {} });
   app.defineCustomAgent({ name: 'counter' }, (session) =>
     session.run(async () => {
       const n = ((session.custom as number | undefined) ?? 0) + 1;

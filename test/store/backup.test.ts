@@ -8,17 +8,22 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { backupSqlite, restoreSqlite, sqliteStore } from '../../src/store/sqlite/index.ts';
 import { command } from '../cli/support/command.ts';
+import { clockAhead } from '../support/movable-clock.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
-import { type BackupStore, openBackupApp, openStore } from './backup-child.ts';
+import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
+import { type BackupStore, claimTtl, openBackupApp, openStore } from './backup-child.ts';
 
 const child = fileURLToPath(new URL('./backup-child.ts', import.meta.url));
 let folder = '';
 let postgres: TestPostgres;
+let clock: PostgresClock;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'waymark-backup-'));
   postgres = await startPostgres();
+  clock = await postgresClock(postgres.connectionString);
 });
 afterAll(async () => {
+  await clock.close();
   await postgres.stop();
   await rm(folder, { recursive: true, force: true });
 });
@@ -109,7 +114,14 @@ describe.each(kinds)('$name', ({ name, store, copy, spec }) => {
     const [again = '', ...into] = spec(copy());
     const restored = await run('restore', target, again, ...into);
     expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Restored \d+ s/) });
-    const app = openBackupApp(copy(), { sleeps: false });
+    // The claims of the process that was killed have expired.
+    const { connectionString } = clock;
+    await clock.advance(2 * claimTtl);
+    const later = copy();
+    const app = openBackupApp(later.kind === 'postgres' ? { ...later, connectionString } : later, {
+      sleeps: false,
+      clock: clockAhead(() => 2 * claimTtl),
+    });
     await app.ready();
     const counter = app.agent('counter');
     for (const [sessionId, n] of before) {

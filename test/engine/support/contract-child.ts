@@ -5,10 +5,20 @@ import { fileStore } from '../../../src/store/file/index.ts';
 import { postgresStore } from '../../../src/store/postgres/index.ts';
 import { sqliteStore } from '../../../src/store/sqlite/index.ts';
 import { serveContractProcess } from '../../../src/testing/engine-contract/contract-process.ts';
+import { sharedClock } from '../../support/shared-clock.ts';
+
+/** How long a claim of a deployment holds: longer than any process stands still on a busy machine. */
+export const claimTtl = 60_000;
 
 /** Which deployment a process of the contract belongs to. */
 export type Deployment = { readonly attempts?: number } & (
-  | { readonly engine: 'local'; readonly store: 'sqlite' | 'file'; readonly path: string }
+  | {
+      readonly engine: 'local';
+      readonly store: 'sqlite' | 'file';
+      readonly path: string;
+      /** The file of its shared clock. */
+      readonly clockFile: string;
+    }
   | {
       readonly engine: 'local' | 'pg-boss';
       readonly store: 'postgres';
@@ -20,14 +30,16 @@ export type Deployment = { readonly attempts?: number } & (
 /** An app of a deployment. */
 export function openDeployed(deployment: Deployment, work: boolean): App {
   const attempts = deployment.attempts === undefined ? {} : { attempts: deployment.attempts };
-  const common = { work, claimTtl: 1_000, onError: () => {} };
+  const common = { work, claimTtl, onError: () => {} };
   if (deployment.store !== 'postgres') {
-    const { path } = deployment;
-    const store = deployment.store === 'sqlite' ? sqliteStore(path) : fileStore(path);
-    return waymark({ ...common, store, engine: localEngine(attempts) });
+    const { path, clockFile } = deployment;
+    const { clock } = sharedClock(clockFile);
+    const open = deployment.store === 'sqlite' ? sqliteStore : fileStore;
+    const store = open(path, { clock });
+    return waymark({ ...common, store, clock, engine: localEngine(attempts) });
   }
   const { connectionString, schema } = deployment;
-  const pool = new pg.Pool({ connectionString, max: 6 });
+  const pool = new pg.Pool({ connectionString, max: 6, application_name: schema });
   pool.on('error', () => {});
   const engine =
     deployment.engine === 'local'
