@@ -12,12 +12,12 @@ import { endProcesses } from '../support/child-process.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { makeTrouble, seeded } from './chaos.ts';
 
-const runs = process.env.SCALE === '1' ? 10_000 : process.env.LONG === '1' ? 500 : 24;
-const minutes = runs === 10_000 ? 30 : runs === 500 ? 14 : 3;
+const runs = process.env.SCALE === '1' ? 10_000 : 500;
+const minutes = runs === 10_000 ? 30 : 14;
 const steps = 3;
 // Enough of them that those whose worker has just died do not hold up the others.
 const atOnce = runs === 10_000 ? 100 : 20;
-const everyMs = runs === 10_000 ? 3_000 : runs === 500 ? 2_000 : 700;
+const everyMs = runs === 10_000 ? 3_000 : 2_000;
 
 let postgres: TestPostgres;
 let observer: QueueApp;

@@ -257,5 +257,11 @@ test('S146 a failed turn shows what was thrown, with its stack, once', async () 
   await hands.tab('Trace');
   await page.getByRole('button', { name: /^turn 1/ }).click();
   await soon(() => hands.inspector.textContent()).toMatch(/TypeError: my bug is here\n {4}at /);
+  // It is kept for this page alone: what clients read does not hold it.
+  const [session] = (await studio.app.agent('thrower').listSessions()).items;
+  const url = `${studio.url}/agents/thrower/sessions/${session?.sessionId}/snapshots?includeOrphaned=true`;
+  const stored = await (await fetch(url)).text();
+  expect(stored).toContain('"failed"');
+  expect(stored).not.toContain('my bug');
   expect(errors).toEqual([]);
 });

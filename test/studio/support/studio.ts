@@ -1,9 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { build } from 'vite';
+import { inject } from 'vitest';
 import type { App } from 'waymark';
 import { type RunningServer, serve } from 'waymark/server';
 import { launchChromium, type TestPage } from '../../browser/support/chromium.ts';
@@ -25,8 +21,8 @@ export interface Studio extends AsyncDisposable {
 }
 
 export async function openStudio(app: App = createStudioApp()): Promise<Studio> {
-  const folder = await mkdtemp(join(tmpdir(), 'waymark-studio-'));
-  const [browser] = await Promise.all([launchChromium(), buildStudio(folder)]);
+  const folder = inject('studio');
+  const browser = await launchChromium();
   const start = (port: number): Promise<RunningServer> =>
     serve(app, { port, studio: folder, log: () => {}, grace: 50 });
   let server = await start(0);
@@ -53,20 +49,6 @@ export async function openStudio(app: App = createStudioApp()): Promise<Studio> 
       await browser.close();
       await server.close();
       await app.close({ deadlineMs: 50 });
-      await rm(folder, { recursive: true });
     },
   };
-}
-
-export async function buildStudio(outDir: string): Promise<void> {
-  const root = fileURLToPath(new URL('../../../studio/', import.meta.url));
-  await build({
-    configFile: join(root, 'vite.config.ts'),
-    logLevel: 'error',
-    mode: 'production',
-    // A test runner's NODE_ENV would make it React's development form.
-    define: { 'process.env.NODE_ENV': '"production"' },
-    oxc: { jsx: { runtime: 'automatic', development: false } },
-    build: { outDir },
-  });
 }
