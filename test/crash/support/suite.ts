@@ -27,7 +27,7 @@ export interface SuiteOptions {
 }
 
 const long = process.env.LONG === '1';
-const rounds = long ? 200 : 15;
+const rounds = long ? 200 : 6;
 const mostOnOneStore = 20;
 const turns = long ? 100 : 10;
 /** Longer than a busy machine lets a process wait: claims expire only when a test moves the clock. */
