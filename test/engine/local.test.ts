@@ -3,35 +3,35 @@ import { textInput } from '../../src/agent/connection.ts';
 import { waymark } from '../../src/app.ts';
 import { WaymarkError } from '../../src/core/error.ts';
 import { localEngine } from '../../src/engine/local-engine.ts';
+import type { Snapshot } from '../../src/protocol/snapshot.ts';
 import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import type { CommitWrite, Store } from '../../src/session/store.ts';
+import type { CommitWrite } from '../../src/session/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { mortalStore } from '../agent/support/mortal-store.ts';
+import { eventually } from '../support/eventually.ts';
+import { movableClock } from '../support/movable-clock.ts';
 
-/** A store that refuses some commits, as one does whose disk is full, and notes when each attempt came to its end. */
-function refusing(isRefused: (write: CommitWrite, count: number) => boolean): {
-  readonly store: Store;
-  readonly ends: readonly number[];
-} {
-  const store = memoryStore();
+const claimTtl = 60_000;
+
+/** An app over a store that refuses some commits, as one does whose disk is full. */
+function openApp(isRefused: (write: CommitWrite, count: number) => boolean) {
+  const { clock, advance } = movableClock();
+  const store = memoryStore({ clock });
   const { runs } = store;
   if (runs === undefined) return expect.fail('a memory store has runs');
   const ends: number[] = [];
   const commit: typeof runs.commit = async (ref, write) => {
-    ends.push(performance.now());
+    ends.push(clock.now());
     if (isRefused(write, ends.length)) {
       throw new WaymarkError('RESOURCE_EXHAUSTED', 'There is no room left.');
     }
     return await runs.commit(ref, write);
   };
-  return { store: { ...store, runs: { ...runs, commit } }, ends };
-}
-
-function openApp(store: Store) {
   let asked = 0;
   const app = waymark({
-    store,
-    claimTtl: 40,
+    store: { ...store, runs: { ...runs, commit } },
+    clock,
+    claimTtl,
     onError: () => {},
     model: scriptedModel({
       patterns: [],
@@ -41,14 +41,35 @@ function openApp(store: Store) {
       },
     }),
   });
-  return { app, agent: app.defineAgent({ name: 'a' }), asked: () => asked };
+  const agent = app.defineAgent({ name: 'a' });
+  return {
+    app,
+    agent,
+    /** How often the model was asked. */
+    asked: () => asked,
+    /** When each attempt came to its end. */
+    ends,
+    /** Lets time pass whenever nothing runs, until a run has ended. */
+    async wait(runId: string): Promise<Snapshot> {
+      const ended = agent.wait(runId);
+      let isOver = false;
+      const over = (): void => {
+        isOver = true;
+      };
+      ended.then(over, over);
+      await eventually(async () => {
+        if ((await app.engine.status()).running === 0) advance(claimTtl);
+        return isOver;
+      });
+      return await ended;
+    },
+  };
 }
 
 test('a run whose end cannot be saved is tried less and less often, then ends with the error', async () => {
-  const { store, ends } = refusing(({ status }) => status === 'succeeded');
-  const { app, agent, asked } = openApp(store);
+  const { app, agent, asked, ends, wait } = openApp(({ status }) => status === 'succeeded');
   const { snapshotId = '' } = await agent.streamBidi().detach(textInput('go'));
-  const { status, error } = await agent.wait(snapshotId);
+  const { status, error } = await wait(snapshotId);
   expect(status).toBe('failed');
   expect(error).toMatchObject({
     status: 'RESOURCE_EXHAUSTED',
@@ -57,26 +78,26 @@ test('a run whose end cannot be saved is tried less and less often, then ends wi
   // Once where it was accepted, five times more, and then nobody is asked any more.
   expect(asked()).toBe(6);
   const pauses = ends.slice(1).map((at, place) => at - (ends[place] ?? 0));
-  expect(pauses.at(-1)).toBeGreaterThan(8 * 40);
+  expect(pauses.at(-1)).toBeGreaterThan(8 * claimTtl);
   await app.close();
 });
 
 test('a run whose end can be saved after all succeeds', async () => {
-  const { store } = refusing((_write, count) => count < 4);
-  const { app, agent, asked } = openApp(store);
+  const { app, agent, asked, wait } = openApp((_write, count) => count < 4);
   const { snapshotId = '' } = await agent.streamBidi().detach(textInput('go'));
-  const { status } = await agent.wait(snapshotId);
+  const { status } = await wait(snapshotId);
   expect([status, asked()]).toEqual(['succeeded', 4]);
   await app.close();
 });
 
 test('S222: a run in memory that loses its app three times is given up by the fourth', async () => {
-  const store = memoryStore();
+  const { clock, advance } = movableClock();
+  const store = memoryStore({ clock });
   let begun = 0;
   const open = () => {
     // An app that dies hears and says nothing any more.
     const line = mortalStore({ ...store, close: async () => {} });
-    const app = waymark({ store: line, claimTtl: 40, onError: () => {} });
+    const app = waymark({ store: line, clock, claimTtl, onError: () => {} });
     const agent = app.defineCustomAgent({ name: 'a' }, async (session) => {
       await session.run(async () => {
         begun++;
@@ -90,9 +111,11 @@ test('S222: a run in memory that loses its app three times is given up by the fo
   const { snapshotId = '' } = await agent.run({ ...textInput('go'), detach: true });
   for (let lives = 1; lives < 3; lives++) {
     await expect.poll(() => begun).toBe(lives);
+    advance(2 * claimTtl);
     open();
   }
   await expect.poll(() => begun).toBe(3);
+  advance(2 * claimTtl);
   const last = open();
   const { status, error } = await last.agent.wait(snapshotId);
   expect([status, begun]).toEqual(['failed', 3]);

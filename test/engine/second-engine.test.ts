@@ -89,7 +89,6 @@ engineContract(
           store: { ...store, close: async () => {} },
           engine: listEngine(queue),
           work,
-          claimTtl: 500,
         }),
       close: async () => {},
     };

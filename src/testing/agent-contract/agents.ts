@@ -53,7 +53,8 @@ export function createContractApp(options: {
   const app = waymark({
     store: options.store,
     model: options.model,
-    claimTtl: 1_000,
+    // Longer than a process stands still on a busy machine.
+    claimTtl: 60_000,
     // Many cases let turns fail on purpose.
     onError: () => {},
   });
