@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
 import { WaymarkError } from '../../../core/error.ts';
 import { randomBytes } from '../../../core/platform.ts';
 import type { SqlValue } from '../database/query.ts';
@@ -7,7 +7,7 @@ import { hexOf } from '../values/bytes.ts';
 /** A key for content, and its name. */
 export interface ContentKey {
   readonly id: string;
-  readonly secret: Uint8Array;
+  readonly secret: KeyObject;
 }
 
 /**
@@ -111,7 +111,7 @@ export function forged(place: string, cause?: unknown): WaymarkError {
 }
 
 /** Encrypts the 32 bytes of a hash, bound to its place: nonce, ciphertext, tag. */
-export function encryptHash(secret: Uint8Array, hash: Uint8Array, place: string): Uint8Array {
+export function encryptHash(secret: KeyObject, hash: Uint8Array, place: string): Uint8Array {
   const nonce = nextNonce();
   const box = createCipheriv(cipher, secret, nonce, options).setAAD(Buffer.from(place));
   const body = box.update(hash);
@@ -119,7 +119,7 @@ export function encryptHash(secret: Uint8Array, hash: Uint8Array, place: string)
   return Buffer.concat([nonce, body, box.getAuthTag()]);
 }
 
-export function decryptHash(secret: Uint8Array, value: Uint8Array, place: string): Uint8Array {
+export function decryptHash(secret: KeyObject, value: Uint8Array, place: string): Uint8Array {
   try {
     const nonce = value.subarray(0, nonceLength);
     const box = createDecipheriv(cipher, secret, nonce, options).setAAD(Buffer.from(place));
