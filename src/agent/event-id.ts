@@ -35,8 +35,7 @@ export function noteEventId(chunk: Chunk, event: EventCursor): Chunk {
   return noted;
 }
 
-/** The id under which a chunk of a running turn can be come back to; `undefined` for chunks that are no events. */
-export function eventIdOf(chunk: object): EventId | undefined {
-  const event = Noted.event(chunk);
-  return event && toEventId(event);
+/** The event that a chunk of a running turn is; `undefined` for chunks that are no events. */
+export function eventOf(chunk: object): EventCursor | undefined {
+  return Noted.event(chunk);
 }

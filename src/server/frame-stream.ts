@@ -143,10 +143,11 @@ export class FramePump<Event> implements FrameSource {
         for (const event of value) {
           this.#pending += this.#options.encode(event);
           // A batch may be far more than there is room for: no more of it is encoded than the reader takes.
-          if (this.#isFull()) await this.#waitForRoom();
+          if (this.#pending.length >= bufferBytes) await this.#waitForRoom();
           if (this.#ended) return;
         }
         this.#schedule();
+        if (this.#sink?.isFull()) await this.#waitForRoom();
       }
       this.#flush();
       this.#sink?.close();
@@ -155,10 +156,6 @@ export class FramePump<Event> implements FrameSource {
       this.#sink?.fail();
       this.end('failed');
     }
-  }
-
-  #isFull(): boolean {
-    return this.#pending.length >= bufferBytes || this.#sink?.isFull() === true;
   }
 
   async #waitForRoom(): Promise<void> {

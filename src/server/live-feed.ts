@@ -1,5 +1,5 @@
 import type { Agent } from '../agent/agent.ts';
-import { eventIdOf } from '../agent/event-id.ts';
+import { eventOf, toEventId } from '../agent/event-id.ts';
 import { waitingIn } from '../core/channel.ts';
 import { jsonLength } from '../core/json-length.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
@@ -36,6 +36,7 @@ export class LiveFeed {
   #runId: string | undefined;
   // The last event of the current run that was put in line, or seen in the store.
   #lastId: string | undefined;
+  #lastAttempt = 0;
   #seenInStore = false;
   #ended: { readonly error?: unknown } | undefined;
   #changed = Promise.withResolvers<void>();
@@ -110,7 +111,8 @@ export class LiveFeed {
     if (this.#options.reader.aborted) return;
     const { watched } = this.#options;
     // What nobody keeps cannot be come back to.
-    const id = watched ? eventIdOf(chunk) : undefined;
+    const event = watched ? eventOf(chunk) : undefined;
+    const id = event && toEventId(event);
     const started = startedRun(chunk);
     // A run that another process has taken over starts once more.
     const runId = started === this.#runId ? undefined : started;
@@ -131,13 +133,16 @@ export class LiveFeed {
     } else if (watched && current !== undefined && id && this.#isFull()) {
       this.#miss({ runId: current, after: this.#lastId });
     } else {
-      const attempt = id === undefined ? 1 : attemptOf(id);
-      if (this.#lastId !== undefined && attempt > attemptOf(this.#lastId)) {
-        // Another process took the run over, and the turn here follows it.
-        this.#waiting.push({ type: 'reset', id: this.#lastId, attempt });
+      if (event !== undefined) {
+        const { attempt } = event;
+        if (this.#lastId !== undefined && attempt > this.#lastAttempt) {
+          // Another process took the run over, and the turn here follows it.
+          this.#waiting.push({ type: 'reset', id: this.#lastId, attempt });
+        }
+        this.#lastId = id;
+        this.#lastAttempt = attempt;
       }
-      this.#lastId = id ?? this.#lastId;
-      this.#waitingLength += jsonLength(chunk, maxWaitingLength);
+      this.#waitingLength += lengthOf(chunk);
       this.#waiting.push(
         id === undefined ? { type: 'chunk', chunk } : { type: 'chunk', id, chunk },
       );
@@ -178,6 +183,7 @@ export class LiveFeed {
       if (event.type === 'reset') elsewhere = true;
       if (event.type === 'chunk' && runId === this.#runId) {
         this.#lastId = event.id;
+        if (event.id !== undefined) this.#lastAttempt = attemptOf(event.id);
         this.#seenInStore = true;
       }
       yield [event];
@@ -216,6 +222,27 @@ function startedRun({ agent, turnStart }: Chunk): string | undefined {
 export function isTurnEnd({ agent, turnEnd }: Chunk): boolean {
   return agent === undefined && turnEnd !== undefined;
 }
+
+/** About how many characters a chunk has as JSON. Nearly all are one piece of text, which is told in a tenth of the time. */
+function lengthOf(chunk: Chunk): number {
+  return lengthOfText(chunk) ?? jsonLength(chunk, maxWaitingLength);
+}
+
+function lengthOfText(chunk: Chunk): number | undefined {
+  for (const key in chunk) if (key !== 'modelChunk') return undefined;
+  const { modelChunk } = chunk;
+  for (const key in modelChunk) if (!textKeys.has(key)) return undefined;
+  const part = modelChunk?.content.length === 1 ? modelChunk.content[0] : undefined;
+  if (part === undefined || !('text' in part)) return undefined;
+  for (const key in part) if (key !== 'text') return undefined;
+  return part.text.length + aroundText;
+}
+
+/** What a piece of text has besides its content. */
+const textKeys: ReadonlySet<string> = new Set(['role', 'index', 'content']);
+
+/** The characters of JSON around it. */
+const aroundText = 60;
 
 function isAtOrBefore(id: string, last: string | undefined): boolean {
   if (last === undefined) return false;

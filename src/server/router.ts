@@ -114,6 +114,8 @@ function checkOpen({ lifetime }: Served): Middleware {
 // Most answers have them already; those of the framework do not.
 async function addHeaders(c: ServerContext, next: () => Promise<void>): Promise<undefined> {
   await next();
+  // Written already, with its headers.
+  if (c.res === c.env?.own?.answered) return;
   const { headers } = c.res;
   if (!headers.has('x-frame-options')) addSafetyHeaders(headers);
 }

@@ -3,6 +3,7 @@ import { type TurnRequest, turnRequest } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
 import { answerTurn } from '../answer-turn.ts';
 import { readBody } from '../body.ts';
+import { headerOf } from '../connection.ts';
 import { jsonResponse } from '../json-response.ts';
 import { openCall, type Router, type Served, type ServerContext } from '../served.ts';
 import { wantsEvents } from '../sse.ts';
@@ -27,9 +28,10 @@ export function mountTurns(router: Router, served: Served): void {
 
 /** The idempotency key of a turn: the header, or what the body says. They must not differ. */
 function requestIdOf(c: ServerContext, { requestId, input }: TurnRequest): string | undefined {
-  const given = [c.req.header('idempotency-key'), requestId, input.requestId];
-  const [id, ...others] = new Set(given.filter((each) => each !== undefined));
-  if (others.length === 0) return id;
+  const header = headerOf(c, 'idempotency-key');
+  const id = header ?? requestId ?? input.requestId;
+  const isSame = (other: string | undefined): boolean => other === undefined || other === id;
+  if (isSame(header) && isSame(requestId) && isSame(input.requestId)) return id;
   throw new WaymarkError(
     'INVALID_ARGUMENT',
     'The turn has several request ids. Send one, as the header Idempotency-Key or as requestId in the body.',
