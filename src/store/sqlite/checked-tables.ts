@@ -1,3 +1,4 @@
+import type { SqlValue } from '../sql/database/query.ts';
 import { code } from '../sql/values/codes.ts';
 
 /** A table whose rows carry a checksum of their other columns. */
@@ -8,6 +9,8 @@ export interface CheckedTable {
   readonly columns: readonly string[];
   /** The column of the checksum. @default 'sum' */
   readonly sum?: string;
+  /** What the columns of every new row have: its checksum is a default, and no trigger has to write it. */
+  readonly initial?: readonly SqlValue[];
   /** Which rows have one. @default all */
   readonly only?: string;
   /** What a damaged row is called in a fault. */
@@ -65,6 +68,8 @@ export const checkedTables: readonly CheckedTable[] = [
     sum: 'place_sum',
     keys: { no: -1 },
     columns: placeColumns,
+    // A session is at no snapshot when it is created.
+    initial: [null, null, 0],
   },
   {
     name: 'snapshots',

@@ -30,11 +30,16 @@ export function sumOfValues(values: readonly SqlValue[]): number {
   let text = '';
   for (const value of values) {
     if (value === null) text += 'NULL';
-    else if (typeof value === 'string') text += `'${value.replaceAll("'", "''")}'`;
+    else if (typeof value === 'string') text += `'${doubled(value)}'`;
     else if (typeof value === 'number') text += value;
     else text += `X'${Buffer.from(value).toString('hex').toUpperCase()}'`;
   }
   return crc32(text);
+}
+
+// Hardly any text has one, and a search costs a fraction of a replacement.
+function doubled(text: string): string {
+  return text.includes("'") ? text.replaceAll("'", "''") : text;
 }
 
 /** A row as text in which every value shows with its type. */
@@ -44,17 +49,19 @@ export function rowText({ columns }: CheckedTable, alias: string): string {
 
 /** Adds checksums to the rows of a table, and keeps them right whatever statement changes a row. */
 function withSums(table: CheckedTable): string {
-  const { name, keys, columns, sum = 'sum', only } = table;
+  const { name, keys, columns, sum = 'sum', only, initial } = table;
   const isRow = Object.keys(keys)
     .map((key) => `${key} = NEW.${key}`)
     .join(' AND ');
   const isChecked = only === undefined ? '' : ` AND NEW.${only}`;
-  return `
-  ALTER TABLE ${name} ADD COLUMN ${sum} INTEGER;
-  UPDATE ${name} SET ${sum} = ${rowSum}(${rowText(table, name)});
+  const added = `
   CREATE TRIGGER ${name}_${sum}_added AFTER INSERT ON ${name} WHEN NEW.${sum} IS NULL${isChecked} BEGIN
     UPDATE ${name} SET ${sum} = ${rowSum}(${rowText(table, 'NEW')}) WHERE ${isRow};
-  END;
+  END;`;
+  return `
+  ALTER TABLE ${name} ADD COLUMN ${sum} INTEGER${initial ? ` DEFAULT ${sumOfValues(initial)}` : ''};
+  UPDATE ${name} SET ${sum} = ${rowSum}(${rowText(table, name)});
+  ${initial ? '' : added}
   CREATE TRIGGER ${name}_${sum}_changed AFTER UPDATE OF ${columns.join(', ')} ON ${name}
   WHEN NEW.${sum} IS OLD.${sum}${isChecked} BEGIN
     UPDATE ${name} SET ${sum} = CASE WHEN OLD.${sum} IS NULL THEN ${rowSum}(${rowText(table, 'NEW')})

@@ -41,7 +41,10 @@ export function readUnderLock<Row>(name: string, text: Statement['text']): State
 }
 
 /** Declares a statement that inserts one row of a table with numbered rows, and gives its number. */
-export function insertion(name: string, text: string): Statement<{ readonly no: number }> {
+export function insertion(
+  name: string,
+  text: Statement['text'],
+): Statement<{ readonly no: number }> {
   return { name, text, givesNo: true };
 }
 

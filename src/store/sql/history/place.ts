@@ -3,7 +3,7 @@ import type { StateWrite } from '../../../session/store.ts';
 import type { DocumentRef } from '../content/document.ts';
 import type { ManifestRef } from '../content/manifest.ts';
 import { writeArtifacts, writeCustom } from '../content/write-documents.ts';
-import { one, type Plan, run, statement } from '../database/query.ts';
+import { insertion, one, type Plan, run, statement } from '../database/query.ts';
 import type { Location } from './location.ts';
 import {
   otherBranches,
@@ -19,6 +19,10 @@ const insertBranch = statement<{ no: number }>(
   'place_branch',
   `INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot) VALUES($1, $2, $3, $4, $5)
    RETURNING no`,
+);
+const insertSummed = insertion(
+  'place_branch_summed',
+  'INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot, sum) VALUES($1, $2, $3, $4, $5, $6)',
 );
 const insertView = statement<{ no: number }>(
   'place_view',
@@ -79,7 +83,7 @@ export function* placeState(
   const rows = isLost ? stateRows({ state: write.state }, context) : prepared;
   const { base } = rows;
   const isNext = base !== undefined && goesOnInPlace(base, spot);
-  const start = isNext ? inPlace(base) : yield* onNewBranch(rows, spot);
+  const start = isNext ? inPlace(base) : yield* onNewBranch(rows, spot, context);
   const { view, viewNo, common } = yield* writeMessages(rows, start);
   const custom = yield* writeCustom(rows.custom);
   const artifacts = yield* writeArtifacts(rows.artifacts);
@@ -111,11 +115,19 @@ function inPlace({ view, viewNo }: Location): Start {
 }
 
 // After a rewrite the view says which of the parent's rows it needs; the branch itself needs none.
-function* onNewBranch({ base, rewrite }: StateRows, { session, parent }: Spot): Plan<Start> {
+function* onNewBranch(
+  { base, rewrite }: StateRows,
+  { session, parent }: Spot,
+  { sumOf }: StateContext,
+): Plan<Start> {
   const { view } = base ?? {};
   const fork = rewrite === undefined ? (view?.upto ?? null) : null;
   const forkView = rewrite === undefined ? (base?.viewNo ?? null) : null;
-  const { no } = yield* one(insertBranch, session, view?.branch ?? null, fork, forkView, parent);
+  const values = [session, view?.branch ?? null, fork, forkView, parent];
+  const { no } =
+    sumOf === undefined
+      ? yield* one(insertBranch, ...values)
+      : yield* one(insertSummed, ...values, sumOf(values));
   const before = view === undefined ? [] : beforeChild(view);
   return { branch: no, row: 0, before, from: 0, viewNo: null };
 }

@@ -12,6 +12,7 @@ import { homeIn, requestPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import {
   first,
+  insertion,
   one,
   type Plan,
   readUnderLock,
@@ -107,12 +108,12 @@ const selectAnswer = statement<{ found: number }>(
      WHERE c.event = ${code.toolIterationEnd} AND a.status = ${code.succeeded})
    SELECT COUNT(*) AS found FROM c WHERE c.event <> ${code.toolIterationEnd}`,
 );
-const insertSession = statement<{ no: number }>(
+const insertSession = insertion(
   'claim_new_session',
   (d) => `
     INSERT INTO @sessions(owner, agent, id, started_by_agent, started_by_session, started_by_snapshot,
       created_at, updated_at)
-    VALUES($1, $2, $3, $4, $5, $6, ${d.now}, ${d.now}) RETURNING no`,
+    VALUES($1, $2, $3, $4, $5, $6, ${d.now}, ${d.now})`,
 );
 const insertRun = statement(
   'claim_new_run',
@@ -140,7 +141,11 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
     no,
     toMode(request.mode),
     request.worker,
-    toRequest(request, requestPlace(homeIn(scope, request.sessionId), runId), context.vault),
+    toRequest(
+      request,
+      requestPlace(homeIn(scope, request.sessionId), request.runId),
+      context.vault,
+    ),
     turn + 1,
     start?.start_no ?? null,
     request.ttl,
