@@ -101,6 +101,7 @@ export class RunLog {
    */
   async takeAlong<Value>(write: (events: readonly RunEvent[]) => Promise<Value>): Promise<Value> {
     while (this.#appending !== undefined) await this.#appending;
+    if (this.#sink === undefined) return await this.#takeNothingAlong(write);
     const events = this.#takeUnwritten();
     const writing = write(events);
     this.#appending = writing.then(ignore, ignore);
@@ -111,6 +112,17 @@ export class RunLog {
       throw error;
     } finally {
       this.#appending = undefined;
+      this.#letGo();
+    }
+  }
+
+  /** No batch can be on its way to a store that is given none. */
+  async #takeNothingAlong<Value>(
+    write: (events: readonly RunEvent[]) => Promise<Value>,
+  ): Promise<Value> {
+    try {
+      return await write([]);
+    } finally {
       this.#letGo();
     }
   }
@@ -161,6 +173,7 @@ export class RunLog {
 
   #letGo(): void {
     this.#prepared = undefined;
+    if (this.#held.length === 0) return;
     for (const event of this.#held.splice(0)) this.#publish(event);
   }
 

@@ -149,6 +149,13 @@ async function whileWaitedFor(
 ): Promise<void> {
   const { host } = invocation;
   let last: unknown;
+  try {
+    await work();
+    return;
+  } catch (error) {
+    if (!isAway(error)) throw error;
+    last = error;
+  }
   const tracked = async (): Promise<void> => {
     try {
       await work();
@@ -157,12 +164,6 @@ async function whileWaitedFor(
       throw error;
     }
   };
-  try {
-    await tracked();
-    return;
-  } catch (error) {
-    if (!isAway(error)) throw error;
-  }
   const over = linkSignals(host.closing, invocation.leaving);
   const done = new AbortController();
   if (!log.durable)

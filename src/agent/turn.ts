@@ -97,7 +97,7 @@ function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generate
 /** Joins the turn's span to its snapshots: by its id to the one it ended with, by their ids to all that were made. */
 function nameSnapshots({ spec }: Invocation, { snapshotIds }: Turn, span: Span): void {
   const last = snapshotIds.at(-1);
-  if (last === undefined) return;
+  if (last === undefined || !span.recording) return;
   span.setAttributes({
     [names.snapshotId]: last,
     [names.snapshotIds]: [...snapshotIds],

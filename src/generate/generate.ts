@@ -104,12 +104,15 @@ async function loop(call: Call): Promise<GenerateResponse> {
 async function answerOf(call: Call, request: ModelRequest): Promise<Answer> {
   const hooks = generateHooks.get();
   hooks?.beforeModelCall?.();
-  const answer = await callModel(call, request).catch((error: unknown) => {
+  let answer: Answer;
+  try {
+    answer = await callModel(call, request);
+  } catch (error) {
     // Whoever stopped the call has made it end, it did not fail.
     if (call.options.signal?.aborted !== true)
       hooks?.onFailure?.(error, { model: call.model.name });
     throw error;
-  });
+  }
   const { model, finishReason, usage = {} } = answer;
   await hooks?.onModelCall?.({ model, finishReason, usage });
   return answer;

@@ -15,29 +15,24 @@ export interface ToolRound {
 
 /** The tool requests a conversation ends with; `undefined` if it ends with something else. */
 export function lastToolRound(messages: readonly Message[]): ToolRound | undefined {
+  let at = messages.length - 1;
+  while (messages[at]?.role === 'tool') at--;
+  const message = messages[at];
+  if (message?.role !== 'model') return undefined;
+  const requests = message.content.filter((part) => 'toolRequest' in part);
+  if (requests.length === 0) return undefined;
   const answered = new Set<string>();
   const again = new Map<string, ToolRequestPart>();
-  for (let at = messages.length - 1; at >= 0; at--) {
-    const message = messages[at];
-    if (message?.role === 'tool') {
-      for (const part of message.content) {
-        if ('toolResponse' in part) answered.add(requestKey(part.toolResponse));
-        else if ('toolRequest' in part) {
-          const key = requestKey(part.toolRequest);
-          if (!again.has(key)) again.set(key, part);
-        }
-      }
-      continue;
+  for (const { content } of messages.slice(at + 1)) {
+    for (const part of content) {
+      if ('toolResponse' in part) answered.add(requestKey(part.toolResponse));
+      else if ('toolRequest' in part) again.set(requestKey(part.toolRequest), part);
     }
-    if (message?.role !== 'model') return undefined;
-    const requests = message.content.filter((part) => 'toolRequest' in part);
-    if (requests.length === 0) return undefined;
-    return {
-      requests: requests.map((part) => again.get(requestKey(part.toolRequest)) ?? part),
-      answered,
-    };
   }
-  return undefined;
+  return {
+    requests: requests.map((part) => again.get(requestKey(part.toolRequest)) ?? part),
+    answered,
+  };
 }
 
 /** The requests that a conversation ends with and that nobody has answered, finished siblings of an interrupt included. */

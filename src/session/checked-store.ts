@@ -52,7 +52,7 @@ function guard<Args extends readonly unknown[], Result>(
 ): (...args: Args) => Promise<Result> {
   return (...args) => {
     try {
-      for (const [place, check] of checks.entries()) check(args[place] as never);
+      for (let place = 0; place < checks.length; place++) checks[place]?.(args[place] as never);
     } catch (error) {
       return Promise.reject(error);
     }
