@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { endProcesses, startProcess, type TestProcess } from '../support/child-process.ts';
 import { eventually } from '../support/eventually.ts';
+import { freeze } from '../support/freeze.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
 import { sharedClock } from '../support/shared-clock.ts';
@@ -93,7 +94,7 @@ describe.each(['sqlite', 'postgres'])('two processes on one %s', (kind) => {
     const seen: SseEvent[] = [];
     const reading = readInto(seen, await streamTurn(frozen.url, `hold ${file} 60`));
     await eventually(() => seen.length >= 5);
-    frozen.child.signal('SIGSTOP');
+    await freeze(frozen.child, kind === 'sqlite' ? place() : undefined);
     await rm(file);
     await advance();
     const { snapshotId } = seen[0]?.data.turnStart ?? {};

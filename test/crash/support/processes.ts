@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startProcess, type TestProcess } from '../../support/child-process.ts';
+import { freeze } from '../../support/freeze.ts';
 import type { WorkerOptions } from '../crash-worker.ts';
 import type { Place } from './agents.ts';
 
@@ -16,7 +17,7 @@ export interface Worker {
   /** kill -9; resolves when it has ended. */
   kill(): Promise<void>;
   /** Stops and continues it, as a machine that sleeps does. */
-  readonly freeze: () => void;
+  readonly freeze: () => Promise<void>;
   readonly thaw: () => void;
 }
 
@@ -44,7 +45,7 @@ export function startWorker(
     async kill() {
       await child.end();
     },
-    freeze: () => child.signal('SIGSTOP'),
+    freeze: () => freeze(child, options.place.kind === 'sqlite' ? options.place.at : undefined),
     thaw: () => child.signal('SIGCONT'),
   };
 }

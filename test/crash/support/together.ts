@@ -125,7 +125,7 @@ export async function standStill(
     const mode = meanwhile === 'another finishes the run' ? 'accepted' : 'attached';
     sleeper?.say(`turn chat ${mode} still slow hold`);
     await lineOf(journal, from, ({ kind }) => kind === 'asked');
-    sleeper?.freeze();
+    await sleeper?.freeze();
     await options.advance(2 * options.claimTtl);
     if (meanwhile === 'another takes the session') {
       other?.say('turn chat attached still quick');
