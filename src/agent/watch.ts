@@ -2,7 +2,7 @@ import { WaymarkError } from '../core/error.ts';
 import { raceSignal } from '../core/signal.ts';
 import { parseEventId } from '../protocol/event-id.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
-import type { EventCursor, RunEvent, Scope } from '../session/store.ts';
+import type { EventCursor, RunEvent, RunRecord, Scope } from '../session/store.ts';
 import type { WatchEvent } from './agent.ts';
 import { toEventId } from './event-id.ts';
 import { leavingChunks, leavingSnapshot } from './leaving.ts';
@@ -56,8 +56,7 @@ export async function waitForRun(watching: Watching): Promise<Snapshot> {
   const { runs } = fullStore(spec) ?? {};
   for (;;) {
     const run = await runs?.getRun(scope, runId);
-    // Nobody goes on with an attached turn whose process died; any other run is going to be taken over.
-    if (run === undefined || (run.expired && run.mode === 'attached')) break;
+    if (run === undefined || isAbandoned(run)) break;
     await changeOf(watching);
   }
   const snapshot = await snapshotOf(watching);
@@ -124,7 +123,7 @@ async function* storedEvents(
   after: EventCursor | undefined,
 ): AsyncGenerator<RunEvent, void> {
   const { spec, scope, runId } = watching;
-  const { events } = fullStore(spec) ?? {};
+  const { events, runs } = fullStore(spec) ?? {};
   let cursor = after;
   for (;;) {
     // Listen first, then read: what comes in between is not missed.
@@ -142,11 +141,20 @@ async function* storedEvents(
         if (batch === undefined) await endOf(watching);
         return;
       }
+      if (batch.events.length === 0) {
+        const run = await runs?.getRun(scope, runId);
+        if (run !== undefined && isAbandoned(run)) return;
+      }
       if (batch.events.length < batchSize) await changed.wait();
     } finally {
       changed.close();
     }
   }
+}
+
+/** Nobody continues an attached turn whose process died; any other run is going to be taken over. */
+function isAbandoned({ mode, expired }: RunRecord): boolean {
+  return mode === 'attached' && expired;
 }
 
 /** A run whose events nobody keeps, in another process: its end can still be waited for. */

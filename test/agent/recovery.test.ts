@@ -371,7 +371,7 @@ test('S118 S122 S217: a turn that a server accepted is taken over; its first pro
   expect((await heir.listSnapshots('s')).items).toHaveLength(1);
 });
 
-test('S122 S73 S43 a turn of a caller that died reads expired, and the session goes on from before', async () => {
+test('S122 S73 S43 S116 a turn of a caller that died reads expired, and the session goes on from before', async () => {
   const { first, second, line, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
@@ -385,8 +385,11 @@ test('S122 S73 S43 a turn of a caller that died reads expired, and the session g
   line.cut();
   const heir = second.defineAgent({ name: 'chat', model: scriptedModel(['three']) });
   expect(await heir.getSnapshot({ snapshotId })).toMatchObject({ status: 'pending' });
+  const watched = all(heir.watch(snapshotId));
   expire();
   expect(await heir.wait(snapshotId)).toMatchObject({ status: 'expired' });
+  expect(texts(await watched)).toEqual(['end expired']);
+  expect(texts(await all(heir.watch(snapshotId)))).toEqual(['end expired']);
   await refused(heir.runText('x', { snapshotId }), 'FAILED_PRECONDITION');
   const after = await heir.runText('c', { sessionId: 's' });
   expect(told((await heir.getSession('s'))?.state?.messages)).toEqual([

@@ -36,7 +36,7 @@ async function openSchema(): Promise<OpenedStore> {
   };
 }
 
-storeContract('postgres', openSchema, { runs: process.env.LONG === '1' ? 500 : 10 });
+storeContract('postgres', openSchema, { runs: process.env.LONG === '1' ? 150 : 10 });
 
 test('a clock of the database expires claims in every process that uses it, and in no other', async () => {
   const other = await postgresClock(postgres.connectionString);
