@@ -2,7 +2,7 @@ import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input } from '../protocol/turn.ts';
 import { hashState } from '../session/session-state.ts';
-import type { RequestRecord, RunMode, RunRef, Store } from '../session/store.ts';
+import type { RequestRecord, RunEvent, RunMode, RunRef, Store } from '../session/store.ts';
 import { highestTotals } from '../session/totals.ts';
 import { claimWhenBusy } from './concurrency.ts';
 import type { DispatchedRun } from './dispatcher.ts';
@@ -77,19 +77,22 @@ export async function claimDetached(
     const away = dispatcher?.handOver(dispatched(invocation, ref));
     // A heartbeat of ours would only be in the way of whoever takes it over.
     if (away !== undefined) run.leave();
-    await store.runs?.detach(ref, { mode: 'detached', init, inputs, context, ...version }, away);
+    const request = { mode: 'detached', init, inputs, context, ...version } as const;
+    const detach = async (events: readonly RunEvent[] = []): Promise<void> => {
+      await store.runs?.detach(ref, request, away, events.length > 0 ? events : undefined);
+    };
+    if (store.events === undefined) await detach();
+    else await run.log.writeWith({ events: store.events, run: ref }, detach);
   } catch (error) {
     if (running === undefined) await dropRun(invocation, run);
     throw error;
   }
   invocation.run = run;
   if (dispatcher !== undefined) {
-    if (store.events !== undefined) run.log.writeTo(store.events, ref);
     host.logs.forget(run.log);
     return 'elsewhere';
   }
   run.detached = { inputsDone: 0 };
-  if (store.events !== undefined) run.log.writeTo(store.events, ref);
   invocation.outbox.log = run.log;
   return 'here';
 }

@@ -71,7 +71,7 @@ async function commitEnd(invocation: Invocation, run: ActiveRun): Promise<Snapsh
   const requests = receiptFor(run, () => {
     const { message } = invocation.result();
     const isGood = status === 'succeeded';
-    const snapshotId = isGood ? run.runId : invocation.parentId;
+    const snapshotId = isGood ? run.runId : invocation.goodId;
     return {
       turnIndex: invocation.turnIndex,
       ...(snapshotId !== undefined && { snapshotId }),
@@ -108,13 +108,15 @@ async function leaveToAborter(
   invocation: Invocation,
   run: ActiveRun,
 ): Promise<Snapshot | undefined> {
-  const { working, spec, scope } = invocation;
+  const { working, spec, scope, usage, totals } = invocation;
   const ref = run.position.run;
   const store = fullStore(spec);
   if (ref === undefined || store === undefined) return undefined;
   await store.runs?.attachPartial(ref, {
     ...stateWrite(invocation),
     stateHash: working.hash(),
+    usage,
+    ...(totals && { totals }),
   });
   const snapshot = await store.getSnapshot(scope, { snapshotId: run.runId });
   if (snapshot?.status !== 'aborted') return undefined;

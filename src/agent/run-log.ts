@@ -68,6 +68,22 @@ export class RunLog {
     if (this.#events.length > 0) this.#schedule();
   }
 
+  /** As {@link RunLog.writeTo}, once this write has succeeded, which takes along the events that came before. */
+  async writeWith<Value>(
+    sink: { readonly events: EventSupport; readonly run: RunRef },
+    write: (events: readonly RunEvent[]) => Promise<Value>,
+  ): Promise<Value> {
+    this.#sink = sink;
+    try {
+      const value = await this.takeAlong(write);
+      this.#durable = true;
+      return value;
+    } catch (error) {
+      this.#sink = undefined;
+      throw error;
+    }
+  }
+
   /** Whether the store has the run's events, also those of whoever took it over from this process. */
   get durable(): boolean {
     return this.#durable;
@@ -91,7 +107,8 @@ export class RunLog {
   /** Shows an event that has been written together with what it tells of. */
   publishPrepared(event: RunEvent): void {
     this.#publish(event);
-    this.#written = event.seq + 1;
+    // Of a run that only this process knows, nothing is in the store before it is detached.
+    if (this.#sink !== undefined) this.#written = event.seq + 1;
     this.#letGo();
   }
 

@@ -359,9 +359,14 @@ export interface RunSupport {
   heartbeat(run: RunRef): Promise<RunSignal>;
   /**
    * Changes an attached run into a detached one with these inputs, and lists its pending snapshot. With `handOver` it is
-   * let go of in the same step.
+   * let go of in the same step. `events` are appended in that step, too: a run that is taken over does not send them again.
    */
-  detach(run: RunRef, request: RunRequest, handOver?: HandOver): Promise<Snapshot>;
+  detach(
+    run: RunRef,
+    request: RunRequest,
+    handOver?: HandOver,
+    events?: readonly RunEvent[],
+  ): Promise<Snapshot>;
   /** Keeps the state reached so far with the pending run, for whoever takes it over. Never listed, never the head. */
   checkpoint(
     run: RunRef,
@@ -393,10 +398,10 @@ export interface RunSupport {
   /** Lets go of an accepted or detached run at once, as if its claim had expired, so that another may take it over. */
   handOver(run: RunRef): Promise<void>;
   /**
-   * After an abort of a detached run: puts the partial state on its `aborted` snapshot, once, for inspection.
-   * Does nothing when the row is not an aborted one of this attempt.
+   * After an abort of a detached run: puts the partial state on its `aborted` snapshot, once, for inspection, and what the run
+   * has used. Does nothing when the row is not an aborted one of this attempt.
    */
-  attachPartial(run: RunRef, write: StateWrite & { readonly stateHash: string }): Promise<void>;
+  attachPartial(run: RunRef, write: PartialWrite): Promise<void>;
   /** The recorded result of a durable step; `undefined` when it has not been recorded. */
   getStep(run: RunRef, key: string): Promise<{ readonly value: Json | undefined } | undefined>;
   saveStep(run: RunRef, key: string, value: Json | undefined): Promise<void>;
@@ -456,6 +461,13 @@ export interface RunEvent {
 export interface EventCursor {
   readonly attempt: number;
   readonly seq: number;
+}
+
+/** What an aborted run had come to. */
+export interface PartialWrite extends StateWrite {
+  readonly stateHash: string;
+  readonly usage?: Usage;
+  readonly totals?: Totals;
 }
 
 /** Events of detached and accepted runs, kept until shortly after the end. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { fakeClock } from '../../src/testing/fake-clock.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { eventually } from '../support/eventually.ts';
 import { createGate } from './support/gate.ts';
 import { must, openApp, say } from './support/kit.ts';
 
@@ -136,6 +137,25 @@ test('S220: a session whose first turn failed remembers what that has used, deta
     expect(await chat.wait(must(snapshotId))).toMatchObject({ status: 'failed' });
   }
   expect(model.requests).toHaveLength(2);
+});
+
+test('S220: what a detached run has used counts when it is aborted', async () => {
+  await using app = openTools();
+  const gate = createGate();
+  const model = scriptedModel([call, gate.giving('late'), { text: 'ok', usage }, 'never']);
+  const limits = { session: { tokens: 15 } };
+  const chat = app.defineAgent({ name: 'chat', model, tools: ['look'], limits });
+  const { snapshotId = '' } = await chat.run({ ...say('a'), detach: true }, { sessionId: 's' });
+  await gate.reached;
+  expect(await chat.abort(snapshotId)).toBe('aborted');
+  await eventually(async () => {
+    expect(await chat.getSnapshot({ snapshotId })).toMatchObject({ usage: { totalTokens: 10 } });
+  });
+  expect(await chat.runText('b', { sessionId: 's' })).toMatchObject({
+    finishReason: 'failed',
+    error: { details: { limit: 'session.tokens', used: 20, most: 15 } },
+  });
+  expect(model.requests).toHaveLength(3);
 });
 
 test('S220: within a turn, too, the model is not called again once the tokens are used up', async () => {

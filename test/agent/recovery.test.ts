@@ -538,6 +538,43 @@ test('S125 a process that starts again goes on with its own unfinished runs', as
   await first.close({ deadlineMs: 0 });
 });
 
+test('S168 S119 a process that dies right after a detach within a turn leaves the events before it', async () => {
+  const { first, second, line, expire } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  const define = (app: TestApp, script: ScriptStep[]) => {
+    const note = app.defineTool({ name: 'note', description: 'Notes.' }, () => 'noted');
+    const model = scriptedModel(script);
+    return app.defineAgent({ name: 'chat', model, tools: [note], snapshot: 'always' });
+  };
+  const chat = define(first, [
+    { chunks: ['before'], toolCalls: [{ name: 'note' }] },
+    { chunks: ['half'], hang: true },
+  ]);
+  const connection = chat.streamBidi({ sessionId: 's' });
+  await connection.sendText('a');
+  await until(connection.receive(), (chunk) => JSON.stringify(chunk).includes('half'));
+  const { snapshotId = '' } = await connection.detach();
+  line.cut();
+  expire();
+  const heir = define(second, ['after']);
+  await second.engine.recover();
+  expect(await heir.wait(snapshotId)).toMatchObject({ status: 'succeeded' });
+  const watched = texts(await all(heir.watch(snapshotId)));
+  await line.heal();
+  expect(watched).toEqual([
+    'start',
+    'before',
+    'toolRequest',
+    'toolResponse',
+    'half',
+    'reset 2',
+    'after',
+    'turnEnd stop',
+    'end succeeded',
+  ]);
+});
+
 test('S116 S115 S114 what can be seen of an attached turn in this process and in another', async () => {
   const { first, second } = twoProcesses();
   await using _one = first;

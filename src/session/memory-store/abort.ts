@@ -1,6 +1,6 @@
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { AbortSupport, Scope } from '../store.ts';
-import { endRun, leaveBehind } from './claim.ts';
+import { endRun, hangOnStart, leaveBehind } from './claim.ts';
 import { statusOf } from './reading.ts';
 import { findRun, findSnapshot, isExpired, type RunRow, reached, type Tables } from './tables.ts';
 
@@ -34,6 +34,7 @@ function end(tables: Tables, run: RunRow): 'aborted' {
   if (run.row === undefined) leaveBehind(tables, run);
   else endRun(tables, run);
   const row = tables.snapshots.get(run.id);
+  hangOnStart(run);
   if (row !== undefined) {
     Object.assign(row, { status: 'aborted', finishReason: 'aborted', state, stateHash });
     row.partialFrom = run.attempt;

@@ -165,7 +165,7 @@ export function toClaim(
   };
 }
 
-/** The totals of the last failed turn that started from a snapshot: they include it, and those that failed before. */
+/** The totals of the last failed or aborted turn that started from a snapshot: they include it, and those before it. */
 function totalsOfFailed(
   { listed }: SessionRow,
   start: SnapshotRow | undefined,
@@ -174,7 +174,8 @@ function totalsOfFailed(
   for (let at = listed.length - 1; at >= 0; at--) {
     const row = listed[at];
     if (row === undefined || row.index <= (parent?.index ?? -1)) return undefined;
-    if (row.status === 'failed' && row.parent === parent && row.totals) return row.totals;
+    const counts = row.status === 'failed' || row.status === 'aborted';
+    if (counts && row.parent === parent && row.totals) return row.totals;
   }
   return undefined;
 }
@@ -219,4 +220,12 @@ export function endRun(tables: Tables, run: RunRow): void {
   if (run.session.run === run) run.session.run = undefined;
   endEvents(tables, run.id);
   tables.hub.tell(run.id);
+}
+
+/**
+ * A detached run that comes to nothing: its snapshot hangs on what the run was claimed from, not on a snapshot within its
+ * turn, which nothing continues from.
+ */
+export function hangOnStart({ row, start }: RunRow): void {
+  if (row !== undefined) row.parent = nearestListed(start);
 }

@@ -5,7 +5,7 @@ import { taken } from '../failures.ts';
 import { checkSnapshotId } from '../ids.ts';
 import { type Committed, type CommitWrite, isWithinTurn, type RunRef } from '../store.ts';
 import { spentInTurn } from '../totals.ts';
-import { endRun, noCrashes } from './claim.ts';
+import { endRun, hangOnStart, noCrashes } from './claim.ts';
 import { bury } from './dead-runs.ts';
 import { appendTo } from './events.ts';
 import { toMetadata } from './reading.ts';
@@ -28,6 +28,7 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   const base = baseOf(tables, run, write.parentId);
   if (write.events !== undefined) appendTo(tables, run, write.events);
   const row = run.row?.id === write.snapshotId ? run.row : createRow(tables, run, base, write);
+  if (row === run.row && write.status !== 'succeeded') hangOnStart(run);
   fill(row, write, tables.clock.now());
   if (row.status === 'succeeded') advance(tables, run, row, write);
   if (row.index < 0 && write.listed !== false) list(row);

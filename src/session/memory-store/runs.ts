@@ -41,7 +41,7 @@ export function runSupport(tables: Tables): RunSupport {
       run.heartbeatAt = now();
       return run.stopping ? 'stop' : 'held';
     },
-    detach: async (ref, request, away) => detach(tables, ref, request, away),
+    detach: async (ref, request, away, events) => detach(tables, ref, request, away, events),
     async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used, events }) {
       const run = currentRun(tables, ref);
       if (events !== undefined) appendTo(tables, run, events);
@@ -54,11 +54,13 @@ export function runSupport(tables: Tables): RunSupport {
     replaceReceipt: async (runId, requests) => replaceReceipt(tables, runId, requests),
     getRequest: async (key) => readRequest(tables, key),
     handOver: async (ref) => handOver(tables, ref),
-    async attachPartial({ runId, attempt }, { state, stateHash }) {
+    async attachPartial({ runId, attempt }, { state, stateHash, usage, totals }) {
       const row = tables.snapshots.get(runId);
       if (row?.status !== 'aborted' || row.partialFrom !== attempt) return;
       row.state = state;
       row.stateHash = stateHash;
+      if (usage !== undefined) row.usage = usage;
+      if (totals !== undefined) row.totals = totals;
       row.updatedAt = now();
       delete row.partialFrom;
       tables.hub.tell(runId);
@@ -96,6 +98,7 @@ function detach(
   ref: RunRef,
   request: RunRequest,
   away: HandOver | undefined,
+  events: readonly RunEvent[] | undefined,
 ): Snapshot {
   if (away?.within !== undefined) {
     throw new WaymarkError(
@@ -105,6 +108,7 @@ function detach(
   }
   const run = currentRun(tables, ref);
   const now = tables.clock.now();
+  if (events !== undefined) appendTo(tables, run, events);
   run.request = toRunRequest(request);
   run.heartbeatAt = now;
   if (run.row === undefined) {

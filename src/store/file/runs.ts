@@ -96,7 +96,13 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
         return memory.load(scope, lookup);
       }),
     heartbeat: (run) => under(run, () => memory.heartbeat(run)),
-    detach: (run, request, away) => under(run, () => memory.detach(run, request, away)),
+    detach(run, request, away, events) {
+      const work = (): ReturnType<RunSupport['detach']> => {
+        if (events !== undefined) mirror.reachEvents(run.runId);
+        return memory.detach(run, request, away, events);
+      };
+      return under(run, work, {}, events && (() => mirror.events.save(run.runId)));
+    },
     checkpoint(run, write) {
       const { events } = write;
       const work = (): ReturnType<RunSupport['checkpoint']> => {

@@ -103,14 +103,18 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       return signal;
     },
     transactional: db.transactional === true,
-    async detach(ref, request, away) {
+    async detach(ref, request, away, events) {
       const within = away?.within;
+      const isPlain = events === undefined;
       const snapshot =
-        (away && (await turns?.sendAway?.(ref, request, away))) ??
-        (await db.write(() => detach(ref, request, away, state), { ...(within && { within }) }));
+        (away && isPlain && (await turns?.sendAway?.(ref, request, away))) ||
+        (await db.write(() => detach(ref, request, away, events, state), {
+          ...(within && { within }),
+        }));
       // From here on others wait for it too.
       attached.delete(ref.runId);
       tell(ref.runId, away === undefined ? ref.runId : handedOverHint);
+      if (!isPlain) db.tell([{ kind: 'events', id: ref.runId }]);
       return snapshot;
     },
     async checkpoint(ref, write) {

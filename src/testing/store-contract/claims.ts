@@ -228,6 +228,24 @@ export function claimContract(useKit: UseKit): void {
       expect(await failedTotals('unlisted')).toEqual({ tokens: 30, toolCalls: 3 });
     });
 
+    test('S220: an aborted run counts in the same way, with what its worker says that it has used', async () => {
+      const { turn, claim, runs, abort, scope, store } = useKit();
+      const { base } = await turn('s', { totals: { tokens: 10, toolCalls: 0 } });
+      const held = await claim('s');
+      await runs.detach(held, { mode: 'detached', inputs: [] });
+      await abort.abortSnapshot(scope, held.runId);
+      const used = { usage: { totalTokens: 20 }, totals: { tokens: 30, toolCalls: 1 } };
+      await runs.attachPartial(held, {
+        base,
+        state: base.state,
+        stateHash: hashState(base.state),
+        ...used,
+      });
+      const found = await store.getSnapshot(scope, { snapshotId: held.runId });
+      expect(found).toMatchObject({ status: 'aborted', usage: used.usage });
+      expect((await claim('s', { limited: true })).failedTotals).toEqual(used.totals);
+    });
+
     test('open runs are listed, oldest first, of one scope or of everybody', async () => {
       const { claim, runs, scope, commit } = useKit();
       const mine = { ...scope, owner: 'me' };

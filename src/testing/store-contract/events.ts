@@ -112,6 +112,18 @@ export function eventContract(useKit: UseKit): void {
       hints.leave();
     });
 
+    test('S168: events that come with a detach are there with it', async () => {
+      const { claim, events: log, scope, runs } = useKit();
+      const held = await claim('s');
+      const request = { mode: 'detached', inputs: [] } as const;
+      const late = { ...held, attempt: 2 };
+      await refused(runs.detach(late, request, undefined, events(1, 0, 1)), 'ABORTED');
+      await runs.detach(held, request, undefined, events(1, 0, 3));
+      await log.append(held, events(1, 3, 4));
+      const read = await log.read(scope, held.runId, { limit: 100 });
+      expect(read).toEqual({ events: events(1, 0, 4), ended: false });
+    });
+
     test('a commit that is refused appends nothing', async () => {
       const { claim, commit, events: log, scope } = useKit();
       const held = await claim('s', { mode: 'accepted' });

@@ -227,6 +227,17 @@ export function turnContract(useKit: UseKit): void {
       await runs.detach(detached, { mode: 'detached', inputs: [] });
       await store.abort?.abortSnapshot(scope, detached.runId);
       expect(await headId()).toBe(start);
+      const hangs = { parentId: start, orphaned: false };
+      const aborted = await store.getSnapshot(scope, { snapshotId: detached.runId });
+      expect(aborted).toMatchObject({ status: 'aborted', ...hangs });
+      const failing = await claim('s');
+      const { base } = await commit(failing, middle());
+      await runs.detach(failing, { mode: 'detached', inputs: [] });
+      const failed = await commit(failing, { base, event: 'detach', status: 'failed' });
+      expect(failed.snapshot).toMatchObject({ status: 'failed', ...hangs });
+      const read = await store.getSnapshot(scope, { snapshotId: failing.runId });
+      expect(read).toMatchObject({ status: 'failed', ...hangs });
+      expect(await store.maintenance?.verify()).toEqual([]);
       const dead = await claim('s', { ttl });
       await commit(dead, middle());
       await expire();

@@ -9,6 +9,7 @@ import { uuidBytes } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { type EndingRun, endingColumns, endRun } from './end-run.ts';
+import { hangOnStart } from './hang-on-start.ts';
 import { leaveBehind } from './leave-behind.ts';
 import { type ReachedRow, reachedColumns, reachedTables, takenHash } from './reached.ts';
 
@@ -16,6 +17,7 @@ interface AbortRow extends EndingRun, ReachedRow {
   readonly now: number;
   readonly attempt: number;
   readonly mode: number;
+  readonly start: number | null;
   readonly base: number | null;
   readonly own: number | null;
   readonly checkpoint: number | null;
@@ -26,7 +28,7 @@ interface AbortRow extends EndingRun, ReachedRow {
 const selectRun = readUnderLock<AbortRow>(
   'abort_run',
   (d) => `
-    SELECT ${d.now} AS now, r.id, r.session, r.attempt, r.mode, r.base, r.own, r.checkpoint,
+    SELECT ${d.now} AS now, r.id, r.session, r.attempt, r.mode, r.start, r.base, r.own, r.checkpoint,
       r.heartbeat, r.ttl, ${reachedColumns}, ${endingColumns}
     FROM ${reachedTables}
     WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('z, r')}`,
@@ -94,6 +96,7 @@ function* end(found: AbortRow, context: StateContext): Plan<void> {
   if (own === null) yield* leaveBehind(session, context);
   else {
     yield* takeReached(own, found);
+    yield* hangOnStart(found);
     yield* endRun(found);
   }
   yield* run(updateAborted, id, attempt, takenHash(found, context.vault));

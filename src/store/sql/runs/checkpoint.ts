@@ -1,5 +1,5 @@
 import { isSnapshotId } from '../../../session/ids.ts';
-import type { RunRef, RunSupport, StateBase, StateWrite } from '../../../session/store.ts';
+import type { PartialWrite, RunRef, RunSupport, StateBase } from '../../../session/store.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
@@ -7,7 +7,7 @@ import { isStillThere, type Placed, placeState } from '../history/place.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { discard, dropCheckpoint, type Pointers, pointerColumns } from '../retention/trash.ts';
 import { uuidBytes } from '../values/bytes.ts';
-import { code, toRunUsage, toTotals } from '../values/codes.ts';
+import { code, toRunUsage, toTotals, toUsage } from '../values/codes.ts';
 import { pointersOf } from './commit.ts';
 import { placeValues } from './commit-row.ts';
 import { appendEvents } from './events.ts';
@@ -29,7 +29,7 @@ const selectPointers = statement<Pointers>(
 const moveSnapshot = statement(
   'checkpoint_move',
   `UPDATE @snapshots SET branch = $2, upto = $3, view = $4, length = $5, custom = $6, artifacts = $7,
-     state_hash = $8, updated_at = $9
+     state_hash = $8, updated_at = $9, usage = COALESCE($10, usage), totals = COALESCE($11, totals)
    WHERE no = $1`,
 );
 const moveCheckpoint = statement(
@@ -156,7 +156,7 @@ const endPartial = statement('partial_end', 'UPDATE @snapshots SET partial = NUL
 /** Puts the partial state on an aborted snapshot, once: see {@link RunSupport.attachPartial}. */
 export function* attachPartial(
   { runId, attempt }: RunRef,
-  write: StateWrite & { readonly stateHash: string },
+  write: PartialWrite,
   rows: StateRows,
   context: StateContext,
 ): Plan<boolean> {
@@ -176,7 +176,8 @@ export function* attachPartial(
   const placed = yield* placeState(write, grown, spot, context);
   const place = snapshotPlace('state_hash', homeOf(row), runId);
   const hash = context.vault.sealHash(write.stateHash, place);
-  yield* run(moveSnapshot, row.no, ...placeValues(placed), hash, row.now);
+  const used = [toUsage(write.usage), toTotals(write.totals)] as const;
+  yield* run(moveSnapshot, row.no, ...placeValues(placed), hash, row.now, ...used);
   yield* run(endPartial, row.no);
   yield* discard(row, pointersOf(placed, rows));
   return true;

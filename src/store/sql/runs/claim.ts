@@ -93,7 +93,8 @@ const selectFailedTotals = statement<{ totals: string }>(
   `SELECT f.totals FROM @sessions z LEFT JOIN @snapshots s ON s.no = $4
    LEFT JOIN @snapshots l ON l.no = CASE WHEN s.idx IS NULL THEN s.parent ELSE s.no END
    JOIN @snapshots f ON f.session = z.no AND f.idx > COALESCE(l.idx, -1)
-   WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 AND f.status = ${code.failed} AND f.totals IS NOT NULL
+   WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 AND f.status IN (${code.failed}, ${code.aborted})
+     AND f.totals IS NOT NULL
      AND (f.parent = l.no OR (f.parent IS NULL AND l.no IS NULL))
    ORDER BY f.idx DESC LIMIT 1`,
 );
@@ -185,7 +186,7 @@ function mayHaveFailed(start: Start, nextIndex: number): boolean {
   return start.start_idx === null || nextIndex > start.start_idx + 1;
 }
 
-/** The totals of the last failed turn that started from a snapshot: they include it, and those that failed before. */
+/** The totals of the last failed or aborted turn that started from a snapshot: they include it, and those before it. */
 export function* totalsOfFailed(
   start: Start,
   where: { readonly scope: Scope; readonly sessionId: string; readonly nextIndex: number },

@@ -19,6 +19,7 @@ import { outcomeValues, placeValues, snapshotOf } from './commit-row.ts';
 import { bury } from './dead-runs.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
+import { hangOnStart } from './hang-on-start.ts';
 import { noCrashes, type OpenRun, openRun } from './open-run.ts';
 import { endRequests } from './requests.ts';
 
@@ -77,9 +78,10 @@ export function* commit(
   const { parentId, snapshotId } = write;
   const held = yield* openRun(ref, { from: rows.base, parentId, snapshotId });
   checkWrite(held, write);
+  const succeeds = write.status === 'succeeded';
+  if (isOwn(held, write) && !succeeds) yield* hangOnStart(held);
   const own = isOwn(held, write) ? yield* one(selectOwn, held.own) : undefined;
   const line = own === undefined ? lineOf(held) : { parent: own.parent, id: own.parent_id };
-  const succeeds = write.status === 'succeeded';
   // A snapshot within a turn leaves the head where it is: a turn that fails leaves the session where it was.
   const moves = succeeds && !isWithinTurn(write);
   const isStart = held.head === held.start || held.head === held.parent_no;

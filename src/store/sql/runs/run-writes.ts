@@ -71,9 +71,11 @@ export function* detach(
   ref: RunRef,
   request: RunRequest,
   away: HandOver | undefined,
+  events: readonly RunEvent[] | undefined,
   context: StateContext,
 ): Plan<Snapshot> {
   const held = yield* openRun(ref);
+  if (events !== undefined) yield* appendEvents(held, events, context.vault);
   const own = held.own ?? (yield* one(insertOwn, held.session, noHash)).no;
   if (held.own === null) yield* run(countIndex, held.session);
   const home = homeOf(held);
