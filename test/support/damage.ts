@@ -1,4 +1,5 @@
-import type { Scope, Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/session/store.ts';
+import { lifeRequests, lifeScopes, liveIn } from './store-life.ts';
 import { readout } from './store-readout.ts';
 
 /** Random numbers that come again for the same seed. */
@@ -30,12 +31,17 @@ export function damage(
 /** How a store takes damage. `silent`: something reads differently, and neither a read nor `verify` says so. */
 export type Outcome = 'harmless' | 'reported' | 'silent';
 
-/** Reads everything of a store that may be damaged, and lets it verify itself. */
-export async function outcomeOf(
-  open: () => Store,
-  scopes: readonly Scope[],
-  before: string,
-): Promise<Outcome> {
+/** Fills a store, and gives what it reads as. */
+export async function filled(open: () => Store): Promise<string> {
+  await liveIn(open);
+  const store = open();
+  const read = JSON.stringify(await readout(store, lifeScopes, undefined, lifeRequests));
+  await store.close?.();
+  return read;
+}
+
+/** Lets a store that may be damaged verify itself, and reads everything. */
+export async function outcomeOf(open: () => Store, before: string): Promise<Outcome> {
   const store = open();
   let problems = 0;
   const count = (): void => {
@@ -44,10 +50,27 @@ export async function outcomeOf(
   try {
     const faults = await store.maintenance?.verify().catch(count);
     problems += faults?.length ?? 0;
-    const read = await readout(store, scopes, count);
+    const read = await readout(store, lifeScopes, count, lifeRequests);
     if (problems > 0) return 'reported';
     return JSON.stringify(read) === before ? 'harmless' : 'silent';
   } finally {
     await store.close?.();
   }
+}
+
+/** Damages something so many times, and gives the rounds that nothing reported although something reads differently. */
+export async function inflict(
+  rounds: number,
+  seed: number,
+  round: (random: (below: number) => number, no: number) => Promise<[Outcome, string]>,
+): Promise<{ readonly counts: Record<Outcome, number>; readonly silent: readonly string[] }> {
+  const random = createRandom(seed);
+  const counts: Record<Outcome, number> = { harmless: 0, reported: 0, silent: 0 };
+  const silent: string[] = [];
+  for (let no = 0; no < rounds; no++) {
+    const [outcome, what] = await round(random, no);
+    counts[outcome]++;
+    if (outcome === 'silent') silent.push(`round ${no} of seed ${seed}: ${what}`);
+  }
+  return { counts, silent };
 }

@@ -1,16 +1,22 @@
 import { z } from 'zod';
 import type { Agent } from '../../src/agent/agent.ts';
+import { requestKey } from '../../src/agent/requests.ts';
 import { waymark } from '../../src/app.ts';
 import { systemClock } from '../../src/core/clock.ts';
+import { sha256 } from '../../src/core/hash.ts';
 import { createIds } from '../../src/core/id.ts';
 import type { App } from '../../src/index.ts';
 import { currentSession } from '../../src/index.ts';
+import { emptyState, hashState } from '../../src/session/session-state.ts';
 import type { Scope, Store } from '../../src/session/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { text } from './store-workload.ts';
 
 /** The scopes that {@link liveIn} leaves something in. */
 export const lifeScopes: readonly Scope[] = [{ agent: 'chat' }, { agent: 'chat', owner: 'ada' }];
+
+/** The request ids under which {@link liveIn} leaves something. */
+export const lifeRequests: readonly string[] = ['answered', 'open'];
 
 const trip = z.object({ likes: z.array(z.string()), note: z.string() });
 
@@ -64,7 +70,8 @@ export function lifeApp(store: Store): { readonly app: App; readonly chat: Agent
 
 /**
  * Fills a store with some of everything: sessions, branches, a restore, a fork, labels, metadata, artifacts, custom state, a
- * trimmed history, an interrupted turn, a failed turn, a detached run with events, an owner, and a run whose worker died.
+ * trimmed history, an interrupted turn, a failed turn, a detached run with events, an owner, a request id, a run that was given
+ * up, and one whose worker died.
  */
 export async function liveIn(open: () => Store): Promise<void> {
   const { app, chat } = lifeApp(open());
@@ -87,12 +94,14 @@ export async function liveIn(open: () => Store): Promise<void> {
     { sessionId: 'away' },
   );
   await chat.wait(must(away.snapshotId));
+  await chat.runText('once', { sessionId: 'once', requestId: 'answered' });
   await chat.runText('of Ada’s own', { sessionId: 'main', owner: 'ada' });
   await chat.updateSession('main', { title: 'Ada’s' }, { owner: 'ada' });
   // Closes its store, too. A run that is left while the app is open would be taken over by it.
   await app.close();
   const store = open();
   await leaveRun(store);
+  await giveUpRun(store);
   await store.close?.();
 }
 
@@ -111,6 +120,7 @@ async function leaveRun(store: Store): Promise<void> {
       context: { who: 'ada' },
       ttl: 1,
       worker: 'gone',
+      requests: [{ key: requestKey({ agent: 'chat' }, 'open'), digest: sha256('left behind') }],
     },
   );
   await events.append(run, [
@@ -118,6 +128,34 @@ async function leaveRun(store: Store): Promise<void> {
     { attempt: 1, seq: 1, chunk: { status: 'working' } },
   ]);
   await runs.saveStep(run, 'fetch', { rows: [1, 2, 3] });
+}
+
+/** A run that was given up. */
+async function giveUpRun({ runs }: Store): Promise<void> {
+  const runId = createIds(systemClock)();
+  const run = await must(runs).claim(
+    { agent: 'chat' },
+    {
+      runId,
+      sessionId: 'poison',
+      from: 'head',
+      mode: 'accepted',
+      inputs: [{ message: text('user', 'poison') }],
+      ttl: 60_000,
+      worker: 'last',
+    },
+  );
+  await must(runs).commit(run, {
+    snapshotId: runId,
+    turnIndex: 0,
+    event: 'turnEnd',
+    status: 'failed',
+    error: { status: 'INTERNAL', message: 'The run was given up.' },
+    state: emptyState,
+    stateHash: hashState(emptyState),
+    end: true,
+    deadLetter: true,
+  });
 }
 
 export function must<Value>(value: Value | undefined): Value {

@@ -1,3 +1,4 @@
+import { requestKey } from '../../src/agent/requests.ts';
 import type { Snapshot } from '../../src/protocol/snapshot.ts';
 import type { Scope, Store } from '../../src/session/store.ts';
 
@@ -6,12 +7,13 @@ export type Readout = Readonly<Record<string, unknown>>;
 
 /**
  * Reads everything there is to read. What cannot be read is passed to `onError`, by the name of the call; without it, the
- * first error is thrown.
+ * first error is thrown. Requests are read by their ids: a store forgets them after a day, so they are not part of fixtures.
  */
 export async function readout(
   store: Store,
   scopes: readonly Scope[],
   onError?: (call: string, error: unknown) => void,
+  requestIds: readonly string[] = [],
 ): Promise<Readout> {
   const { timeline, maintenance, runs, events } = store;
   const all: Record<string, unknown> = {};
@@ -47,6 +49,11 @@ export async function readout(
         await readRun(scope, here, snapshotId);
       }
       await read(`${here} export`, () => maintenance?.exportSession(scope, sessionId));
+    }
+    await read(`${at} dead runs`, () => runs?.listDeadRuns?.(scope));
+    for (const requestId of requestIds) {
+      const key = requestKey(scope, requestId);
+      await read(`${at} request ${requestId}`, () => runs?.getRequest(key));
     }
     for (const run of (await read(`${at} runs`, () => runs?.listRuns(scope))) ?? []) {
       await readRun(scope, at, run.runId);
