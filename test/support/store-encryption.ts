@@ -83,6 +83,32 @@ export function storeEncryption(name: string, create: () => Promise<KeyedDatabas
       });
     });
 
+    test('S230: a claim may be the first call to a store', async () => {
+      await using(async ({ open }) => {
+        const first = open({ key: oldKey });
+        await first.open?.();
+        await first.close?.();
+        const store = open({ key: oldKey });
+        await store.runs?.claim(
+          { agent: 'a' },
+          {
+            runId: '01900000-0000-7000-8000-000000000002',
+            sessionId: 's',
+            from: 'head',
+            mode: 'accepted',
+            inputs: [],
+            context: { who: 'ada' },
+            ttl: 60_000,
+            worker: 'w',
+          },
+        );
+        expect(await store.runs?.listRuns({ agent: 'a' })).toMatchObject([
+          { context: { who: 'ada' } },
+        ]);
+        await store.close?.();
+      });
+    });
+
     test('what is the same is still stored once', async () => {
       await using(async ({ open, documents }) => {
         const store = open({ key: oldKey });

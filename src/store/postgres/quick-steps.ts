@@ -12,22 +12,24 @@ import { quickTake } from './quick-take.ts';
 export function quickSteps(db: PostgresDatabase): (context: StateContext) => TurnSteps {
   return (context) => {
     const send = createQuickSend(db, context);
+    // A step that met another transaction is left to the long way, which waits and tries again.
+    const usual = async <Result>(step: () => Promise<Result>): Promise<Result | undefined> => {
+      // The values of a step are encrypted before it is sent, which takes the secret that the open store keeps.
+      await db.open();
+      try {
+        return await step();
+      } catch (error) {
+        if (isConflict(error)) return undefined;
+        throw error;
+      }
+    };
     return {
-      claim: (scope, request) => usual(quickClaim(db, scope, request, context.vault)),
-      commit: (ref, write) => usual(quickCommit(db, ref, write, context)),
-      append: async (ref, events) => (await usual(quickAppend(db, ref, events, context))) === true,
-      sendAway: (ref, request, away) => usual(send({ ref, request, away })),
-      takeOver: (request) => usual(quickTake(db, request)),
+      claim: (scope, request) => usual(() => quickClaim(db, scope, request, context.vault)),
+      commit: (ref, write) => usual(() => quickCommit(db, ref, write, context)),
+      append: async (ref, events) =>
+        (await usual(() => quickAppend(db, ref, events, context))) === true,
+      sendAway: (ref, request, away) => usual(() => send({ ref, request, away })),
+      takeOver: (request) => usual(() => quickTake(db, request)),
     };
   };
-}
-
-// Whoever met another transaction goes the long way, which waits and tries again.
-async function usual<Result>(step: Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await step;
-  } catch (error) {
-    if (isConflict(error)) return undefined;
-    throw error;
-  }
 }
