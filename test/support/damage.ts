@@ -50,6 +50,7 @@ export async function outcomeOf(open: () => Store, before: string): Promise<Outc
   try {
     const faults = await store.maintenance?.verify().catch(count);
     problems += faults?.length ?? 0;
+    if (problems > 0) return 'reported';
     const read = await readout(store, lifeScopes, count, lifeRequests);
     if (problems > 0) return 'reported';
     return JSON.stringify(read) === before ? 'harmless' : 'silent';

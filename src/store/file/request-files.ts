@@ -1,13 +1,15 @@
 import * as v from 'valibot';
 import { systemClock } from '../../core/clock.ts';
-import { parseJson } from '../../core/json.ts';
+import { isWaymarkError } from '../../core/error.ts';
 import type { Tables } from '../../session/memory-store/tables.ts';
 import { type RequestMark, requestTtl } from '../../session/store.ts';
 import type { Disk } from './disk.ts';
-import { format } from './format.ts';
+import { dataLoss } from './disk-error.ts';
+import { format, parseSealed } from './format.ts';
 import { iso, time } from './journal-line.ts';
 import { requestsFolder } from './layout.ts';
 import type { FindHome } from './run-file.ts';
+import { toLine } from './sealed-line.ts';
 
 const requestFile = v.object({
   waymark: v.number(),
@@ -73,7 +75,7 @@ export class RequestFiles {
       };
       this.#disk.unlink(fileOf(key));
       // Before the commit is, or the turn could be done again after a power cut.
-      this.#disk.create(fileOf(key), Buffer.from(`${JSON.stringify(content)}\n`), {
+      this.#disk.create(fileOf(key), Buffer.from(`${toLine(content)}\n`), {
         durable: true,
       });
       this.#disk.note(requestsFolder);
@@ -101,8 +103,14 @@ export class RequestFiles {
   #read(key: string): v.InferOutput<typeof requestFile> | undefined {
     const name = fileOf(key);
     const text = this.#disk.readText(name);
+    // The power went while it was written: the claim had not been given out.
     if (text === undefined || !text.endsWith('\n')) return undefined;
-    return v.parse(requestFile, parseJson(text, name));
+    try {
+      return v.parse(requestFile, parseSealed(text, name));
+    } catch (cause) {
+      if (isWaymarkError(cause)) throw cause;
+      throw dataLoss(name, 'it is not what this store writes', cause);
+    }
   }
 }
 

@@ -6,7 +6,14 @@ import type { Family } from './family.ts';
 import { parseSealed } from './format.ts';
 import { unneeded } from './intent.ts';
 import { Journal } from './journal.ts';
-import { artifactsName, deadFolder, eventsFolder, journalName, runsFolder } from './layout.ts';
+import {
+  artifactsName,
+  deadFolder,
+  eventsFolder,
+  journalName,
+  requestsFolder,
+  runsFolder,
+} from './layout.ts';
 import type { Mirror } from './mirror.ts';
 import { parsePointer } from './pointer.ts';
 
@@ -36,7 +43,7 @@ export function verifyFolder(mirror: Mirror, folder: string, count: () => void):
   return [...familyFaults(mirror, family, count), ...unreachable(family)];
 }
 
-/** Reads the files of runs and events again and says what is wrong with them. */
+/** Reads the files of runs, events and requests again and says what is wrong with them. */
 export function verifyRuns(mirror: Mirror): readonly Fault[] {
   const { disk } = mirror;
   const check = (folder: string, kind: Fault['kind']): readonly Fault[] =>
@@ -52,7 +59,15 @@ export function verifyRuns(mirror: Mirror): readonly Fault[] {
     const message = problemOf(() => parseSealed(disk.readText(name) ?? '', name));
     return message === undefined ? [] : [{ kind: 'run', message }];
   });
-  return [...check(runsFolder, 'run'), ...check(eventsFolder, 'run'), ...letters];
+  const requests = disk.list(requestsFolder).flatMap((each): readonly Fault[] => {
+    const name = `${requestsFolder}/${each}`;
+    const text = disk.readText(name);
+    if (text === undefined) return [];
+    if (!text.endsWith('\n')) return [unfinished(name)];
+    const message = problemOf(() => parseSealed(text, name));
+    return message === undefined ? [] : [{ kind: 'run', message }];
+  });
+  return [...check(runsFolder, 'run'), ...check(eventsFolder, 'run'), ...letters, ...requests];
 }
 
 const noReader = { reset() {}, head() {}, line() {} };
