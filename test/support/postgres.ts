@@ -18,12 +18,22 @@ export interface TestPostgres {
 
 /** Starts a real Postgres on a free port of this machine, in a folder that goes with it. */
 export async function startPostgres(
-  options: { /** @default what Postgres has */ readonly maxConnections?: number } = {},
+  options: {
+    /** @default what Postgres has */ readonly maxConnections?: number;
+    /** More settings of the server, as in `postgresql.conf`. */
+    readonly settings?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<TestPostgres> {
   const databaseDir = await mkdtemp(join(tmpdir(), 'waymark-postgres-'));
   const port = await freePort();
-  const { maxConnections } = options;
-  const settings = maxConnections === undefined ? [] : [`max_connections=${maxConnections}`];
+  const { maxConnections, settings: given } = options;
+  // Nothing here survives the machine, so nothing is written through to the disk.
+  const settings = {
+    fsync: 'off',
+    full_page_writes: 'off',
+    ...given,
+    ...(maxConnections !== undefined && { max_connections: `${maxConnections}` }),
+  };
   const postgres = new EmbeddedPostgres({
     databaseDir,
     port,
@@ -32,12 +42,8 @@ export async function startPostgres(
     createPostgresUser: true,
     // Shutting it down would remove its data otherwise.
     persistent: true,
-    // Nothing here survives the machine, so nothing is written through to the disk.
     initdbFlags: ['--no-sync'],
-    postgresFlags: ['fsync=off', 'full_page_writes=off', ...settings].flatMap((each) => [
-      '-c',
-      each,
-    ]),
+    postgresFlags: Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     onLog: () => {},
     onError: () => {},
   });

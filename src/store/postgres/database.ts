@@ -7,6 +7,7 @@ import type { Vault } from '../sql/content/vault.ts';
 import type { Database, Hint, WriteOptions } from '../sql/database/database.ts';
 import { readMeta } from '../sql/database/meta.ts';
 import { type Plan, type Statement, statement } from '../sql/database/query.ts';
+import { checkTables } from './check.ts';
 import { lockKey, postgresDialect } from './dialect.ts';
 import { isConflict, isLost, toStoreError } from './errors.ts';
 import { Listener } from './listener.ts';
@@ -179,6 +180,12 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
           if (!isConflict(error) || left <= 1) throw toStoreError(error);
         }
       }
+    },
+    async check() {
+      const pool = await opened();
+      return checkTables(pool, schema).catch((error: unknown) => {
+        throw toStoreError(error);
+      });
     },
     // Rows that were removed stay in the files until Postgres vacuums them, as it does by itself.
     scrub: () => Promise.resolve(),

@@ -65,7 +65,16 @@ export async function formatOf(client: ClientBase, schema: string): Promise<numb
   const { rows } = await client.query(findMeta, [schema]);
   if (rows.length === 0) return undefined;
   const found = await client.query(qualify('SELECT format FROM @meta', schema));
-  return found.rows[0]?.format;
+  const [row] = found.rows;
+  if (row === undefined) throw emptied(schema);
+  return row.format;
+}
+
+function emptied(schema: string): WaymarkError {
+  return storeFault(
+    'DATA_LOSS',
+    `The table "meta" in schema "${schema}" has lost its row. Restore the store from a backup.`,
+  );
 }
 
 function tooNew(schema: string, format: number): WaymarkError {
