@@ -1,5 +1,6 @@
 // A process that takes turns in several sessions without pause, and says which have ended: `node backup-child.ts <store>`.
 import { type Clock, systemClock } from '../../src/core/clock.ts';
+import { pgBossEngine } from '../../src/engine/pg-boss/index.ts';
 import { type App, type Store, waymark } from '../../src/index.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
@@ -8,7 +9,13 @@ import { sqliteStore } from '../../src/store/sqlite/index.ts';
 /** A store that processes of the test share. */
 export type BackupStore =
   | { readonly kind: 'sqlite' | 'file'; readonly path: string }
-  | { readonly kind: 'postgres'; readonly connectionString: string; readonly schema: string };
+  | {
+      readonly kind: 'postgres';
+      readonly connectionString: string;
+      readonly schema: string;
+      /** Whether background runs are in the queue of pg-boss. @default false */
+      readonly queue?: boolean;
+    };
 
 export function openStore(where: BackupStore, clock: Clock = systemClock): Store {
   switch (where.kind) {
@@ -33,7 +40,14 @@ export function openBackupApp(
   where: BackupStore,
   { sleeps, clock = systemClock }: { readonly sleeps: boolean; readonly clock?: Clock },
 ): App {
-  const app = waymark({ store: openStore(where, clock), clock, claimTtl, onError: () => {} });
+  const queued = where.kind === 'postgres' && where.queue === true;
+  const app = waymark({
+    store: openStore(where, clock),
+    ...(queued && { engine: pgBossEngine({ connectionString: where.connectionString }) }),
+    clock,
+    claimTtl,
+    onError: () => {},
+  });
   app.defineCustomAgent({ name: 'counter' }, (session) =>
     session.run(async () => {
       const n = ((session.custom as number | undefined) ?? 0) + 1;

@@ -1,19 +1,15 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { backupSqlite, restoreSqlite, sqliteStore } from '../../src/store/sqlite/index.ts';
 import { command } from '../cli/support/command.ts';
-import { clockAhead } from '../support/movable-clock.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
-import { type BackupStore, claimTtl, openBackupApp, openStore } from './backup-child.ts';
+import { type BackupStore, claimTtl } from './backup-child.ts';
+import { expectContinues, startTurns } from './backup-turns.ts';
 
-const child = fileURLToPath(new URL('./backup-child.ts', import.meta.url));
 let folder = '';
 let postgres: TestPostgres;
 let clock: PostgresClock;
@@ -29,36 +25,6 @@ afterAll(async () => {
 });
 
 const run = (...args: string[]) => command(folder, args);
-
-/** Turns in another process, as far as it has said that they have ended. */
-async function startTurns(where: BackupStore) {
-  const process_ = spawn(process.execPath, [child, JSON.stringify(where)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const acknowledged = new Map<string, number>();
-  let sleeper = '';
-  let rest = '';
-  process_.stdout.on('data', (data: Buffer) => {
-    const lines = (rest + data.toString()).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      const [kind = '', id = '', n = ''] = line.split(' ');
-      if (kind === 'sleeper') sleeper = id;
-      else acknowledged.set(id, Number(n));
-    }
-  });
-  const all = (): number => [...acknowledged.values()].reduce((sum, n) => sum + n, 0);
-  await expect.poll(() => acknowledged.size, { timeout: 30_000 }).toBe(3);
-  return {
-    acknowledged,
-    all,
-    sleeper: () => sleeper,
-    async stop() {
-      process_.kill('SIGKILL');
-      await once(process_, 'exit');
-    },
-  };
-}
 
 interface Kind {
   readonly name: string;
@@ -118,30 +84,8 @@ describe.each(kinds)('$name', ({ name, store, copy, spec }) => {
     const { connectionString } = clock;
     await clock.advance(2 * claimTtl);
     const later = copy();
-    const app = openBackupApp(later.kind === 'postgres' ? { ...later, connectionString } : later, {
-      sleeps: false,
-      clock: clockAhead(() => 2 * claimTtl),
-    });
-    await app.ready();
-    const counter = app.agent('counter');
-    for (const [sessionId, n] of before) {
-      const { custom, messages = [] } =
-        (await counter.getSnapshot({ sessionId }))?.state ?? expect.fail(sessionId);
-      expect(custom).toBeGreaterThanOrEqual(n);
-      expect(messages).toHaveLength(2 * (custom as number));
-      // The session continues from there.
-      const { finishReason } = await counter.runText('go', { sessionId });
-      const next = await counter.getSnapshot({ sessionId });
-      expect([finishReason, next?.state?.custom]).toEqual(['stop', (custom as number) + 1]);
-    }
-    // The run that had not ended continues here.
-    const woken = await app.agent('sleeper').wait(turns.sleeper());
-    expect(woken).toMatchObject({ status: 'succeeded' });
-    expect(woken.state?.messages?.at(-1)).toMatchObject({ content: [{ text: 'awake' }] });
-    await app.close();
-    const opened = openStore(copy());
-    expect(await opened.maintenance?.verify()).toEqual([]);
-    await opened.close?.();
+    const where = later.kind === 'postgres' ? { ...later, connectionString } : later;
+    await expectContinues(where, before, turns.sleeper());
 
     // Nothing is overwritten.
     const twice = await run('restore', target, again, ...into);
