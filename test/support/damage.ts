@@ -3,7 +3,7 @@ import { lifeRequests, lifeScopes, liveIn } from './store-life.ts';
 import { readout } from './store-readout.ts';
 
 /** Random numbers that come again for the same seed. */
-export function createRandom(seed: number): (below: number) => number {
+function createRandom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
     state = (state + 0x6d2b79f5) | 0;
