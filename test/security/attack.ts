@@ -24,14 +24,28 @@ export interface Target {
   readonly port: number;
   /** Waits until nothing is under way, collects garbage, and says what is held. */
   settle(): Promise<Held>;
+  /** Open files and sockets, while the attack goes on. */
+  handles(): Promise<number>;
   /** Calls `server.disconnect`. */
   disconnect(principal: string): Promise<number>;
+}
+
+/** What something took. */
+export interface Cost {
+  /** The longest time for which the event loop was blocked, in milliseconds. */
+  readonly blockedMs: number;
+  /** How many bytes of memory the process had at most, above what it had before. */
+  readonly memoryBytes: number;
 }
 
 /** What an attack gets. */
 export interface AttackContext extends Target {
   /** Notes a breach unless the condition holds. */
   check(condition: boolean, breach: string): void;
+  /** Prints a figure with the result. */
+  note(figure: string): void;
+  /** What the server takes for a call, from a clean start: sessions are deleted and garbage is collected before. */
+  costOf(call: () => Promise<unknown>): Promise<Cost>;
 }
 
 /** One scripted attack. */

@@ -31,6 +31,7 @@ for (const file of chosen) {
     result.seconds.toFixed(0),
   ];
   console.log(`${row(cells)}  ${result.breaches.length === 0 ? 'ok' : 'BREACH'}`);
+  for (const note of result.notes) console.log(`    ${note}`);
   for (const breach of result.breaches.slice(0, 10)) console.log(`    ${breach}`);
 }
 console.log(breaches === 0 ? 'No breach.' : `${breaches} breaches.`);

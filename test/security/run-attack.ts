@@ -1,5 +1,6 @@
-import type { Attack } from './attack.ts';
+import type { Attack, AttackContext } from './attack.ts';
 import { type RunningTarget, startTarget } from './target.ts';
+import type { LoopMeasure } from './watch-loop.ts';
 
 /** What came of an attack. */
 export interface AttackResult {
@@ -9,6 +10,8 @@ export interface AttackResult {
   /** Megabytes that the process had more at its worst than before. */
   readonly grownMb: number;
   readonly seconds: number;
+  /** Figures of the attack's own. */
+  readonly notes: readonly string[];
   readonly breaches: readonly string[];
 }
 
@@ -25,31 +28,39 @@ export async function runAttack({
   const target = await startTarget(setup);
   await warmUp(target);
   const before = await target.measure();
+  const laps: LoopMeasure[] = [];
+  const notes: string[] = [];
   const started = performance.now();
   const probe = startProbe(target, check);
   let requests = 0;
   try {
-    requests = await run({ ...target, check });
+    requests = await run({
+      ...target,
+      check,
+      note: (figure) => notes.push(figure),
+      costOf: costOf(target, laps),
+    });
   } catch (error) {
     check(false, `the attack failed: ${error instanceof Error ? error.stack : String(error)}`);
   }
   await probe.stop();
   const seconds = (performance.now() - started) / 1000;
   check(target.ended === undefined, `the server ${target.ended}`);
-  const after = target.ended === undefined ? await target.measure() : undefined;
+  if (target.ended === undefined) laps.push(await target.measure());
+  for (const failure of await target.failures()) check(false, `an unexpected error: ${failure}`);
   await target.stop();
-  for (const failure of after?.failures ?? []) check(false, `an unexpected error: ${failure}`);
+  const worst = (of: (lap: LoopMeasure) => number): number => Math.max(...laps.map(of));
   const result = {
     requests,
-    blockedMs: after?.blockedMs ?? Number.POSITIVE_INFINITY,
-    blockedP99Ms: after?.blockedP99Ms ?? Number.POSITIVE_INFINITY,
-    grownMb: ((after?.memoryBytes ?? Number.POSITIVE_INFINITY) - before.memoryBytes) / 2 ** 20,
+    blockedMs: worst((lap) => lap.blockedMs),
+    blockedP99Ms: worst((lap) => lap.blockedP99Ms),
+    grownMb: (worst((lap) => lap.memoryBytes) - before.memoryBytes) / 2 ** 20,
     seconds,
   };
   check(result.blockedMs <= blockedMs, `the event loop was blocked for more than ${blockedMs} ms`);
   check(result.blockedP99Ms <= blockedP99Ms, `p99 of the event loop is over ${blockedP99Ms} ms`);
   check(result.grownMb <= memoryMb, `the memory grew by more than ${memoryMb} MB`);
-  return { ...result, breaches: [...breaches] };
+  return { ...result, notes, breaches: [...breaches] };
 }
 
 // Code that has never run is compiled when it does, which is no attack.
@@ -63,6 +74,18 @@ async function warmUp({ url }: RunningTarget): Promise<void> {
     }
     await (await fetch(`${url}/healthz`)).text();
   }
+}
+
+function costOf(target: RunningTarget, laps: LoopMeasure[]): AttackContext['costOf'] {
+  return async (call) => {
+    // What came before it is no part of it.
+    laps.push(await target.measure());
+    const { memoryBytes } = await target.clear();
+    await call();
+    const lap = await target.measure();
+    laps.push(lap);
+    return { blockedMs: lap.blockedMs, memoryBytes: lap.memoryBytes - memoryBytes };
+  };
 }
 
 /** Asks for the health all the time: it must be answered under every attack. */

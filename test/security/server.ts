@@ -1,8 +1,9 @@
 // The server under attack, started by target.ts with `--expose-gc`. It tells its port and watches itself.
 import { readdirSync } from 'node:fs';
 import { systemClock } from '../../src/core/clock.ts';
+import type { Model } from '../../src/generate/model.ts';
 import { serve } from '../../src/server/index.ts';
-import { createTestApp } from '../server/kit.ts';
+import { createTestApp, talkative } from '../server/kit.ts';
 import type { ServerSetup } from './attack.ts';
 import { watchLoop } from './watch-loop.ts';
 
@@ -23,7 +24,16 @@ const clock: typeof systemClock = {
   },
 };
 
-const app = createTestApp();
+// A scripted model keeps what it was asked, for tests to look at; a long attack would look like a leak.
+const scripted = talkative();
+const model: Model = {
+  ...scripted,
+  run(request, call) {
+    (scripted.requests as unknown[]).length = 0;
+    return scripted.run(request, call);
+  },
+};
+const app = createTestApp({ model });
 await app.ready();
 const failures: string[] = [];
 const server = await serve(app, {
@@ -51,6 +61,7 @@ const server = await serve(app, {
   },
 });
 const loop = watchLoop();
+const handlesAtStart = countHandles();
 process.send?.({ port: server.port });
 process.on('disconnect', () => process.exit());
 
@@ -76,6 +87,17 @@ async function deleteSessions(): Promise<void> {
   }
 }
 
+const collectGarbage = (): void => (globalThis as { gc?: () => void }).gc?.();
+
+async function clear(): Promise<object> {
+  await deleteSessions();
+  collectGarbage();
+  // What finalizers have let go is collected by the next.
+  await new Promise((resolve) => setImmediate(resolve));
+  collectGarbage();
+  return { memoryBytes: process.memoryUsage.rss() };
+}
+
 async function settle(): Promise<object> {
   const deadline = Date.now() + 60_000;
   for (;;) {
@@ -85,11 +107,16 @@ async function settle(): Promise<object> {
     if (Date.now() > deadline) break;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+  // Clients keep idle connections for some seconds. Two may stay: this process asks for the health, and so does the probe.
+  const idleUntil = Date.now() + 10_000;
+  while (countHandles() > handlesAtStart + 3 && Date.now() < idleUntil) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
   // Some things go with a timer of their own; the smallest of some looks counts.
   let heapBytes = Number.POSITIVE_INFINITY;
   for (let at = 0; at < 5; at++) {
     await new Promise((resolve) => setTimeout(resolve, 100));
-    (globalThis as { gc?: () => void }).gc?.();
+    collectGarbage();
     heapBytes = Math.min(heapBytes, process.memoryUsage().heapUsed);
   }
   return { heapBytes, handles: countHandles(), timers };
@@ -105,14 +132,17 @@ function countHandles(): number {
 
 interface Question {
   readonly id: number;
-  readonly ask: 'settle' | 'measure' | 'disconnect';
+  readonly ask: 'settle' | 'clear' | 'measure' | 'failures' | 'handles' | 'disconnect';
   readonly principal?: string;
 }
 
 process.on('message', async ({ id, ask, principal }: Question) => {
   const answers = {
-    settle,
-    measure: () => ({ ...loop.measure(), failures: failures.splice(0) }),
+    settle: () => loop.uncounted(settle),
+    clear: () => loop.uncounted(clear),
+    measure: loop.measure,
+    failures: () => failures.splice(0),
+    handles: countHandles,
     disconnect: () => server.disconnect(principal ?? ''),
   };
   process.send?.({ id, answer: await answers[ask]() });

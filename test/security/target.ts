@@ -5,7 +5,12 @@ import type { LoopMeasure } from './watch-loop.ts';
 
 /** A target, and what only the runner asks it. */
 export interface RunningTarget extends Target {
-  measure(): Promise<LoopMeasure & { readonly failures: readonly string[] }>;
+  /** How the event loop did since this was last asked; the work of `settle` and `clear` does not count. */
+  measure(): Promise<LoopMeasure>;
+  /** Deletes sessions and collects garbage; tells how much memory is left. */
+  clear(): Promise<{ readonly memoryBytes: number }>;
+  /** Errors that no request should cause. */
+  failures(): Promise<readonly string[]>;
   /** Why the process ended, if it did. */
   readonly ended: string | undefined;
   stop(): Promise<void>;
@@ -29,15 +34,32 @@ export async function startTarget(setup: ServerSetup): Promise<RunningTarget> {
     get ended() {
       return ended;
     },
-    settle: () => ask('settle') as Promise<Held>,
+    async settle() {
+      closeIdleConnections();
+      return (await ask('settle')) as Held;
+    },
+    handles: () => ask('handles') as Promise<number>,
     disconnect: (principal) => ask('disconnect', { principal }) as Promise<number>,
-    measure: () => ask('measure') as ReturnType<RunningTarget['measure']>,
+    measure: () => ask('measure') as Promise<LoopMeasure>,
+    clear: () => ask('clear') as ReturnType<RunningTarget['clear']>,
+    failures: async () => (ended === undefined ? ((await ask('failures')) as string[]) : []),
     async stop() {
       if (ended !== undefined) return;
       child.disconnect();
       await once(child, 'exit');
     },
   };
+}
+
+// `fetch` keeps connections for a minute after their last request, and the server as long. They are no leak of either.
+function closeIdleConnections(): void {
+  const key = Symbol.for('undici.globalDispatcher.1');
+  const holder = globalThis as unknown as Record<symbol, { close(): Promise<void> } | undefined>;
+  const used = holder[key];
+  if (used === undefined) return;
+  holder[key] = new (used.constructor as new () => typeof used)();
+  // Those that are in use end with their request.
+  used.close().catch(() => {});
 }
 
 function questions(child: ChildProcess): (ask: string, more?: object) => Promise<unknown> {

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
+import type { Model } from '../../src/generate/model.ts';
 import { type App, memoryStore, waymark } from '../../src/index.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../src/server/index.ts';
 import type { Store } from '../../src/session/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 
 /** A model that does what the user's message says, so that one server serves all tests. */
-function talkative(): ReturnType<typeof scriptedModel> {
+export function talkative(): ReturnType<typeof scriptedModel> {
   return scriptedModel({
     patterns: [
       // `count 20 5`: twenty pieces, five milliseconds apart.
@@ -60,12 +61,14 @@ export function createTestApp({
   store = memoryStore(),
   claimTtl = 60_000,
   clock = systemClock,
+  model = talkative(),
 }: {
   readonly store?: Store;
   readonly claimTtl?: number;
   readonly clock?: Clock;
+  readonly model?: Model;
 } = {}): App {
-  const app = waymark({ model: talkative(), store, claimTtl, clock });
+  const app = waymark({ model, store, claimTtl, clock });
   const object = (properties: object): { type: 'object'; properties: object } => ({
     type: 'object',
     properties,

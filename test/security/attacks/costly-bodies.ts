@@ -33,6 +33,7 @@ const contents: Readonly<Record<string, string>> = {
   'too deep': '['.repeat(8 * mebibyte - 200),
   'a long text': `{"text":"${'x'.repeat(8 * mebibyte - 300)}"}`,
   'a text of escapes': `{"text":"${'\\u0041'.repeat(Math.floor((8 * mebibyte - 300) / 6))}"}`,
+  'a text of quotes': `{"text":"${'\\"'.repeat(4 * mebibyte - 300)}"}`,
   'a text that never ends': `{"text":"${'\\"'.repeat(4 * mebibyte - 300)}`,
   'a long number': `{"data":${'1'.repeat(8 * mebibyte - 300)}}`,
   'many numbers': `{"data":[${fill('0.1234567890123456', { most: 29_500 })}]}`,
@@ -53,40 +54,78 @@ const protocols: readonly (readonly [string, (content: string) => string])[] = [
   ['/api/runAction', (content) => `{"key":"/agent/chat","input":${message(content)}}`],
 ];
 
-/** One 8 MiB body or frame, of whatever kind, costs no more than a moment. */
+/** What one body or frame may cost: so many milliseconds, and so many times its size. */
+const most = { blockedMs: 100, times: 10 };
+
+/**
+ * What a body may cost however small it is: the runtime fills its young generation, which is as large as this, before it
+ * collects anything.
+ */
+const freeBytes = 64 * mebibyte;
+
+/** One body or frame of up to 8 MiB, of whatever kind, costs no more than a moment. */
 export const attack: Attack = {
   name: 'costly bodies',
-  limits: { blockedMs: 150, blockedP99Ms: 150, memoryMb: 300 },
-  async run({ url, port, check }) {
+  // Each body may block for 100 ms, and there is nothing but such bodies.
+  limits: { blockedP99Ms: most.blockedMs },
+  async run({ url, port, check, note, costOf }) {
     let requests = 0;
+    const costs: { what: string; blockedMs: number; memoryBytes: number; times: number }[] = [];
+    const measure = async (
+      what: string,
+      bytes: number,
+      send: () => Promise<unknown>,
+    ): Promise<void> => {
+      requests++;
+      const { blockedMs, memoryBytes } = await costOf(send);
+      costs.push({ what, blockedMs, memoryBytes, times: memoryBytes / bytes });
+      const blocked = `${blockedMs.toFixed(0)} ms`;
+      check(blockedMs <= most.blockedMs, `${what} blocked the event loop for ${blocked}`);
+      const memory = `${memoryBytes} bytes, ${(memoryBytes / bytes).toFixed(1)} times its size`;
+      check(memoryBytes <= Math.max(bytes * most.times, freeBytes), `${what} took ${memory}`);
+    };
     for (const [what, content] of Object.entries(contents)) {
       for (const [path, bodyOf] of protocols) {
         const body = bodyOf(content);
-        const response = await fetch(`${url}${path}`, { method: 'POST', headers: ann, body });
-        const answer = await response.text();
-        check(response.status < 500, `${path} answered ${response.status} to ${what}`);
-        // An answer may hold what was said, but an error is short.
-        const isShort = answer.length < Math.max(2000, body.length * 2);
-        check(isShort, `${path} answered ${answer.length} bytes to ${what}`);
-        requests++;
+        await measure(`${path}: ${what}`, body.length, async () => {
+          const response = await fetch(`${url}${path}`, { method: 'POST', headers: ann, body });
+          const answer = await response.text();
+          check(response.status < 500, `${path} answered ${response.status} to ${what}`);
+          // An answer may hold what was said, but an error is short.
+          const isShort = answer.length < Math.max(2000, body.length * 2);
+          check(isShort, `${path} answered ${answer.length} bytes to ${what}`);
+        });
       }
-      for (const headers of [{}, ann]) {
-        const socket = await openSocket(url, headers);
+      const first = `{"type":"init","init":{},"input":${message(content)}}`;
+      await measure(`unknown socket: ${what}`, first.length, async () => {
+        const socket = await openSocket(url);
         const last = lastFrame(socket);
-        socket.send(`{"type":"init","init":{},"input":${message(content)}}`);
-        const isKnown = 'authorization' in headers;
-        if (isKnown) {
-          socket.send(`{"type":"input","input":${message(content)}}`);
-          socket.send('{"type":"close"}');
-        }
+        socket.send(first);
         const { error } = await last;
         const isRefused = ['UNAUTHENTICATED', 'INVALID_ARGUMENT'].includes(error?.status);
-        check(isKnown || isRefused, `an unknown client could send ${what}`);
-        requests++;
-      }
+        check(isRefused, `an unknown client could send ${what}`);
+      });
+      const input = `{"type":"input","input":${message(content)}}`;
+      await measure(`socket: ${what}`, first.length + input.length, async () => {
+        const socket = await openSocket(url, ann);
+        const last = lastFrame(socket);
+        socket.send(first);
+        socket.send(input);
+        socket.send('{"type":"close"}');
+        await last;
+      });
     }
-    await sendByBytes(port, 400_000);
-    return requests + 1;
+    await measure('a body byte by byte', 400_000, () => sendByBytes(port, 400_000));
+    costs.sort((a, b) => b.blockedMs - a.blockedMs);
+    for (const { what, blockedMs } of costs.slice(0, 5))
+      note(`${blockedMs.toFixed(0)} ms  ${what}`);
+    costs.sort((a, b) => b.memoryBytes - a.memoryBytes);
+    for (const { what, memoryBytes, times } of costs.slice(0, 5)) {
+      note(
+        `${(memoryBytes / mebibyte).toFixed(0)} MiB, ${times.toFixed(1)} times its size  ${what}`,
+      );
+    }
+    return requests;
   },
 };
 

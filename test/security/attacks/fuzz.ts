@@ -11,7 +11,6 @@ const batch = 500;
 export const attack: Attack = {
   name: 'fuzz',
   setup: { limits: { bodyBytes: 20_000, failedAuthPerMinute: 1_000_000 } },
-  limits: { blockedMs: 200, blockedP99Ms: 50 },
   async run({ url, check }) {
     const total = countOf('FUZZ', 100_000);
     for (let done = 0; done < total; done += batch) {
@@ -51,10 +50,7 @@ async function send(
     });
     const answer = await response.text();
     remember(answer);
-    check(
-      response.status < 500 || response.status === 504,
-      `${what}: ${response.status} ${answer.slice(0, 200)}`,
-    );
+    check(response.status < 500, `${what}: ${response.status} ${answer.slice(0, 200)}`);
     if (response.status < 400 || method === 'HEAD') return;
     check(isStatus(JSON.parse(answer).status), `${what}: not an error body`);
   } catch (error) {

@@ -27,7 +27,7 @@ const ways: readonly (readonly [start: string, drip: string])[] = [
 export const attack: Attack = {
   name: 'slow clients',
   setup: { limits: { requestTimeout: 2000, authTimeout: 2000, stallTimeout: 2000 } },
-  async run({ url, port, settle, check }) {
+  async run({ url, port, settle, handles, check }) {
     const before = await settle();
     const sockets: Socket[] = [];
     for (let at = 0; at < 300; at++) {
@@ -56,7 +56,7 @@ export const attack: Attack = {
       check(response.status === 200, `a turn was answered with ${response.status}`);
       turns++;
       await new Promise((resolve) => setTimeout(resolve, 500));
-      held = (await settle()).handles - before.handles;
+      held = (await handles()) - before.handles;
     }
     check(held <= 5, `${held} sockets were still held`);
     for (const socket of sockets) socket.destroy();
