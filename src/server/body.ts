@@ -3,11 +3,10 @@ import type { Clock } from '../core/clock.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { parseShape } from '../protocol/parse.ts';
 import { headerOf } from './connection.ts';
+import { nextTurn } from './event-loop.ts';
+import { checkPieces } from './join-pieces.ts';
 import { exceededBound } from './json-scan.ts';
 import type { Limits } from './limits.ts';
-
-/** The most pieces of a body whose length is not announced: each costs some microseconds, even if it is a single byte. */
-const mostPieces = 5000;
 
 /** How bodies are read. */
 export interface BodyOptions {
@@ -22,12 +21,48 @@ export async function readBody<Schema extends GenericSchema>(
   { what, limits, clock }: BodyOptions & { readonly what: string },
 ): Promise<InferOutput<Schema>> {
   const text = await readText(c, { limits, clock });
-  return parseShape(schema, text === '' ? {} : parseJsonText(text, limits), what);
+  if (text === '') return parseShape(schema, {}, what);
+  if (isLongText(text)) return await parseInSteps(schema, text, { what, limits });
+  return parseText(schema, text, { what, limits });
 }
 
-/** Parses a JSON text from outside; text that is not JSON, or exceeds its limits, is `INVALID_ARGUMENT`. */
-export function parseJsonText(text: string, limits: JsonLimits): unknown {
-  checkJsonText(text, limits);
+/** How a JSON text from outside is parsed. `what` names it in errors. */
+export interface TextOptions {
+  readonly what: string;
+  readonly limits: JsonLimits;
+  /** Whether {@link checkJsonText} has passed it. @default false */
+  readonly isChecked?: boolean;
+}
+
+/** Whether a text is long enough to be parsed in steps. */
+export function isLongText(text: string | undefined): boolean {
+  return text !== undefined && text.length > 64 * 1024;
+}
+
+/** Parses a JSON text of this shape; text that is not JSON, or exceeds its limits, is `INVALID_ARGUMENT`. */
+export function parseText<Schema extends GenericSchema>(
+  schema: Schema,
+  text: string,
+  { what, limits, isChecked = false }: TextOptions,
+): InferOutput<Schema> {
+  if (!isChecked) checkJsonText(text, limits);
+  return parseShape(schema, parseJson(text), what);
+}
+
+/** Does the same for a long text, and lets others have the event loop before, in between and after. */
+export async function parseInSteps<Schema extends GenericSchema>(
+  schema: Schema,
+  text: string,
+  options: TextOptions,
+): Promise<InferOutput<Schema>> {
+  if (options.isChecked !== true) checkJsonText(text, options.limits);
+  await nextTurn();
+  const parsed = parseText(schema, text, { ...options, isChecked: true });
+  await nextTurn();
+  return parsed;
+}
+
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -92,7 +127,7 @@ async function countedText(request: Request, most: number): Promise<string> {
   let length = 0;
   let pieces = 0;
   for await (const chunk of request.body) {
-    if (++pieces > mostPieces) throw tooManyPieces();
+    checkPieces(++pieces, length + chunk.byteLength);
     if (length + chunk.byteLength > most) throw tooLarge(most);
     if (length + chunk.byteLength > bytes.byteLength) {
       const room = Math.max(length + chunk.byteLength, bytes.byteLength * 2);
@@ -104,13 +139,6 @@ async function countedText(request: Request, most: number): Promise<string> {
     length += chunk.byteLength;
   }
   return new TextDecoder().decode(bytes.subarray(0, length));
-}
-
-function tooManyPieces(): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    `The body came in more than ${mostPieces} pieces. Send larger ones.`,
-  );
 }
 
 function tooLarge(most: number): WaymarkError {

@@ -1,3 +1,8 @@
+/** Resolves when what is due in this turn of the event loop has been done. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => afterThisTurn(resolve));
+}
+
 /** Calls a function when what is due in this turn of the event loop has been done. */
 export const afterThisTurn: (fn: () => void) => void =
   typeof setImmediate === 'function'

@@ -3,7 +3,7 @@ import { eventOf, toEventId } from '../agent/event-id.ts';
 import { waitingIn } from '../core/channel.ts';
 import { jsonLength } from '../core/json-length.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
-import { afterThisTurn } from './event-loop.ts';
+import { nextTurn } from './event-loop.ts';
 import { type FeedBatch, type FeedEvent, type FollowOptions, watchRun } from './feed.ts';
 
 /** How many chunks a reader may be behind the turn; one that is further behind reads on from the store. */
@@ -207,10 +207,6 @@ export class LiveFeed {
     this.#changed.resolve();
     if (this.#options.reader.aborted) this.#room.resolve();
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => afterThisTurn(resolve));
 }
 
 // A sub-agent's turn starts and ends within that of its caller.

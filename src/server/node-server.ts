@@ -7,6 +7,7 @@ import { cutWhenIdle, type NodeBindings } from './connection.ts';
 import { writeDirectly } from './direct-response.ts';
 import { errorResponse } from './error-response.ts';
 import { fetchOf } from './handler.ts';
+import { joinPieces } from './join-pieces.ts';
 import type { Served } from './served.ts';
 import { createUpgrade } from './upgrade.ts';
 
@@ -45,7 +46,10 @@ export function createNodeServer(served: Served): Server {
       // Longer than the minute for which proxies keep an idle line, so that it is they who close it.
       keepAliveTimeout: 65_000,
     },
-    listener,
+    (incoming, outgoing) => {
+      joinPieces(incoming);
+      return listener(incoming, outgoing);
+    },
   );
   server.on('connection', (socket) => served.strangers?.add(socket));
   server.on('clientError', answerBadRequest);

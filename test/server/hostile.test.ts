@@ -157,6 +157,29 @@ describe('frames of a client that is not known', () => {
   });
 });
 
+test('frames behind a long one keep their order', async () => {
+  const socket = connect(ann);
+  await once(socket, 'open');
+  const refs: number[] = [];
+  socket.on('message', (data) => {
+    const { type, ref } = JSON.parse(String(data));
+    if (type === 'accepted') refs.push(ref);
+  });
+  const init = { sessionId: `order-${crypto.randomUUID()}` };
+  const texts = ['a'.repeat(200_000), 'b', 'c'.repeat(200_000), 'd'];
+  socket.send(JSON.stringify({ type: 'init', ref: 0, init }));
+  for (const [at, text] of texts.entries()) {
+    socket.send(JSON.stringify({ type: 'input', ref: at + 1, input: userInput(text) }));
+  }
+  socket.send('{"type":"close"}');
+  await once(socket, 'close');
+  expect(refs).toEqual([0, 1, 2, 3, 4]);
+  const at = `${url}/agents/chat/sessions/${init.sessionId}/snapshot`;
+  const { state } = await get(at, { headers: ann });
+  const said = state.messages.filter(({ role }: { role: string }) => role === 'user');
+  expect(said.map((each: { content: { text: string }[] }) => each.content[0]?.text)).toEqual(texts);
+});
+
 describe('sockets that have closed', () => {
   test('leave no timer, stream or turn behind, at whatever moment they close', async () => {
     const init = JSON.stringify({ type: 'init', ref: 1, ...ann });

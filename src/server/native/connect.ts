@@ -3,16 +3,15 @@ import type { Agent, AgentConnection } from '../../agent/agent.ts';
 import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
 import { linkSignals } from '../../core/signal.ts';
 import { type ClientFrame, clientFrame } from '../../protocol/frames.ts';
-import { parseShape } from '../../protocol/parse.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { Caller } from '../auth.ts';
 import { checkBackgroundRuns } from '../background-runs.ts';
-import { checkJsonText, parseJsonText } from '../body.ts';
+import { checkJsonText, isLongText, parseInSteps, parseText, type TextOptions } from '../body.ts';
 import { toWireError } from '../error-response.ts';
+import { nextTurn } from '../event-loop.ts';
 import { logFault } from '../fault.ts';
 import type { FeedBatch } from '../feed.ts';
 import { topLevelString } from '../json-scan.ts';
-import type { Limits } from '../limits.ts';
 import { isTurnEnd, LiveFeed } from '../live-feed.ts';
 import { toWireOutput } from '../output-of.ts';
 import { checkCall, findAgent, type Served, type Subject } from '../served.ts';
@@ -47,8 +46,9 @@ class SocketConnection {
   readonly #reader;
   #agent: Agent | undefined;
   #caller: Caller | undefined;
-  // Frames that came before the caller is known; they are not parsed until then.
-  #early: (string | undefined)[] = [];
+  // Frames that came before the caller is known, or behind a long one: read one after the other by `#read`.
+  #unread: (string | undefined)[] = [];
+  #isReading = false;
   // The `authorization` by which the caller was identified.
   #authorization: string | undefined;
   #line: AgentConnection | undefined;
@@ -97,46 +97,71 @@ class SocketConnection {
   /** Takes a frame; `undefined` for one that is not text. */
   receive(text: string | undefined): void {
     if (this.#final) return;
-    if (this.#caller) this.#take(text);
-    else if (this.#early.push(text) === 1) void this.#identify(text ?? '');
+    if (this.#caller && !this.#isReading && !isLongText(text)) this.#take(text);
+    else if (this.#unread.push(text) === 1 && !this.#isReading) void this.#read();
   }
 
-  // Authenticates by the first frame without parsing it: an unknown client gets no more than one scan of its text.
-  async #identify(first: string): Promise<void> {
+  #take(text: string | undefined): void {
+    try {
+      const json = textOf(text);
+      this.#carryOut(parseText(clientFrame, json, this.#parsing), json.length);
+    } catch (error) {
+      void this.#finish(error);
+    }
+  }
+
+  // Reads frames in their order. A client that is not known gets no more than one scan of its first one.
+  async #read(): Promise<void> {
+    this.#isReading = true;
     const release = this.#socket.hold();
     try {
-      const { request, identify } = this.#options;
-      checkJsonText(first, this.#served.limits);
-      if (!request.headers.has('authorization')) {
-        this.#authorization = topLevelString(first, 'authorization');
+      let isChecked = false;
+      if (!this.#caller) {
+        await this.#identify(this.#unread[0] ?? '');
+        isChecked = true;
       }
-      const authorized = withAuthorization(request, this.#authorization);
-      const caller = await identify(authorized);
-      if (this.#final) return;
-      this.#caller = caller;
-      this.#leave = this.#served.presence.enter({
-        caller,
-        request: authorized,
-        end: (reason) => void this.#finish(reason),
-      });
-      for (const text of this.#early.splice(0)) if (!this.#final) this.#take(text);
+      while (this.#unread.length > 0 && !this.#final) {
+        const text = textOf(this.#unread.shift());
+        const options = { ...this.#parsing, isChecked };
+        const frame = isLongText(text)
+          ? await parseInSteps(clientFrame, text, options)
+          : parseText(clientFrame, text, options);
+        if (!this.#final) this.#carryOut(frame, text.length);
+        if (isLongText(text)) await nextTurn();
+        isChecked = false;
+      }
     } catch (error) {
-      this.#early = [];
       void this.#finish(error);
     } finally {
+      this.#unread = [];
+      this.#isReading = false;
       release();
     }
   }
 
-  #take(text: string | undefined): void {
-    let frame: ClientFrame;
-    try {
-      frame = parseFrame(text, this.#served.limits);
-    } catch (error) {
-      void this.#finish(error);
-      return;
+  // Authenticates by the first frame without parsing it.
+  async #identify(first: string): Promise<void> {
+    const { request, identify } = this.#options;
+    checkJsonText(first, this.#served.limits);
+    if (!request.headers.has('authorization')) {
+      this.#authorization = topLevelString(first, 'authorization');
     }
-    const length = text?.length ?? 0;
+    const authorized = withAuthorization(request, this.#authorization);
+    const caller = await identify(authorized);
+    if (this.#final) return;
+    this.#caller = caller;
+    this.#leave = this.#served.presence.enter({
+      caller,
+      request: authorized,
+      end: (reason) => void this.#finish(reason),
+    });
+  }
+
+  get #parsing(): TextOptions {
+    return { what: 'frame', limits: this.#served.limits };
+  }
+
+  #carryOut(frame: ClientFrame, length: number): void {
     this.#handlingLength += length;
     const isFull =
       ++this.#handling >= mostHandled || this.#handlingLength >= this.#served.limits.bodyBytes;
@@ -363,9 +388,9 @@ function operationOf(frame: ClientFrame): 'runTurn' | 'abort' | undefined {
   return frame.type === 'input' || (frame.type === 'detach' && frame.input) ? 'runTurn' : undefined;
 }
 
-function parseFrame(text: string | undefined, limits: Limits): ClientFrame {
-  if (text === undefined) throw new WaymarkError('INVALID_ARGUMENT', 'Frames must be JSON texts.');
-  return parseShape(clientFrame, parseJsonText(text, limits), 'frame');
+function textOf(frame: string | undefined): string {
+  if (frame !== undefined) return frame;
+  throw new WaymarkError('INVALID_ARGUMENT', 'Frames must be JSON texts.');
 }
 
 // Browsers cannot set headers on a WebSocket. Only what the request did not say itself can be added.
