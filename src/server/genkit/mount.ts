@@ -4,6 +4,7 @@ import { readBody } from '../body.ts';
 import { toWireError } from '../error-response.ts';
 import { jsonResponse } from '../json-response.ts';
 import { notFound } from '../not-found.ts';
+import { requestIdOf, underRequestId } from '../request-id.ts';
 import { openCall, type Router, type Served, type ServerContext } from '../served.ts';
 import { sseHeaders, wantsEvents } from '../sse.ts';
 import { errorFrame, genkitFormat } from './format.ts';
@@ -29,10 +30,11 @@ export function mountGenkit(router: Router, served: Served): void {
   router.post('/genkit/:agent', async (c) => {
     const body = await readBody(c, genkitTurn, { what: 'turn', ...served });
     const init = body.init ?? {};
+    const input = underRequestId(body.data, requestIdOf(c));
     const call = await openCall(served, c, 'runTurn', init);
     return answerTurn(served, c, call, {
       init,
-      input: body.data,
+      input,
       stream: isStream(c) && genkitFormat,
       resumable: false,
       respond: (output) => jsonResponse({ result: toGenkitOutput(output) }),

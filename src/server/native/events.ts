@@ -1,6 +1,7 @@
 import { routes } from '../../protocol/routes.ts';
 import { fromAnswer, logFault } from '../fault.ts';
 import { type FeedBatch, runFeed } from '../feed.ts';
+import { requestIdOf } from '../request-id.ts';
 import { openCall, type Router, type Served } from '../served.ts';
 import { refusedFirst, takeSeat } from '../stream-response.ts';
 import { ownerOf } from '../turn.ts';
@@ -18,7 +19,7 @@ export function mountEvents(router: Router, served: Served): void {
     const feed = runFeed(agent, snapshotId, {
       ...ownerOf(caller),
       reader: seat.signal,
-      requestId: c.req.header('idempotency-key'),
+      requestId: requestIdOf(c),
       onFault: (error) => logFault(served, error, c.get('logged')),
       ...(after !== undefined && { after }),
     });

@@ -6,6 +6,7 @@ import { logFault } from '../fault.ts';
 import { jsonResponse } from '../json-response.ts';
 import { checkLocal } from '../local.ts';
 import { short } from '../not-found.ts';
+import { requestIdOf } from '../request-id.ts';
 import { checkCall, type Router, type Served } from '../served.ts';
 import { takeSeat } from '../stream-response.ts';
 import { ownerOf } from '../turn.ts';
@@ -60,6 +61,7 @@ export function mountReflection(router: Router, served: Served): void {
     const request: RunRequest = {
       ...body,
       context: { ...context, ...caller.context, ...ownerOf(caller) },
+      requestId: requestIdOf(c),
     };
     return inSpan(`run ${key.slice(0, 100)}`, {}, async () => {
       const traceId = currentTrace()?.traceparent.split('-')[1] ?? crypto.randomUUID();

@@ -16,6 +16,7 @@ import {
   toGenkitStatus,
 } from '../genkit/shapes.ts';
 import { short } from '../not-found.ts';
+import { underRequestId } from '../request-id.ts';
 import type { Subject } from '../served.ts';
 import type { ServedApp } from '../served-app.ts';
 import { invokeOptions, ownerOf } from '../turn.ts';
@@ -26,6 +27,8 @@ export interface RunRequest {
   readonly input?: unknown;
   readonly init?: unknown;
   readonly context: Readonly<Record<string, unknown>>;
+  /** The idempotency key in the header; counts for turns. */
+  readonly requestId?: string | undefined;
 }
 
 /** How it is run. */
@@ -112,8 +115,9 @@ function fromAgent(agent: Agent, caller: Caller): readonly Runnable[] {
         metadata: { agent: toJson({ ...metadata }, 'metadata') },
       },
       does: ({ init }) => ({ operation: 'runTurn', agent, ...subjectOf(init) }),
-      async run({ input, init, context }, { signal, onChunk }) {
-        const { stream, output } = agent.stream(parseShape(inputShape, input, 'input'), {
+      async run({ input, init, context, requestId }, { signal, onChunk }) {
+        const given = underRequestId(parseShape(inputShape, input, 'input'), requestId);
+        const { stream, output } = agent.stream(given, {
           ...invokeOptions(parseShape(initShape, init ?? {}, 'init'), {
             ...caller,
             context: toJson({ ...context }, 'context') as Record<string, never>,

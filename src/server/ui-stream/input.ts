@@ -82,11 +82,23 @@ function fromParent(snapshotId: string | undefined, sessionId: string): Init {
 async function resumeOf(
   agent: Agent,
   sessionId: string,
-  { parts }: UiMessage,
+  { id: messageId, parts }: UiMessage,
   options: CallOptions,
 ): Promise<Resume> {
   const session = await agent.getSession(sessionId, options);
-  const pending = pendingRequests((session?.state as State | undefined)?.messages ?? []);
+  const resume = answersTo(session?.state as State | undefined, parts);
+  if (resume.respond || resume.restart || messageId === undefined) return resume;
+  // A request that is sent again may find its interrupts answered: by its first run, which its request id leads to. The
+  // message has the id of the snapshot that it answers.
+  const snapshot = await agent.getSnapshot({ snapshotId: messageId }, options);
+  return snapshot?.sessionId === sessionId
+    ? answersTo(snapshot.state as State | undefined, parts)
+    : resume;
+}
+
+/** The answers of a UI message to the interrupts that a conversation ends with. */
+function answersTo(state: State | undefined, parts: readonly UiPart[]): Resume {
+  const pending = pendingRequests(state?.messages ?? []);
   const respond: NonNullable<Resume['respond']> = [];
   const restart: NonNullable<Resume['restart']> = [];
   for (const request of pending) {

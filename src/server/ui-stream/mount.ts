@@ -7,6 +7,7 @@ import { logFault } from '../fault.ts';
 import { type FeedEvent, runFeed } from '../feed.ts';
 import { jsonResponse } from '../json-response.ts';
 import { notFound } from '../not-found.ts';
+import { requestIdOf, underRequestId } from '../request-id.ts';
 import {
   type OpenCall,
   openCall,
@@ -30,10 +31,11 @@ export function mountUiStream(router: Router, served: Served): void {
   router.post('/ui/:agent', async (c) => {
     const request = await readBody(c, uiRequest, { what: 'chat request', ...served });
     const call = await openCall(served, c, 'runTurn', { sessionId: request.id });
-    const turn = await toTurn(call.agent, request, call.options);
+    const { init, input } = await toTurn(call.agent, request, call.options);
     const run = (): Promise<Response> =>
       answerTurn(served, c, call, {
-        ...turn,
+        init,
+        input: underRequestId(input, requestIdOf(c)),
         stream: uiFormat(),
         resumable: false,
         decorate: viewers.watching,
