@@ -55,8 +55,11 @@ export async function parseInSteps<Schema extends GenericSchema>(
   text: string,
   options: TextOptions,
 ): Promise<InferOutput<Schema>> {
-  if (options.isChecked !== true) checkJsonText(text, options.limits);
   await nextTurn();
+  if (options.isChecked !== true) {
+    checkJsonText(text, options.limits);
+    await nextTurn();
+  }
   const parsed = parseText(schema, text, { ...options, isChecked: true });
   await nextTurn();
   return parsed;

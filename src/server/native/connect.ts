@@ -117,6 +117,8 @@ class SocketConnection {
     try {
       let isChecked = false;
       if (!this.#caller) {
+        // Reading a long one took its time.
+        if (isLongText(this.#unread[0])) await nextTurn();
         await this.#identify(this.#unread[0] ?? '');
         isChecked = true;
       }
@@ -144,6 +146,7 @@ class SocketConnection {
     const { request, identify } = this.#options;
     checkJsonText(first, this.#served.limits);
     if (!request.headers.has('authorization')) {
+      if (isLongText(first)) await nextTurn();
       this.#authorization = topLevelString(first, 'authorization');
     }
     const authorized = withAuthorization(request, this.#authorization);
