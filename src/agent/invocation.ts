@@ -367,7 +367,7 @@ export class Invocation {
     }
     await finishInvocation(this, result?.finishReason);
     if (this.followed !== undefined) return this.followed;
-    await completeReceipt(this, result);
+    if (this.receipt !== undefined) await completeReceipt(this, result);
     return invocationKey.run(this, () => outputOf(this, result));
   }
 
