@@ -8,10 +8,22 @@ const worker = await open(variant, { directory, postgres }, (event) => {
   process.send?.({ event, at: now() });
 });
 
-process.on('message', async ({ text }: { readonly text: string }) => {
+process.on('message', async (order: { readonly [name: string]: string }) => {
   const started = now();
-  const id = await worker.detach(text);
-  process.send?.({ event: 'detached', id, ms: now() - started, at: now() });
+  if (order.text !== undefined) {
+    const id = await worker.detach(order.text);
+    process.send?.({ event: 'detached', id, ms: now() - started, at: now() });
+  } else if (order.lastSeen !== undefined) {
+    // How long ago, as others count by another clock.
+    const ago = Date.now() - ((await worker.lastSeen?.(order.lastSeen)) ?? Number.NaN);
+    process.send?.({ event: 'seen', at: now() - ago });
+  } else if (order.abort !== undefined) {
+    await worker.abort(order.abort);
+    process.send?.({ event: 'aborted', at: now() });
+  } else {
+    await worker.close();
+    process.exit();
+  }
 });
 process.on('disconnect', () => process.exit());
 process.send?.({ event: 'ready', at: now() });

@@ -122,12 +122,18 @@ export function background(results: Results): Table {
       'system',
       'detach until the caller may go',
       'abort until the signal in another process',
+      'abort until the run has ended there',
       'kill -9 until another process goes on',
+      'of it after expiry, in looks',
+      'shutdown until another process goes on',
     ],
     rows: linesOf(results.background, ({ system, result }) => [
       spread(result.detach),
       spread(result.abort),
+      spread(result.ended),
       system === 'waymark' ? spread(result.takeover) : 'never: the run is lost',
+      spread(result.looks),
+      spread(result.handOver),
     ]),
   };
 }

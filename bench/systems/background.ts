@@ -1,7 +1,7 @@
 import type { Place } from './system.ts';
 
-/** What a model that is called in the background tells of. */
-export type ModelEvent = 'called' | 'stopped';
+/** What a model that is called in the background tells of; `ended` is told when the run that it was called for has ended. */
+export type ModelEvent = 'called' | 'stopped' | 'ended';
 
 /** An agent whose runs go on without their caller. */
 export interface Background {
@@ -9,6 +9,9 @@ export interface Background {
   detach(text: string): Promise<string>;
   /** Stops a run, wherever it is worked on. */
   abort(id: string): Promise<void>;
+  /** When the worker of a run was last heard of, in milliseconds of the epoch. */
+  lastSeen?(id: string): Promise<number>;
+  /** Shuts down gracefully: runs are handed over to other processes. */
   close(): Promise<void>;
 }
 
@@ -21,6 +24,10 @@ export type OpenBackground = (
   place: Pick<Place, 'directory' | 'postgres'>,
   onModel: (event: ModelEvent) => void,
 ) => Promise<Background>;
+
+/** Milliseconds of silence after which a claim has expired, and between two looks for expired ones: Waymark's defaults. */
+export const claimTtl = 5_000;
+export const lookEvery = 2_500;
 
 /** The text that makes the model wait. */
 export const waitForSignal = 'wait';

@@ -22,8 +22,13 @@ export const open: OpenBackground = async (variant, place, onModel) => {
     async detach(text) {
       const connection = agent.streamBidi();
       const message = { role: 'user' as const, content: [{ text }] };
-      const { snapshotId } = await connection.detach({ message });
-      return snapshotId ?? '';
+      const { snapshotId = '' } = await connection.detach({ message });
+      if (text === waitForSignal) void agent.wait(snapshotId).then(() => onModel('ended'));
+      return snapshotId;
+    },
+    async lastSeen(id) {
+      const runs = await agent.listRuns();
+      return Date.parse(runs.find(({ snapshotId }) => snapshotId === id)?.heartbeatAt ?? '');
     },
     abort: async (id) => void (await agent.abort(id)),
     close: () => app.close({ deadlineMs: 0 }),
