@@ -3,11 +3,11 @@ import { append, readEvents } from './runs/events.ts';
 import type { SqlContext } from './sql-store.ts';
 
 /** Events of runs, kept for a while after their end. */
-export function eventSupport({ db, vault, tidier, turns }: SqlContext): EventSupport {
+export function eventSupport({ db, state, vault, tidier, turns }: SqlContext): EventSupport {
   return {
     async append(run, events) {
       const isQuick = await turns?.append?.(run, events);
-      if (isQuick !== true) await db.write(() => append(run, events, vault), { durable: false });
+      if (isQuick !== true) await db.write(() => append(run, events, state), { durable: false });
       db.tell([{ kind: 'events', id: run.runId }], isQuick === true ? 'process' : 'everywhere');
     },
     async read(scope, runId, options) {

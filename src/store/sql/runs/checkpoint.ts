@@ -69,7 +69,7 @@ export function* checkpoint(
   const no = goesOn
     ? yield* move(before, held.now, { ...write, hash }, placed, rows)
     : yield* replace(before, held, { ...write, hash }, placed, rows);
-  if (write.events !== undefined) yield* appendEvents(held, write.events, context.vault);
+  if (write.events !== undefined) yield* appendEvents(held, write.events, context);
   yield* run(updateTip, held.session, no);
   yield* run(updateRun, held.session, no, write.inputsDone, write.midTurn ? 1 : 0);
   const { view, viewNo, common, custom, artifacts } = placed;

@@ -117,7 +117,7 @@ export function* commit(
   const kept = pointersOf(placed, rows);
   if (replaced !== null) yield* dropSnapshot(replaced, kept);
   if (supersedes(write)) yield* dropCheckpoint(held.checkpoint, kept);
-  if (write.events !== undefined) yield* appendEvents(held, write.events, context.vault);
+  if (write.events !== undefined) yield* appendEvents(held, write.events, context);
   const head = moves ? no : held.head;
   const tip = succeeds ? no : held.tip;
   yield* moveSession(held.session, { head, tip, nextIndex: index.next, now: held.now }, context);

@@ -5,6 +5,7 @@ import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../.
 import { type Home, homeOf, journalPlace } from '../content/places.ts';
 import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { isEvent, type JournalKey, journal } from './journal.ts';
@@ -16,6 +17,14 @@ const insertFresh = statement<{ seq: number }>(
    SELECT $1, CAST($2 AS BIGINT), CAST($3 AS INTEGER), CAST($4 AS INTEGER), CAST($5 AS INTEGER), $6
    WHERE NOT EXISTS (SELECT 1 FROM @journal WHERE run = $1 AND ${isEvent}
      AND (attempt > CAST($3 AS INTEGER) OR (attempt = CAST($3 AS INTEGER) AND last >= CAST($4 AS INTEGER))))
+   RETURNING seq`,
+);
+const insertSummed = statement<{ seq: number }>(
+  'events_append_summed',
+  `INSERT INTO @journal(run, session, attempt, seq, last, body, sum)
+   SELECT $1, $2, $3, $4, $5, $6, $7
+   WHERE NOT EXISTS (SELECT 1 FROM @journal WHERE run = $1 AND ${isEvent}
+     AND (attempt > $3 OR (attempt = $3 AND last >= $4)))
    RETURNING seq`,
 );
 const insertEvents = statement(
@@ -49,17 +58,33 @@ const selectEvents = statement<{ attempt: number; seq: number; last: number; bod
    ORDER BY attempt, seq LIMIT $4`,
 );
 
+/** How events are stored. */
+type EventContext = Pick<StateContext, 'vault' | 'sumOf'>;
+
 /** Appends to the events of a run that is held. Those that are there already are left out. */
 export function* appendEvents(
   { id, session, ...held }: JournalKey & Parameters<typeof homeOf>[0],
   events: readonly RunEvent[],
-  vault: Vault,
+  { vault, sumOf }: EventContext,
 ): Plan<void> {
   const pack = (some: readonly RunEvent[]) => packed(some, homeOf(held), id, vault);
   const rows = pack(events);
   const [only] = rows;
   if (only === undefined) return;
-  if (rows.length === 1 && (yield* first(insertFresh, id, session, ...only)) !== undefined) return;
+  if (rows.length === 1) {
+    const [attempt, seq, end, body] = only;
+    const added =
+      sumOf === undefined
+        ? yield* first(insertFresh, id, session, ...only)
+        : yield* first(
+            insertSummed,
+            id,
+            session,
+            ...only,
+            sumOf([id, attempt, seq, end, session, null, body]),
+          );
+    if (added !== undefined) return;
+  }
   const last = yield* first(selectLast, id);
   const cursor = last && { attempt: last.attempt, seq: last.last };
   const fresh = events.filter((event) => isAfter(event, cursor));
@@ -85,11 +110,11 @@ function packed(
 export function* append(
   { runId, attempt }: RunRef,
   events: readonly RunEvent[],
-  vault: Vault,
+  context: EventContext,
 ): Plan<void> {
   const row = isSnapshotId(runId) ? yield* first(selectOpen, uuidBytes(runId), attempt) : undefined;
   if (row === undefined) throw notHeld(runId, attempt);
-  yield* appendEvents(row, events, vault);
+  yield* appendEvents(row, events, context);
 }
 
 /** Events after a cursor: see {@link EventSupport.read}. */

@@ -75,7 +75,7 @@ export function* detach(
   context: StateContext,
 ): Plan<Snapshot> {
   const held = yield* openRun(ref);
-  if (events !== undefined) yield* appendEvents(held, events, context.vault);
+  if (events !== undefined) yield* appendEvents(held, events, context);
   const own = held.own ?? (yield* one(insertOwn, held.session, noHash)).no;
   if (held.own === null) yield* run(countIndex, held.session);
   const home = homeOf(held);
@@ -102,7 +102,7 @@ export function* release(
   ref: RunRef,
   events: readonly RunEvent[] | undefined,
   requests: RequestOutcome | undefined,
-  { vault }: StateContext,
+  context: StateContext,
 ): Plan<void> {
   const held = yield* openRun(ref);
   if (held.own !== null) {
@@ -110,8 +110,8 @@ export function* release(
       'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
     );
   }
-  if (events !== undefined) yield* appendEvents(held, events, vault);
-  yield* endRequests(held.id, requests, vault);
+  if (events !== undefined) yield* appendEvents(held, events, context);
+  yield* endRequests(held.id, requests, context.vault);
   yield* dropCheckpoint(held.checkpoint);
   const ended = withEvents(held, events);
   yield* endRun(ended);
