@@ -7,7 +7,7 @@ export const attack: Attack = {
   async run({ url, check }) {
     let requests = 0;
     const large = JSON.stringify('x'.repeat(4 * 2 ** 20));
-    const flood = times(1000, 100, async (at) => {
+    const flood = times(1500, 100, async (at) => {
       // Those that are cut on the way are what is wanted.
       const socket = await openSocket(url).catch(() => undefined);
       requests++;
