@@ -43,7 +43,7 @@ async function inFolder(store: 'sqlite' | 'file'): Promise<EngineCluster> {
   const { advance } = sharedClock(clockFile);
   const deployment: Deployment = { engine: 'local', store, path: join(folder, 'store'), clockFile };
   return {
-    createApp: ({ work }) => openDeployed(deployment, work),
+    createApp: (options) => openDeployed(deployment, options),
     startProcess: oneByOne(
       (options) => startContractProcess(child, [JSON.stringify({ ...deployment, ...options })]),
       () => advance(2 * claimTtl),

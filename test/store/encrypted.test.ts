@@ -57,8 +57,10 @@ async function openPostgres(): Promise<OpenedStore> {
   };
 }
 
-storeContract('sqlite, encrypted', openSqlite, { runs: process.env.LONG === '1' ? 200 : 5 });
-storeContract('postgres, encrypted', openPostgres, { runs: process.env.LONG === '1' ? 100 : 3 });
+const long = process.env.LONG === '1';
+storeContract('sqlite, encrypted', openSqlite, { runs: long ? 200 : 5 });
+// Both SQL stores encrypt by the same code; the short run takes the quicker of them.
+if (long) storeContract('postgres, encrypted', openPostgres, { runs: 100 });
 
 storeTampering('the SQLite store', async (): Promise<OpenDatabase> => {
   const folder = await mkdtemp(join(tmpdir(), 'waymark-tampering-'));

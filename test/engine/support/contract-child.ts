@@ -7,7 +7,7 @@ import { sqliteStore } from '../../../src/store/sqlite/index.ts';
 import { serveContractProcess } from '../../../src/testing/engine-contract/contract-process.ts';
 import { sharedClock } from '../../support/shared-clock.ts';
 
-/** How long a claim of a deployment holds: longer than any process stands still on a busy machine. */
+/** How long a claim of a process holds: longer than it stands still on a busy machine. */
 export const claimTtl = 60_000;
 
 /** Which deployment a process of the contract belongs to. */
@@ -28,9 +28,12 @@ export type Deployment = { readonly attempts?: number } & (
 );
 
 /** An app of a deployment. */
-export function openDeployed(deployment: Deployment, work: boolean): App {
+export function openDeployed(
+  deployment: Deployment,
+  { work, ...claims }: { readonly work: boolean; readonly claimTtl?: number },
+): App {
   const attempts = deployment.attempts === undefined ? {} : { attempts: deployment.attempts };
-  const common = { work, claimTtl, onError: () => {} };
+  const common = { work, ...claims, onError: () => {} };
   if (deployment.store !== 'postgres') {
     const { path, clockFile } = deployment;
     const { clock } = sharedClock(clockFile);
@@ -50,5 +53,7 @@ export function openDeployed(deployment: Deployment, work: boolean): App {
 
 const [given] = process.argv.slice(2);
 if (process.send !== undefined && given !== undefined) {
-  await serveContractProcess(openDeployed(JSON.parse(given) as Deployment, true));
+  await serveContractProcess(
+    openDeployed(JSON.parse(given) as Deployment, { work: true, claimTtl }),
+  );
 }
