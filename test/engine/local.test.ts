@@ -11,7 +11,8 @@ import { mortalStore } from '../agent/support/mortal-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { movableClock } from '../support/movable-clock.ts';
 
-const claimTtl = 60_000;
+// Pauses between attempts are multiples of it, up to a minute.
+const claimTtl = 5_000;
 
 /** An app over a store that refuses some commits, as one does whose disk is full. */
 function openApp(isRefused: (write: CommitWrite, count: number) => boolean) {
@@ -58,7 +59,8 @@ function openApp(isRefused: (write: CommitWrite, count: number) => boolean) {
       };
       ended.then(over, over);
       await eventually(async () => {
-        if ((await app.engine.status()).running === 0) advance(claimTtl);
+        // In steps: a run that pauses, or is being taken over at this moment, must not lose its claim.
+        if ((await app.engine.status()).running === 0) advance(claimTtl / 5);
         return isOver;
       });
       return await ended;
