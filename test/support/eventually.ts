@@ -1,15 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** A hang, not a slow machine: nothing that a test waits for takes this long. */
-const deadlineMs = 60_000;
+const usualDeadline = 60_000;
 
 /**
  * Repeats a check until it neither throws nor returns `false`, and returns its result. Tests use it instead of a pause of a
- * fixed length. After a minute it fails and says what it waited for.
+ * fixed length. After a minute, or `deadlineMs`, it fails and says what it waited for.
  */
 export async function eventually<Result>(
   check: () => Result | Promise<Result>,
   what: string = check.toString(),
+  deadlineMs: number = usualDeadline,
 ): Promise<Exclude<Result, false>> {
   // Made here, so that its stack names the test.
   const failure = new Error(`Waited ${deadlineMs / 1000} s for: ${what}`);

@@ -40,6 +40,7 @@ export async function retryRounds({
   const told: Told[] = [];
   let retried = 0;
   let isOver = false;
+  let hasFailed = false;
   const start = async (): Promise<Worker> => {
     const worker = startWorker(options);
     await worker.hear('ready');
@@ -57,6 +58,7 @@ export async function retryRounds({
       worker.say(`ask ${mode} ${sessionId} ${id} ${text}`);
       // It was killed: nobody knows how far the turn has come.
       const said = await worker.hear(`told-${id}`).catch(() => undefined);
+      if (hasFailed) return;
       if (said === undefined) {
         if (tries === 0) retried++;
         continue;
@@ -86,6 +88,13 @@ export async function retryRounds({
     await worker.hear('quiet');
     await checkTold(store, told);
     await worker.kill();
+  } catch (error) {
+    hasFailed = true;
+    isOver = true;
+    const open = JSON.stringify(await store.runs?.listRuns());
+    throw new Error(`Seed ${seed} failed after ${told.length} answers. Open runs: ${open}`, {
+      cause: error,
+    });
   } finally {
     await store.close?.();
   }

@@ -87,11 +87,15 @@ export async function crashRounds({
   return report(options.journal);
 }
 
+/** A disk that others write to may keep a process waiting for long. */
+const slowDisk = 300_000;
+
 /** Resolves at some moment after the journal has grown by so much, or will not grow any more. */
 export async function grown(path: string, bytes: number, isOver = () => false): Promise<void> {
   const size = (): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const enough = size() + bytes;
-  await eventually(() => size() >= enough || isOver(), `a journal of ${enough} bytes`);
+  const isGrown = (): boolean => size() >= enough || isOver();
+  await eventually(isGrown, `a journal of ${enough} bytes`, slowDisk);
 }
 
 function report(path: string): RoundsReport {

@@ -27,8 +27,9 @@ export interface SuiteOptions {
 }
 
 const long = process.env.LONG === '1';
-const retriedRounds = long ? 200 : 6;
-const rounds = long ? 100 : 6;
+const retriedRounds = Number(process.env.ROUNDS ?? (long ? 200 : 6));
+/** How often processes are killed; ROUNDS=n says otherwise. */
+const rounds = Number(process.env.ROUNDS ?? (long ? 100 : 6));
 const mostOnOneStore = 20;
 const turns = long ? 100 : 10;
 /** Longer than a busy machine lets a process wait: claims expire only when a test moves the clock. */
