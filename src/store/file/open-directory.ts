@@ -68,7 +68,8 @@ function checkUnused(disk: Disk): void {
   const other = disk
     .list('.')
     .find((name) => !harmless.has(name) && !name.startsWith(`${lockFile}-`) && !isTemporary(name));
-  if (other === undefined) return;
+  // Read after the list: a process that makes the store at this moment writes the format first.
+  if (other === undefined || readFormat(disk) !== undefined) return;
   throw new WaymarkError(
     'FAILED_PRECONDITION',
     `The folder "${disk.root}" is not empty and not a store: it holds "${other}" and no "${formatFile}". Give the store an empty folder of its own.`,
