@@ -23,6 +23,8 @@ interface Entry {
   /** Emptied when the run is over: what a set has let go of stays in the heap for a while, and a whole turn hangs on this. */
   run: LiveRun | undefined;
   lastSeen: number;
+  /** The store could not be asked: it is asked again with the next tick, not whenever it tells of a change. */
+  isStoreAway: boolean;
 }
 
 export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: number }): LiveRuns {
@@ -35,11 +37,13 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
     if (run === undefined) return;
     try {
       const signal = await run.store.runs?.heartbeat(run.ref);
+      entry.isStoreAway = false;
       if (entry.run === undefined) return;
       entry.lastSeen = clock.now();
       if (signal === 'stop') run.control.stop();
       else if (signal === 'lost') run.control.lose();
     } catch {
+      entry.isStoreAway = true;
       // The store may come back; but once the claim must have expired, the run may be somebody else's.
       if (clock.now() - entry.lastSeen > ttl) run.control.lose();
     }
@@ -58,10 +62,13 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
 
   return {
     add(run) {
-      const entry: Entry = { run, lastSeen: clock.now() };
+      const entry: Entry = { run, lastSeen: clock.now(), isStoreAway: false };
       entries.add(entry);
       stopTicking ??= clock.every(Math.max(10, ttl / 3), tick);
-      const unlisten = run.store.abort?.onChange(run.ref.runId, () => void beat(entry));
+      const unlisten = run.store.abort?.onChange(run.ref.runId, () => {
+        // A store that fails may read all it has anew, and tell of that.
+        if (!entry.isStoreAway) void beat(entry);
+      });
       return () => {
         unlisten?.();
         entries.delete(entry);

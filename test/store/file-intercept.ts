@@ -130,3 +130,22 @@ export async function failWrites(action: () => Promise<unknown>): Promise<void> 
     action,
   );
 }
+
+/** Lets writes that contain a text fail while something runs, up to `most` times. Returns how often that was. */
+export async function failWritesOf(
+  text: string,
+  most: number,
+  action: () => Promise<unknown>,
+): Promise<number> {
+  let failed = 0;
+  await intercept(
+    ['writeSync'],
+    (_, args, real) => {
+      if (failed >= most || !String(args[1]).includes(text)) return real(...args);
+      failed++;
+      throw Object.assign(new Error('input/output error'), { code: 'EIO' });
+    },
+    action,
+  );
+  return failed;
+}

@@ -1,5 +1,5 @@
 import { appendFile, mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
@@ -370,6 +370,33 @@ describe('damage', () => {
     await appendFile(journal('s'), '{"half');
     await kit.turn('s', { text: 'three' });
     expect(await open().textsOf({ sessionId: 's' })).toEqual(['one', 'ONE', 'three', 'THREE']);
+  });
+});
+
+describe.each([
+  ['nothing', ''],
+  ['half a line', '{"waymark":2,"id":'],
+])('a process that died as it had written %s into a new file', (_, left) => {
+  test('leaves a session that the next process begins', async () => {
+    await open().turn('other');
+    await mkdir(dirname(journal('s')));
+    await writeFile(journal('s'), left);
+    await open().turn('s', { text: 'hello' });
+    expect(await open().textsOf({ sessionId: 's' })).toEqual(['hello', 'HELLO']);
+    expect(await open().maintenance.verify()).toEqual([]);
+  });
+
+  test('leaves a run whose events the next process writes', async () => {
+    const kit = open();
+    const run = await kit.claim('s', { mode: 'accepted' });
+    await mkdir(join(files.directory, 'events'), { recursive: true });
+    await writeFile(join(files.directory, `events/${run.runId}.jsonl`), left);
+    const next = open();
+    const event = { attempt: run.attempt, seq: 0, chunk: { status: 'at work' } };
+    await next.store.events?.append(run, [event]);
+    expect(await next.runs.heartbeat(run)).toBe('held');
+    const read = await open().store.events?.read(kit.scope, run.runId, { limit: 10 });
+    expect(read?.events).toEqual([event]);
   });
 });
 

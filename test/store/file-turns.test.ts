@@ -10,6 +10,11 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { Control } from '../../src/agent/control.ts';
+import { createLiveRuns } from '../../src/agent/live-runs.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { letOthersRun } from '../../src/core/platform.ts';
+import { failWritesOf } from './file-intercept.ts';
 import { setUpFileStores } from './file-support.ts';
 
 const files = setUpFileStores();
@@ -147,4 +152,18 @@ test('events that were written one by one are still read', async () => {
     events: given,
     ended: false,
   });
+});
+
+test('a process that cannot write its heartbeats stays at work: it does not try again without end', async () => {
+  const { store, claim } = open();
+  const live = createLiveRuns({ clock: systemClock, ttl: 60_000 });
+  for (const name of names(3, 's')) {
+    live.add({ ref: await claim(name), store, control: new Control(), recoverable: () => true });
+  }
+  const failed = await failWritesOf('heartbeatAt', 200, async () => {
+    await live.beat();
+    await letOthersRun();
+  });
+  expect(failed).toBeGreaterThan(0);
+  expect(failed).toBeLessThan(30);
 });

@@ -254,10 +254,24 @@ export class Disk {
     try {
       return openSync(path, 'wx');
     } catch (error) {
-      if (isThere(error)) throw changedUnderLock(name);
+      if (isThere(error)) return this.#openUnfinished(name);
       if (!isMissing(error)) throw error;
       this.makeFolder(dirname(name));
       return openSync(path, 'wx');
+    }
+  }
+
+  /** Opens, emptied, a file without a whole line: a process died after it had made the file and before it had written it. */
+  #openUnfinished(name: string): number {
+    const fd = openSync(this.#path(name), 'r+');
+    try {
+      const { size } = fstatSync(fd);
+      if (read(fd, 0, size).includes('\n')) throw changedUnderLock(name);
+      ftruncateSync(fd, 0);
+      return fd;
+    } catch (error) {
+      closeSync(fd);
+      throw error;
     }
   }
 
