@@ -3,9 +3,9 @@
  * Prints the median of turns 10-60, 950-1000 and around 5000, without a store and with the memory store, on a connection and
  * each turn by itself, and how the heap grows.
  */
-import type { Agent } from '../src/agent/agent.ts';
+import type { Agent } from '../src/agent/spec/agent.ts';
 import { waymark } from '../src/app.ts';
-import { memoryStore } from '../src/session/memory-store/memory-store.ts';
+import { memoryStore } from '../src/store/memory/memory-store.ts';
 
 const chunks = Array.from({ length: 20 }, (_, n) => `This is piece ${n} of the answer. `);
 const question = 'What is the answer to a question of about two hundred characters? '.repeat(3);

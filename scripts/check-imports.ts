@@ -1,6 +1,6 @@
 /**
- * Holds the house to its map: a room may import only from those named for it here, the rooms that run in a browser load no
- * Node module, and nothing but an entry names what others export. Prints every breach and exits 1 if there is one.
+ * Checks the import direction: a folder may import only from those named for it here, folders that run in a browser load no
+ * Node module, and nothing uses `export *`. Prints every violation and exits 1 if there is one.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -8,50 +8,77 @@ import { dirname, join, relative, resolve } from 'node:path';
 const root = resolve(import.meta.dirname, '..');
 const src = join(root, 'src');
 
-/** What each room may import besides itself. */
-const rooms: Readonly<Record<string, readonly string[]>> = {
+/** What each folder may import besides itself. A folder that is not named here belongs to the one above it. */
+const folders: Readonly<Record<string, readonly string[]>> = {
   core: [],
   protocol: ['core'],
   generate: ['core', 'protocol'],
-  session: ['core', 'protocol', 'generate'],
-  agent: ['core', 'protocol', 'generate', 'session'],
-  store: ['core', 'protocol', 'session', 'agent'],
-  engine: ['core', 'protocol', 'session', 'agent'],
-  server: ['core', 'protocol', 'generate', 'session', 'agent'],
+  session: ['core', 'protocol', 'generate', 'store/contract', 'store/rules'],
+  'store/contract': ['core', 'protocol', 'session'],
+  'store/rules': ['core', 'protocol', 'store/contract'],
+  'store/memory': ['core', 'protocol', 'session', 'store/contract', 'store/rules'],
+  store: ['core', 'protocol', 'session', 'store/contract', 'store/rules', 'store/memory'],
+  agent: ['core', 'protocol', 'generate', 'session', 'store/contract', 'store/rules'],
+  engine: ['core', 'protocol', 'session', 'store/contract', 'agent'],
+  server: ['core', 'protocol', 'generate', 'session', 'store/contract', 'store/rules', 'agent'],
   client: ['core', 'protocol'],
   react: ['core', 'protocol', 'client'],
-  testing: ['core', 'protocol', 'generate', 'session', 'agent', 'engine', '.'],
+  testing: [
+    'core',
+    'protocol',
+    'generate',
+    'session',
+    'store/contract',
+    'store/rules',
+    'agent',
+    'engine',
+    '.',
+  ],
   cli: [
     'core',
     'protocol',
     'generate',
     'session',
-    'agent',
+    'store/contract',
     'store',
+    'agent',
     'engine',
     'server',
     'client',
     '.',
   ],
-  '.': ['core', 'protocol', 'generate', 'session', 'agent', 'engine'],
+  '.': [
+    'core',
+    'protocol',
+    'generate',
+    'session',
+    'store/contract',
+    'store/rules',
+    'store/memory',
+    'agent',
+    'engine',
+  ],
 };
 
-/** Rooms that must load without Node. */
+/** Folders that must load without Node. */
 const portable = new Set([
   'core',
   'protocol',
   'generate',
   'session',
+  'store/contract',
+  'store/rules',
+  'store/memory',
   'agent',
   'engine',
   'client',
   'react',
 ]);
 
-/** Types are erased, so a room may name a type of a room above it where the two sides of a wire must agree. */
+/** Types are erased, so a folder may name a type of one above it where the two sides of a wire must agree. */
 const typesFrom: Readonly<Record<string, readonly string[]>> = {
-  client: ['agent', 'session', 'generate'],
-  react: ['agent', 'session'],
+  client: ['agent', 'session', 'store/contract', 'generate'],
+  react: ['agent', 'session', 'store/contract'],
   server: ['.'],
 };
 
@@ -80,27 +107,28 @@ function importsOf(text: string): Import[] {
   return found;
 }
 
-function roomOf(path: string): string {
-  const [room = '.', ...rest] = relative(src, path).split('/');
-  return rest.length === 0 ? '.' : room;
+function folderOf(path: string): string {
+  const parts = relative(src, path).split('/').slice(0, -1);
+  const named = [parts.slice(0, 2).join('/'), parts[0] ?? ''].find((name) => name in folders);
+  return named ?? '.';
 }
 
 const breaches: string[] = [];
 for (const file of filesBelow(src)) {
-  const room = roomOf(file);
+  const folder = folderOf(file);
   const text = readFileSync(file, 'utf8');
   const where = relative(root, file);
   if (/^export \*/m.test(text)) breaches.push(`${where}: no \`export *\``);
   for (const { specifier, typeOnly } of importsOf(text)) {
-    if (specifier.startsWith('node:') && portable.has(room) && !typeOnly) {
-      breaches.push(`${where}: ${room} must load without Node, but imports ${specifier}`);
+    if (specifier.startsWith('node:') && portable.has(folder) && !typeOnly) {
+      breaches.push(`${where}: ${folder} must load without Node, but imports ${specifier}`);
     }
     if (!specifier.startsWith('.')) continue;
-    const target = roomOf(resolve(dirname(file), specifier));
-    const allowed = rooms[room] ?? [];
-    const asType = typeOnly && (typesFrom[room] ?? []).includes(target);
-    if (target !== room && !allowed.includes(target) && !asType) {
-      breaches.push(`${where}: ${room} may not import ${target} (${specifier})`);
+    const target = folderOf(resolve(dirname(file), specifier));
+    const allowed = folders[folder] ?? [];
+    const asType = typeOnly && (typesFrom[folder] ?? []).includes(target);
+    if (target !== folder && !allowed.includes(target) && !asType) {
+      breaches.push(`${where}: ${folder} may not import ${target} (${specifier})`);
     }
   }
 }

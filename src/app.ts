@@ -1,24 +1,24 @@
-import type { Agent } from './agent/agent.ts';
-import { agentActions } from './agent/companion.ts';
-import { createCustomAgent } from './agent/custom-agent.ts';
-import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent/define.ts';
+import { agentActions } from './agent/define/agent-actions.ts';
+import { createCustomAgent } from './agent/define/custom-agent.ts';
+import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent/define/define.ts';
+import { createPromptAgent, type PromptAgentOptions } from './agent/define/prompt-agent.ts';
+import { createRunLogs } from './agent/persistence/event-log.ts';
+import { createLiveRuns } from './agent/persistence/live-runs.ts';
+import { createSessionCache } from './agent/persistence/session-cache.ts';
+import type { Agent } from './agent/spec/agent.ts';
 import {
   createErrorReports,
   type ErrorListener,
   type ErrorReports,
-} from './agent/error-reports.ts';
-import type { AgentHandler } from './agent/handler.ts';
-import { createLiveRuns } from './agent/live-runs.ts';
-import { createPromptAgent, type PromptAgentOptions } from './agent/prompt-agent.ts';
-import { createRunLogs } from './agent/run-log.ts';
-import { createSessionCache } from './agent/session-cache.ts';
-import type { AgentHost } from './agent/spec.ts';
-import { idempotencyKeyOf, invocationKey } from './agent/turn-key.ts';
+} from './agent/spec/error-reports.ts';
+import type { AgentHandler } from './agent/spec/handler.ts';
+import type { AgentHost } from './agent/spec/spec.ts';
+import { idempotencyKeyOf, invocationKey } from './agent/turn/invocation-context.ts';
 import type { Action } from './core/action.ts';
-import { type Clock, systemClock } from './core/clock.ts';
 import { WaymarkError } from './core/error.ts';
 import { createIds, type NewId } from './core/id.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
+import { type Clock, systemClock } from './core/time/clock.ts';
 import type { Engine } from './engine/engine.ts';
 import { createEngineEnv } from './engine/engine-env.ts';
 import { checkAttempts, defaultAttempts } from './engine/given-up.ts';
@@ -26,7 +26,7 @@ import { localEngine } from './engine/local-engine.ts';
 import { createGenerator, type Generator } from './generate/generator.ts';
 import type { ModelRef } from './generate/model.ts';
 import { type Session, sessionKey } from './session/session.ts';
-import type { SnapshotStore, Store } from './session/store.ts';
+import type { SnapshotStore, Store } from './store/contract/store.ts';
 
 /** What the context of every tool of an app has besides its own. */
 export interface ToolExtras {

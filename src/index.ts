@@ -1,3 +1,8 @@
+export { type AgentToolOptions, agentTool } from './agent/define/agent-tool.ts';
+export { backgroundAgentTools } from './agent/define/background-tools.ts';
+export type { AgentOptions, CustomAgentOptions } from './agent/define/define.ts';
+export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/define/dispatcher.ts';
+export { resumeRun } from './agent/define/resume-run.ts';
 export type {
   Agent,
   AgentConnection,
@@ -19,11 +24,8 @@ export type {
   StateOf,
   WatchEvent,
   WireTypes,
-} from './agent/agent.ts';
-export { backgroundAgentTools } from './agent/background-agent.ts';
-export type { AgentOptions, CustomAgentOptions } from './agent/define.ts';
-export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/dispatcher.ts';
-export type { ErrorInfo, ErrorListener, ErrorPhase } from './agent/error-reports.ts';
+} from './agent/spec/agent.ts';
+export type { ErrorInfo, ErrorListener, ErrorPhase } from './agent/spec/error-reports.ts';
 export type {
   AgentHandler,
   AgentResult,
@@ -33,13 +35,10 @@ export type {
   TurnFunction,
   TurnInfo,
   TurnResult,
-} from './agent/handler.ts';
-export { resumeRun } from './agent/recovery.ts';
-export type { AgentLimits, Concurrency, RunEnd, Transform } from './agent/spec.ts';
-export { type AgentToolOptions, agentTool } from './agent/sub-agent.ts';
+} from './agent/spec/handler.ts';
+export type { AgentLimits, Concurrency, RunEnd, Transform } from './agent/spec/spec.ts';
 export { type App, type AppOptions, type ToolExtras, waymark } from './app.ts';
 export type { Action, ActionDescriptor } from './core/action.ts';
-export { type Clock, systemClock } from './core/clock.ts';
 export {
   type ErrorBody,
   isWaymarkError,
@@ -48,9 +47,10 @@ export {
   type WaymarkErrorOptions,
 } from './core/error.ts';
 export type { NewId } from './core/id.ts';
-export type { Json, JsonObject } from './core/json.ts';
-export type { JsonPatch } from './core/patch.ts';
-export type { InferSchema, JsonSchema, Schema } from './core/schema.ts';
+export type { Json, JsonObject } from './core/json/json.ts';
+export type { JsonPatch } from './core/json/patch.ts';
+export type { InferSchema, JsonSchema, Schema } from './core/schema/schema.ts';
+export { type Clock, systemClock } from './core/time/clock.ts';
 export type {
   ClaimedRun,
   ClaimRuns,
@@ -124,7 +124,6 @@ export type { Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapsho
 export type { Artifact, State } from './protocol/state.ts';
 export { openToolRequests } from './protocol/tool-round.ts';
 export type { Chunk, FinishReason, Init, Input, Output, Usage } from './protocol/turn.ts';
-export { memoryStore } from './session/memory-store/memory-store.ts';
 export { always, never, on, onChange, type SnapshotPolicy } from './session/policy.ts';
 export { currentSession, type Session } from './session/session.ts';
 export type {
@@ -134,4 +133,5 @@ export type {
   SnapshotStore,
   Store,
   Transaction,
-} from './session/store.ts';
+} from './store/contract/store.ts';
+export { memoryStore } from './store/memory/memory-store.ts';

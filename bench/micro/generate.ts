@@ -2,9 +2,9 @@
 // generate, and through `streamText` of npm `ai`, in one run. `node bench/micro/generate.ts [rounds]`
 import { streamText } from 'ai';
 import type { Action } from '../../src/core/action.ts';
-import { systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
 import { createRegistry } from '../../src/core/registry.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import { createGenerator } from '../../src/generate/generator.ts';
 import { modelMessage } from '../../src/generate/message.ts';
 

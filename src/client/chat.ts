@@ -1,4 +1,4 @@
-import type { AgentTypes, Chat, OutputOf } from '../agent/agent.ts';
+import type { AgentTypes, Chat, OutputOf } from '../agent/spec/agent.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { RemoteAgent, RemoteInvokeOptions } from './remote-agent.ts';
 

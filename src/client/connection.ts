@@ -5,7 +5,7 @@ import type {
   OutputOf,
   RequestOptions,
   ResumeInput,
-} from '../agent/agent.ts';
+} from '../agent/spec/agent.ts';
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Message } from '../protocol/message.ts';
@@ -13,16 +13,16 @@ import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import { closed, cutOff, notRun } from './connection-error.ts';
 import { EventQueue } from './event-queue.ts';
 import { followRun, ownTurnStart } from './follow-run.ts';
-import { FrameAnswers } from './frame-answers.ts';
 import { toInit } from './init.ts';
+import { FrameAnswers } from './pending-frames.ts';
 import { isPassing } from './reconnect.ts';
 import type { RemoteInvokeOptions } from './remote-agent.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { identified, knowsRequests } from './request-id.ts';
-import { cannotConnect, openLine, type SocketLine } from './socket-line.ts';
+import { TurnPlace } from './resume-cursor.ts';
+import { cannotConnect, openLine, type SocketLine } from './socket.ts';
 import { abortRun } from './stop-turn.ts';
 import type { Transport } from './transport.ts';
-import { TurnPlace } from './turn-place.ts';
 import { chunksOf, type ReadEvent } from './turn-stream.ts';
 
 /** Many turns over a WebSocket. One that is cut is taken up: a running turn by its events, the next ones on a new socket. */

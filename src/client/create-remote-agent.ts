@@ -1,4 +1,4 @@
-import type { AgentStream, AgentTypes } from '../agent/agent.ts';
+import type { AgentStream, AgentTypes } from '../agent/spec/agent.ts';
 import { checkLookup } from '../protocol/lookup.ts';
 import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Input } from '../protocol/turn.ts';

@@ -1,11 +1,11 @@
+import { abortError, linkSignals } from '../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
-import { abortError, linkSignals } from '../core/signal.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
+import { createSilence } from './idle-timeout.ts';
 import { isPassing } from './reconnect.ts';
 import { responseError } from './remote-error.ts';
 import { knowsRequests } from './request-id.ts';
 import { type RunEvent, readRunEvents } from './run-events.ts';
-import { createSilence } from './silence.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
 
 /** A run to follow: one that a first request starts, or one whose id is known. */

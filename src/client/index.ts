@@ -12,7 +12,7 @@ export type {
   StateOf,
   WatchEvent,
   WireTypes,
-} from '../agent/agent.ts';
+} from '../agent/spec/agent.ts';
 export { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 export type { Diff } from '../protocol/diff.ts';
 export type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';

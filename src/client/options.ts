@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts';
+import type { Clock } from '../core/time/clock.ts';
 
 /** Headers of each request: a value, or a function that is asked before every one (for tokens that expire). */
 export type ClientHeaders = HeadersInit | (() => HeadersInit | Promise<HeadersInit>);

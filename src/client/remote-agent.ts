@@ -12,14 +12,14 @@ import type {
   StateOf,
   WatchEvent,
   WireTypes,
-} from '../agent/agent.ts';
+} from '../agent/spec/agent.ts';
 import type { Diff } from '../protocol/diff.ts';
 import type { AgentInfo, RetryResult, SessionChange } from '../protocol/requests.ts';
 import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Input } from '../protocol/turn.ts';
-import type { ListOptions, Lookup } from '../session/store.ts';
+import type { ListOptions, Lookup } from '../store/contract/store.ts';
 
 /** What every call over the wire takes. Owner and context are not a client's to say: the server's auth gives them. */
 export interface RemoteCallOptions {

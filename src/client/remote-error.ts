@@ -1,5 +1,5 @@
 import { isStatus, type Status, WaymarkError } from '../core/error.ts';
-import type { Json } from '../core/json.ts';
+import type { Json } from '../core/json/json.ts';
 
 /** An error body of the wire as the error it stands for. */
 export function fromErrorBody(body: unknown): WaymarkError | undefined {

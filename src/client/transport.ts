@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../core/clock.ts';
+import { abortError, throwIfAborted } from '../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
-import { abortError, throwIfAborted } from '../core/signal.ts';
+import { type Clock, systemClock } from '../core/time/clock.ts';
 import { checkId } from '../protocol/lookup.ts';
 import { type Operation, routes } from '../protocol/routes.ts';
 import type { ClientOptions, WebSocketLike } from './options.ts';

@@ -1,4 +1,4 @@
-import type { AgentStream, AgentTypes, ChunkOf, OutputOf } from '../agent/agent.ts';
+import type { AgentStream, AgentTypes, ChunkOf, OutputOf } from '../agent/spec/agent.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { TurnRequest } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';

@@ -1,4 +1,4 @@
-import type { AgentTypes, EventId, SnapshotOf, WatchEvent } from '../agent/agent.ts';
+import type { AgentTypes, EventId, SnapshotOf, WatchEvent } from '../agent/spec/agent.ts';
 import { isWaymarkError } from '../core/error.ts';
 import { parseEventId } from '../protocol/event-id.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineAction } from './action.ts';
 import { defineBidiAction } from './bidi-action.ts';
-import { systemClock } from './clock.ts';
+import { systemClock } from './time/clock.ts';
 
 const count = defineAction(
   {

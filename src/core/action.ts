@@ -1,5 +1,6 @@
-import { createChannel } from './channel.ts';
-import type { JsonObject } from './json.ts';
+import { createChannel } from './async/channel.ts';
+import { throwIfAborted } from './async/signal.ts';
+import type { JsonObject } from './json/json.ts';
 import {
   type InferSchema,
   type InferSchemaInput,
@@ -7,8 +8,7 @@ import {
   parse,
   type Schema,
   toJsonSchema,
-} from './schema.ts';
-import { throwIfAborted } from './signal.ts';
+} from './schema/schema.ts';
 
 /** What the caller of an action passes along: who is calling, and whatever an app adds. */
 export type ActionContext = Readonly<Record<string, unknown>>;

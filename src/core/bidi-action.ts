@@ -4,14 +4,14 @@ import {
   type ActionOptions,
   describe,
 } from './action.ts';
+import { handled } from './async/handled.ts';
 import {
   type Connection,
   type ConnectionIo,
   type ConnectionOptions,
   createConnection,
 } from './bidi.ts';
-import { handled } from './handled.ts';
-import { type InferSchema, type InferSchemaInput, parse, type Schema } from './schema.ts';
+import { type InferSchema, type InferSchemaInput, parse, type Schema } from './schema/schema.ts';
 
 /** A bidirectional action: many inputs, many chunks and one output over one connection that starts with an init. */
 export interface BidiAction<Init = unknown, In = unknown, Out = unknown, Chunk = unknown> {

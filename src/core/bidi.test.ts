@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Connection, type ConnectionIo, createConnection } from './bidi.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, systemClock } from './time/clock.ts';
 
 const unhandled: unknown[] = [];
 const onUnhandled = (reason: unknown): void => {

@@ -1,8 +1,8 @@
-import { createChannel } from './channel.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { createChannel } from './async/channel.ts';
+import { handled } from './async/handled.ts';
+import { abortError, linkSignals, throwIfAborted } from './async/signal.ts';
 import { toErrorBody, WaymarkError } from './error.ts';
-import { handled } from './handled.ts';
-import { abortError, linkSignals, throwIfAborted } from './signal.ts';
+import { type Clock, systemClock } from './time/clock.ts';
 
 /** The caller's end of a running bidirectional action. */
 export interface Connection<In, Out, Chunk> {

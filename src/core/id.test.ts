@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { systemClock } from './clock.ts';
 import { createIds, uuidv7 } from './id.ts';
+import { systemClock } from './time/clock.ts';
 
 const form = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 

@@ -1,5 +1,5 @@
-import type { Clock } from './clock.ts';
 import { randomBytes } from './platform.ts';
+import type { Clock } from './time/clock.ts';
 
 /** Makes a new id; ids of one source sort by the order in which they were made. */
 export type NewId = () => string;

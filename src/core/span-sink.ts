@@ -1,4 +1,4 @@
-import { createContextKey } from './context.ts';
+import { createContextKey } from './async/context.ts';
 import { messageOf, originalOf, type Status, toErrorBody } from './error.ts';
 import { errorText } from './error-text.ts';
 import { randomBytes } from './platform.ts';

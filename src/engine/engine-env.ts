@@ -1,15 +1,15 @@
-import type { Agent } from '../agent/agent.ts';
-import { internalsOf } from '../agent/create-agent.ts';
-import { retryDeadRun, toDeadRun } from '../agent/dead-runs.ts';
-import { noDeadRun } from '../agent/dispatcher.ts';
-import { resumeRun } from '../agent/recovery.ts';
-import { type AgentHost, fullStore } from '../agent/spec.ts';
+import { internalsOf } from '../agent/define/create-agent.ts';
+import { retryDeadRun, toDeadRun } from '../agent/define/dead-runs.ts';
+import { noDeadRun } from '../agent/define/dispatcher.ts';
+import { resumeRun } from '../agent/define/resume-run.ts';
+import type { Agent } from '../agent/spec/agent.ts';
+import { type AgentHost, fullStore } from '../agent/spec/spec.ts';
 import {
   type DeadRunRecord,
   handedOverHint,
   type RunSupport,
   type TakenRun,
-} from '../session/store.ts';
+} from '../store/contract/store.ts';
 import type { ClaimedRun, ClaimRuns, DeadLetter, EngineEnv } from './engine.ts';
 import { givenUpError } from './given-up.ts';
 import { byStore, createRecovery, takeSuspects } from './recovery.ts';

@@ -1,10 +1,10 @@
-import type { Agent } from '../agent/agent.ts';
-import type { Dispatcher } from '../agent/dispatcher.ts';
-import type { ErrorInfo } from '../agent/error-reports.ts';
-import type { Clock } from '../core/clock.ts';
+import type { Dispatcher } from '../agent/define/dispatcher.ts';
+import type { Agent } from '../agent/spec/agent.ts';
+import type { ErrorInfo } from '../agent/spec/error-reports.ts';
 import type { WaymarkError } from '../core/error.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { DeadRun } from '../protocol/run.ts';
-import type { RunRecord, Scope } from '../session/store.ts';
+import type { RunRecord, Scope } from '../store/contract/store.ts';
 import type { Recovery } from './recovery.ts';
 
 /** An agent of the app that an engine works for. */

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
-import { toJson } from '../core/json.ts';
-import type { RunRecord } from '../session/store.ts';
+import { toJson } from '../core/json/json.ts';
+import type { RunRecord } from '../store/contract/store.ts';
 
 /** Crashes after which a run is given up. */
 export const defaultAttempts = 3;

@@ -1,12 +1,12 @@
-import type { Agent } from '../agent/agent.ts';
-import { internalsOf } from '../agent/create-agent.ts';
-import { resumeRun } from '../agent/recovery.ts';
-import { type AgentHost, fullStore } from '../agent/spec.ts';
+import { internalsOf } from '../agent/define/create-agent.ts';
+import { resumeRun } from '../agent/define/resume-run.ts';
+import type { Agent } from '../agent/spec/agent.ts';
+import { type AgentHost, fullStore } from '../agent/spec/spec.ts';
 import { messageOf } from '../core/error.ts';
-import type { RunSupport, Store, TakenRun } from '../session/store.ts';
+import type { RunSupport, Store, TakenRun } from '../store/contract/store.ts';
 import { givenUpError } from './given-up.ts';
+import { createTroubles, givenUp } from './save-failures.ts';
 import type { Suspects } from './suspects.ts';
-import { createTroubles, givenUp } from './troubles.ts';
 
 /** Runs taken over at a time. */
 const mostAtOnce = 16;

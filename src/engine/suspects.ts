@@ -1,5 +1,5 @@
-import type { Clock } from '../core/clock.ts';
-import type { SuspectLimit } from '../session/store.ts';
+import type { Clock } from '../core/time/clock.ts';
+import type { SuspectLimit } from '../store/contract/store.ts';
 
 /** Milliseconds for which a run that has lost a worker is the only suspect that is started. */
 const aloneMs = 10_000;

@@ -1,8 +1,8 @@
-import type { Clock } from '../core/clock.ts';
+import { settled } from '../core/async/handled.ts';
+import type { LinkedSignal } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
-import { settled } from '../core/handled.ts';
-import { jsonLength } from '../core/json-length.ts';
-import type { LinkedSignal } from '../core/signal.ts';
+import { jsonLength } from '../core/json/length.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
 import { defaultLimits, type Limits } from './limits.ts';

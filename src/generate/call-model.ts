@@ -1,7 +1,7 @@
 import type { ActionContext } from '../core/action.ts';
+import { abortError, raceSignal, throwIfAborted } from '../core/async/signal.ts';
 import { messageOf, WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
-import { abortError, raceSignal, throwIfAborted } from '../core/signal.ts';
 import { inSpan, type Span } from '../core/trace.ts';
 import { genAi, operations } from '../core/trace-names.ts';
 import type { Message } from '../protocol/message.ts';

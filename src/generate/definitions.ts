@@ -2,7 +2,7 @@ import { type Action, type ActionCall, defineAction } from '../core/action.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
 import { createRegistry, type Registry } from '../core/registry.ts';
-import type { Schema } from '../core/schema.ts';
+import type { Schema } from '../core/schema/schema.ts';
 import type { Model, ModelRequest } from './model.ts';
 import type { Prompt } from './prompt.ts';
 import type { Resource } from './resource.ts';

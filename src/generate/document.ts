@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../core/json/json.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import { type Content, toParts } from './message.ts';
 

@@ -1,7 +1,7 @@
 import type { Dotprompt } from 'dotprompt';
 import { WaymarkError } from '../core/error.ts';
-import { isPlainObject } from '../core/not-json.ts';
-import type { JsonSchema } from '../core/schema.ts';
+import { isPlainObject } from '../core/json/not-json.ts';
+import type { JsonSchema } from '../core/schema/schema.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import { historyPlace, type TemplateEngine, type TemplateScope } from './template.ts';
 

@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import type { Schema } from '../core/schema.ts';
+import type { Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
 import type { ModelChunk, Resume } from '../protocol/turn.ts';
 import type { DocumentLike } from './document.ts';

@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../core/json.ts';
-import type { InferSchema, Schema } from '../core/schema.ts';
+import type { Json, JsonObject } from '../core/json/json.ts';
+import type { InferSchema, Schema } from '../core/schema/schema.ts';
 import type { Message, ToolRequestPart } from '../protocol/message.ts';
 import { isInterrupted } from '../protocol/tool-round.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';

@@ -1,5 +1,5 @@
-import { createChannel } from '../core/channel.ts';
-import type { Schema } from '../core/schema.ts';
+import { createChannel } from '../core/async/channel.ts';
+import type { Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
 import type { ModelChunk, Usage } from '../protocol/turn.ts';
 import { type GenerateEnv, runGenerate } from './generate.ts';

@@ -7,7 +7,7 @@ import * as v from 'valibot';
 import { expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import type { ActionContext } from '../core/action.ts';
-import type { Json, JsonObject } from '../core/json.ts';
+import type { Json, JsonObject } from '../core/json/json.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
 import { createGenerator, type Generator, type GeneratorOptions } from './generator.ts';
 import { interrupt } from './interrupt.ts';

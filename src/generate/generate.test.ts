@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import type { Action } from '../core/action.ts';
-import { systemClock } from '../core/clock.ts';
 import { WaymarkError } from '../core/error.ts';
-import { isDeepFrozen } from '../core/json.ts';
+import { isDeepFrozen } from '../core/json/json.ts';
 import { createRegistry } from '../core/registry.ts';
+import { systemClock } from '../core/time/clock.ts';
 import type { Message } from '../protocol/message.ts';
 import { openToolRequests } from '../protocol/tool-round.ts';
 import type { ModelChunk } from '../protocol/turn.ts';

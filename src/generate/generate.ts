@@ -1,8 +1,8 @@
 import type { ActionContext } from '../core/action.ts';
-import type { Clock } from '../core/clock.ts';
+import { deadline, type LinkedSignal, linkSignals, raceSignal } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
-import { deadline, type LinkedSignal, linkSignals, raceSignal } from '../core/signal.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { type Answer, callModel, type ModelCallScope } from './call-model.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { finished, type GenerateResponse, interruptedResponse } from './generate-response.ts';

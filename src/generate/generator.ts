@@ -1,8 +1,8 @@
 import type { Action } from '../core/action.ts';
-import type { Clock } from '../core/clock.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
-import { type Schema, toJsonSchema } from '../core/schema.ts';
+import { type Schema, toJsonSchema } from '../core/schema/schema.ts';
+import type { Clock } from '../core/time/clock.ts';
 import {
   createDefinitions,
   type Definitions,

@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import { type ContextKey, createContextKey } from '../core/context.ts';
+import { type ContextKey, createContextKey } from '../core/async/context.ts';
 import type { Message } from '../protocol/message.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
 

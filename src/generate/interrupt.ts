@@ -1,5 +1,5 @@
-import type { Json } from '../core/json.ts';
-import type { Schema } from '../core/schema.ts';
+import type { Json } from '../core/json/json.ts';
+import type { Schema } from '../core/schema/schema.ts';
 import {
   type Tool,
   type ToolArgument,

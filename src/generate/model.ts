@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../core/json.ts';
-import type { JsonSchema } from '../core/schema.ts';
+import type { Json, JsonObject } from '../core/json/json.ts';
+import type { JsonSchema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
 import type { FinishReason, ModelChunk, Usage } from '../protocol/turn.ts';
 import type { LanguageModel } from './language-model/types.ts';

@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../core/json/json.ts';
 import { readTextFiles, type TextFile } from '../core/platform.ts';
-import type { Schema } from '../core/schema.ts';
+import type { Schema } from '../core/schema/schema.ts';
 import { jsonObject } from '../protocol/json-value.ts';
 import { parseShape } from '../protocol/parse.ts';
 import type { DotpromptEngine } from './dotprompt.ts';

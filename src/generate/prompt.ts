@@ -1,5 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
-import type { JsonObject } from '../core/json.ts';
+import type { JsonObject } from '../core/json/json.ts';
 import {
   type InferSchema,
   type InferSchemaInput,
@@ -7,7 +7,7 @@ import {
   parse,
   type Schema,
   toJsonSchema,
-} from '../core/schema.ts';
+} from '../core/schema/schema.ts';
 import type { Message, Part } from '../protocol/message.ts';
 import type { GenerateOptions, GenerateSettings } from './generate-options.ts';
 import type { GenerateResponse, OutputOf } from './generate-response.ts';

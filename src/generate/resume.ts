@@ -1,5 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
-import { type Json, jsonEqual } from '../core/json.ts';
+import { type Json, jsonEqual } from '../core/json/json.ts';
 import type {
   Message,
   ToolRequest,

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Action } from '../core/action.ts';
-import { systemClock } from '../core/clock.ts';
 import { createRegistry } from '../core/registry.ts';
+import { systemClock } from '../core/time/clock.ts';
 import type { Message } from '../protocol/message.ts';
 import { openToolRequests, requestKey } from '../protocol/tool-round.ts';
 import { type ScriptedAnswer, scriptedModel } from '../testing/scripted-model.ts';

@@ -1,13 +1,13 @@
 import type { ActionContext } from '../core/action.ts';
 import { WaymarkError } from '../core/error.ts';
-import { type Json, type JsonObject, toJson } from '../core/json.ts';
+import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 import {
   type InferSchema,
   type InferSchemaInput,
   parse,
   type Schema,
   toJsonSchema,
-} from '../core/schema.ts';
+} from '../core/schema/schema.ts';
 import { markBadCall } from './bad-call.ts';
 import type { ToolDefinition } from './model.ts';
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { type Json, type JsonObject, toJson } from '../core/json.ts';
+import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 
 /** Any JSON value: checked, copied and frozen on the way in, so that nothing outside can change it later. */
 export const jsonValue = v.pipe(

@@ -5,11 +5,11 @@ import type {
   SessionOf,
   StateOf,
   WireTypes,
-} from '../agent/agent.ts';
-import type { Clock } from '../core/clock.ts';
-import type { Json } from '../core/json.ts';
+} from '../agent/spec/agent.ts';
+import type { Json } from '../core/json/json.ts';
+import type { Clock } from '../core/time/clock.ts';
 import type { Input } from '../protocol/turn.ts';
-import type { StoreAgent } from './settled.ts';
+import type { StoreAgent } from './session-data.ts';
 import type { AgentView } from './view.ts';
 
 export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {

@@ -1,12 +1,12 @@
-import type { AgentTypes, ChunkOf } from '../agent/agent.ts';
+import type { AgentTypes, ChunkOf } from '../agent/spec/agent.ts';
 import type { ErrorBody } from '../core/error.ts';
-import type { Json } from '../core/json.ts';
-import { applyPatch, type JsonPatch } from '../core/patch.ts';
+import type { Json } from '../core/json/json.ts';
+import { applyPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import { type Interrupt, type InterruptAnswer, pendingInterrupts } from './interrupts.ts';
 import { LiveTurn, textOf } from './live-turn.ts';
-import { nothingSettled, type Settled } from './settled.ts';
+import { nothingSettled, type Settled } from './session-data.ts';
 import { SubAgents } from './sub-agents.ts';
 import { type AgentView, emptyView } from './view.ts';
 

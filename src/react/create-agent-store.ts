@@ -1,11 +1,12 @@
-import type { AgentTypes, OutputOf } from '../agent/agent.ts';
+import type { AgentTypes, OutputOf } from '../agent/spec/agent.ts';
 import { toInput } from '../client/chat.ts';
 import type { RemoteInvokeOptions } from '../client/index.ts';
-import { systemClock } from '../core/clock.ts';
 import { type ErrorBody, toErrorBody } from '../core/error.ts';
+import { systemClock } from '../core/time/clock.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions, SendOptions } from './agent-store.ts';
 import { Conversation } from './conversation.ts';
+import { change, type Stage, showFailure } from './flow-context.ts';
 import { type InterruptAnswer, toResume } from './interrupts.ts';
 import { createPublisher } from './publisher.ts';
 import { readSent, readSession } from './read-session.ts';
@@ -17,10 +18,9 @@ import {
   settledSnapshot,
   settledState,
   snapshotBefore,
-} from './settled.ts';
-import { change, type Stage, showFailure } from './stage.ts';
+} from './session-data.ts';
 import { createTimelineActions, readSnapshot, type TimelineActions } from './timeline-actions.ts';
-import { TimelineKeeper } from './timeline-keeper.ts';
+import { TimelineKeeper } from './timeline-sync.ts';
 import { followOtherRun, runOwnTurn } from './turn-flow.ts';
 import type { AgentView } from './view.ts';
 

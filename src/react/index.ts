@@ -6,7 +6,7 @@ export type {
 } from './agent-store.ts';
 export { createAgentStore } from './create-agent-store.ts';
 export type { Interrupt, InterruptAnswer } from './interrupts.ts';
-export { type StoreAgent, snapshotBefore } from './settled.ts';
+export { type StoreAgent, snapshotBefore } from './session-data.ts';
 export { type TimelineNode, type TimelineShot, toTimeline } from './timeline.ts';
 export {
   type UseAgent,

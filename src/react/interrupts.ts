@@ -1,4 +1,4 @@
-import type { Json } from '../core/json.ts';
+import type { Json } from '../core/json/json.ts';
 import type { Message, ToolRequestPart } from '../protocol/message.ts';
 import { pendingInterrupts as pendingRequests } from '../protocol/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts';
+import type { Clock } from '../core/time/clock.ts';
 
 /** A value that is read at any time and announced not more often than its readers can use. */
 export interface Publisher<T> {

@@ -1,7 +1,7 @@
-import type { AgentTypes, SessionOf } from '../agent/agent.ts';
+import type { AgentTypes, SessionOf } from '../agent/spec/agent.ts';
 import { isWaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
-import type { Settled, StoreAgent } from './settled.ts';
+import type { Settled, StoreAgent } from './session-data.ts';
 
 /** What a store needs to know of a session. */
 export type ReadSession<Types extends AgentTypes> = Pick<

@@ -1,4 +1,4 @@
-import type { Json } from '../core/json.ts';
+import type { Json } from '../core/json/json.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
 import { LiveTurn, textOf } from './live-turn.ts';
 import type { SubAgentView } from './view.ts';

@@ -1,8 +1,8 @@
-import type { AgentTypes, SnapshotOf } from '../agent/agent.ts';
+import type { AgentTypes, SnapshotOf } from '../agent/spec/agent.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { AgentActions } from './agent-store.ts';
-import { type StoreAgent, settledSnapshot } from './settled.ts';
-import { attempt, change, type Stage } from './stage.ts';
+import { attempt, change, type Stage } from './flow-context.ts';
+import { type StoreAgent, settledSnapshot } from './session-data.ts';
 
 /** The part of the actions that is about the past. */
 export type TimelineActions<Types extends AgentTypes> = Pick<

@@ -1,7 +1,7 @@
-import type { AgentTypes, SnapshotOf } from '../agent/agent.ts';
-import type { Json } from '../core/json.ts';
-import { jsonEqual } from '../core/json.ts';
-import type { StoreAgent } from './settled.ts';
+import type { AgentTypes, SnapshotOf } from '../agent/spec/agent.ts';
+import type { Json } from '../core/json/json.ts';
+import { jsonEqual } from '../core/json/json.ts';
+import type { StoreAgent } from './session-data.ts';
 
 /** The timeline of a session, fetched page by page and kept. */
 export class TimelinePages<Types extends AgentTypes> {

@@ -1,10 +1,10 @@
-import type { AgentTypes, OutputOf, SnapshotOf } from '../agent/agent.ts';
+import type { AgentTypes, OutputOf, SnapshotOf } from '../agent/spec/agent.ts';
 import type { RemoteInvokeOptions } from '../client/index.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input } from '../protocol/turn.ts';
-import { type Settled, settledSnapshot, settleTurn } from './settled.ts';
-import { type Stage, showFailure } from './stage.ts';
+import { type Stage, showFailure } from './flow-context.ts';
+import { type Settled, settledSnapshot, settleTurn } from './session-data.ts';
 
 /** A turn to be run. */
 export interface OwnTurn<Types extends AgentTypes> {

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
-import type { AgentTypes } from '../agent/agent.ts';
+import type { AgentTypes } from '../agent/spec/agent.ts';
 import { type ClientOptions, client, type Typed, type TypesOf } from '../client/index.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions } from './agent-store.ts';
 import { createAgentStore } from './create-agent-store.ts';
-import type { StoreAgent } from './settled.ts';
+import type { StoreAgent } from './session-data.ts';
 import type { AgentView } from './view.ts';
 
 type StoreOptions<Types extends AgentTypes> = Omit<AgentStoreOptions<Types>, 'agent'>;

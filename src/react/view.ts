@@ -1,6 +1,6 @@
-import type { AgentTypes, SnapshotOf, WireTypes } from '../agent/agent.ts';
+import type { AgentTypes, SnapshotOf, WireTypes } from '../agent/spec/agent.ts';
 import type { ErrorBody } from '../core/error.ts';
-import type { Json } from '../core/json.ts';
+import type { Json } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toJson } from '../core/json.ts';
+import { toJson } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import { historyDelta } from './delta.ts';
 import { History } from './history.ts';

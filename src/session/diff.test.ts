@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Json } from '../core/json.ts';
-import { applyPatch, type JsonPatch } from '../core/patch.ts';
+import type { Json } from '../core/json/json.ts';
+import { applyPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { Message } from '../protocol/message.ts';
 import type { State } from '../protocol/state.ts';
 import { diffStates } from './diff.ts';

@@ -1,4 +1,4 @@
-import { Marked } from '../core/marked.ts';
+import { Marked } from '../core/json/branded.ts';
 import type { Message } from '../protocol/message.ts';
 import type { History } from './history.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { sha256 } from '../core/hash.ts';
-import { canonicalJson, toJson } from '../core/json.ts';
+import { sha256 } from '../core/json/hash.ts';
+import { canonicalJson, toJson } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import { History, messageHash } from './history.ts';
 

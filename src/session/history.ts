@@ -1,5 +1,5 @@
-import { sha256 } from '../core/hash.ts';
-import { canonicalJson } from '../core/json.ts';
+import { sha256 } from '../core/json/hash.ts';
+import { canonicalJson } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import {
   type Chain,
@@ -9,7 +9,7 @@ import {
   restAfter,
   restWithin,
   wakeMessage,
-} from './rest.ts';
+} from './compact-history.ts';
 
 /** Shared by all versions of one line of history; only ever appended to. */
 interface Log {

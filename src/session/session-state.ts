@@ -1,5 +1,5 @@
-import { contentHash, sha256 } from '../core/hash.ts';
-import { type Json, toJson } from '../core/json.ts';
+import { contentHash, sha256 } from '../core/json/hash.ts';
+import { type Json, toJson } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
 import { giveOut, historyOf } from './given-out.ts';

@@ -1,4 +1,4 @@
-import { createContextKey } from '../core/context.ts';
+import { createContextKey } from '../core/async/context.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';

@@ -1,12 +1,12 @@
 import { WaymarkError } from '../core/error.ts';
-import { type Json, jsonEqual, toJson } from '../core/json.ts';
-import { diffJson, type JsonPatch } from '../core/patch.ts';
-import { produce } from '../core/produce.ts';
+import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
+import { diffJson, type JsonPatch } from '../core/json/patch.ts';
+import { produce } from '../core/json/produce.ts';
 import type { Message } from '../protocol/message.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
+import { checkArtifactName } from '../store/rules/size-limits.ts';
 import { hashState, type SessionState, withoutMark } from './session-state.ts';
-import { checkArtifactName } from './size-limits.ts';
 
 /** Hears of changes as they are made. */
 export interface StateListener {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deadline } from '../core/signal.ts';
+import { deadline } from '../core/async/signal.ts';
 import { fakeClock } from './fake-clock.ts';
 
 test('time stands still until it is moved', async () => {

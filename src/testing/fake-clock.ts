@@ -1,6 +1,6 @@
-import type { Clock } from '../core/clock.ts';
+import { abortError } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
-import { abortError } from '../core/signal.ts';
+import type { Clock } from '../core/time/clock.ts';
 
 /** A clock that stands still until it is told to go on. */
 export interface FakeClock extends Clock {

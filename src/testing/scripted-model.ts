@@ -1,7 +1,7 @@
-import { type Clock, systemClock } from '../core/clock.ts';
+import { abortError } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
-import type { Json } from '../core/json.ts';
-import { abortError } from '../core/signal.ts';
+import type { Json } from '../core/json/json.ts';
+import { type Clock, systemClock } from '../core/time/clock.ts';
 import { textOf } from '../generate/message.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/model.ts';
 import type { Part } from '../protocol/message.ts';

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { ClientStateOptions } from '../../src/agent/sign-state.ts';
+import type { ClientStateOptions } from '../../src/agent/persistence/sign-state.ts';
 import { hmacSha256 } from '../../src/core/platform.ts';
 import type { State } from '../../src/protocol/state.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import { fromPlainState, hashState } from '../../src/session/session-state.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { fakeClock } from '../../src/testing/fake-clock.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';

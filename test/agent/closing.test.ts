@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { waymark } from '../../src/app.ts';
 import { localEngine } from '../../src/engine/local-engine.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { createGate } from './support/gate.ts';
 import { must, refused, say, told } from './support/kit.ts';

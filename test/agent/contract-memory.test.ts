@@ -1,4 +1,4 @@
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { agentContract } from '../../src/testing/agent-contract/agent-contract.ts';
 
 agentContract('in process over the memory store', async () => ({ store: memoryStore() }));

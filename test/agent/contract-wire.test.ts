@@ -2,7 +2,7 @@ import { WebSocket } from 'ws';
 import type { App } from '../../src/app.ts';
 import { createClient } from '../../src/client/index.ts';
 import { serve } from '../../src/server/index.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { agentContract } from '../../src/testing/agent-contract/agent-contract.ts';
 import type { ContractLink } from '../../src/testing/agent-contract/stage.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { AgentSession, TurnInfo } from '../../src/agent/handler.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import type { AgentSession, TurnInfo } from '../../src/agent/spec/handler.ts';
 import type { Session } from '../../src/session/session.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { createGate } from './support/gate.ts';
 import { all, modelSays, must, openApp, refused, say, told, until } from './support/kit.ts';

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { waymark } from '../../src/app.ts';
 import { lastMessages } from '../../src/generate/history.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import { on } from '../../src/session/policy.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { modelSays, must, openApp, refused, say, told, userSays } from './support/kit.ts';
 

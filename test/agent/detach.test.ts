@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { RunEnd } from '../../src/agent/spec.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import type { SnapshotStore, Store } from '../../src/session/store.ts';
+import type { RunEnd } from '../../src/agent/spec/spec.ts';
+import type { SnapshotStore, Store } from '../../src/store/contract/store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { eventually } from '../support/eventually.ts';
 import { createGate } from './support/gate.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { ErrorInfo } from '../../src/agent/error-reports.ts';
-import { agentTool } from '../../src/agent/sub-agent.ts';
+import { agentTool } from '../../src/agent/define/agent-tool.ts';
+import type { ErrorInfo } from '../../src/agent/spec/error-reports.ts';
 import { type App, type AppOptions, waymark } from '../../src/app.ts';
 import { WaymarkError } from '../../src/core/error.ts';
 import { retry } from '../../src/generate/middleware/retry.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { eventually } from '../support/eventually.ts';
 import { must, openApp, say } from './support/kit.ts';

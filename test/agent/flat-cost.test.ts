@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Agent, AgentConnection } from '../../src/agent/agent.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Agent, AgentConnection } from '../../src/agent/spec/agent.ts';
+import type { Store } from '../../src/store/contract/store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { must, openApp, type TestApp } from './support/kit.ts';
 
@@ -18,8 +18,8 @@ const work = vi.hoisted(() => {
 });
 
 // Not mocks: the real functions, counted.
-vi.mock('../../src/core/hash.ts', async (original) => {
-  const real = await original<typeof import('../../src/core/hash.ts')>();
+vi.mock('../../src/core/json/hash.ts', async (original) => {
+  const real = await original<typeof import('../../src/core/json/hash.ts')>();
   return {
     ...real,
     sha256: (text: string) => {
@@ -32,8 +32,8 @@ vi.mock('../../src/core/hash.ts', async (original) => {
     },
   };
 });
-vi.mock('../../src/core/json.ts', async (original) => {
-  const real = await original<typeof import('../../src/core/json.ts')>();
+vi.mock('../../src/core/json/json.ts', async (original) => {
+  const real = await original<typeof import('../../src/core/json/json.ts')>();
   return {
     ...real,
     canonicalJson: (value: Parameters<typeof real.canonicalJson>[0]) => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { must, openApp, refused, type TestApp, told } from './support/kit.ts';
 import { expectValid } from './support/valid.ts';

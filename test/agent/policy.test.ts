@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import { on, onChange } from '../../src/session/policy.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { modelSays, must, openApp, refused, told } from './support/kit.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { AgentConnection } from '../../src/agent/agent.ts';
-import type { RunEnd } from '../../src/agent/spec.ts';
+import type { AgentConnection } from '../../src/agent/spec/agent.ts';
+import type { RunEnd } from '../../src/agent/spec/spec.ts';
 import { type App, waymark } from '../../src/app.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { all, must, say, told } from './support/kit.ts';
 import { Scheduler, scheduledModel, scheduledStore } from './support/scheduler.ts';
 

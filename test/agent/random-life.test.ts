@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Agent } from '../../src/agent/agent.ts';
+import type { Agent } from '../../src/agent/spec/agent.ts';
 import type { Input, Output } from '../../src/protocol/turn.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import { always, never, on, type SnapshotPolicy } from '../../src/session/policy.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { AgentTypes, WatchEvent } from '../../src/agent/agent.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { AgentTypes, WatchEvent } from '../../src/agent/spec/agent.ts';
+import type { Store } from '../../src/store/contract/store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { type ScriptStep, scriptedModel } from '../../src/testing/scripted-model.ts';
 import { eventually } from '../support/eventually.ts';
 import { movableClock } from '../support/movable-clock.ts';

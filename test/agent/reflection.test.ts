@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Snapshot } from '../../src/protocol/snapshot.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import type { SnapshotStore, Store } from '../../src/session/store.ts';
+import type { SnapshotStore, Store } from '../../src/store/contract/store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { all, must, openApp, refused, say, told } from './support/kit.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Agent } from '../../src/agent/agent.ts';
+import type { Agent } from '../../src/agent/spec/agent.ts';
 import type { Chunk, Output } from '../../src/protocol/turn.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import { requestTtl, type SnapshotStore } from '../../src/session/store.ts';
+import { requestTtl, type SnapshotStore } from '../../src/store/contract/store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { movableClock } from '../support/movable-clock.ts';
 import { createGate } from './support/gate.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { AgentHandler } from '../../src/agent/handler.ts';
+import type { AgentHandler } from '../../src/agent/spec/handler.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import type { Artifact } from '../../src/protocol/state.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
 import { currentSession, type Session } from '../../src/session/session.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { all, modelSays, must, openApp, refused, say, told, userSays } from './support/kit.ts';
 

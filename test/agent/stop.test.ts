@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { eventually } from '../support/eventually.ts';
 import { createGate } from './support/gate.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Agent } from '../../src/agent/agent.ts';
+import type { Agent } from '../../src/agent/spec/agent.ts';
 import type { Output } from '../../src/protocol/turn.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { eventually } from '../support/eventually.ts';
 import { type AwayStore, awayStore } from './support/away-store.ts';

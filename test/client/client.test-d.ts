@@ -1,7 +1,7 @@
 import { expectTypeOf, test } from 'vitest';
-import type { Agent, AgentTypes } from '../../src/agent/agent.ts';
+import type { Agent, AgentTypes } from '../../src/agent/spec/agent.ts';
 import { client, createClient, type RemoteAgent, type TypesOf } from '../../src/client/index.ts';
-import type { Json } from '../../src/core/json.ts';
+import type { Json } from '../../src/core/json/json.ts';
 
 interface ChatTypes {
   readonly custom: { topics: string[] };

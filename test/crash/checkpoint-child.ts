@@ -1,6 +1,6 @@
 /** A process that starts a detached run and kills itself with SIGKILL as soon as the checkpoint after its tool is written. */
 import { waymark } from '../../src/app.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { openPlace, type Place } from './support/agents.ts';
 import { defineNoter, dyingScript } from './support/noter.ts';
 

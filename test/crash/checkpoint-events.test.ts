@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { WatchEvent } from '../../src/agent/agent.ts';
+import type { WatchEvent } from '../../src/agent/spec/agent.ts';
 import { waymark } from '../../src/app.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';

@@ -4,11 +4,11 @@
  */
 import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline';
-import type { Agent } from '../../src/agent/agent.ts';
+import type { Agent } from '../../src/agent/spec/agent.ts';
 import type { App } from '../../src/app.ts';
-import { systemClock } from '../../src/core/clock.ts';
 import { toWaymarkError } from '../../src/core/error.ts';
-import type { Store } from '../../src/session/store.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { clockOf, createCrashApp, openPlace, type Place } from './support/agents.ts';
 import { openJournal } from './support/journal.ts';
 import { runLoad } from './support/load.ts';

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import type { App } from '../../src/app.ts';
 import { isWaymarkError } from '../../src/core/error.ts';
 import { textOf } from '../../src/generate/message.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { eventually } from '../support/eventually.ts';
 import { movableClock } from '../support/movable-clock.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { textInput } from '../../src/agent/connection.ts';
+import { textInput } from '../../src/agent/connection/connection.ts';
 import { waymark } from '../../src/app.ts';
 import { WaymarkError } from '../../src/core/error.ts';
 import { localEngine } from '../../src/engine/local-engine.ts';
 import type { Snapshot } from '../../src/protocol/snapshot.ts';
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
-import type { CommitWrite } from '../../src/session/store.ts';
+import type { CommitWrite } from '../../src/store/contract/store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { mortalStore } from '../agent/support/mortal-store.ts';
 import { eventually } from '../support/eventually.ts';

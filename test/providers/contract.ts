@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Action } from '../../src/core/action.ts';
-import { systemClock } from '../../src/core/clock.ts';
 import { WaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
-import type { Json } from '../../src/core/json.ts';
+import type { Json } from '../../src/core/json/json.ts';
 import { createRegistry } from '../../src/core/registry.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import { createGenerator } from '../../src/generate/generator.ts';
 import type { LanguageModel } from '../../src/generate/language-model/types.ts';
 import { modelMessage, userMessage } from '../../src/generate/message.ts';

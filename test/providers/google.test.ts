@@ -1,8 +1,8 @@
 import { createGoogle } from '@ai-sdk/google';
 import { expect, test } from 'vitest';
 import type { Action } from '../../src/core/action.ts';
-import { systemClock } from '../../src/core/clock.ts';
 import { createRegistry } from '../../src/core/registry.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import { createGenerator } from '../../src/generate/generator.ts';
 import { type ProviderWire, providerContract } from './contract.ts';
 import { sse, startWireServer } from './wire-server.ts';

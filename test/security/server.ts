@@ -1,6 +1,6 @@
 // The server under attack, started by target.ts with `--expose-gc`. It tells its port and watches itself.
 import { readdirSync } from 'node:fs';
-import { systemClock } from '../../src/core/clock.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import type { Model } from '../../src/generate/model.ts';
 import { serve } from '../../src/server/index.ts';
 import { createTestApp, talkative } from '../server/kit.ts';

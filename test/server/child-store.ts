@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/core/clock.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Clock } from '../../src/core/time/clock.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 
 // Longer than a busy machine takes to come back to a run that has ended, and than tests move the clock.
 const eventsTtl = 6_000_000;

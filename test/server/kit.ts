@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { type Clock, systemClock } from '../../src/core/clock.ts';
+import { type Clock, systemClock } from '../../src/core/time/clock.ts';
 import type { Model } from '../../src/generate/model.ts';
 import { type App, memoryStore, waymark } from '../../src/index.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../src/server/index.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 
 /** A model that does what the user's message says, so that one server serves all tests. */

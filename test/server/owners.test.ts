@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Operation, routes } from '../../src/protocol/routes.ts';
-import { createServed } from '../../src/server/handler.ts';
+import { createServed } from '../../src/server/http/handler.ts';
+import { createRouter } from '../../src/server/http/router.ts';
 import type { AuthorizeCall } from '../../src/server/index.ts';
-import { createRouter } from '../../src/server/router.ts';
 import { allEvents, createTestApp, get, post, startServer, streamTurn, userInput } from './kit.ts';
 
 let server: Awaited<ReturnType<typeof startServer>>;

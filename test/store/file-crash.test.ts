@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { createKit, exchange, type Kit, texts } from '../../src/testing/store-contract/kit.ts';
 import { readTree } from '../support/read-tree.ts';

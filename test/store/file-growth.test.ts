@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { toJson } from '../../src/core/json.ts';
+import { toJson } from '../../src/core/json/json.ts';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
-import type { StateBase } from '../../src/session/store.ts';
+import type { StateBase } from '../../src/store/contract/store.ts';
 import { type Kit, say } from '../../src/testing/store-contract/kit.ts';
 import { tickingClock } from '../support/movable-clock.ts';
 import { countFileWork, type FileWork } from './file-intercept.ts';

@@ -1,9 +1,9 @@
 import { appendFile, mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
-import type { Scope } from '../../src/session/store.ts';
+import type { Scope } from '../../src/store/contract/store.ts';
 import { exchange, type Kit, plain, refused, texts } from '../../src/testing/store-contract/kit.ts';
 import { tickingClock } from '../support/movable-clock.ts';
 import { readTree } from '../support/read-tree.ts';

@@ -3,7 +3,7 @@ import { chmod, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { type FileStoreOptions, fileStore } from '../../src/store/file/index.ts';
 import { createKit, type Kit, refused } from '../../src/testing/store-contract/kit.ts';
 import { endProcesses, startProcess } from '../support/child-process.ts';

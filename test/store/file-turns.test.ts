@@ -10,10 +10,10 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { Control } from '../../src/agent/control.ts';
-import { createLiveRuns } from '../../src/agent/live-runs.ts';
-import { systemClock } from '../../src/core/clock.ts';
+import { createLiveRuns } from '../../src/agent/persistence/live-runs.ts';
+import { Control } from '../../src/agent/turn/stop-control.ts';
 import { letOthersRun } from '../../src/core/platform.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import { failWritesOf } from './file-intercept.ts';
 import { setUpFileStores } from './file-support.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { type SqlStore, sqliteStore } from '../../src/store/sqlite/index.ts';

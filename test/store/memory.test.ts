@@ -1,4 +1,4 @@
-import { memoryStore } from '../../src/session/memory-store/memory-store.ts';
+import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { storeContract } from '../../src/testing/contract.ts';
 import { fakeClock } from '../../src/testing/fake-clock.ts';
 

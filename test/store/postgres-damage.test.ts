@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { toJson } from '../../src/core/json.ts';
-import type { Store } from '../../src/session/store.ts';
+import { toJson } from '../../src/core/json/json.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import type { Encryption } from '../../src/store/sqlite/index.ts';
 import { filled, inflict, outcomeOf } from '../support/damage.ts';

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
+import { type Clock, systemClock } from '../../src/core/time/clock.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
-import type { Claim, CommitWrite } from '../../src/session/store.ts';
+import type { Claim, CommitWrite } from '../../src/store/contract/store.ts';
 import { postgresStore, type SqlStore } from '../../src/store/postgres/index.ts';
 import { steps } from '../../src/store/postgres/schema.ts';
 import { type CuttingProxy, createCuttingProxy } from '../support/cutting-proxy.ts';

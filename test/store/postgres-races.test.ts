@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
 import { isWaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import { textOf } from '../../src/generate/message.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { type OpenedStore, storeContract } from '../../src/testing/contract.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';

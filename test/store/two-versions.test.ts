@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { fileStore } from '../../src/store/file/index.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { type Encryption, sqliteStore } from '../../src/store/sqlite/index.ts';

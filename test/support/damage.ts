@@ -1,4 +1,4 @@
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { lifeRequests, lifeScopes, liveIn } from './store-life.ts';
 import { readout } from './store-readout.ts';
 

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../src/core/clock.ts';
-import { abortError } from '../../src/core/signal.ts';
+import { abortError } from '../../src/core/async/signal.ts';
+import { type Clock, systemClock } from '../../src/core/time/clock.ts';
 
 /** How often timers compare the clock with their time, in milliseconds. */
 const lookEvery = 10;

@@ -1,9 +1,10 @@
 // A process of its own that works on a store it shares with the test: `node store-child.ts <store> <task>`, both as JSON.
-import { systemClock } from '../../src/core/clock.ts';
+
 import { isWaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { text } from './store-workload.ts';

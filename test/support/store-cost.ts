@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
-import { toJson } from '../../src/core/json.ts';
+import { toJson } from '../../src/core/json/json.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import type { Artifact } from '../../src/protocol/state.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import {
   type Change,
   createTurns,

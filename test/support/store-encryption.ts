@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { toJson } from '../../src/core/json.ts';
+import { toJson } from '../../src/core/json/json.ts';
 import type { Artifact } from '../../src/protocol/state.ts';
-import type { Store } from '../../src/session/store.ts';
+import type { Store } from '../../src/store/contract/store.ts';
 import type { Encryption, SqlStore } from '../../src/store/sqlite/index.ts';
 import { type Change, createTurns, text } from './store-workload.ts';
 

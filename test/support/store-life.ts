@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import type { Agent } from '../../src/agent/agent.ts';
-import { requestKey } from '../../src/agent/requests.ts';
+import type { Agent } from '../../src/agent/spec/agent.ts';
+import { requestKey } from '../../src/agent/turn/requests.ts';
 import { waymark } from '../../src/app.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { sha256 } from '../../src/core/hash.ts';
 import { createIds } from '../../src/core/id.ts';
+import { sha256 } from '../../src/core/json/hash.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import type { App } from '../../src/index.ts';
 import { currentSession } from '../../src/index.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
-import type { Scope, Store } from '../../src/session/store.ts';
+import type { Scope, Store } from '../../src/store/contract/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { text } from './store-workload.ts';
 

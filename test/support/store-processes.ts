@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import { endProcesses, startProcess, type TestProcess } from './child-process.ts';
 import { someMoment } from './some-moment.ts';
 import {

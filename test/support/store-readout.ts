@@ -1,6 +1,6 @@
-import { requestKey } from '../../src/agent/requests.ts';
+import { requestKey } from '../../src/agent/turn/requests.ts';
 import type { Snapshot } from '../../src/protocol/snapshot.ts';
-import type { Scope, Store } from '../../src/session/store.ts';
+import type { Scope, Store } from '../../src/store/contract/store.ts';
 
 /** Everything that a store gives out about some scopes, as plain JSON. */
 export type Readout = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { toJson } from '../../src/core/json.ts';
+import { toJson } from '../../src/core/json/json.ts';
 import type { Artifact } from '../../src/protocol/state.ts';
 import { hashState } from '../../src/session/session-state.ts';
-import type { Scope, Store } from '../../src/session/store.ts';
+import type { Scope, Store } from '../../src/store/contract/store.ts';
 import type { Encryption, SqlStore } from '../../src/store/sqlite/index.ts';
 import { exchange } from '../../src/testing/store-contract/kit.ts';
 import { must } from './store-life.ts';

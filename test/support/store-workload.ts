@@ -1,11 +1,11 @@
-import { systemClock } from '../../src/core/clock.ts';
 import { createIds } from '../../src/core/id.ts';
-import { toJson } from '../../src/core/json.ts';
-import { produce } from '../../src/core/produce.ts';
+import { toJson } from '../../src/core/json/json.ts';
+import { produce } from '../../src/core/json/produce.ts';
+import { systemClock } from '../../src/core/time/clock.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import { historyDelta } from '../../src/session/delta.ts';
 import { emptyState, hashState, type SessionState } from '../../src/session/session-state.ts';
-import type { Claim, Scope, StateBase, StateWrite, Store } from '../../src/session/store.ts';
+import type { Claim, Scope, StateBase, StateWrite, Store } from '../../src/store/contract/store.ts';
 
 const newId = createIds(systemClock);
 

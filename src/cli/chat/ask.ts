@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../core/json.ts';
+import { isJsonObject, type Json } from '../../core/json/json.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import type { Input, Resume } from '../../protocol/turn.ts';
 import type { Terminal } from '../terminal.ts';

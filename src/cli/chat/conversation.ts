@@ -1,4 +1,4 @@
-import type { AgentConnection, StateOf, WireTypes } from '../../agent/agent.ts';
+import type { AgentConnection, StateOf, WireTypes } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { fitsLookup } from '../../protocol/lookup.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';

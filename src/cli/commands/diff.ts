@@ -1,4 +1,4 @@
-import type { Json } from '../../core/json.ts';
+import type { Json } from '../../core/json/json.ts';
 import type { Diff } from '../../protocol/diff.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { defineCommand, jsonOption } from '../command.ts';

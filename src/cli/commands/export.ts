@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { WaymarkError } from '../../core/error.ts';
-import type { Scope, SessionExport } from '../../session/store.ts';
+import type { Scope, SessionExport } from '../../store/contract/store.ts';
 import { defineCommand } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import { allPages } from '../source/all-pages.ts';

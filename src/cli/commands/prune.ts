@@ -1,4 +1,4 @@
-import type { RetentionPolicy } from '../../session/store.ts';
+import type { RetentionPolicy } from '../../store/contract/store.ts';
 import { defineCommand, jsonOption } from '../command.ts';
 import { usageError, wholeNumber } from '../parse-arguments.ts';
 import { openStore, scopeOptions, storeOptions } from '../source/open-store.ts';

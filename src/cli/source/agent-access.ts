@@ -1,4 +1,4 @@
-import type { Agent } from '../../agent/agent.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
 import type { RemoteAgent } from '../../client/remote-agent.ts';
 
 /** An agent as the commands use it, in this process or on a server. */

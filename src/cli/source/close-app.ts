@@ -1,5 +1,5 @@
 import type { App } from '../../app.ts';
-import { systemClock } from '../../core/clock.ts';
+import { systemClock } from '../../core/time/clock.ts';
 
 /** Milliseconds that running turns get to finish when a command ends. */
 const deadlineMs = 2_000;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { WaymarkError } from '../../core/error.ts';
-import type { MaintenanceSupport, Store, TimelineSupport } from '../../session/store.ts';
+import type { MaintenanceSupport, Store, TimelineSupport } from '../../store/contract/store.ts';
 import type { OptionSpecs, OptionValues } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,4 +1,4 @@
-import { reportHeadline, reportText } from '../../agent/error-reports.ts';
+import { reportHeadline, reportText } from '../../agent/spec/error-reports.ts';
 import type { App } from '../../app.ts';
 import { messageOf } from '../../core/error.ts';
 import { oneLine, safe } from '../text/safe.ts';

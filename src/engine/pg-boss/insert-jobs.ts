@@ -1,6 +1,6 @@
 import type { JobInsert } from 'pg-boss';
-import type { DispatchedRun } from '../../agent/dispatcher.ts';
-import type { Transaction } from '../../session/store.ts';
+import type { DispatchedRun } from '../../agent/define/dispatcher.ts';
+import type { Transaction } from '../../store/contract/store.ts';
 import { groupOf, toRunJob } from './job.ts';
 import { type Queue, runQueue } from './queue.ts';
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import type { DispatchedRun } from '../../agent/dispatcher.ts';
-import type { Scope } from '../../session/store.ts';
+import type { DispatchedRun } from '../../agent/define/dispatcher.ts';
+import type { Scope } from '../../store/contract/store.ts';
 
 /** What a job says: which run somebody should work on. Ids only; all else is in the store. */
 export const runJob = v.object({

@@ -1,6 +1,6 @@
-import type { Agent } from '../../agent/agent.ts';
-import type { DispatchedRun } from '../../agent/dispatcher.ts';
-import type { HandOver } from '../../session/store.ts';
+import type { DispatchedRun } from '../../agent/define/dispatcher.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
+import type { HandOver } from '../../store/contract/store.ts';
 import {
   type DeadLetter,
   type Engine,
@@ -10,13 +10,13 @@ import {
 } from '../engine.ts';
 import { observeQueue } from '../queue-metrics.ts';
 import type { Recovery } from '../recovery.ts';
-import { createGauge, type Gauge } from './depth.ts';
 import { createJobInsert } from './insert-jobs.ts';
+import { createSettler, type Settler } from './job-completion.ts';
 import type { PgBossEngineOptions } from './options.ts';
 import { createQueue } from './queue.ts';
+import { createGauge, type Gauge } from './queue-depth.ts';
 import { createSchedules, type RunSchedule } from './schedules.ts';
-import { createSettler, type Settler } from './settler.ts';
-import { queueWorker, workOn } from './work-on.ts';
+import { queueWorker, workOn } from './work-job.ts';
 import { Worker } from './worker.ts';
 
 /** Runs on any number of machines, over one Postgres. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { Agent } from '../../agent/agent.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { type Input, input } from '../../protocol/turn.ts';

@@ -1,8 +1,8 @@
 import type { EngineAgent, EngineEnv } from '../engine.ts';
 import { groupOf, type RunJob } from './job.ts';
+import type { Settler } from './job-completion.ts';
 import { type FetchedJob, type Queue, runQueue } from './queue.ts';
-import type { Settler } from './settler.ts';
-import type { Assignment } from './work-on.ts';
+import type { Assignment } from './work-job.ts';
 
 export interface WorkerEnv {
   readonly engine: EngineEnv;

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../core/schema.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
 
 const closed = new WeakMap<JsonSchema, JsonSchema>();
 

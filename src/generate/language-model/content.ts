@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../core/json.ts';
+import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Part } from '../../protocol/message.ts';
 import { toMediaUrl } from './file-data.ts';
 import { providerMetadataKey } from './prompt.ts';

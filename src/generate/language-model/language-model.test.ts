@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import type { Action } from '../../core/action.ts';
-import { systemClock } from '../../core/clock.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { createRegistry } from '../../core/registry.ts';
+import { systemClock } from '../../core/time/clock.ts';
 import type { Message } from '../../protocol/message.ts';
 import { createGenerator } from '../generator.ts';
 import { modelMessage, systemMessage, toolMessage, userMessage } from '../message.ts';

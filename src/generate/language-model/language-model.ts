@@ -1,4 +1,4 @@
-import { raceSignal, throwIfAborted } from '../../core/signal.ts';
+import { raceSignal, throwIfAborted } from '../../core/async/signal.ts';
 import type {
   Model,
   ModelCall,

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json/json.ts';
 import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
 import { textOf } from '../message.ts';
 import { toFileData } from './file-data.ts';

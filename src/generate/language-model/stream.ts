@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../../core/json.ts';
-import { abortError } from '../../core/signal.ts';
+import { abortError } from '../../core/async/signal.ts';
+import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Part } from '../../protocol/message.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
 import type { ModelCall, ModelResponse } from '../model.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json/json.ts';
 import type { MediaPart, ToolResponsePart } from '../../protocol/message.ts';
 import { toFileData } from './file-data.ts';
 import type { SpecificationVersion, ToolOutput, ToolOutputContent } from './types.ts';

@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../../core/json.ts';
-import type { JsonSchema } from '../../core/schema.ts';
+import type { Json, JsonObject } from '../../core/json/json.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
 
 // The part of the AI SDK's provider specification (v2, v3 and v4) that is used here, written down structurally: a
 // model of any provider package fits without that package, or the specification itself, being a dependency of ours.

@@ -1,5 +1,5 @@
-import type { Clock } from '../../core/clock.ts';
-import type { Json } from '../../core/json.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { Model, ModelCall, ModelRef, ModelRequest, ModelResponse } from '../model.ts';
 import type { Tool, ToolContext } from '../tool.ts';

@@ -1,5 +1,5 @@
 import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
-import { isJsonObject } from '../../core/json.ts';
+import { isJsonObject } from '../../core/json/json.ts';
 import { randomBytes } from '../../core/platform.ts';
 import type { Middleware } from './middleware.ts';
 

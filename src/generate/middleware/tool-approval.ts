@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
-import { isJsonObject, type Json } from '../../core/json.ts';
+import { isJsonObject, type Json } from '../../core/json/json.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { Middleware } from './middleware.ts';
 

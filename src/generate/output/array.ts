@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type Json } from '../../core/json.ts';
+import { isJsonArray, isJsonObject, type Json } from '../../core/json/json.ts';
 import { findJson, findPartialJson } from './find-json.ts';
 import { badOutput, type OutputFormat } from './format.ts';
 

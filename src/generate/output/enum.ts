@@ -1,5 +1,5 @@
-import type { Json } from '../../core/json.ts';
-import type { JsonSchema } from '../../core/schema.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { OutputFormat } from './format.ts';
 
 /** One of some given texts, said as it is. */

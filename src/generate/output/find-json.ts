@@ -1,4 +1,4 @@
-import type { Json } from '../../core/json.ts';
+import type { Json } from '../../core/json/json.ts';
 import { type PartialJson, parsePartialJson } from './partial-json.ts';
 
 /** The JSON value in an answer: the whole text, what a code fence holds, or the longest value between other words. */

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
-import type { Json } from '../../core/json.ts';
-import type { JsonSchema } from '../../core/schema.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { OutputRequest } from '../model.ts';
 
 /** A way in which an answer can be structured: what the model is told, and how its text is read. */

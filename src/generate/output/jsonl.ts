@@ -1,5 +1,5 @@
-import type { Json } from '../../core/json.ts';
-import type { JsonSchema } from '../../core/schema.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
 import { badOutput, type OutputFormat } from './format.ts';
 
 /** One JSON value a line, which makes an array; while it grows, the lines that are complete. */

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
-import { type JsonSchema, parse, type Schema, toJsonSchema } from '../../core/schema.ts';
+import { type JsonSchema, parse, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { arrayFormat } from './array.ts';
 import { enumFormat } from './enum.ts';
 import { badOutput, type OutputFormat, type OutputFormatName } from './format.ts';

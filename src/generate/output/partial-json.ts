@@ -1,4 +1,4 @@
-import { type Json, setOwn } from '../../core/json.ts';
+import { type Json, setOwn } from '../../core/json/json.ts';
 
 /** A value read from a text that may break off, and where it ends. */
 export interface PartialJson {

@@ -1,12 +1,12 @@
 import { checkLookup } from '../../protocol/lookup.ts';
-import { answerTurn } from '../answer-turn.ts';
-import { readBody } from '../body.ts';
-import { toWireError } from '../error-response.ts';
-import { jsonResponse } from '../json-response.ts';
-import { notFound } from '../not-found.ts';
-import { requestIdOf, underRequestId } from '../request-id.ts';
-import { openCall, type Router, type Served, type ServerContext } from '../served.ts';
-import { sseHeaders, wantsEvents } from '../sse.ts';
+import { readBody } from '../http/body.ts';
+import { toWireError } from '../http/error-response.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { notFound } from '../http/not-found.ts';
+import { requestIdOf, underRequestId } from '../http/request-id.ts';
+import { openCall, type Router, type Served, type ServerContext } from '../http/server-context.ts';
+import { answerTurn } from '../stream/answer-turn.ts';
+import { sseHeaders, wantsEvents } from '../stream/sse.ts';
 import { errorFrame, genkitFormat } from './format.ts';
 import {
   genkitAbort,

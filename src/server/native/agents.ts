@@ -1,8 +1,8 @@
-import type { Agent } from '../../agent/agent.ts';
-import { internalsOf } from '../../agent/create-agent.ts';
+import { internalsOf } from '../../agent/define/create-agent.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
 import { routes } from '../../protocol/routes.ts';
-import { jsonResponse } from '../json-response.ts';
-import { checkCall, openCall, type Router, type Served } from '../served.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { checkCall, openCall, type Router, type Served } from '../http/server-context.ts';
 
 /** Which agents there are, and what each can do. */
 export function mountAgents(router: Router, served: Served): void {

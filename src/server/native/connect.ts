@@ -1,21 +1,27 @@
 import type { WebSocket } from 'ws';
-import type { Agent, AgentConnection } from '../../agent/agent.ts';
+import type { Agent, AgentConnection } from '../../agent/spec/agent.ts';
+import { linkSignals } from '../../core/async/signal.ts';
 import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
-import { linkSignals } from '../../core/signal.ts';
 import { type ClientFrame, clientFrame } from '../../protocol/frames.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
-import type { Caller } from '../auth.ts';
-import { checkBackgroundRuns } from '../background-runs.ts';
-import { checkJsonText, isLongText, parseInSteps, parseText, type TextOptions } from '../body.ts';
-import { toWireError } from '../error-response.ts';
-import { nextTurn } from '../event-loop.ts';
-import { logFault } from '../fault.ts';
-import type { FeedBatch } from '../feed.ts';
-import { topLevelString } from '../json-scan.ts';
-import { isTurnEnd, LiveFeed } from '../live-feed.ts';
-import { toWireOutput } from '../output-of.ts';
-import { checkCall, findAgent, type Served, type Subject } from '../served.ts';
-import { invokeOptions, ownerOf } from '../turn.ts';
+import type { Caller } from '../http/auth.ts';
+import { checkBackgroundRuns } from '../http/background-runs.ts';
+import {
+  checkJsonText,
+  isLongText,
+  parseInSteps,
+  parseText,
+  type TextOptions,
+} from '../http/body.ts';
+import { toWireError } from '../http/error-response.ts';
+import { logFault } from '../http/fault.ts';
+import { topLevelString } from '../http/json-scan.ts';
+import { toWireOutput } from '../http/public-output.ts';
+import { checkCall, findAgent, type Served, type Subject } from '../http/server-context.ts';
+import { nextTurn } from '../stream/event-loop.ts';
+import type { FeedBatch } from '../stream/feed.ts';
+import { isTurnEnd, LiveFeed } from '../stream/live-feed.ts';
+import { invokeOptions, ownerOf } from '../stream/turn.ts';
 import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
 
 /** Inputs that wait to be taken at most. */

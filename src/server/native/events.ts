@@ -1,10 +1,10 @@
 import { routes } from '../../protocol/routes.ts';
-import { fromAnswer, logFault } from '../fault.ts';
-import { type FeedBatch, runFeed } from '../feed.ts';
-import { requestIdOf } from '../request-id.ts';
-import { openCall, type Router, type Served } from '../served.ts';
-import { refusedFirst, takeSeat } from '../stream-response.ts';
-import { ownerOf } from '../turn.ts';
+import { fromAnswer, logFault } from '../http/fault.ts';
+import { requestIdOf } from '../http/request-id.ts';
+import { openCall, type Router, type Served } from '../http/server-context.ts';
+import { type FeedBatch, runFeed } from '../stream/feed.ts';
+import { refusedFirst, takeSeat } from '../stream/stream-response.ts';
+import { ownerOf } from '../stream/turn.ts';
 import { nativeFormat } from './format.ts';
 import { lastEventId } from './query.ts';
 import { snapshotParam } from './snapshots.ts';

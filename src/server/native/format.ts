@@ -1,7 +1,7 @@
 import { assertNever } from '../../core/error.ts';
-import type { FeedEvent } from '../feed.ts';
-import { sseEvent, sseHeaders, sseKeepAlive } from '../sse.ts';
-import type { StreamFormat } from '../stream-response.ts';
+import type { FeedEvent } from '../stream/feed.ts';
+import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
+import type { StreamFormat } from '../stream/stream-response.ts';
 
 /** The native dialect's stream: named events, each with its place in the run. */
 export const nativeFormat: StreamFormat<FeedEvent> = {

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { routes } from '../../protocol/routes.ts';
-import type { Router, Served } from '../served.ts';
+import type { Router, Served } from '../http/server-context.ts';
 import { mountAgents } from './agents.ts';
 import { mountEvents } from './events.ts';
 import { mountRuns } from './runs.ts';

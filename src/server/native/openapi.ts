@@ -1,6 +1,6 @@
 import { routes } from '../../protocol/routes.ts';
-import { jsonResponse } from '../json-response.ts';
-import type { Router } from '../served.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import type { Router } from '../http/server-context.ts';
 import { operations } from './openapi-operations.ts';
 // Generated from the schemas in protocol/, and compared with them by a test: the server needs no generator.
 import schemas from './openapi-schemas.json' with { type: 'json' };

@@ -1,8 +1,8 @@
-import type { EventId } from '../../agent/agent.ts';
+import type { EventId } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { parseEventId } from '../../protocol/event-id.ts';
-import { short } from '../not-found.ts';
-import type { ServerContext } from '../served.ts';
+import { short } from '../http/not-found.ts';
+import type { ServerContext } from '../http/server-context.ts';
 
 /** The longest page that can be asked for. */
 const mostItems = 200;

@@ -1,6 +1,6 @@
 import { routes } from '../../protocol/routes.ts';
-import { jsonResponse } from '../json-response.ts';
-import { openCall, type Router, type Served } from '../served.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { openCall, type Router, type Served } from '../http/server-context.ts';
 import { snapshotParam } from './snapshots.ts';
 
 /** What is being worked on, and what was given up. */

@@ -1,9 +1,9 @@
 import { sessionChange } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
-import { readBody } from '../body.ts';
-import { jsonResponse } from '../json-response.ts';
-import { notFound } from '../not-found.ts';
-import { openCall, type Router, type Served, type ServerContext } from '../served.ts';
+import { readBody } from '../http/body.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { notFound } from '../http/not-found.ts';
+import { openCall, type Router, type Served, type ServerContext } from '../http/server-context.ts';
 import { flagQuery, pageQuery } from './query.ts';
 
 /** Sessions: list, read, label, erase, and their timelines. */

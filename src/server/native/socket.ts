@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws';
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { ServerFrame } from '../../protocol/frames.ts';
 
 /** A frame before it has its number. */

@@ -1,11 +1,11 @@
 import { turnRequest } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
-import { answerTurn } from '../answer-turn.ts';
-import { readBody } from '../body.ts';
-import { jsonResponse } from '../json-response.ts';
-import { requestIdOf, underRequestId } from '../request-id.ts';
-import { openCall, type Router, type Served } from '../served.ts';
-import { wantsEvents } from '../sse.ts';
+import { readBody } from '../http/body.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { requestIdOf, underRequestId } from '../http/request-id.ts';
+import { openCall, type Router, type Served } from '../http/server-context.ts';
+import { answerTurn } from '../stream/answer-turn.ts';
+import { wantsEvents } from '../stream/sse.ts';
 import { nativeFormat } from './format.ts';
 
 /** `runTurn`: one turn, as a stream of events or as its output. */

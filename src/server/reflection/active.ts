@@ -1,6 +1,6 @@
+import { linkSignals } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { linkSignals } from '../../core/signal.ts';
-import type { Caller } from '../auth.ts';
+import type { Caller } from '../http/auth.ts';
 
 /** The actions that are being run, by trace id and whose they are: a client may choose the id of its trace. */
 export interface Active {

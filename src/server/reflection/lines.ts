@@ -1,5 +1,5 @@
-import { safetyHeaders } from '../safety-headers.ts';
-import type { StreamFormat } from '../stream-response.ts';
+import { safetyHeaders } from '../http/safety-headers.ts';
+import type { StreamFormat } from '../stream/stream-response.ts';
 
 /** One JSON per line: the chunks of an action, then its result or its error. */
 export async function* actionLines(

@@ -1,12 +1,11 @@
-import type { Agent } from '../../agent/agent.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
 import type { Action, ActionDescriptor } from '../../core/action.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { toJson } from '../../core/json.ts';
+import { toJson } from '../../core/json/json.ts';
 import { checkLookup } from '../../protocol/lookup.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { init as initShape, input as inputShape } from '../../protocol/turn.ts';
-import type { Caller } from '../auth.ts';
 import {
   genkitAbort,
   genkitLookup,
@@ -15,11 +14,12 @@ import {
   toGenkitSnapshot,
   toGenkitStatus,
 } from '../genkit/shapes.ts';
-import { short } from '../not-found.ts';
-import { underRequestId } from '../request-id.ts';
-import type { Subject } from '../served.ts';
-import type { ServedApp } from '../served-app.ts';
-import { invokeOptions, ownerOf } from '../turn.ts';
+import type { Caller } from '../http/auth.ts';
+import { short } from '../http/not-found.ts';
+import { underRequestId } from '../http/request-id.ts';
+import type { ServedApp } from '../http/served-app.ts';
+import type { Subject } from '../http/server-context.ts';
+import { invokeOptions, ownerOf } from '../stream/turn.ts';
 
 /** What the development tools ask to run. */
 export interface RunRequest {

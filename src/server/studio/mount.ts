@@ -1,7 +1,7 @@
-import { jsonResponse } from '../json-response.ts';
-import { checkLocal } from '../local.ts';
-import { safetyHeaders } from '../safety-headers.ts';
-import { checkCall, type Router, type Served, type ServerContext } from '../served.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { checkLocal } from '../http/require-loopback.ts';
+import { safetyHeaders } from '../http/safety-headers.ts';
+import { checkCall, type Router, type Served, type ServerContext } from '../http/server-context.ts';
 import type { StudioFile } from './files.ts';
 import type { SpanRecorder } from './span-recorder.ts';
 

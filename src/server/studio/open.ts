@@ -1,6 +1,6 @@
-import type { Clock } from '../../core/clock.ts';
 import { addSpanSink } from '../../core/span-sink.ts';
-import type { HandlerOptions } from '../handler-options.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import type { HandlerOptions } from '../http/handler-options.ts';
 import { readStudioFiles } from './files.ts';
 import type { Studio } from './mount.ts';
 import { createSpanRecorder } from './span-recorder.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../core/clock.ts';
 import type { SpanRecord, SpanSink } from '../../core/span-sink.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import { attributes as names } from '../../core/trace-names.ts';
 
 /** A span with its times, in milliseconds since the epoch; without an end it still runs. */

@@ -1,7 +1,7 @@
 import { assertNever } from '../../core/error.ts';
 import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import type { Chunk, FinishReason, Output } from '../../protocol/turn.ts';
-import type { FeedEvent } from '../feed.ts';
+import type { FeedEvent } from '../stream/feed.ts';
 import { pendingRequests } from './input.ts';
 import { toolCallId, type UiChunk } from './shapes.ts';
 

@@ -1,11 +1,11 @@
-import type { Agent, CallOptions } from '../../agent/agent.ts';
+import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { toJson } from '../../core/json.ts';
+import { toJson } from '../../core/json/json.ts';
 import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 import type { State } from '../../protocol/state.ts';
 import { isInterrupted } from '../../protocol/tool-round.ts';
 import type { Init, Input, Resume } from '../../protocol/turn.ts';
-import { short } from '../not-found.ts';
+import { short } from '../http/not-found.ts';
 import { toolCallId, type UiMessage, type UiPart, type UiRequest } from './shapes.ts';
 
 /** A turn as the UI asks for it. */

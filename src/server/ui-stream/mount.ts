@@ -1,23 +1,23 @@
 import { isWaymarkError } from '../../core/error.ts';
-import { isJsonObject } from '../../core/json.ts';
+import { isJsonObject } from '../../core/json/json.ts';
 import type { State } from '../../protocol/state.ts';
-import { answerTurn } from '../answer-turn.ts';
-import { readBody } from '../body.ts';
-import { logFault } from '../fault.ts';
-import { type FeedEvent, runFeed } from '../feed.ts';
-import { jsonResponse } from '../json-response.ts';
-import { notFound } from '../not-found.ts';
-import { requestIdOf, underRequestId } from '../request-id.ts';
+import { readBody } from '../http/body.ts';
+import { logFault } from '../http/fault.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { notFound } from '../http/not-found.ts';
+import { requestIdOf, underRequestId } from '../http/request-id.ts';
 import {
   type OpenCall,
   openCall,
   type Router,
   type Served,
   type ServerContext,
-} from '../served.ts';
-import { sseEvent, sseHeaders, sseKeepAlive } from '../sse.ts';
-import { isFinal, type StreamFormat, takeSeat } from '../stream-response.ts';
-import { ownerOf } from '../turn.ts';
+} from '../http/server-context.ts';
+import { answerTurn } from '../stream/answer-turn.ts';
+import { type FeedEvent, runFeed } from '../stream/feed.ts';
+import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
+import { isFinal, type StreamFormat, takeSeat } from '../stream/stream-response.ts';
+import { ownerOf } from '../stream/turn.ts';
 import { createUiEncoder } from './encode.ts';
 import { toTurn } from './input.ts';
 import { toUiMessages } from './messages.ts';

@@ -1,4 +1,4 @@
-import type { FeedBatch } from '../feed.ts';
+import type { FeedBatch } from '../stream/feed.ts';
 
 /** Who is looking at which run, in this process. */
 export interface Viewers {

@@ -1,22 +1,22 @@
 import { join, resolve } from 'node:path';
-import { systemClock } from '../../core/clock.ts';
 import { createIds } from '../../core/id.ts';
-import { checkedStore } from '../../session/checked-store.ts';
-import { createHub } from '../../session/memory-store/hub.ts';
-import type { Tables } from '../../session/memory-store/tables.ts';
-import type { Store } from '../../session/store.ts';
-import { Disk } from './disk.ts';
-import { abortSupport, eventSupport } from './events.ts';
-import { createGate, type Gate } from './gate.ts';
-import { lockFile } from './layout.ts';
-import { createLock, type Lock } from './lock.ts';
-import { maintenanceSupport } from './maintenance.ts';
-import { Mirror } from './mirror.ts';
+import { systemClock } from '../../core/time/clock.ts';
+import type { Store } from '../contract/store.ts';
+import { createHub } from '../memory/emitter.ts';
+import type { Tables } from '../memory/tables.ts';
+import { checkedStore } from '../rules/checked-store.ts';
+import { Mirror } from './directory/cache.ts';
+import { Disk } from './directory/disk.ts';
+import { lockFile } from './directory/layout.ts';
+import { createLock, type Lock } from './directory/lock.ts';
+import { createGate, type Gate } from './directory/transaction.ts';
+import { createWatch } from './directory/watch.ts';
+import { maintenanceSupport } from './maintenance/maintenance.ts';
 import type { FileStoreOptions } from './options.ts';
-import { runSupport } from './runs.ts';
-import { snapshotSupport } from './snapshots.ts';
-import { timelineSupport } from './timeline.ts';
-import { createWatch } from './watch.ts';
+import { abortSupport, eventSupport } from './runs/events.ts';
+import { runSupport } from './runs/runs.ts';
+import { snapshotSupport } from './sessions/snapshots.ts';
+import { timelineSupport } from './sessions/timeline.ts';
 
 /**
  * A store of plain files in a directory, for people to read and to put under version control. Several processes may use one

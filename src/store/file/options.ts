@@ -1,5 +1,5 @@
-import type { Clock } from '../../core/clock.ts';
 import type { NewId } from '../../core/id.ts';
+import type { Clock } from '../../core/time/clock.ts';
 
 export interface FileStoreOptions {
   /** @default the clock of the machine */

@@ -1,9 +1,9 @@
 import type { Client, Pool, PoolClient } from 'pg';
-import type { Clock } from '../../core/clock.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
-import { toReadError } from '../../session/failures.ts';
-import type { Vault } from '../sql/content/vault.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { toReadError } from '../rules/errors.ts';
+import type { Vault } from '../sql/content/cipher.ts';
 import type { Database, Hint, WriteOptions } from '../sql/database/database.ts';
 import { readMeta } from '../sql/database/meta.ts';
 import { type Plan, type Statement, statement } from '../sql/database/query.ts';

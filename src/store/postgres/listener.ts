@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { Hint } from '../sql/database/database.ts';
-import { createHub, type Hub } from '../sql/database/hub.ts';
+import { createHub, type Hub } from '../sql/database/emitter.ts';
 import { quoteName } from './dialect.ts';
 
 // In case a notification was lost with its connection.

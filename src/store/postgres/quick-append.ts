@@ -1,6 +1,6 @@
-import { packEvents } from '../../session/event-body.ts';
-import { isSnapshotId } from '../../session/ids.ts';
-import type { RunEvent, RunRef } from '../../session/store.ts';
+import type { RunEvent, RunRef } from '../contract/store.ts';
+import { packEvents } from '../rules/event-body.ts';
+import { isSnapshotId } from '../rules/ids.ts';
 import { journalPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
 import { runHome, type StateContext } from '../sql/history/state-rows.ts';

@@ -1,7 +1,7 @@
-import { isSnapshotId } from '../../session/ids.ts';
-import type { Claim, ClaimRequest, RequestMark, Scope } from '../../session/store.ts';
+import type { Claim, ClaimRequest, RequestMark, Scope } from '../contract/store.ts';
+import { isSnapshotId } from '../rules/ids.ts';
+import type { Vault } from '../sql/content/cipher.ts';
 import { homeIn, requestPlace } from '../sql/content/places.ts';
-import type { Vault } from '../sql/content/vault.ts';
 import { statement } from '../sql/database/query.ts';
 import {
   startedByValues,

@@ -1,20 +1,20 @@
-import { CommittedTurn } from '../../session/committed.ts';
-import { packEvents } from '../../session/event-body.ts';
-import { isSnapshotId } from '../../session/ids.ts';
 import {
   type Committed,
   type CommitWrite,
   isWithinTurn,
   type RunEvent,
   type RunRef,
-} from '../../session/store.ts';
+} from '../contract/store.ts';
+import { CommittedTurn } from '../rules/committed.ts';
+import { packEvents } from '../rules/event-body.ts';
+import { isSnapshotId } from '../rules/ids.ts';
+import type { Vault } from '../sql/content/cipher.ts';
 import { type DocumentWrite, documentRef } from '../sql/content/document.ts';
 import type { ManifestRef, ManifestWrite } from '../sql/content/manifest.ts';
 import { type Home, journalPlace, receiptPlace } from '../sql/content/places.ts';
-import type { Vault } from '../sql/content/vault.ts';
 import { type SqlValue, type Statement, statement } from '../sql/database/query.ts';
 import { asLocation } from '../sql/history/location.ts';
-import { beforeChild, checkRoom, commonOf } from '../sql/history/place.ts';
+import { beforeChild, checkRoom, commonOf } from '../sql/history/plan-state.ts';
 import { otherBranches, toStored, type View, viewOfRewrite } from '../sql/history/segments.ts';
 import {
   runHome,

@@ -1,9 +1,9 @@
 import { isWaymarkError } from '../../core/error.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import { isSnapshotId } from '../../session/ids.ts';
-import { type HandOver, type RunRef, type RunRequest, waitingTtl } from '../../session/store.ts';
+import { type HandOver, type RunRef, type RunRequest, waitingTtl } from '../contract/store.ts';
+import { isSnapshotId } from '../rules/ids.ts';
+import type { Vault } from '../sql/content/cipher.ts';
 import { type Home, requestPlace } from '../sql/content/places.ts';
-import type { Vault } from '../sql/content/vault.ts';
 import { all, statement } from '../sql/database/query.ts';
 import { runHome, type StateContext } from '../sql/history/state-rows.ts';
 import { toRequest } from '../sql/runs/claim.ts';

@@ -1,5 +1,5 @@
-import { isSnapshotId } from '../../session/ids.ts';
-import { anySuspects } from '../../session/suspects.ts';
+import { isSnapshotId } from '../rules/ids.ts';
+import { anySuspects } from '../rules/suspects.ts';
 import { statement } from '../sql/database/query.ts';
 import { type StartRow, startColumns } from '../sql/runs/claim.ts';
 import type { RunRow } from '../sql/runs/run-record.ts';

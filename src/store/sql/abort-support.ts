@@ -1,4 +1,4 @@
-import type { AbortSupport } from '../../session/store.ts';
+import type { AbortSupport } from '../contract/store.ts';
 import { abortSnapshot } from './runs/abort.ts';
 import type { SqlContext } from './sql-store.ts';
 

@@ -1,4 +1,4 @@
-import type { EventSupport } from '../../session/store.ts';
+import type { EventSupport } from '../contract/store.ts';
 import { append, readEvents } from './runs/events.ts';
 import type { SqlContext } from './sql-store.ts';
 

@@ -1,9 +1,9 @@
 import { isWaymarkError } from '../../core/error.ts';
-import { toReadError } from '../../session/failures.ts';
-import { checkPolicy } from '../../session/retention.ts';
-import type { Fault, MaintenanceSupport, RetentionPolicy, Scope } from '../../session/store.ts';
-import { toDocument } from '../../session/transfer.ts';
-import { fromDocument } from '../../session/transfer-in.ts';
+import { toDocument } from '../../session/export-session.ts';
+import { fromDocument } from '../../session/import-session.ts';
+import type { Fault, MaintenanceSupport, RetentionPolicy, Scope } from '../contract/store.ts';
+import { toReadError } from '../rules/errors.ts';
+import { checkPolicy } from '../rules/retention.ts';
 import { type RotationPlace, rotateSome, rotationStart } from './content/rotate.ts';
 import { resealMeta } from './database/meta.ts';
 import type { Plan } from './database/query.ts';

@@ -1,4 +1,3 @@
-import { isSnapshotId } from '../../session/ids.ts';
 import {
   type CommitWrite,
   handedOverHint,
@@ -7,15 +6,16 @@ import {
   type Scope,
   type StateBase,
   type StateWrite,
-} from '../../session/store.ts';
+} from '../contract/store.ts';
+import { isSnapshotId } from '../rules/ids.ts';
 import { homeIn } from './content/places.ts';
 import type { Hint } from './database/database.ts';
 import { stateRows } from './history/state-rows.ts';
+import { alreadyCommitted, Doubts } from './runs/ambiguous-commits.ts';
 import { attachPartial, checkpoint } from './runs/checkpoint.ts';
 import { checkClaim, claim } from './runs/claim.ts';
 import { type CommitResult, checkCommit, commit } from './runs/commit.ts';
 import { dropDead, listDead } from './runs/dead-runs.ts';
-import { alreadyCommitted, Doubts } from './runs/doubt.ts';
 import { limitHeartbeats } from './runs/limit-heartbeats.ts';
 import { endRequests, readRequest } from './runs/requests.ts';
 import { getRun, listRuns } from './runs/run-record.ts';

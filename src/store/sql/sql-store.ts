@@ -1,7 +1,6 @@
-import type { Clock } from '../../core/clock.ts';
 import type { NewId } from '../../core/id.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import { checkedStore } from '../../session/checked-store.ts';
 import type {
   Claim,
   ClaimRequest,
@@ -12,14 +11,15 @@ import type {
   RunRequest,
   Scope,
   Store,
-} from '../../session/store.ts';
+} from '../contract/store.ts';
+import { checkedStore } from '../rules/checked-store.ts';
 import { abortSupport } from './abort-support.ts';
-import type { Vault } from './content/vault.ts';
+import type { Vault } from './content/cipher.ts';
 import type { Database } from './database/database.ts';
 import { eventSupport } from './event-support.ts';
 import type { StateContext } from './history/state-rows.ts';
 import { maintenanceSupport } from './maintenance-support.ts';
-import { Tidier } from './retention/tidier.ts';
+import { Tidier } from './retention/gc-scheduler.ts';
 import { runSupport } from './run-support.ts';
 import type { CommitResult } from './runs/commit.ts';
 import type { TakenRows, TakeOver } from './runs/take-over.ts';

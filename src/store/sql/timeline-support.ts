@@ -1,4 +1,4 @@
-import type { TimelineSupport } from '../../session/store.ts';
+import type { TimelineSupport } from '../contract/store.ts';
 import { eraseSession } from './retention/erase.ts';
 import { getSession, listSessions, updateSession } from './sessions/sessions.ts';
 import { listSnapshots } from './snapshots/list-snapshots.ts';

@@ -1,4 +1,4 @@
-import { isSnapshotId } from '../../session/ids.ts';
+import { isSnapshotId } from '../rules/ids.ts';
 import type { Hint } from '../sql/database/database.ts';
 import { one, type Plan, statement } from '../sql/database/query.ts';
 import { uuidBytes } from '../sql/values/bytes.ts';

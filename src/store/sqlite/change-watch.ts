@@ -1,6 +1,6 @@
-import type { Clock } from '../../core/clock.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import type { Hint } from '../sql/database/database.ts';
-import { createHub } from '../sql/database/hub.ts';
+import { createHub } from '../sql/database/emitter.ts';
 
 // SQLite cannot push to another process. Its counter of foreign commits costs a few microseconds to read, so looking often
 // is cheap, and an abort from another process waits no longer than this.

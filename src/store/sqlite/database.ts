@@ -1,8 +1,8 @@
-import type { Clock } from '../../core/clock.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
-import { toReadError } from '../../session/failures.ts';
-import type { Vault } from '../sql/content/vault.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { toReadError } from '../rules/errors.ts';
+import type { Vault } from '../sql/content/cipher.ts';
 import type { Database, Hint } from '../sql/database/database.ts';
 import type { Plan } from '../sql/database/query.ts';
 import { limitHeartbeats, limiting } from '../sql/runs/limit-heartbeats.ts';

@@ -1,7 +1,7 @@
 import type { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
-import { storeFault } from '../../session/store-fault.ts';
-import type { Vault } from '../sql/content/vault.ts';
+import { storeFault } from '../rules/store-error.ts';
+import type { Vault } from '../sql/content/cipher.ts';
 import { readMeta } from '../sql/database/meta.ts';
 import type { Connection } from './connection.ts';
 import { steps } from './schema.ts';

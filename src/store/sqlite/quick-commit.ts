@@ -1,10 +1,10 @@
-import { CommittedTurn } from '../../session/committed.ts';
-import type { CommitWrite, RunRef } from '../../session/store.ts';
+import type { CommitWrite, RunRef } from '../contract/store.ts';
+import { CommittedTurn } from '../rules/committed.ts';
 import { homeOf } from '../sql/content/places.ts';
 import type { Database } from '../sql/database/database.ts';
 import { first, type Plan, statement } from '../sql/database/query.ts';
 import { asLocation, type Location } from '../sql/history/location.ts';
-import { placeState } from '../sql/history/place.ts';
+import { placeState } from '../sql/history/plan-state.ts';
 import { type StateContext, type StateRows, stateRows } from '../sql/history/state-rows.ts';
 import { type CommitResult, commit, insertCommitted, moveSession } from '../sql/runs/commit.ts';
 import { snapshotOf } from '../sql/runs/commit-row.ts';

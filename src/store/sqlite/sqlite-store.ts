@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../../core/clock.ts';
 import { createIds, type NewId } from '../../core/id.ts';
-import { createVault, type Encryption } from '../sql/content/vault.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import { createVault, type Encryption } from '../sql/content/cipher.ts';
 import type { QueryOptions } from '../sql/database/database.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
 import { sqliteDatabase } from './database.ts';

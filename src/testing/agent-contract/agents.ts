@@ -1,12 +1,12 @@
 import { type App, waymark } from '../../app.ts';
 import type { WaymarkError } from '../../core/error.ts';
-import type { Json } from '../../core/json.ts';
-import type { JsonSchema } from '../../core/schema.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Tool } from '../../generate/tool.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { currentSession } from '../../session/session.ts';
-import type { Store } from '../../session/store.ts';
+import type { Store } from '../../store/contract/store.ts';
 
 /** The agents that the contract speaks of. */
 export type ContractAgentName =

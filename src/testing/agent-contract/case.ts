@@ -1,4 +1,4 @@
-import type { Json } from '../../core/json.ts';
+import type { Json } from '../../core/json/json.ts';
 import type { Lookup } from '../../protocol/lookup.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';

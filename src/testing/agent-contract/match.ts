@@ -6,7 +6,7 @@ import {
   type JsonObject,
   jsonEqual,
   toJson,
-} from '../../core/json.ts';
+} from '../../core/json/json.ts';
 import type { Message, Part } from '../../protocol/message.ts';
 import type { Pattern } from './case.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { AgentConnection, InvokeOptions, WatchEvent } from '../../agent/agent.ts';
+import type { AgentConnection, InvokeOptions, WatchEvent } from '../../agent/spec/agent.ts';
 import { assertNever } from '../../core/error.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import { expectCursorsChecked, expectIdsChecked } from './bad-ids.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import type { Agent, AgentConnection } from '../../agent/agent.ts';
+import type { Agent, AgentConnection } from '../../agent/spec/agent.ts';
 import type { App } from '../../app.ts';
-import { isJsonArray, isJsonObject, type Json, toJson } from '../../core/json.ts';
-import type { Store } from '../../session/store.ts';
+import { isJsonArray, isJsonObject, type Json, toJson } from '../../core/json/json.ts';
+import type { Store } from '../../store/contract/store.ts';
 import { type ScriptedModel, scriptedModel } from '../scripted-model.ts';
 import { createContractApp } from './agents.ts';
 import type { ContractCase } from './case.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hashState } from '../../session/session-state.ts';
-import type { Claim } from '../../session/store.ts';
+import type { Claim } from '../../store/contract/store.ts';
 import { exchange, heard, type Kit, refused, texts, type UseKit } from './kit.ts';
 
 /** A detached run on a session. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { maxIdLength } from '../../session/ids.ts';
+import { maxIdLength } from '../../store/rules/ids.ts';
 import { refused, texts, type UseKit } from './kit.ts';
 
 /** Odd, but text that every store can keep. */

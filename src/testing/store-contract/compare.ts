@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { hashState, type SessionState } from '../../session/session-state.ts';
-import type { Scope } from '../../session/store.ts';
+import type { Scope } from '../../store/contract/store.ts';
 import { type Kit, plain } from './kit.ts';
 import {
   isOrphaned,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { emptyState, hashState } from '../../session/session-state.ts';
-import type { RunEvent } from '../../session/store.ts';
+import type { RunEvent } from '../../store/contract/store.ts';
 import { exchange, heard, refused, type UseKit } from './kit.ts';
 
 /** Events of an attempt, numbered. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Claim, RunRequest } from '../../session/store.ts';
+import type { Claim, RunRequest } from '../../store/contract/store.ts';
 import type { UseKit } from './kit.ts';
 import { plain, refused, say, texts } from './kit.ts';
 

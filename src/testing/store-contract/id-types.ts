@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { emptyState, hashState } from '../../session/session-state.ts';
-import type { Lookup } from '../../session/store.ts';
+import type { Lookup } from '../../store/contract/store.ts';
 import { type Kit, refused, type UseKit } from './kit.ts';
 
 /** What a caller without types may pass for an id. */

@@ -1,8 +1,8 @@
 import { expect, vi } from 'vitest';
-import { systemClock } from '../../core/clock.ts';
 import type { Status } from '../../core/error.ts';
 import { createIds } from '../../core/id.ts';
-import { toJson } from '../../core/json.ts';
+import { toJson } from '../../core/json/json.ts';
+import { systemClock } from '../../core/time/clock.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { State } from '../../protocol/state.ts';
 import {
@@ -25,7 +25,7 @@ import type {
   StateBase,
   Store,
   TimelineSupport,
-} from '../../session/store.ts';
+} from '../../store/contract/store.ts';
 
 /** A store that has been opened for one test. */
 export interface OpenedStore {

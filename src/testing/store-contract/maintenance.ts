@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RetentionPolicy } from '../../session/store.ts';
+import type { RetentionPolicy } from '../../store/contract/store.ts';
 import { type Kit, refused, texts, type UseKit } from './kit.ts';
 import { transferContract } from './transfer.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { sha256 } from '../../core/hash.ts';
-import { type RequestMark, requestTtl } from '../../session/store.ts';
+import { sha256 } from '../../core/json/hash.ts';
+import { type RequestMark, requestTtl } from '../../store/contract/store.ts';
 import { refused, type UseKit } from './kit.ts';
 
 /** Request ids: a run is claimed once under a key, and what it came to is kept. */

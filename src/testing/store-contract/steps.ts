@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
-import type { Claim, Scope, StateBase } from '../../session/store.ts';
+import type { Claim, Scope, StateBase } from '../../store/contract/store.ts';
 import type { Change, Command } from './commands.ts';
 import { copyOf, expectRow } from './compare.ts';
 import { exchange, type Kit, say, stateOf } from './kit.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SessionExport } from '../../session/store.ts';
+import type { SessionExport } from '../../store/contract/store.ts';
 import { type Kit, refused, say, stateOf, texts, type UseKit } from './kit.ts';
 
 /** A session with a bit of everything. */

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../../src/core/error.ts';
-import type { Store } from '../../../src/session/store.ts';
+import type { Store } from '../../../src/store/contract/store.ts';
 
 /** One process's way to a store that others use, too: it can break, before or after what was asked has been done. */
 export interface AwayStore extends Store {

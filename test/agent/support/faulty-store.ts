@@ -1,4 +1,4 @@
-import type { Store } from '../../../src/session/store.ts';
+import type { Store } from '../../../src/store/contract/store.ts';
 
 /** A store that fails at one call, and says what it was asked. */
 export interface FaultyStore extends Store {

@@ -3,7 +3,7 @@ import { type App, type AppOptions, waymark } from '../../../src/app.ts';
 import type { Status } from '../../../src/core/error.ts';
 import type { Message, Part } from '../../../src/protocol/message.ts';
 import type { Chunk, Input } from '../../../src/protocol/turn.ts';
-import { memoryStore } from '../../../src/session/memory-store/memory-store.ts';
+import { memoryStore } from '../../../src/store/memory/memory-store.ts';
 
 /** An app that is closed when the test leaves it. */
 export type TestApp = App & AsyncDisposable & { readonly errors: unknown[] };

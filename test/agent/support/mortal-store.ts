@@ -1,4 +1,4 @@
-import type { Store } from '../../../src/session/store.ts';
+import type { Store } from '../../../src/store/contract/store.ts';
 
 /** One process's way to a store that others use, too: it can be cut, and come back with everything that was on its way. */
 export interface MortalStore extends Store {

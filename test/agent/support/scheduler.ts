@@ -1,8 +1,8 @@
-import type { Clock } from '../../../src/core/clock.ts';
+import { abortError } from '../../../src/core/async/signal.ts';
 import type { NewId } from '../../../src/core/id.ts';
-import { abortError } from '../../../src/core/signal.ts';
+import type { Clock } from '../../../src/core/time/clock.ts';
 import type { Model } from '../../../src/generate/model.ts';
-import type { Store } from '../../../src/session/store.ts';
+import type { Store } from '../../../src/store/contract/store.ts';
 
 interface Waiting {
   readonly who: string;

@@ -1,9 +1,9 @@
 import { type App, waymark } from '../../../src/app.ts';
-import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import { toWaymarkError } from '../../../src/core/error.ts';
+import { type Clock, systemClock } from '../../../src/core/time/clock.ts';
 import { textOf } from '../../../src/generate/message.ts';
 import type { ModelRequest } from '../../../src/generate/model.ts';
-import type { Store } from '../../../src/session/store.ts';
+import type { Store } from '../../../src/store/contract/store.ts';
 import { type ScriptedReply, scriptedModel } from '../../../src/testing/scripted-model.ts';
 import { sharedClock } from '../../support/shared-clock.ts';
 import type { Journal } from './journal.ts';

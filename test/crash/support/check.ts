@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { textOf } from '../../../src/generate/message.ts';
 import type { Message } from '../../../src/protocol/message.ts';
-import type { Store } from '../../../src/session/store.ts';
+import type { Store } from '../../../src/store/contract/store.ts';
 import type { Written } from './journal.ts';
 
 type Promised = Written & { readonly kind: 'promised' };

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { textOf } from '../../../src/generate/message.ts';
-import type { Store } from '../../../src/session/store.ts';
+import type { Store } from '../../../src/store/contract/store.ts';
 import { openPlace } from './agents.ts';
 import { startWorker, type Worker } from './processes.ts';
 import { randomOf } from './random.ts';

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import type { Store } from '../../../src/session/store.ts';
+import type { Store } from '../../../src/store/contract/store.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openPlace } from './agents.ts';
 import { checkPromises } from './check.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { textOf } from '../../../src/generate/message.ts';
 import type { SnapshotStatus } from '../../../src/protocol/snapshot.ts';
-import type { Store } from '../../../src/session/store.ts';
+import type { Store } from '../../../src/store/contract/store.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { WorkerOptions } from '../crash-worker.ts';
 import { openPlace } from './agents.ts';

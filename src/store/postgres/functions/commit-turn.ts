@@ -1,5 +1,5 @@
 import { rowsPerBranch } from '../../sql/history/segments.ts';
-import { trashKind } from '../../sql/retention/trash.ts';
+import { trashKind } from '../../sql/retention/gc-queue.ts';
 import { isEvent, journal } from '../../sql/runs/journal.ts';
 import { code } from '../../sql/values/codes.ts';
 import { now } from '../dialect.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Json, toJson } from '../../../core/json.ts';
+import { type Json, toJson } from '../../../core/json/json.ts';
+import { createVault } from './cipher.ts';
 import { type DocumentRef, documentRef, readDocument, writeDocument } from './document.ts';
-import { createVault } from './vault.ts';
 
 const vault = createVault(undefined, 'text');
 

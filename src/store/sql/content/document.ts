@@ -1,8 +1,8 @@
-import { type Json, jsonEqual, parseJson } from '../../../core/json.ts';
-import { applyPatch, diffJson, type JsonPatch } from '../../../core/patch.ts';
+import { type Json, jsonEqual, parseJson } from '../../../core/json/json.ts';
+import { applyPatch, diffJson, type JsonPatch } from '../../../core/json/patch.ts';
 import type { SqlValue } from '../database/query.ts';
+import type { Vault } from './cipher.ts';
 import { documentPlace } from './places.ts';
-import type { Vault } from './vault.ts';
 
 /** A stored document: the row in `blobs`, and what it would take to read it. */
 export interface DocumentRef {

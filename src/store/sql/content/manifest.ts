@@ -1,10 +1,10 @@
-import { deepFreeze } from '../../../core/json.ts';
+import { deepFreeze } from '../../../core/json/json.ts';
 import type { Part } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import type { SqlValue } from '../database/query.ts';
 import { hexOf } from '../values/bytes.ts';
+import type { Vault } from './cipher.ts';
 import { documentPlace } from './places.ts';
-import type { Vault } from './vault.ts';
 
 // A part whose JSON is longer stands in a row of its own, once, however many artifacts and snapshots hold it.
 const largePart = 512;

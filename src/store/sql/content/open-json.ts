@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../../core/error.ts';
 import type { SqlValue } from '../database/query.ts';
-import type { Vault } from './vault.ts';
+import type { Vault } from './cipher.ts';
 
 /** The content of a column. `DATA_LOSS` when it is not what was written. */
 export function openJson(value: SqlValue, place: string, vault: Vault): unknown {

@@ -1,4 +1,4 @@
-import type { Scope } from '../../../session/store.ts';
+import type { Scope } from '../../contract/store.ts';
 import { uuidText } from '../values/bytes.ts';
 
 /** Whose session something belongs to, as the columns of the session say it. */

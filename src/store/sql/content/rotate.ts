@@ -8,6 +8,7 @@ import {
 } from '../database/query.ts';
 import { journal } from '../runs/journal.ts';
 import { hexOf } from '../values/bytes.ts';
+import type { Vault } from './cipher.ts';
 import {
   documentPlace,
   type Home,
@@ -19,7 +20,6 @@ import {
   sessionPlace,
   snapshotPlace,
 } from './places.ts';
-import type { Vault } from './vault.ts';
 
 type Row = Readonly<Record<string, SqlValue>>;
 

@@ -1,4 +1,4 @@
-import type { Transaction } from '../../../session/store.ts';
+import type { Transaction } from '../../contract/store.ts';
 import type { Dialect } from './dialect.ts';
 import type { Plan, SqlValue } from './query.ts';
 

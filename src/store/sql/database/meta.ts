@@ -1,6 +1,6 @@
 import { randomBytes } from '../../../core/platform.ts';
+import type { StoreSecret, Vault } from '../content/cipher.ts';
 import { metaPlace } from '../content/places.ts';
-import type { StoreSecret, Vault } from '../content/vault.ts';
 import { hexOf } from '../values/bytes.ts';
 import { one, type Plan, run, type SqlValue, statement } from './query.ts';
 

@@ -1,4 +1,4 @@
-import type { StateBase } from '../../../session/store.ts';
+import type { StateBase } from '../../contract/store.ts';
 import type { DocumentRef } from '../content/document.ts';
 import type { ManifestRef } from '../content/manifest.ts';
 import type { View } from './segments.ts';

@@ -1,5 +1,5 @@
 import { WaymarkError } from '../../../core/error.ts';
-import { deepFreeze, type Json } from '../../../core/json.ts';
+import { deepFreeze, type Json } from '../../../core/json/json.ts';
 import type { Message } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { History } from '../../../session/history.ts';

@@ -1,10 +1,10 @@
 import { historyDelta } from '../../../session/delta.ts';
 import { type History, messageHash } from '../../../session/history.ts';
-import type { StateBase, StateWrite } from '../../../session/store.ts';
+import type { StateBase, StateWrite } from '../../contract/store.ts';
+import type { Vault } from '../content/cipher.ts';
 import { type DocumentWrite, writeDocument } from '../content/document.ts';
 import { type ManifestWrite, writeManifest } from '../content/manifest.ts';
 import { type Home, messagePlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import type { SqlValue } from '../database/query.ts';
 import { type Location, locationOf } from './location.ts';
 import { type Rewrite, rewriteOf } from './segments.ts';

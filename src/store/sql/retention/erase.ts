@@ -1,10 +1,10 @@
-import type { Scope } from '../../../session/store.ts';
+import type { Scope } from '../../contract/store.ts';
 import type { Hint } from '../database/database.ts';
 import { all, first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
 import { uuidText } from '../values/bytes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
-import { trashKind } from './trash.ts';
+import { trashKind } from './gc-queue.ts';
 
 /** A session that is to be erased. */
 export interface ErasedRow extends HolderRow {

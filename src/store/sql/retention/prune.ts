@@ -1,5 +1,5 @@
-import { type RetainedSession, selectVictims } from '../../../session/retention.ts';
-import type { RetentionPolicy, Scope } from '../../../session/store.ts';
+import type { RetentionPolicy, Scope } from '../../contract/store.ts';
+import { type RetainedSession, selectVictims } from '../../rules/retention.ts';
 import {
   all,
   first,
@@ -13,7 +13,7 @@ import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
-import { dropSnapshot } from './trash.ts';
+import { dropSnapshot } from './gc-queue.ts';
 
 interface SessionRow extends HolderRow {
   readonly no: number;

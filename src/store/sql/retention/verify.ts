@@ -1,6 +1,6 @@
 import { isWaymarkError } from '../../../core/error.ts';
-import { toReadError } from '../../../session/failures.ts';
-import type { Fault } from '../../../session/store.ts';
+import type { Fault } from '../../contract/store.ts';
+import { toReadError } from '../../rules/errors.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, journalPlace } from '../content/places.ts';
 import { all, first, one, type Plan, type SqlValue, statement } from '../database/query.ts';
@@ -18,7 +18,7 @@ import {
 import { toSnapshot } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
-import { needOf } from './need.ts';
+import { needOf } from './gc-reachability.ts';
 
 const selectSession = statement<
   SessionRow & { readonly head: number | null; readonly head_status: number | null }

@@ -1,16 +1,16 @@
 import type { SnapshotStatus } from '../../../protocol/snapshot.ts';
-import { isSnapshotId } from '../../../session/ids.ts';
-import type { Scope } from '../../../session/store.ts';
+import type { Scope } from '../../contract/store.ts';
+import { isSnapshotId } from '../../rules/ids.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { dropCheckpoint, type Pointers } from '../retention/trash.ts';
+import { dropCheckpoint, type Pointers } from '../retention/gc-queue.ts';
 import { isStale, type SnapshotRow, statusOf } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { type EndingRun, endingColumns, endRun } from './end-run.ts';
+import { leaveBehind } from './expire-run.ts';
 import { hangOnStart } from './hang-on-start.ts';
-import { leaveBehind } from './leave-behind.ts';
 import { type ReachedRow, reachedColumns, reachedTables, takenHash } from './reached.ts';
 
 interface AbortRow extends EndingRun, ReachedRow {

@@ -1,11 +1,11 @@
-import { isSnapshotId } from '../../../session/ids.ts';
-import type { PartialWrite, RunRef, RunSupport, StateBase } from '../../../session/store.ts';
+import type { PartialWrite, RunRef, RunSupport, StateBase } from '../../contract/store.ts';
+import { isSnapshotId } from '../../rules/ids.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
-import { isStillThere, type Placed, placeState } from '../history/place.ts';
+import { isStillThere, type Placed, placeState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
-import { discard, dropCheckpoint, type Pointers, pointerColumns } from '../retention/trash.ts';
+import { discard, dropCheckpoint, type Pointers, pointerColumns } from '../retention/gc-queue.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, toRunUsage, toTotals, toUsage } from '../values/codes.ts';
 import { pointersOf } from './commit.ts';

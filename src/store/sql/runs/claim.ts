@@ -1,5 +1,3 @@
-import { headMoved, notFound, notSucceeded, taken } from '../../../session/failures.ts';
-import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
 import type {
   Claim,
   ClaimRequest,
@@ -7,9 +5,11 @@ import type {
   RunRequest,
   Scope,
   Totals,
-} from '../../../session/store.ts';
+} from '../../contract/store.ts';
+import { headMoved, notFound, notSucceeded, taken } from '../../rules/errors.ts';
+import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../rules/ids.ts';
+import type { Vault } from '../content/cipher.ts';
 import { homeIn, requestPlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import {
   first,
   insertion,

@@ -1,8 +1,8 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import type { CommitWrite } from '../../../session/store.ts';
+import type { CommitWrite } from '../../contract/store.ts';
 import { type Home, snapshotPlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
-import type { Placed } from '../history/place.ts';
+import type { Placed } from '../history/plan-state.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { iso, uuidText } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';

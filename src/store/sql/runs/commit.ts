@@ -1,17 +1,17 @@
-import { invalid, precondition, taken } from '../../../session/failures.ts';
-import { checkSnapshotId } from '../../../session/ids.ts';
 import {
   type Committed,
   type CommitWrite,
   isWithinTurn,
   type RunRef,
-} from '../../../session/store.ts';
+} from '../../contract/store.ts';
+import { invalid, precondition, taken } from '../../rules/errors.ts';
+import { checkSnapshotId } from '../../rules/ids.ts';
 import { type Home, homeOf } from '../content/places.ts';
 import { insertion, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
-import { isStillThere, type Placed, placeState } from '../history/place.ts';
+import { isStillThere, type Placed, placeState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
-import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/trash.ts';
+import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';

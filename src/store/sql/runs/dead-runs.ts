@@ -1,9 +1,9 @@
 import type { ErrorBody } from '../../../core/error.ts';
-import { isSnapshotId } from '../../../session/ids.ts';
-import type { DeadRunRecord, RunRequest, Scope } from '../../../session/store.ts';
+import type { DeadRunRecord, RunRequest, Scope } from '../../contract/store.ts';
+import { isSnapshotId } from '../../rules/ids.ts';
+import type { Vault } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, requestPlace, snapshotPlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { iso, uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromMode } from '../values/codes.ts';

@@ -1,9 +1,9 @@
-import { isAfter, packEvents, unpackEvents } from '../../../session/event-body.ts';
-import { notHeld } from '../../../session/failures.ts';
-import { isSnapshotId } from '../../../session/ids.ts';
-import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../../session/store.ts';
+import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../contract/store.ts';
+import { notHeld } from '../../rules/errors.ts';
+import { isAfter, packEvents, unpackEvents } from '../../rules/event-body.ts';
+import { isSnapshotId } from '../../rules/ids.ts';
+import type { Vault } from '../content/cipher.ts';
 import { type Home, homeOf, journalPlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { uuidBytes } from '../values/bytes.ts';

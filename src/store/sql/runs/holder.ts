@@ -1,10 +1,10 @@
-import { busy } from '../../../session/failures.ts';
+import { busy } from '../../rules/errors.ts';
 import type { Plan } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { isStale } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
-import { leaveBehind } from './leave-behind.ts';
+import { leaveBehind } from './expire-run.ts';
 
 /** The columns of a session's open run `r`. */
 export const holderColumns = `r.session AS run_session, r.id AS run_id, r.mode AS run_mode, r.worker AS run_worker,

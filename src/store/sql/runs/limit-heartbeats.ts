@@ -1,4 +1,4 @@
-import { isBusy } from '../../../session/failures.ts';
+import { isBusy } from '../../rules/errors.ts';
 import { type Plan, run, statement } from '../database/query.ts';
 
 const updateHeartbeats = statement(

@@ -1,5 +1,5 @@
+import type { Vault } from '../content/cipher.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import { openHash } from '../snapshots/snapshot-row.ts';
 
 /** An open run `r` with its session `z` and the row `t` whose state it has reached. */

@@ -1,15 +1,15 @@
 import type { WaymarkError } from '../../../core/error.ts';
-import type { Json } from '../../../core/json.ts';
-import { requestTaken } from '../../../session/request-taken.ts';
+import type { Json } from '../../../core/json/json.ts';
 import {
   type RequestMark,
   type RequestOutcome,
   type RequestRecord,
   requestTtl,
-} from '../../../session/store.ts';
+} from '../../contract/store.ts';
+import { requestTaken } from '../../rules/request-taken.ts';
+import type { Vault } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { receiptPlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import {
   first,
   type Plan,

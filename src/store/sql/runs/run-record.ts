@@ -1,8 +1,8 @@
-import { isSnapshotId } from '../../../session/ids.ts';
-import type { RunCrash, RunRecord, RunRequest, Scope } from '../../../session/store.ts';
+import type { RunCrash, RunRecord, RunRequest, Scope } from '../../contract/store.ts';
+import { isSnapshotId } from '../../rules/ids.ts';
+import type { Vault } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, requestPlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { isStale } from '../snapshots/snapshot-row.ts';
 import { iso, uuidBytes, uuidText } from '../values/bytes.ts';

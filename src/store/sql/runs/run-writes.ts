@@ -1,6 +1,4 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import { notHeld, precondition } from '../../../session/failures.ts';
-import { isSnapshotId } from '../../../session/ids.ts';
 import {
   type HandOver,
   type RequestOutcome,
@@ -9,11 +7,13 @@ import {
   type RunRequest,
   type RunSignal,
   waitingTtl,
-} from '../../../session/store.ts';
+} from '../../contract/store.ts';
+import { notHeld, precondition } from '../../rules/errors.ts';
+import { isSnapshotId } from '../../rules/ids.ts';
 import { homeOf, requestPlace } from '../content/places.ts';
 import { first, one, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { dropCheckpoint } from '../retention/trash.ts';
+import { dropCheckpoint } from '../retention/gc-queue.ts';
 import { findRow, metadataOf } from '../snapshots/locate.ts';
 import { noHash } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';

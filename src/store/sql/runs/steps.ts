@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type Json, toJson } from '../../../core/json.ts';
-import type { RunRef } from '../../../session/store.ts';
+import { type Json, toJson } from '../../../core/json/json.ts';
+import type { RunRef } from '../../contract/store.ts';
+import type { Vault } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, journalPlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import { first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { journal } from './journal.ts';

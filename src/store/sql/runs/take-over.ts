@@ -1,7 +1,7 @@
-import { isSnapshotId } from '../../../session/ids.ts';
 import type { SessionState } from '../../../session/session-state.ts';
-import type { RunSupport, RunUsage, StateBase, TakenRun } from '../../../session/store.ts';
-import { anySuspects, pickRuns } from '../../../session/suspects.ts';
+import type { RunSupport, RunUsage, StateBase, TakenRun } from '../../contract/store.ts';
+import { isSnapshotId } from '../../rules/ids.ts';
+import { anySuspects, pickRuns } from '../../rules/suspects.ts';
 import { all, one, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { findByNo, locationOfRow, stateOf } from '../snapshots/locate.ts';

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../../core/error.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
-import type { Scope } from '../../../session/store.ts';
-import type { ExportRow } from '../../../session/transfer.ts';
+import type { ExportRow } from '../../../session/export-session.ts';
+import type { Scope } from '../../contract/store.ts';
 import type { Plan } from '../database/query.ts';
 import { StateReader, totalsOf, treeOf } from '../history/session-states.ts';
 import type { StateContext } from '../history/state-rows.ts';

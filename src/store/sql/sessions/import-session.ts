@@ -1,13 +1,13 @@
 import type { NewId } from '../../../core/id.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
-import { notFound, sessionExists } from '../../../session/failures.ts';
-import { checkScope, checkSessionId } from '../../../session/ids.ts';
-import type { Scope, StateBase } from '../../../session/store.ts';
-import { type ImportedSession, type ImportRow, renewIds } from '../../../session/transfer-in.ts';
+import { type ImportedSession, type ImportRow, renewIds } from '../../../session/import-session.ts';
+import type { Scope, StateBase } from '../../contract/store.ts';
+import { notFound, sessionExists } from '../../rules/errors.ts';
+import { checkScope, checkSessionId } from '../../rules/ids.ts';
 import { type Home, homeIn, sessionPlace, snapshotPlace } from '../content/places.ts';
 import { all, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
-import { placeState } from '../history/place.ts';
+import { placeState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { startedByValues } from '../runs/claim.ts';
 import { uuidBytes } from '../values/bytes.ts';

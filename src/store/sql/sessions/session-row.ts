@@ -1,8 +1,8 @@
-import type { JsonObject } from '../../../core/json.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
+import type { Vault } from '../content/cipher.ts';
 import { openJson, parseStored } from '../content/open-json.ts';
 import { sessionPlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import type { SqlValue } from '../database/query.ts';
 import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
 import { iso, uuidText } from '../values/bytes.ts';

@@ -1,10 +1,10 @@
-import type { JsonObject } from '../../../core/json.ts';
+import type { JsonObject } from '../../../core/json/json.ts';
 import type { Page, SessionInfo } from '../../../protocol/session.ts';
-import { notFound } from '../../../session/failures.ts';
-import { checkMetadata, checkTitle } from '../../../session/size-limits.ts';
-import type { ListOptions, Scope } from '../../../session/store.ts';
+import type { ListOptions, Scope } from '../../contract/store.ts';
+import { notFound } from '../../rules/errors.ts';
+import { checkMetadata, checkTitle } from '../../rules/size-limits.ts';
+import type { Vault } from '../content/cipher.ts';
 import { homeIn, sessionPlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { checkLimit, fromCursor, type Key, toCursor } from '../values/cursor.ts';

@@ -1,6 +1,6 @@
 import type { Page } from '../../../protocol/session.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import type { ListOptions, Scope } from '../../../session/store.ts';
+import type { ListOptions, Scope } from '../../contract/store.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, statement } from '../database/query.ts';
 import { activeTips, lineageTable } from '../history/lineage.ts';

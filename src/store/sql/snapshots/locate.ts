@@ -1,8 +1,8 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import { isSnapshotId } from '../../../session/ids.ts';
 import { toPlainState } from '../../../session/session-state.ts';
-import type { LoadedState, Lookup, Scope } from '../../../session/store.ts';
-import type { Vault } from '../content/vault.ts';
+import type { LoadedState, Lookup, Scope } from '../../contract/store.ts';
+import { isSnapshotId } from '../../rules/ids.ts';
+import type { Vault } from '../content/cipher.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, type Plan, statement } from '../database/query.ts';
 import { activeTips, lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';

@@ -1,13 +1,13 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import { invalid } from '../../../session/failures.ts';
-import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
 import {
   emptyState,
   fromPlainState,
   hashState,
   type SessionState,
 } from '../../../session/session-state.ts';
-import { type Scope, type StateBase, savedPendingTtl } from '../../../session/store.ts';
+import { type Scope, type StateBase, savedPendingTtl } from '../../contract/store.ts';
+import { invalid } from '../../rules/errors.ts';
+import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../rules/ids.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
 import {
   first,
@@ -18,9 +18,9 @@ import {
   type SqlValue,
   statement,
 } from '../database/query.ts';
-import { placeState } from '../history/place.ts';
+import { placeState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
-import { discard, type Pointers } from '../retention/trash.ts';
+import { discard, type Pointers } from '../retention/gc-queue.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
 import { checkFree, displace, type HolderRow, holderColumns } from '../runs/holder.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';

@@ -1,9 +1,9 @@
 import type { ErrorBody } from '../../../core/error.ts';
 import type { Snapshot, SnapshotStatus } from '../../../protocol/snapshot.ts';
 import { emptyState, hashState } from '../../../session/session-state.ts';
+import type { Vault } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
-import type { Vault } from '../content/vault.ts';
 import type { SqlValue } from '../database/query.ts';
 import { fromHex, iso, uuidText } from '../values/bytes.ts';
 import { code, fromEvent, fromFinish, fromStatus, fromUsage } from '../values/codes.ts';

@@ -1,14 +1,14 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
+import type { ExpectHead, Scope } from '../../contract/store.ts';
 import {
   headMoved,
   notFound,
   notSucceeded,
   sessionExists,
   stillRunning,
-} from '../../../session/failures.ts';
-import { checkSessionId, checkSnapshotId, isSnapshotId } from '../../../session/ids.ts';
-import { checkLabel } from '../../../session/size-limits.ts';
-import type { ExpectHead, Scope } from '../../../session/store.ts';
+} from '../../rules/errors.ts';
+import { checkSessionId, checkSnapshotId, isSnapshotId } from '../../rules/ids.ts';
+import { checkLabel } from '../../rules/size-limits.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';

@@ -1,4 +1,4 @@
-import { invalid } from '../../../session/failures.ts';
+import { invalid } from '../../rules/errors.ts';
 
 /** The place of the last item of a page: a number, and a text where numbers may be equal. */
 export type Key = readonly [number, string];

@@ -1,0 +1,212 @@
+import { raceSignal } from '../../core/async/signal.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { parseEventId } from '../../protocol/event-id.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { EventCursor, RunEvent, RunRecord, Scope } from '../../store/contract/store.ts';
+import { toEventId } from '../persistence/event-id.ts';
+import type { RunLog } from '../persistence/event-log.ts';
+import { leavingChunks, leavingSnapshot } from '../persistence/transform.ts';
+import type { WatchEvent } from '../spec/agent.ts';
+import { type AgentHost, type AgentSpec, fullStore } from '../spec/spec.ts';
+
+/** How often a watcher looks again when it hears nothing; hints may be lost. */
+const lookAgainMs = 1_000;
+
+/** Events read at a time. */
+const batchSize = 500;
+
+interface Watching {
+  readonly spec: AgentSpec;
+  readonly host: AgentHost;
+  readonly scope: Scope;
+  readonly runId: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Past and live events of a run, then its snapshot. */
+export async function* watchRun(
+  watching: Watching,
+  after: string | undefined,
+): AsyncGenerator<WatchEvent, void> {
+  const { spec } = watching;
+  const cursor = after === undefined ? undefined : parseEventId(after);
+  // A transform of patches must see the turn from its start, also what the watcher has seen already.
+  const hidden = spec.transform.state === undefined ? undefined : cursor;
+  const leave = leavingChunks(spec.transform, () => spec.initialState);
+  let last = hidden === undefined ? cursor : undefined;
+  for await (const event of eventsOf(watching, last)) {
+    const seen = hidden !== undefined && !isAfter(event, hidden);
+    if (!seen && last !== undefined && event.attempt > last.attempt) {
+      // A reader that comes back with this id is told again.
+      yield { type: 'reset', id: toEventId(last), attempt: event.attempt };
+    }
+    last = event;
+    const chunk = leave(event.chunk);
+    if (chunk === undefined || seen) continue;
+    yield { type: 'chunk', id: toEventId(event), chunk };
+  }
+  const snapshot = await snapshotOf(watching);
+  if (snapshot !== undefined) yield { type: 'end', snapshot };
+  else if (last === undefined) throw unknown(watching);
+}
+
+/** Waits until the run has ended, and gives its snapshot. */
+export async function waitForRun(watching: Watching): Promise<Snapshot> {
+  const { spec, scope, runId } = watching;
+  const { runs } = fullStore(spec) ?? {};
+  for (;;) {
+    const run = await runs?.getRun(scope, runId);
+    if (run === undefined || isAbandoned(run)) break;
+    await changeOf(watching);
+  }
+  const snapshot = await snapshotOf(watching);
+  if (snapshot === undefined) throw unknown(watching);
+  return snapshot;
+}
+
+async function* eventsOf(
+  watching: Watching,
+  after: EventCursor | undefined,
+): AsyncGenerator<RunEvent, void> {
+  let cursor = after;
+  const log = localLog(watching, after);
+  if (log !== undefined) {
+    for await (const event of localEvents(watching, log, after)) {
+      cursor = event;
+      yield event;
+    }
+    if (!log.durable) return;
+  }
+  yield* storedEvents(watching, cursor);
+}
+
+/** The log in this process, if it has everything that the watcher wants. */
+function localLog(
+  { host, scope, runId }: Watching,
+  after: EventCursor | undefined,
+): RunLog | undefined {
+  const log = host.logs.get(runId, scope);
+  if (log === undefined || log.truncated) return undefined;
+  return log.attempt === (after?.attempt ?? 1) ? log : undefined;
+}
+
+async function* localEvents(
+  { signal }: Watching,
+  log: RunLog,
+  after: EventCursor | undefined,
+): AsyncGenerator<RunEvent, void> {
+  let cursor = after;
+  for (;;) {
+    let woken = Promise.withResolvers<void>();
+    const unlisten = log.onEvent(() => woken.resolve());
+    try {
+      for (;;) {
+        const { ended } = log;
+        for (const event of log.read(cursor)) {
+          // The log has dropped what a slow reader has not seen yet; the store has it, if anybody has.
+          if (log.durable && event.seq > (cursor?.seq ?? -1) + 1) return;
+          cursor = event;
+          yield event;
+        }
+        if (ended) return;
+        await raceSignal(woken.promise, signal);
+        woken = Promise.withResolvers<void>();
+      }
+    } finally {
+      unlisten();
+    }
+  }
+}
+
+async function* storedEvents(
+  watching: Watching,
+  after: EventCursor | undefined,
+): AsyncGenerator<RunEvent, void> {
+  const { spec, scope, runId } = watching;
+  const { events, runs } = fullStore(spec) ?? {};
+  let cursor = after;
+  for (;;) {
+    // Listen first, then read: what comes in between is not missed.
+    const changed = listen(watching);
+    try {
+      const batch = await events?.read(scope, runId, {
+        limit: batchSize,
+        ...(cursor && { after: cursor }),
+      });
+      for (const event of batch?.events ?? []) {
+        cursor = event;
+        yield event;
+      }
+      if (batch === undefined || batch.ended) {
+        if (batch === undefined) await endOf(watching);
+        return;
+      }
+      if (batch.events.length === 0) {
+        const run = await runs?.getRun(scope, runId);
+        if (run !== undefined && isAbandoned(run)) return;
+      }
+      if (batch.events.length < batchSize) await changed.wait();
+    } finally {
+      changed.close();
+    }
+  }
+}
+
+/** Nobody continues an attached turn whose process died; any other run is going to be taken over. */
+function isAbandoned({ mode, expired }: RunRecord): boolean {
+  return mode === 'attached' && expired;
+}
+
+/** A run whose events nobody keeps, in another process: its end can still be waited for. */
+async function endOf(watching: Watching): Promise<void> {
+  const { spec, scope, runId } = watching;
+  const run = await fullStore(spec)?.runs?.getRun(scope, runId);
+  if (run !== undefined) await waitForRun(watching);
+}
+
+async function changeOf(watching: Watching): Promise<void> {
+  const changed = listen(watching);
+  try {
+    await changed.wait();
+  } finally {
+    changed.close();
+  }
+}
+
+/** Hears of changes of the run from now on. */
+function listen({ spec, host, runId, signal }: Watching): {
+  readonly wait: () => Promise<void>;
+  readonly close: () => void;
+} {
+  const store = fullStore(spec);
+  const over = new AbortController();
+  const woken = Promise.withResolvers<void>();
+  const wake = (): void => woken.resolve();
+  const unlisten = [store?.events?.onEvents(runId, wake), store?.abort?.onChange(runId, wake)];
+  return {
+    wait: () =>
+      raceSignal(Promise.race([woken.promise, host.clock.sleep(lookAgainMs, over.signal)]), signal),
+    close() {
+      over.abort();
+      for (const stop of unlisten) stop?.();
+    },
+  };
+}
+
+async function snapshotOf({ spec, scope, runId }: Watching): Promise<Snapshot | undefined> {
+  const snapshot = await spec.store?.getSnapshot(scope, { snapshotId: runId });
+  return snapshot && leavingSnapshot(spec.transform, snapshot);
+}
+
+function isAfter(event: EventCursor, cursor: EventCursor): boolean {
+  return (
+    event.attempt > cursor.attempt || (event.attempt === cursor.attempt && event.seq > cursor.seq)
+  );
+}
+
+function unknown({ spec, runId }: Watching): WaymarkError {
+  return new WaymarkError(
+    'NOT_FOUND',
+    `No run or snapshot "${runId.slice(0, 64)}" of agent "${spec.name}".`,
+  );
+}

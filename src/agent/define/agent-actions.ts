@@ -1,0 +1,117 @@
+import { type Action, defineAction } from '../../core/action.ts';
+import { type BidiAction, defineBidiAction } from '../../core/bidi-action.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { type JsonObject, toJson } from '../../core/json/json.ts';
+import type { Chunk, Input, Output } from '../../protocol/turn.ts';
+import type { Agent, InvokeOptions } from '../spec/agent.ts';
+
+/** What a caller of an agent's action may pass as context besides its own: where to start, and whose session it is. */
+interface AgentCallContext {
+  readonly init?: JsonObject;
+  readonly owner?: string;
+  readonly context?: JsonObject;
+}
+
+const one = { type: 'string' } as const;
+
+/** The actions through which tools find and run an agent; of its companions only those that its store can serve. */
+export function agentActions(agent: Agent): readonly Action[] {
+  const { name, metadata } = agent;
+  const actions: Action[] = [agentAction(agent)];
+  const companion = (
+    key: string,
+    idName: 'snapshotId' | 'sessionId',
+    run: (id: string, owner: { readonly owner?: string }) => Promise<unknown>,
+  ): void => {
+    actions.push(
+      defineAction(
+        {
+          key,
+          name: key.slice(1),
+          input: { type: 'object', properties: { [idName]: one }, required: [idName] },
+        },
+        async (input, { context }) => {
+          const id = (input as Record<string, string>)[idName] ?? '';
+          const found = await run(id, ownerOf(context));
+          if (found === undefined)
+            throw new WaymarkError('NOT_FOUND', `No ${idName} "${id.slice(0, 64)}".`);
+          return found;
+        },
+      ),
+    );
+  };
+  if (metadata.stateManagement === 'client') return actions;
+  companion(`/snapshot-store/${name}/getSnapshot`, 'snapshotId', (snapshotId, owner) =>
+    agent.getSnapshot({ snapshotId }, owner),
+  );
+  if (metadata.timeline) {
+    companion(`/snapshot-store/${name}/listSnapshots`, 'sessionId', async (id, owner) => {
+      const { items } = await agent.listSnapshots(id, {
+        ...owner,
+        includeOrphaned: true,
+        limit: 1000,
+      });
+      return items;
+    });
+    companion(`/session-store/${name}/getSession`, 'sessionId', (id, owner) =>
+      agent.getSession(id, owner),
+    );
+  }
+  if (metadata.abortable) {
+    companion(`/snapshot-store/${name}/abortSnapshot`, 'snapshotId', async (snapshotId, owner) => {
+      const status = await agent.abort(snapshotId, owner);
+      return status && { snapshotId, status };
+    });
+  }
+  return actions;
+}
+
+/** An agent's own action: one turn by `run` and `stream`, many on one connection by `connect`. */
+export type AgentAction = Action & Pick<BidiAction<InvokeOptions, Input, Output, Chunk>, 'connect'>;
+
+function agentAction(agent: Agent): AgentAction {
+  const { name, description, metadata } = agent;
+  const options = {
+    key: `/agent/${name}`,
+    name,
+    description,
+    metadata: { agent: toJson(metadata, 'metadata') },
+  };
+  const oneTurn = defineAction(options, async (input, { signal, context, send }) => {
+    const { init, context: callerContext } = context as AgentCallContext;
+    // What an agent takes is checked at its own door.
+    const { stream, output } = agent.stream(input as Input, {
+      ...init,
+      signal,
+      ...ownerOf(context),
+      ...(callerContext && { context: callerContext }),
+    });
+    for await (const chunk of stream) await send(chunk);
+    return await output;
+  });
+  const manyTurns = defineBidiAction(options, async ({ init, inputs, send, signal, context }) => {
+    const connection = agent.streamBidi({
+      ...(init as InvokeOptions),
+      signal,
+      ...ownerOf(context),
+    });
+    const passed = passOn(connection.receive(), send);
+    for await (const input of inputs) await connection.send(input as Input);
+    connection.close();
+    await passed;
+    return await connection.output();
+  });
+  // Its inputs, chunks and output are the agent's own.
+  return { ...oneTurn, connect: manyTurns.connect as AgentAction['connect'] };
+}
+
+async function passOn(
+  chunks: AsyncIterable<Chunk>,
+  send: (chunk: Chunk) => Promise<void>,
+): Promise<void> {
+  for await (const chunk of chunks) await send(chunk);
+}
+
+function ownerOf(context: object): { readonly owner?: string } {
+  return 'owner' in context && typeof context.owner === 'string' ? { owner: context.owner } : {};
+}

@@ -1,0 +1,245 @@
+import { toPublicError, WaymarkError } from '../../core/error.ts';
+import type { Json } from '../../core/json/json.ts';
+import { textOf } from '../../generate/message.ts';
+import { type Tool, type ToolContext, tool } from '../../generate/tool.ts';
+import { addUsage } from '../../generate/usage.ts';
+import type { ToolRequestPart } from '../../protocol/message.ts';
+import { parseShape } from '../../protocol/parse.ts';
+import type { Artifact } from '../../protocol/state.ts';
+import { isInterrupted, openToolRequests, requestKey } from '../../protocol/tool-round.ts';
+import { type Chunk, type Input, type Output, resume as resumeShape } from '../../protocol/turn.ts';
+import { Connection, textInput } from '../connection/connection.ts';
+import { TurnStream } from '../connection/turn-stream.ts';
+import type { Agent, AgentTypes, InvokeOptions } from '../spec/agent.ts';
+import { isSameArtifact } from '../turn/artifact-chunks.ts';
+import { markReported } from '../turn/failures.ts';
+import type { Invocation } from '../turn/invocation.ts';
+import { invocationKey } from '../turn/invocation-context.ts';
+import { lastRound } from '../turn/turn-state.ts';
+import { type AgentInternals, internalsOf, requestOf } from './create-agent.ts';
+
+/** How an agent is offered to another one. */
+export interface AgentToolOptions {
+  /** What the model calls it. @default the agent's name */
+  readonly name?: string;
+  /** Tells the model when to use it. @default the agent's description */
+  readonly description?: string;
+}
+
+/** What the model passes to a sub-agent. */
+export const messageInput = {
+  type: 'object',
+  properties: { message: { type: 'string', description: 'What the agent is asked to do.' } },
+  required: ['message'],
+} as const;
+
+/**
+ * An agent as a tool of another: runs in the foreground, in a session of its own that is linked to the parent's snapshot.
+ * Its chunks come through marked with its name, its artifacts under its name, its interrupts as those of the tool; a restart
+ * whose `metadata.resumed` is a resume goes on inside it. A stop of the parent stops it.
+ */
+export function agentTool<Types extends AgentTypes>(
+  agent: Agent<Types>,
+  options: AgentToolOptions = {},
+): Tool {
+  const internals = internalsOf(agent as unknown as Agent);
+  const { spec } = internals;
+  const { name = spec.name, description = spec.description ?? `Asks the agent ${spec.name}.` } =
+    options;
+  return tool({ name, description, input: messageInput }, async (input, context) => {
+    const parent = invocationKey.get();
+    const done = await finishedBefore(internals, parent, context);
+    const output =
+      done ?? (await runInside(internals, parent, context, textField(input, 'message')));
+    return resultOf(spec.name, parent, context, output);
+  });
+}
+
+/** A text of a tool's input, which its schema has checked. */
+export function textField(input: Json, name: string): string {
+  const value =
+    typeof input === 'object' && input !== null && name in input ? Object(input)[name] : '';
+  return String(value);
+}
+
+async function runInside(
+  { spec, host }: AgentInternals,
+  parent: Invocation | undefined,
+  context: ToolContext,
+  message: string,
+): Promise<Output> {
+  const { input, start } = inputOf(spec, parent, context, message);
+  const options = { ...start, ...callOf(parent), signal: context.signal };
+  const connection = new Connection(spec, host, () => requestOf(spec, options));
+  const { stream, output } = new TurnStream(connection, input);
+  for await (const chunk of stream) await passOn(parent, spec.name, context.ref, chunk);
+  const result = await output;
+  // What the sub-agent used, the turn that asked it has used.
+  if (parent?.turn !== undefined) parent.turn.usage = addUsage(parent.turn.usage, result.usage);
+  return result;
+}
+
+/** What a sub-agent's session takes over from the turn that starts it. */
+export function callOf(parent: Invocation | undefined): Parameters<typeof requestOf>[1] {
+  if (parent === undefined) return {};
+  const { scope, request, sessionId, run, spec } = parent;
+  return {
+    ...(scope.owner !== undefined && { owner: scope.owner }),
+    context: request.context,
+    startedBy: {
+      agent: spec.name,
+      sessionId,
+      ...(run && spec.store !== undefined && { snapshotId: run.runId }),
+    },
+  };
+}
+
+/** A second attempt of the parent's turn finds what the first one already came to: its session has the same id. */
+async function finishedBefore(
+  { spec }: AgentInternals,
+  parent: Invocation | undefined,
+  { idempotencyKey, resumed }: ToolContext,
+): Promise<Output | undefined> {
+  const again = (parent?.run?.position.run?.attempt ?? 1) > 1;
+  if (!again || spec.store === undefined || resumed !== undefined || parent === undefined)
+    return undefined;
+  const scope = { ...parent.scope, agent: spec.name };
+  const found = await spec.ledger.load(scope, { sessionId: idempotencyKey });
+  if (found === undefined) return undefined;
+  const { snapshot, state } = found;
+  const message = state.history.at(-1);
+  return {
+    sessionId: snapshot.sessionId,
+    snapshotId: snapshot.snapshotId,
+    ...(message && { message }),
+    artifacts: [...state.artifacts],
+    ...(snapshot.finishReason && { finishReason: snapshot.finishReason }),
+  };
+}
+
+type Start = Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'>;
+
+/** A fresh message in a fresh session, or an answer to the interrupt that the sub-agent is waiting at. */
+function inputOf(
+  spec: AgentInternals['spec'],
+  parent: Invocation | undefined,
+  { idempotencyKey, resumed, ref }: ToolContext,
+  message: string,
+): { readonly input: Input; readonly start: Start } {
+  if (resumed === undefined) {
+    return {
+      input: textInput(message),
+      start: spec.store === undefined ? {} : { sessionId: idempotencyKey },
+    };
+  }
+  const place = waitingPlace(parent, spec.name, ref);
+  const resume = parseShape(resumeShape, resumed, `resume of sub-agent "${spec.name}"`);
+  return { input: { resume }, start: place };
+}
+
+/** Where the sub-agent stopped to wait, as its interrupt in the parent's conversation says. */
+function waitingPlace(parent: Invocation | undefined, agent: string, ref: string): Start {
+  const open =
+    parent === undefined ? [] : openToolRequests(lastRound(parent.working.state.history));
+  for (const { toolRequest, metadata } of open) {
+    const payload = metadata?.interrupt;
+    if ((toolRequest.ref ?? toolRequest.name) !== ref || !isPlace(payload, agent)) continue;
+    const { snapshotId, state } = payload;
+    return snapshotId === undefined ? { ...(state && { state }) } : { snapshotId };
+  }
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Sub-agent "${agent}" is not waiting for this answer. Restart the request that carries its interrupt.`,
+  );
+}
+
+interface Place {
+  readonly agent: string;
+  readonly snapshotId?: string;
+  readonly state?: NonNullable<Start['state']>;
+}
+
+function isPlace(payload: Json | undefined, agent: string): payload is Json & Place {
+  return (
+    typeof payload === 'object' && payload !== null && 'agent' in payload && payload.agent === agent
+  );
+}
+
+/** What the parent's model is told, after the sub-agent's artifacts have arrived. */
+function resultOf(
+  agent: string,
+  parent: Invocation | undefined,
+  context: ToolContext,
+  output: Output,
+): Json {
+  const { error, finishReason, message, snapshotId, sessionId, state } = output;
+  if (error !== undefined) {
+    const { status, message: reason } = toPublicError(error);
+    const failure = new WaymarkError('UNKNOWN', `Agent "${agent}" failed: ${reason}`, {
+      details: { status },
+      cause: error,
+    });
+    // The sub-agent has reported it.
+    markReported(failure);
+    throw failure;
+  }
+  if (parent !== undefined) bringArtifacts(parent, agent, output.artifacts ?? []);
+  if (finishReason === 'interrupted') {
+    context.interrupt({
+      agent,
+      sessionId,
+      ...(snapshotId !== undefined && { snapshotId }),
+      ...(state && { state: state as unknown as Json }),
+      requests: interruptsOf(output) as unknown as Json,
+    });
+  }
+  return output.output ?? (message === undefined ? '' : textOf(message));
+}
+
+function interruptsOf({ message }: Output): readonly ToolRequestPart[] {
+  const seen = new Set<string>();
+  return (message?.content ?? []).filter((part): part is ToolRequestPart => {
+    if (!('toolRequest' in part) || !isInterrupted(part) || seen.has(requestKey(part.toolRequest)))
+      return false;
+    seen.add(requestKey(part.toolRequest));
+    return true;
+  });
+}
+
+/** Adds the artifacts that have not arrived as chunks before: those that were there, or came after the sub-agent's last turn. */
+function bringArtifacts(parent: Invocation, agent: string, given: readonly Artifact[]): void {
+  const { working, outbox } = parent;
+  for (const each of given) {
+    const artifact = namespaced(agent, each);
+    if (working.state.artifacts.some((other) => isSameArtifact(other, artifact))) continue;
+    working.addArtifacts([artifact], { quiet: true });
+    outbox.push({ artifact, agent });
+  }
+}
+
+/** Shows what the sub-agent says in the parent's stream. What is about its own session stays with it. */
+async function passOn(
+  parent: Invocation | undefined,
+  agent: string,
+  ref: string,
+  chunk: Chunk,
+): Promise<void> {
+  if (parent === undefined) return;
+  const { modelChunk, status, artifact } = chunk;
+  const named = artifact && namespaced(agent, artifact);
+  if (named !== undefined) parent.working.addArtifacts([named], { quiet: true });
+  if (modelChunk === undefined && status === undefined && named === undefined) return;
+  await parent.outbox.send({
+    ...(modelChunk && { modelChunk }),
+    ...(status !== undefined && { status }),
+    ...(named && { artifact: named }),
+    agent: chunk.agent === undefined ? agent : `${agent}/${chunk.agent}`,
+    agentRef: chunk.agentRef === undefined ? ref : `${ref}/${chunk.agentRef}`,
+  });
+}
+
+function namespaced(agent: string, artifact: Artifact): Artifact {
+  return artifact.name === undefined
+    ? artifact
+    : { ...artifact, name: `${agent}/${artifact.name}` };
+}

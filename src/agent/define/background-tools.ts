@@ -1,0 +1,96 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Json } from '../../core/json/json.ts';
+import { textOf } from '../../generate/message.ts';
+import { type Tool, tool } from '../../generate/tool.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import { Connection, textInput } from '../connection/connection.ts';
+import { TurnStream } from '../connection/turn-stream.ts';
+import type { Agent, AgentTypes } from '../spec/agent.ts';
+import { invocationKey } from '../turn/invocation-context.ts';
+import { type AgentToolOptions, callOf, messageInput, textField } from './agent-tool.ts';
+import { internalsOf, requestOf } from './create-agent.ts';
+
+const runInput = {
+  type: 'object',
+  properties: { runId: { type: 'string', description: 'What the start tool returned.' } },
+  required: ['runId'],
+} as const;
+
+/**
+ * An agent as four tools of another, for work in the background: `{name}_start` gives a run id, `{name}_check`,
+ * `{name}_wait` and `{name}_abort` take it. The runs outlive the parent's turn and its process.
+ */
+export function backgroundAgentTools<Types extends AgentTypes>(
+  typed: Agent<Types>,
+  options: AgentToolOptions = {},
+): readonly Tool[] {
+  const agent = typed as unknown as Agent;
+  const { spec, host } = internalsOf(agent);
+  if (!agent.metadata.detachable) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${spec.name}" cannot work in the background: give it a store that can abort runs.`,
+    );
+  }
+  const { name = spec.name, description = spec.description ?? `the agent ${spec.name}` } = options;
+  const owner = (): { readonly owner?: string } => {
+    const { owner: of } = invocationKey.get()?.scope ?? {};
+    return of === undefined ? {} : { owner: of };
+  };
+  const start = tool(
+    {
+      name: `${name}_start`,
+      description: `Starts in the background: ${description}`,
+      input: messageInput,
+    },
+    async (input) => {
+      const call = callOf(invocationKey.get());
+      const connection = new Connection(spec, host, () => requestOf(spec, call));
+      const { snapshotId = '' } = await new TurnStream(connection, {
+        ...textInput(textField(input, 'message')),
+        detach: true,
+      }).output;
+      return { runId: snapshotId };
+    },
+  );
+  const check = tool(
+    { name: `${name}_check`, description: 'Says how a background run stands.', input: runInput },
+    async (input) =>
+      report(await agent.getSnapshot({ snapshotId: runIdOf(input) }, owner()), runIdOf(input)),
+  );
+  const wait = tool(
+    { name: `${name}_wait`, description: 'Waits for a background run to end.', input: runInput },
+    async (input, { signal }) =>
+      report(await agent.wait(runIdOf(input), { ...owner(), signal }), runIdOf(input)),
+  );
+  const abort = tool(
+    { name: `${name}_abort`, description: 'Stops a background run.', input: runInput },
+    async (input) => {
+      const status = await agent.abort(runIdOf(input), owner());
+      return report(status === undefined ? undefined : { status }, runIdOf(input));
+    },
+  );
+  return [start, check, wait, abort];
+}
+
+const runIdOf = (input: Json): string => textField(input, 'runId');
+
+function report(
+  snapshot: Pick<Snapshot, 'status' | 'error' | 'state'> | { readonly status: string } | undefined,
+  runId: string,
+): Json {
+  if (snapshot === undefined) {
+    throw new WaymarkError(
+      'NOT_FOUND',
+      `No run "${runId.slice(0, 64)}". Use an id that the start tool returned.`,
+    );
+  }
+  const state = 'state' in snapshot ? snapshot.state : undefined;
+  const error = 'error' in snapshot ? snapshot.error : undefined;
+  const last = state?.messages?.at(-1);
+  return {
+    status: snapshot.status,
+    ...(last?.role === 'model' && { text: textOf(last) }),
+    ...(error && { error: error.message }),
+  };
+}

@@ -1,0 +1,38 @@
+import type { Schema } from '../../core/schema/schema.ts';
+import { closeToolRequests } from '../../generate/open-requests.ts';
+import type { Message } from '../../protocol/message.ts';
+import type { Input } from '../../protocol/turn.ts';
+import type { SessionState } from '../../session/session-state.ts';
+import type { Agent } from '../spec/agent.ts';
+import type { AgentHandler } from '../spec/handler.ts';
+import { checkCustomInput } from '../spec/input.ts';
+import { type AgentEnv, type AgentOptionsBase, commonSpec } from '../spec/options.ts';
+import { lastRound } from '../turn/turn-state.ts';
+import { createAgent } from './create-agent.ts';
+
+/** Declares an agent whose turn loop is the caller's own. */
+export function createCustomAgent(
+  options: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
+  handler: AgentHandler,
+  env: AgentEnv,
+): Agent {
+  return createAgent(
+    {
+      ...commonSpec(options, env),
+      recovery: 'restart',
+      checkInput: checkCustomInput,
+      receive: async (state, input) => receive(state, input),
+      handler,
+    },
+    env.host,
+  );
+}
+
+/** What an input adds before the handler sees it. A plain message declines open requests, as with prompt agents. */
+function receive({ history }: SessionState, { message, resume }: Input): readonly Message[] {
+  if (message === undefined) return [];
+  // A custom agent may take answers as tool responses in a message.
+  const isPlain = resume === undefined && !message.content.some((part) => 'toolResponse' in part);
+  const declined = isPlain ? closeToolRequests(lastRound(history), 'declined') : undefined;
+  return declined === undefined ? [message] : [declined, message];
+}

@@ -1,0 +1,68 @@
+import type { Json } from '../../core/json/json.ts';
+import type { Schema } from '../../core/schema/schema.ts';
+import type { GenerateSettings } from '../../generate/generate-options.ts';
+import type { OutputOf as GeneratedOutput } from '../../generate/generate-response.ts';
+import type { HistorySelection } from '../../generate/history.ts';
+import type { Prompt, PromptArgument } from '../../generate/prompt.ts';
+import type { Template } from '../../generate/template.ts';
+import type { Message } from '../../protocol/message.ts';
+import type { Agent } from '../spec/agent.ts';
+import type { AgentHandler } from '../spec/handler.ts';
+import type { AgentOptionsBase, CustomOf, Inferred } from '../spec/options.ts';
+
+/** What a prompt agent is declared with; `promptInput` is what its existing prompt takes. */
+export interface AgentOptions<
+  State extends Schema | undefined,
+  Initial,
+  Status extends Schema | undefined,
+  Output extends Schema | undefined,
+  Argument,
+> extends AgentOptionsBase<State, Initial, Status>,
+    Omit<GenerateSettings<Output>, 'limits'> {
+  /** What the model is told first, rendered anew for each request and never stored. `{{@state.field}}` reads the custom state. */
+  readonly system?: Template<undefined, CustomOf<State, Initial>>;
+  /** An existing prompt, whose settings are defaults that the agent's own options override. */
+  readonly prompt?: Prompt<Argument, Schema | undefined> | string;
+  /** The input of the existing prompt, checked against its schema here. */
+  readonly promptInput?: NoInfer<Argument>;
+  /** Messages that a session starts with; stored once. */
+  readonly messages?: readonly Message[];
+  /** What of the stored messages the model sees; what is stored stays as it is. @default all */
+  readonly history?: HistorySelection;
+}
+
+/** Declares an agent over a prompt. All types are inferred. */
+export type DefineAgent = <
+  State extends Schema | undefined = undefined,
+  Initial extends Inferred<State> | undefined = undefined,
+  Status extends Schema | undefined = undefined,
+  Output extends Schema | undefined = undefined,
+  Argument = PromptArgument<undefined>,
+>(
+  options: AgentOptions<State, Initial, Status, Output, Argument>,
+) => Agent<{
+  custom: CustomOf<State, Initial>;
+  status: Inferred<Status>;
+  output: GeneratedOutput<Output>;
+}>;
+
+/** What a custom agent is declared with. */
+export interface CustomAgentOptions<
+  State extends Schema | undefined = Schema | undefined,
+  Initial = unknown,
+  Status extends Schema | undefined = Schema | undefined,
+> extends AgentOptionsBase<State, Initial, Status> {}
+
+/** Declares an agent whose turn loop is the caller's own. All types are inferred. */
+export type DefineCustomAgent = <
+  State extends Schema | undefined = undefined,
+  Initial extends Inferred<State> | undefined = undefined,
+  Status extends Schema | undefined = undefined,
+>(
+  options: CustomAgentOptions<State, Initial, Status>,
+  handler: AgentHandler<CustomOf<State, Initial>, Inferred<Status>>,
+) => Agent<{
+  custom: CustomOf<State, Initial>;
+  status: Inferred<Status>;
+  output: Json | undefined;
+}>;

@@ -1,0 +1,41 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { RetryResult } from '../../protocol/requests.ts';
+import type { DeadRun } from '../../protocol/run.ts';
+import type { HandOver, RunRef, Scope } from '../../store/contract/store.ts';
+
+/** How a run waits for a worker. */
+export interface QueueOptions {
+  /** Higher ones first; an integer. @default 0 */
+  readonly priority?: number;
+  /** Not before this moment; a number is milliseconds from now. @default at once */
+  readonly startAfter?: Date | number;
+}
+
+/** A detached run that somebody should work on. */
+export interface DispatchedRun extends RunRef {
+  readonly scope: Scope;
+  readonly sessionId: string;
+  /** The version of the agent that accepted it. */
+  readonly version?: string;
+  readonly queue?: QueueOptions;
+}
+
+/** Where runs go that are detached from their start; without one they stay in the process that accepted them. */
+export interface Dispatcher {
+  /** Resolves when one more run may be accepted; RESOURCE_EXHAUSTED with `details.retryAfter` (seconds) when there are too many. */
+  admit(): Promise<void>;
+  /** How this run is let go of as it is detached. */
+  handOver(run: DispatchedRun): HandOver;
+  /** The runs of a scope that were given up, oldest first, where the engine keeps them. @default those that the store keeps */
+  deadRuns?(scope: Scope): Promise<readonly DeadRun[]>;
+  /** Starts one of them again as a new run; NOT_FOUND for one that is not among the dead runs of the scope. */
+  retry?(scope: Scope, runId: string): Promise<RetryResult>;
+}
+
+/** What retrying a run ends with that is not among the dead ones. */
+export function noDeadRun(runId: string): WaymarkError {
+  return new WaymarkError(
+    'NOT_FOUND',
+    `No run "${runId.slice(0, 64)}" among the dead ones: it was never given up, or has been retried already.`,
+  );
+}

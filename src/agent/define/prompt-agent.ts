@@ -1,0 +1,234 @@
+import { WaymarkError } from '../../core/error.ts';
+import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
+import { parseSync, type Schema } from '../../core/schema/schema.ts';
+import type { GenerateOptions, GenerateSettings } from '../../generate/generate-options.ts';
+import type { Generator } from '../../generate/generator.ts';
+import type { HistorySelection } from '../../generate/history.ts';
+import { closeToolRequests } from '../../generate/open-requests.ts';
+import type { Prompt } from '../../generate/prompt.ts';
+import { planResume } from '../../generate/resume.ts';
+import type { Template } from '../../generate/template.ts';
+import type { Tool } from '../../generate/tool.ts';
+import type { Message } from '../../protocol/message.ts';
+import { parseMessage } from '../../protocol/parse.ts';
+import type { AgentInfo, ToolInfo } from '../../protocol/requests.ts';
+import type { Input } from '../../protocol/turn.ts';
+import type { SessionState } from '../../session/session-state.ts';
+import type { Agent } from '../spec/agent.ts';
+import type { AgentHandler, HandlerIo, TurnInfo, TurnResult } from '../spec/handler.ts';
+import { checkPromptInput } from '../spec/input.ts';
+import { type AgentEnv, type AgentOptionsBase, commonSpec } from '../spec/options.ts';
+import { invocationKey } from '../turn/invocation-context.ts';
+import { lastRound } from '../turn/turn-state.ts';
+import { createAgent } from './create-agent.ts';
+
+/** How an agent over a prompt is declared. */
+export interface PromptAgentOptions
+  extends AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
+    Omit<GenerateSettings, 'limits'> {
+  /** What the model is told first, rendered anew for each request and never stored. */
+  readonly system?: Template;
+  /** An existing prompt, whose settings are defaults that the agent's own options override. */
+  readonly prompt?: Prompt | string;
+  readonly promptInput?: unknown;
+  /** Messages that a session starts with; stored once. */
+  readonly messages?: readonly Message[];
+  /** What of the stored messages the model sees. @default all */
+  readonly history?: HistorySelection;
+}
+
+const notForAgents = [
+  'returnToolRequests',
+  'resume',
+  'onChunk',
+  'signal',
+  'before',
+  'after',
+] as const;
+
+/** Declares an agent that answers each turn by one generate call over its prompt. */
+export function createPromptAgent(
+  options: PromptAgentOptions,
+  env: AgentEnv & { readonly generator: Generator },
+): { readonly agent: Agent; readonly check: () => Promise<void> } {
+  const refused = notForAgents.find((key) => key in options);
+  if (refused !== undefined) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `An agent has no \`${refused}\`: it runs its tools and its stream itself. Use generate for that.`,
+    );
+  }
+  const { generator } = env;
+  const initial = (options.messages ?? []).map(parseMessage);
+  // Before the prompt is defined: what is refused leaves nothing behind.
+  const common = commonSpec(options, env);
+  const render = rendererOf(options, generator);
+  const agent = createAgent(
+    {
+      ...common,
+      recovery: 'checkpoint',
+      checkInput: checkPromptInput,
+      receive: (state, input, context) =>
+        receive(state, input, initial, () =>
+          toolsOf(render, generator, { state: state.custom, context }),
+        ),
+      handler: handlerOf(options, render, generator),
+      describe: () => describe(render, generator, common.initialState),
+    },
+    env.host,
+  );
+  return {
+    agent,
+    check: async () => void (await render({ state: common.initialState, context: {} })),
+  };
+}
+
+type Render = (scope: {
+  readonly state: unknown;
+  readonly context: HandlerIo['context'];
+}) => Promise<GenerateOptions>;
+
+/** The settings of one request: the existing prompt's, overridden by the agent's own. */
+function rendererOf(options: PromptAgentOptions, generator: Generator): Render {
+  const { name, prompt, promptInput, system } = options;
+  const own = settingsOf(options);
+  if (prompt === undefined) {
+    const inline = generator.definePrompt({
+      name,
+      ...own,
+      ...(system !== undefined && { system }),
+    });
+    return (scope) => inline.render(undefined, scope);
+  }
+  if (typeof prompt !== 'string' && prompt.inputSchema !== undefined) {
+    const input = { ...prompt.defaultInput, ...(promptInput ?? {}) };
+    parseSync(prompt.inputSchema, input, `The promptInput of agent "${name}"`);
+  }
+  const told =
+    system === undefined ? undefined : generator.definePrompt({ name: `${name}.system`, system });
+  return async (scope) => {
+    const existing = typeof prompt === 'string' ? generator.prompt(prompt) : prompt;
+    const rendered = await existing.render(promptInput, scope);
+    const { system: overridden } = (await told?.render(undefined, scope)) ?? {};
+    const limits = { ...rendered.limits, ...own.limits };
+    return { ...rendered, ...own, limits, ...(overridden && { system: overridden }) };
+  };
+}
+
+function settingsOf(options: PromptAgentOptions): GenerateSettings {
+  const { model, config, tools, toolChoice, maxTurns, resources, docs, output, use } = options;
+  const toolConcurrency = options.limits?.turn?.toolConcurrency;
+  return {
+    ...(toolConcurrency !== undefined && { limits: { toolConcurrency } }),
+    ...(model !== undefined && { model }),
+    ...(config && { config }),
+    ...(tools && { tools }),
+    ...(toolChoice && { toolChoice }),
+    ...(maxTurns !== undefined && { maxTurns }),
+    ...(resources && { resources }),
+    ...(docs && { docs }),
+    ...(output && { output }),
+    ...(use && { use }),
+  };
+}
+
+/** What an input adds to the conversation before the model is asked. */
+async function receive(
+  state: SessionState,
+  input: Input,
+  initial: readonly Message[],
+  tools: () => Promise<ReadonlyMap<string, Tool>>,
+): Promise<readonly Message[]> {
+  if (input.resume !== undefined) {
+    // Checked before the turn is begun, so that a wrong answer leaves the interrupt as it was.
+    await planResume(state.history.toArray(), input.resume, await tools());
+    return [];
+  }
+  const started = state.history.length === 0 ? initial : [];
+  const declined = closeToolRequests(lastRound(state.history), 'declined');
+  const message = input.message === undefined ? [] : [input.message];
+  return [...started, ...(declined ? [declined] : []), ...message];
+}
+
+async function toolsOf(
+  render: Render,
+  generator: Generator,
+  scope: Parameters<Render>[0],
+): Promise<ReadonlyMap<string, Tool>> {
+  const { tools = [] } = await render(scope);
+  return new Map(tools.map((ref) => generator.resolveTool(ref)).map((tool) => [tool.name, tool]));
+}
+
+/** The model and the tools that a request would have now. */
+async function describe(
+  render: Render,
+  generator: Generator,
+  state: Json | undefined,
+): Promise<Pick<AgentInfo, 'model' | 'tools'>> {
+  const { model, tools = [] } = await render({ state, context: {} });
+  return {
+    model: generator.resolveModel(model).name,
+    tools: tools.map((ref) => toolInfoOf(generator.resolveTool(ref))),
+  };
+}
+
+function toolInfoOf({ definition, metadata }: Tool): ToolInfo {
+  const { name, description, inputSchema, outputSchema } = definition;
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    inputSchema: toJson(inputSchema, 'inputSchema') as JsonObject,
+    ...(outputSchema && { outputSchema: toJson(outputSchema, 'outputSchema') as JsonObject }),
+    ...(metadata?.interrupt === true && { interrupt: true }),
+  };
+}
+
+function handlerOf(
+  options: PromptAgentOptions,
+  render: Render,
+  generator: Generator,
+): AgentHandler {
+  return (session, io) =>
+    session
+      .run((input, turn) => answer({ input, turn, io, options, render, generator }))
+      .then(() => {});
+}
+
+/** One turn: the model answers the conversation, with tools, and what it says is added as it becomes whole. */
+async function answer(call: {
+  readonly input: Input;
+  readonly turn: TurnInfo;
+  readonly io: HandlerIo;
+  readonly options: PromptAgentOptions;
+  readonly render: Render;
+  readonly generator: Generator;
+}): Promise<TurnResult> {
+  const { input, turn, io, options, generator } = call;
+  const invocation = invocationKey.get();
+  if (invocation === undefined) throw new TypeError('A turn runs inside its invocation.');
+  const { history, custom } = invocation.working.state;
+  const rendered = await call
+    .render({ state: custom, context: io.context })
+    .catch((error: unknown) => {
+      invocation.failures.report(error, 'prompt');
+      throw error;
+    });
+  const generation = generator.startGenerate({
+    ...rendered,
+    messages: history.toArray(),
+    ...(input.resume && invocation.turn?.continued !== true && { resume: input.resume }),
+    ...(options.history && { history: options.history }),
+    ...(io.model !== undefined && { model: io.model }),
+    signal: turn.signal,
+    context: io.context,
+    onChunk: io.respond.modelChunk,
+  });
+  try {
+    const { messages, finishReason, output } = await generation.response;
+    invocation.absorb(messages);
+    return { finishReason, ...(output !== undefined && { output }) };
+  } catch (error) {
+    invocation.absorb(generation.messages);
+    throw error;
+  }
+}

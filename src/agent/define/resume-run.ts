@@ -1,0 +1,182 @@
+import { toErrorBody, toWaymarkError, type WaymarkError } from '../../core/error.ts';
+import { hashState } from '../../session/session-state.ts';
+import type { RunRecord, TakenRun } from '../../store/contract/store.ts';
+import { highestTotals } from '../../store/rules/totals.ts';
+import type { Agent } from '../spec/agent.ts';
+import { storedState } from '../spec/init.ts';
+import type { AgentSpec } from '../spec/spec.ts';
+import { activateRun, createTurn } from '../turn/accept-turn.ts';
+import { commit } from '../turn/commit.ts';
+import { finishInvocation } from '../turn/finish-turn.ts';
+import { type ActiveRun, Invocation } from '../turn/invocation.ts';
+import { requestMarks } from '../turn/requests.ts';
+import type { Turn } from '../turn/turn-state.ts';
+import { internalsOf } from './create-agent.ts';
+
+export interface ResumeOptions {
+  /** Nothing more is done: the run ends with this error. */
+  readonly failure?: WaymarkError;
+  /** With `failure`: the run is kept in the dead-letter list. @default false */
+  readonly deadLetter?: boolean;
+  /** Hears why the end of the run could not be saved. */
+  readonly onTrouble?: (error: unknown) => void;
+  /** Hears that the run has reached a new checkpoint or durable step. */
+  readonly onProgress?: () => void;
+}
+
+/**
+ * Goes on with a run that another process let go of. Resolves when it has `ended`, or when this process has `left` it to
+ * somebody else. With `failure` nothing more is done: it ends as a failed one.
+ */
+export async function resumeRun(
+  agent: Agent,
+  given: TakenRun,
+  { failure, deadLetter = false, onTrouble, onProgress }: ResumeOptions = {},
+): Promise<'ended' | 'left'> {
+  const { spec, host } = internalsOf(agent);
+  const taken = spec.recovery === 'restart' ? await beforeTurn(spec, given) : given;
+  const { run: record, claim } = taken;
+  const context = record.context ?? {};
+  const invocation = new Invocation(spec, host, {
+    init: record.init ?? {},
+    mode: record.mode === 'attached' ? 'attached' : 'accepted',
+    context: spec.restoreContext?.(context) ?? context,
+    ...(record.scope.owner !== undefined && { owner: record.scope.owner }),
+  });
+  placeInvocation(invocation, taken);
+  const run = activateRun(invocation, {
+    spec,
+    host,
+    runId: record.runId,
+    durable: true,
+    keys: requestMarks(record.scope, record.inputs).map(({ key }) => key),
+    position: {
+      sessionId: record.sessionId,
+      run: { runId: claim.runId, attempt: claim.attempt },
+      nextIndex: claim.nextIndex,
+      ...(claim.parent && { parent: claim.parent }),
+      ...(taken.base && { base: taken.base }),
+    },
+  });
+  if (record.mode === 'detached') run.detached = { inputsDone: record.inputsDone };
+  if (onProgress !== undefined) run.onProgress = onProgress;
+  invocation.run = run;
+  invocation.outbox.log = run.log;
+  for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
+  invocation.inbox.close();
+  const refusal = failure ?? (await misfitOf(invocation));
+  if (refusal !== undefined) invocation.failures.report(refusal, 'run');
+  if (refusal === undefined) await goOn(invocation, taken);
+  else if (run.detached === undefined) await failAccepted(invocation, run, refusal, deadLetter);
+  else {
+    invocation.failure = refusal;
+    invocation.deadLetter = deadLetter;
+    await finishInvocation(invocation);
+  }
+  if (run.detached?.trouble !== undefined) onTrouble?.(run.detached.trouble);
+  return run.detached === undefined || run.detached.over === true ? 'ended' : 'left';
+}
+
+/** Ends a turn that a server accepted, and that is not worked on any more, with a failed snapshot. */
+async function failAccepted(
+  invocation: Invocation,
+  run: ActiveRun,
+  error: WaymarkError,
+  deadLetter: boolean,
+): Promise<void> {
+  run.leave();
+  invocation.turnIndex++;
+  const { usage = {} } = invocation.spentBefore ?? {};
+  try {
+    await commit(
+      invocation,
+      run,
+      { turnEnd: { finishReason: 'failed' } },
+      {
+        snapshotId: run.runId,
+        event: 'turnEnd',
+        status: 'failed',
+        finishReason: 'failed',
+        error: toErrorBody(error),
+        usage,
+        deadLetter,
+        end: true,
+      },
+    );
+  } finally {
+    invocation.host.logs.close(run.log);
+  }
+}
+
+async function goOn(invocation: Invocation, { run }: TakenRun): Promise<void> {
+  let turn = continuedTurn(invocation, run);
+  if (run.stopping) {
+    // It was accepted before it was stopped: its message is kept.
+    turn ??= await invocation.nextTurn();
+    invocation.control.stop();
+  }
+  await invocation.resume(turn);
+}
+
+/** A custom handler starts its turn over: what the turn had saved within is behind it again. */
+async function beforeTurn(spec: AgentSpec, taken: TakenRun): Promise<TakenRun> {
+  const { run, claim, used } = taken;
+  if (!run.midTurn) return taken;
+  const { parent } = claim;
+  const base = parent && (await spec.ledger.load(run.scope, { snapshotId: parent.snapshotId }));
+  const restarted = { ...run, midTurn: false };
+  return { run: restarted, claim, ...(base && { base }), ...(used && { used }) };
+}
+
+/** Brings the state up to the agent's present schema; the error if that cannot be done. */
+async function misfitOf(invocation: Invocation): Promise<WaymarkError | undefined> {
+  try {
+    invocation.setState(await storedState(invocation.spec, invocation.good));
+    return undefined;
+  } catch (error) {
+    return toWaymarkError(error);
+  }
+}
+
+/** Puts an invocation where the run's last checkpoint left it. */
+function placeInvocation(invocation: Invocation, taken: TakenRun): void {
+  const { run, claim, base, checkpoint, used } = taken;
+  const { parent } = claim;
+  invocation.sessionId = run.sessionId;
+  invocation.base = base;
+  invocation.parentId = base?.snapshotId ?? parent?.snapshotId;
+  invocation.totals = used?.totals ?? highestTotals(parent?.totals, claim.failedTotals);
+  invocation.usage = used?.before ?? {};
+  invocation.spentBefore = used?.turn;
+  invocation.turnIndex = (parent?.turnIndex ?? -1) + run.inputsDone;
+  const state = checkpoint ?? base?.state;
+  if (state !== undefined) invocation.setState(state);
+  invocation.nextIndex = claim.nextIndex;
+  invocation.goodId = parent?.listed === false ? undefined : parent?.snapshotId;
+  if (base !== undefined && (base.snapshotId !== parent?.snapshotId || parent.listed !== false)) {
+    invocation.lastSnapshot = {
+      id: base.snapshotId,
+      hash: hashState(base.state),
+      state: base.state,
+    };
+  }
+}
+
+/** The turn that the last attempt was in the middle of. */
+function continuedTurn(invocation: Invocation, record: RunRecord): Turn | undefined {
+  const { run, inbox } = invocation;
+  if (run === undefined || !record.midTurn) return undefined;
+  const input = inbox.take()?.input;
+  if (input === undefined) return undefined;
+  invocation.turnIndex++;
+  const parentId = run.position.parent?.snapshotId;
+  const turn = createTurn(invocation, run, input, {
+    turnIndex: invocation.turnIndex,
+    continued: true,
+    parentId,
+  });
+  turn.hasSnapshots = invocation.parentId !== parentId;
+  invocation.turnsBegun++;
+  invocation.clearTurn(turn);
+  return turn;
+}

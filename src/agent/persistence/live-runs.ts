@@ -1,0 +1,81 @@
+import type { Clock } from '../../core/time/clock.ts';
+import type { RunRef, Store } from '../../store/contract/store.ts';
+import type { Control } from '../turn/stop-control.ts';
+
+/** A run that this process works on. */
+export interface LiveRun {
+  readonly ref: RunRef;
+  readonly store: Store;
+  readonly control: Control;
+  /** Goes on in another process when this one lets go of it. */
+  readonly recoverable: () => boolean;
+}
+
+/** The runs that this process works on: keeps their claims alive, and passes on what others ask of them. */
+export interface LiveRuns {
+  add(run: LiveRun): () => void;
+  list(): readonly LiveRun[];
+  /** Prolongs all claims now, also those that have expired while the process stood still and nobody has taken. */
+  beat(): Promise<void>;
+}
+
+interface Entry {
+  /** Emptied when the run is over: what a set has let go of stays in the heap for a while, and a whole turn hangs on this. */
+  run: LiveRun | undefined;
+  lastSeen: number;
+  /** The store could not be asked: it is asked again with the next tick, not whenever it tells of a change. */
+  isStoreAway: boolean;
+}
+
+export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: number }): LiveRuns {
+  const { clock, ttl } = options;
+  const entries = new Set<Entry>();
+  let stopTicking: (() => void) | undefined;
+
+  const beat = async (entry: Entry): Promise<void> => {
+    const { run } = entry;
+    if (run === undefined) return;
+    try {
+      const signal = await run.store.runs?.heartbeat(run.ref);
+      entry.isStoreAway = false;
+      if (entry.run === undefined) return;
+      entry.lastSeen = clock.now();
+      if (signal === 'stop') run.control.stop();
+      else if (signal === 'lost') run.control.lose();
+    } catch {
+      entry.isStoreAway = true;
+      // The store may come back; but once the claim must have expired, the run may be somebody else's.
+      if (clock.now() - entry.lastSeen > ttl) run.control.lose();
+    }
+  };
+  const beatAll = async (): Promise<void> => {
+    await Promise.all([...entries].map(beat));
+  };
+  // Ends by itself when there was nothing to do for a while: a timer for each turn would cost more than its claim.
+  const tick = (): void => {
+    if (entries.size > 0) void beatAll();
+    else {
+      stopTicking?.();
+      stopTicking = undefined;
+    }
+  };
+
+  return {
+    add(run) {
+      const entry: Entry = { run, lastSeen: clock.now(), isStoreAway: false };
+      entries.add(entry);
+      stopTicking ??= clock.every(Math.max(10, ttl / 3), tick);
+      const unlisten = run.store.abort?.onChange(run.ref.runId, () => {
+        // A store that fails may read all it has anew, and tell of that.
+        if (!entry.isStoreAway) void beat(entry);
+      });
+      return () => {
+        unlisten?.();
+        entries.delete(entry);
+        entry.run = undefined;
+      };
+    },
+    list: () => [...entries].flatMap(({ run }) => run ?? []),
+    beat: beatAll,
+  };
+}

@@ -1,0 +1,19 @@
+import { isWaymarkError } from '../../core/error.ts';
+import type { Invocation } from '../turn/invocation.ts';
+
+/**
+ * Reads or writes what belongs to a run. While the store is away nobody can hold a run: a detached one is left to whoever
+ * takes it over when the store is back, and does not fail because of it.
+ */
+export async function underRun<Value>(
+  { run, control }: Invocation,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    const isAway = isWaymarkError(error) && error.status === 'UNAVAILABLE';
+    if (isAway && run?.detached !== undefined) control.lose();
+    throw error;
+  }
+}

@@ -1,0 +1,116 @@
+import { WaymarkError } from '../../core/error.ts';
+import { hmacSha256, timingSafeEqual } from '../../core/platform.ts';
+import type { State } from '../../protocol/state.ts';
+import { fromPlainState, hashState } from '../../session/session-state.ts';
+import type { SnapshotStore, Store } from '../../store/contract/store.ts';
+
+/** How an agent without a store protects the state that its clients hold. */
+export interface ClientStateOptions {
+  /**
+   * Signs the state, so that a changed one is refused. At least 32 bytes, known to the server only. To rotate it, give
+   * several: the first one signs, and a signature of any of them is accepted.
+   */
+  readonly secret: string | readonly string[];
+  /** Milliseconds after which a signed state is refused. @default no limit */
+  readonly maxAge?: number;
+  /** Accept a state only from the owner it was given to. @default false */
+  readonly bindOwner?: boolean;
+  /**
+   * A store that records which interrupts have been answered, so that sending the same state and the same approval again
+   * does not run the tool again. You open and close it. @default none: tools see the same `idempotencyKey` again
+   */
+  readonly replayGuard?: Store | SnapshotStore;
+}
+
+/** What a signature is made for. */
+export interface SignatureSubject {
+  readonly agent: string;
+  readonly owner: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+const minSecretBytes = 32;
+
+/** Refuses secrets that protect nothing, at the definition of the agent. */
+export function checkClientState(name: string, { secret, maxAge }: ClientStateOptions): void {
+  const secrets: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
+  if (secrets.length === 0 || !secrets.every(isStrong)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The \`clientState.secret\` of agent "${name}" must be a text of at least ${minSecretBytes} bytes, or several. Is the environment variable it comes from set? \`openssl rand -base64 32\` makes one.`,
+    );
+  }
+  if (maxAge !== undefined && !(maxAge > 0)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The \`clientState.maxAge\` of agent "${name}" must be a number of milliseconds above 0.`,
+    );
+  }
+}
+
+function isStrong(secret: unknown): secret is string {
+  return typeof secret === 'string' && new TextEncoder().encode(secret).length >= minSecretBytes;
+}
+
+/** The signature of a client-held state: when it was made, and a MAC over its content and what it was made for. */
+export function signState(
+  { secret, bindOwner = false }: ClientStateOptions,
+  { agent, owner, now }: SignatureSubject,
+  state: State,
+): string {
+  const [first = ''] = secretsOf(secret);
+  const time = now.toString(36);
+  return `${time}.${macOf(first, { agent, owner: bindOwner ? owner : undefined, time }, state)}`;
+}
+
+/** Refuses a state that was changed since it was signed, is too old, or was signed for another agent or owner. */
+export function checkSignature(
+  options: ClientStateOptions,
+  { agent, owner, now }: SignatureSubject,
+  state: State,
+): void {
+  const { secret, maxAge, bindOwner = false } = options;
+  const { seal = '', ...rest } = state;
+  const [time = '', mac] = seal.split('.', 2);
+  // Version 0.1 signed neither a time nor an owner.
+  const old = mac === undefined && maxAge === undefined && !bindOwner;
+  const subject = { agent, owner: bindOwner ? owner : undefined, time };
+  const isGenuine = secretsOf(secret).some((each) =>
+    timingSafeEqual(mac ?? seal, old ? firstMacOf(each, agent, rest) : macOf(each, subject, rest)),
+  );
+  if (!isGenuine) {
+    throw new WaymarkError(
+      'PERMISSION_DENIED',
+      `The signature of the state does not match. Send back the state of an output of agent "${agent}" unchanged${bindOwner ? ', as the same user' : ''}.`,
+    );
+  }
+  if (maxAge !== undefined && now - Number.parseInt(time, 36) > maxAge) {
+    throw new WaymarkError(
+      'PERMISSION_DENIED',
+      `The state is older than agent "${agent}" accepts. Start a new conversation.`,
+    );
+  }
+}
+
+function secretsOf(secret: ClientStateOptions['secret']): readonly string[] {
+  return typeof secret === 'string' ? [secret] : secret;
+}
+
+function macOf(
+  secret: string,
+  { agent, owner, time }: Pick<SignatureSubject, 'agent' | 'owner'> & { readonly time: string },
+  state: State,
+): string {
+  const place = [agent, owner ?? null, state.sessionId ?? '', time];
+  return hmacSha256(secret, JSON.stringify(['waymark.state.2', ...place, contentOf(state)]));
+}
+
+function firstMacOf(secret: string, agent: string, state: State): string {
+  const place = [agent, state.sessionId ?? ''];
+  return hmacSha256(secret, JSON.stringify(['waymark.state', ...place, contentOf(state)]));
+}
+
+function contentOf(state: State): string {
+  return hashState(fromPlainState(state));
+}

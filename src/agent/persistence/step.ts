@@ -1,0 +1,65 @@
+import { WaymarkError } from '../../core/error.ts';
+import { type Json, toJson } from '../../core/json/json.ts';
+import { fullStore } from '../spec/spec.ts';
+import type { Invocation } from '../turn/invocation.ts';
+import { underRun } from './lose-run-on-outage.ts';
+
+/** Durable steps: recorded with the run where the store can, else only for the life of the invocation. */
+export class Steps {
+  readonly #invocation: Invocation;
+  readonly #known = new Map<string, { readonly result: Promise<unknown>; isDone: boolean }>();
+
+  constructor(invocation: Invocation) {
+    this.#invocation = invocation;
+  }
+
+  /** The result of the step under this key, which is done now if it was not done before. */
+  async once<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {
+    const { run } = this.#invocation;
+    // Two inputs of one run may use the same key for different work.
+    const name = `${run?.detached?.inputsDone ?? 0}:${key}`;
+    const id = `${run?.runId ?? ''}:${name}`;
+    const before = this.#known.get(id);
+    if (before?.isDone === true) return (await before.result) as Value;
+    if (before !== undefined) throw inUse(key);
+    const result = perform(this.#invocation, name, fn);
+    const step = { result, isDone: false };
+    this.#known.set(id, step);
+    try {
+      return await result;
+    } catch (error) {
+      // A step that failed may be tried again.
+      this.#known.delete(id);
+      throw error;
+    } finally {
+      step.isDone = true;
+    }
+  }
+}
+
+function inUse(key: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Step "${key}" is running already. Give each step of a run its own key, or await the first one.`,
+  );
+}
+
+async function perform<Value>(
+  invocation: Invocation,
+  name: string,
+  fn: () => Promise<Value> | Value,
+): Promise<Value> {
+  const { spec, run } = invocation;
+  const runs = fullStore(spec)?.runs;
+  const ref = run?.position.run;
+  if (runs === undefined || ref === undefined) return await fn();
+  const recorded = await underRun(invocation, () => runs.getStep(ref, name));
+  // What was recorded is what `fn` returned, as JSON.
+  if (recorded !== undefined) return recorded.value as Value;
+  const value = await fn();
+  const json: Json | undefined =
+    value === undefined ? undefined : toJson(value, `The result of step "${name}"`);
+  await underRun(invocation, () => runs.saveStep(ref, name, json));
+  run?.onProgress?.();
+  return json as Value;
+}

@@ -1,0 +1,47 @@
+import { isWaymarkError } from '../../core/error.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import type { ClaimRequest, RunSupport, Scope } from '../../store/contract/store.ts';
+import { whileAway } from '../turn/follow.ts';
+import { unknownEnd } from '../turn/turn-state.ts';
+
+/**
+ * Takes back a claim whose answer was lost, and throws the error that it was lost with. An attached run would only be waited
+ * for until it expires. An accepted one would be run by whoever takes it over: its caller is told that it was not accepted only
+ * once that is certain.
+ */
+export async function takeBackClaim(
+  runs: RunSupport,
+  scope: Scope,
+  { runId, mode }: Pick<ClaimRequest, 'runId' | 'mode'>,
+  { error, clock, ttl }: { readonly error: unknown; readonly clock: Clock; readonly ttl: number },
+): Promise<never> {
+  const release = (): Promise<void> => runs.release({ runId, attempt: 1 });
+  if (mode === 'attached') {
+    release().catch(() => {});
+    throw error;
+  }
+  const over = new AbortController();
+  const done = new AbortController();
+  clock.sleep(ttl, done.signal).then(
+    () => over.abort(),
+    () => {},
+  );
+  try {
+    const isOpen = await whileAway(clock, over.signal, async () => {
+      try {
+        await release();
+        return false;
+      } catch (cause) {
+        if (!isWaymarkError(cause) || cause.status !== 'ABORTED') throw cause;
+        // It was never written, or somebody has taken it over already.
+        return (await runs.getRun(scope, runId)) !== undefined;
+      }
+    });
+    if (!isOpen) throw error;
+  } catch (cause) {
+    throw cause === error ? error : unknownEnd(runId, cause);
+  } finally {
+    done.abort();
+  }
+  throw unknownEnd(runId, error);
+}

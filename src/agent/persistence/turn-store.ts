@@ -1,0 +1,186 @@
+import { isWaymarkError, type Status } from '../../core/error.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import type { SessionState } from '../../session/session-state.ts';
+import type {
+  Claim,
+  ClaimRequest,
+  Committed,
+  CommitWrite,
+  LoadedState,
+  Lookup,
+  ParentRef,
+  RequestOutcome,
+  RunEvent,
+  RunRef,
+  RunSupport,
+  Scope,
+  SnapshotStore,
+  StateBase,
+  Store,
+  Totals,
+} from '../../store/contract/store.ts';
+import { isUnasked } from '../turn/follow.ts';
+import { plainLedger } from './plain-turn-store.ts';
+import type { CachedState, SessionCache } from './session-cache.ts';
+import { takeBackClaim } from './take-back-claim.ts';
+
+/** What a turn asks its ledger for. */
+export interface TurnRequest extends Omit<ClaimRequest, 'ttl' | 'worker'> {
+  /** What was loaded before the claim, so that it need not be loaded again. */
+  readonly loaded?: StateBase;
+}
+
+/** Where a turn stands: its session, what it goes on from, and the claim it holds, if the store has claims. */
+export interface Position {
+  readonly sessionId: string;
+  readonly run?: RunRef;
+  readonly parent?: ParentRef;
+  /** What was last saved, as it was saved. */
+  readonly base?: StateBase;
+  /** The state to go on with: the base's, brought up to the agent's present schema. Absent in an empty session. */
+  readonly state?: SessionState;
+  /** The last snapshot on the way here: the base, unless that is only the latest saved state. */
+  readonly listed?: StateBase;
+  /** The index that the next snapshot will have. */
+  readonly nextIndex: number;
+  /** What failed turns have used that started from the parent; see {@link Claim.failedTotals}. */
+  readonly failedTotals?: Totals;
+}
+
+/**
+ * How an agent reads and writes sessions, whatever its store can do: with claims, with plain snapshots only, or, for a
+ * client-managed agent, not at all. The turn loop knows only this.
+ */
+export interface Ledger {
+  /** The state to go on from, without claiming anything. */
+  load(scope: Scope, lookup: Lookup): Promise<LoadedState | undefined>;
+  /** Accepts a turn. */
+  begin(scope: Scope, request: TurnRequest): Promise<Position>;
+  /** Saves a snapshot. */
+  commit(scope: Scope, position: Position, write: CommitWrite): Promise<Committed>;
+  /** Ends a turn without a snapshot; the events are written with it. */
+  release(
+    position: Position,
+    events?: readonly RunEvent[],
+    requests?: RequestOutcome,
+  ): Promise<void>;
+}
+
+export interface LedgerOptions {
+  readonly cache: SessionCache;
+  readonly clock: Clock;
+  readonly worker: string;
+  readonly ttl: number;
+  /** Brings a stored state up to the agent's present schema. */
+  readonly upgrade: (state: SessionState) => Promise<SessionState>;
+}
+
+/** The ledger over a store. */
+export function ledgerOf(store: Store | SnapshotStore, options: LedgerOptions): Ledger {
+  return 'runs' in store && store.runs !== undefined
+    ? claimLedger(store.runs, options)
+    : plainLedger(store, options);
+}
+
+/** Claims first, then one transaction that saves: two round trips a turn when the session's state is cached. */
+function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
+  const { cache, clock, worker, ttl, upgrade } = options;
+  const read = async (
+    scope: Scope,
+    { snapshotId, listed }: ParentRef,
+    loaded: StateBase | undefined,
+  ): Promise<CachedState | undefined> => {
+    if (listed !== false && loaded?.snapshotId === snapshotId) {
+      return { base: loaded, listed: loaded };
+    }
+    const base = await runs.load(scope, { snapshotId });
+    if (base === undefined || listed !== false) return base && { base, listed: base };
+    const { parentId } = base.snapshot;
+    const last =
+      parentId === undefined ? undefined : await runs.load(scope, { snapshotId: parentId });
+    return { base, listed: last };
+  };
+  const stateOf = async (
+    scope: Scope,
+    { parent, sessionId }: Claim,
+    loaded: StateBase | undefined,
+  ): Promise<Pick<Position, 'base' | 'state' | 'listed'>> => {
+    if (parent === undefined) return {};
+    const cached = cache.get(scope, sessionId);
+    if (cached?.base.snapshotId === parent.snapshotId) {
+      const { base, listed } = cached;
+      return { base, state: base.state, ...(listed && { listed }) };
+    }
+    const found = await read(scope, parent, loaded);
+    if (found === undefined) return {};
+    const { base, listed } = found;
+    return { base, state: await upgrade(base.state), ...(listed && { listed }) };
+  };
+  return {
+    load: (scope, lookup) => runs.load(scope, lookup),
+    async begin(scope, { loaded, ...request }) {
+      const claim = await runs.claim(scope, { ...request, ttl, worker }).catch((error: unknown) => {
+        if (isRefusal(error) || isUnasked(error)) throw error;
+        // It may have been written all the same.
+        return takeBackClaim(runs, scope, request, { error, clock, ttl });
+      });
+      const { sessionId, parent, nextIndex, failedTotals } = claim;
+      const run = { runId: claim.runId, attempt: claim.attempt };
+      try {
+        const state = await stateOf(scope, claim, loaded);
+        return {
+          sessionId,
+          run,
+          nextIndex,
+          ...(parent && { parent }),
+          ...(failedTotals && { failedTotals }),
+          ...state,
+        };
+      } catch (error) {
+        // The session must not stay claimed because its state could not be read.
+        await runs.release(run).catch(() => {});
+        throw error;
+      }
+    },
+    async commit(scope, position, write) {
+      const { run, sessionId } = position;
+      if (run === undefined) throw new TypeError('A commit needs the claim of its turn.');
+      const committed = await runs.commit(run, write);
+      if (write.status === 'succeeded') {
+        const { base } = committed;
+        const before = cache.get(scope, sessionId);
+        // A run that has saved a snapshot already has it in the cache.
+        const last = before?.base.snapshotId === write.parentId ? before?.listed : position.listed;
+        cache.set(scope, sessionId, { base, listed: write.listed === false ? last : base });
+      }
+      return committed;
+    },
+    async release({ run }, events, requests) {
+      if (run !== undefined) await runs.release(run, events, requests);
+    },
+  };
+}
+
+const refusals: ReadonlySet<Status> = new Set([
+  'ABORTED',
+  'NOT_FOUND',
+  'INVALID_ARGUMENT',
+  'FAILED_PRECONDITION',
+  'ALREADY_EXISTS',
+  // A damaged or full store.
+  'DATA_LOSS',
+  'RESOURCE_EXHAUSTED',
+]);
+
+/** Whether a claim was refused, and so certainly not written. */
+function isRefusal(error: unknown): boolean {
+  return isWaymarkError(error) && refusals.has(error.status);
+}
+
+/** A client-managed agent's: nothing is kept. */
+export const clientLedger: Ledger = {
+  load: () => Promise.resolve(undefined),
+  begin: (_scope, { sessionId }) => Promise.resolve({ sessionId, nextIndex: 0 }),
+  commit: () => Promise.reject(new TypeError('A client-managed agent saves nothing.')),
+  release: () => Promise.resolve(),
+};

@@ -1,0 +1,125 @@
+import { errorText } from '../../core/error-text.ts';
+
+/** What failed. */
+export type ErrorPhase =
+  /** The agent's own code, a limit, or a state that does not fit its schema. */
+  | 'turn'
+  /** The template of a prompt, or what it reads. */
+  | 'prompt'
+  /** A model call, after the attempts of retry and fallback middleware. */
+  | 'model'
+  /** A tool; the turn continues, and the model reads the message. */
+  | 'tool'
+  /** The snapshot policy. */
+  | 'policy'
+  /** A state or chunk transform. */
+  | 'transform'
+  /** A hook such as `onFinish`. */
+  | 'hook'
+  /** Saving a snapshot. */
+  | 'store'
+  /** A background run outside of its turns: it could not be dispatched, taken over, resumed or ended. */
+  | 'run';
+
+/** Where an error happened; fields that do not apply are absent. */
+export interface ErrorInfo {
+  readonly phase: ErrorPhase;
+  readonly agent?: string;
+  readonly sessionId?: string;
+  /** The run, which is also the id of the snapshot that the turn ends with. */
+  readonly runId?: string;
+  readonly turnIndex?: number;
+  /** The tool that failed. */
+  readonly tool?: string;
+  /** The model that failed. */
+  readonly model?: string;
+}
+
+/** Called for each failure in an app. If it throws or rejects, that is printed and changes nothing. */
+export type ErrorListener = (error: unknown, info: ErrorInfo) => unknown;
+
+/** Where the failures of one app go. */
+export interface ErrorReports {
+  report(error: unknown, info: ErrorInfo): void;
+  /** Also tells this listener until the returned function is called; it then shows what the app would print. */
+  subscribe(listener: ErrorListener): () => void;
+}
+
+/** Tells `onError` and the subscribers; without either, prints. */
+export function createErrorReports(onError: ErrorListener | undefined): ErrorReports {
+  const subscribers = new Set<ErrorListener>();
+  return {
+    report(error, info) {
+      const listeners = [...(onError ? [onError] : []), ...subscribers];
+      if (listeners.length === 0) print(reportText(error, info));
+      for (const listener of listeners) tell(listener, error, info);
+    },
+    subscribe(listener) {
+      subscribers.add(listener);
+      return () => void subscribers.delete(listener);
+    },
+  };
+}
+
+/** A failure as text for the owner of the process: one line that says what failed, and the error with its stack. */
+export function reportText(error: unknown, info: ErrorInfo): string {
+  return `${reportHeadline(info)}\n${errorText(error)}`;
+}
+
+/** The line that says what failed. */
+export function reportHeadline(info: ErrorInfo): string {
+  const { agent, turnIndex, sessionId, runId } = info;
+  const whose = agent === undefined ? '' : `Agent "${agent}"`;
+  const turn = turnIndex === undefined ? '' : ` in turn ${turnIndex}`;
+  const ids = [sessionId && `session ${sessionId}`, runId && `run ${runId}`].filter(Boolean);
+  const what =
+    info.phase === 'turn' && agent !== undefined
+      ? `${whose} failed`
+      : [whose, failed(info)].filter(Boolean).join(': ');
+  return `✗ ${what}${turn}${ids.length > 0 ? ` (${ids.join(', ')})` : ''}`;
+}
+
+function failed({ phase, tool, model }: ErrorInfo): string {
+  switch (phase) {
+    case 'turn':
+      return 'the turn failed';
+    case 'prompt':
+      return 'the prompt could not be rendered';
+    case 'model':
+      return model === undefined ? 'the model failed' : `model "${model}" failed`;
+    case 'tool':
+      return tool === undefined ? 'a tool failed' : `tool "${tool}" failed`;
+    case 'policy':
+      return 'the snapshot policy failed';
+    case 'transform':
+      return 'a transform failed';
+    case 'hook':
+      return 'a hook failed';
+    case 'store':
+      return 'a snapshot could not be saved';
+    case 'run':
+      return 'a background run failed';
+  }
+}
+
+function tell(listener: ErrorListener, error: unknown, info: ErrorInfo): void {
+  const failedToo = (own: unknown): void =>
+    print(
+      `✗ onError failed: ${errorText(own)}\nIt was called for this error:\n${reportText(error, info)}`,
+    );
+  try {
+    const result = listener(error, info);
+    if (result instanceof Promise) result.catch(failedToo);
+  } catch (own) {
+    failedToo(own);
+  }
+}
+
+// `console.error` writes to the standard error, also where there is no `process`.
+function print(text: string): void {
+  try {
+    console.error(text);
+  } catch {
+    // There is no console to print to.
+  }
+}

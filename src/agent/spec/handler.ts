@@ -1,0 +1,89 @@
+import type { JsonObject } from '../../core/json/json.ts';
+import type { ModelRef } from '../../generate/model.ts';
+import type { Message } from '../../protocol/message.ts';
+import type { Artifact } from '../../protocol/state.ts';
+import type { Chunk, FinishReason, Init, Input, ModelChunk, Usage } from '../../protocol/turn.ts';
+import type { Session } from '../../session/session.ts';
+
+/** What a turn function is told of its turn. */
+export interface TurnInfo {
+  /** Reserved before the turn runs; the snapshot of the turn's end will have it. Absent without a store. */
+  readonly snapshotId?: string;
+  /** The snapshot the turn goes on from. */
+  readonly parentId?: string;
+  /** 0-based along the path from the root. */
+  readonly turnIndex: number;
+  /** Aborts when the turn is stopped. */
+  readonly signal: AbortSignal;
+}
+
+/** What a turn function may say of how its turn ended. */
+export interface TurnResult {
+  /** @default 'interrupted' when the last message waits for an answer, else 'stop' */
+  readonly finishReason?: FinishReason;
+  /** Structured output of the turn. */
+  readonly output?: unknown;
+  /** Tokens that were used besides those of `generate` calls, which count by themselves. */
+  readonly usage?: Usage;
+}
+
+/** Works on one input. */
+export type TurnFunction = (
+  input: Input,
+  turn: TurnInfo,
+) => Promise<TurnResult | void> | TurnResult | void;
+
+/** What a handler returns, to replace the default: the last message, all artifacts. */
+export interface AgentResult {
+  readonly message?: Message;
+  readonly artifacts?: readonly Artifact[];
+  readonly output?: unknown;
+  /** How the invocation ended. @default how its last turn ended */
+  readonly finishReason?: FinishReason;
+}
+
+/** A session together with its turn loop: what a custom agent works with. */
+export interface AgentSession<Custom = unknown> extends Session<Custom> {
+  /** The turn loop: calls `fn` for each input, with the user's message already added, until no more inputs come. */
+  run(fn: TurnFunction): Promise<void>;
+  /** The default result: the last message and all artifacts. */
+  result(): AgentResult;
+  /**
+   * Does something once per run: its result is recorded, and a second attempt of the run gets it instead of doing the work
+   * again. `key` must be the same each time, and unlike that of other steps of the run: one that is in use is refused.
+   */
+  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value>;
+}
+
+/** Sends things to whoever listens. After a stop a send is dropped and returns at once; on a normal end nothing is dropped. */
+export interface Responder<Status = unknown> {
+  modelChunk(chunk: ModelChunk): Promise<void>;
+  /** Rejects with `INVALID_ARGUMENT` when it does not fit the agent's `status` schema. */
+  status(status: Status): Promise<void>;
+  /** Also adds it to the session; one with the name of an existing one takes its place. */
+  artifact(artifact: Artifact): Promise<void>;
+  /** A chunk with several fields. */
+  send(
+    chunk: Omit<Chunk, 'status' | 'turnStart' | 'turnEnd' | 'snapshotCreated' | 'customPatch'> & {
+      status?: Status;
+    },
+  ): Promise<void>;
+}
+
+/** What a handler gets besides its session. */
+export interface HandlerIo<Status = unknown> {
+  readonly respond: Responder<Status>;
+  /** Aborts when the invocation is stopped. */
+  readonly signal: AbortSignal;
+  /** The caller's context. */
+  readonly context: JsonObject;
+  readonly init: Init;
+  /** The model that the caller wants instead of the agent's. */
+  readonly model?: ModelRef;
+}
+
+/** An agent's own turn loop. */
+export type AgentHandler<Custom = unknown, Status = unknown> = (
+  session: AgentSession<Custom>,
+  io: HandlerIo<Status>,
+) => Promise<AgentResult | void> | AgentResult | void;

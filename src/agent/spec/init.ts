@@ -1,0 +1,136 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Json } from '../../core/json/json.ts';
+import { toJson } from '../../core/json/json.ts';
+import { parse } from '../../core/schema/schema.ts';
+import type { Message } from '../../protocol/message.ts';
+import { isParsedMessage, parseShape } from '../../protocol/parse.ts';
+import type { State } from '../../protocol/state.ts';
+import { type Init, init as initShape } from '../../protocol/turn.ts';
+import { giveOut, historyOf } from '../../session/given-out.ts';
+import { emptyState, fromPlainState, type SessionState } from '../../session/session-state.ts';
+import { checkSignature, type SignatureSubject } from '../persistence/sign-state.ts';
+import type { AgentSpec } from './spec.ts';
+
+/** Where a caller wants to start; nothing in it has been checked. */
+interface GivenInit {
+  readonly snapshotId: unknown;
+  readonly sessionId: unknown;
+  readonly state: { readonly messages?: unknown } | undefined;
+  readonly ifHead?: unknown;
+}
+
+/** Parses where to start, and refuses what this agent cannot start from. */
+export function parseInit(spec: AgentSpec, value: GivenInit): Init {
+  const init = parseShapeOf(value);
+  const { snapshotId, sessionId, ifHead } = init;
+  const named = snapshotId !== undefined || sessionId !== undefined || ifHead !== undefined;
+  if (init.state !== undefined && named) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'Give either a state or an id to start from, not both.',
+    );
+  }
+  if (spec.store !== undefined && init.state !== undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${spec.name}" keeps its sessions in a store. Start it with { sessionId } or { snapshotId } instead of a state.`,
+    );
+  }
+  if (spec.store === undefined && named) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${spec.name}" has no store. Start it with { state }, the state of an earlier output.`,
+    );
+  }
+  return init;
+}
+
+// A state that an earlier turn of this process gave out holds messages that were checked then and cannot have changed:
+// checking them all in each turn would make a turn slower the longer the conversation is.
+function parseShapeOf(value: GivenInit): Init {
+  const { messages, ...state } = value.state ?? {};
+  const known = knownMessages(messages);
+  if (known === undefined) return parseShape(initShape, value, 'init');
+  const init = parseShape(initShape, { ...value, state }, 'init');
+  return { ...init, state: { ...init.state, messages: known } };
+}
+
+/** A copy of messages that need not be checked again; the caller may go on to change the array. */
+function knownMessages(messages: unknown): Message[] | undefined {
+  if (!Array.isArray(messages)) return undefined;
+  const history = historyOf(messages);
+  if (history !== undefined) return giveOut(history);
+  return messages.every(isParsedMessage) ? [...messages] : undefined;
+}
+
+/** The state of a fresh session. */
+export function freshState(spec: AgentSpec): SessionState {
+  return spec.initialState === undefined
+    ? emptyState
+    : { ...emptyState, custom: spec.initialState };
+}
+
+/** A state that a client held, checked. */
+export async function clientState(
+  spec: AgentSpec,
+  state: State,
+  subject: Omit<SignatureSubject, 'agent'>,
+): Promise<SessionState> {
+  if (spec.clientState !== undefined) {
+    checkSignature(spec.clientState, { ...subject, agent: spec.name }, state);
+  }
+  const loaded = withInitial(spec, fromPlainState(state));
+  if (loaded.custom === undefined || spec.stateSchema === undefined) return loaded;
+  const custom = await parse(spec.stateSchema, loaded.custom, 'The custom state');
+  return { ...loaded, custom: toJson(custom, 'custom state') };
+}
+
+/** A custom state that is set as a whole, checked as far as that can be done at once. */
+export function checkCustom({ stateSchema }: AgentSpec, custom: unknown): unknown {
+  if (stateSchema === undefined || custom === undefined) return custom;
+  const checked = parse(stateSchema, custom, 'The custom state');
+  if (!(checked instanceof Promise)) return checked;
+  // An asynchronous schema is asked when the state is loaded.
+  checked.catch(() => {});
+  return custom;
+}
+
+type StateRules = Pick<AgentSpec, 'name' | 'stateSchema' | 'initialState' | 'upgradeState'>;
+
+function withInitial({ initialState }: StateRules, state: SessionState): SessionState {
+  if (state.custom !== undefined || initialState === undefined) return state;
+  return { ...state, custom: initialState };
+}
+
+/** A stored state, brought up to the agent's present schema. */
+export async function storedState(spec: StateRules, stored: SessionState): Promise<SessionState> {
+  const { stateSchema, upgradeState } = spec;
+  const state = withInitial(spec, stored);
+  if (stateSchema === undefined || state.custom === undefined) return state;
+  const fault = await faultOf(spec, state.custom);
+  if (fault === undefined) return state;
+  if (upgradeState === undefined) throw misfit(spec, fault);
+  const upgraded = toJson(await upgradeState(state.custom), 'upgraded state');
+  const left = await faultOf(spec, upgraded);
+  if (left !== undefined) throw misfit(spec, left);
+  return { ...state, custom: upgraded };
+}
+
+async function faultOf({ stateSchema }: StateRules, custom: Json): Promise<unknown> {
+  if (stateSchema === undefined) return undefined;
+  try {
+    await parse(stateSchema, custom, 'The stored custom state');
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+function misfit(spec: StateRules, cause: unknown): WaymarkError {
+  const why = cause instanceof Error ? cause.message : '';
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `A stored state no longer fits the schema of agent "${spec.name}". ${why} Give the agent an \`upgradeState\`.`,
+    { cause },
+  );
+}

@@ -1,0 +1,43 @@
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import type { Input } from '../../protocol/turn.ts';
+
+/** What an agent over a prompt takes: a user's message, or answers to interrupts, not both and not neither. */
+export function checkPromptInput({ message, resume, detach }: Input): void {
+  if (message !== undefined && resume !== undefined) {
+    throw refused('Send either a message or a resume, not both.');
+  }
+  if (resume !== undefined) return;
+  if (message === undefined) {
+    // A bare detach sends nothing: it leaves what is queued to the background.
+    if (detach === true) return;
+    throw refused('An input needs a message or a resume.');
+  }
+  if (message.role !== 'user') {
+    throw refused(
+      `A message of role "${message.role}" cannot start a turn. Expected a user message.`,
+    );
+  }
+  if (message.content.length === 0) throw refused('The message is empty.');
+  if (message.content.some((part) => 'toolRequest' in part || 'toolResponse' in part)) {
+    throw refused('A message cannot carry tool parts. Answer an interrupt with `resume`.');
+  }
+}
+
+/** A custom agent decides for itself, but takes no empty input. */
+export function checkCustomInput({ message, resume, detach }: Input): void {
+  if (message === undefined && resume === undefined && detach !== true) {
+    throw refused('An input needs a message or a resume.');
+  }
+}
+
+/** Whether an input was refused for what it says, and another one may be taken. */
+export function isInputError(error: unknown): boolean {
+  return (
+    isWaymarkError(error) &&
+    (error.status === 'INVALID_ARGUMENT' || error.status === 'FAILED_PRECONDITION')
+  );
+}
+
+function refused(message: string): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', message);
+}

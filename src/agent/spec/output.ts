@@ -1,0 +1,88 @@
+import { type Json, toJson } from '../../core/json/json.ts';
+import { parseArtifact, parseMessage, parseShape } from '../../protocol/parse.ts';
+import type { State } from '../../protocol/state.ts';
+import { finishReason as finishReasonShape, type Output } from '../../protocol/turn.ts';
+import { toPlainState } from '../../session/session-state.ts';
+import { signState } from '../persistence/sign-state.ts';
+import { leavingState } from '../persistence/transform.ts';
+import type { Invocation } from '../turn/invocation.ts';
+import type { AgentResult } from './handler.ts';
+
+/** What a handler returned, checked. */
+export interface HandlerResult extends Omit<AgentResult, 'output'> {
+  readonly output?: Json;
+}
+
+/** Checks what a handler returned; it may be anything. */
+export function parseResult(result: AgentResult | undefined): HandlerResult | undefined {
+  if (result === undefined) return undefined;
+  const { message, artifacts, output, finishReason } = result;
+  return {
+    ...(message && { message: parseMessage(message) }),
+    ...(artifacts && { artifacts: artifacts.map(parseArtifact) }),
+    ...(output !== undefined && { output: toJson(output, 'The output of the handler') }),
+    ...(finishReason !== undefined && {
+      finishReason: parseShape(finishReasonShape, finishReason, 'finish reason of the handler'),
+    }),
+  };
+}
+
+/** What an invocation gives back, as it may leave. */
+export function outputOf(invocation: Invocation, result: HandlerResult | undefined): Output {
+  const { sessionId, goodId, snapshotIds, spec, failure, usage, last, control } = invocation;
+  const { message, artifacts } = resultOf(invocation, result);
+  const output = result?.output ?? last?.output;
+  const state = spec.store === undefined ? clientHeld(invocation) : undefined;
+  // A stop between two turns changes nothing about the one that has ended.
+  const ended = last?.finishReason ?? (control.cause && 'aborted');
+  const finishReason = failure === undefined ? ended : 'failed';
+  return {
+    sessionId,
+    ...(goodId !== undefined && { snapshotId: goodId }),
+    ...(snapshotIds.length > 0 && { snapshotIds: [...snapshotIds] }),
+    ...(state && { state }),
+    ...(message && failure === undefined && { message }),
+    ...(output !== undefined && failure === undefined && { output }),
+    ...(artifacts && artifacts.length > 0 && { artifacts: [...artifacts] }),
+    ...(finishReason && { finishReason }),
+    ...(Object.keys(usage).length > 0 && { usage }),
+    // With its message, stack and cause for callers of this process; as JSON it is what remote clients may know.
+    ...(failure && { error: failure }),
+  };
+}
+
+function resultOf(
+  invocation: Invocation,
+  result: HandlerResult | undefined,
+): Pick<State, 'artifacts'> & Pick<Output, 'message'> {
+  const { spec, sessionId, working } = invocation;
+  const own = invocation.result();
+  const message = result === undefined ? own.message : result.message;
+  const artifacts = result === undefined ? own.artifacts : result.artifacts;
+  const plain = { ...(message && { message }), ...(artifacts && { artifacts: [...artifacts] }) };
+  if (spec.transform.state === undefined) return plain;
+  const whole = toPlainState(working.state, { sessionId });
+  const shown = leavingState(spec.transform, {
+    ...whole,
+    messages: message === undefined ? [] : [message],
+    artifacts: [...(artifacts ?? [])],
+  });
+  const last = shown?.messages?.at(-1);
+  return {
+    ...(last && { message: last }),
+    ...(shown?.artifacts && { artifacts: shown.artifacts }),
+  };
+}
+
+function clientHeld({
+  spec,
+  host,
+  request: { owner },
+  sessionId,
+  working,
+}: Invocation): State | undefined {
+  const state = leavingState(spec.transform, toPlainState(working.state, { sessionId }));
+  if (state === undefined || spec.clientState === undefined) return state;
+  const subject = { agent: spec.name, owner, now: host.clock.now() };
+  return { ...state, seal: signState(spec.clientState, subject, state) };
+}

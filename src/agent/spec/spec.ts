@@ -1,0 +1,123 @@
+import type { NewId } from '../../core/id.ts';
+import type { Json, JsonObject } from '../../core/json/json.ts';
+import type { Schema } from '../../core/schema/schema.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { checkId } from '../../protocol/lookup.ts';
+import type { Message } from '../../protocol/message.ts';
+import type { AgentInfo } from '../../protocol/requests.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { State } from '../../protocol/state.ts';
+import type { Chunk, Input } from '../../protocol/turn.ts';
+import type { SnapshotPolicy } from '../../session/policy.ts';
+import type { SessionState } from '../../session/session-state.ts';
+import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
+import type { Dispatcher } from '../define/dispatcher.ts';
+import type { RunLogs } from '../persistence/event-log.ts';
+import type { LiveRuns } from '../persistence/live-runs.ts';
+import type { SessionCache } from '../persistence/session-cache.ts';
+import type { ClientStateOptions } from '../persistence/sign-state.ts';
+import type { Ledger } from '../persistence/turn-store.ts';
+import type { ErrorInfo } from './error-reports.ts';
+import type { AgentHandler } from './handler.ts';
+
+/** What happens to a turn on a session that is being worked on. */
+export type Concurrency = 'reject' | 'wait' | 'fork';
+
+/** What leaves an agent may be changed on its way; what the handler, the tools and the store see stays as it is. */
+export interface Transform {
+  /** Gets a copy of a state; `undefined` leaves the state out. */
+  readonly state?: (state: State) => State | undefined;
+  /** Gets a copy of a chunk; `undefined` leaves it out, but for `turnStart`, `snapshotCreated` and `turnEnd`. */
+  readonly chunk?: (chunk: Chunk) => Chunk | undefined;
+}
+
+/** What a turn, and a session along its path, may take. */
+export interface AgentLimits {
+  readonly turn?: {
+    readonly timeMs?: number;
+    readonly tokens?: number;
+    readonly toolCalls?: number;
+    /** Tool calls of one answer that run at the same time; for agents over a model. @default 16 */
+    readonly toolConcurrency?: number;
+  };
+  readonly session?: {
+    readonly tokens?: number;
+    readonly toolCalls?: number;
+    /** Characters of the custom state as JSON. @default 16777216 */
+    readonly customLength?: number;
+  };
+}
+
+/** The end of a detached run, as its hooks hear of it. */
+export interface RunEnd {
+  readonly agent: string;
+  readonly owner?: string;
+  readonly snapshot: Snapshot;
+}
+
+/** An agent as the turn loop knows it: every option checked and filled in. */
+export interface AgentSpec {
+  readonly name: string;
+  readonly description?: string;
+  readonly version?: string;
+  /** Where a second attempt of a turn starts: at its last tool iteration, or over. */
+  readonly recovery: 'checkpoint' | 'restart';
+  readonly store: Store | SnapshotStore | undefined;
+  readonly ledger: Ledger;
+  readonly policy: SnapshotPolicy;
+  readonly concurrency: Concurrency;
+  readonly limits: AgentLimits;
+  readonly transform: Transform;
+  /** How the state that clients hold is signed. */
+  readonly clientState?: ClientStateOptions;
+  readonly stateSchema?: Schema;
+  readonly statusSchema?: Schema;
+  readonly initialState?: Json;
+  readonly upgradeState?: (custom: Json) => unknown;
+  readonly handler: AgentHandler;
+  /** Throws when an input is not one for this agent. */
+  checkInput(input: Input): void;
+  /** The messages that an input adds to a state at the start of its turn; rejects when it is no input for that state. */
+  receive(state: SessionState, input: Input, context: JsonObject): Promise<readonly Message[]>;
+  /** Its model and tools as they are now; absent where only its handler knows them. */
+  describe?(): Promise<Pick<AgentInfo, 'model' | 'tools'>>;
+  /** Rebuilds what is not JSON in the context of a run that is taken over. */
+  readonly restoreContext?: (context: JsonObject) => JsonObject;
+  readonly onFinish?: (end: RunEnd) => void | Promise<void>;
+}
+
+/** What agents of one app share. */
+export interface AgentHost {
+  readonly clock: Clock;
+  readonly newId: NewId;
+  /** Names this process in claims. */
+  readonly worker: string;
+  /** Milliseconds without a heartbeat after which a claim has expired. */
+  readonly ttl: number;
+  readonly cache: SessionCache;
+  readonly live: LiveRuns;
+  readonly logs: RunLogs;
+  /** Where runs go that are detached from their start. */
+  readonly dispatcher?: Dispatcher;
+  /** Aborts when the app begins to close: connections take no more inputs. */
+  readonly closing: AbortSignal;
+  /** Throws when the app takes no new work. */
+  checkOpen(): void;
+  /** Tells the owner of the process what failed. */
+  report(error: unknown, info: ErrorInfo): void;
+  /** Keeps `close` from finishing before this background work has. */
+  background(work: Promise<unknown>): void;
+}
+
+/** What a session's ids live under. */
+export function scopeOf(spec: Pick<AgentSpec, 'name'>, owner: string | undefined): Scope {
+  if (owner === undefined) return { agent: spec.name };
+  checkId(owner, 'an owner');
+  return { agent: spec.name, owner };
+}
+
+/** The store with its capabilities, when it has any. */
+export function fullStore(spec: Pick<AgentSpec, 'store'>): Store | undefined {
+  const { store } = spec;
+  return store !== undefined && 'name' in store ? store : undefined;
+}

@@ -1,0 +1,407 @@
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import type { Message } from '../../protocol/message.ts';
+import type { Input } from '../../protocol/turn.ts';
+import { hashState } from '../../session/session-state.ts';
+import type {
+  RequestRecord,
+  RunEvent,
+  RunMode,
+  RunRef,
+  Store,
+} from '../../store/contract/store.ts';
+import { highestTotals } from '../../store/rules/totals.ts';
+import type { DispatchedRun } from '../define/dispatcher.ts';
+import { answeredStateKey, answerOnce } from '../persistence/replay-guard.ts';
+import type { Position, TurnRequest } from '../persistence/turn-store.ts';
+import { freshState } from '../spec/init.ts';
+import { type AgentHost, fullStore } from '../spec/spec.ts';
+import { claimWhenBusy } from './concurrency.ts';
+import type { ActiveRun, Invocation, InvocationRequest } from './invocation.ts';
+import { knownRequest, requestMarks } from './requests.ts';
+import type { Turn } from './turn-state.ts';
+
+/** An input whose request id belongs to a run already. */
+export interface KnownInput {
+  readonly input: Input;
+  readonly join: RequestRecord;
+}
+
+/**
+ * Accepts an input: claims the session, goes to its state, checks the input against it, and says so. `undefined` when it was
+ * stopped before.
+ */
+export async function beginTurn(
+  invocation: Invocation,
+  input: Input,
+): Promise<Turn | KnownInput | undefined> {
+  const { run, host, request, control } = invocation;
+  // A detached run takes all that was queued; one that was taken over is claimed already.
+  if (run !== undefined) return await startTurn(invocation, run, input);
+  checkOpen(host, request);
+  const claimed = await claimRun(invocation, request.mode, [input]).catch((error: unknown) => {
+    const join = knownRequest(error);
+    if (join !== undefined) return { input, join };
+    if (control.cause?.kind === 'stop') return undefined;
+    throw error;
+  });
+  if (claimed === undefined || 'join' in claimed) return claimed;
+  try {
+    return await startTurn(invocation, claimed, input);
+  } catch (refusal) {
+    await dropRun(invocation, claimed);
+    throw refusal;
+  }
+}
+
+/**
+ * Makes the running turn, or what is queued and these inputs, a run of its own that goes on without the caller. One that has
+ * not begun goes to whoever the app's engine finds for it; the answer says where it is.
+ */
+export async function claimDetached(
+  invocation: Invocation,
+  own: readonly Input[],
+): Promise<'here' | 'elsewhere' | { readonly join: RequestRecord }> {
+  const { inbox, turn, host, request } = invocation;
+  const store = detachableStore(invocation);
+  const queued = [...inbox.queued, ...own];
+  const inputs = turn === undefined ? queued : [turn.input, ...queued];
+  const running = turn === undefined ? undefined : invocation.run;
+  if (running === undefined) checkOpen(host, request);
+  else if (queued.some(({ requestId }) => requestId !== undefined)) throw keyedTooLate();
+  const dispatcher = running === undefined && inputs.length > 0 ? host.dispatcher : undefined;
+  await dispatcher?.admit();
+  const claimed = running ?? (await claimOrJoin(invocation, inputs));
+  if ('join' in claimed) return claimed;
+  const run = claimed;
+  const ref = run.position.run;
+  if (ref === undefined) throw new TypeError('A store that can abort gives claims.');
+  try {
+    const [first] = inputs;
+    if (running === undefined && first !== undefined) await checkReceivable(invocation, run, first);
+    const { init, context } = invocation.request;
+    const version = versionOf(invocation);
+    const away = dispatcher?.handOver(dispatched(invocation, ref));
+    // A heartbeat of ours would only be in the way of whoever takes it over.
+    if (away !== undefined) run.leave();
+    const request = { mode: 'detached', init, inputs, context, ...version } as const;
+    const detach = async (events: readonly RunEvent[] = []): Promise<void> => {
+      await store.runs?.detach(ref, request, away, events.length > 0 ? events : undefined);
+    };
+    if (store.events === undefined) await detach();
+    else await run.log.writeWith({ events: store.events, run: ref }, detach);
+  } catch (error) {
+    if (running === undefined) await dropRun(invocation, run);
+    throw error;
+  }
+  invocation.run = run;
+  if (dispatcher !== undefined) {
+    host.logs.forget(run.log);
+    return 'elsewhere';
+  }
+  run.detached = { inputsDone: 0 };
+  invocation.outbox.log = run.log;
+  return 'here';
+}
+
+/** Claims a run for these inputs; when there is but one, and it was accepted before, gives that run. */
+async function claimOrJoin(
+  invocation: Invocation,
+  inputs: readonly Input[],
+): Promise<ActiveRun | { readonly join: RequestRecord }> {
+  try {
+    return await claimRun(invocation, 'attached', inputs);
+  } catch (error) {
+    const join = inputs.length === 1 ? knownRequest(error) : undefined;
+    if (join === undefined) throw error;
+    return { join };
+  }
+}
+
+function keyedTooLate(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'A turn that runs cannot be detached together with inputs that have request ids of their own. Wait for the end of the turn, or send them without a request id.',
+  );
+}
+
+function dispatched(invocation: Invocation, ref: RunRef): DispatchedRun {
+  const { scope, sessionId, request } = invocation;
+  return {
+    ...ref,
+    scope,
+    sessionId,
+    ...versionOf(invocation),
+    ...(request.queue && { queue: request.queue }),
+  };
+}
+
+function versionOf({ spec: { version } }: Invocation): { readonly version?: string } {
+  return version === undefined ? {} : { version };
+}
+
+/** Refuses new work of an app that is closing; what a running turn starts belongs to that turn. */
+export function checkOpen(host: AgentHost, { startedBy }: InvocationRequest): void {
+  if (startedBy === undefined) host.checkOpen();
+}
+
+function detachableStore({ spec }: Invocation): Store {
+  const store = fullStore(spec);
+  if (store?.runs === undefined || store.abort === undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      spec.store === undefined
+        ? `Agent "${spec.name}" has no store, so nothing can go on in the background. Give it one to detach.`
+        : `The store of agent "${spec.name}" cannot abort runs, so it takes no detached ones.`,
+    );
+  }
+  return store;
+}
+
+async function claimRun(
+  invocation: Invocation,
+  mode: RunMode,
+  inputs: readonly Input[],
+): Promise<ActiveRun> {
+  const request = requestOf(invocation, mode, inputs);
+  return enterRun(invocation, request, await claimPosition(invocation, request));
+}
+
+function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input[]): TurnRequest {
+  const { spec, host, request, scope, sessionId, opened } = invocation;
+  const requests = requestMarks(scope, inputs);
+  return {
+    runId: host.newId(),
+    sessionId,
+    mode,
+    init: request.init,
+    inputs,
+    context: request.context,
+    ...versionOf(invocation),
+    ...startOf(invocation),
+    ...(spec.limits.session && { limited: true }),
+    ...(opened && { loaded: opened }),
+    ...(request.startedBy && { startedBy: request.startedBy }),
+    ...(requests.length > 0 && { requests }),
+  };
+}
+
+function enterRun(
+  invocation: Invocation,
+  { runId, mode, requests = [] }: TurnRequest,
+  position: Position,
+): ActiveRun {
+  const { spec, host } = invocation;
+  takePosition(invocation, position);
+  const keys = requests.map(({ key }) => key);
+  return activateRun(invocation, {
+    runId,
+    position,
+    keys,
+    durable: mode !== 'attached',
+    spec,
+    host,
+  });
+}
+
+/** Claims the session once more, after the last turn, to save what the handler did behind it; only where that turn left it. */
+export async function claimAgain(invocation: Invocation): Promise<ActiveRun> {
+  const { spec, scope, base } = invocation;
+  const request = requestOf(invocation, 'attached', []);
+  const position = await spec.ledger.begin(scope, {
+    ...request,
+    from: 'head',
+    expectHead: base?.snapshotId ?? null,
+  });
+  return enterRun(invocation, request, position);
+}
+
+/** Puts a claimed run on the list of those this process works on. */
+export function activateRun(
+  invocation: Invocation,
+  options: Pick<Invocation, 'spec' | 'host'> & {
+    readonly runId: string;
+    readonly position: Position;
+    readonly keys: readonly string[];
+    readonly durable: boolean;
+  },
+): ActiveRun {
+  const { spec, host, runId, position, keys, durable } = options;
+  const store = fullStore(spec);
+  const ref = position.run;
+  const log = host.logs.open({ runId, scope: invocation.scope, attempt: ref?.attempt ?? 1 });
+  if (durable && ref !== undefined && store?.events !== undefined) log.writeTo(store.events, ref);
+  const leave =
+    ref === undefined || store === undefined
+      ? () => {}
+      : host.live.add({
+          ref,
+          store,
+          control: invocation.control,
+          recoverable: () => log.durable,
+        });
+  return { runId, position, log, leave, keys };
+}
+
+/** Where the first turn starts is up to the init; each later one goes on from the one before. */
+function startOf({
+  request,
+  spec,
+  base,
+  turnsBegun,
+  followed,
+}: Invocation): Pick<TurnRequest, 'from' | 'expectHead'> {
+  const { snapshotId } = request.init;
+  // Somebody else has worked on the last turn: the session is where that one left it.
+  if (followed !== undefined) return { from: 'head' };
+  if (turnsBegun === 0) {
+    const { ifHead } = request;
+    return {
+      from: snapshotId === undefined ? 'head' : { snapshotId },
+      ...(ifHead !== undefined && { expectHead: ifHead }),
+    };
+  }
+  if (spec.store === undefined || spec.concurrency === 'wait') return { from: 'head' };
+  return { from: 'head', expectHead: base?.snapshotId ?? null };
+}
+
+async function claimPosition(invocation: Invocation, request: TurnRequest): Promise<Position> {
+  const { spec, scope } = invocation;
+  try {
+    return await spec.ledger.begin(scope, request);
+  } catch (error) {
+    const busy = isWaymarkError(error) && error.status === 'ABORTED';
+    if (!busy || spec.concurrency === 'reject') throw error;
+    // A caller that names the head it expects wants this session or none.
+    const isNamed = invocation.turnsBegun === 0 && invocation.request.ifHead !== undefined;
+    if (isNamed && spec.concurrency === 'fork') throw error;
+    return await claimWhenBusy(invocation, request, error);
+  }
+}
+
+/** Goes to where the claim says the session stands. */
+function takePosition(invocation: Invocation, position: Position): void {
+  const { spec, base } = invocation;
+  const first = invocation.turnsBegun === 0;
+  invocation.sessionId = position.sessionId;
+  if (spec.store === undefined) return;
+  const moved = position.base?.snapshotId !== base?.snapshotId;
+  const { parent, listed } = position;
+  if (first || moved) {
+    invocation.setState(position.state ?? freshState(spec));
+    invocation.goodId = parent?.listed === false ? undefined : parent?.snapshotId;
+    invocation.lastSnapshot = listed && {
+      id: listed.snapshotId,
+      hash: hashState(listed.state),
+      state: listed.state,
+    };
+  }
+  invocation.base = position.base;
+  invocation.parentId = parent?.snapshotId;
+  invocation.totals = highestTotals(parent?.totals, position.failedTotals);
+  invocation.turnIndex = parent?.turnIndex ?? -1;
+  invocation.nextIndex = position.nextIndex;
+}
+
+/** Throws when the input is none for the state that the run goes on from. */
+async function checkReceivable(
+  invocation: Invocation,
+  run: ActiveRun,
+  input: Input,
+): Promise<readonly Message[]> {
+  const { spec, working } = invocation;
+  if (
+    input.resume !== undefined &&
+    run.position.parent?.answered === true &&
+    run.detached === undefined
+  ) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'This interrupt has been answered already. To try another answer, fork the snapshot and answer there.',
+    );
+  }
+  return await spec.receive(working.state, input, invocation.request.context);
+}
+
+async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): Promise<Turn> {
+  const { spec, working, outbox } = invocation;
+  const messages = await checkReceivable(invocation, run, input);
+  const turn = createTurn(invocation, run, input, {
+    turnIndex: invocation.turnIndex + 1,
+    parentId: invocation.parentId,
+  });
+  if (spec.store === undefined && input.resume !== undefined) {
+    turn.answeredKey = await answerHeldState(invocation);
+  }
+  invocation.run = run;
+  invocation.turnIndex++;
+  invocation.turnsBegun++;
+  invocation.turnSnapshots = invocation.snapshotIds.length;
+  invocation.clearTurn(turn);
+  outbox.log = run.log;
+  outbox.push({
+    turnStart: {
+      sessionId: invocation.sessionId,
+      ...(spec.store !== undefined && { snapshotId: run.runId }),
+      turnIndex: turn.info.turnIndex,
+    },
+  });
+  working.addMessages(messages);
+  return turn;
+}
+
+/** Notes the answer to an interrupt of a client-held state, which can be sent any number of times; gives its key. */
+async function answerHeldState(invocation: Invocation): Promise<string> {
+  const { spec, host, scope, sessionId, working } = invocation;
+  const guard = spec.clientState?.replayGuard;
+  const answered = { sessionId, state: working.state };
+  if (guard !== undefined) {
+    if ('open' in guard) await guard.open?.();
+    await answerOnce(guard, scope, { ...answered, now: new Date(host.clock.now()).toISOString() });
+  }
+  return answeredStateKey(answered);
+}
+
+/** A turn of a run. */
+export function createTurn(
+  { spec, control, turnsBegun, spentBefore }: Invocation,
+  { runId }: ActiveRun,
+  input: Input,
+  options: {
+    readonly turnIndex: number;
+    /** What the turn goes on from. */
+    readonly parentId: string | undefined;
+    readonly continued?: boolean;
+  },
+): Turn {
+  const { turnIndex, parentId, continued = false } = options;
+  const info = {
+    ...(spec.store !== undefined && { snapshotId: runId }),
+    ...(parentId !== undefined && { parentId }),
+    turnIndex,
+    signal: control.signal,
+  };
+  // What an attempt before this one has used in the turn counts, whether the turn continues or starts over.
+  const spent = turnsBegun === 0 ? spentBefore : undefined;
+  return {
+    info,
+    input,
+    continued,
+    customSent: false,
+    artifactsSent: new Map(),
+    leftBehind: false,
+    usage: spent?.usage ?? {},
+    toolCalls: spent?.toolCalls ?? 0,
+    hasSnapshots: false,
+    toolIterations: 0,
+    snapshotIds: [],
+    toolKeys: new Map(),
+  };
+}
+
+/** Lets go of a run that came to nothing. */
+export async function dropRun({ host, spec }: Invocation, run: ActiveRun): Promise<void> {
+  run.leave();
+  host.logs.close(run.log);
+  // What was refused must be heard of, and the claim expires in any case.
+  await spec.ledger.release(run.position).catch(() => {});
+}

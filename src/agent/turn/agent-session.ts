@@ -1,0 +1,36 @@
+import { SessionFace } from '../../session/session.ts';
+import { Steps } from '../persistence/step.ts';
+import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
+import { checkCustom } from '../spec/init.ts';
+import type { Invocation } from './invocation.ts';
+
+/** The session of an invocation, with its turn loop. */
+export class InvocationSession extends SessionFace<unknown> implements AgentSession {
+  readonly #invocation: Invocation;
+  readonly #loop: (fn: TurnFunction) => Promise<void>;
+  #steps: Steps | undefined;
+
+  constructor(invocation: Invocation, loop: (fn: TurnFunction) => Promise<void>) {
+    super({
+      id: () => invocation.sessionId,
+      working: invocation.working,
+      snapshotIds: invocation.snapshotIds,
+      checkCustom: (custom) => checkCustom(invocation.spec, custom),
+    });
+    this.#invocation = invocation;
+    this.#loop = loop;
+  }
+
+  run(fn: TurnFunction): Promise<void> {
+    return this.#loop(fn);
+  }
+
+  result(): AgentResult {
+    return this.#invocation.result();
+  }
+
+  step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {
+    this.#steps ??= new Steps(this.#invocation);
+    return this.#steps.once(key, fn);
+  }
+}

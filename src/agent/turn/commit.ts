@@ -1,0 +1,136 @@
+import type { Chunk, FinishReason } from '../../protocol/turn.ts';
+import type {
+  Committed,
+  CommitWrite,
+  RequestOutcome,
+  RunEvent,
+  RunUsage,
+  Spent,
+  StateWrite,
+} from '../../store/contract/store.ts';
+import { underRun } from '../persistence/lose-run-on-outage.ts';
+import type { ActiveRun, Invocation } from './invocation.ts';
+import type { Turn } from './turn-state.ts';
+
+/** Writes a snapshot; the chunk that tells of it is shown only once it is written. */
+export async function commit(
+  invocation: Invocation,
+  run: ActiveRun,
+  chunk: Chunk,
+  write: Omit<CommitWrite, keyof StateWrite | 'parentId' | 'turnIndex' | 'stateHash'>,
+): Promise<Committed> {
+  const { spec, scope, working, parentId, turnIndex } = invocation;
+  const committed = await telling(invocation, run, chunk, (events) =>
+    spec.ledger.commit(scope, run.position, {
+      ...stateWrite(invocation),
+      ...write,
+      ...(parentId !== undefined && { parentId }),
+      turnIndex,
+      stateHash: working.hash(),
+      ...(events && { events }),
+    }),
+  );
+  if (!write.end) run.onProgress?.();
+  if (write.listed !== false) invocation.nextIndex++;
+  if (write.status === 'succeeded') {
+    invocation.base = committed.base;
+    invocation.parentId = write.snapshotId;
+    working.saved();
+  }
+  return committed;
+}
+
+/** Ends a run without a snapshot. */
+export async function release(
+  invocation: Invocation,
+  run: ActiveRun,
+  chunk: Chunk,
+  requests?: RequestOutcome,
+): Promise<void> {
+  const { ledger } = invocation.spec;
+  await telling(invocation, run, chunk, (events) => ledger.release(run.position, events, requests));
+}
+
+/** Writes something together with the chunk that tells of it, and the events that the store does not have yet. */
+async function telling<Value>(
+  { outbox }: Invocation,
+  { log }: ActiveRun,
+  chunk: Chunk,
+  write: (events: readonly RunEvent[] | undefined) => Promise<Value>,
+): Promise<Value> {
+  return await log.takeAlong(async (unwritten) => {
+    const event = Object.keys(chunk).length === 0 ? undefined : log.prepare(chunk);
+    const value = await write(log.durable ? [...unwritten, ...(event ? [event] : [])] : undefined);
+    if (event !== undefined) {
+      log.publishPrepared(event);
+      outbox.pushLogged(chunk, event);
+    }
+    return value;
+  });
+}
+
+/** The state as it grew from what was saved last. */
+export function stateWrite({ base, working }: Invocation): StateWrite {
+  // A state that was brought up to a newer schema did not grow from the stored one by patches.
+  const known = base !== undefined && base.state.custom === working.patchedFrom;
+  return {
+    ...(base && { base }),
+    state: working.state,
+    ...(known && working.customPatch.length > 0 && { customPatch: working.customPatch }),
+  };
+}
+
+/** Keeps the state reached so far with the run. */
+export async function checkpoint(
+  invocation: Invocation,
+  run: ActiveRun,
+  midTurn: boolean,
+): Promise<void> {
+  const { spec, working } = invocation;
+  const ref = run.position.run;
+  if (ref === undefined || spec.store === undefined || !('runs' in spec.store)) return;
+  const { runs } = spec.store;
+  const inputsDone = run.detached?.inputsDone ?? 0;
+  const write = {
+    ...stateWrite(invocation),
+    stateHash: working.hash(),
+    inputsDone,
+    midTurn,
+    used: usedBy(invocation, midTurn),
+  };
+  // A run that is taken over here does not send them again.
+  const base = await underRun(invocation, () =>
+    run.log.takeAlong(
+      async (events) =>
+        await runs?.checkpoint(ref, { ...write, ...(events.length > 0 && { events }) }),
+    ),
+  );
+  if (base !== undefined) {
+    run.onProgress?.();
+    invocation.base = base;
+    working.saved();
+  }
+}
+
+/** What was used up to now, for the next attempt. */
+function usedBy({ turn, usage, totals }: Invocation, midTurn: boolean): RunUsage {
+  const spent =
+    turn === undefined || !midTurn ? nothing : { usage: turn.usage, toolCalls: turn.toolCalls };
+  return { turn: spent, before: usage, ...(totals && { totals }) };
+}
+
+const nothing: Spent = { usage: {}, toolCalls: 0 };
+
+/** The chunk that ends a turn. */
+export function endChunk(turn: Turn, finishReason: FinishReason, snapshotId?: string): Chunk {
+  const { usage, output } = turn;
+  return {
+    ...(snapshotId !== undefined && { snapshotCreated: snapshotId }),
+    turnEnd: {
+      ...(snapshotId !== undefined && { snapshotId }),
+      finishReason,
+      ...(Object.keys(usage).length > 0 && { usage }),
+      ...(output !== undefined && finishReason !== 'failed' && { output }),
+    },
+  };
+}

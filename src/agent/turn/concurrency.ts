@@ -1,0 +1,96 @@
+import { raceSignal } from '../../core/async/signal.ts';
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { runningOf } from '../../store/rules/errors.ts';
+import type { Position, TurnRequest } from '../persistence/turn-store.ts';
+import { fullStore } from '../spec/spec.ts';
+import type { Invocation } from './invocation.ts';
+
+/** How often a waiting turn looks again when it hears nothing. */
+const lookAgainMs = 250;
+
+/** Gets a turn in although the session is being worked on: after the other one, or in a session of its own. */
+export async function claimWhenBusy(
+  invocation: Invocation,
+  request: TurnRequest,
+  busy: WaymarkError,
+): Promise<Position> {
+  return invocation.spec.concurrency === 'fork'
+    ? await forkAndClaim(invocation, request, busy)
+    : await waitAndClaim(invocation, request, busy);
+}
+
+async function waitAndClaim(
+  invocation: Invocation,
+  request: TurnRequest,
+  busy: WaymarkError,
+): Promise<Position> {
+  const { spec, scope, control } = invocation;
+  let running = runningOf(busy);
+  // Waiting does not bring an expected head back.
+  if (running === undefined && request.expectHead !== undefined) throw busy;
+  for (;;) {
+    await changeOf(invocation, running);
+    if (control.signal.aborted)
+      throw new WaymarkError('CANCELLED', 'Stopped while waiting for the session.');
+    try {
+      return await spec.ledger.begin(scope, request);
+    } catch (error) {
+      if (!isWaymarkError(error) || error.status !== 'ABORTED') throw error;
+      running = runningOf(error);
+      if (running === undefined && request.expectHead !== undefined) throw error;
+    }
+  }
+}
+
+/** Resolves when something about the run may have changed, or after a while. */
+async function changeOf(
+  { spec, host, control }: Invocation,
+  runId: string | undefined,
+): Promise<void> {
+  const over = new AbortController();
+  const changed = Promise.withResolvers<void>();
+  const unlisten =
+    runId === undefined ? undefined : fullStore(spec)?.abort?.onChange(runId, changed.resolve);
+  try {
+    const later = host.clock.sleep(lookAgainMs, over.signal);
+    await raceSignal(Promise.race([changed.promise, later]), control.signal);
+  } catch {
+    // Stopped: the caller looks at its signal.
+  } finally {
+    over.abort();
+    unlisten?.();
+  }
+}
+
+async function forkAndClaim(
+  invocation: Invocation,
+  request: TurnRequest,
+  busy: WaymarkError,
+): Promise<Position> {
+  const { spec, scope, host } = invocation;
+  const { timeline } = fullStore(spec) ?? {};
+  // What was answered in one branch must not be paid for again in another that nobody asked for.
+  if (timeline === undefined || request.inputs.some(({ resume }) => resume)) throw busy;
+  const sessionId = host.newId();
+  const place = await placeOf(invocation, request);
+  if (place === undefined) throw busy;
+  const { expectHead: _, loaded: __, ...rest } = request;
+  if (place !== null) {
+    await timeline.fork(scope, place, { sessionId, snapshotId: host.newId() });
+  }
+  return await spec.ledger.begin(scope, { ...rest, sessionId, from: 'head' });
+}
+
+/** The snapshot that the turn would have gone on from: `null` in an empty session, `undefined` when it is no more. */
+async function placeOf(
+  { spec, scope }: Invocation,
+  { from, expectHead, sessionId }: TurnRequest,
+): Promise<string | null | undefined> {
+  if (expectHead === null) return null;
+  if (expectHead !== undefined) {
+    const place = await spec.ledger.load(scope, { snapshotId: expectHead });
+    return place?.snapshotId;
+  }
+  const place = await spec.ledger.load(scope, from === 'head' ? { sessionId } : from);
+  return place?.snapshotId ?? null;
+}

@@ -1,0 +1,145 @@
+import { isWaymarkError, toErrorBody } from '../../core/error.ts';
+import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
+import type { Chunk, Output } from '../../protocol/turn.ts';
+import { receiptFor } from '../persistence/receipt.ts';
+import { fullStore } from '../spec/spec.ts';
+import { checkpoint, commit, endChunk, stateWrite } from './commit.ts';
+import type { ActiveRun, Invocation } from './invocation.ts';
+import { totalsOf } from './turn-limits.ts';
+import type { Outcome, Turn } from './turn-state.ts';
+
+/** What the caller who detached is told. */
+export function detachedOutput({ sessionId, run, snapshotIds }: Invocation): Output {
+  return {
+    sessionId,
+    ...(run && { snapshotId: run.runId }),
+    snapshotIds: [...snapshotIds],
+    finishReason: 'detached',
+  };
+}
+
+/** The end of one turn of a detached run: no snapshot, only a checkpoint when another input follows. */
+export async function endDetachedTurn(
+  invocation: Invocation,
+  run: ActiveRun,
+  turn: Turn,
+  outcome: Outcome,
+): Promise<Outcome> {
+  invocation.totals = totalsOf(invocation, turn) ?? invocation.totals;
+  turn.snapshotIds.push(run.runId);
+  if (outcome.kind !== 'done') return outcome;
+  invocation.last = {
+    finishReason: outcome.finishReason,
+    ...(outcome.output !== undefined && { output: outcome.output }),
+  };
+  invocation.good = invocation.working.state;
+  run.log.push(endChunk(turn, outcome.finishReason));
+  if (run.detached !== undefined) run.detached.inputsDone++;
+  if (invocation.inbox.queued.length > 0) await checkpoint(invocation, run, false);
+  return outcome;
+}
+
+/** The end of a detached run: its pending snapshot gets its terminal status, unless an abort was first. */
+export async function finishDetached(invocation: Invocation, run: ActiveRun): Promise<void> {
+  const { host } = invocation;
+  run.leave();
+  try {
+    const ended = await commitEnd(invocation, run);
+    const snapshot = ended ?? (await leaveToAborter(invocation, run));
+    if (run.detached !== undefined && invocation.control.cause?.kind !== 'lost') {
+      run.detached.over = true;
+    }
+    if (snapshot !== undefined) await tell(invocation, snapshot);
+  } catch (error) {
+    // Another worker, or the next start of this one, goes on with the run.
+    if (run.detached !== undefined) run.detached.trouble = error;
+    invocation.failures.report(error, 'run');
+  } finally {
+    host.logs.close(run.log);
+  }
+}
+
+/** Writes the terminal status; `undefined` when the run is no longer this one's to end. */
+async function commitEnd(invocation: Invocation, run: ActiveRun): Promise<Snapshot | undefined> {
+  const { control, failure, last, totals, usage, deadLetter } = invocation;
+  if (control.cause?.kind === 'lost') return undefined;
+  const status = statusOf(invocation);
+  const finishReason = status === 'succeeded' ? last?.finishReason : status;
+  invocation.turnIndex = Math.max(0, invocation.turnIndex);
+  const chunk: Chunk = status === 'succeeded' ? {} : { turnEnd: { finishReason: status } };
+  const error = failure && toErrorBody(failure);
+  const requests = receiptFor(run, () => {
+    const { message } = invocation.result();
+    const isGood = status === 'succeeded';
+    const snapshotId = isGood ? run.runId : invocation.goodId;
+    return {
+      turnIndex: invocation.turnIndex,
+      ...(snapshotId !== undefined && { snapshotId }),
+      ...(isGood && { snapshotIds: [run.runId] }),
+      ...(isGood && message && { message }),
+      ...(isGood && last?.output !== undefined && { output: last.output }),
+      ...(finishReason && { finishReason }),
+      ...(Object.keys(usage).length > 0 && { usage }),
+      ...(error && { error }),
+    };
+  });
+  try {
+    const { snapshot } = await commit(invocation, run, chunk, {
+      snapshotId: run.runId,
+      event: 'detach',
+      status,
+      ...(finishReason && { finishReason }),
+      ...(error && { error }),
+      usage,
+      ...(totals && { totals }),
+      ...(deadLetter && { deadLetter }),
+      end: true,
+      ...requests,
+    });
+    return snapshot;
+  } catch (error) {
+    if (isWaymarkError(error) && error.status === 'ABORTED') return undefined;
+    throw error;
+  }
+}
+
+/** Puts what the run had reached on the snapshot that somebody has aborted; `undefined` when it was taken over instead. */
+async function leaveToAborter(
+  invocation: Invocation,
+  run: ActiveRun,
+): Promise<Snapshot | undefined> {
+  const { working, spec, scope, usage, totals } = invocation;
+  const ref = run.position.run;
+  const store = fullStore(spec);
+  if (ref === undefined || store === undefined) return undefined;
+  await store.runs?.attachPartial(ref, {
+    ...stateWrite(invocation),
+    stateHash: working.hash(),
+    usage,
+    ...(totals && { totals }),
+  });
+  const snapshot = await store.getSnapshot(scope, { snapshotId: run.runId });
+  if (snapshot?.status !== 'aborted') return undefined;
+  const { state: _, ...metadata } = snapshot;
+  return metadata;
+}
+
+function statusOf({
+  failure,
+  control,
+}: Invocation): Exclude<SnapshotStatus, 'pending' | 'expired'> {
+  if (failure !== undefined || control.cause?.kind === 'failed') return 'failed';
+  return control.cause === undefined ? 'succeeded' : 'aborted';
+}
+
+async function tell({ spec, failures, scope }: Invocation, snapshot: Snapshot): Promise<void> {
+  try {
+    await spec.onFinish?.({
+      agent: spec.name,
+      ...(scope.owner !== undefined && { owner: scope.owner }),
+      snapshot,
+    });
+  } catch (error) {
+    failures.report(error, 'hook');
+  }
+}

@@ -1,0 +1,85 @@
+import { originalOf } from '../../core/error.ts';
+import type { ErrorInfo, ErrorPhase } from '../spec/error-reports.ts';
+import type { Invocation } from './invocation.ts';
+
+/** Causes that are followed; chains may be circular. */
+const mostCauses = 8;
+
+// Each was created for one failure, so it stands for a reported one wherever it is rethrown.
+const reportedOnce = new WeakSet<object>();
+
+/** Marks an error as standing for a reported failure; only for errors that are created for one failure. */
+export function markReported(error: object): void {
+  reportedOnce.add(error);
+}
+
+/** Whether an error stands for a reported failure. */
+export function isReported(error: unknown): boolean {
+  return chainOf(error).some(isMarked);
+}
+
+/**
+ * Reports each failure of an invocation once, where it happens, and not again in the layers that the error passes on its
+ * way out. The same error object may be thrown again, so the next turn starts without any.
+ */
+export class Failures {
+  readonly #invocation: Invocation;
+  #reported: unknown[] = [];
+
+  constructor(invocation: Invocation) {
+    this.#invocation = invocation;
+  }
+
+  /** Reports an error that goes on to fail the turn. */
+  report(error: unknown, phase: ErrorPhase, subject: Pick<ErrorInfo, 'model'> = {}): void {
+    const original = originalOf(error);
+    const isKnown = isReported(error) || this.#find(error) >= 0;
+    if (original !== error && typeof error === 'object' && error !== null) markReported(error);
+    if (isKnown) return;
+    this.#reported.push(original);
+    this.#tell(original, { ...subject, phase });
+  }
+
+  /** Reports the error of a tool, which ends there: the model reads it, and the turn continues. */
+  reportTool(error: unknown, tool: string): void {
+    const at = this.#find(error);
+    if (at >= 0) this.#reported.splice(at, 1);
+    else if (!isReported(error)) this.#tell(originalOf(error), { phase: 'tool', tool });
+  }
+
+  /** Call at the start of a turn. */
+  clear(): void {
+    if (this.#reported.length > 0) this.#reported = [];
+  }
+
+  #find(error: unknown): number {
+    if (this.#reported.length === 0) return -1;
+    const chain = chainOf(error);
+    return this.#reported.findIndex((each) => chain.includes(each));
+  }
+
+  #tell(error: unknown, info: Pick<ErrorInfo, 'phase' | 'tool' | 'model'>): void {
+    const { host, spec, sessionId, run, turnIndex } = this.#invocation;
+    host.report(error, {
+      ...info,
+      agent: spec.name,
+      sessionId,
+      ...(run && { runId: run.runId }),
+      ...(turnIndex >= 0 && { turnIndex }),
+    });
+  }
+}
+
+function isMarked(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && reportedOnce.has(error);
+}
+
+function chainOf(error: unknown): readonly unknown[] {
+  const chain = [error];
+  for (let last = error; last instanceof Error && chain.length < mostCauses; ) {
+    if (last.cause === undefined) break;
+    last = last.cause;
+    chain.push(last);
+  }
+  return chain;
+}

@@ -1,0 +1,118 @@
+import { isWaymarkError } from '../../core/error.ts';
+import { isJsonObject } from '../../core/json/json.ts';
+import { parseEventId } from '../../protocol/event-id.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { Output } from '../../protocol/turn.ts';
+import { waitForRun, watchRun } from '../connection/watch.ts';
+import { outputOfReceipt, receiptOf } from '../persistence/receipt.ts';
+import { leavingSnapshot } from '../persistence/transform.ts';
+import type { EventId } from '../spec/agent.ts';
+import { fullStore } from '../spec/spec.ts';
+import type { Invocation } from './invocation.ts';
+import { requestKey } from './requests.ts';
+import { outputOfSnapshot } from './snapshot-output.ts';
+
+/** How long to wait before a store that is away is asked again, in milliseconds. */
+const askAgainMs = 100;
+
+/** What a run came to that somebody else worked on. */
+export interface Followed {
+  readonly snapshot?: Snapshot;
+  /** Its caller has seen the end of its turn. */
+  readonly told: boolean;
+}
+
+/**
+ * Passes on what a run does that is worked on elsewhere, until it has ended. A store that is away is asked again; rejects
+ * when `over` aborts.
+ */
+export async function followRun(
+  { spec, host, scope, outbox }: Invocation,
+  runId: string,
+  { after, over }: { readonly after?: EventId | undefined; readonly over: AbortSignal },
+): Promise<Followed> {
+  const watching = { spec, host, scope, runId, signal: over };
+  let place = after;
+  let told = false;
+  return await whileAway(host.clock, over, async () => {
+    const run = await fullStore(spec)?.runs?.getRun(scope, runId);
+    // Nobody keeps the events of an attached run for other processes, and an expired one never ends.
+    if (run?.mode === 'attached' && host.logs.get(runId, scope) === undefined) {
+      return { snapshot: await waitForRun(watching), told };
+    }
+    for await (const event of watchRun(watching, place)) {
+      if (event.type === 'end') return { snapshot: event.snapshot as Snapshot, told };
+      place = event.id;
+      if (event.type === 'reset') continue;
+      const { agent, turnEnd } = event.chunk;
+      if (agent === undefined && turnEnd !== undefined) told = true;
+      await outbox.relay(event.chunk, parseEventId(event.id));
+    }
+    return { told };
+  }).catch((error: unknown) => {
+    if (isWaymarkError(error) && error.status === 'NOT_FOUND') return { told };
+    throw error;
+  });
+}
+
+/** Does something as often as it takes until the store is there; rejects when `over` aborts. */
+export async function whileAway<Value>(
+  clock: Invocation['host']['clock'],
+  over: AbortSignal,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (over.aborted || !isAway(error)) throw error;
+    }
+    await clock.sleep(Math.min(askAgainMs * 2 ** tries, 2_000), over);
+  }
+}
+
+/** Whether a store could not be reached. What it was asked for may have been done all the same. */
+export function isAway(error: unknown): boolean {
+  return isWaymarkError(error) && error.status === 'UNAVAILABLE';
+}
+
+/** Whether a store that could not be reached has certainly not been asked. */
+export function isUnasked(error: unknown): boolean {
+  if (!isWaymarkError(error)) return false;
+  const { details } = error;
+  return isJsonObject(details) && details.written === false;
+}
+
+/** The output of a run that has ended, whoever worked on it; `undefined` when it came to nothing. */
+export async function outputOfRun(
+  { spec, scope }: Pick<Invocation, 'spec' | 'scope'>,
+  runId: string,
+  requestId?: string,
+): Promise<Output | undefined> {
+  const { store } = spec;
+  if (store === undefined) return undefined;
+  const record =
+    requestId === undefined
+      ? undefined
+      : await fullStore(spec)?.runs?.getRequest(requestKey(scope, requestId));
+  const receipt = record?.runId === runId ? receiptOf(record) : undefined;
+  if (record !== undefined && receipt !== undefined) {
+    const snapshotId = receipt.snapshotId ?? runId;
+    const snapshot = await store.getSnapshot(scope, { snapshotId });
+    const { status } = snapshot ?? {};
+    const good = status === 'succeeded' ? snapshot : undefined;
+    return outputOfReceipt(spec, receipt, record.sessionId, good);
+  }
+  const snapshot = await store.getSnapshot(scope, { snapshotId: runId });
+  if (snapshot === undefined || snapshot.status === 'pending' || snapshot.status === 'expired') {
+    return undefined;
+  }
+  const { snapshotId, ...output } = outputOfSnapshot(leavingSnapshot(spec.transform, snapshot));
+  // A state that is only the latest one is no snapshot.
+  if (snapshot.index < 0) return output;
+  return {
+    ...output,
+    ...(snapshotId !== undefined && { snapshotId }),
+    ...(snapshot.status === 'succeeded' && { snapshotIds: [runId] }),
+  };
+}

@@ -1,0 +1,125 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Input } from '../../protocol/turn.ts';
+
+/** More queued inputs than anybody waits for. */
+const mostQueued = 1_000;
+
+/** An input that waits for its turn. */
+export interface QueuedInput {
+  readonly input: Input;
+  /** Tells the sender what became of it; absent where the sender does not wait for that. */
+  readonly answer?: {
+    readonly accept: () => void;
+    readonly refuse: (error: unknown) => void;
+  };
+}
+
+/** The inputs of an invocation that have not been worked on yet. */
+export class Inbox {
+  readonly #queue: QueuedInput[] = [];
+  #closed = false;
+  #held = false;
+  #waiting: (() => void) | undefined;
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** What is queued, oldest first. */
+  get queued(): readonly Input[] {
+    return this.#queue.map(({ input }) => input);
+  }
+
+  push(input: Input): void {
+    this.#push({ input });
+  }
+
+  /** Queues an input; resolves when its turn has begun or it was dropped, rejects when it was refused. */
+  offer(input: Input): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#push({ input, answer: { accept: resolve, refuse: reject } });
+    return promise;
+  }
+
+  #push(queued: QueuedInput): void {
+    if (this.#closed || this.#held) throw closedError();
+    if (this.#queue.length >= mostQueued) {
+      throw new WaymarkError(
+        'RESOURCE_EXHAUSTED',
+        `${mostQueued} inputs are queued already. Wait for a turn to end before sending more.`,
+      );
+    }
+    this.#queue.push(queued);
+    this.#wake();
+  }
+
+  /** Takes nothing until the returned function is called; throws when it would not have taken these either. */
+  hold(inputs: number): () => void {
+    if (this.#held || (this.#closed && inputs > 0)) throw closedError();
+    this.#held = true;
+    return () => {
+      this.#held = false;
+    };
+  }
+
+  /** Takes these, which have been accepted already, as the last ones. */
+  end(inputs: readonly Input[]): void {
+    // From here on the run has them, and tells what became of them.
+    for (const { answer } of this.#queue) answer?.accept();
+    this.#queue.push(...inputs.map((input) => ({ input })));
+    this.close();
+  }
+
+  /** No more inputs; what is queued is still given out. */
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  /** Closes when the signal aborts; the returned function ends that. */
+  closeWith(signal: AbortSignal): () => void {
+    const close = (): void => this.close();
+    signal.addEventListener('abort', close);
+    return () => signal.removeEventListener('abort', close);
+  }
+
+  /** Puts an input that was taken back in its place, to be worked on next. */
+  putBack(input: Input): void {
+    this.#queue.unshift({ input });
+    this.#wake();
+  }
+
+  /** Closes and forgets what is queued. */
+  clear(): void {
+    for (const { answer } of this.#queue.splice(0)) answer?.accept();
+    this.close();
+  }
+
+  /** The next input, left where it is; `undefined` when none will come. */
+  async peek(): Promise<Input | undefined> {
+    while (this.#queue.length === 0 && !this.#closed) {
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve;
+      });
+    }
+    return this.#queue[0]?.input;
+  }
+
+  /** Takes the input that was looked at. */
+  take(): QueuedInput | undefined {
+    return this.#queue.shift();
+  }
+
+  #wake(): void {
+    this.#waiting?.();
+    this.#waiting = undefined;
+  }
+}
+
+/** What is sent to, or asked of, a connection that has ended. */
+export function closedError(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The connection is closed: it takes no more inputs. Open a new one.',
+  );
+}

@@ -1,0 +1,101 @@
+import { linkSignals } from '../../core/async/signal.ts';
+import { WaymarkError } from '../../core/error.ts';
+import type { Chunk, Input, Output } from '../../protocol/turn.ts';
+import type { RequestRecord } from '../../store/contract/store.ts';
+import { receiptOf } from '../persistence/receipt.ts';
+import { fullStore } from '../spec/spec.ts';
+import { followRun, outputOfRun, whileAway } from './follow.ts';
+import type { Invocation } from './invocation.ts';
+import { requestKey } from './requests.ts';
+
+/** What a caller that detached is told of the run that an earlier request with the same id has started. */
+export function detachedBefore(invocation: Invocation, known: RequestRecord): Output {
+  checkSession(invocation, known);
+  const { runId, sessionId } = known;
+  return { sessionId, snapshotId: runId, snapshotIds: [], finishReason: 'detached' };
+}
+
+/**
+ * Joins the run that an earlier request with the same id has started: passes on its chunks, waits for its end, and gives its
+ * output. `undefined` when it came to nothing, because its process died: then the input may be run again.
+ */
+export async function joinRun(
+  invocation: Invocation,
+  input: Input,
+  known: RequestRecord,
+): Promise<Output | undefined> {
+  checkSession(invocation, known);
+  const { runId } = known;
+  const { spec, host, scope, leaving } = invocation;
+  const link = linkSignals(host.closing);
+  // Whoever stops a request stops its run, which then ends with what it has reached.
+  const stop = (): void =>
+    void fullStore(spec)
+      ?.abort?.abortSnapshot(scope, runId)
+      .catch(() => {});
+  leaving.addEventListener('abort', stop, { once: true });
+  if (leaving.aborted) stop();
+  try {
+    const { told } = await followRun(invocation, runId, { over: link.signal });
+    const output = await whileAway(host.clock, link.signal, () =>
+      outputOfRun(invocation, runId, input.requestId),
+    );
+    if (output !== undefined && !told) await retell(invocation, input, known, output);
+    return output;
+  } catch (error) {
+    if (!host.closing.aborted) throw error;
+    throw new WaymarkError(
+      'UNAVAILABLE',
+      'The app is closing while the turn runs elsewhere. Send it again with the same request id.',
+      { details: { snapshotId: runId }, cause: error },
+    );
+  } finally {
+    link.release();
+    leaving.removeEventListener('abort', stop);
+  }
+}
+
+// In `fork` the first request may have gone on in a session of its own.
+function checkSession({ request, spec }: Invocation, { runId, sessionId }: RequestRecord): void {
+  const given = request.init.sessionId;
+  if (given === undefined || given === sessionId || spec.concurrency === 'fork') return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `This request id was used before in session "${sessionId}". Use a new id for a new request.`,
+    { details: { snapshotId: runId } },
+  );
+}
+
+/** Sends the turn once more, in few chunks, when its events are no longer kept. */
+async function retell(
+  { outbox, scope, spec }: Invocation,
+  { requestId = '' }: Input,
+  { runId, sessionId }: RequestRecord,
+  output: Output,
+): Promise<void> {
+  const record = await fullStore(spec)?.runs?.getRequest(requestKey(scope, requestId));
+  const snapshot = await spec.store?.getSnapshot(scope, { snapshotId: runId });
+  const receipt = record && receiptOf(record);
+  const { message, finishReason, usage } = output;
+  const isListed = output.snapshotIds?.includes(runId) === true;
+  const chunks: readonly Chunk[] = [
+    {
+      turnStart: {
+        sessionId,
+        snapshotId: runId,
+        turnIndex: receipt?.turnIndex ?? snapshot?.turnIndex ?? 0,
+      },
+    },
+    ...(message ? [{ modelChunk: { role: message.role, content: message.content } }] : []),
+    {
+      ...(isListed && { snapshotCreated: runId }),
+      turnEnd: {
+        ...(isListed && { snapshotId: runId }),
+        ...(finishReason && { finishReason }),
+        ...(usage && { usage }),
+        ...(output.output !== undefined && { output: output.output }),
+      },
+    },
+  ];
+  for (const [seq, chunk] of chunks.entries()) await outbox.relay(chunk, { attempt: 1, seq });
+}

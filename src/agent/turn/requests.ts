@@ -1,0 +1,72 @@
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { contentHash, sha256 } from '../../core/json/hash.ts';
+import { isJsonObject, type Json } from '../../core/json/json.ts';
+import { autoPrefix } from '../../protocol/auto-prefix.ts';
+import type { Input } from '../../protocol/turn.ts';
+import type { RequestMark, RequestRecord, Scope } from '../../store/contract/store.ts';
+import { isName, maxIdLength } from '../../store/rules/ids.ts';
+import type { RequestOptions } from '../spec/agent.ts';
+import { type AgentSpec, fullStore } from '../spec/spec.ts';
+
+/** The input under the request id of a call, if that has one. */
+export function underRequest(input: Input, { requestId }: RequestOptions = {}): Input {
+  return requestId === undefined ? input : { ...input, requestId };
+}
+
+/**
+ * The input as this agent takes it. Ids that a client of ours makes by itself begin with `auto-`: an agent that cannot keep ids
+ * takes such an input without one, because nobody has asked for more.
+ */
+export function withoutAutoId(spec: AgentSpec, input: Input): Input {
+  const { requestId, ...rest } = input;
+  const isIdle = requestId?.startsWith(autoPrefix) === true && !keepsRequests(spec);
+  return isIdle ? rest : input;
+}
+
+/** Whether the agent's store can keep request ids. */
+function keepsRequests(spec: Pick<AgentSpec, 'store'>): boolean {
+  return fullStore(spec)?.runs !== undefined;
+}
+
+/** Refuses a request id that cannot be one, or that the agent's store cannot keep. */
+export function checkRequestId(spec: AgentSpec, { requestId }: Input): void {
+  if (requestId === undefined) return;
+  if (!isName(requestId)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The request id is not valid. Expected 1 to ${maxIdLength} characters of well-formed text without NUL.`,
+    );
+  }
+  if (keepsRequests(spec)) return;
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    spec.store === undefined
+      ? `Agent "${spec.name}" has no store, so it cannot tell whether a request was sent before. Leave out the request id, or give the agent a store.`
+      : `The store of agent "${spec.name}" has no claims, so it cannot keep request ids. Leave out the request id, or use a store that has claims, such as sqliteStore.`,
+  );
+}
+
+/** What a run is claimed under for inputs that have a request id. */
+export function requestMarks(scope: Scope, inputs: readonly Input[]): readonly RequestMark[] {
+  return inputs.flatMap(({ requestId, ...rest }) =>
+    requestId === undefined
+      ? []
+      : [{ key: requestKey(scope, requestId), digest: contentHash({ ...rest } as Json) }],
+  );
+}
+
+/** Ids live under owner and agent. */
+export function requestKey({ owner, agent }: Scope, requestId: string): string {
+  return sha256(JSON.stringify([owner ?? null, agent, requestId]));
+}
+
+/** The run that a claim was refused for, because it was claimed before under the same request id. */
+export function knownRequest(error: unknown): RequestRecord | undefined {
+  if (!isWaymarkError(error) || error.status !== 'ALREADY_EXISTS') return undefined;
+  const { details } = error;
+  const request = isJsonObject(details) ? details.request : undefined;
+  if (!isJsonObject(request)) return undefined;
+  const { runId, sessionId } = request;
+  if (typeof runId !== 'string' || typeof sessionId !== 'string') return undefined;
+  return { runId, sessionId };
+}

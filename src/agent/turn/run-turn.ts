@@ -1,0 +1,121 @@
+import { isWaymarkError, toWaymarkError } from '../../core/error.ts';
+import { toJson } from '../../core/json/json.ts';
+import { inSpan, type Span } from '../../core/trace.ts';
+import { genAi, attributes as names } from '../../core/trace-names.ts';
+import { generateHooks } from '../../generate/hooks.ts';
+import { addUsage } from '../../generate/usage.ts';
+import { pendingInterrupts } from '../../protocol/tool-round.ts';
+import { checkState, withCheckedState } from '../persistence/check-state.ts';
+import type { TurnFunction, TurnResult } from '../spec/handler.ts';
+import { checkpointTurn, endTurn } from './finish-turn.ts';
+import type { Invocation } from './invocation.ts';
+import { keepPartialAnswer } from './partial.ts';
+import { LeftBehind, turnGraceMs, withGrace } from './stop-timeout.ts';
+import { checkTokensLeft, checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
+import { lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
+
+/** Works on an input that was accepted, and saves what came of it. */
+export async function runTurn(
+  invocation: Invocation,
+  turn: Turn,
+  fn: TurnFunction,
+): Promise<Outcome> {
+  return await inTurnSpan(invocation, turn, async (span) => {
+    const result = await withCheckedState(invocation, await perform(invocation, turn, fn));
+    const isCut = result.kind === 'stopped' || result.kind === 'lost';
+    // A handler that did not await its loop may have returned: then the turn has been ended already.
+    if (isCut && !invocation.working.isClosed) keepPartialAnswer(invocation);
+    if (result.kind === 'failed') invocation.failures.report(result.error, 'turn');
+    if (turn.leftBehind) invocation.leaveBehind();
+    const ended = await endTurn(invocation, turn, result);
+    if (ended.kind === 'failed') span.recordError(ended.error);
+    nameSnapshots(invocation, turn, span);
+    return ended;
+  });
+}
+
+async function perform(invocation: Invocation, turn: Turn, fn: TurnFunction): Promise<Outcome> {
+  const { control, spec } = invocation;
+  if (control.cause !== undefined) return stoppedBy(control.cause);
+  const endTimeLimit = startTimeLimit(invocation, spec.limits.turn?.timeMs);
+  try {
+    checkUnspent(invocation);
+    const work = generateHooks.run(hooksOf(invocation, turn), async () =>
+      fn(turn.input, turn.info),
+    );
+    const result = (await withGrace(invocation, work, turnGraceMs)) ?? {};
+    if (control.cause === undefined) return done(invocation, turn, result);
+  } catch (error) {
+    turn.leftBehind = error instanceof LeftBehind;
+    if (control.cause === undefined) return { kind: 'failed', error: toWaymarkError(error) };
+  } finally {
+    endTimeLimit();
+  }
+  return stoppedBy(control.cause);
+}
+
+function done(invocation: Invocation, turn: Turn, result: TurnResult): Outcome {
+  const { finishReason, output, usage } = result;
+  turn.usage = addUsage(turn.usage, usage);
+  if (output !== undefined) turn.output = toJson(output, 'The output of the turn');
+  const waits = pendingInterrupts(lastRound(invocation.working.state.history)).length > 0;
+  return {
+    kind: 'done',
+    finishReason: finishReason ?? (waits ? 'interrupted' : 'stop'),
+    ...(turn.output !== undefined && { output: turn.output }),
+  };
+}
+
+function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generateHooks.run>[0] {
+  return {
+    beforeModelCall: () => checkTokensLeft(invocation, turn),
+    onModelCall: ({ usage }) => {
+      turn.usage = addUsage(turn.usage, usage);
+      checkUsage(invocation, turn);
+    },
+    onFailure: (error, { model, tool }) => {
+      // What a stop makes fail is told by how the turn ends.
+      if (invocation.control.cause !== undefined) return;
+      if (tool === undefined)
+        invocation.failures.report(error, 'model', { ...(model && { model }) });
+      else invocation.failures.reportTool(error, tool);
+    },
+    onToolIteration: async ({ messages }) => {
+      invocation.absorb(messages);
+      turn.toolCalls += messages.at(-1)?.content.length ?? 0;
+      checkUsage(invocation, turn);
+      await checkState(invocation);
+      await checkpointTurn(invocation, turn).catch((error: unknown) => {
+        // Stale attempt: another worker has taken over the run, which has not failed.
+        if (isWaymarkError(error) && error.status === 'ABORTED') invocation.control.lose();
+        throw error;
+      });
+    },
+  };
+}
+
+/** Joins the turn's span to its snapshots: by its id to the one it ended with, by their ids to all that were made. */
+function nameSnapshots({ spec }: Invocation, { snapshotIds }: Turn, span: Span): void {
+  const last = snapshotIds.at(-1);
+  if (last === undefined || !span.recording) return;
+  span.setAttributes({
+    [names.snapshotId]: last,
+    [names.snapshotIds]: [...snapshotIds],
+    [names.genkitSnapshotId]: last,
+    [names.genkitAgent]: spec.name,
+  });
+}
+
+function inTurnSpan<Value>(
+  { spec, sessionId }: Invocation,
+  { info }: Turn,
+  fn: (span: Span) => Promise<Value>,
+): Promise<Value> {
+  const attributes = {
+    [genAi.agentName]: spec.name,
+    [genAi.conversationId]: sessionId,
+    [names.sessionId]: sessionId,
+    [names.turnIndex]: info.turnIndex,
+  };
+  return inSpan(`turn ${info.turnIndex}`, { attributes }, fn);
+}

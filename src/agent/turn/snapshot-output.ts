@@ -1,0 +1,43 @@
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { State } from '../../protocol/state.ts';
+import type { Output } from '../../protocol/turn.ts';
+
+/** What a run came to, told from its snapshot: for a reader who was not there when the output was given. */
+export function outputOfSnapshot(snapshot: Omit<Snapshot, 'state'> & { state?: unknown }): Output {
+  const { sessionId, snapshotId, parentId, status, finishReason, usage, error } = snapshot;
+  const common = { sessionId, ...(usage && { usage }) };
+  // What was not saved as good leaves the session where it was.
+  const lastGood = { ...common, ...(parentId !== undefined && { snapshotId: parentId }) };
+  switch (status) {
+    case 'succeeded':
+      return {
+        ...common,
+        snapshotId,
+        ...(finishReason && { finishReason }),
+        ...answerOf(snapshot.state as State | undefined),
+      };
+    case 'aborted':
+      return { ...lastGood, finishReason: 'aborted' };
+    case 'failed':
+      return { ...lastGood, finishReason: 'failed', ...(error && { error }) };
+    case 'pending':
+    case 'expired':
+      return {
+        ...lastGood,
+        finishReason: 'failed',
+        error: {
+          status: 'UNAVAILABLE',
+          message: 'The process that worked on this turn has stopped. Send it again.',
+        },
+      };
+  }
+}
+
+function answerOf(state: State | undefined): Pick<Output, 'message' | 'artifacts'> {
+  const last = state?.messages?.at(-1);
+  const artifacts = state?.artifacts ?? [];
+  return {
+    ...(last?.role === 'model' && { message: last }),
+    ...(artifacts.length > 0 && { artifacts }),
+  };
+}

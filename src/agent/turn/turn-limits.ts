@@ -1,0 +1,74 @@
+import { WaymarkError } from '../../core/error.ts';
+import { totalTokens } from '../../generate/usage.ts';
+import type { Totals } from '../../store/contract/store.ts';
+import type { Invocation } from './invocation.ts';
+import type { Turn } from './turn-state.ts';
+
+/** Ends the turn when its time is up; returns the way to call that off. */
+export function startTimeLimit(invocation: Invocation, timeMs: number | undefined): () => void {
+  if (timeMs === undefined) return () => {};
+  const over = new AbortController();
+  invocation.host.clock.sleep(timeMs, over.signal).then(
+    () =>
+      invocation.control.fail(
+        new WaymarkError('DEADLINE_EXCEEDED', `The turn took longer than its ${timeMs} ms.`),
+      ),
+    () => {},
+  );
+  return () => over.abort();
+}
+
+/** What the session has used, this turn included; `undefined` where nothing limits it. */
+export function totalsOf(invocation: Invocation, turn: Turn): Totals | undefined {
+  if (invocation.spec.limits.session === undefined) return undefined;
+  const { tokens = 0, toolCalls = 0 } = invocation.totals ?? {};
+  return {
+    tokens: tokens + totalTokens(turn.usage),
+    toolCalls: toolCalls + turn.toolCalls,
+  };
+}
+
+/** Throws when the session has nothing left to use, before anything is asked of a model. */
+export function checkUnspent({ spec, totals }: Invocation): void {
+  const { tokens = 0, toolCalls = 0 } = totals ?? {};
+  const most = spec.limits.session;
+  if (most?.tokens !== undefined && tokens >= most.tokens) {
+    throw exhausted('session', 'tokens', tokens, most.tokens);
+  }
+  if (most?.toolCalls !== undefined && toolCalls >= most.toolCalls) {
+    throw exhausted('session', 'toolCalls', toolCalls, most.toolCalls);
+  }
+}
+
+/** Throws when the turn or its session has no tokens left for another model call. */
+export function checkTokensLeft(invocation: Invocation, turn: Turn): void {
+  const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
+  checkLeft('turn', totalTokens(turn.usage), ofTurn?.tokens);
+  checkLeft('session', totalsOf(invocation, turn)?.tokens ?? 0, ofSession?.tokens);
+}
+
+function checkLeft(of: string, used: number, most: number | undefined): void {
+  if (most !== undefined && used >= most) throw exhausted(of, 'tokens', used, most);
+}
+
+/** Throws when the turn or its session has used more than it may. */
+export function checkUsage(invocation: Invocation, turn: Turn): void {
+  const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
+  check('turn', 'tokens', totalTokens(turn.usage), ofTurn?.tokens);
+  check('turn', 'toolCalls', turn.toolCalls, ofTurn?.toolCalls);
+  const totals = totalsOf(invocation, turn);
+  check('session', 'tokens', totals?.tokens ?? 0, ofSession?.tokens);
+  check('session', 'toolCalls', totals?.toolCalls ?? 0, ofSession?.toolCalls);
+}
+
+function check(of: string, what: string, used: number, most: number | undefined): void {
+  if (most !== undefined && used > most) throw exhausted(of, what, used, most);
+}
+
+function exhausted(of: string, what: string, used: number, most: number): WaymarkError {
+  return new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The ${of} has used ${used} of ${most} ${what}. Raise \`limits.${of}.${what}\`, or start a new session.`,
+    { details: { limit: `${of}.${what}`, used, most } },
+  );
+}

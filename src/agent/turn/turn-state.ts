@@ -1,0 +1,82 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { Message } from '../../protocol/message.ts';
+import type { Artifact } from '../../protocol/state.ts';
+import type { FinishReason, Input, Output, Usage } from '../../protocol/turn.ts';
+import type { History } from '../../session/history.ts';
+import type { TurnInfo } from '../spec/handler.ts';
+import type { StopCause } from './stop-control.ts';
+
+/** One turn while it runs. */
+export interface Turn {
+  readonly info: TurnInfo;
+  readonly input: Input;
+  /** A second attempt goes on with it in the middle: its input is in the state already. */
+  readonly continued: boolean;
+  /** Whether the custom state has been sent as a whole in this turn. */
+  customSent: boolean;
+  /** The named artifacts that have been sent in this turn, as they were sent last. */
+  readonly artifactsSent: Map<string, Artifact>;
+  /** Its function did not come to an end after a stop, and nobody waits for it any more. */
+  leftBehind: boolean;
+  usage: Usage;
+  /** What it gave as structured output, once it is done. */
+  output?: Json;
+  toolCalls: number;
+  /** Whether there are snapshots within it, which are not the head before it has ended. */
+  hasSnapshots: boolean;
+  /** How many of its tool iterations have ended. */
+  toolIterations: number;
+  /** The snapshots that were made within it, in order. */
+  readonly snapshotIds: string[];
+  /** How often each tool was called at each place, for keys that are the same on a second attempt. */
+  readonly toolKeys: Map<string, number>;
+  /** Names the client-held state whose interrupt this turn answers. */
+  answeredKey?: string;
+}
+
+/** How a turn's work came out. */
+export type Outcome =
+  | { readonly kind: 'done'; readonly finishReason: FinishReason; readonly output?: Json }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'failed'; readonly error: WaymarkError }
+  | { readonly kind: 'lost' }
+  /** Its run was ended by somebody else, with this output. */
+  | { readonly kind: 'elsewhere'; readonly output: Output };
+
+/** The latest message that is not a tool's, and those behind it: all that open requests can be told from. */
+export function lastRound(history: History): readonly Message[] {
+  let from = history.length - 1;
+  while (from > 0 && history.at(from)?.role === 'tool') from--;
+  return history.toArray(Math.max(0, from));
+}
+
+/** The error of a run that somebody else goes on with. */
+export function lostError(runId: string): WaymarkError {
+  return new WaymarkError(
+    'ABORTED',
+    `Another worker has taken over run "${runId}", or its session: it is no longer this process’s. Look the run up by its id.`,
+    { details: { snapshotId: runId } },
+  );
+}
+
+/** The error of a turn of which nobody can say whether it was saved. */
+export function unknownEnd(runId: string, cause: unknown): WaymarkError {
+  return new WaymarkError(
+    'UNKNOWN',
+    `The store cannot be reached, so it is not known whether the turn was saved. Look up run "${runId}" later, or send the input again with the same request id.`,
+    { details: { snapshotId: runId }, cause },
+  );
+}
+
+/** How the work on a turn came out that was told to end. */
+export function stoppedBy(cause: StopCause): Outcome {
+  switch (cause.kind) {
+    case 'failed':
+      return { kind: 'failed', error: cause.error };
+    case 'lost':
+      return { kind: 'lost' };
+    case 'stop':
+      return { kind: 'stopped' };
+  }
+}

@@ -1,0 +1,94 @@
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
+import type { Init } from '../protocol/turn.ts';
+import { createSilence } from './idle-timeout.ts';
+import type { WebSocketLike } from './options.ts';
+import type { Transport } from './transport.ts';
+
+/** One WebSocket of a connection; a connection whose line is cut may open another. */
+export interface SocketLine {
+  /** Whether the server has let this line in; before, nothing may be sent. */
+  readonly ready: boolean;
+  send(frame: ClientFrame): void;
+  /** Hangs up; nothing is heard of this line any more. */
+  hangUp(): void;
+}
+
+export interface LineHandlers {
+  onReady(): void;
+  onFrame(frame: ServerFrame): void;
+  /** The socket closed; not called after {@link SocketLine.hangUp}. */
+  onClose(cause?: unknown): void;
+}
+
+const initRef = 'init';
+
+/** Opens a WebSocket and says where to start. */
+export function openLine(
+  transport: Transport,
+  agent: string,
+  init: Init,
+  { onReady, onFrame, onClose }: LineHandlers,
+): SocketLine {
+  let socket: WebSocketLike | undefined;
+  let ready = false;
+  let over = false;
+
+  const silence = createSilence(transport, () => {
+    socket?.close();
+    close();
+  });
+  const send = (frame: ClientFrame): void => socket?.send(JSON.stringify(frame));
+  const close = (cause?: unknown): void => {
+    if (over) return;
+    over = true;
+    silence.end();
+    onClose(cause);
+  };
+  const read = (frame: ServerFrame): void => {
+    if (frame.type === 'accepted' && frame.ref === initRef) {
+      ready = true;
+      onReady();
+    } else onFrame(frame);
+  };
+  const open = async (): Promise<void> => {
+    const connected = await transport.connect({ operation: 'connect', params: { agent } });
+    const { authorization } = connected;
+    socket = connected.socket;
+    if (over) return socket.close();
+    socket.addEventListener('open', () =>
+      send({ type: 'init', ref: initRef, init, ...(authorization && { authorization }) }),
+    );
+    socket.addEventListener('message', ({ data }) => {
+      silence.heard();
+      if (!over && typeof data === 'string') read(JSON.parse(data));
+    });
+    socket.addEventListener('close', () => close());
+    // A close follows every error; the listener is there because Node ends a process for an error nobody listens to.
+    socket.addEventListener('error', () => {});
+  };
+  open().catch(close);
+
+  return {
+    get ready() {
+      return ready;
+    },
+    send,
+    hangUp() {
+      over = true;
+      silence.end();
+      socket?.close();
+    },
+  };
+}
+
+/** Why a line could not be opened. */
+export function cannotConnect(cause: unknown): WaymarkError {
+  return isWaymarkError(cause)
+    ? cause
+    : new WaymarkError(
+        'UNAVAILABLE',
+        'The WebSocket could not be opened: check that the server runs and lets this client in.',
+        { cause },
+      );
+}

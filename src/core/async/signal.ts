@@ -1,0 +1,115 @@
+import { isWaymarkError, toErrorBody, WaymarkError } from '../error.ts';
+import type { Clock } from '../time/clock.ts';
+
+/** A signal of one's own, which follows others until it is released. */
+export interface LinkedSignal {
+  readonly signal: AbortSignal;
+  /** Aborts this signal alone; the followed ones are left as they are. */
+  abort(reason?: unknown): void;
+  /** Follows the others no longer, and leaves nothing behind. */
+  release(): void;
+}
+
+/** The error to throw for an aborted signal: its reason if that is ours, else CANCELLED or DEADLINE_EXCEEDED. */
+export function abortError(signal: AbortSignal): WaymarkError {
+  const { reason } = signal;
+  if (isWaymarkError(reason)) return reason;
+  const { status, message } = toErrorBody(reason);
+  // A reason of any other kind says why somebody stopped, not that something broke.
+  return status === 'DEADLINE_EXCEEDED'
+    ? new WaymarkError(status, message, { cause: reason })
+    : new WaymarkError('CANCELLED', 'The operation was cancelled.', { cause: reason });
+}
+
+/** Throws if the signal is aborted. */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw abortError(signal);
+}
+
+/** Waits for a promise or for the signal, whichever is first; leaves no listener behind. */
+export function raceSignal<T>(promise: PromiseLike<T>, signal?: AbortSignal): Promise<T> {
+  if (!signal) return Promise.resolve(promise);
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => {
+      signal.removeEventListener('abort', onAbort);
+      reject(abortError(signal));
+    };
+    // The promise is watched even when it has lost, so that its rejection is never unhandled.
+    promise.then(
+      (value) => {
+        signal.removeEventListener('abort', onAbort);
+        resolve(value);
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', onAbort);
+        reject(error);
+      },
+    );
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
+  });
+}
+
+/** A signal that aborts with the first of the given ones; release it when the work is done. */
+export function linkSignals(...signals: readonly (AbortSignal | undefined)[]): LinkedSignal {
+  const controller = new AbortController();
+  const links: Link[] = [];
+  const release = (): void => {
+    for (const link of links) link.end();
+    links.length = 0;
+  };
+  const abort = (reason?: unknown): void => {
+    release();
+    controller.abort(reason);
+  };
+  for (const signal of signals) {
+    if (!signal) continue;
+    if (signal.aborted) {
+      abort(signal.reason);
+      break;
+    }
+    links.push(new Link(signal, abort));
+  }
+  return { signal: controller.signal, abort, release };
+}
+
+/** One followed signal. Its listener is emptied as it ends: a signal that lives long keeps listeners longer than it has them. */
+class Link {
+  readonly #signal: AbortSignal;
+  readonly #listener: () => void;
+  #abort: ((reason: unknown) => void) | undefined;
+
+  constructor(signal: AbortSignal, abort: (reason: unknown) => void) {
+    const listener = (): void => this.#abort?.(signal.reason);
+    this.#signal = signal;
+    this.#abort = abort;
+    this.#listener = listener;
+    signal.addEventListener('abort', listener);
+  }
+
+  end(): void {
+    this.#signal.removeEventListener('abort', this.#listener);
+    this.#abort = undefined;
+  }
+}
+
+/** A signal that aborts with DEADLINE_EXCEEDED after some time, or with the given one. */
+export function deadline(clock: Clock, ms: number, signal?: AbortSignal): LinkedSignal {
+  const linked = linkSignals(signal);
+  const timer = new AbortController();
+  const end = (): void => timer.abort();
+  if (linked.signal.aborted) return linked;
+  linked.signal.addEventListener('abort', end, { once: true });
+  clock.sleep(ms, timer.signal).then(
+    () => linked.abort(new WaymarkError('DEADLINE_EXCEEDED', `Not done within ${ms} ms.`)),
+    () => {}, // the work was done, or stopped, before its time was up
+  );
+  return {
+    signal: linked.signal,
+    abort: linked.abort,
+    release: () => {
+      end();
+      linked.release();
+    },
+  };
+}

@@ -1,0 +1,122 @@
+import { commonItems } from './common-items.ts';
+import {
+  getOwn,
+  isJsonArray,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  jsonEqual,
+} from './json.ts';
+import type { JsonPatchOperation } from './patch.ts';
+import { escapeStep } from './pointer.ts';
+
+/** The operations that make `to` out of `from`; what is the same object in both is not looked into. */
+export function diffValues(from: Json, to: Json): readonly JsonPatchOperation[] {
+  const operations: JsonPatchOperation[] = [];
+  diffInto(operations, '', from, to);
+  return operations;
+}
+
+function diffInto(out: JsonPatchOperation[], path: string, from: Json, to: Json): void {
+  if (from === to) return;
+  const before = out.length;
+  if (isJsonArray(from) && isJsonArray(to)) diffArrays(out, path, from, to);
+  else if (isJsonObject(from) && isJsonObject(to)) diffObjects(out, path, from, to);
+  else out.push({ op: 'replace', path, value: to });
+  if (out.length - before > manyOperations && isHeavier(out.slice(before), to)) {
+    out.splice(before, out.length, { op: 'replace', path, value: to });
+  }
+}
+
+function diffObjects(
+  out: JsonPatchOperation[],
+  path: string,
+  from: JsonObject,
+  to: JsonObject,
+): void {
+  let shared = 0;
+  for (const key of Object.keys(to)) {
+    const value = to[key];
+    const before = getOwn(from, key);
+    if (before !== undefined) shared++;
+    if (value === before || value === undefined) continue;
+    const place = `${path}/${escapeStep(key)}`;
+    if (before === undefined) out.push({ op: 'add', path: place, value });
+    else diffInto(out, place, before, value);
+  }
+  const keys = Object.keys(from);
+  if (shared === keys.length) return;
+  for (const key of keys) {
+    if (!Object.hasOwn(to, key)) out.push({ op: 'remove', path: `${path}/${escapeStep(key)}` });
+  }
+}
+
+function diffArrays(
+  out: JsonPatchOperation[],
+  path: string,
+  from: readonly Json[],
+  to: readonly Json[],
+): void {
+  const shorter = Math.min(from.length, to.length);
+  let head = 0;
+  while (head < shorter && jsonEqual(from[head], to[head])) head++;
+  let tail = 0;
+  while (tail < shorter - head && jsonEqual(from.at(-1 - tail), to.at(-1 - tail))) tail++;
+
+  const oldItems = from.slice(head, from.length - tail);
+  const newItems = to.slice(head, to.length - tail);
+  const end = [oldItems.length, newItems.length] as const;
+  let oldAt = 0;
+  let newAt = 0;
+  for (const [oldNext, newNext] of [...commonItems(oldItems, newItems), end]) {
+    const stretch = [oldItems.slice(oldAt, oldNext), newItems.slice(newAt, newNext)] as const;
+    diffStretch(out, path, head + newAt, ...stretch);
+    oldAt = oldNext + 1;
+    newAt = newNext + 1;
+  }
+}
+
+// A stretch between two kept items: pairs are changed in place, the rest is added or removed. What comes before it is
+// already as in the new array, so its items stand at their new positions.
+function diffStretch(
+  out: JsonPatchOperation[],
+  path: string,
+  start: number,
+  oldItems: readonly Json[],
+  newItems: readonly Json[],
+): void {
+  for (const [offset, item] of newItems.entries()) {
+    const before = oldItems[offset];
+    const place = `${path}/${start + offset}`;
+    if (before === undefined) out.push({ op: 'add', path: place, value: item });
+    else diffInto(out, place, before, item);
+  }
+  for (let extra = oldItems.length - 1; extra >= newItems.length; extra--) {
+    out.push({ op: 'remove', path: `${path}/${start + extra}` });
+  }
+}
+
+// Few operations are kept even where a replacement would be shorter, as they say better what changed.
+const manyOperations = 32;
+
+function isHeavier(operations: readonly JsonPatchOperation[], value: Json): boolean {
+  let weight = 0;
+  for (const operation of operations) {
+    weight += 30 + operation.path.length;
+    if ('value' in operation) weight += weightOf(operation.value, Number.POSITIVE_INFINITY);
+  }
+  return weightOf(value, weight) < weight;
+}
+
+// About the length of a value's text; stops counting at the limit.
+function weightOf(value: Json, limit: number): number {
+  if (typeof value === 'string') return value.length + 3;
+  if (typeof value !== 'object' || value === null) return 6;
+  let weight = 2;
+  for (const [key, child] of Object.entries(value)) {
+    if (weight >= limit) break;
+    weight += isJsonArray(value) ? 0 : key.length + 3;
+    if (child !== undefined) weight += weightOf(child, limit - weight);
+  }
+  return weight;
+}

@@ -1,0 +1,228 @@
+import { isWaymarkError, toErrorBody, WaymarkError } from '../error.ts';
+import { isSealed, seal } from './frozen-json.ts';
+import { isPlainObject, maxJsonDepth, notJson } from './not-json.ts';
+
+/** What JSON can say. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+
+/** A JSON object; a property that is `undefined` counts as not there. */
+export type JsonObject = { readonly [key: string]: Json | undefined };
+
+/** Whether a value is JSON that was checked and frozen here, all through, or is no object at all. */
+export function isDeepFrozen(value: unknown): boolean {
+  return typeof value !== 'object' || value === null || isSealed(value);
+}
+
+/**
+ * Checks that a value is JSON and gives a deeply frozen copy; what is frozen already is taken as it is. Properties that
+ * are `undefined` are left out, and a WaymarkError becomes its public form; anything else that JSON cannot say is
+ * INVALID_ARGUMENT with its path.
+ */
+export function toJson<T extends Json>(value: T, what: string): T;
+export function toJson(value: unknown, what: string): Json;
+export function toJson(value: unknown, what: string): Json {
+  const result = copy(value, 0);
+  if (result === undefined) throw notJson(value, what);
+  return result;
+}
+
+/** Freezes a JSON value all through, in place, without its undefined properties: only for values that nobody else holds. */
+export function deepFreeze<T>(value: T, what = 'The value'): T {
+  if (!freeze(value, 0)) throw notJson(value, what);
+  return value;
+}
+
+/** Parses a JSON text into a deeply frozen value; INVALID_ARGUMENT says what could not be read. */
+export function parseJson(text: string, what: string): Json {
+  let value: Json;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new WaymarkError('INVALID_ARGUMENT', `${what} is not valid JSON.`, { cause });
+  }
+  return deepFreeze(value, what);
+}
+
+/**
+ * The canonical text of a value (RFC 8785): properties sorted by UTF-16 code units, strings and numbers as ECMAScript prints
+ * them. A surrogate without its other half, which the RFC refuses, is written as its escape.
+ */
+export function canonicalJson(value: unknown): string {
+  return canonicalText(toJson(value, 'The value'));
+}
+
+/** The canonical text of a frozen value, with the text of what it holds given by `inner`; for use in core. */
+export function canonicalText(value: Json, inner: (child: Json) => string = canonicalText): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  let text = '';
+  if (isJsonArray(value)) {
+    for (const item of value) text += text === '' ? inner(item) : `,${inner(item)}`;
+    return `[${text}]`;
+  }
+  for (const key of Object.keys(value).sort()) {
+    const property = value[key];
+    if (property === undefined) continue;
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${inner(property)}`;
+  }
+  return `{${text}}`;
+}
+
+/** Whether a value holds more than a thousand others; looks no further than that. */
+export function isLarge(value: unknown): boolean {
+  let left = 1000;
+  const count = (item: unknown): boolean => {
+    if (--left < 0) return true;
+    if (typeof item !== 'object' || item === null) return false;
+    for (const key in item) if (count((item as Record<string, unknown>)[key])) return true;
+    return false;
+  };
+  return count(value);
+}
+
+/** Whether two JSON values say the same; the order of properties does not matter. */
+export function jsonEqual(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (isJsonArray(a)) {
+    return isJsonArray(b) && a.length === b.length && a.every((item, at) => jsonEqual(item, b[at]));
+  }
+  if (isJsonArray(b) || countOf(a) !== countOf(b)) return false;
+  return Object.keys(a).every((key) => jsonEqual(a[key], getOwn(b, key)));
+}
+
+/** Whether a JSON value is an array; unlike Array.isArray it knows about readonly ones. */
+export function isJsonArray(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** Whether a JSON value is an object and not an array. */
+export function isJsonObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A property of an object; never one that it inherits. */
+export function getOwn(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/** Sets a property, also one called `__proto__`, on an object that is still being made. */
+export function setOwn<T>(object: Record<string, T>, key: string, value: T): void {
+  if (key !== '__proto__') object[key] = value;
+  else Object.defineProperty(object, key, { ...writable, value });
+}
+
+const writable = { enumerable: true, configurable: true, writable: true };
+
+/** A copy of one plain object that shares what it holds; for use in core. */
+export function shallowCopy<T>(object: { readonly [key: string]: T }): Record<string, T> {
+  const keys = Object.keys(object);
+  if (keys.length > 128) return wideCopy(object, keys);
+  // V8 clones at once here, mostly; but it would set an own `__proto__` as the prototype.
+  return Object.hasOwn(object, '__proto__') ? { ...object } : Object.assign({}, object);
+}
+
+// An object that is made without a prototype is a hash table from the start; adding key after key to another one takes
+// five times as long.
+function wideCopy<T>(
+  object: { readonly [key: string]: T },
+  keys: readonly string[],
+): Record<string, T> {
+  const result: Record<string, T> = Object.create(null);
+  for (const key of keys) result[key] = object[key] as T;
+  return Object.setPrototypeOf(result, Object.prototype);
+}
+
+// `undefined` says that the value is not JSON; why and where is found out only when somebody has to be told.
+function copy(value: unknown, depth: number): Json | undefined {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value;
+    case 'number':
+      return Number.isFinite(value) ? value + 0 : undefined; // JSON has no -0
+    case 'object':
+      if (value === null) return null;
+      if (isSealed(value)) return value as Json;
+      if (depth === maxJsonDepth) return undefined;
+      if (Array.isArray(value)) return copyArray(value, depth + 1);
+      if (isPlainObject(value)) return copyObject(value, depth + 1);
+      // As JSON.stringify writes it: without what stays in the process.
+      return isWaymarkError(value) ? copy(toErrorBody(value), depth) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function copyArray(value: readonly unknown[], depth: number): Json | undefined {
+  // Copied at once and filled in place: an array that grows by push keeps room for 16 more items as long as it lives.
+  const result: unknown[] = [...value];
+  for (let at = 0; at < result.length; at++) {
+    const before = result[at];
+    if (typeof before === 'string') continue;
+    const after = copy(before, depth);
+    if (after === undefined) return undefined;
+    if (!Object.is(after, before)) result[at] = after;
+  }
+  return seal(result) as Json;
+}
+
+function copyObject(value: Record<string, unknown>, depth: number): Json | undefined {
+  // Getters are called once, here.
+  const result = shallowCopy(value);
+  let extra = Object.getOwnPropertySymbols(result).length > 0;
+  for (const key of Object.keys(result)) {
+    const before = result[key];
+    if (typeof before === 'string') continue;
+    const after = copy(before, depth);
+    if (after === undefined && before !== undefined) return undefined;
+    if (after === undefined) extra = true;
+    else if (!Object.is(after, before)) result[key] = after;
+  }
+  return seal(extra ? withoutExtra(result) : result) as JsonObject;
+}
+
+// Leaves out what JSON.stringify leaves out: symbols, and properties that are undefined.
+function withoutExtra(object: Record<string, unknown>): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(object)) {
+    if (value !== undefined) setOwn(result, key, value);
+  }
+  return result;
+}
+
+function freeze(value: unknown, depth: number): boolean {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return true;
+    case 'number':
+      return Number.isFinite(value);
+    case 'object':
+      if (value === null || isSealed(value)) return true;
+      if (depth === maxJsonDepth) return false;
+      return freezeInside(value, depth + 1) && seal(value) === value;
+    default:
+      return false;
+  }
+}
+
+function freezeInside(value: object, depth: number): boolean {
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) if (!freeze(value[at], depth)) return false;
+    return true;
+  }
+  if (!isPlainObject(value)) return false;
+  for (const key of Object.keys(value)) {
+    const property = value[key];
+    const fits =
+      property === undefined ? Reflect.deleteProperty(value, key) : freeze(property, depth);
+    if (!fits) return false;
+  }
+  return true;
+}
+
+function countOf(object: JsonObject): number {
+  let count = 0;
+  for (const key of Object.keys(object)) if (object[key] !== undefined) count++;
+  return count;
+}

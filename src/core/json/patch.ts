@@ -1,0 +1,222 @@
+import { WaymarkError } from '../error.ts';
+import { diffValues } from './diff.ts';
+import { seal } from './frozen-json.ts';
+import {
+  isJsonArray,
+  isJsonObject,
+  type Json,
+  jsonEqual,
+  setOwn,
+  shallowCopy,
+  toJson,
+} from './json.ts';
+import { parsePointer } from './pointer.ts';
+
+/** One operation of a JSON Patch (RFC 6902). */
+export type JsonPatchOperation =
+  | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: Json }
+  | { readonly op: 'remove'; readonly path: string }
+  | { readonly op: 'move' | 'copy'; readonly from: string; readonly path: string };
+
+/** A JSON Patch (RFC 6902): operations that are applied one after the other, all or none. */
+export type JsonPatch = readonly JsonPatchOperation[];
+
+/** The document after a patch, frozen; it shares with the old one what the patch does not touch. */
+export function applyPatch(doc: Json, patch: JsonPatch): Json {
+  const working = new WorkingCopy(toJson(doc, 'The document'));
+  for (const [index, operation] of patch.entries()) {
+    try {
+      applyOperation(working, operation);
+    } catch (error) {
+      throw badOperation(error, operation, index);
+    }
+  }
+  return working.finish();
+}
+
+/** A patch that makes `to` out of `from`, as small as the difference for the usual edits. */
+export function diffJson(from: Json, to: Json): JsonPatch {
+  return diffValues(toJson(from, 'The old value'), toJson(to, 'The new value'));
+}
+
+type Container = Json[] | Record<string, Json>;
+
+/** A document that is being patched: containers are copied when they are first changed. */
+class WorkingCopy {
+  root: Json | undefined;
+  // Copies made here; nobody else sees them before they are frozen.
+  readonly #owned = new Set<object>();
+
+  constructor(root: Json) {
+    this.root = root;
+  }
+
+  /** The container at a path, made changeable together with everything above it. */
+  open(steps: readonly string[]): Container {
+    let container = this.#own(this.root, (copy) => {
+      this.root = copy;
+    });
+    for (const step of steps) {
+      const parent = container;
+      const child = childOf(parent, step);
+      container = this.#own(child, (copy) => put(parent, step, copy));
+    }
+    return container;
+  }
+
+  read(steps: readonly string[]): Json {
+    let value = this.root;
+    for (const step of steps) value = childOf(value, step);
+    if (value === undefined) throw failed('there is nothing at that path');
+    return value;
+  }
+
+  /** Freezes what was copied so far; a value that will stand in two places must not change any more. */
+  settle(): void {
+    for (const copy of this.#owned) seal(copy);
+    this.#owned.clear();
+  }
+
+  finish(): Json {
+    this.settle();
+    if (this.root === undefined)
+      throw new WaymarkError('INVALID_ARGUMENT', 'The patch leaves no document.');
+    return this.root;
+  }
+
+  #own(value: Json | undefined, replace: (copy: Json) => void): Container {
+    if (typeof value !== 'object' || value === null)
+      throw failed('there is no object or array to change');
+    if (this.#owned.has(value)) return value as Container;
+    const copy: Container = isJsonArray(value)
+      ? [...value]
+      : (shallowCopy(value) as Record<string, Json>);
+    this.#owned.add(copy);
+    replace(copy);
+    return copy;
+  }
+}
+
+function applyOperation(working: WorkingCopy, operation: JsonPatchOperation): void {
+  if (typeof operation !== 'object' || operation === null) throw failed('it must be an object');
+  const path = steps(operation.path);
+  switch (operation.op) {
+    case 'add':
+      add(working, path, newValue(operation));
+      break;
+    case 'remove':
+      remove(working, path);
+      break;
+    case 'replace':
+      replace(working, path, newValue(operation));
+      break;
+    case 'move':
+      move(working, steps(operation.from), path);
+      break;
+    case 'copy': {
+      const value = working.read(steps(operation.from));
+      working.settle();
+      add(working, path, value);
+      break;
+    }
+    case 'test':
+      if (!jsonEqual(working.read(path), newValue(operation))) {
+        throw failed('the value there is another one');
+      }
+      break;
+    default:
+      throw failed('there is no such operation');
+  }
+}
+
+function add(working: WorkingCopy, path: readonly string[], value: Json): void {
+  if (path.length === 0) {
+    working.root = value;
+    return;
+  }
+  const container = working.open(path.slice(0, -1));
+  const step = lastOf(path);
+  if (!Array.isArray(container)) {
+    setOwn(container, step, value);
+    return;
+  }
+  const index = step === '-' ? container.length : indexOf(step);
+  if (index === undefined || index > container.length) {
+    throw failed('the index is outside the array');
+  }
+  container.splice(index, 0, value);
+}
+
+function remove(working: WorkingCopy, path: readonly string[]): void {
+  working.read(path);
+  if (path.length === 0) {
+    working.root = undefined;
+    return;
+  }
+  const container = working.open(path.slice(0, -1));
+  const step = lastOf(path);
+  if (Array.isArray(container)) container.splice(Number(step), 1);
+  else delete container[step];
+}
+
+function replace(working: WorkingCopy, path: readonly string[], value: Json): void {
+  working.read(path);
+  if (path.length === 0) working.root = value;
+  else put(working.open(path.slice(0, -1)), lastOf(path), value);
+}
+
+function move(working: WorkingCopy, from: readonly string[], to: readonly string[]): void {
+  const within = from.every((step, at) => step === to[at]);
+  if (within && from.length < to.length) throw failed('a value cannot be moved into itself');
+  const value = working.read(from);
+  if (within && from.length === to.length) return;
+  remove(working, from);
+  add(working, to, value);
+}
+
+// Own properties only: a path never reaches what an object inherits.
+function childOf(value: Json | undefined, step: string): Json | undefined {
+  if (isJsonArray(value)) {
+    const index = indexOf(step);
+    return index === undefined ? undefined : value[index];
+  }
+  return isJsonObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
+}
+
+function put(container: Container, step: string, value: Json): void {
+  if (Array.isArray(container)) container[Number(step)] = value;
+  else setOwn(container, step, value);
+}
+
+function indexOf(step: string): number | undefined {
+  return /^(0|[1-9]\d*)$/.test(step) ? Number(step) : undefined;
+}
+
+function lastOf(path: readonly string[]): string {
+  return path[path.length - 1] ?? '';
+}
+
+function steps(pointer: unknown): readonly string[] {
+  const path = typeof pointer === 'string' ? parsePointer(pointer) : undefined;
+  if (!path) throw failed('a path must be a JSON Pointer such as "/items/0"');
+  return path;
+}
+
+function newValue({ value }: { readonly value: Json }): Json {
+  if (value === undefined) throw failed('its value is missing');
+  return toJson(value, 'its value');
+}
+
+function failed(reason: string): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', reason);
+}
+
+function badOperation(cause: unknown, operation: JsonPatchOperation, index: number): WaymarkError {
+  const { op, path } = Object(operation) as Partial<JsonPatchOperation>;
+  const reason = cause instanceof Error ? cause.message : '';
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    `Operation ${index} of the patch (${op} ${path}) cannot be applied: ${reason}.`,
+    { details: { index, op: String(op), path: String(path) }, cause },
+  );
+}

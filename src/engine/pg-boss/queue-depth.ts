@@ -1,0 +1,72 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import { type Queue, runQueue } from './queue.ts';
+
+/** What waits in the queue. */
+export interface Depth {
+  /** Runs that could begin now; counted up to the limit. */
+  readonly waiting: number;
+  readonly oldestMs: number;
+}
+
+/** Knows how much waits, and refuses more than there may. */
+export interface Gauge {
+  depth(): Promise<Depth>;
+  /** RESOURCE_EXHAUSTED when the queue is full. */
+  admit(): Promise<void>;
+}
+
+/** Milliseconds for which a count is good enough. */
+const freshMs = 500;
+const retryAfterSeconds = 5;
+
+export function createGauge(queue: Queue, clock: Clock, maxWaiting: number): Gauge {
+  let last: { readonly at: number; readonly depth: Depth } | undefined;
+  let counting: Promise<Depth> | undefined;
+  let admitted = 0;
+
+  const count = async (): Promise<Depth> => {
+    // One more than the limit is as good as a million.
+    const [row] = await queue.query<{ waiting: number; oldest: number | null }>(
+      `SELECT count(*)::int AS waiting,
+         (extract(epoch FROM now() - min(since)) * 1000)::float8 AS oldest
+       FROM (
+         SELECT greatest(created_on, start_after) AS since FROM "${queue.schema}".job
+         WHERE name = $1 AND state < 'active' AND start_after <= now()
+         ORDER BY created_on LIMIT $2
+       ) AS ready`,
+      [runQueue, maxWaiting + 1],
+    );
+    admitted = 0;
+    const depth = {
+      waiting: row?.waiting ?? 0,
+      oldestMs: Math.max(0, Math.round(row?.oldest ?? 0)),
+    };
+    last = { at: clock.now(), depth };
+    return depth;
+  };
+  const depth = async (): Promise<Depth> => {
+    await queue.open();
+    counting ??= count().finally(() => {
+      counting = undefined;
+    });
+    return await counting;
+  };
+
+  return {
+    depth,
+    async admit() {
+      const known = last !== undefined && clock.now() - last.at < freshMs ? last.depth : undefined;
+      const { waiting } = known ?? (await depth());
+      if (waiting + admitted < maxWaiting) {
+        admitted++;
+        return;
+      }
+      throw new WaymarkError(
+        'RESOURCE_EXHAUSTED',
+        `${maxWaiting} runs are waiting for a worker already. Try again in ${retryAfterSeconds} seconds, or start more workers.`,
+        { details: { retryAfter: retryAfterSeconds, waiting: waiting + admitted } },
+      );
+    },
+  };
+}

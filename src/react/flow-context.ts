@@ -1,0 +1,48 @@
+import type { AgentTypes } from '../agent/spec/agent.ts';
+import { toErrorBody } from '../core/error.ts';
+import type { Conversation, Facts } from './conversation.ts';
+import type { Publisher } from './publisher.ts';
+import type { StoreAgent } from './session-data.ts';
+import type { TimelineKeeper } from './timeline-sync.ts';
+import type { AgentView } from './view.ts';
+
+/** What the flows of a store share. A flow is whatever changes the conversation over time; one is current. */
+export interface Stage<Types extends AgentTypes> {
+  readonly agent: StoreAgent<Types>;
+  readonly conversation: Conversation<Types>;
+  readonly publisher: Publisher<AgentView<Types>>;
+  readonly timeline: TimelineKeeper<Types>;
+}
+
+/** Changes the view at once. */
+export function change<Types extends AgentTypes>(
+  { conversation, publisher }: Stage<Types>,
+  facts: Partial<Facts<Types>>,
+): void {
+  conversation.set(facts);
+  publisher.publish();
+}
+
+/** Does something, and shows what went wrong; resolves to whether it went well. */
+export async function attempt<Types extends AgentTypes>(
+  stage: Stage<Types>,
+  work: () => Promise<void>,
+): Promise<boolean> {
+  change(stage, { error: undefined });
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    change(stage, { error: toErrorBody(error) });
+    return false;
+  }
+}
+
+/** Shows what went wrong, and that nothing runs any more. */
+export function showFailure<Types extends AgentTypes>(
+  { conversation, publisher }: Stage<Types>,
+  error: unknown,
+): void {
+  conversation.fail(toErrorBody(error));
+  publisher.publish();
+}

@@ -1,0 +1,143 @@
+import type {
+  AgentTypes,
+  OutputOf,
+  SessionOf,
+  SnapshotOf,
+  StateOf,
+  WireTypes,
+} from '../agent/spec/agent.ts';
+import type { RemoteAgent } from '../client/index.ts';
+import { type Json, jsonEqual } from '../core/json/json.ts';
+import { applyPatch, type JsonPatch } from '../core/json/patch.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Artifact } from '../protocol/state.ts';
+
+/** The agent a store works with: one on a server, or one in the same process. */
+export type StoreAgent<Types extends AgentTypes = WireTypes> = Omit<RemoteAgent<Types>, 'describe'>;
+
+/** What of a conversation is saved. */
+export interface Settled<Types extends AgentTypes = WireTypes> {
+  readonly sessionId: string | undefined;
+  /** Where the next turn goes on from. */
+  readonly snapshotId: string | undefined;
+  readonly messages: readonly Message[];
+  readonly custom: Types['custom'] | undefined;
+  readonly artifacts: readonly Artifact[];
+  /** The whole state, of an agent whose state the client holds. */
+  readonly state?: StateOf<Types>;
+}
+
+/** Nothing saved yet. */
+export function nothingSettled<Types extends AgentTypes>(sessionId?: string): Settled<Types> {
+  return { sessionId, snapshotId: undefined, messages: [], custom: undefined, artifacts: [] };
+}
+
+/** A state that the client holds, as where a conversation stands. */
+export function settledState<Types extends AgentTypes>(state: StateOf<Types>): Settled<Types> {
+  return {
+    sessionId: state.sessionId,
+    snapshotId: undefined,
+    ...contentOf(state, undefined),
+    state,
+  };
+}
+
+/** A session as where a conversation stands: at its head. */
+export function settledSession<Types extends AgentTypes>(
+  { sessionId, headId, state = {} }: Pick<SessionOf<Types>, 'sessionId' | 'headId' | 'state'>,
+  before?: Settled<Types>,
+): Settled<Types> {
+  return { sessionId, snapshotId: headId, ...contentOf(state, before) };
+}
+
+/** A snapshot as where a conversation stands. */
+export function settledSnapshot<Types extends AgentTypes>(
+  { sessionId, snapshotId, state = {} }: SnapshotOf<Types>,
+  before?: Settled<Types>,
+): Settled<Types> {
+  return { sessionId, snapshotId, ...contentOf(state, before) };
+}
+
+/**
+ * What is saved after a turn. Of a long conversation only the difference is fetched; where that cannot be had, all of it.
+ */
+export async function settleTurn<Types extends AgentTypes>(
+  agent: StoreAgent<Types>,
+  before: Settled<Types>,
+  output: OutputOf<Types>,
+): Promise<Settled<Types>> {
+  const { sessionId, snapshotId, state } = output;
+  if (state) return { sessionId, snapshotId, ...contentOf(state, before), state };
+  const grown = await settleDifference(agent, before, output);
+  if (grown) return grown;
+  const snapshot = await agent.getSnapshot(
+    snapshotId === undefined ? { sessionId } : { snapshotId },
+  );
+  return snapshot ? settledSnapshot(snapshot, before) : { ...before, sessionId, snapshotId };
+}
+
+async function settleDifference<Types extends AgentTypes>(
+  agent: StoreAgent<Types>,
+  before: Settled<Types>,
+  { sessionId, snapshotId, artifacts = [] }: OutputOf<Types>,
+): Promise<Settled<Types> | undefined> {
+  const from = before.snapshotId;
+  if (from === undefined || snapshotId === undefined || sessionId !== before.sessionId)
+    return undefined;
+  if (from === snapshotId) return before;
+  try {
+    const { messages, custom } = await agent.diff(from, snapshotId);
+    // Messages that were taken away may have been anywhere.
+    if (messages.removed.length > 0) return undefined;
+    const patched = applyPatch((before.custom ?? null) as Json, custom as JsonPatch);
+    return {
+      sessionId,
+      snapshotId,
+      messages: [...before.messages, ...marked(messages.added, snapshotId)],
+      // The patch leads to what the agent's schema let through.
+      custom: custom.length === 0 ? before.custom : (patched as Types['custom']),
+      artifacts: keepSame(before.artifacts, artifacts),
+    };
+  } catch {
+    return undefined; // a store without timeline, or a state that cannot be patched: all of it, then
+  }
+}
+
+/** The last message of a turn says which snapshot it led to, as it does in a state that is read as a whole. */
+function marked(messages: readonly Message[], snapshotId: string): readonly Message[] {
+  const last = messages.at(-1);
+  if (!last) return messages;
+  return [...messages.slice(0, -1), { ...last, metadata: { ...last.metadata, snapshotId } }];
+}
+
+function contentOf<Types extends AgentTypes>(
+  { messages = [], custom, artifacts = [] }: StateOf<Types>,
+  before: Settled<Types> | undefined,
+): Pick<Settled<Types>, 'messages' | 'custom' | 'artifacts'> {
+  if (!before) return { messages, custom, artifacts };
+  return {
+    messages: keepSame(before.messages, messages),
+    custom: jsonEqual(before.custom as Json, custom as Json) ? before.custom : custom,
+    artifacts: keepSame(before.artifacts, artifacts),
+  };
+}
+
+/** The new list with the old objects wherever they say the same, so that what shows them need not be drawn again. */
+function keepSame<T>(before: readonly T[], now: readonly T[]): readonly T[] {
+  const kept = now.map((item, at) => {
+    const old = before[at];
+    return old !== undefined && jsonEqual(old as Json, item as Json) ? old : item;
+  });
+  return kept.length === before.length && kept.every((item, at) => item === before[at])
+    ? before
+    : kept;
+}
+
+/** The snapshot a message's turn started from: that of the turn before. `undefined` for the first turn. */
+export function snapshotBefore(messages: readonly Message[], index: number): string | undefined {
+  for (let at = index - 1; at >= 0; at--) {
+    const snapshotId = messages[at]?.metadata?.snapshotId;
+    if (typeof snapshotId === 'string') return snapshotId;
+  }
+  return undefined;
+}

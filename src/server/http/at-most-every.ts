@@ -1,0 +1,46 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Clock } from '../../core/time/clock.ts';
+
+/**
+ * Asks at most once every `keepMs`, and never twice at the same time: however many callers there are, what is asked has one
+ * caller. A caller waits no longer than `waitMs`.
+ */
+export function recent<T>(
+  ask: () => Promise<T>,
+  {
+    clock,
+    keepMs,
+    waitMs,
+  }: { readonly clock: Clock; readonly keepMs: number; readonly waitMs: number },
+): () => Promise<T> {
+  let asked: Promise<T> | undefined;
+  let answeredAt: number | undefined;
+  return async () => {
+    if (answeredAt !== undefined && Math.abs(clock.now() - answeredAt) >= keepMs) asked = undefined;
+    if (!asked) {
+      answeredAt = undefined;
+      const answer = ask();
+      asked = answer;
+      const done = (): void => {
+        if (asked === answer) answeredAt = clock.now();
+      };
+      answer.then(done, done);
+    }
+    return await within(asked, { clock, waitMs });
+  };
+}
+
+async function within<T>(
+  answer: Promise<T>,
+  { clock, waitMs }: { readonly clock: Clock; readonly waitMs: number },
+): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const stop = clock.every(waitMs, () =>
+    late.reject(new WaymarkError('DEADLINE_EXCEEDED', `No answer within ${waitMs} ms.`)),
+  );
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    stop();
+  }
+}

@@ -1,0 +1,75 @@
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { type JsonObject, toJson } from '../../core/json/json.ts';
+import type { Operation } from '../../protocol/routes.ts';
+import { isName } from '../../store/rules/ids.ts';
+
+/** Who is calling. */
+export interface Identity {
+  /** Owns the sessions it starts and sees no others'. */
+  readonly principal: string;
+  /** Plain JSON that reaches tools and handlers as the call's context; kept with the run, so no secrets. */
+  readonly context?: JsonObject;
+}
+
+/** Tells who is calling; `undefined`, or an error, refuses the request. */
+export type Auth = (request: Request) => Identity | undefined | Promise<Identity | undefined>;
+
+/** A caller; without a principal where the server has no `auth`. */
+export interface Caller {
+  readonly principal?: string;
+  readonly context?: JsonObject;
+}
+
+/** What a caller is about to do, for `authorize` to judge. */
+export interface AuthorizeCall extends Caller {
+  /**
+   * The call of the native protocol that does the same: a turn is `runTurn` in every protocol, also each turn of a WebSocket,
+   * whose opening is `connect`. The development tools ask for `runAction`, and then for what the action does.
+   */
+  readonly operation: Operation | 'runAction';
+  readonly agent?: string;
+  /** The session that the call is about, also where it names a snapshot only. Absent for a new session without an id. */
+  readonly sessionId?: string;
+  readonly snapshotId?: string;
+  /** The key of the action, for `runAction`. */
+  readonly action?: string;
+  readonly request: Request;
+}
+
+/** May refuse a call that `auth` let through: `false` is `PERMISSION_DENIED`, an error stands as it is. */
+export type Authorize = (call: AuthorizeCall) => boolean | undefined | Promise<boolean | undefined>;
+
+/** Asks the hook who is calling; whatever goes wrong there is `UNAUTHENTICATED`, unless it says otherwise. */
+export async function authenticate(auth: Auth | undefined, request: Request): Promise<Caller> {
+  if (!auth) return {};
+  let identity: Identity | undefined;
+  try {
+    identity = await auth(request);
+  } catch (error) {
+    if (isWaymarkError(error)) throw error;
+    throw unauthenticated(error);
+  }
+  if (identity === undefined) throw unauthenticated();
+  const { principal, context } = identity;
+  if (typeof principal !== 'string' || !isName(principal)) {
+    throw new WaymarkError('INTERNAL', 'The auth hook gave a principal that is not a valid id.');
+  }
+  return context === undefined
+    ? { principal }
+    : { principal, context: toJson(context, 'The context') };
+}
+
+/** Asks the hook whether this caller may do this. */
+export async function checkAuthorized(authorize: Authorize, call: AuthorizeCall): Promise<void> {
+  if ((await authorize(call)) !== false) return;
+  throw new WaymarkError(
+    'PERMISSION_DENIED',
+    `You are not allowed to do this (${call.operation}).`,
+  );
+}
+
+function unauthenticated(cause?: unknown): WaymarkError {
+  return new WaymarkError('UNAUTHENTICATED', 'Say who you are: the request was not recognised.', {
+    cause,
+  });
+}

@@ -1,0 +1,54 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { FrameSink, FrameSource } from '../stream/frame-stream.ts';
+
+/** What a Node server tells of the line a request came on; nothing elsewhere. */
+export interface NodeBindings {
+  readonly incoming?: IncomingMessage | Http2ServerRequest | undefined;
+  readonly outgoing?: ServerResponse | Http2ServerResponse | undefined;
+  /** What only `serve` has: nobody else stands between it and the line. */
+  readonly own?: OwnLine | undefined;
+}
+
+/** A line that this server alone reads and writes. */
+export interface OwnLine {
+  readonly headers: IncomingHttpHeaders;
+  /** Begins a response of frames, without the stream that others would need around them. */
+  writeFrames(headers: Readonly<Record<string, string>>, source: FrameSource): FrameSink;
+  /** What is answered once the response is written here. */
+  readonly answered: Response;
+}
+
+/** The headers of a request; on a line of our own as Node has them: what is made of them costs as much as a short answer. */
+export function headersOf(c: {
+  readonly req: { readonly raw: Request };
+  readonly env: NodeBindings | undefined;
+}): Headers | IncomingHttpHeaders {
+  return c.env?.own?.headers ?? c.req.raw.headers;
+}
+
+/** One header of a request. */
+export function headerOf(c: Parameters<typeof headersOf>[0], name: string): string | undefined {
+  const headers = headersOf(c);
+  const value = headers instanceof Headers ? headers.get(name) : headers[name];
+  return (typeof value === 'object' ? value?.join(', ') : value) ?? undefined;
+}
+
+/** The address at the other end, where it is known. */
+export function remoteAddress(env: NodeBindings | undefined): string | undefined {
+  return env?.incoming?.socket?.remoteAddress;
+}
+
+/** How to cut the line, where that is possible. */
+export function cutOf(env: NodeBindings | undefined): (() => void) | undefined {
+  const outgoing = env?.outgoing;
+  return outgoing && (() => void outgoing.destroy());
+}
+
+/** Cuts the line of a reader that does not take the last bytes either. */
+export function cutWhenIdle(env: NodeBindings | undefined, ms: number): void {
+  const socket = env?.outgoing?.socket;
+  if (!env?.outgoing || !socket) return;
+  socket.setTimeout(ms);
+  env.outgoing.once('finish', () => socket.setTimeout(0));
+}

@@ -1,0 +1,55 @@
+import type { ServerResponse } from 'node:http';
+import { afterThisTurn } from '../stream/event-loop.ts';
+import type { FrameSink, FrameSource } from '../stream/frame-stream.ts';
+
+/**
+ * Begins a response of frames straight on a Node response: headers, frames and end leave in one piece where they come
+ * together.
+ */
+export function writeDirectly(
+  outgoing: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+  source: FrameSource,
+): FrameSink {
+  outgoing.writeHead(200, headers);
+  return new ResponseSink(outgoing, source);
+}
+
+class ResponseSink implements FrameSink {
+  readonly #outgoing: ServerResponse;
+  #isFull = false;
+  #hasWritten = false;
+
+  constructor(outgoing: ServerResponse, source: FrameSource) {
+    this.#outgoing = outgoing;
+    outgoing.on('drain', () => {
+      this.#isFull = false;
+      source.pulled();
+    });
+    if (outgoing.destroyed) afterThisTurn(() => source.left());
+    else outgoing.once('close', () => source.left());
+    // Whoever watches something that is silent learns at once that it is heard.
+    afterThisTurn(() => afterThisTurn(() => this.#flushHeaders()));
+  }
+
+  isFull(): boolean {
+    return this.#isFull;
+  }
+
+  write(text: string): void {
+    this.#hasWritten = true;
+    this.#isFull = !this.#outgoing.write(text);
+  }
+
+  close(): void {
+    this.#outgoing.end();
+  }
+
+  fail(): void {
+    this.#outgoing.destroy();
+  }
+
+  #flushHeaders(): void {
+    if (!this.#hasWritten && this.#outgoing.writable) this.#outgoing.flushHeaders();
+  }
+}

@@ -1,0 +1,34 @@
+import { type ErrorBody, toErrorBody } from '../../core/error.ts';
+import { isJsonObject } from '../../core/json/json.ts';
+import { type ErrorHttpStatus, httpStatus } from '../../protocol/http-status.ts';
+import { jsonResponse } from './json-response.ts';
+
+/** The longest message that leaves the server; what echoes an input is cut. */
+const longestMessage = 400;
+
+/** An error as it leaves the server: a short message, and never the text of an unknown exception. */
+export function toWireError(error: unknown): ErrorBody {
+  const body = toErrorBody(error);
+  if (body.message.length <= longestMessage) return body;
+  return { ...body, message: `${body.message.slice(0, longestMessage - 1)}…` };
+}
+
+/** The HTTP status of an error body. */
+export function httpStatusOf({ status, details }: ErrorBody): ErrorHttpStatus {
+  return isJsonObject(details) && details.tooLarge === true ? 413 : httpStatus[status];
+}
+
+/** The headers that belong to an error: when to try again, and how to say who you are. */
+export function errorHeaders({ status, details }: ErrorBody): Record<string, string> {
+  const headers: Record<string, string> = {};
+  const retryAfter = isJsonObject(details) ? details.retryAfter : undefined;
+  if (typeof retryAfter === 'number') headers['retry-after'] = String(retryAfter);
+  if (status === 'UNAUTHENTICATED') headers['www-authenticate'] = 'Bearer';
+  return headers;
+}
+
+/** The answer of the native dialect to whatever was thrown. */
+export function errorResponse(error: unknown): Response {
+  const body = toWireError(error);
+  return jsonResponse(body, { status: httpStatusOf(body), headers: errorHeaders(body) });
+}

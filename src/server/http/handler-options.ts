@@ -1,0 +1,54 @@
+import type { Clock } from '../../core/time/clock.ts';
+import type { Auth, Authorize } from './auth.ts';
+import type { Limits } from './limits.ts';
+import type { Log } from './log.ts';
+import type { AllowedOrigins } from './origin.ts';
+
+/** Which pages of other sites may call, and whether with cookies. */
+export interface CorsOptions {
+  /** Origins such as `https://app.example.com`; `true` for all, which excludes `credentials`. */
+  readonly origins: AllowedOrigins;
+  /** @default false */
+  readonly credentials?: boolean;
+}
+
+/** How an app is served. */
+export interface HandlerOptions {
+  /** Says who is calling. Without it, only requests to a loopback host are answered, and everybody shares all sessions. */
+  readonly auth?: Auth | undefined;
+  /** May refuse single calls of a known caller. */
+  readonly authorize?: Authorize | undefined;
+  /** The path under which the handler is mounted. @default '' */
+  readonly basePath?: string | undefined;
+  /**
+   * The address of the client, for limits that count by address. Behind a proxy, read the header that your proxy sets: by
+   * default all clients of a proxy share its address.
+   */
+  readonly clientAddress?: ((request: Request) => string | undefined) | undefined;
+  /**
+   * Milliseconds after which the caller of an open stream or WebSocket is authenticated again, with the request that opened
+   * it. When `auth` refuses it, or names another principal, the connection ends. Absent: once, when it is opened.
+   */
+  readonly reauthenticate?: number | undefined;
+  /** Absent: only pages of the same origin. */
+  readonly cors?: CorsOptions | undefined;
+  /**
+   * What becomes of a turn whose client is gone: it goes on and can be taken up again, or it is stopped.
+   * @default 'continue'
+   */
+  readonly onDisconnect?: 'continue' | 'abort' | undefined;
+  /** Milliseconds of silence on a stream after which a sign of life is sent. @default 15000 */
+  readonly keepAlive?: number | undefined;
+  readonly limits?: Partial<Limits> | undefined;
+  /**
+   * The calls of Genkit's development tools under `/api`, for clients on this machine only; they run any action.
+   * @default true without `auth`, else false
+   */
+  readonly reflection?: boolean | undefined;
+  /** Compresses answers that are not streams. @default true */
+  readonly compress?: boolean | undefined;
+  /** Takes one entry per request and what went wrong. `serve` writes JSON lines to the standard output, `handler` nothing. */
+  readonly log?: Log | undefined;
+  /** @default systemClock */
+  readonly clock?: Clock | undefined;
+}

@@ -1,0 +1,67 @@
+import { internalsOf } from '../../agent/define/create-agent.ts';
+import { WaymarkError } from '../../core/error.ts';
+import type { SnapshotStore } from '../../store/contract/store.ts';
+import { recent } from './at-most-every.ts';
+import { jsonResponse } from './json-response.ts';
+import { describeError } from './log.ts';
+import type { Router, Served } from './server-context.ts';
+
+/** Milliseconds for which an answer of the engine or the store is passed on, and that a request waits for one. */
+const keepMs = 250;
+const waitMs = 2000;
+
+/** No snapshot has this id. */
+const noSnapshot = '00000000-0000-7000-8000-000000000000';
+
+/**
+ * `GET /healthz`: the process is alive and takes requests; costs next to nothing, whoever asks. `GET /readyz`: the store
+ * answers as well. Both are 503 once the server is shutting down.
+ */
+export function mountHealth(router: Router, served: Served): void {
+  const { app, clock, lifetime, streams, turns } = served;
+  // A server whose queue does not answer still takes turns that a caller waits for.
+  const engineStatus = recent(async () => app.engine?.status().catch(() => undefined), {
+    clock,
+    keepMs,
+    waitMs,
+  });
+  const storeAnswers = recent(() => askStores(served), { clock, keepMs, waitMs });
+
+  router.get('/healthz', async () => {
+    lifetime.checkOpen();
+    const engine = app.engine && (await engineStatus().catch(() => undefined));
+    return jsonResponse({
+      status: 'ok',
+      streams: streams.size,
+      turns: turns.size,
+      ...(engine && { engine }),
+    });
+  });
+
+  router.get('/readyz', async () => {
+    if (lifetime.closing.aborted) throw notReady('draining', 'The server is shutting down.');
+    try {
+      await storeAnswers();
+    } catch (error) {
+      const fields = { error: describeError(error) };
+      served.log({ level: 'error', time: clock.now(), msg: 'store does not answer', ...fields });
+      throw notReady('store', 'The store does not answer.');
+    }
+    return jsonResponse({ status: 'ready' });
+  });
+}
+
+// A look for a snapshot that does not exist: the least that every store can do.
+async function askStores({ app }: Served): Promise<void> {
+  const asked = new Set<SnapshotStore>();
+  for (const agent of app.agents()) {
+    const { store } = internalsOf(agent).spec;
+    if (!store || asked.has(store)) continue;
+    asked.add(store);
+    await store.getSnapshot({ agent: agent.name }, { snapshotId: noSnapshot });
+  }
+}
+
+function notReady(reason: 'draining' | 'store', message: string): WaymarkError {
+  return new WaymarkError('UNAVAILABLE', message, { details: { reason, retryAfter: 1 } });
+}

@@ -1,0 +1,57 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Clock } from '../../core/time/clock.ts';
+
+/** A server's life from the first request to the last stream. */
+export interface Lifetime {
+  /** Aborts when the server begins to shut down: what nobody works for ends now. */
+  readonly closing: AbortSignal;
+  /** Aborts when running turns have had their time: all streams end, so that their clients go on elsewhere. */
+  readonly ending: AbortSignal;
+  /** `UNAVAILABLE` once the server is shutting down. */
+  checkOpen(): void;
+  /** Keeps the end waiting for this piece of work. */
+  track<T>(work: Promise<T>): Promise<T>;
+  /** Refuses new work, lets what runs finish for at most `graceMs`, then ends the streams. */
+  end(graceMs: number): Promise<void>;
+}
+
+/** A lifetime that has just begun. */
+export function createLifetime(clock: Clock): Lifetime {
+  const closing = new AbortController();
+  const ending = new AbortController();
+  const running = new Set<Promise<unknown>>();
+
+  const settled = async (): Promise<void> => {
+    while (running.size > 0) await Promise.allSettled(running);
+  };
+
+  return {
+    closing: closing.signal,
+    ending: ending.signal,
+    checkOpen() {
+      if (closing.signal.aborted) throw shuttingDown();
+    },
+    track(work) {
+      running.add(work);
+      const done = (): boolean => running.delete(work);
+      work.then(done, done);
+      return work;
+    },
+    async end(graceMs) {
+      closing.abort(shuttingDown());
+      const timer = new AbortController();
+      const grace = clock.sleep(graceMs, timer.signal).catch(() => {});
+      await Promise.race([settled(), grace]);
+      timer.abort();
+      ending.abort(shuttingDown());
+    },
+  };
+}
+
+function shuttingDown(): WaymarkError {
+  return new WaymarkError(
+    'UNAVAILABLE',
+    'This server is shutting down. Try again; a running turn can be taken up by its events.',
+    { details: { retryAfter: 1 } },
+  );
+}

@@ -1,0 +1,71 @@
+import { WaymarkError } from '../../core/error.ts';
+
+/** How much one request, one principal and the whole server may take. */
+export interface Limits {
+  /** Bytes of a request body, or of a WebSocket frame. @default 8 MiB */
+  readonly bodyBytes: number;
+  /** How deeply the JSON of a body may be nested. @default 128 */
+  readonly jsonDepth: number;
+  /**
+   * Values in the JSON of a body or frame: array items, properties, arrays and objects. Parsing and checking a body takes
+   * time and memory in proportion to it. @default 30000
+   */
+  readonly jsonValues: number;
+  /** Characters of a request's URL. @default 8192 */
+  readonly urlLength: number;
+  /** Bytes of all headers of a request; `serve` only. @default 16 KiB */
+  readonly headerBytes: number;
+  /** Milliseconds within which a request, its body included, must have arrived. @default 30 s */
+  readonly requestTimeout: number;
+  /** Connections at once on which no request has been accepted yet; `serve` only. @default 1000 */
+  readonly unauthenticated: number;
+  /** The same of one address, or of one /64 network of IPv6. @default 100 */
+  readonly unauthenticatedPerAddress: number;
+  /** Milliseconds within which a WebSocket must have sent its first frame and been authenticated. @default 5 s */
+  readonly authTimeout: number;
+  /** Failed authentications of one address within a minute; after that the address is refused for a while. @default 60 */
+  readonly failedAuthPerMinute: number;
+  /** Streams and WebSockets open at once, of everybody. @default 10000 */
+  readonly streams: number;
+  /** Streams and WebSockets open at once, of one principal. @default 100 */
+  readonly streamsPerPrincipal: number;
+  /** Turns being worked on at once for one principal. @default 20 */
+  readonly turnsPerPrincipal: number;
+  /** Background runs of one principal that have not ended, in all processes. @default 100 */
+  readonly backgroundRunsPerPrincipal: number;
+  /** Requests of one principal within a minute; absent: any number. */
+  readonly requestsPerMinute?: number;
+  /** Milliseconds that a client may leave a full stream unread before its line is dropped. @default 30 s */
+  readonly stallTimeout: number;
+}
+
+const defaults: Limits = {
+  bodyBytes: 8 * 1024 * 1024,
+  jsonDepth: 128,
+  jsonValues: 30_000,
+  urlLength: 8192,
+  headerBytes: 16 * 1024,
+  requestTimeout: 30_000,
+  unauthenticated: 1000,
+  unauthenticatedPerAddress: 100,
+  authTimeout: 5_000,
+  failedAuthPerMinute: 60,
+  streams: 10_000,
+  streamsPerPrincipal: 100,
+  turnsPerPrincipal: 20,
+  backgroundRunsPerPrincipal: 100,
+  stallTimeout: 30_000,
+};
+
+/** The given limits over the defaults; one that is not a positive number is refused. */
+export function resolveLimits(given: Partial<Limits> = {}): Limits {
+  const limits: Limits = { ...defaults, ...given };
+  for (const [name, value] of Object.entries(limits)) {
+    if (typeof value === 'number' && value > 0) continue;
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `limits.${name} must be a positive number, not ${String(value)}.`,
+    );
+  }
+  return limits;
+}

@@ -1,0 +1,80 @@
+import { createServer, type Server, ServerResponse } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
+import { WaymarkError } from '../../core/error.ts';
+import { answerBadRequest } from './bad-request.ts';
+import { cutWhenIdle, type NodeBindings } from './connection.ts';
+import { writeDirectly } from './direct-response.ts';
+import { errorResponse } from './error-response.ts';
+import { fetchOf } from './handler.ts';
+import { joinPieces } from './join-pieces.ts';
+import type { Served } from './server-context.ts';
+import { createUpgrade } from './upgrade.ts';
+
+export { writeRuntimeFile } from '../reflection/runtime-file.ts';
+export { openStudio } from '../studio/open.ts';
+
+// Asked for its body, it is a plain response also where somebody has put the adapter's own in the place of the global one.
+void alreadySent.body;
+
+/** A Node server over what the dialects share, with limits on how slowly and how much a client may send. */
+export function createNodeServer(served: Served): Server {
+  const { limits } = served;
+  const fetch = fetchOf(served);
+  const answer = async (request: Request, env: NodeBindings): Promise<Response> => {
+    const { incoming, outgoing } = env;
+    const response = await fetch(request, { incoming, outgoing, own: ownLine(incoming, outgoing) });
+    // The whole answer is at hand: a client that does not read it is cut. Streams look after themselves, and short answers
+    // fit into the buffers of the operating system.
+    if (response !== alreadySent && isLong(response)) cutWhenIdle(env, limits.stallTimeout);
+    return response;
+  };
+  const listener = getRequestListener(answer, {
+    // Two servers in one process must not change each other's globals.
+    overrideGlobalObjects: false,
+    errorHandler: (error) => errorResponse(toBadRequest(error)),
+  });
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      // Refused below, with the error body.
+      requireHostHeader: false,
+      requestTimeout: limits.requestTimeout,
+      headersTimeout: limits.requestTimeout,
+      // How often the two above are looked at.
+      connectionsCheckingInterval: Math.min(limits.requestTimeout / 2, 1000),
+      // Longer than the minute for which proxies keep an idle line, so that it is they who close it.
+      keepAliveTimeout: 65_000,
+    },
+    (incoming, outgoing) => {
+      joinPieces(incoming);
+      return listener(incoming, outgoing);
+    },
+  );
+  server.on('connection', (socket) => served.strangers?.add(socket));
+  server.on('clientError', answerBadRequest);
+  server.on('upgrade', createUpgrade(served));
+  return server;
+}
+
+function isLong({ headers }: Response): boolean {
+  return Number(headers.get('content-length') ?? Number.POSITIVE_INFINITY) > 16 * 1024;
+}
+
+function ownLine(
+  incoming: NodeBindings['incoming'],
+  outgoing: NodeBindings['outgoing'],
+): NodeBindings['own'] {
+  if (incoming === undefined || !(outgoing instanceof ServerResponse)) return undefined;
+  return {
+    headers: incoming.headers,
+    writeFrames: (headers, source) => writeDirectly(outgoing, headers, source),
+    answered: alreadySent,
+  };
+}
+
+function toBadRequest(error: unknown): unknown {
+  return error instanceof Error && error.name === 'RequestError'
+    ? new WaymarkError('INVALID_ARGUMENT', 'The request line or its Host header is not valid.')
+    : error;
+}

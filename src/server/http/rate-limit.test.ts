@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import type { Clock } from '../../core/time/clock.ts';
+import { createRateLimit } from './rate-limit.ts';
+
+test('a minute’s worth may come at once, then one at a time', () => {
+  const clock = stoppedClock();
+  const rate = createRateLimit(60, clock);
+  for (let at = 0; at < 60; at++) rate.check('ann');
+  expect(() => rate.check('ann')).toThrow(
+    expect.objectContaining({ status: 'RESOURCE_EXHAUSTED', details: { retryAfter: 1 } }),
+  );
+  rate.check('bob');
+  clock.time += 1000;
+  rate.check('ann');
+  expect(() => rate.check('ann')).toThrow(/More than 60 requests/);
+});
+
+test('a clock that goes backwards gives nothing away, and keeps nobody waiting for longer', () => {
+  const clock = stoppedClock();
+  const rate = createRateLimit(1, clock);
+  rate.check('ann');
+  clock.time -= 3_600_000;
+  expect(() => rate.check('ann')).toThrow(/More than 1/);
+  clock.time += 60_000;
+  rate.check('ann');
+});
+
+function stoppedClock(): Clock & { time: number } {
+  const clock = {
+    time: 1_000_000,
+    now: () => clock.time,
+    sleep: () => Promise.resolve(),
+    every: () => () => {},
+  };
+  return clock;
+}

@@ -1,0 +1,167 @@
+import { Hono } from 'hono';
+import { compress } from 'hono/compress';
+import { cors } from 'hono/cors';
+import { WaymarkError } from '../../core/error.ts';
+import { extractTrace, inSpan } from '../../core/trace.ts';
+import { mountGenkit, prepareGenkit } from '../genkit/mount.ts';
+import { mountNative } from '../native/mount.ts';
+import { mountOpenApi } from '../native/openapi.ts';
+import { mountReflection } from '../reflection/mount.ts';
+import { mountStudio } from '../studio/mount.ts';
+import { mountUiStream } from '../ui-stream/mount.ts';
+import { addressOf } from './address.ts';
+import { headerOf, headersOf } from './connection.ts';
+import { errorResponse } from './error-response.ts';
+import { logFault } from './fault.ts';
+import { checkNotForwarded } from './forwarded.ts';
+import type { CorsOptions } from './handler-options.ts';
+import { mountHealth } from './health.ts';
+import { short } from './not-found.ts';
+import { checkLoopbackHost, checkOrigin, isPlainLoopback } from './origin.ts';
+import { addSafetyHeaders } from './safety-headers.ts';
+import type { Router, Served, ServerContext, ServerEnv } from './server-context.ts';
+
+/** All dialects on one router, behind the checks that every request goes through. */
+export function createRouter(served: Served): Router {
+  const { options } = served;
+  const router = new Hono<ServerEnv>().basePath(options.basePath ?? '');
+  router.onError((error, c) => answerError(served, c, error));
+  router.notFound((c) => answerError(served, c, unknownRoute(c)));
+
+  router.use(observe(served));
+  router.use(addHeaders);
+  prepareGenkit(router);
+  router.use(checkRequest(served));
+  if (options.cors) router.use(corsOf(options.cors));
+  if (options.compress !== false) router.use(compress());
+  mountHealth(router, served);
+  router.use(checkOpen(served));
+  mountOpenApi(router);
+  if (served.studio) mountStudio(router, served, served.studio);
+  router.use(identify(served));
+
+  mountNative(router, served);
+  mountGenkit(router, served);
+  mountUiStream(router, served);
+  if (options.reflection ?? !options.auth) mountReflection(router, served);
+  return router;
+}
+
+type Middleware = (c: ServerContext, next: () => Promise<void>) => Promise<Response | undefined>;
+
+// A span and a line in the log for each request.
+function observe({ clock, log }: Served): Middleware {
+  return async (c, next) => {
+    const started = clock.now();
+    const { method, path } = c.req;
+    c.set('logged', { method, path: path.slice(0, 256) });
+    await inSpan(
+      `${method} ${path.split('/')[1] ?? ''}`,
+      {
+        kind: 'server',
+        attributes: { 'http.request.method': method, 'url.path': path.slice(0, 256) },
+        parent: extractTrace(headersOf(c)),
+      },
+      async (span) => {
+        await next();
+        span.setAttributes({ 'http.response.status_code': c.res.status });
+      },
+    );
+    const { status } = c.res;
+    if (status < 400 && isStudioLooking(c)) return undefined;
+    const ms = clock.now() - started;
+    const level = status >= 500 ? 'error' : 'info';
+    log({ level, time: clock.now(), msg: 'request', ...c.get('logged'), status, ms });
+    return undefined;
+  };
+}
+
+// The studio asks every few seconds whether anything is new, which is no news in itself.
+function isStudioLooking(c: ServerContext): boolean {
+  return c.req.method === 'GET' && c.req.header('x-waymark-studio') !== undefined;
+}
+
+// What is wrong with a request whoever sends it.
+function checkRequest({ options, limits }: Served): Middleware {
+  return async (c, next) => {
+    const request = c.req.raw;
+    if (request.url.length > limits.urlLength) {
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        `The URL is over the limit of ${limits.urlLength} characters.`,
+      );
+    }
+    if (!options.auth) {
+      if (!isPlainLoopback(headerOf(c, 'host'))) checkLoopbackHost(request);
+      checkNotForwarded(headersOf(c));
+    }
+    if (!isSafe(request.method) && headerOf(c, 'origin') !== undefined) {
+      checkOrigin(request, { allowed: options.cors?.origins, localOnly: !options.auth });
+    }
+    await next();
+    return undefined;
+  };
+}
+
+function checkOpen({ lifetime }: Served): Middleware {
+  return async (_, next) => {
+    lifetime.checkOpen();
+    await next();
+    return undefined;
+  };
+}
+
+// Most answers have them already; those of the framework do not.
+async function addHeaders(c: ServerContext, next: () => Promise<void>): Promise<undefined> {
+  await next();
+  // Written already, with its headers.
+  if (c.res === c.env?.own?.answered) return;
+  const { headers } = c.res;
+  if (!headers.has('x-frame-options')) addSafetyHeaders(headers);
+}
+
+// Authenticates the caller, and refuses one that calls too often.
+function identify(served: Served): Middleware {
+  return async (c, next) => {
+    const request = c.req.raw;
+    const caller = await served.identify(request, addressOf(served.options, request, c.env));
+    served.strangers?.know(c.env?.incoming?.socket);
+    c.set('caller', caller);
+    if (caller.principal !== undefined) c.get('logged').principal = caller.principal;
+    await next();
+    return undefined;
+  };
+}
+
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+}
+
+function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeof cors> {
+  if (origins === true && credentials) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'cors: name the origins that may send credentials; every origin at once must not.',
+    );
+  }
+  return cors({
+    origin: origins === true ? '*' : [...origins],
+    credentials,
+    allowMethods: ['GET', 'POST', 'PATCH', 'DELETE'],
+    exposeHeaders: ['retry-after', 'x-vercel-ai-ui-message-stream'],
+    maxAge: 600,
+  });
+}
+
+async function answerError(served: Served, c: ServerContext, error: unknown): Promise<Response> {
+  logFault(served, error, c.get('logged'));
+  const render = c.get('renderError') ?? errorResponse;
+  return render(error);
+}
+
+function unknownRoute(c: ServerContext): WaymarkError {
+  return new WaymarkError(
+    'NOT_FOUND',
+    `There is nothing at ${c.req.method} ${short(c.req.path)}. GET /openapi.json lists what there is.`,
+  );
+}

@@ -1,0 +1,114 @@
+import type { Server } from 'node:http';
+import { WaymarkError } from '../../core/error.ts';
+import { systemClock } from '../../core/time/clock.ts';
+import { createServed } from './handler.ts';
+import type { HandlerOptions } from './handler-options.ts';
+import { jsonLines } from './log.ts';
+import { isLoopback } from './origin.ts';
+import type { ServedApp } from './served-app.ts';
+import { createStrangers } from './strangers.ts';
+
+/** How an app is served by Node. */
+export interface ServeOptions extends Omit<HandlerOptions, 'basePath'> {
+  /** 0 takes any free port. @default 3000 */
+  readonly port?: number | undefined;
+  /** Anything but a loopback address needs `auth`. @default '127.0.0.1' */
+  readonly host?: string | undefined;
+  /** Milliseconds that `close` lets running turns finish before their streams are ended. @default 5000 */
+  readonly grace?: number | undefined;
+  /** The folder whose `.genkit/runtimes` tells Genkit's development tools of this server; absent: they are not told. */
+  readonly genkitProject?: string | undefined;
+  /**
+   * The studio at `/studio`, for browsers on this machine only: the one of this package, or that of a folder. Without
+   * `auth` it also shows the spans of this process. @default false
+   */
+  readonly studio?: boolean | string | undefined;
+}
+
+/** A running server. */
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Ends the open streams and WebSockets of a principal; gives their number. Revoke its credentials first, so that its clients
+   * cannot come back. Its runs go on, or stop with `onDisconnect: 'abort'`.
+   */
+  disconnect(principal: string): number;
+  /**
+   * Takes no more requests, lets running turns finish for a while, then ends what is still open so that its clients go
+   * on elsewhere. The app stays open.
+   */
+  close(): Promise<void>;
+}
+
+/** Serves an app over HTTP and WebSocket. */
+export async function serve(app: ServedApp, options: ServeOptions = {}): Promise<RunningServer> {
+  const { port = 3000, host = '127.0.0.1', grace = 5000 } = options;
+  if (!options.auth && !isLoopback(host)) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Listening on ${host} lets other machines in. Give serve an auth hook, or listen on 127.0.0.1.`,
+    );
+  }
+  const log = options.log ?? jsonLines((line) => void process.stdout.write(line));
+  const shared = createServed(app, { ...options, log });
+  // Loaded here, so that whoever mounts `handler` elsewhere needs neither Node nor its adapters.
+  const { createNodeServer, openStudio, writeRuntimeFile } = await import('./node-server.ts');
+  const { auth, studio } = options;
+  const opened = studio ? await openStudio(studio, { clock: shared.clock, auth }) : undefined;
+  const served = {
+    ...shared,
+    ...(opened && { studio: opened.studio }),
+    strangers: createStrangers(shared.limits),
+  };
+  const server = createNodeServer(served);
+  const bound = await listen(server, port, host).catch((error: unknown) => {
+    opened?.close();
+    served.unsubscribe();
+    throw error;
+  });
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}`;
+  const forget = options.genkitProject
+    ? await writeRuntimeFile(options.genkitProject, bound, served.clock)
+    : async () => {};
+  log({ level: 'info', time: served.clock.now(), msg: 'listening', url });
+
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    await forget();
+    // Still listening, so that a load balancer reads from `/readyz` that the server is draining.
+    await served.lifetime.end(grace);
+    const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    // What has ended says so to its client before the line is cut.
+    await (options.clock ?? systemClock).sleep(50);
+    server.closeAllConnections();
+    await stopped;
+    opened?.close();
+    served.unsubscribe();
+    log({ level: 'info', time: served.clock.now(), msg: 'closed', url });
+  };
+  return {
+    url,
+    port: bound,
+    disconnect: served.presence.disconnect,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause) => {
+      const code = 'code' in cause ? ` (${cause.code})` : '';
+      const message = `Could not listen on ${host}:${port}${code}. Choose another port.`;
+      reject(new WaymarkError('UNAVAILABLE', message, { cause }));
+    });
+    server.listen(port, host, () => {
+      const address = server.address();
+      resolve(typeof address === 'object' && address ? address.port : port);
+    });
+  });
+}

@@ -1,0 +1,16 @@
+import type { Agent } from '../../agent/spec/agent.ts';
+import type { ErrorListener } from '../../agent/spec/error-reports.ts';
+import type { Action } from '../../core/action.ts';
+import type { Registry } from '../../core/registry.ts';
+
+/** What the server needs of an app; `waymark({…})` gives it. */
+export interface ServedApp {
+  /** All agents, in the order of their definition. */
+  agents(): readonly Agent[];
+  /** The actions that the reflection dialect lists and runs; it is left out without them. */
+  readonly registry?: Registry<Action>;
+  /** Where background runs are worked on; its status is part of the health check. */
+  readonly engine?: { status(): Promise<object> };
+  /** Tells of each failure in the app, until the returned function is called; it is logged. */
+  subscribeToErrors?(listener: ErrorListener): () => void;
+}

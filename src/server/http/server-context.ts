@@ -1,0 +1,127 @@
+import type { Context, Hono } from 'hono';
+import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import { WaymarkError } from '../../core/error.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import type { Operation } from '../../protocol/routes.ts';
+import { ownerOf } from '../stream/turn.ts';
+import type { Studio } from '../studio/mount.ts';
+import { type AuthorizeCall, type Caller, checkAuthorized } from './auth.ts';
+import type { NodeBindings } from './connection.ts';
+import type { HandlerOptions } from './handler-options.ts';
+import type { Identify } from './identify.ts';
+import type { Lifetime } from './lifetime.ts';
+import type { Limits } from './limits.ts';
+import type { Log } from './log.ts';
+import { short } from './not-found.ts';
+import type { Presence } from './presence.ts';
+import type { ServedApp } from './served-app.ts';
+import type { SessionOf } from './session-of.ts';
+import type { Slots } from './slots.ts';
+import type { Strangers } from './strangers.ts';
+
+/** What all dialects of one server share. */
+export interface Served {
+  readonly app: ServedApp;
+  readonly options: HandlerOptions;
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly lifetime: Lifetime;
+  readonly identify: Identify;
+  readonly presence: Presence;
+  readonly sessionOf: SessionOf;
+  /** The connections of clients that are not known yet; only `serve` has them. */
+  readonly strangers?: Strangers;
+  /** Stops logging what fails in the app. */
+  readonly unsubscribe: () => void;
+  readonly streams: Slots;
+  readonly turns: Slots;
+  /** The web app for those who work on the agents; `serve` brings it, as it is read from files. */
+  readonly studio?: Studio;
+}
+
+/** What travels with a request. */
+export interface ServerEnv {
+  Bindings: NodeBindings;
+  Variables: {
+    caller: Caller;
+    /** Fields for this request's line in the log. */
+    logged: Record<string, unknown>;
+    /** How this dialect says that something went wrong. */
+    renderError?: (error: unknown) => Response | Promise<Response>;
+  };
+}
+
+export type ServerContext = Context<ServerEnv>;
+export type Router = Hono<ServerEnv>;
+
+/** What a call is about. */
+export interface Subject {
+  readonly sessionId?: string | undefined;
+  readonly snapshotId?: string | undefined;
+}
+
+/** A call that was let through. */
+export interface OpenCall {
+  readonly agent: Agent;
+  readonly caller: Caller;
+  /** The owner, and a signal that aborts when the caller leaves. */
+  readonly options: CallOptions;
+}
+
+/** Finds the agent and asks whether this caller may do this. */
+export async function openCall(
+  served: Served,
+  c: ServerContext,
+  operation: Operation,
+  subject: Subject = {},
+): Promise<OpenCall> {
+  const agent = findAgent(served.app, c.req.param('agent') ?? '');
+  const caller = c.get('caller');
+  await checkCall(served, { request: c.req.raw, caller, operation, agent, ...subject });
+  Object.assign(c.get('logged'), { agent: agent.name, operation });
+  return { agent, caller, options: { ...ownerOf(caller), signal: c.req.raw.signal } };
+}
+
+/**
+ * Asks the `authorize` hook, in every protocol by the same operations. A call that names a snapshot is judged by the
+ * session that the snapshot belongs to; it is read only where there is a hook to judge it.
+ */
+export async function checkCall(
+  { options: { authorize }, sessionOf }: Served,
+  {
+    caller,
+    sessionId,
+    snapshotId,
+    agent,
+    ...call
+  }: Subject & {
+    readonly request: Request;
+    readonly caller: Caller;
+    readonly operation: AuthorizeCall['operation'];
+    readonly agent?: Agent;
+    readonly action?: string;
+  },
+): Promise<void> {
+  if (!authorize) return;
+  const found =
+    agent && snapshotId !== undefined ? await sessionOf(agent, snapshotId, caller) : undefined;
+  const judge = (session: string | undefined): Promise<void> =>
+    checkAuthorized(authorize, {
+      ...caller,
+      ...call,
+      ...(agent !== undefined && { agent: agent.name }),
+      ...(session !== undefined && { sessionId: session }),
+      ...(snapshotId !== undefined && { snapshotId }),
+    });
+  await judge(found ?? sessionId);
+  // A call that names a session besides the snapshot of another one, such as the target of a fork, needs both.
+  if (found !== undefined && sessionId !== undefined && found !== sessionId) await judge(sessionId);
+}
+
+/** The agent of this name, or `NOT_FOUND`. */
+export function findAgent(app: ServedApp, name: string): Agent {
+  const agent = app.agents().find((candidate) => candidate.name === name);
+  if (agent) return agent;
+  throw new WaymarkError('NOT_FOUND', `There is no agent ${short(name)}. GET /agents lists them.`);
+}

@@ -1,0 +1,119 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import { WaymarkError } from '../../core/error.ts';
+import { routes } from '../../protocol/routes.ts';
+import { serveConnection } from '../native/connect.ts';
+import { addressOf } from './address.ts';
+import { answerRaw } from './bad-request.ts';
+import { checkNotForwarded } from './forwarded.ts';
+import { checkLoopbackHost, checkOrigin } from './origin.ts';
+import { findAgent, type Served } from './server-context.ts';
+
+/** Takes the upgrade requests of a Node server and serves the WebSockets they become. */
+export function createUpgrade(
+  served: Served,
+): (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void {
+  const { options, limits, clock, lifetime, log } = served;
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: limits.bodyBytes });
+  // Bytes that clients have sent before they were authenticated, and that are held in memory.
+  const early = createByteBudget(limits.bodyBytes * 4);
+
+  const check = (incoming: IncomingMessage): { request: Request; agent: string } => {
+    const request = toRequest(incoming);
+    if (request.url.length > limits.urlLength) {
+      throw new WaymarkError('INVALID_ARGUMENT', 'The URL is over its limit.');
+    }
+    if (!options.auth) {
+      checkLoopbackHost(request);
+      checkNotForwarded(request.headers);
+    }
+    checkOrigin(request, { allowed: options.cors?.origins, localOnly: !options.auth });
+    lifetime.checkOpen();
+    const agent = agentOf(request);
+    // Without auth there is nobody to hide the agents from; with it the first frame must say who asks.
+    if (!options.auth) findAgent(served.app, agent);
+    return { request, agent };
+  };
+
+  return (incoming, socket, head) => {
+    socket.on('error', () => {});
+    try {
+      const { request, agent } = check(incoming);
+      // Check capacity only; the slot is acquired after authentication.
+      served.streams.take(undefined)();
+      const address = addressOf(options, request, { incoming });
+      const release = early.watch(socket);
+      sockets.handleUpgrade(incoming, socket, head, (webSocket) => {
+        serveConnection(served, webSocket, {
+          agent,
+          request,
+          identify: async (asking) => {
+            const caller = await served.identify(asking, address);
+            // A socket that closed while `auth` was busy would never give its slot back.
+            if (webSocket.readyState !== webSocket.OPEN) {
+              throw new WaymarkError('CANCELLED', 'The socket was closed.');
+            }
+            const mine = served.streams.take(caller.principal);
+            release();
+            served.strangers?.know(socket);
+            webSocket.once('close', mine);
+            return caller;
+          },
+        });
+        log({ level: 'info', time: clock.now(), msg: 'connected', agent });
+      });
+    } catch (error) {
+      answerRaw(socket, error);
+    }
+  };
+}
+
+function toRequest({ url = '/', headers }: IncomingMessage): Request {
+  const target = `http://${headers.host ?? 'invalid'}${url}`;
+  if (!url.startsWith('/') || !URL.canParse(target)) {
+    throw new WaymarkError('INVALID_ARGUMENT', 'The request line or its Host header is not valid.');
+  }
+  const plain = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) plain.set(name, typeof value === 'string' ? value : value.join(', '));
+  }
+  return new Request(target, { headers: plain });
+}
+
+const connectPath = new RegExp(`^${routes.connect.path.replace(':agent', '([^/]+)')}$`);
+
+function agentOf(request: Request): string {
+  const [, name] = connectPath.exec(new URL(request.url).pathname) ?? [];
+  if (name === undefined) {
+    throw new WaymarkError('NOT_FOUND', 'There is no WebSocket here, only at …/connect.');
+  }
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    throw new WaymarkError('INVALID_ARGUMENT', 'The name of the agent is not valid in a URL.');
+  }
+}
+
+// Cuts the connection whose bytes would exceed the budget of all connections that it watches.
+function createByteBudget(most: number): { watch(socket: Duplex): () => void } {
+  let held = 0;
+  return {
+    watch(socket) {
+      let mine = 0;
+      const count = (piece: Buffer): void => {
+        mine += piece.byteLength;
+        held += piece.byteLength;
+        if (held > most) socket.destroy();
+      };
+      const release = (): void => {
+        socket.off('data', count);
+        held -= mine;
+        mine = 0;
+      };
+      socket.on('data', count);
+      socket.once('close', release);
+      return release;
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { abortError } from '../../core/async/signal.ts';
+import { WaymarkError } from '../../core/error.ts';
+import type { Init, Input, Output } from '../../protocol/turn.ts';
+import { checkBackgroundRuns } from '../http/background-runs.ts';
+import { fromAnswer, logFault } from '../http/fault.ts';
+import type { OpenCall, Served, ServerContext } from '../http/server-context.ts';
+import type { FeedBatch, FeedEvent } from './feed.ts';
+import { refusedFirst, type StreamFormat, takeSeat } from './stream-response.ts';
+import { type ServedTurn, startTurn } from './turn.ts';
+
+/** What to run, and how its answer looks. */
+export interface TurnAnswer {
+  readonly init?: Init | undefined;
+  readonly input: Input;
+  /** The form of the stream; `false` when the caller wants the output alone. */
+  readonly stream: StreamFormat<FeedEvent> | false;
+  /** Whether a client of this dialect can take up a stream that was cut. @default true */
+  readonly resumable?: boolean;
+  readonly respond: (output: Output) => Response;
+  /** Looks on while the events of a stream go by. */
+  readonly decorate?: (events: AsyncGenerator<FeedBatch>) => AsyncIterable<FeedBatch>;
+}
+
+/** Runs a turn for a caller; refusals are thrown, so that they get their HTTP status. */
+export async function answerTurn(
+  served: Served,
+  c: ServerContext,
+  { agent, caller }: OpenCall,
+  { stream, respond, decorate = (events) => events, ...answer }: TurnAnswer,
+): Promise<Response> {
+  if (answer.input.detach === true) await checkBackgroundRuns(served, caller);
+  const release = served.turns.take(caller.principal);
+  const seat = takeOrRelease(() => takeSeat(served, c), release);
+  const stopWithReader = served.options.onDisconnect === 'abort';
+  const turn = startTurn(agent, {
+    ...answer,
+    caller,
+    reader: seat.signal,
+    stopWithReader,
+    onFault: (error) => logFault(served, error, c.get('logged')),
+  });
+  void served.lifetime.track(turn.done.finally(release));
+  try {
+    if (stream) {
+      await refusedFirst(served, turn.accepted);
+      return seat.respond(decorate(turn.events), stream);
+    }
+    const output = await outputOfTurn(turn, seat.signal);
+    seat.leave();
+    return respond(output);
+  } catch (error) {
+    seat.leave();
+    throw error;
+  }
+}
+
+function takeOrRelease<T>(take: () => T, release: () => void): T {
+  try {
+    return take();
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+// Reads the events of a turn for a caller who only wants its output.
+async function outputOfTurn({ events }: ServedTurn, reader: AbortSignal): Promise<Output> {
+  let snapshotId: string | undefined;
+  for await (const batch of events) {
+    for (const event of batch) {
+      if (event.type === 'output') return event.output;
+      if (event.type === 'error') throw fromAnswer(event.error);
+      if (event.type === 'chunk') snapshotId ??= event.chunk.turnStart?.snapshotId;
+    }
+  }
+  // Nobody waits any more, or the server ends before the turn does: then it says where to find it.
+  const { status, message, details } = abortError(reader);
+  throw new WaymarkError(status, message, {
+    details: snapshotId === undefined ? details : { retryAfter: 1, snapshotId },
+  });
+}

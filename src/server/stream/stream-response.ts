@@ -1,0 +1,172 @@
+import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
+import { WaymarkError } from '../../core/error.ts';
+import { cutOf, cutWhenIdle, type NodeBindings } from '../http/connection.ts';
+import type { Served, ServerContext } from '../http/server-context.ts';
+import type { FeedEvent } from './feed.ts';
+import {
+  FramePump,
+  type FrameStreamEnd,
+  type FrameStreamOptions,
+  frameStream,
+} from './frame-stream.ts';
+
+/** How one dialect writes a stream. */
+export interface StreamFormat<Event> {
+  readonly encode: (event: Event) => string;
+  readonly keepAlive: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A place for one more reader. */
+export interface ReaderSeat {
+  /** Aborts when the reader has left, or the server ends. */
+  readonly signal: AbortSignal;
+  /** Answers with the events; the seat is free again when they have ended. */
+  respond<Event>(batches: AsyncIterable<readonly Event[]>, format: StreamFormat<Event>): Response;
+  /** Frees the seat when nothing will be streamed after all. */
+  leave(): void;
+}
+
+/**
+ * Takes a seat, or is `RESOURCE_EXHAUSTED` when there are too many readers. A reader of what others work on leaves as
+ * soon as the server begins to shut down; one whose own turn runs may stay for a while.
+ */
+export function takeSeat(
+  served: Served,
+  c: ServerContext,
+  { own = true }: { readonly own?: boolean } = {},
+): ReaderSeat {
+  if (c.req.method === 'HEAD') {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'A stream has no HEAD: nobody would read it. Use GET.',
+    );
+  }
+  const { lifetime, streams } = served;
+  const release = streams.take(c.get('caller').principal);
+  const link = linkSignals(own ? lifetime.ending : lifetime.closing, c.req.raw.signal);
+  return new Seat(served, c, { link, release });
+}
+
+class Seat implements ReaderSeat {
+  readonly #served: Served;
+  readonly #context: ServerContext;
+  readonly #link: LinkedSignal;
+  readonly #release: () => void;
+  readonly #leave: () => void;
+  readonly #started: number;
+  #pump: { stop(): void } | undefined;
+  #sent = 0;
+
+  constructor(
+    served: Served,
+    c: ServerContext,
+    { link, release }: { readonly link: LinkedSignal; readonly release: () => void },
+  ) {
+    this.#served = served;
+    this.#context = c;
+    this.#link = link;
+    this.#release = release;
+    this.#started = served.clock.now();
+    this.#leave = served.presence.enter({
+      caller: c.get('caller'),
+      request: c.req.raw,
+      end: (reason) => {
+        link.abort(reason);
+        this.#pump?.stop();
+      },
+    });
+  }
+
+  get signal(): AbortSignal {
+    return this.#link.signal;
+  }
+
+  leave(): void {
+    this.#release();
+    this.#leave();
+    this.#link.release();
+  }
+
+  respond<Event>(
+    batches: AsyncIterable<readonly Event[]>,
+    { encode, keepAlive, headers }: StreamFormat<Event>,
+  ): Response {
+    const { clock, limits, options } = this.#served;
+    const { env } = this.#context;
+    const frames: FrameStreamOptions<Event> = {
+      clock,
+      encode: (event) => {
+        this.#sent++;
+        return encode(event);
+      },
+      keepAlive,
+      keepAliveMs: options.keepAlive ?? 15_000,
+      stallMs: limits.stallTimeout,
+      cut: cutOf(env),
+      onEnd: (how) => this.#end(how),
+    };
+    const line = env?.own;
+    const pump = new FramePump(batches, frames);
+    this.#pump = pump;
+    if (line === undefined) {
+      const body = frameStream(pump, frames);
+      return new Response(body, { headers: { ...headers, ...startAtOnce(env) } });
+    }
+    const prepared = preparedHeaders(this.#served, this.#context);
+    pump.start(line.writeFrames(prepared ? { ...headers, ...prepared } : headers, pump));
+    return line.answered;
+  }
+
+  #end(how: FrameStreamEnd): void {
+    const { clock, limits, log } = this.#served;
+    const c = this.#context;
+    if (how === 'complete') cutWhenIdle(c.env, limits.stallTimeout);
+    else this.#link.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
+    this.leave();
+    log({
+      level: how === 'stalled' || how === 'failed' ? 'warn' : 'info',
+      time: clock.now(),
+      msg: 'stream',
+      ...c.get('logged'),
+      end: how,
+      events: this.#sent,
+      ms: clock.now() - this.#started,
+    });
+  }
+}
+
+// What a page of another site needs to read the answer has been put on it by then, but for the header that comes last.
+function preparedHeaders(
+  { options: { cors } }: Served,
+  c: ServerContext,
+): Record<string, string> | undefined {
+  if (cors === undefined) return undefined;
+  return { ...Object.fromEntries(c.res.headers), ...(cors.origins !== true && { vary: 'Origin' }) };
+}
+
+// Node's adapter looks for the end of a body before it sends anything, unless it is told that there is no length. Other
+// versions of HTTP know no such header.
+function startAtOnce(env: NodeBindings | undefined): Record<string, string> {
+  return env?.incoming?.httpVersion === '1.1' ? { 'transfer-encoding': 'chunked' } : {};
+}
+
+/** Waits a moment for the first event, so that a refusal can be told by the HTTP status. */
+export async function refusedFirst(
+  { clock }: Served,
+  accepted: Promise<unknown>,
+  ms = 1000,
+): Promise<void> {
+  const waited = Promise.withResolvers<void>();
+  const stop = clock.every(ms, waited.resolve);
+  try {
+    await Promise.race([accepted, waited.promise]);
+  } finally {
+    stop();
+  }
+}
+
+/** Whether an event ends its feed. */
+export function isFinal(event: FeedEvent): boolean {
+  return event.type === 'output' || event.type === 'error';
+}

@@ -1,0 +1,109 @@
+import type { Agent, InvokeOptions } from '../../agent/spec/agent.ts';
+import { abortError, linkSignals } from '../../core/async/signal.ts';
+import type { JsonObject } from '../../core/json/json.ts';
+import type { Chunk, Init, Input, Output } from '../../protocol/turn.ts';
+import type { Caller } from '../http/auth.ts';
+import { toWireError } from '../http/error-response.ts';
+import { toWireOutput } from '../http/public-output.ts';
+import type { FeedBatch } from './feed.ts';
+import { LiveFeed } from './live-feed.ts';
+
+/** What a server was asked to run, and for whom. */
+export interface TurnOptions {
+  readonly input: Input;
+  readonly init?: Init | undefined;
+  readonly caller: Caller;
+  /** Aborts when the reader has left, or the server ends. */
+  readonly reader: AbortSignal;
+  /** Whether the turn is stopped when its reader leaves. */
+  readonly stopWithReader: boolean;
+  /**
+   * Whether a stream that is cut can be taken up again, and so may end without a final event.
+   * @default true, where the agent's runs can be watched
+   */
+  readonly resumable?: boolean;
+  /** Hears what an `error` event does not say. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** A turn that a server runs. */
+export interface ServedTurn {
+  /** Resolves when the turn has been accepted, rejects with the reason when it was refused. */
+  readonly accepted: Promise<void>;
+  /** What happens, up to an `output` or `error`; ends without one only when its reader has left. */
+  readonly events: AsyncGenerator<FeedBatch>;
+  /** Resolves when the turn is over, whether anybody reads it or not. */
+  readonly done: Promise<void>;
+}
+
+/** Starts a turn, which goes on without its reader where its result can be found later. */
+export function startTurn(
+  agent: Agent,
+  { input, init, caller, reader, stopWithReader, resumable = true, onFault }: TurnOptions,
+): ServedTurn {
+  // A state that only the client holds is lost with the client.
+  const stop = stopWithReader || agent.metadata.stateManagement === 'client';
+  const link = stop ? linkSignals(reader) : undefined;
+  const started = agent.stream(input, {
+    ...invokeOptions(init, caller),
+    accept: agent.metadata.watchable,
+    ...(link && { signal: link.signal }),
+  });
+  // A detached turn is only reported; who wants to see it watches it.
+  const watched = agent.metadata.watchable && input.detach !== true;
+  const live = new LiveFeed(agent, started.stream as AsyncIterable<Chunk>, {
+    ...ownerOf(caller),
+    reader,
+    watched,
+  });
+  // Asked for when all chunks have come: from then on the turn would no longer wait for a slow reader.
+  const output = live.ended.then(() => started.output as Promise<Output>);
+  const end = (): void => link?.release();
+  const done = output.then(end, end);
+  const events = turnEvents(live, output, { reader, resumable: watched && resumable, onFault });
+  return { accepted: live.accepted, events, done };
+}
+
+/** The options of a call that begins a turn: what a client sent, and who it is. */
+export function invokeOptions(
+  init: Init | undefined,
+  { principal, context }: Caller,
+): InvokeOptions {
+  const { snapshotId, sessionId, state, ifHead } = init ?? {};
+  return {
+    remote: true,
+    ...(snapshotId !== undefined && { snapshotId }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(state !== undefined && { state }),
+    ...(ifHead !== undefined && { ifHead }),
+    ...(principal !== undefined && { owner: principal }),
+    ...(context !== undefined && { context: context as JsonObject }),
+  };
+}
+
+/** The owner under which a caller's sessions live. */
+export function ownerOf({ principal }: Caller): { readonly owner?: string } {
+  return principal === undefined ? {} : { owner: principal };
+}
+
+async function* turnEvents(
+  live: LiveFeed,
+  output: Promise<Output>,
+  {
+    reader,
+    resumable,
+    onFault,
+  }: Pick<TurnOptions, 'reader' | 'onFault'> & { readonly resumable: boolean },
+): AsyncGenerator<FeedBatch> {
+  try {
+    const elsewhere = yield* live.batches();
+    if (!reader.aborted)
+      yield [{ type: 'output', output: elsewhere ?? toWireOutput(await output) }];
+    else if (!resumable) throw abortError(reader);
+  } catch (error) {
+    if (!reader.aborted) {
+      onFault(error);
+      yield [{ type: 'error', error: toWireError(error) }];
+    } else if (!resumable) yield [{ type: 'error', error: toWireError(abortError(reader)) }];
+  }
+}

@@ -1,0 +1,278 @@
+import { isWaymarkError } from '../../../core/error.ts';
+import type { Lookup, Scope } from '../../contract/store.ts';
+import type { RunRow, SessionRow, Tables } from '../../memory/tables.ts';
+import { isSnapshotId } from '../../rules/ids.ts';
+import { DeadFiles } from '../runs/dead-files.ts';
+import { EventFiles } from '../runs/event-files.ts';
+import { RequestFiles } from '../runs/request-files.ts';
+import { RunFile } from '../runs/run-file.ts';
+import type { Home } from '../runs/run-row.ts';
+import { readPointer } from '../sessions/fork-pointer.ts';
+import { clearedSize } from '../sessions/journal.ts';
+import { WarmSet } from '../sessions/loaded-lru.ts';
+import { Family, type FamilyContext } from '../sessions/session-tree.ts';
+import type { Disk } from './disk.ts';
+import { runFile, runsFolder, safeName, scopeFolder } from './layout.ts';
+
+/** How many files of runs are kept for their sessions' next ones. */
+const mostResting = 64;
+
+/**
+ * The tables of a memory store, kept in step with files. To `reach` something is to make the tables say of it what the files
+ * say; it costs one look at each file when nothing has changed. Everything happens under the lock.
+ */
+export class Mirror implements FamilyContext {
+  readonly disk: Disk;
+  readonly tables: Tables;
+  readonly families = new Map<string, Family>();
+  readonly homes = new WeakMap<SessionRow, Family>();
+  readonly use = (family: Family): void => this.#warm.use(family);
+  readonly events: EventFiles;
+  readonly dead: DeadFiles;
+  readonly requests: RequestFiles;
+  readonly #runFiles = new Map<string, RunFile>();
+  /** Their names, which take a hash to make. */
+  readonly #runNames = new WeakMap<object, string>();
+  /** Those that wait for the next run of their session, the one that was used last at the end. */
+  readonly #resting = new Set<RunFile>();
+  readonly #pointers = new Map<string, string>();
+  readonly #warm = new WarmSet();
+
+  constructor(disk: Disk, tables: Tables) {
+    this.disk = disk;
+    this.tables = tables;
+    this.events = new EventFiles(disk, tables, this.#find);
+    this.dead = new DeadFiles(disk, tables, this.#find);
+    this.requests = new RequestFiles(disk, tables, (scope, id) => this.reachSession(scope, id));
+  }
+
+  /** Forgets everything that is in memory, because it may differ from the files. */
+  forget(): void {
+    for (const { journal } of this.families.values()) journal.forget();
+    for (const { journal } of this.#runFiles.values()) journal.forget();
+    this.events.forget();
+  }
+
+  /** The family in a folder, as it is in memory. */
+  family(folder: string): Family {
+    const known = this.families.get(folder);
+    if (known !== undefined) return known;
+    const family = new Family(folder, this);
+    this.families.set(folder, family);
+    return family;
+  }
+
+  /** The family in a folder, as it is on disk; `undefined` when there is none. */
+  reachFamily(folder: string): Family | undefined {
+    const family = this.family(folder);
+    family.refresh();
+    if (family.journal.exists) return family;
+    this.families.delete(folder);
+    return undefined;
+  }
+
+  /** A session and the run that works on it. */
+  reachSession(scope: Scope, sessionId: string): Home | undefined {
+    const home = this.#find(scope, sessionId);
+    if (home !== undefined) this.runFile(home.session).refresh();
+    return home;
+  }
+
+  /** The session of a snapshot or of a run under its reserved id. */
+  reachSnapshot(scope: Scope, snapshotId: string): void {
+    if (!isSnapshotId(snapshotId) || this.#reachKnown(snapshotId)) return;
+    this.reachRuns();
+    if (this.tables.runs.has(snapshotId)) return;
+    const { error } = this.reachScope(scopeFolder(scope));
+    if (error !== undefined && !this.tables.snapshots.has(snapshotId)) throw error;
+  }
+
+  reachLookup(scope: Scope, lookup: Lookup): void {
+    if ('snapshotId' in lookup) this.reachSnapshot(scope, lookup.snapshotId);
+    else this.reachSession(scope, lookup.sessionId);
+  }
+
+  /** A run and its session, which is gone when the run is over and unknown here. */
+  reachRun(runId: string): void {
+    if (!this.#reachKnown(runId)) this.reachRuns();
+  }
+
+  /** All open runs. One that cannot be read does not hide the others. */
+  reachRuns(): void {
+    const names = new Set(this.disk.list(runsFolder).map((name) => `${runsFolder}/${name}`));
+    for (const [name, file] of this.#runFiles) {
+      if (file.journal.exists) names.add(name);
+      else if (!names.has(name)) {
+        this.#runFiles.delete(name);
+        this.#resting.delete(file);
+      }
+    }
+    for (const name of names) attempt(() => this.#reachRunFile(name));
+    sortRuns(this.tables.runs);
+  }
+
+  #reachRunFile(name: string): void {
+    const file = this.#runFileAt(name);
+    if (file.run !== undefined) this.#find(file.run.session.scope, file.run.session.id);
+    file.refresh();
+  }
+
+  /**
+   * All sessions in the folder of a scope, without their states. One that cannot be read does not hide the others; the
+   * error says what is wrong with it.
+   */
+  reachScope(folder: string): { readonly families: readonly Family[]; readonly error?: unknown } {
+    const known = [...this.families.keys()].filter((each) => each.startsWith(`${folder}/`));
+    const families: Family[] = [];
+    let error: unknown;
+    for (const each of new Set([...known, ...this.foldersIn(folder)])) {
+      try {
+        const family = this.reachCold(each);
+        if (family !== undefined) families.push(family);
+      } catch (cause) {
+        error ??= cause;
+      }
+    }
+    return error === undefined ? { families } : { families, error };
+  }
+
+  /** A family whose states nobody has asked for yet. */
+  reachCold(folder: string): Family | undefined {
+    if (!this.families.has(folder)) this.family(folder).states.cool();
+    return this.reachFamily(folder);
+  }
+
+  /** The folders of families in the folder of a scope. */
+  foldersIn(folder: string): readonly string[] {
+    // Pointers have a dot in their names, folders never.
+    const names = this.disk.list(folder).filter((name) => !name.includes('.'));
+    return names.map((name) => `${folder}/${name}`);
+  }
+
+  /** The events of a run, and whether it is over. */
+  reachEvents(runId: string): void {
+    if (isSnapshotId(runId)) this.reachRun(runId);
+    this.events.refresh(runId);
+  }
+
+  /** The events of all runs, and those that were given up. */
+  reachAllEvents(): void {
+    attempt(() => this.dead.refresh());
+    for (const runId of this.events.runIds()) attempt(() => this.reachEvents(runId));
+  }
+
+  /** Removes the events and dead letters of what is gone, after {@link Mirror.reachAllEvents}. */
+  sweep(): void {
+    this.events.sweep();
+    this.dead.sweep();
+  }
+
+  /** Runs and snapshots that somebody listens for, with their events. */
+  reachListened(ids: readonly string[]): void {
+    this.reachRuns();
+    for (const id of ids) if (!this.tables.runs.has(id)) this.#reachKnown(id);
+    for (const id of ids) this.events.refresh(id);
+  }
+
+  runFile(session: Pick<SessionRow, 'scope' | 'id'>): RunFile {
+    const known = this.#runNames.get(session);
+    const name = known ?? runFile(session.scope, session.id);
+    if (known === undefined) this.#runNames.set(session, name);
+    return this.#runFileAt(name);
+  }
+
+  #runFileAt(name: string): RunFile {
+    const known = this.#runFiles.get(name);
+    if (known !== undefined) return known;
+    const file = new RunFile(this.disk, this.tables, name, this.#find);
+    this.#runFiles.set(name, file);
+    return file;
+  }
+
+  /** Whether the file of a run or of events seems to be as we know it. Needs no lock, and proves nothing. */
+  isAsLeft(name: string): boolean {
+    const journal = this.#runFiles.get(name)?.journal ?? this.events.journalAt(name);
+    try {
+      return journal?.isAsLeft() ?? false;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Keeps the file of a run that is over for the next one; of many, the one that nobody has used for longest is removed. */
+  rest(file: RunFile): void {
+    file.clear();
+    this.#resting.delete(file);
+    this.#resting.add(file);
+    if (this.#resting.size <= mostResting) return;
+    const [oldest] = this.#resting;
+    if (oldest !== undefined) attempt(() => this.#retire(oldest));
+  }
+
+  #retire(file: RunFile): void {
+    this.#resting.delete(file);
+    // Somebody else may have put a run into it.
+    file.refresh();
+    if (file.journal.exists) return;
+    file.remove();
+    this.#runFiles.delete(file.journal.name);
+  }
+
+  /** Removes the files that wait for runs, of whatever process. */
+  removeResting(): void {
+    for (const name of this.disk.list(runsFolder).map((each) => `${runsFolder}/${each}`)) {
+      const stamp = this.disk.stamp(name);
+      if (stamp?.size === clearedSize && this.disk.readText(name) === '\n') this.disk.unlink(name);
+    }
+  }
+
+  /** Reaches what this process already knows; `false` when it is not known, or not there any more. */
+  #reachKnown(id: string): boolean {
+    const { snapshots, runs } = this.tables;
+    const session = (snapshots.get(id) ?? runs.get(id))?.session;
+    if (session === undefined) return false;
+    this.reachSession(session.scope, session.id);
+    return snapshots.has(id) || runs.has(id);
+  }
+
+  readonly #find = (scope: Scope, sessionId: string): Home | undefined => {
+    for (const folder of this.#foldersOf(scope, sessionId)) {
+      const family = this.reachFamily(folder);
+      const session = family?.sessions.get(sessionId);
+      if (family === undefined || session === undefined) continue;
+      family.states.touch();
+      return { family, session };
+    }
+    return undefined;
+  };
+
+  /** Where a session may be: in its own folder, else, being a fork, in that of what it was forked from. */
+  *#foldersOf(scope: Scope, sessionId: string): Iterable<string> {
+    const own = `${scopeFolder(scope)}/${safeName(sessionId)}`;
+    yield own;
+    const known = this.#pointers.get(own);
+    if (known !== undefined) yield known;
+    const named = readPointer(this.disk, scope, sessionId);
+    if (named === undefined || named === known) return;
+    this.#pointers.set(own, named);
+    yield named;
+  }
+}
+
+// Whoever needs this one will hear what is wrong with it.
+function attempt(action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    if (!isWaymarkError(error)) throw error;
+  }
+}
+
+// Whoever lists runs expects the oldest first, which is the order of the claims but not of the file names.
+function sortRuns(runs: Map<string, RunRow>): void {
+  const sorted = [...runs.values()].sort(
+    (a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1),
+  );
+  runs.clear();
+  for (const run of sorted) runs.set(run.id, run);
+}

@@ -1,0 +1,90 @@
+import { dirname } from 'node:path';
+import * as v from 'valibot';
+import { isWaymarkError } from '../../../core/error.ts';
+import type { Scope } from '../../contract/store.ts';
+import { pointerFile } from '../sessions/fork-pointer.ts';
+import type { Family } from '../sessions/session-tree.ts';
+import type { Mirror } from './cache.ts';
+import { toLine } from './checked-line.ts';
+import type { Disk } from './disk.ts';
+import { dataLoss } from './disk-error.ts';
+import { format, parseSealed } from './format.ts';
+import { intentFile, runFile, sessionsFolder } from './layout.ts';
+
+const intent = v.object({
+  waymark: v.number(),
+  folders: v.array(v.string()),
+  sessions: v.array(v.object({ agent: v.string(), owner: v.optional(v.string()), id: v.string() })),
+});
+
+/** Where a step that touches several files may leave something behind. */
+export interface Leftovers {
+  /** Folders of families, in which artifacts may be left that nobody needs. */
+  readonly folders: readonly string[];
+  /** Sessions that come or go; their other files must not be there without them. */
+  readonly sessions: readonly { readonly scope: Scope; readonly id: string }[];
+}
+
+/**
+ * Does something that touches several files. What may be left behind when the process dies in the middle is written down
+ * before, and whoever holds the lock next clears it away.
+ */
+export function withIntent(mirror: Mirror, leftovers: Leftovers, action: () => void): void {
+  const { disk } = mirror;
+  const sessions = leftovers.sessions.map(({ scope, id }) => ({ ...scope, id }));
+  const content = { waymark: format, folders: leftovers.folders, sessions };
+  disk.replace(intentFile, `${toLine(content)}\n`);
+  action();
+  disk.unlink(intentFile);
+}
+
+/** Clears away what a process left behind that died in the middle of something. */
+export function recover(mirror: Mirror): void {
+  const { disk } = mirror;
+  if (disk.stamp(intentFile) === undefined) return;
+  const { folders, sessions } = readIntent(disk);
+  for (const { id, agent, owner } of sessions) {
+    const scope = owner === undefined ? { agent } : { agent, owner };
+    if (mirror.reachSession(scope, id) === undefined) clearSession(mirror, scope, id);
+  }
+  for (const folder of folders) sweep(mirror, folder);
+  mirror.reachAllEvents();
+  mirror.sweep();
+  disk.unlink(intentFile);
+}
+
+/** Removes what is left of a session outside its journal. */
+export function clearSession(mirror: Mirror, scope: Scope, sessionId: string): void {
+  const { disk } = mirror;
+  disk.remove(pointerFile(scope, sessionId));
+  disk.remove(`${pointerFile(scope, sessionId)}.tmp`);
+  disk.remove(runFile(scope, sessionId));
+  mirror.runFile({ scope, id: sessionId }).journal.forget();
+}
+
+/** Removes what no session in a folder needs, and the folder when no session is left. */
+export function sweep(mirror: Mirror, folder: string): void {
+  const family = mirror.reachFamily(folder);
+  if (family === undefined || family.sessions.size === 0) {
+    mirror.disk.remove(folder);
+    mirror.disk.removeEmpty(dirname(folder), sessionsFolder);
+    family?.refresh();
+    return;
+  }
+  for (const name of unneeded(family)) mirror.disk.remove(name);
+  mirror.disk.remove(`${family.journal.name}.tmp`);
+}
+
+/** The artifacts in a family's folder that no snapshot has. */
+export function unneeded({ rows, artifacts }: Family): readonly string[] {
+  return artifacts.others(new Set([...rows.values()].flatMap((row) => row.artifacts)));
+}
+
+function readIntent(disk: Disk): v.InferOutput<typeof intent> {
+  try {
+    return v.parse(intent, parseSealed(disk.readText(intentFile) ?? '', intentFile));
+  } catch (cause) {
+    if (isWaymarkError(cause) && cause.status !== 'INVALID_ARGUMENT') throw cause;
+    throw dataLoss(intentFile, 'it is not what this store writes', cause);
+  }
+}

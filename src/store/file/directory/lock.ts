@@ -1,0 +1,170 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { basename } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { WaymarkError } from '../../../core/error.ts';
+import { letOthersRun } from '../../../core/platform.ts';
+import { systemClock } from '../../../core/time/clock.ts';
+import { storeFault } from '../../rules/store-error.ts';
+import { diskError } from './disk-error.ts';
+import { HolderMark } from './lock-generation.ts';
+
+/** How the lock is held: `alone` when nobody else has held it since we last did; `not` where nothing can be written. */
+export type Hold = 'alone' | 'after others' | 'not';
+
+/** One writer at a time over all processes that use a directory. */
+export interface Lock {
+  /**
+   * Runs `section` while nobody else holds the lock. It is synchronous: no other code of this thread runs within it, and a
+   * process holds the lock only while it is really at work. With `orWithout`, for readers, it runs without the lock where
+   * the lock cannot be had because nothing can be written. After a section that throws, nothing is taken for known.
+   */
+  hold<Result>(
+    section: (hold: Hold) => Result,
+    options?: { readonly orWithout?: boolean },
+  ): Promise<Result>;
+  close(): void;
+}
+
+interface Handle {
+  readonly database: DatabaseSync;
+  readonly begin: StatementSync;
+  readonly end: StatementSync;
+  readonly inode: bigint;
+}
+
+// SQLite's code for a lock that another connection holds, and its and the system's for a file that cannot be written.
+const busy = 5;
+const unusable: readonly unknown[] = [8, 14, 'EACCES', 'EPERM', 'EROFS'];
+
+/** How often it is tried at once, before waiting for milliseconds. */
+const quickTries = 20;
+
+/**
+ * The kernel's own file lock, reached through Node's SQLite: `BEGIN IMMEDIATE` on a database that stays empty. The kernel
+ * frees it when its holder dies, however it dies: there are no stale locks, and nobody has to guess who is alive.
+ */
+export function createLock(path: string, { timeout }: { readonly timeout: number }): Lock {
+  const mark = new HolderMark(`${path}-mark`);
+  let handle: Handle | undefined;
+  let isClosed = false;
+
+  const drop = (): void => {
+    handle?.database.close();
+    handle = undefined;
+  };
+
+  const begin = (): Handle | 'busy' | 'unusable' => {
+    if (isClosed) throw closed();
+    try {
+      handle ??= openHandle(path);
+      handle.begin.run();
+    } catch (error) {
+      if (codeOf(error) === busy) return 'busy';
+      drop();
+      if (unusable.includes(codeOf(error))) return 'unusable';
+      throw error;
+    }
+    if (inodeOf(path) === handle.inode) return handle;
+    // Somebody removed the file: what is locked now keeps nobody out. Begin again with the file that is there.
+    drop();
+    return 'busy';
+  };
+
+  /** How it is held. Without a mark others would not know of us, so it must be left before anything is written. */
+  const toHold = (orWithout: boolean): Hold => {
+    try {
+      return mark.renew() ? 'alone' : 'after others';
+    } catch (error) {
+      if (orWithout) return 'not';
+      throw diskError(error, basename(mark.path));
+    }
+  };
+
+  const run = <Result>(
+    { end }: Handle,
+    section: (hold: Hold) => Result,
+    orWithout: boolean,
+  ): Result => {
+    try {
+      return section(toHold(orWithout));
+    } catch (error) {
+      mark.forget();
+      throw error;
+    } finally {
+      end.run();
+    }
+  };
+
+  return {
+    close() {
+      isClosed = true;
+      drop();
+    },
+    async hold(section, { orWithout = false } = {}) {
+      for (let quick = 0, waited = 0, pause = 1; ; ) {
+        const held = begin();
+        if (held === 'unusable') {
+          if (orWithout) return section('not');
+          throw cannotLock();
+        }
+        if (held !== 'busy') return run(held, section, orWithout);
+        // Whoever holds it is mostly done within a fraction of a millisecond.
+        if (quick++ < quickTries) {
+          await letOthersRun();
+          continue;
+        }
+        if (waited >= timeout) throw heldTooLong(timeout);
+        // Real time, whatever clock the store was given: it is another process that is waited for.
+        await systemClock.sleep(pause);
+        waited += pause;
+        pause = Math.min(pause + 1, 10);
+      }
+    },
+  };
+}
+
+function openHandle(path: string): Handle {
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    // SQLite opens what it may not write for reading, and then locks nothing.
+    accessSync(path, constants.W_OK);
+    // Nothing is ever written: a commit would have to wait for whoever tries to begin, and could fail.
+    database.exec('PRAGMA journal_mode = MEMORY');
+    const begin = database.prepare('BEGIN IMMEDIATE');
+    const end = database.prepare('ROLLBACK');
+    return { database, begin, end, inode: inodeOf(path) ?? 0n };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function inodeOf(path: string): bigint | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
+}
+
+function codeOf(error: unknown): unknown {
+  if (!(error instanceof Error)) return undefined;
+  return 'errcode' in error ? error.errcode : 'code' in error ? error.code : undefined;
+}
+
+function cannotLock(): WaymarkError {
+  return storeFault(
+    'PERMISSION_DENIED',
+    'The file store cannot write its file "lock": it can be read, but not written. Check the permissions of its directory.',
+  );
+}
+
+function closed(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The file store has been closed. Open another one.',
+  );
+}
+
+function heldTooLong(timeout: number): WaymarkError {
+  return storeFault(
+    'UNAVAILABLE',
+    `Another process has held the lock of the file store for more than ${timeout} ms. Is one stopped in a debugger?`,
+  );
+}

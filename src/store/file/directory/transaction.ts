@@ -1,0 +1,68 @@
+import type { Mirror } from './cache.ts';
+import { recover } from './intent.ts';
+import type { Hold, Lock } from './lock.ts';
+import { openDirectory } from './open-directory.ts';
+
+/** The one way to the files: opened once, locked, and on the disk before a caller hears of it. */
+export interface Gate {
+  open(): Promise<void>;
+  /** Reads under the lock; without it where nothing can be written. */
+  read<Result>(section: () => Result | Promise<Result>): Promise<Result>;
+  /** Works on the tables and then saves what that has changed. The result may be a promise that is settled already. */
+  write<Result>(work: () => Result | Promise<Result>, save: () => void): Promise<Result>;
+}
+
+export function createGate(mirror: Mirror, lock: Lock): Gate {
+  const { disk } = mirror;
+  let opening: Promise<void> | undefined;
+
+  const open = (): Promise<void> => {
+    opening ??= openDirectory(mirror, lock).catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+
+  return {
+    open,
+    async read(section) {
+      await open();
+      const result = await lock.hold(
+        (hold) => {
+          takeNote(mirror, hold);
+          return [section()] as const;
+        },
+        { orWithout: true },
+      );
+      return await result[0];
+    },
+    async write(work, save) {
+      await open();
+      const { result, unsynced } = await lock.hold((hold) => {
+        takeNote(mirror, hold);
+        const result = work();
+        try {
+          save();
+        } catch (error) {
+          Promise.resolve(result).catch(() => {});
+          mirror.forget();
+          throw error;
+        }
+        return { result, unsynced: disk.takeUnsynced() };
+      });
+      try {
+        return await result;
+      } finally {
+        if (unsynced !== undefined) await disk.sync(unsynced);
+      }
+    },
+  };
+}
+
+// What a process leaves behind that dies, it leaves to whoever holds the lock after it.
+function takeNote(mirror: Mirror, hold: Hold): void {
+  if (hold === 'alone') return;
+  mirror.disk.era++;
+  if (hold === 'after others') recover(mirror);
+}

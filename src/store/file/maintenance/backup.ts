@@ -1,0 +1,159 @@
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { copyFile, cp, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { WaymarkError } from '../../../core/error.ts';
+import { type BackupReport, checkFree, notThere } from '../../backup.ts';
+import type { Mirror } from '../directory/cache.ts';
+import {
+  artifactsName,
+  deadFolder,
+  eventsFile,
+  formatFile,
+  ignoreFile,
+  intentFile,
+  journalName,
+  lockFile,
+  runFile,
+} from '../directory/layout.ts';
+import { openParts } from '../file-store.ts';
+import { pointerFile } from '../sessions/fork-pointer.ts';
+import { allFolders } from '../sessions/load-sessions.ts';
+import type { Family } from '../sessions/session-tree.ts';
+
+/**
+ * Copies the store in a directory to another directory while it is in use. Each session is copied together with its forks and
+ * the run that works on it, under the lock of the store, which is free in between. The copy is a store like the original:
+ * it has every turn that had ended when the backup began.
+ */
+export async function backupFiles(directory: string, target: string): Promise<BackupReport> {
+  if (!existsSync(join(directory, formatFile))) throw notThere('file store', directory);
+  await checkFree(target);
+  const { mirror, gate, lock } = openParts(directory);
+  const copy = createCopy(mirror, resolve(target));
+  let sessions = 0;
+  try {
+    await gate.open();
+    for (const scope of allFolders(mirror)) {
+      for (const folder of mirror.foldersIn(scope)) {
+        sessions += await gate.read(() => copyFamily(mirror, folder, copy));
+      }
+    }
+    await gate.read(() => copy.folder(deadFolder));
+    copy.file(ignoreFile);
+    await syncAll(resolve(target));
+    // The last one: until it is there, the directory is no store.
+    await copyFile(join(directory, formatFile), join(target, formatFile));
+    await syncAll(resolve(target), [formatFile]);
+    return { sessions };
+  } catch (error) {
+    await rm(target, { recursive: true, force: true });
+    throw error;
+  } finally {
+    lock.close();
+  }
+}
+
+/** Makes a store of a backup, in a directory where there is none. Unfinished background runs continue when an app opens it. */
+export async function restoreFiles(source: string, directory: string): Promise<BackupReport> {
+  if (!existsSync(join(source, formatFile))) throw notThere('backup of a file store', source);
+  await checkFree(directory);
+  await mkdir(directory, { recursive: true });
+  const own = new Set([formatFile, intentFile, lockFile, `${lockFile}-mark`]);
+  try {
+    for (const name of await readdir(source)) {
+      if (own.has(name)) continue;
+      await cp(join(source, name), join(directory, name), { recursive: true });
+    }
+    await syncAll(resolve(directory));
+    await copyFile(join(source, formatFile), join(directory, formatFile));
+    await syncAll(resolve(directory), [formatFile]);
+  } catch (error) {
+    await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+  return { sessions: await countSessions(directory) };
+}
+
+interface Copy {
+  /** Copies a file, if it is there. */
+  file(name: string): void;
+  /** Copies the files of a folder, if it is there. */
+  folder(name: string): void;
+}
+
+function createCopy({ disk }: Mirror, target: string): Copy {
+  const file = (name: string): void => {
+    const from = join(disk.root, name);
+    if (!existsSync(from)) return;
+    const to = join(target, name);
+    mkdirSync(dirname(to), { recursive: true });
+    copyFileSync(from, to);
+  };
+  return {
+    file,
+    folder(name) {
+      for (const each of disk.list(name)) if (!each.endsWith('.tmp')) file(`${name}/${each}`);
+    },
+  };
+}
+
+/** Copies a session with its forks, their runs and the events of these; gives how many sessions there are. */
+function copyFamily(mirror: Mirror, folder: string, copy: Copy): number {
+  const family = readable(mirror, folder);
+  copy.folder(`${folder}/${artifactsName}`);
+  copy.file(`${folder}/${journalName}`);
+  if (family === undefined) return 0;
+  for (const { scope, id } of family.sessions.values()) {
+    const run = mirror.reachSession(scope, id)?.session.run;
+    copy.file(pointerFile(scope, id));
+    if (run === undefined) continue;
+    copy.file(runFile(scope, id));
+    copy.file(eventsFile(run.id));
+  }
+  return family.sessions.size;
+}
+
+// What cannot be read is copied as it is: `verify` says what is wrong with it.
+function readable(mirror: Mirror, folder: string): Family | undefined {
+  try {
+    return mirror.reachCold(folder);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Waits until files are on the disk: these, or all below a folder. */
+async function syncAll(root: string, names?: readonly string[]): Promise<void> {
+  const found = names ?? (await filesBelow(root));
+  for (const name of found) {
+    const file = await open(join(root, name), 'r+');
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+async function filesBelow(root: string): Promise<readonly string[]> {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
+}
+
+async function countSessions(directory: string): Promise<number> {
+  const { mirror, gate, lock } = openParts(directory);
+  try {
+    await gate.open();
+    let count = 0;
+    for (const scope of allFolders(mirror)) {
+      const { families, error } = await gate.read(() => mirror.reachScope(scope));
+      if (error instanceof WaymarkError && error.status !== 'DATA_LOSS') throw error;
+      count += families.reduce((sum, { sessions }) => sum + sessions.size, 0);
+    }
+    return count;
+  } finally {
+    lock.close();
+  }
+}

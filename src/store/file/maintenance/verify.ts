@@ -1,0 +1,145 @@
+import { isWaymarkError } from '../../../core/error.ts';
+import type { Fault } from '../../contract/store.ts';
+import type { RunRow, SessionRow, SnapshotRow } from '../../memory/tables.ts';
+import { verify as verifyTables } from '../../memory/verify.ts';
+import type { Mirror } from '../directory/cache.ts';
+import { parseSealed } from '../directory/format.ts';
+import { unneeded } from '../directory/intent.ts';
+import {
+  artifactsName,
+  deadFolder,
+  eventsFolder,
+  journalName,
+  requestsFolder,
+  runsFolder,
+} from '../directory/layout.ts';
+import { parsePointer } from '../sessions/fork-pointer.ts';
+import { Journal } from '../sessions/journal.ts';
+import type { Family } from '../sessions/session-tree.ts';
+
+/** Reads a folder of sessions again and says what does not fit. */
+export function verifyFolder(mirror: Mirror, folder: string, count: () => void): readonly Fault[] {
+  let family: Family | undefined;
+  try {
+    family = mirror.reachCold(folder);
+    // What is in memory may be better than what is on the disk.
+    family?.journal.forget();
+    family?.refresh();
+    family?.states.cool();
+  } catch (error) {
+    return [{ kind: 'hash', message: messageOf(error) }];
+  }
+  // Without a journal nothing has happened in it: it is about to be made, or has just been removed.
+  const name = `${folder}/${journalName}`;
+  if (family === undefined && mirror.disk.stamp(name) !== undefined) return [unfinished(name)];
+  if (family === undefined && mirror.disk.list(`${folder}/${artifactsName}`).length === 0)
+    return [];
+  if (family !== undefined && !family.journal.isWhole) {
+    return [unfinished(name), ...familyFaults(mirror, family, count)];
+  }
+  if (family?.scope === undefined) {
+    return [{ kind: 'unreachable', message: `No session belongs in the folder "${folder}".` }];
+  }
+  return [...familyFaults(mirror, family, count), ...unreachable(family)];
+}
+
+/** Reads the files of runs, events and requests again and says what is wrong with them. */
+export function verifyRuns(mirror: Mirror): readonly Fault[] {
+  const { disk } = mirror;
+  const check = (folder: string, kind: Fault['kind']): readonly Fault[] =>
+    disk.list(folder).flatMap((each): readonly Fault[] => {
+      const name = `${folder}/${each}`;
+      const journal = new Journal(disk, name, noReader);
+      const message = problemOf(() => journal.refresh());
+      if (message !== undefined) return [{ kind, message }];
+      return journal.isWhole ? [] : [unfinished(name)];
+    });
+  const letters = disk.list(deadFolder).flatMap((each): readonly Fault[] => {
+    const name = `${deadFolder}/${each}`;
+    const message = problemOf(() => parseSealed(disk.readText(name) ?? '', name));
+    return message === undefined ? [] : [{ kind: 'run', message }];
+  });
+  const requests = disk.list(requestsFolder).flatMap((each): readonly Fault[] => {
+    const name = `${requestsFolder}/${each}`;
+    const text = disk.readText(name);
+    if (text === undefined) return [];
+    if (!text.endsWith('\n')) return [unfinished(name)];
+    const message = problemOf(() => parseSealed(text, name));
+    return message === undefined ? [] : [{ kind: 'run', message }];
+  });
+  return [...check(runsFolder, 'run'), ...check(eventsFolder, 'run'), ...letters, ...requests];
+}
+
+const noReader = { reset() {}, head() {}, line() {} };
+
+/** A file that does not end as it was left. */
+function unfinished(name: string): Fault {
+  const message = `"${name}" ends within a line: a process died while it wrote a change, which nobody was told of, or the file was cut. Compare it with a backup; the next change of the session takes the place of the unfinished line.`;
+  return { kind: 'unfinished', message };
+}
+
+/** Looks for pointers to forks that are not there. */
+export function verifyPointers(mirror: Mirror, folder: string): readonly Fault[] {
+  const names = mirror.disk.list(folder).filter((name) => name.endsWith('.json'));
+  return names.flatMap((name): readonly Fault[] => {
+    try {
+      const found = parsePointer(mirror.disk, `${folder}/${name}`);
+      const family = found && mirror.reachCold(`${folder}/${found.folder}`);
+      if (found !== undefined && family?.sessions.has(found.session)) return [];
+      return [{ kind: 'unreachable', message: `"${folder}/${name}" points to no session.` }];
+    } catch (error) {
+      return [{ kind: 'unreachable', message: messageOf(error) }];
+    }
+  });
+}
+
+function familyFaults(mirror: Mirror, family: Family, count: () => void): readonly Fault[] {
+  const unreadable: Fault[] = [];
+  const snapshots = new Map<string, SnapshotRow>();
+  for (const { row } of family.rows.values()) {
+    const message = problemOf(() => row.state.artifacts);
+    const ids = { sessionId: row.session.id, snapshotId: row.id };
+    if (message === undefined) snapshots.set(row.id, row);
+    else unreadable.push({ kind: 'hash', ...ids, message });
+  }
+  const sessions = new Map<string, SessionRow>();
+  const runs = new Map<string, RunRow>();
+  for (const session of family.sessions.values()) {
+    const message = problemOf(() => mirror.runFile(session).refresh());
+    if (message !== undefined) unreadable.push({ kind: 'run', sessionId: session.id, message });
+    sessions.set(session.id, session);
+    if (session.run !== undefined) runs.set(session.run.id, session.run);
+  }
+  const view = { ...mirror.tables, snapshots, sessions, runs };
+  const faults = verifyTables(view, { onProgress: count });
+  // What cannot be read is there, and has been told of.
+  const isThere = ({ snapshotId = '', kind }: Fault): boolean => {
+    const row = family.rows.get(snapshotId)?.row;
+    return family.rows.has((kind === 'parent' ? row?.parent?.id : row?.id) ?? '');
+  };
+  const isNews = (fault: Fault): boolean =>
+    (fault.kind !== 'parent' && fault.kind !== 'head') || !isThere(fault);
+  return [...unreadable, ...faults.filter((fault) => unreadable.length === 0 || isNews(fault))];
+}
+
+/** Why something cannot be read. */
+function problemOf(read: () => unknown): string | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function unreachable(family: Family): readonly Fault[] {
+  return unneeded(family).map((name) => ({
+    kind: 'unreachable',
+    message: `No snapshot has the artifact "${name}".`,
+  }));
+}
+
+function messageOf(error: unknown): string {
+  if (isWaymarkError(error)) return error.message;
+  throw error;
+}

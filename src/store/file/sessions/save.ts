@@ -1,0 +1,104 @@
+import type { Artifact } from '../../../protocol/state.ts';
+import { inScope, type SessionRow } from '../../memory/tables.ts';
+import type { Mirror } from '../directory/cache.ts';
+import { dataLoss } from '../directory/disk-error.ts';
+import { withIntent } from '../directory/intent.ts';
+import { safeName, scopeFolder } from '../directory/layout.ts';
+import { writePointer } from './fork-pointer.ts';
+import type { JournalLine } from './journal-line.ts';
+import type { Family } from './session-tree.ts';
+import { changeOf, receiptsOf, type Trace } from './session-tree-changes.ts';
+import { artifactHash } from './state-delta.ts';
+
+/**
+ * Writes what an operation on the tables has changed about a session. It has happened when the journal's line is there: what
+ * is written before that line does no harm without it, and what comes after it is made up for by whoever reads.
+ */
+export function saveSession(mirror: Mirror, session: SessionRow, trace: Trace = {}): void {
+  const { tables } = mirror;
+  const family = familyOf(mirror, session);
+  const runFile = mirror.runFile(session);
+  const former = runFile.run;
+  const open = session.run;
+  const over = former === open ? undefined : former;
+  if (former !== undefined && former === open) runFile.update();
+  const line = changeOf(tables, family, session, { ...trace, ended: over?.id });
+  if (line !== undefined) writeLine(mirror, family, session, line);
+  // Nobody is to see the end of a turn that was not saved.
+  for (const run of new Set([former, open])) if (run !== undefined) mirror.events.save(run.id);
+  if (open !== undefined && open !== former) runFile.create(open, { family, session });
+  else if (over?.request.mode === 'attached') mirror.rest(runFile);
+  else if (over !== undefined) runFile.remove();
+}
+
+/** Writes what a run came to that has ended before. */
+export function saveReceipt(
+  mirror: Mirror,
+  session: SessionRow,
+  trace: Pick<Trace, 'ended' | 'receipt'>,
+): void {
+  const receipts = receiptsOf(mirror.tables, trace);
+  familyOf(mirror, session).write(session, { session: { id: session.id }, receipts });
+}
+
+/** The family that has a session; a new one joins what it was forked from, else gets a folder of its own. */
+function familyOf(mirror: Mirror, session: SessionRow): Family {
+  const { homes, tables } = mirror;
+  const known = homes.get(session);
+  if (known !== undefined) return known;
+  const source = tables.snapshots.get(session.forkedFrom?.snapshotId ?? '')?.session;
+  const shared =
+    source !== undefined && inScope(source, session.scope) ? homes.get(source) : undefined;
+  const family = shared ?? mirror.family(ownFolder(session));
+  family.begin(session.scope, session.id);
+  if (family.scope === undefined)
+    throw dataLoss(family.journal.name, 'it belongs to another folder');
+  return family;
+}
+
+function ownFolder({ scope, id }: SessionRow): string {
+  return `${scopeFolder(scope)}/${safeName(id)}`;
+}
+
+function writeLine(mirror: Mirror, family: Family, session: SessionRow, line: JournalLine): void {
+  const artifacts = newArtifacts(mirror, family, line);
+  const left = leftArtifacts(family, line);
+  const isNewFork = !family.sessions.has(session.id) && family.folder !== ownFolder(session);
+  const write = (): void => {
+    for (const [hash, artifact] of artifacts) family.artifacts.write(artifact, hash);
+    if (isNewFork) writePointer(mirror.disk, session.scope, session.id, family.folder);
+    family.write(session, line);
+    for (const hash of left) if (!family.hasArtifact(hash)) family.artifacts.remove(hash);
+  };
+  const folders = artifacts.size + left.length > 0 ? [family.folder] : [];
+  if (folders.length === 0 && !isNewFork) write();
+  else withIntent(mirror, { folders, sessions: isNewFork ? [session] : [] }, write);
+}
+
+/** Artifacts of states that a change replaces or drops, as far as the new states do not have them. */
+function leftArtifacts(
+  { rows }: Family,
+  { snapshots = [], dropped = [] }: JournalLine,
+): readonly string[] {
+  const written = snapshots.filter(({ state }) => state !== undefined);
+  const kept = written.flatMap(
+    ({ state }) => state?.artifacts ?? rows.get(state?.base ?? '')?.artifacts,
+  );
+  const before = [...written.map(({ id }) => id), ...dropped].flatMap(
+    (id) => rows.get(id)?.artifacts ?? [],
+  );
+  return before.filter((hash) => !kept.includes(hash));
+}
+
+function newArtifacts(mirror: Mirror, family: Family, line: JournalLine): Map<string, Artifact> {
+  const found = new Map<string, Artifact>();
+  for (const { id, state } of line.snapshots ?? []) {
+    if (state?.artifacts === undefined) continue;
+    const artifacts = mirror.tables.snapshots.get(id)?.state.artifacts ?? [];
+    for (const artifact of artifacts) {
+      const hash = artifactHash(artifact);
+      if (!family.artifacts.has(hash)) found.set(hash, artifact);
+    }
+  }
+  return found;
+}

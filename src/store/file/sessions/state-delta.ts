@@ -1,0 +1,151 @@
+import * as v from 'valibot';
+import { contentHash } from '../../../core/json/hash.ts';
+import { type Json, toJson } from '../../../core/json/json.ts';
+import { applyPatch, diffJson, type JsonPatch } from '../../../core/json/patch.ts';
+import type { Message } from '../../../protocol/message.ts';
+import type { Artifact } from '../../../protocol/state.ts';
+import { historyDelta } from '../../../session/delta.ts';
+import type { History } from '../../../session/history.ts';
+import { emptyState, type SessionState } from '../../../session/session-state.ts';
+
+// What the state's hash vouches for is not looked at twice.
+const messages = v.custom<readonly Message[]>(Array.isArray);
+const json = v.custom<Json>((value) => value !== undefined);
+
+/** A state as it is written: what is new since a state that was written before. A field that is not there is as before. */
+export const stateDelta = v.object({
+  /** The snapshot it is a difference to, or `checkpoint` for a run's last one; nothing: the empty state. */
+  base: v.optional(v.string()),
+  /** Messages behind those of the base. */
+  messages: v.optional(messages),
+  /** Instead, after a trim or an edit: stretches of the base's messages, and new ones. */
+  pieces: v.optional(
+    v.array(
+      v.union([v.object({ kept: v.tuple([v.number(), v.number()]) }), v.object({ new: messages })]),
+    ),
+  ),
+  /** The custom state by its change, or as a whole; `{}`: there is none any more. */
+  custom: v.optional(
+    v.object({ patch: v.optional(v.custom<JsonPatch>(Array.isArray)), whole: v.optional(json) }),
+  ),
+  /** The hashes of all artifacts. */
+  artifacts: v.optional(v.array(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)))),
+});
+
+export interface StateDelta extends v.InferOutput<typeof stateDelta> {}
+
+/** A state that was written, by the name under which it can be a base. */
+export interface NamedState {
+  readonly name: string;
+  readonly state: SessionState;
+}
+
+/** Where artifacts come from when a state is read; called when somebody looks at them. */
+export type ReadArtifacts = (hashes: readonly string[]) => readonly Artifact[];
+
+// A patch this short is taken without asking whether the document is shorter.
+const shortPatch = 1024;
+
+// Known without reading the artifacts: by state for those that nobody has looked at yet, else by array.
+const hashesOfStates = new WeakMap<SessionState, readonly string[]>();
+const hashesOfArrays = new WeakMap<readonly Artifact[], readonly string[]>();
+
+/** The hashes of a state's artifacts. */
+function artifactHashes(state: SessionState): readonly string[] {
+  const known = hashesOfStates.get(state) ?? hashesOfArrays.get(state.artifacts);
+  if (known !== undefined) return known;
+  const hashes = state.artifacts.map(artifactHash);
+  hashesOfArrays.set(state.artifacts, hashes);
+  return hashes;
+}
+
+/** The content address of an artifact. */
+export function artifactHash(artifact: Artifact): string {
+  // An artifact is JSON by its schema; its optional properties are what the type of JSON objects does not know.
+  return contentHash(artifact as unknown as Json);
+}
+
+/** What is new in a state. The first base that it goes on from by appending is taken, else the first one. */
+export function toDelta(state: SessionState, bases: readonly NamedState[]): StateDelta {
+  const base = bases.find((each) => each.state.history.isPrefixOf(state.history)) ?? bases[0];
+  const from = base?.state ?? emptyState;
+  const custom = customDelta(from.custom, state.custom);
+  return {
+    ...(base === undefined ? {} : { base: base.name }),
+    ...messagesDelta(from.history, state.history),
+    ...(custom === undefined ? {} : { custom }),
+    ...(sameArtifacts(from, state) ? {} : { artifacts: [...artifactHashes(state)] }),
+  };
+}
+
+/** The state that a delta makes of its base. */
+export function fromDelta(
+  delta: StateDelta,
+  base: SessionState,
+  readArtifacts: ReadArtifacts,
+): SessionState {
+  const history = historyFrom(delta, base.history);
+  const custom = customFrom(delta.custom, base.custom);
+  const hashes = delta.artifacts ?? artifactHashes(base);
+  if (hashes.length === 0) return { history, custom, artifacts: emptyState.artifacts };
+  let artifacts: readonly Artifact[] | undefined;
+  const state: SessionState = {
+    history,
+    custom,
+    get artifacts() {
+      artifacts ??= delta.artifacts === undefined ? base.artifacts : frozen(readArtifacts(hashes));
+      hashesOfArrays.set(artifacts, hashes);
+      return artifacts;
+    },
+  };
+  hashesOfStates.set(state, hashes);
+  return state;
+}
+
+function frozen(artifacts: readonly Artifact[]): readonly Artifact[] {
+  return toJson(artifacts, 'artifacts') as unknown as readonly Artifact[];
+}
+
+function messagesDelta(from: History, to: History): Pick<StateDelta, 'messages' | 'pieces'> {
+  const delta = historyDelta(from, to);
+  if (delta.kind === 'append') {
+    return delta.messages.length === 0 ? {} : { messages: delta.messages };
+  }
+  const pieces = delta.pieces.map((piece) =>
+    piece.kind === 'new'
+      ? { new: piece.messages }
+      : { kept: [piece.from, piece.to] as [number, number] },
+  );
+  return { pieces };
+}
+
+function historyFrom({ messages: added, pieces }: StateDelta, base: History): History {
+  if (pieces === undefined) return added === undefined ? base : base.append(added);
+  return base.replace(
+    pieces.flatMap((piece) =>
+      'new' in piece ? piece.new : base.truncate(piece.kept[1]).toArray(piece.kept[0]),
+    ),
+  );
+}
+
+function customDelta(from: Json | undefined, to: Json | undefined): StateDelta['custom'] {
+  if (from === to) return undefined;
+  if (to === undefined) return {};
+  if (from === undefined) return { whole: to };
+  const patch = diffJson(from, to);
+  if (patch.length === 0) return undefined;
+  const length = JSON.stringify(patch).length;
+  const isShort = length < shortPatch || length < JSON.stringify(to).length;
+  return isShort ? { patch } : { whole: to };
+}
+
+function customFrom(delta: StateDelta['custom'], base: Json | undefined): Json | undefined {
+  if (delta === undefined) return base;
+  return delta.patch === undefined ? delta.whole : applyPatch(base ?? null, delta.patch);
+}
+
+function sameArtifacts(a: SessionState, b: SessionState): boolean {
+  const before = artifactHashes(a);
+  const after = artifactHashes(b);
+  return before.length === after.length && before.every((hash, at) => hash === after[at]);
+}

@@ -1,0 +1,117 @@
+import * as v from 'valibot';
+import { emptyState, type SessionState } from '../../../session/session-state.ts';
+import type { SnapshotRow } from '../../memory/tables.ts';
+import type { Disk } from '../directory/disk.ts';
+import { dataLoss } from '../directory/disk-error.ts';
+import type { ArtifactFiles } from './artifact-files.ts';
+import { Journal } from './journal.ts';
+import { journalLine } from './journal-line.ts';
+import { makeLazy } from './rows.ts';
+import { fromDelta, type StateDelta } from './state-delta.ts';
+
+/**
+ * The states of a journal's snapshots. They are at hand for sessions in use; for others they are let go of, and read from the
+ * journal again when somebody looks at one.
+ */
+export class States {
+  readonly #disk: Disk;
+  readonly #name: string;
+  readonly #artifacts: ArtifactFiles;
+  readonly #onUse: () => void;
+  #states = new Map<string, SessionState>();
+  /** Rows that were made here and hold their states themselves. */
+  readonly #holders = new Map<string, SnapshotRow>();
+  #isWhole = true;
+
+  constructor(disk: Disk, name: string, artifacts: ArtifactFiles, onUse: () => void) {
+    this.#disk = disk;
+    this.#name = name;
+    this.#artifacts = artifacts;
+    this.#onUse = onUse;
+  }
+
+  get(id: string): SessionState {
+    this.#onUse();
+    if (!this.#isWhole && !this.#states.has(id)) this.#readAll();
+    const state = this.#states.get(id);
+    if (state === undefined) throw dataLoss(this.#name, `it lacks the state of snapshot "${id}"`);
+    return state;
+  }
+
+  set(id: string, state: SessionState): void {
+    this.#states.set(id, state);
+  }
+
+  /** Hears of a row that was written. */
+  keep(row: SnapshotRow, { isNew }: { readonly isNew: boolean }): void {
+    this.#onUse();
+    if (isNew) this.#holders.set(row.id, row);
+    if (this.#holders.has(row.id)) this.#states.set(row.id, row.state);
+  }
+
+  /** Hears that somebody works with the rows. */
+  touch(): void {
+    if (this.#isWhole) this.#onUse();
+  }
+
+  /** Hears of a state that was read. */
+  apply(id: string, delta: StateDelta): void {
+    const holder = this.#holders.get(id);
+    if (holder !== undefined) makeLazy(holder);
+    this.#holders.delete(id);
+    if (this.#isWhole) put(this.#states, id, delta, this.#artifacts, this.#name);
+    else this.#states.delete(id);
+  }
+
+  delete(id: string): void {
+    this.#states.delete(id);
+    this.#holders.delete(id);
+  }
+
+  /** Lets go of everything; nothing is lost. */
+  cool(): void {
+    for (const row of this.#holders.values()) makeLazy(row);
+    this.#holders.clear();
+    this.#states.clear();
+    this.#isWhole = false;
+  }
+
+  /** Begins anew, with an empty journal. What was cool stays cool. */
+  reset(): void {
+    this.#states.clear();
+    this.#holders.clear();
+  }
+
+  #readAll(): void {
+    const states = new Map<string, SessionState>();
+    const journal = new Journal(this.#disk, this.#name, {
+      reset: () => states.clear(),
+      head: () => {},
+      line: (line) => {
+        const { snapshots = [], dropped = [] } = v.parse(journalLine, line);
+        for (const { id, state } of snapshots) {
+          if (state !== undefined) put(states, id, state, this.#artifacts, this.#name);
+        }
+        for (const id of dropped) states.delete(id);
+      },
+    });
+    journal.refresh();
+    // What is at hand already is shared with whoever works with it.
+    for (const [id, state] of this.#states) states.set(id, state);
+    this.#states = states;
+    this.#isWhole = true;
+  }
+}
+
+function put(
+  states: Map<string, SessionState>,
+  id: string,
+  delta: StateDelta,
+  artifacts: ArtifactFiles,
+  name: string,
+): void {
+  const base = delta.base === undefined ? emptyState : states.get(delta.base);
+  if (base === undefined) throw dataLoss(name, `snapshot "${id}" builds on one that is not in it`);
+  const readArtifacts = (hashes: readonly string[]) => hashes.map((hash) => artifacts.read(hash));
+  states.set(id, fromDelta(delta, base, readArtifacts));
+}

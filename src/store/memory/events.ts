@@ -1,0 +1,52 @@
+import type { EventSupport, RunEvent } from '../contract/store.ts';
+import { KeptEvents } from './kept-events.ts';
+import { currentRun, findRun, inScope, type RunRow, type Tables } from './tables.ts';
+
+/** Events of runs, kept for a while after their end. */
+export function eventSupport(tables: Tables): EventSupport {
+  return {
+    async append(ref, events) {
+      appendTo(tables, currentRun(tables, ref), events);
+    },
+    async read(scope, runId, { after, limit }) {
+      forgetOldEvents(tables);
+      const log = tables.events.get(runId);
+      if (log === undefined) {
+        return findRun(tables, scope, runId) && { events: [], ended: false };
+      }
+      if (!inScope(log.session, scope)) return undefined;
+      const { events, isLast } = log.kept.read(after, limit);
+      return { events, ended: isLast && tables.endedAt.has(runId) };
+    },
+    onEvents: (runId, listener) => tables.hub.listen(eventKey(runId), listener),
+  };
+}
+
+/** Appends to the events of a run that is open under the caller's attempt. Those that are there already are left out. */
+export function appendTo(tables: Tables, run: RunRow, events: readonly RunEvent[]): void {
+  forgetOldEvents(tables);
+  const log = tables.events.get(run.id) ?? { session: run.session, kept: new KeptEvents() };
+  tables.events.set(run.id, log);
+  log.kept.append(events);
+  tables.hub.tell(eventKey(run.id));
+}
+
+/** The key under which the listeners of a run's events stand. */
+function eventKey(runId: string): string {
+  return `events ${runId}`;
+}
+
+/** Notes that a run is over: its events have had their last, and go some time later. */
+export function endEvents(tables: Tables, runId: string): void {
+  if (tables.events.has(runId)) tables.endedAt.set(runId, tables.clock.now());
+  tables.hub.tell(eventKey(runId));
+}
+
+function forgetOldEvents(tables: Tables): void {
+  const before = tables.clock.now() - tables.eventsTtl;
+  for (const [runId, endedAt] of tables.endedAt) {
+    if (endedAt > before) return;
+    tables.endedAt.delete(runId);
+    tables.events.delete(runId);
+  }
+}

@@ -1,0 +1,56 @@
+import { createIds, type NewId } from '../../core/id.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
+import type { Store } from '../contract/store.ts';
+import { checkedStore } from '../rules/checked-store.ts';
+import { abortSupport } from './abort.ts';
+import { RestingRow } from './compact-row.ts';
+import { createHub } from './emitter.ts';
+import { eventSupport } from './events.ts';
+import { maintenanceSupport } from './maintenance.ts';
+import { readSnapshot } from './reading.ts';
+import { runSupport } from './runs.ts';
+import { saveSnapshot } from './save-snapshot.ts';
+import type { Tables } from './tables.ts';
+import { timelineSupport } from './timeline.ts';
+
+export interface MemoryStoreOptions {
+  /** @default the clock of the machine */
+  readonly clock?: Clock;
+  /** Makes the ids of imported snapshots whose own are taken. @default time-ordered UUIDs */
+  readonly newId?: NewId;
+  /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
+  readonly eventsTtl?: number;
+}
+
+/**
+ * A store in memory with every capability. Several apps may share one: they then behave as several processes on one
+ * database do. Snapshots share what their states have in common, so it holds the content, not its square.
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
+  const tables: Tables = {
+    clock,
+    newId,
+    newRow: (row) => new RestingRow(row),
+    eventsTtl,
+    hub: createHub(),
+    sessions: new Map(),
+    snapshots: new Map(),
+    runs: new Map(),
+    events: new Map(),
+    endedAt: new Map(),
+    dead: new Map(),
+    requests: new Map(),
+  };
+  return checkedStore({
+    name: 'memory',
+    getSnapshot: async (scope, lookup) => readSnapshot(tables, scope, lookup),
+    saveSnapshot: async (scope, snapshotId, mutate) =>
+      saveSnapshot(tables, scope, snapshotId, mutate),
+    runs: runSupport(tables),
+    abort: abortSupport(tables),
+    events: eventSupport(tables),
+    timeline: timelineSupport(tables),
+    maintenance: maintenanceSupport(tables),
+  });
+}

@@ -1,0 +1,208 @@
+import type { SessionInfo } from '../../protocol/session.ts';
+import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
+import { marksOf } from '../../session/path-snapshots.ts';
+import { toPlainState } from '../../session/session-state.ts';
+import type { LoadedState, Lookup, RunRecord, Scope } from '../contract/store.ts';
+import {
+  findRun,
+  findSession,
+  findSnapshot,
+  holder,
+  isExpired,
+  nearestListed,
+  type RunRow,
+  reached,
+  type SessionRow,
+  type SnapshotRow,
+  type Tables,
+} from './tables.ts';
+
+/** Milliseconds as ISO 8601. */
+function iso(time: number): string {
+  return new Date(time).toISOString();
+}
+
+/** The snapshots on the path from the head to the root, and those of the turn that is being worked on. */
+export function activePath({ head, run }: SessionRow): ReadonlySet<SnapshotRow> {
+  const path = new Set<SnapshotRow>();
+  for (let row = head; row !== undefined; row = row.parent) path.add(row);
+  for (let row = run?.base; row !== undefined && !path.has(row); row = row.parent) path.add(row);
+  return path;
+}
+
+// The whole path is walked only where the answer is not plain: a turn costs the same however long the session is.
+function nearbyPath(row: SnapshotRow): ReadonlySet<SnapshotRow> | undefined {
+  const { head, run } = row.session;
+  if (row === run?.base) return new Set([row]);
+  return head !== undefined && (row === head || row.parent === head) ? new Set([head]) : undefined;
+}
+
+/**
+ * A succeeded snapshot is orphaned off the active path, any other when its parent is. One without a parent hangs on the
+ * empty session, which every path begins with.
+ */
+export function isOrphaned(row: SnapshotRow, path: ReadonlySet<SnapshotRow>): boolean {
+  if (row.status === 'succeeded') return !path.has(row);
+  return row.parent !== undefined && !path.has(row.parent);
+}
+
+/** The status of a snapshot as it reads now. */
+export function statusOf(row: SnapshotRow, now: number): SnapshotStatus {
+  if (row.status !== 'pending') return row.status;
+  const run = row.session.run;
+  if (run?.row === row) return isExpired(run, now) ? 'expired' : 'pending';
+  const { heartbeatAt = row.updatedAt, ttl = 0 } = row;
+  return now - heartbeatAt >= ttl ? 'expired' : 'pending';
+}
+
+/** A snapshot without its state. */
+export function toMetadata(
+  row: SnapshotRow,
+  now: number,
+  path: ReadonlySet<SnapshotRow> = nearbyPath(row) ?? activePath(row.session),
+): Snapshot {
+  const run = row.session.run?.row === row ? row.session.run : undefined;
+  const heartbeatAt = run?.heartbeatAt ?? row.heartbeatAt;
+  return {
+    snapshotId: row.id,
+    sessionId: row.session.id,
+    ...(row.parent === undefined ? {} : { parentId: row.parent.id }),
+    index: row.index,
+    turnIndex: row.turnIndex,
+    event: row.event,
+    status: statusOf(row, now),
+    ...(row.finishReason === undefined ? {} : { finishReason: row.finishReason }),
+    ...(row.error === undefined ? {} : { error: row.error }),
+    ...(row.usage === undefined ? {} : { usage: row.usage }),
+    createdAt: iso(row.createdAt),
+    updatedAt: iso(row.updatedAt),
+    ...(row.status !== 'pending' || heartbeatAt === undefined
+      ? {}
+      : { heartbeatAt: iso(heartbeatAt) }),
+    stateHash: run === undefined ? row.stateHash : reached(run).stateHash,
+    ...(row.label === undefined ? {} : { label: row.label }),
+    orphaned: isOrphaned(row, path),
+  };
+}
+
+/** How the reserved id of a run that has no row yet reads. */
+function toPending(run: RunRow, now: number): Snapshot {
+  const parent = nearestListed(run.start);
+  return {
+    snapshotId: run.id,
+    sessionId: run.session.id,
+    ...(parent === undefined ? {} : { parentId: parent.id }),
+    index: -1,
+    turnIndex: run.turnIndex,
+    event: 'turnEnd',
+    status: isExpired(run, now) ? 'expired' : 'pending',
+    createdAt: iso(run.createdAt),
+    updatedAt: iso(run.heartbeatAt),
+    heartbeatAt: iso(run.heartbeatAt),
+    stateHash: reached(run).stateHash,
+    orphaned: parent !== undefined && !activePath(run.session).has(parent),
+  };
+}
+
+/** What a lookup finds: a written snapshot, or the run under a reserved id. */
+function find(
+  tables: Tables,
+  scope: Scope,
+  lookup: Lookup,
+): { readonly row?: SnapshotRow; readonly run?: RunRow } {
+  const row =
+    'snapshotId' in lookup
+      ? findSnapshot(tables, scope, lookup.snapshotId)
+      : findSession(tables, scope, lookup.sessionId)?.head;
+  if (row !== undefined) return { row };
+  const run = 'snapshotId' in lookup ? findRun(tables, scope, lookup.snapshotId) : undefined;
+  return run === undefined ? {} : { run };
+}
+
+/** The path from the root to a snapshot, itself included. */
+function pathTo(row: SnapshotRow | undefined): SnapshotRow[] {
+  const path: SnapshotRow[] = [];
+  for (let at = row; at !== undefined; at = at.parent) path.push(at);
+  return path.reverse();
+}
+
+/** A snapshot with its plain state, marked. */
+export function readSnapshot(tables: Tables, scope: Scope, lookup: Lookup): Snapshot | undefined {
+  const { row, run } = find(tables, scope, lookup);
+  const now = tables.clock.now();
+  if (row !== undefined) return withState(row, now);
+  if (run === undefined) return undefined;
+  const { state } = reached(run);
+  const marks = marksOf(state.history, pathTo(run.base).map(toTurn));
+  return { ...toPending(run, now), state: toPlainState(state, { marks }) };
+}
+
+/** A written snapshot with its plain state, marked. */
+export function withState(row: SnapshotRow, now: number): Snapshot {
+  const run = row.session.run?.row === row ? row.session.run : undefined;
+  const { state } = run === undefined ? row : reached(run);
+  const marks = marksOf(state.history, pathTo(row).map(toTurn));
+  return { ...toMetadata(row, now), state: toPlainState(state, { marks }) };
+}
+
+function toTurn(row: SnapshotRow): Parameters<typeof marksOf>[1][number] {
+  const { id: snapshotId, status, event, index } = row;
+  const { history } = row.state;
+  const marks = status === 'succeeded' && event !== 'toolIterationEnd' && index >= 0;
+  return { snapshotId, length: marks ? history.length : 0, chain: () => history.chain() };
+}
+
+/** A state in the form a turn goes on from. Nothing left the process, so there is nothing to verify. */
+export function loadState(tables: Tables, scope: Scope, lookup: Lookup): LoadedState | undefined {
+  const { row, run } = find(tables, scope, lookup);
+  const now = tables.clock.now();
+  if (row !== undefined) {
+    const open = row.session.run?.row === row ? reached(row.session.run) : row;
+    return { snapshotId: row.id, state: open.state, ref: row, snapshot: toMetadata(row, now) };
+  }
+  if (run === undefined) return undefined;
+  return {
+    snapshotId: run.id,
+    state: reached(run).state,
+    ref: run.base,
+    snapshot: toPending(run, now),
+  };
+}
+
+/** What is known of a session. */
+export function toSessionInfo(session: SessionRow, now: number): SessionInfo {
+  const run = holder(session, now);
+  return {
+    sessionId: session.id,
+    agent: session.scope.agent,
+    ...(session.title === undefined ? {} : { title: session.title }),
+    ...(session.metadata === undefined ? {} : { metadata: session.metadata }),
+    ...(session.head === undefined ? {} : { headId: session.head.id }),
+    turnCount: session.head === undefined ? 0 : session.head.turnIndex + 1,
+    createdAt: iso(session.createdAt),
+    updatedAt: iso(session.updatedAt),
+    ...(run === undefined ? {} : { running: run.id }),
+    ...(session.forkedFrom === undefined ? {} : { forkedFrom: session.forkedFrom }),
+    ...(session.startedBy === undefined ? {} : { startedBy: session.startedBy }),
+  };
+}
+
+/** A run as others see it. */
+export function toRunRecord(run: RunRow, now: number): RunRecord {
+  return {
+    ...run.request,
+    runId: run.id,
+    attempt: run.attempt,
+    scope: run.session.scope,
+    sessionId: run.session.id,
+    worker: run.worker,
+    ...(run.base === undefined ? {} : { parentId: run.base.id }),
+    createdAt: iso(run.createdAt),
+    heartbeatAt: iso(run.heartbeatAt),
+    expired: isExpired(run, now),
+    stopping: run.stopping,
+    inputsDone: run.checkpoint?.inputsDone ?? 0,
+    midTurn: run.checkpoint?.midTurn ?? false,
+    ...(run.crashes.length === 0 ? {} : { crashes: run.crashes }),
+  };
+}

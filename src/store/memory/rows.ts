@@ -1,0 +1,71 @@
+import type { SessionInfo } from '../../protocol/session.ts';
+import type { Scope } from '../contract/store.ts';
+import { withSubSessions } from './sub-sessions.ts';
+import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from './tables.ts';
+
+/** What a session is told when it is created. */
+interface Origin {
+  readonly startedBy?: SessionInfo['startedBy'];
+  readonly forkedFrom?: SessionInfo['forkedFrom'];
+  /** @default now */
+  readonly createdAt?: number;
+}
+
+/** A new empty session. */
+export function createSessionRow(
+  tables: Tables,
+  scope: Scope,
+  sessionId: string,
+  { startedBy, forkedFrom, createdAt = tables.clock.now() }: Origin = {},
+): SessionRow {
+  const plain: SessionRow = {
+    scope: scope.owner === undefined ? { agent: scope.agent } : { ...scope },
+    id: sessionId,
+    createdAt,
+    updatedAt: createdAt,
+    head: undefined,
+    listed: [],
+    nextIndex: 0,
+    run: undefined,
+  };
+  // Most have no origin, and are as small as a literal without spreading is.
+  const session =
+    startedBy === undefined && forkedFrom === undefined
+      ? plain
+      : { ...plain, ...(startedBy && { startedBy }), ...(forkedFrom && { forkedFrom }) };
+  tables.sessions.set(sessionKey(scope, sessionId), session);
+  return session;
+}
+
+/** The snapshots of a session: those that are listed, and an unlisted head. */
+export function allRows({ listed, head }: SessionRow): readonly SnapshotRow[] {
+  return head !== undefined && head.index < 0 ? [...listed, head] : listed;
+}
+
+/** Whether a session is as its first claim made it: nothing was written to it, said about it or started in it. */
+export function isBlank(tables: Tables, session: SessionRow): boolean {
+  const { listed, head, nextIndex, title, metadata } = session;
+  if (head !== undefined || listed.length > 0 || nextIndex > 0) return false;
+  if (title !== undefined || metadata !== undefined) return false;
+  return withSubSessions(tables, session).length === 1;
+}
+
+/** Forgets a session and all that hangs on it. Returns how many snapshots went. */
+export function dropSessionRow(tables: Tables, session: SessionRow): number {
+  const rows = allRows(session);
+  for (const row of rows) tables.snapshots.delete(row.id);
+  if (session.run !== undefined) tables.runs.delete(session.run.id);
+  for (const row of rows) tables.dead.delete(row.id);
+  for (const [runId, log] of tables.events) {
+    if (log.session !== session) continue;
+    tables.events.delete(runId);
+    tables.endedAt.delete(runId);
+  }
+  for (const [key, request] of tables.requests) {
+    if (request.session === session) tables.requests.delete(key);
+  }
+  tables.sessions.delete(sessionKey(session.scope, session.id));
+  for (const row of rows) tables.hub.tell(row.id);
+  if (session.run !== undefined) tables.hub.tell(session.run.id);
+  return rows.length;
+}

@@ -1,0 +1,174 @@
+import { WaymarkError } from '../../core/error.ts';
+import { toJson } from '../../core/json/json.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import {
+  type HandOver,
+  handedOverHint,
+  type RequestOutcome,
+  type RunEvent,
+  type RunRef,
+  type RunRequest,
+  type RunSupport,
+  waitingTtl,
+} from '../contract/store.ts';
+import { claim, endRun, noCrashes, toRunRequest } from './claim.ts';
+import { commit } from './commit.ts';
+import { dropDead, listDead } from './dead-runs.ts';
+import { appendTo } from './events.ts';
+import { loadState, toMetadata, toRunRecord } from './reading.ts';
+import { endRequests, readRequest, replaceReceipt } from './requests.ts';
+import { dropSessionRow, isBlank } from './rows.ts';
+import {
+  currentRun,
+  findRun,
+  inScope,
+  list,
+  nearestListed,
+  reached,
+  type Tables,
+} from './tables.ts';
+import { takeOver } from './take-over.ts';
+
+/** Claims, and the writes under them. */
+export function runSupport(tables: Tables): RunSupport {
+  const now = (): number => tables.clock.now();
+  return {
+    claim: async (scope, request) => claim(tables, scope, request),
+    load: async (scope, lookup) => loadState(tables, scope, lookup),
+    async heartbeat({ runId, attempt }) {
+      const run = tables.runs.get(runId);
+      if (run?.attempt !== attempt) return 'lost';
+      run.heartbeatAt = now();
+      return run.stopping ? 'stop' : 'held';
+    },
+    detach: async (ref, request, away, events) => detach(tables, ref, request, away, events),
+    async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used, events }) {
+      const run = currentRun(tables, ref);
+      if (events !== undefined) appendTo(tables, run, events);
+      run.checkpoint = { state, stateHash, inputsDone, midTurn, used };
+      run.crashes = noCrashes;
+      return { snapshotId: run.id, state, ref: run.base };
+    },
+    commit: async (ref, write) => commit(tables, ref, write),
+    release: async (ref, events, requests) => release(tables, ref, events, requests),
+    replaceReceipt: async (runId, requests) => replaceReceipt(tables, runId, requests),
+    getRequest: async (key) => readRequest(tables, key),
+    handOver: async (ref) => handOver(tables, ref),
+    async attachPartial({ runId, attempt }, { state, stateHash, usage, totals }) {
+      const row = tables.snapshots.get(runId);
+      if (row?.status !== 'aborted' || row.partialFrom !== attempt) return;
+      row.state = state;
+      row.stateHash = stateHash;
+      if (usage !== undefined) row.usage = usage;
+      if (totals !== undefined) row.totals = totals;
+      row.updatedAt = now();
+      delete row.partialFrom;
+      tables.hub.tell(runId);
+    },
+    async getStep(ref, key) {
+      const { steps } = currentRun(tables, ref);
+      return steps.has(key) ? { value: steps.get(key) } : undefined;
+    },
+    async saveStep(ref, key, value) {
+      const run = currentRun(tables, ref);
+      if (run.steps.has(key)) return;
+      run.crashes = noCrashes;
+      run.steps.set(
+        key,
+        value === undefined ? undefined : toJson(value, `The result of step "${key}"`),
+      );
+    },
+    takeOver: async (request) => takeOver(tables, request),
+    async getRun(scope, runId) {
+      const run = findRun(tables, scope, runId);
+      return run && toRunRecord(run, now());
+    },
+    async listRuns(scope) {
+      // In the order of the map, which is the order of the claims.
+      const runs = [...tables.runs.values()].filter((run) => inScope(run.session, scope));
+      return runs.map((run) => toRunRecord(run, now()));
+    },
+    listDeadRuns: async (scope) => listDead(tables, scope),
+    dropDeadRun: async (scope, runId) => dropDead(tables, scope, runId),
+  };
+}
+
+function detach(
+  tables: Tables,
+  ref: RunRef,
+  request: RunRequest,
+  away: HandOver | undefined,
+  events: readonly RunEvent[] | undefined,
+): Snapshot {
+  if (away?.within !== undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'Nobody else can write in a transaction of this store. Use the Postgres store.',
+    );
+  }
+  const run = currentRun(tables, ref);
+  const now = tables.clock.now();
+  if (events !== undefined) appendTo(tables, run, events);
+  run.request = toRunRequest(request);
+  run.heartbeatAt = now;
+  if (run.row === undefined) {
+    const { state, stateHash } = reached(run);
+    const row = tables.newRow({
+      id: run.id,
+      session: run.session,
+      parent: nearestListed(run.base),
+      index: -1,
+      turnIndex: run.turnIndex,
+      event: 'detach',
+      status: 'pending',
+      createdAt: run.createdAt,
+      updatedAt: now,
+      state,
+      stateHash,
+    });
+    list(row);
+    tables.snapshots.set(row.id, row);
+    run.row = row;
+  }
+  if (away !== undefined) {
+    run.ttl = waitingTtl;
+    run.worker = away.worker;
+    tables.hub.tell(handedOverHint);
+  }
+  tables.hub.tell(run.id);
+  return toMetadata(run.row, now);
+}
+
+function release(
+  tables: Tables,
+  ref: RunRef,
+  events: readonly RunEvent[] | undefined,
+  requests: RequestOutcome | undefined,
+): void {
+  const run = currentRun(tables, ref);
+  if (run.row !== undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
+    );
+  }
+  if (events !== undefined) appendTo(tables, run, events);
+  endRequests(tables, run, requests);
+  endRun(tables, run);
+  const { session } = run;
+  const isKept = requests !== undefined || tables.events.has(run.id);
+  if (!isKept && isBlank(tables, session)) dropSessionRow(tables, session);
+}
+
+function handOver(tables: Tables, ref: RunRef): void {
+  const run = currentRun(tables, ref);
+  if (run.request.mode === 'attached') {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'An attached run cannot be handed over: only its caller can go on with it.',
+    );
+  }
+  // However often its old worker is still heard of, the claim stays expired.
+  run.ttl = 0;
+  tables.hub.tell(run.id);
+}

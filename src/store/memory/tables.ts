@@ -1,0 +1,234 @@
+import type { NewId } from '../../core/id.ts';
+import type { Json, JsonObject } from '../../core/json/json.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import type { SessionInfo } from '../../protocol/session.ts';
+import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
+import type { FinishReason, Usage } from '../../protocol/turn.ts';
+import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
+import type { RunCrash, RunRef, RunRequest, RunUsage, Scope, Totals } from '../contract/store.ts';
+import { busy, notHeld, taken } from '../rules/errors.ts';
+import type { Hub } from './emitter.ts';
+import type { KeptEvents } from './kept-events.ts';
+
+/** What a row says of a snapshot; `orphaned` and `expired` are worked out on reading. */
+export interface SnapshotRow {
+  readonly id: string;
+  readonly session: SessionRow;
+  parent: SnapshotRow | undefined;
+  /** -1: not listed. */
+  index: number;
+  turnIndex: number;
+  event: SnapshotEvent;
+  status: Exclude<SnapshotStatus, 'expired'>;
+  finishReason?: FinishReason;
+  error?: NonNullable<Snapshot['error']>;
+  usage?: Usage;
+  totals?: Totals;
+  label?: string;
+  readonly createdAt: number;
+  updatedAt: number;
+  /** Of a pending one without a run: when it was last heard of, and for how long that counts. */
+  heartbeatAt?: number;
+  ttl?: number;
+  state: SessionState;
+  stateHash: string;
+  /** Of an aborted one: the attempt that may still attach what it had reached. */
+  partialFrom?: number;
+}
+
+/** A conversation: its listed snapshots in the order of their index, its head, and the run that works on it. */
+export interface SessionRow {
+  readonly scope: Scope;
+  readonly id: string;
+  readonly createdAt: number;
+  updatedAt: number;
+  title?: string;
+  metadata?: JsonObject;
+  readonly forkedFrom?: NonNullable<SessionInfo['forkedFrom']>;
+  readonly startedBy?: NonNullable<SessionInfo['startedBy']>;
+  head: SnapshotRow | undefined;
+  listed: SnapshotRow[];
+  nextIndex: number;
+  run: RunRow | undefined;
+}
+
+/** The state a run had reached, for whoever takes it over. */
+export interface Checkpoint {
+  readonly state: SessionState;
+  readonly stateHash: string;
+  readonly inputsDone: number;
+  readonly midTurn: boolean;
+  readonly used?: RunUsage | undefined;
+}
+
+/** An open run. */
+export interface RunRow {
+  readonly id: string;
+  readonly session: SessionRow;
+  attempt: number;
+  request: RunRequest;
+  worker: string;
+  ttl: number;
+  readonly createdAt: number;
+  heartbeatAt: number;
+  /** What it was claimed from. */
+  readonly start: SnapshotRow | undefined;
+  /** The last committed snapshot it goes on from: its own last one, else `start`. */
+  base: SnapshotRow | undefined;
+  readonly turnIndex: number;
+  checkpoint?: Checkpoint;
+  stopping: boolean;
+  /** Workers that died with it since its last progress. */
+  crashes: readonly RunCrash[];
+  readonly steps: Map<string, Json | undefined>;
+  /** The listed pending snapshot of a detached run. */
+  row?: SnapshotRow;
+}
+
+/** A run that was given up. */
+export interface DeadRow {
+  readonly runId: string;
+  readonly session: SessionRow;
+  readonly request: RunRequest;
+  readonly inputsDone: number;
+  readonly since: number;
+}
+
+/** The events of a run; they outlive it for a while. */
+export interface EventLog {
+  readonly session: SessionRow;
+  readonly kept: KeptEvents;
+}
+
+/** A request id that a run was claimed under. */
+export interface RequestRow {
+  readonly session: SessionRow;
+  readonly runId: string;
+  readonly digest: string;
+  /** When it was claimed or, once there is a receipt, when the run ended. */
+  readonly at: number;
+  readonly receipt?: Json;
+}
+
+/** Everything a memory store holds. */
+export interface Tables {
+  readonly clock: Clock;
+  readonly newId: NewId;
+  /** A row as this store keeps it. */
+  readonly newRow: (row: SnapshotRow) => SnapshotRow;
+  readonly eventsTtl: number;
+  readonly hub: Hub;
+  readonly sessions: Map<string, SessionRow>;
+  readonly snapshots: Map<string, SnapshotRow>;
+  readonly runs: Map<string, RunRow>;
+  readonly events: Map<string, EventLog>;
+  /** When runs with events ended, in that order; until their events are forgotten. */
+  readonly endedAt: Map<string, number>;
+  /** The dead-letter list, by the run's id, oldest first. */
+  readonly dead: Map<string, DeadRow>;
+  /** By key; the oldest first. */
+  readonly requests: Map<string, RequestRow>;
+}
+
+/** The state a run stands at, as far as anybody else can see: its last checkpoint, or what it goes on from. */
+export function reached(run: RunRow): Readonly<Pick<SnapshotRow, 'state' | 'stateHash'>> {
+  return run.checkpoint ?? run.base ?? { state: emptyState, stateHash: hashState(emptyState) };
+}
+
+/** The key of a session: ids live under (owner, agent). */
+export function sessionKey(scope: Scope, sessionId: string): string {
+  return JSON.stringify([scope.agent, scope.owner ?? null, sessionId]);
+}
+
+/** Whether a session is of this scope. */
+export function inScope(session: SessionRow, scope: Scope | undefined): boolean {
+  if (scope === undefined) return true;
+  return session.scope.agent === scope.agent && session.scope.owner === scope.owner;
+}
+
+/** The session of this id. */
+export function findSession(
+  tables: Tables,
+  scope: Scope,
+  sessionId: string,
+): SessionRow | undefined {
+  return tables.sessions.get(sessionKey(scope, sessionId));
+}
+
+/** A snapshot that has been written; the reserved id of an attached run is not one. */
+export function findSnapshot(
+  tables: Tables,
+  scope: Scope,
+  snapshotId: string,
+): SnapshotRow | undefined {
+  const row = tables.snapshots.get(snapshotId);
+  return row !== undefined && inScope(row.session, scope) ? row : undefined;
+}
+
+/** The open run of this id. */
+export function findRun(tables: Tables, scope: Scope, runId: string): RunRow | undefined {
+  const run = tables.runs.get(runId);
+  return run !== undefined && inScope(run.session, scope) ? run : undefined;
+}
+
+/** The run under its current attempt; whoever comes with another one has lost it. */
+export function currentRun(tables: Tables, ref: RunRef): RunRow {
+  const run = tables.runs.get(ref.runId);
+  if (run?.attempt === ref.attempt) return run;
+  throw notHeld(ref.runId, ref.attempt);
+}
+
+/** Whether nothing has been heard of a run for longer than its ttl. */
+export function isExpired(run: RunRow, now: number): boolean {
+  return now - run.heartbeatAt >= run.ttl;
+}
+
+/** The run that holds a session. An expired attached one holds nothing: nobody else will go on with it. */
+export function holder(session: SessionRow, now: number): RunRow | undefined {
+  const { run } = session;
+  if (run === undefined) return undefined;
+  return run.request.mode === 'attached' && isExpired(run, now) ? undefined : run;
+}
+
+/** Refuses what must not happen to a session that is being worked on. */
+export function checkFree(session: SessionRow, now: number): void {
+  const run = holder(session, now);
+  if (run === undefined) return;
+  limitHeartbeat(run, now);
+  throw busy(session.id, run.worker, run.id);
+}
+
+/**
+ * A heartbeat from a clock that is ahead by more than the ttl counts from now on. The run of a process with such a clock that
+ * died expires after its ttl, and not when the wrong time comes; one that is alive is heard of again before that.
+ */
+export function limitHeartbeat(run: RunRow, now: number): void {
+  if (run.heartbeatAt - now > run.ttl) run.heartbeatAt = now;
+}
+
+/** Refuses an id that anything in the store has already. */
+export function checkUnused(tables: Tables, snapshotId: string): void {
+  if (!tables.snapshots.has(snapshotId) && !tables.runs.has(snapshotId)) return;
+  throw taken(snapshotId);
+}
+
+/** Gives a snapshot its place in the list. */
+export function list(row: SnapshotRow): void {
+  const { session } = row;
+  row.index = session.nextIndex++;
+  // Most sessions are short, and an array that grows by push keeps room for 16 more items as long as it lives.
+  if (session.listed.length < 16) session.listed = session.listed.concat(row);
+  else session.listed.push(row);
+}
+
+/** What a new snapshot hangs on: never a state that is not listed. */
+export function nearestListed(row: SnapshotRow | undefined): SnapshotRow | undefined {
+  return row === undefined || row.index >= 0 ? row : row.parent;
+}
+
+/** Moves a session's head. A state that was saved without being listed is listed before the head leaves it. */
+export function moveHead(session: SessionRow, row: SnapshotRow): void {
+  const left = session.head;
+  if (left !== undefined && left !== row && left.index < 0) list(left);
+  session.head = row;
+}

@@ -1,0 +1,59 @@
+import type { Link } from '../../session/compact-history.ts';
+import type { History } from '../../session/history.ts';
+import { hashState } from '../../session/session-state.ts';
+import type { Fault, MaintenanceSupport } from '../contract/store.ts';
+import type { SessionRow, SnapshotRow, Tables } from './tables.ts';
+
+type Options = NonNullable<Parameters<MaintenanceSupport['verify']>[0]>;
+
+/** Walks everything and says what does not fit. */
+export function verify(tables: Tables, { onProgress }: Options): readonly Fault[] {
+  const faults: Fault[] = [];
+  let done = 0;
+  const known = new Map<Link, History>();
+  for (const row of tables.snapshots.values()) {
+    faults.push(...snapshotFaults(tables, row, known));
+    onProgress?.(++done);
+  }
+  for (const session of tables.sessions.values()) faults.push(...sessionFaults(tables, session));
+  for (const run of tables.runs.values()) {
+    if (run.session.run !== run) faults.push(fault('run', run, 'The run holds no session.'));
+  }
+  return faults;
+}
+
+function snapshotFaults(tables: Tables, row: SnapshotRow, known: Map<Link, History>): Fault[] {
+  const faults: Fault[] = [];
+  const { parent, session, state } = row;
+  const history = state.history.wakeAmong(known);
+  if (hashState({ ...state, history }) !== row.stateHash) {
+    faults.push(fault('hash', row, 'The state does not fit its hash.'));
+  }
+  if (parent !== undefined && tables.snapshots.get(parent.id) !== parent) {
+    faults.push(fault('parent', row, `Its parent "${parent.id}" is not there.`));
+  }
+  if (row.index < 0 && session.head !== row) {
+    faults.push(fault('unreachable', row, 'It is not listed, and not the head.'));
+  }
+  return faults;
+}
+
+function sessionFaults(tables: Tables, session: SessionRow): Fault[] {
+  const { head, run } = session;
+  const faults: Fault[] = [];
+  if (head !== undefined && (head.status !== 'succeeded' || !tables.snapshots.has(head.id))) {
+    faults.push(fault('head', head, 'The head is no succeeded snapshot of the store.'));
+  }
+  if (run !== undefined && tables.runs.get(run.id) !== run) {
+    faults.push(fault('run', run, 'The session is held by a run that is not there.'));
+  }
+  return faults;
+}
+
+function fault(
+  kind: Fault['kind'],
+  { id, session }: { readonly id: string; readonly session: SessionRow },
+  message: string,
+): Fault {
+  return { kind, sessionId: session.id, snapshotId: id, message };
+}

@@ -1,0 +1,99 @@
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+
+/** An id that is unknown in its scope. */
+export function notFound(what: 'snapshot' | 'session', id: string): WaymarkError {
+  return new WaymarkError(
+    'NOT_FOUND',
+    `There is no ${what} ${JSON.stringify(id.slice(0, 80))} of this agent and owner in the store.`,
+  );
+}
+
+/** A session is being worked on. */
+export function busy(sessionId: string, worker: string, runId: string): WaymarkError {
+  return new WaymarkError(
+    'ABORTED',
+    `Session "${sessionId}" is being worked on by "${worker}". Try again when the run has ended, or abort it.`,
+    { details: { running: runId } },
+  );
+}
+
+/** Whether a call was refused because a run works on the session. */
+export function isBusy(error: unknown): boolean {
+  return runningOf(error) !== undefined;
+}
+
+/** The run that was in the way of a call. */
+export function runningOf(error: unknown): string | undefined {
+  if (!isWaymarkError(error) || error.status !== 'ABORTED') return undefined;
+  const { details } = error;
+  if (typeof details !== 'object' || details === null || !('running' in details)) return undefined;
+  return typeof details.running === 'string' ? details.running : undefined;
+}
+
+/** The session's head is not the one that the caller expects. */
+export function headMoved(headId: string | null): WaymarkError {
+  return new WaymarkError(
+    'ABORTED',
+    'The head of the session is not the one you expected. Read the session again, then retry.',
+    { details: { headId } },
+  );
+}
+
+/** Stale attempt (fencing token): another worker has taken over the run. */
+export function notHeld(runId: string, attempt: number): WaymarkError {
+  return new WaymarkError(
+    'ABORTED',
+    `Attempt ${attempt} no longer holds run "${runId}": it has ended, or another worker took it over.`,
+  );
+}
+
+/** An id that a snapshot or a run of the store has already. */
+export function taken(snapshotId: string): WaymarkError {
+  return new WaymarkError(
+    'ALREADY_EXISTS',
+    `The snapshot id "${snapshotId}" is taken. Use a new id for every snapshot.`,
+  );
+}
+
+/** A session id that is in use in its scope. */
+export function sessionExists(sessionId: string): WaymarkError {
+  return new WaymarkError(
+    'ALREADY_EXISTS',
+    `The session id "${sessionId}" is taken. Choose another id.`,
+  );
+}
+
+/** A snapshot that a session cannot continue from. */
+export function notSucceeded(snapshotId: string, status: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Snapshot "${snapshotId}" is ${status}. A session can continue only from a succeeded snapshot.`,
+  );
+}
+
+/** A turn that is being worked on: there is nothing to restore, fork or label yet. */
+export function stillRunning(snapshotId: string): WaymarkError {
+  return precondition(
+    `Snapshot "${snapshotId}" is still being worked on. Wait until its run has ended.`,
+  );
+}
+
+/** What went wrong while stored rows were read. Our own code trusts them, so it stumbles over one that was damaged. */
+export function toReadError(error: unknown): unknown {
+  const isStumble =
+    error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError;
+  if (!isStumble) return error;
+  return new WaymarkError(
+    'DATA_LOSS',
+    `A stored row cannot be read: the database was damaged or changed by hand (${error.message}). Restore it from a backup.`,
+    { cause: error },
+  );
+}
+
+export function invalid(message: string): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', message);
+}
+
+export function precondition(message: string): WaymarkError {
+  return new WaymarkError('FAILED_PRECONDITION', message);
+}

@@ -1,0 +1,186 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
+import type { FinishReason } from '../../protocol/turn.ts';
+import type { RetentionPolicy } from '../contract/store.ts';
+
+/** What retention must know of a snapshot. */
+export interface RetainedSnapshot {
+  readonly snapshotId: string;
+  readonly parentId?: string | undefined;
+  /** -1: the head, saved without being listed. */
+  readonly index: number;
+  /** `pending` means that a run works on it; one that nobody will end any more is `expired`. */
+  readonly status: SnapshotStatus;
+  readonly event: SnapshotEvent;
+  readonly finishReason?: FinishReason | undefined;
+  readonly label?: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly updatedAt: number;
+}
+
+/** One session as retention sees it. */
+export interface RetainedSession {
+  readonly sessionId: string;
+  /** Milliseconds since the epoch. */
+  readonly updatedAt: number;
+  /** The listed snapshots and an unlisted head, in any order. */
+  readonly snapshots: readonly RetainedSnapshot[];
+  readonly headId?: string | undefined;
+  /** What the open run was claimed from and what it goes on from. */
+  readonly held: readonly (string | undefined)[];
+  /** A run holds it. */
+  readonly running: boolean;
+}
+
+/** What goes, and what the survivors that hung on it hang on from now on. */
+export interface Selection {
+  readonly victims: ReadonlySet<string>;
+  /** Snapshot id to its new parent; `undefined`: it has become a root. */
+  readonly reparented: ReadonlyMap<string, string | undefined>;
+  /** Nothing but an old head would be left, and the policy says that such a session goes as a whole. */
+  readonly dropSession: boolean;
+}
+
+/** Refuses a policy that cannot be meant. */
+export function checkPolicy({ keepLast, olderThan }: RetentionPolicy): void {
+  if (keepLast !== undefined && !(Number.isInteger(keepLast) && keepLast >= 0)) {
+    throw invalid(`keepLast is ${keepLast}. Expected a whole number of snapshots, 0 or more.`);
+  }
+  if (olderThan !== undefined && !(olderThan >= 0)) {
+    throw invalid(`olderThan is ${olderThan}. Expected milliseconds, 0 or more.`);
+  }
+}
+
+/**
+ * Which snapshots of a session go. Pure, and the same for every store. Whatever the policy says, these stay: the head;
+ * one that is being worked on, and what its run goes on from; an interrupted one that could still be answered; the first
+ * answer of an interrupted one that stays, else it could be answered twice; what a failed, aborted or pending one that
+ * stays hangs on, as that tells whether it is orphaned. Other ancestors may go: whoever hung on them is moved up.
+ */
+export function selectVictims(
+  session: RetainedSession,
+  policy: RetentionPolicy,
+  now: number,
+): Selection {
+  if (policy.keepSessions?.includes(session.sessionId)) return nothing;
+  const tree = toTree(session.snapshots);
+  const kept = hangingTogether(tree, [...named(tree, policy, now), ...needed(tree, session)]);
+  const victims = new Set([...tree.byId.keys()].filter((id) => !kept.has(id)));
+  return {
+    victims,
+    reparented: reparent(tree, victims),
+    dropSession: policy.dropSessions === true && isSpent(session, policy, now, kept, tree),
+  };
+}
+
+const nothing: Selection = { victims: new Set(), reparented: new Map(), dropSession: false };
+
+interface Tree {
+  /** Oldest first. */
+  readonly inOrder: readonly RetainedSnapshot[];
+  readonly byId: ReadonlyMap<string, RetainedSnapshot>;
+  /** The end of the first turn that went on from this one and succeeded. */
+  readonly firstAnswer: ReadonlyMap<string, RetainedSnapshot>;
+}
+
+function toTree(snapshots: readonly RetainedSnapshot[]): Tree {
+  const inOrder = snapshots.toSorted((a, b) => orderOf(a) - orderOf(b));
+  const byId = new Map(inOrder.map((each) => [each.snapshotId, each]));
+  const firstAnswer = new Map<string, RetainedSnapshot>();
+  for (const each of inOrder) {
+    if (each.status !== 'succeeded' || each.event === 'toolIterationEnd') continue;
+    const start = startOf(each, byId);
+    if (start !== undefined && !firstAnswer.has(start)) firstAnswer.set(start, each);
+  }
+  return { inOrder, byId, firstAnswer };
+}
+
+/** What the turn of a snapshot went on from: above the snapshots within the turn. */
+function startOf(
+  { parentId }: RetainedSnapshot,
+  byId: ReadonlyMap<string, RetainedSnapshot>,
+): string | undefined {
+  const parent = byId.get(parentId ?? '');
+  return parent?.event === 'toolIterationEnd' ? startOf(parent, byId) : parentId;
+}
+
+// What is not listed is the newest.
+function orderOf({ index }: RetainedSnapshot): number {
+  return index < 0 ? Number.MAX_SAFE_INTEGER : index;
+}
+
+/** What the policy itself keeps. */
+function named(
+  { inOrder }: Tree,
+  { keepLast, olderThan, keepLabelled = true }: RetentionPolicy,
+  now: number,
+): string[] {
+  const listed = inOrder.filter((each) => each.index >= 0);
+  const from = keepLast === undefined ? 0 : listed.length - keepLast;
+  const stays = (each: RetainedSnapshot, place: number): boolean =>
+    (keepLabelled && each.label !== undefined) ||
+    (place >= from && !isOld(each.updatedAt, olderThan, now));
+  return listed.filter(stays).map((each) => each.snapshotId);
+}
+
+function isOld(updatedAt: number, olderThan: number | undefined, now: number): boolean {
+  return olderThan !== undefined && now - updatedAt > olderThan;
+}
+
+/** What stays whatever the policy says. */
+function needed({ inOrder, firstAnswer }: Tree, { headId, held }: RetainedSession): string[] {
+  const isOpen = ({ status, finishReason, snapshotId }: RetainedSnapshot): boolean =>
+    status === 'pending' ||
+    (status === 'succeeded' && finishReason === 'interrupted' && !firstAnswer.has(snapshotId));
+  const open = inOrder.filter(isOpen).map((each) => each.snapshotId);
+  return [headId, ...held, ...open].filter((id) => id !== undefined);
+}
+
+function hangingTogether({ byId, firstAnswer }: Tree, ids: readonly string[]): Set<string> {
+  const kept = new Set(ids.filter((id) => byId.has(id)));
+  // A set that grows while it is walked: what is added is visited as well.
+  for (const id of kept) {
+    const each = byId.get(id);
+    const parent = each?.status === 'succeeded' ? undefined : each?.parentId;
+    if (parent !== undefined && byId.has(parent)) kept.add(parent);
+    const answer = each?.finishReason === 'interrupted' ? firstAnswer.get(id) : undefined;
+    if (answer !== undefined) kept.add(answer.snapshotId);
+  }
+  return kept;
+}
+
+function reparent(
+  { inOrder }: Tree,
+  victims: ReadonlySet<string>,
+): Map<string, string | undefined> {
+  const moved = new Map<string, string | undefined>();
+  // Parents come first in this order, so what a victim hung on is known before anybody asks.
+  const survivors = new Map<string, string | undefined>();
+  for (const { snapshotId, parentId } of inOrder) {
+    const isCut = parentId !== undefined && victims.has(parentId);
+    const up = isCut ? survivors.get(parentId) : parentId;
+    if (victims.has(snapshotId)) survivors.set(snapshotId, up);
+    else if (isCut) moved.set(snapshotId, up);
+  }
+  return moved;
+}
+
+function isSpent(
+  session: RetainedSession,
+  { olderThan, keepLabelled = true }: RetentionPolicy,
+  now: number,
+  kept: ReadonlySet<string>,
+  { byId }: Tree,
+): boolean {
+  if (session.running || !isOld(session.updatedAt, olderThan, now)) return false;
+  const rest = [...kept].filter((id) => id !== session.headId);
+  if (rest.length > 0) return false;
+  const head = session.headId === undefined ? undefined : byId.get(session.headId);
+  if (head === undefined) return true;
+  if (keepLabelled && head.label !== undefined) return false;
+  return head.finishReason !== 'interrupted' && isOld(head.updatedAt, olderThan, now);
+}
+
+function invalid(message: string): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,69 @@
+import { WaymarkError } from '../../core/error.ts';
+import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
+import { jsonLength } from '../../core/json/length.ts';
+
+/**
+ * How large the fields may be that appear in lists. Together with the length of a page they bound the size of a list:
+ * 200 sessions are at most 4 MB.
+ */
+const maxTitleLength = 1_000;
+const maxLabelLength = 256;
+/** Characters of the metadata as JSON. */
+const maxMetadataLength = 16_384;
+
+/** The longest name of an artifact. */
+const maxArtifactNameLength = 1_024;
+
+/** Characters of the custom state as JSON, unless the agent's `limits` say otherwise. */
+export const maxCustomLength = 16 * 1024 * 1024;
+
+/** A session's title, checked before it is written. */
+export function checkTitle(title: unknown): string {
+  return checkText(title, 'title of a session', maxTitleLength);
+}
+
+/** A snapshot's label, checked before it is written. */
+export function checkLabel(label: unknown): string {
+  return checkText(label, 'label of a snapshot', maxLabelLength);
+}
+
+/** A session's metadata, checked and copied before they are written. */
+export function checkMetadata(metadata: JsonObject): JsonObject {
+  // The copy of an object is one.
+  const json = toJson(metadata, 'The metadata') as JsonObject;
+  const { length } = JSON.stringify(json);
+  if (length <= maxMetadataLength) return json;
+  throw tooLong('metadata of a session', length, maxMetadataLength, 'JSON characters');
+}
+
+/** Refuses the name of an artifact that is too long to be one. */
+export function checkArtifactName(name: string | undefined): void {
+  if (name === undefined || name.length <= maxArtifactNameLength) return;
+  throw tooLong('name of an artifact', name.length, maxArtifactNameLength, 'characters');
+}
+
+/** Refuses a custom state that is too large to be kept. */
+export function checkCustomSize(custom: Json, most: number): void {
+  const length = jsonLength(custom, most);
+  if (length <= most) return;
+  throw new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The custom state is longer than ${most} characters of JSON. Keep large content in artifacts, or raise \`limits.session.customLength\`.`,
+    { details: { limit: 'session.customLength', most } },
+  );
+}
+
+function checkText(text: unknown, what: string, most: number): string {
+  if (typeof text !== 'string') {
+    throw new WaymarkError('INVALID_ARGUMENT', `The ${what} must be a text.`);
+  }
+  if (text.length > most) throw tooLong(what, text.length, most, 'characters');
+  return text;
+}
+
+function tooLong(what: string, length: number, most: number, unit: string): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    `The ${what} has ${length} ${unit}, of at most ${most}.`,
+  );
+}

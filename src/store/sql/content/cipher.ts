@@ -1,0 +1,174 @@
+import { createHash, createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { WaymarkError } from '../../../core/error.ts';
+import { storeFault } from '../../rules/store-error.ts';
+import type { SqlValue } from '../database/query.ts';
+import { fromHex, hexOf } from '../values/bytes.ts';
+import {
+  type ContentKey,
+  decrypt,
+  decryptHash,
+  encrypt,
+  encryptHash,
+  forged,
+  isBound,
+  keyIdLength,
+  keyIdOf,
+  pack,
+  unpack,
+} from './sealed-value.ts';
+
+/** 32 bytes, as such or as text in base64 or hexadecimal. */
+export type EncryptionKey = Uint8Array | string;
+
+/**
+ * Encryption of stored content. `key` encrypts and decrypts; with `keys` the first one encrypts, and all of them decrypt, so
+ * that content under an old key stays readable until `rotateKeys` has encrypted it again.
+ */
+export type Encryption =
+  | { readonly key: EncryptionKey }
+  | { readonly keys: readonly [EncryptionKey, ...EncryptionKey[]] };
+
+/** What a store keeps for its encryption, itself encrypted under the key. */
+export interface StoreSecret {
+  /** Behind content addresses and hashes of states: the store's own, so that they outlive the keys. */
+  readonly secret: string;
+  /** Everything is encrypted and bound to its place: anything else was put there by somebody else. */
+  readonly strict: boolean;
+}
+
+/** How content stands in its columns: as JSON text, or encrypted and bound to its place. */
+export interface Vault {
+  /** JSON text as it is stored in a place. */
+  seal(text: string, place: string): SqlValue;
+  /** The JSON text that was stored in a place. */
+  open(value: SqlValue, place: string): string;
+  /** The hash of a state as it is stored. Under encryption it is hidden, and bound to its snapshot. */
+  sealHash(hash: string, place: string): Uint8Array;
+  openHash(value: Uint8Array, place: string): string;
+  /** The content address of a stored document. Under encryption it is keyed, so that nobody can test a guess with it. */
+  digest(kind: 'custom' | 'artifacts' | 'part', text: string): Uint8Array;
+  /** Whether a stored value, or hash, is as it would be written now. */
+  isCurrent(value: SqlValue): boolean;
+  isCurrentHash(value: Uint8Array): boolean;
+  /** Names the key that encrypts; `undefined` when nothing is encrypted. */
+  readonly keyId: string | undefined;
+  /** Takes in what is known once the database is open. */
+  setStore(id: string, kept: StoreSecret | undefined): void;
+}
+
+/** A vault for a database that takes bytes in any column (`binary`), or only text. */
+export function createVault(encryption: Encryption | undefined, form: 'binary' | 'text'): Vault {
+  if (encryption === undefined) return openVault;
+  const given = 'key' in encryption ? [encryption.key] : encryption.keys;
+  const keys = new Map(given.map(toKey).map((key) => [key.id, key]));
+  const [current] = keys.values();
+  if (current === undefined) throw badKey();
+  let store = '';
+  let isStrict = false;
+  let digestSecret = '';
+  let hashKey: KeyObject | undefined;
+  const inStore = (place: string): string => `${store}\0${place}`;
+  const refusePlain = (place: string): void => {
+    if (isStrict) throw forged(place);
+  };
+  const keyOfHashes = (): KeyObject => {
+    hashKey ??= deriveKey(Buffer.from(digestSecret), 'state hash');
+    return hashKey;
+  };
+  return {
+    keyId: current.id,
+    seal: (text, place) => pack(encrypt(current, text, inStore(place)), form),
+    open(value, place) {
+      const sealed = unpack(value);
+      if (sealed === undefined || !isBound(sealed)) refusePlain(place);
+      if (sealed === undefined) return String(value);
+      const key = keys.get(keyIdOf(sealed));
+      if (key === undefined) throw wrongKey(keyIdOf(sealed), [...keys.keys()]);
+      return decrypt(key, sealed, inStore(place));
+    },
+    sealHash: (hash, place) => encryptHash(keyOfHashes(), fromHex(hash), inStore(place)),
+    openHash(value, place) {
+      if (value.length !== plainHashLength) {
+        return hexOf(decryptHash(keyOfHashes(), value, inStore(place)));
+      }
+      refusePlain(place);
+      return hexOf(value);
+    },
+    digest: (kind, text) => createHmac('sha256', digestSecret).update(`${kind}\n${text}`).digest(),
+    isCurrent(value) {
+      const sealed = unpack(value);
+      return sealed !== undefined && isBound(sealed) && keyIdOf(sealed) === current.id;
+    },
+    isCurrentHash: (value) => value.length !== plainHashLength,
+    setStore(id, kept) {
+      store = id;
+      isStrict = kept?.strict ?? false;
+      digestSecret = kept?.secret ?? '';
+      hashKey = undefined;
+    },
+  };
+}
+
+/** Everything as it is. */
+const openVault: Vault = {
+  keyId: undefined,
+  seal: (text) => text,
+  open(value) {
+    if (unpack(value) === undefined) return String(value);
+    throw noKey();
+  },
+  sealHash: (hash) => fromHex(hash),
+  openHash(value) {
+    if (value.length === plainHashLength) return hexOf(value);
+    throw noKey();
+  },
+  digest: (kind, text) => createHash('sha256').update(`${kind}\n${text}`).digest(),
+  isCurrent: (value) => unpack(value) === undefined,
+  isCurrentHash: (value) => value.length === plainHashLength,
+  setStore() {},
+};
+
+function toKey(given: EncryptionKey): ContentKey {
+  const raw = typeof given === 'string' ? fromText(given) : given;
+  if (raw.length !== 32) throw badKey();
+  return {
+    id: hexOf(derive(raw, 'key id', keyIdLength)),
+    secret: deriveKey(raw, 'content'),
+  };
+}
+
+/** An object, not bytes: a cipher that is given bytes takes longer to import them than to encrypt a message. */
+function deriveKey(from: Uint8Array, use: string): KeyObject {
+  return createSecretKey(derive(from, use, 32));
+}
+
+function derive(from: Uint8Array, use: string, length: number): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', from, '', `waymark ${use}`, length));
+}
+
+function fromText(text: string): Uint8Array {
+  return /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
+}
+
+const plainHashLength = 32;
+function badKey(): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    'An encryption key must be 32 bytes: a Uint8Array, or text in base64 or hexadecimal. Make one with crypto.randomBytes(32).',
+  );
+}
+
+function noKey(): WaymarkError {
+  return storeFault(
+    'FAILED_PRECONDITION',
+    'This store is encrypted. Give its key with the option "encryption".',
+  );
+}
+
+/** The error for content under a key that was not given. */
+function wrongKey(sealedUnder: string, given: readonly string[]): WaymarkError {
+  return storeFault(
+    'FAILED_PRECONDITION',
+    `This store holds content encrypted under key ${sealedUnder}, which is not among the given ones (${given.join(', ') || 'none'}). Add that key to "encryption.keys".`,
+  );
+}

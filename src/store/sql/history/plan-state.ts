@@ -1,0 +1,169 @@
+import { WaymarkError } from '../../../core/error.ts';
+import type { StateWrite } from '../../contract/store.ts';
+import type { DocumentRef } from '../content/document.ts';
+import type { ManifestRef } from '../content/manifest.ts';
+import { writeArtifacts, writeCustom } from '../content/write-documents.ts';
+import { insertion, one, type Plan, run, statement } from '../database/query.ts';
+import type { Location } from './location.ts';
+import {
+  otherBranches,
+  rowId,
+  rowsPerBranch,
+  toStored,
+  type View,
+  viewOfRewrite,
+} from './segments.ts';
+import { type StateContext, type StateRows, stateRows } from './state-rows.ts';
+
+const insertBranch = statement<{ no: number }>(
+  'place_branch',
+  `INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot) VALUES($1, $2, $3, $4, $5)
+   RETURNING no`,
+);
+const insertSummed = insertion(
+  'place_branch_summed',
+  'INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot, sum) VALUES($1, $2, $3, $4, $5, $6)',
+);
+const insertView = statement<{ no: number }>(
+  'place_view',
+  'INSERT INTO @views(branch, own_from, base, common) VALUES($1, $2, $3, $4) RETURNING no',
+);
+const insertViewRef = statement(
+  'place_view_ref',
+  'INSERT INTO @view_refs(branch, view, of) VALUES($1, $2, $3)',
+);
+const insertMessage = statement('place_message', 'INSERT INTO @messages(id, body) VALUES($1, $2)');
+
+/** Where a state is to be put. */
+export interface Spot {
+  readonly session: number;
+  /** The snapshot that was placed last in the session. */
+  readonly tip: number | null;
+  /** The listed snapshot that the new one hangs on; `null` for the first of a session. */
+  readonly parent: number | null;
+  /** A row that goes away with this write: a checkpoint, or a head that was not listed. */
+  readonly replaces: number | null;
+  /** Whether what it grew from is still where it was. */
+  readonly hasBase: boolean;
+  /** What did not succeed leaves the line to what will. */
+  readonly mayGoOn: boolean;
+}
+
+/** Where a state was put. */
+export interface Placed {
+  readonly view: View;
+  readonly viewNo: number | null;
+  readonly common: number | undefined;
+  readonly length: number;
+  readonly custom: DocumentRef | undefined;
+  readonly artifacts: ManifestRef | undefined;
+}
+
+/** Whether a base is still where its note says. */
+export function isStillThere(
+  base: Location | undefined,
+  found: { readonly from_branch: number | null; readonly from_upto: number | null },
+): boolean {
+  if (base?.view === undefined) return false;
+  return found.from_branch === base.view.branch && found.from_upto === base.view.upto;
+}
+
+/**
+ * Puts a state into its tables. It goes on in place when its base is what was placed last and is what it hangs on; else it
+ * begins a branch of its own, which shares the base's rows.
+ */
+export function* placeState(
+  write: StateWrite,
+  prepared: StateRows,
+  spot: Spot,
+  context: StateContext,
+): Plan<Placed> {
+  // Everything anew when the base has gone meanwhile.
+  const isLost = prepared.base !== undefined && !spot.hasBase;
+  const rows = isLost ? stateRows({ state: write.state }, context) : prepared;
+  const { base } = rows;
+  const isNext = base !== undefined && goesOnInPlace(base, spot);
+  const start = isNext ? inPlace(base) : yield* onNewBranch(rows, spot, context);
+  const { view, viewNo, common } = yield* writeMessages(rows, start);
+  const custom = yield* writeCustom(rows.custom);
+  const artifacts = yield* writeArtifacts(rows.artifacts);
+  return { view, viewNo, common, length: rows.length, custom, artifacts };
+}
+
+/** Whether a state that grew from here goes on in place. */
+function goesOnInPlace(
+  base: Location,
+  { tip, parent, replaces, mayGoOn }: Omit<Spot, 'session'>,
+): boolean {
+  if (!mayGoOn || tip !== base.snapshot) return false;
+  return base.snapshot === parent || (base.snapshot === replaces && base.lineage === parent);
+}
+
+interface Start {
+  readonly branch: number;
+  readonly row: number;
+  readonly before: View['before'];
+  readonly from: number;
+  readonly viewNo: number | null;
+}
+
+const noView: View = { before: [], branch: 0, from: 0, upto: 0 };
+
+function inPlace({ view, viewNo }: Location): Start {
+  const { branch, upto, before, from } = view ?? noView;
+  return { branch, row: upto, before, from, viewNo };
+}
+
+// After a rewrite the view says which of the parent's rows it needs; the branch itself needs none.
+function* onNewBranch(
+  { base, rewrite }: StateRows,
+  { session, parent }: Spot,
+  { sumOf }: StateContext,
+): Plan<Start> {
+  const { view } = base ?? {};
+  const fork = rewrite === undefined ? (view?.upto ?? null) : null;
+  const forkView = rewrite === undefined ? (base?.viewNo ?? null) : null;
+  const values = [session, view?.branch ?? null, fork, forkView, parent];
+  const { no } =
+    sumOf === undefined
+      ? yield* one(insertBranch, ...values)
+      : yield* one(insertSummed, ...values, sumOf(values));
+  const before = view === undefined ? [] : beforeChild(view);
+  return { branch: no, row: 0, before, from: 0, viewNo: null };
+}
+
+/** What stands before the rows of a branch that leaves another one here. */
+export function beforeChild({ before, branch, from, upto }: View): View['before'] {
+  return upto > from ? [...before, [rowId(branch, from), rowId(branch, upto)]] : before;
+}
+
+function* writeMessages(
+  { bodies, rewrite, base }: StateRows,
+  { branch, row, before, from, viewNo }: Start,
+): Plan<Pick<Placed, 'view' | 'viewNo' | 'common'>> {
+  checkRoom(row + bodies.length);
+  let at = row;
+  for (const body of bodies) yield* run(insertMessage, rowId(branch, at++), body);
+  if (rewrite === undefined) {
+    return { view: { before, branch, from, upto: at }, viewNo, common: base?.common };
+  }
+  const view = viewOfRewrite(rewrite, branch, row, bodies.length);
+  const common = commonOf(rewrite.common, base);
+  const stored = yield* one(insertView, branch, view.from, toStored(view), common);
+  for (const other of otherBranches(view)) yield* run(insertViewRef, other, stored.no, branch);
+  return { view, viewNo: stored.no, common };
+}
+
+/** How much of the path before is left at the beginning, when what it grew from is not on the path itself. */
+export function commonOf(common: number, base: Location | undefined): number {
+  return Math.min(common, base?.common ?? Number.POSITIVE_INFINITY);
+}
+
+/** Refuses a history for which there are no more row numbers. */
+export function checkRoom(rows: number): void {
+  if (rows <= rowsPerBranch) return;
+  throw new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `A session's history holds at most ${rowsPerBranch} messages. Start a new session.`,
+  );
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../../../core/time/clock.ts';
+import type { Vault } from '../content/cipher.ts';
+import type { Database } from '../database/database.ts';
+import { forgetEvents } from '../runs/events.ts';
+import { forgetRequests } from '../runs/requests.ts';
+import { collectSome } from './gc-sweep.ts';
+
+// Long enough that a burst of turns is followed by one round of tidying.
+const restBefore = 200;
+
+// Request ids are kept for a day: a minute more does no harm.
+const requestsEvery = 60_000;
+
+interface Options {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly eventsTtl: number;
+  readonly vault: Vault;
+}
+
+/** Removes what nothing holds any more: soon after it may have become so, in small steps, and never in a turn's way. */
+export class Tidier {
+  readonly #options: Options;
+  #stop: (() => void) | undefined;
+  #running: Promise<void> | undefined;
+  #forgetAt = 0;
+  #forgetRequestsAt = 0;
+  #isClosed = false;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Tidies after a while. A failure is left to the next round: what is to be looked at stays noted. */
+  later(): void {
+    if (this.#stop !== undefined || this.#isClosed) return;
+    this.#stop = this.#options.clock.every(restBefore, () => {
+      this.#endTimer();
+      this.now().catch(() => {});
+    });
+  }
+
+  /** Tidies until nothing is left to look at. */
+  now(): Promise<void> {
+    const round = (this.#running ?? Promise.resolve()).catch(() => {}).then(() => this.#round());
+    const tracked = round.finally(() => {
+      if (this.#running === tracked) this.#running = undefined;
+    });
+    this.#running = tracked;
+    return tracked;
+  }
+
+  /** Forgets the events of runs that ended long enough ago; looked at now and then. */
+  async forget(): Promise<void> {
+    const { db, clock, eventsTtl } = this.#options;
+    const now = clock.now();
+    if (now < this.#forgetAt) return;
+    this.#forgetAt = now + Math.min(eventsTtl / 4, 5000);
+    await db.write(() => forgetEvents(eventsTtl), { durable: false });
+    if (now >= this.#forgetRequestsAt) await this.forgetRequests();
+  }
+
+  /** Forgets the request ids whose time is over. Gives whether there were any. */
+  async forgetRequests(): Promise<boolean> {
+    const { db, clock } = this.#options;
+    this.#forgetRequestsAt = clock.now() + requestsEvery;
+    return await db.write(() => forgetRequests(), { durable: false });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#endTimer();
+    await this.#running?.catch(() => {});
+  }
+
+  async #round(): Promise<void> {
+    const { db, vault } = this.#options;
+    while (await db.write(() => collectSome(vault), { durable: false })) await breath();
+  }
+
+  #endTimer(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+  }
+}
+
+/** Lets everybody else have the thread. */
+function breath(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

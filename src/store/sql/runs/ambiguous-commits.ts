@@ -1,0 +1,42 @@
+import { isWaymarkError } from '../../../core/error.ts';
+import type { Committed, CommitWrite, RunRef } from '../../contract/store.ts';
+import { first, type Plan, statement } from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { findByNo, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
+import { uuidBytes } from '../values/bytes.ts';
+import { toStatus } from '../values/codes.ts';
+
+const selectWritten = statement<{ no: number }>(
+  'doubt_written',
+  'SELECT no FROM @snapshots WHERE id = $1 AND status = $2',
+);
+
+/** Commits of which nobody knows whether they were done, because the connection broke before the answer. */
+export class Doubts {
+  readonly #open = new Set<string>();
+
+  /** Notes the outcome of a commit that failed. Gives whether it is one that may have been done before. */
+  hasDoubt(ref: RunRef, write: CommitWrite, error: unknown): boolean {
+    const key = `${ref.runId} ${ref.attempt} ${write.snapshotId}`;
+    if (!isWaymarkError(error)) return false;
+    if (error.status === 'UNAVAILABLE') this.#open.add(key);
+    const isRefused = error.status === 'ABORTED' || error.status === 'ALREADY_EXISTS';
+    return isRefused && this.#open.delete(key);
+  }
+}
+
+/** What a commit gave that was done, though its answer was lost; `undefined` when it was not. */
+export function* alreadyCommitted(
+  write: CommitWrite,
+  context: StateContext,
+): Plan<Committed | undefined> {
+  const id = uuidBytes(write.snapshotId);
+  const found = yield* first(selectWritten, id, toStatus(write.status));
+  const row = found && (yield* findByNo(found.no));
+  if (row === undefined) return undefined;
+  const read = yield* stateOf(row, context, { marked: false });
+  const snapshot = metadataOf(row, context);
+  if (snapshot.stateHash !== write.stateHash) return undefined;
+  const ref = locationOfRow(row, read, context.database);
+  return { base: { snapshotId: write.snapshotId, state: write.state, ref }, snapshot };
+}
