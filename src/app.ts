@@ -2,7 +2,7 @@ import { agentActions } from './agent/define/agent-actions.ts';
 import { createCustomAgent } from './agent/define/custom-agent.ts';
 import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent/define/define.ts';
 import { createPromptAgent, type PromptAgentOptions } from './agent/define/prompt-agent.ts';
-import { createRunLogs } from './agent/persistence/event-log.ts';
+import { createEventLogs } from './agent/persistence/event-log.ts';
 import { createLiveRuns } from './agent/persistence/live-runs.ts';
 import { createSessionCache } from './agent/persistence/session-cache.ts';
 import type { Agent } from './agent/spec/agent.ts';
@@ -203,7 +203,7 @@ function createLife(
     ttl,
     cache: createSessionCache(cacheSize),
     live,
-    logs: createRunLogs(clock),
+    logs: createEventLogs(clock),
     ...(engine?.dispatcher && { dispatcher: engine.dispatcher }),
     closing: closing.signal,
     checkOpen() {
@@ -238,7 +238,7 @@ function createLife(
         if (!recoverable()) return control.stop();
         // First of all it is free for others; what is still written here names its attempt.
         await store.runs?.handOver(ref).catch(() => {});
-        control.lose();
+        control.markLost();
       });
       await Promise.all(letGo);
       await idle(1_000);

@@ -127,7 +127,7 @@ export type { Chunk, FinishReason, Init, Input, Output, Usage } from './protocol
 export { always, never, on, onChange, type SnapshotPolicy } from './session/policy.ts';
 export { currentSession, type Session } from './session/session.ts';
 export type {
-  HandOver,
+  QueueHandoff,
   RunRecord,
   Scope,
   SnapshotStore,

@@ -14,13 +14,13 @@ import { closed, cutOff, notRun } from './connection-error.ts';
 import { EventQueue } from './event-queue.ts';
 import { followRun, ownTurnStart } from './follow-run.ts';
 import { toInit } from './init.ts';
-import { FrameAnswers } from './pending-frames.ts';
+import { PendingFrames } from './pending-frames.ts';
 import { isPassing } from './reconnect.ts';
 import type { RemoteInvokeOptions } from './remote-agent.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { identified, knowsRequests } from './request-id.ts';
-import { TurnPlace } from './resume-cursor.ts';
-import { cannotConnect, openLine, type SocketLine } from './socket.ts';
+import { ResumeCursor } from './resume-cursor.ts';
+import { cannotConnect, openSocket, type ClientSocket } from './socket.ts';
 import { abortRun } from './stop-turn.ts';
 import type { Transport } from './transport.ts';
 import { chunksOf, type ReadEvent } from './turn-stream.ts';
@@ -43,11 +43,11 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   readonly #chunks: AsyncIterable<ChunkOf<Types>>;
   readonly #events = new EventQueue<ReadEvent>();
   readonly #output = Promise.withResolvers<Output>();
-  readonly #place: TurnPlace;
-  readonly #answers = new FrameAnswers();
+  readonly #place: ResumeCursor;
+  readonly #answers = new PendingFrames();
   // Ends what follows a turn over HTTP after a cut.
   readonly #over = new AbortController();
-  #line: SocketLine | undefined;
+  #line: ClientSocket | undefined;
   #wasOpen = false;
   // After a cut, while the rest of a turn comes over HTTP.
   #takingUp = false;
@@ -62,7 +62,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   constructor(transport: Transport, agent: string, options: RemoteInvokeOptions<Types>) {
     this.#transport = transport;
     this.#agent = agent;
-    this.#place = new TurnPlace(toInit(options).init ?? {});
+    this.#place = new ResumeCursor(toInit(options).init ?? {});
     this.#chunks = chunksOf(this.#events, options.onReset);
     const { signal } = options;
     const stop = (): void => this.abort(signal?.reason);
@@ -172,7 +172,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   }
 
   #open(tries = 1): void {
-    const line = openLine(this.#transport, this.#agent, this.#place.init, {
+    const line = openSocket(this.#transport, this.#agent, this.#place.init, {
       onReady: () => {
         this.#wasOpen = true;
         for (const frame of this.#unsent.splice(0)) line.send(frame);

@@ -1,7 +1,7 @@
 import { abortError, linkSignals } from '../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { Chunk, Output } from '../protocol/turn.ts';
-import { createSilence } from './idle-timeout.ts';
+import { createIdleTimeout } from './idle-timeout.ts';
 import { isPassing } from './reconnect.ts';
 import { responseError } from './remote-error.ts';
 import { knowsRequests } from './request-id.ts';
@@ -84,7 +84,7 @@ async function* readLine(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RunEvent, void, undefined> {
   const line = linkSignals(signal);
-  const silence = createSilence({ clock, reconnect }, () => line.abort());
+  const silence = createIdleTimeout({ clock, reconnect }, () => line.abort());
   try {
     const response = await fetch({ ...request, signal: line.signal });
     if (!response.ok) {

@@ -1,7 +1,7 @@
 import type { Transport } from './transport.ts';
 
 /** Watches a line on which something should come now and then, if only a sign of life. */
-export interface Silence {
+export interface IdleTimeout {
   /** Something came. */
   heard(): void;
   /** Stops watching. */
@@ -9,10 +9,10 @@ export interface Silence {
 }
 
 /** Calls `onSilence` when nothing has come for as long as the client was told to wait. */
-export function createSilence(
+export function createIdleTimeout(
   { clock, reconnect: { silence } }: Pick<Transport, 'clock' | 'reconnect'>,
   onSilence: () => void,
-): Silence {
+): IdleTimeout {
   let last = clock.now();
   let looks = 0;
   // One timer that looks now and then, not one for each piece that arrives. It also counts its looks: a clock that was set

@@ -6,7 +6,7 @@ interface Waiter {
 }
 
 /** Frames that were sent and wait for the server's word, told apart by their ref. */
-export class FrameAnswers {
+export class PendingFrames {
   readonly #waiting = new Map<number, Waiter>();
   #last = 0;
 

@@ -1,7 +1,7 @@
 import type { Chunk, Init, Output } from '../protocol/turn.ts';
 
 /** Where a connection stands: what runs, what waits, and from where another line would go on. */
-export class TurnPlace {
+export class ResumeCursor {
   /** The last event that came. */
   after: string | undefined;
   #init: Init;

@@ -1,12 +1,12 @@
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Init } from '../protocol/turn.ts';
-import { createSilence } from './idle-timeout.ts';
+import { createIdleTimeout } from './idle-timeout.ts';
 import type { WebSocketLike } from './options.ts';
 import type { Transport } from './transport.ts';
 
 /** One WebSocket of a connection; a connection whose line is cut may open another. */
-export interface SocketLine {
+export interface ClientSocket {
   /** Whether the server has let this line in; before, nothing may be sent. */
   readonly ready: boolean;
   send(frame: ClientFrame): void;
@@ -14,27 +14,27 @@ export interface SocketLine {
   hangUp(): void;
 }
 
-export interface LineHandlers {
+export interface SocketHandlers {
   onReady(): void;
   onFrame(frame: ServerFrame): void;
-  /** The socket closed; not called after {@link SocketLine.hangUp}. */
+  /** The socket closed; not called after {@link ClientSocket.hangUp}. */
   onClose(cause?: unknown): void;
 }
 
 const initRef = 'init';
 
 /** Opens a WebSocket and says where to start. */
-export function openLine(
+export function openSocket(
   transport: Transport,
   agent: string,
   init: Init,
-  { onReady, onFrame, onClose }: LineHandlers,
-): SocketLine {
+  { onReady, onFrame, onClose }: SocketHandlers,
+): ClientSocket {
   let socket: WebSocketLike | undefined;
   let ready = false;
   let over = false;
 
-  const silence = createSilence(transport, () => {
+  const silence = createIdleTimeout(transport, () => {
     socket?.close();
     close();
   });

@@ -5,7 +5,7 @@ import { type AgentHost, fullStore } from '../agent/spec/spec.ts';
 import { messageOf } from '../core/error.ts';
 import type { RunSupport, Store, TakenRun } from '../store/contract/store.ts';
 import { givenUpError } from './given-up.ts';
-import { createTroubles, givenUp } from './save-failures.ts';
+import { createSaveFailures, givenUp } from './save-failures.ts';
 import type { Suspects } from './suspects.ts';
 
 /** Runs taken over at a time. */
@@ -43,7 +43,7 @@ export function createRecovery(
   let stopTicking: (() => void) | undefined;
   let looking: Promise<number> | undefined;
   let only: readonly string[] | undefined;
-  const troubles = createTroubles(host);
+  const troubles = createSaveFailures(host);
   /** What a store said at the last look, where it could not be read. */
   const away = new Map<Store, string>();
 

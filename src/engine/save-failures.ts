@@ -26,7 +26,7 @@ export interface Troubles {
   rest(trouble: Trouble, store: Store, ref: RunRef): Promise<boolean>;
 }
 
-export function createTroubles({ clock, ttl, closing }: AgentHost): Troubles {
+export function createSaveFailures({ clock, ttl, closing }: AgentHost): Troubles {
   const known = new Map<string, Trouble>();
   return {
     of: (runId) => known.get(runId),

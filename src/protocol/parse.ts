@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
-import { hasShape, seal, setShape } from '../core/json/frozen-json.ts';
+import { hasShape, markFrozen, setShape } from '../core/json/frozen-json.ts';
 import { toJson } from '../core/json/json.ts';
 import { type Message, message, type Role, role } from './message.ts';
 import { type Artifact, artifact } from './state.ts';
@@ -51,7 +51,7 @@ export function textMessage(role: Role, text: string): Message {
   const made: { role?: Role; content?: Message['content'] } = {};
   made.role = role;
   made.content = Object.freeze([Object.freeze({ text })]) as Message['content'];
-  setShape(seal(made), message);
+  setShape(markFrozen(made), message);
   return made as Message;
 }
 

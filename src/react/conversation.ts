@@ -6,7 +6,7 @@ import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import { type Interrupt, type InterruptAnswer, pendingInterrupts } from './interrupts.ts';
 import { LiveTurn, textOf } from './live-turn.ts';
-import { nothingSettled, type Settled } from './session-data.ts';
+import { emptySessionData, type SessionData } from './session-data.ts';
 import { SubAgents } from './sub-agents.ts';
 import { type AgentView, emptyView } from './view.ts';
 
@@ -26,7 +26,7 @@ export type Facts<Types extends AgentTypes> = Omit<
 
 /** A conversation as it is known here: what is saved, what runs on top of it, and the view of both. Does no I/O. */
 export class Conversation<Types extends AgentTypes> {
-  settled: Settled<Types>;
+  settled: SessionData<Types>;
   /** Whether that is the session's head, as far as it is known here. */
   atHead = true;
   #live: LiveTurn | undefined;
@@ -39,7 +39,7 @@ export class Conversation<Types extends AgentTypes> {
   #facts: Facts<Types>;
   #view: AgentView<Types>;
 
-  constructor(settled: Settled<Types>, facts: Partial<Facts<Types>>) {
+  constructor(settled: SessionData<Types>, facts: Partial<Facts<Types>>) {
     this.settled = settled;
     this.#sessionId = settled.sessionId;
     this.#custom = settled.custom;
@@ -66,7 +66,7 @@ export class Conversation<Types extends AgentTypes> {
   }
 
   /** Goes to something saved; what ran on top of what was there before is dropped. */
-  settle(settled: Settled<Types>, { atHead = true }: { readonly atHead?: boolean } = {}): void {
+  settle(settled: SessionData<Types>, { atHead = true }: { readonly atHead?: boolean } = {}): void {
     const isReadAgain =
       this.#facts.phase === 'loading' && settled.messages === this.settled.messages;
     this.settled = settled;
@@ -81,7 +81,7 @@ export class Conversation<Types extends AgentTypes> {
   /** Goes to another session, or to none. */
   leave(sessionId: string | undefined): void {
     this.#facts = emptyView();
-    this.settle(nothingSettled(sessionId));
+    this.settle(emptySessionData(sessionId));
   }
 
   /** A turn is about to run. */

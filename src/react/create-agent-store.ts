@@ -6,21 +6,21 @@ import { systemClock } from '../core/time/clock.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions, SendOptions } from './agent-store.ts';
 import { Conversation } from './conversation.ts';
-import { change, type Stage, showFailure } from './flow-context.ts';
+import { change, type FlowContext, showFailure } from './flow-context.ts';
 import { type InterruptAnswer, toResume } from './interrupts.ts';
 import { createPublisher } from './publisher.ts';
 import { readSent, readSession } from './read-session.ts';
 import {
-  nothingSettled,
-  type Settled,
+  emptySessionData,
+  type SessionData,
   type StoreAgent,
-  settledSession,
-  settledSnapshot,
-  settledState,
+  sessionDataOfSession,
+  sessionDataOfSnapshot,
+  sessionDataOfState,
   snapshotBefore,
 } from './session-data.ts';
 import { createTimelineActions, readSnapshot, type TimelineActions } from './timeline-actions.ts';
-import { TimelineKeeper } from './timeline-sync.ts';
+import { TimelineSync } from './timeline-sync.ts';
 import { followOtherRun, runOwnTurn } from './turn-flow.ts';
 import type { AgentView } from './view.ts';
 
@@ -35,7 +35,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   readonly agent: StoreAgent<Types>;
   readonly actions: AgentActions<Types>;
   readonly initialView: AgentView<Types>;
-  readonly #stage: Stage<Types>;
+  readonly #stage: FlowContext<Types>;
   // The current flow; aborted when another takes its place.
   #flow = new AbortController();
   #loaded: Promise<void> = Promise.resolve();
@@ -57,7 +57,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       running: initial?.running,
     });
     const publisher = createPublisher({ clock, throttle, read: () => conversation.view });
-    const keeper = new TimelineKeeper<Types>(agent, timeline, (of, snapshots) => {
+    const keeper = new TimelineSync<Types>(agent, timeline, (of, snapshots) => {
       // Somebody may have gone to another session meanwhile.
       if (conversation.view.sessionId === of) change(this.#stage, { timeline: snapshots });
     });
@@ -141,7 +141,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     this.#stale = false;
     // An id that is unknown there becomes a session with the first turn.
     conversation.settle(
-      session ? settledSession(session, conversation.settled) : nothingSettled(sessionId),
+      session ? sessionDataOfSession(session, conversation.settled) : emptySessionData(sessionId),
     );
     const { title, running } = session ?? {};
     change(this.#stage, { phase: running === undefined ? 'ready' : 'running', title, running });
@@ -195,7 +195,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     try {
       const snapshot = await readSnapshot(this.agent, snapshotId);
       if (flow.aborted) return false;
-      conversation.settle(settledSnapshot(snapshot, conversation.settled), { atHead: false });
+      conversation.settle(sessionDataOfSnapshot(snapshot, conversation.settled), { atHead: false });
       return true;
     } catch (error) {
       if (!flow.aborted) showFailure(this.#stage, error);
@@ -245,9 +245,9 @@ function firstSettled<Types extends AgentTypes>({
   initial,
   state,
   sessionId,
-}: AgentStoreOptions<Types>): Settled<Types> {
-  if (initial) return settledSession(initial);
-  return state ? settledState(state) : nothingSettled(sessionId);
+}: AgentStoreOptions<Types>): SessionData<Types> {
+  if (initial) return sessionDataOfSession(initial);
+  return state ? sessionDataOfState(state) : emptySessionData(sessionId);
 }
 
 const busy: ErrorBody = {

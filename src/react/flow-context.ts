@@ -3,20 +3,20 @@ import { toErrorBody } from '../core/error.ts';
 import type { Conversation, Facts } from './conversation.ts';
 import type { Publisher } from './publisher.ts';
 import type { StoreAgent } from './session-data.ts';
-import type { TimelineKeeper } from './timeline-sync.ts';
+import type { TimelineSync } from './timeline-sync.ts';
 import type { AgentView } from './view.ts';
 
 /** What the flows of a store share. A flow is whatever changes the conversation over time; one is current. */
-export interface Stage<Types extends AgentTypes> {
+export interface FlowContext<Types extends AgentTypes> {
   readonly agent: StoreAgent<Types>;
   readonly conversation: Conversation<Types>;
   readonly publisher: Publisher<AgentView<Types>>;
-  readonly timeline: TimelineKeeper<Types>;
+  readonly timeline: TimelineSync<Types>;
 }
 
 /** Changes the view at once. */
 export function change<Types extends AgentTypes>(
-  { conversation, publisher }: Stage<Types>,
+  { conversation, publisher }: FlowContext<Types>,
   facts: Partial<Facts<Types>>,
 ): void {
   conversation.set(facts);
@@ -25,7 +25,7 @@ export function change<Types extends AgentTypes>(
 
 /** Does something, and shows what went wrong; resolves to whether it went well. */
 export async function attempt<Types extends AgentTypes>(
-  stage: Stage<Types>,
+  stage: FlowContext<Types>,
   work: () => Promise<void>,
 ): Promise<boolean> {
   change(stage, { error: undefined });
@@ -40,7 +40,7 @@ export async function attempt<Types extends AgentTypes>(
 
 /** Shows what went wrong, and that nothing runs any more. */
 export function showFailure<Types extends AgentTypes>(
-  { conversation, publisher }: Stage<Types>,
+  { conversation, publisher }: FlowContext<Types>,
   error: unknown,
 ): void {
   conversation.fail(toErrorBody(error));

@@ -1,7 +1,7 @@
 import type { AgentTypes, SessionOf } from '../agent/spec/agent.ts';
 import { isWaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
-import type { Settled, StoreAgent } from './session-data.ts';
+import type { SessionData, StoreAgent } from './session-data.ts';
 
 /** What a store needs to know of a session. */
 export type ReadSession<Types extends AgentTypes> = Pick<
@@ -30,7 +30,7 @@ export async function readSession<Types extends AgentTypes>(
 export async function readSent<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
   runId: string,
-  settled: Settled<Types>,
+  settled: SessionData<Types>,
   signal: AbortSignal,
 ): Promise<readonly Message[]> {
   const run = await agent.getSnapshot({ snapshotId: runId }, { signal }).catch(() => undefined);

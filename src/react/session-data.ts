@@ -16,7 +16,7 @@ import type { Artifact } from '../protocol/state.ts';
 export type StoreAgent<Types extends AgentTypes = WireTypes> = Omit<RemoteAgent<Types>, 'describe'>;
 
 /** What of a conversation is saved. */
-export interface Settled<Types extends AgentTypes = WireTypes> {
+export interface SessionData<Types extends AgentTypes = WireTypes> {
   readonly sessionId: string | undefined;
   /** Where the next turn goes on from. */
   readonly snapshotId: string | undefined;
@@ -28,12 +28,12 @@ export interface Settled<Types extends AgentTypes = WireTypes> {
 }
 
 /** Nothing saved yet. */
-export function nothingSettled<Types extends AgentTypes>(sessionId?: string): Settled<Types> {
+export function emptySessionData<Types extends AgentTypes>(sessionId?: string): SessionData<Types> {
   return { sessionId, snapshotId: undefined, messages: [], custom: undefined, artifacts: [] };
 }
 
 /** A state that the client holds, as where a conversation stands. */
-export function settledState<Types extends AgentTypes>(state: StateOf<Types>): Settled<Types> {
+export function sessionDataOfState<Types extends AgentTypes>(state: StateOf<Types>): SessionData<Types> {
   return {
     sessionId: state.sessionId,
     snapshotId: undefined,
@@ -43,29 +43,29 @@ export function settledState<Types extends AgentTypes>(state: StateOf<Types>): S
 }
 
 /** A session as where a conversation stands: at its head. */
-export function settledSession<Types extends AgentTypes>(
+export function sessionDataOfSession<Types extends AgentTypes>(
   { sessionId, headId, state = {} }: Pick<SessionOf<Types>, 'sessionId' | 'headId' | 'state'>,
-  before?: Settled<Types>,
-): Settled<Types> {
+  before?: SessionData<Types>,
+): SessionData<Types> {
   return { sessionId, snapshotId: headId, ...contentOf(state, before) };
 }
 
 /** A snapshot as where a conversation stands. */
-export function settledSnapshot<Types extends AgentTypes>(
+export function sessionDataOfSnapshot<Types extends AgentTypes>(
   { sessionId, snapshotId, state = {} }: SnapshotOf<Types>,
-  before?: Settled<Types>,
-): Settled<Types> {
+  before?: SessionData<Types>,
+): SessionData<Types> {
   return { sessionId, snapshotId, ...contentOf(state, before) };
 }
 
 /**
  * What is saved after a turn. Of a long conversation only the difference is fetched; where that cannot be had, all of it.
  */
-export async function settleTurn<Types extends AgentTypes>(
+export async function addTurn<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
-  before: Settled<Types>,
+  before: SessionData<Types>,
   output: OutputOf<Types>,
-): Promise<Settled<Types>> {
+): Promise<SessionData<Types>> {
   const { sessionId, snapshotId, state } = output;
   if (state) return { sessionId, snapshotId, ...contentOf(state, before), state };
   const grown = await settleDifference(agent, before, output);
@@ -73,14 +73,14 @@ export async function settleTurn<Types extends AgentTypes>(
   const snapshot = await agent.getSnapshot(
     snapshotId === undefined ? { sessionId } : { snapshotId },
   );
-  return snapshot ? settledSnapshot(snapshot, before) : { ...before, sessionId, snapshotId };
+  return snapshot ? sessionDataOfSnapshot(snapshot, before) : { ...before, sessionId, snapshotId };
 }
 
 async function settleDifference<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
-  before: Settled<Types>,
+  before: SessionData<Types>,
   { sessionId, snapshotId, artifacts = [] }: OutputOf<Types>,
-): Promise<Settled<Types> | undefined> {
+): Promise<SessionData<Types> | undefined> {
   const from = before.snapshotId;
   if (from === undefined || snapshotId === undefined || sessionId !== before.sessionId)
     return undefined;
@@ -112,8 +112,8 @@ function marked(messages: readonly Message[], snapshotId: string): readonly Mess
 
 function contentOf<Types extends AgentTypes>(
   { messages = [], custom, artifacts = [] }: StateOf<Types>,
-  before: Settled<Types> | undefined,
-): Pick<Settled<Types>, 'messages' | 'custom' | 'artifacts'> {
+  before: SessionData<Types> | undefined,
+): Pick<SessionData<Types>, 'messages' | 'custom' | 'artifacts'> {
   if (!before) return { messages, custom, artifacts };
   return {
     messages: keepSame(before.messages, messages),

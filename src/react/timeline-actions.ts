@@ -1,8 +1,8 @@
 import type { AgentTypes, SnapshotOf } from '../agent/spec/agent.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { AgentActions } from './agent-store.ts';
-import { attempt, change, type Stage } from './flow-context.ts';
-import { type StoreAgent, settledSnapshot } from './session-data.ts';
+import { attempt, change, type FlowContext } from './flow-context.ts';
+import { type StoreAgent, sessionDataOfSnapshot } from './session-data.ts';
 
 /** The part of the actions that is about the past. */
 export type TimelineActions<Types extends AgentTypes> = Pick<
@@ -12,7 +12,7 @@ export type TimelineActions<Types extends AgentTypes> = Pick<
 
 /** What can be done with the past of a conversation. */
 export function createTimelineActions<Types extends AgentTypes>(
-  stage: Stage<Types>,
+  stage: FlowContext<Types>,
   load: AgentActions<Types>['load'],
 ): TimelineActions<Types> {
   const { agent, conversation, timeline } = stage;
@@ -22,7 +22,7 @@ export function createTimelineActions<Types extends AgentTypes>(
       attempt(stage, async () => {
         await agent.restore(snapshotId, options);
         const snapshot = await readSnapshot(agent, snapshotId);
-        conversation.settle(settledSnapshot(snapshot, conversation.settled));
+        conversation.settle(sessionDataOfSnapshot(snapshot, conversation.settled));
         change(stage, { past: undefined, finishReason: snapshot.finishReason });
         timeline.update(snapshot.sessionId, 'all');
       }),

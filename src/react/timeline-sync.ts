@@ -15,7 +15,7 @@ interface Kept<Types extends AgentTypes> {
 }
 
 /** Keeps the timeline of the present session, once somebody wants it. */
-export class TimelineKeeper<Types extends AgentTypes> {
+export class TimelineSync<Types extends AgentTypes> {
   readonly #agent: StoreAgent<Types>;
   readonly #show: (sessionId: string, snapshots: readonly SnapshotOf<Types>[]) => void;
   #wanted: boolean;

@@ -3,8 +3,8 @@ import type { RemoteInvokeOptions } from '../client/index.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input } from '../protocol/turn.ts';
-import { type Stage, showFailure } from './flow-context.ts';
-import { type Settled, settledSnapshot, settleTurn } from './session-data.ts';
+import { type FlowContext, showFailure } from './flow-context.ts';
+import { type SessionData, sessionDataOfSnapshot, addTurn } from './session-data.ts';
 
 /** A turn to be run. */
 export interface OwnTurn<Types extends AgentTypes> {
@@ -18,7 +18,7 @@ export interface OwnTurn<Types extends AgentTypes> {
 
 /** Runs a turn and shows it. When another flow has become the current one it goes on unseen. */
 export async function runOwnTurn<Types extends AgentTypes>(
-  stage: Stage<Types>,
+  stage: FlowContext<Types>,
   flow: AbortSignal,
   { input, init, sent, stop }: OwnTurn<Types>,
 ): Promise<OutputOf<Types> | undefined> {
@@ -43,7 +43,7 @@ export async function runOwnTurn<Types extends AgentTypes>(
 
 /** Shows a run that was begun elsewhere, or before the page was loaded, from its first event to its end. */
 export async function followOtherRun<Types extends AgentTypes>(
-  stage: Stage<Types>,
+  stage: FlowContext<Types>,
   flow: AbortSignal,
   runId: string,
   sent: readonly Message[],
@@ -68,7 +68,7 @@ export async function followOtherRun<Types extends AgentTypes>(
 }
 
 function show<Types extends AgentTypes>(
-  { conversation, publisher, timeline }: Stage<Types>,
+  { conversation, publisher, timeline }: FlowContext<Types>,
   chunk: Parameters<typeof conversation.fold>[0],
 ): void {
   const { sessionId } = conversation.view;
@@ -82,7 +82,7 @@ function show<Types extends AgentTypes>(
 }
 
 async function finishTurn<Types extends AgentTypes>(
-  stage: Stage<Types>,
+  stage: FlowContext<Types>,
   flow: AbortSignal,
   output: OutputOf<Types>,
   sent: readonly Message[],
@@ -97,7 +97,7 @@ async function finishTurn<Types extends AgentTypes>(
     announceEnd(stage, conversation.settled);
   } else {
     const before = conversation.settled;
-    const settled = await settleTurn(agent, before, output).catch(() => asSeen(stage, output));
+    const settled = await addTurn(agent, before, output).catch(() => asSeen(stage, output));
     if (flow.aborted) return;
     conversation.settle(settled);
     conversation.set({
@@ -111,13 +111,13 @@ async function finishTurn<Types extends AgentTypes>(
   }
 }
 
-function endRun<Types extends AgentTypes>(stage: Stage<Types>, snapshot: SnapshotOf<Types>): void {
+function endRun<Types extends AgentTypes>(stage: FlowContext<Types>, snapshot: SnapshotOf<Types>): void {
   const { conversation } = stage;
   const before = conversation.settled;
   const { status, finishReason, usage, error } = snapshot;
   if (status === 'succeeded') {
     conversation.settle(
-      snapshot.state ? settledSnapshot(snapshot, conversation.settled) : asSeen(stage, snapshot),
+      snapshot.state ? sessionDataOfSnapshot(snapshot, conversation.settled) : asSeen(stage, snapshot),
     );
     conversation.set({ phase: 'ready', running: undefined });
   } else {
@@ -130,19 +130,19 @@ function endRun<Types extends AgentTypes>(stage: Stage<Types>, snapshot: Snapsho
 
 /** What is saved, as far as the chunks told; for when it cannot be read, and reading it again later will tell. */
 function asSeen<Types extends AgentTypes>(
-  { conversation }: Stage<Types>,
+  { conversation }: FlowContext<Types>,
   {
     sessionId,
     snapshotId,
   }: { readonly sessionId: string; readonly snapshotId?: string | undefined },
-): Settled<Types> {
+): SessionData<Types> {
   const { messages, custom, artifacts } = conversation.view;
   return { sessionId, snapshotId, messages, custom, artifacts };
 }
 
 function announceEnd<Types extends AgentTypes>(
-  { conversation, publisher, timeline }: Stage<Types>,
-  before: Settled<Types>,
+  { conversation, publisher, timeline }: FlowContext<Types>,
+  before: SessionData<Types>,
 ): void {
   publisher.publish();
   const { view } = conversation;

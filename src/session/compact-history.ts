@@ -16,17 +16,17 @@ export interface Link {
 export type Chain = bigint;
 
 /** A history at rest: its last message, how many there are, and the chain over them. */
-export interface Rest extends Link {
+export interface CompactMessage extends Link {
   readonly length: number;
   readonly chain: Chain;
 }
 
 /** The history at rest that goes on with these messages, of which there is at least one. */
-export function restAfter(
-  base: Rest | undefined,
+export function compactAfter(
+  base: CompactMessage | undefined,
   messages: readonly Message[],
   chain: Chain,
-): Rest {
+): CompactMessage {
   const end = messages.length - 1;
   let before: Link | undefined = base;
   for (let at = 0; at < end; at++) {
@@ -44,7 +44,7 @@ export function restAfter(
 }
 
 /** The longest history at rest that this one began as, up to a length. */
-export function restWithin(rest: Rest | undefined, length: number): Rest | undefined {
+export function compactWithin(rest: CompactMessage | undefined, length: number): CompactMessage | undefined {
   for (let link: Link | undefined = rest; link !== undefined; link = link.before) {
     if (isRest(link) && link.length <= length) return link;
   }
@@ -52,7 +52,7 @@ export function restWithin(rest: Rest | undefined, length: number): Rest | undef
 }
 
 /** The message that was put to rest, or one that says the same. */
-export function wakeMessage({ role, content }: Link): Message {
+export function expandMessage({ role, content }: Link): Message {
   return typeof content === 'string' ? textMessage(role, content) : content;
 }
 
@@ -61,7 +61,7 @@ export function chainOf(link: Link): Chain | undefined {
   return isRest(link) ? link.chain : undefined;
 }
 
-function isRest(link: Link): link is Rest {
+function isRest(link: Link): link is CompactMessage {
   return 'chain' in link;
 }
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Message } from '../protocol/message.ts';
 import type { SessionInfo } from '../protocol/session.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
-import { type ExportRow, toDocument } from './export-session.ts';
-import { fromDocument, renewIds } from './import-session.ts';
+import { type ExportRow, toSessionExport } from './export-session.ts';
+import { fromSessionExport, renewIds } from './import-session.ts';
 import { fromPlainState, hashState, type SessionState } from './session-state.ts';
 
 const time = '2026-01-01T00:00:00.000Z';
@@ -52,8 +52,8 @@ describe('a session document', () => {
       row(3, 0, fresh('a', 'x')),
       row(4, 2, fresh()),
     ];
-    const document = await toDocument(info(4), rows);
-    const read = fromDocument(JSON.parse(JSON.stringify(document)));
+    const document = await toSessionExport(info(4), rows);
+    const read = fromSessionExport(JSON.parse(JSON.stringify(document)));
     expect(read.snapshots.map((each) => hashState(each.state))).toEqual(
       rows.map((each) => each.snapshot.stateHash),
     );
@@ -71,7 +71,7 @@ describe('a session document', () => {
         words.push(`user ${n}`, `model ${n}`);
         return row(n, n === 0 ? undefined : n - 1, fresh(...words.slice(-window)));
       });
-      return JSON.stringify(await toDocument(info(turns - 1), rows)).length;
+      return JSON.stringify(await toSessionExport(info(turns - 1), rows)).length;
     };
     for (const window of [10_000, 20]) {
       expect(await sizeOf(200, window)).toBeLessThan(2.3 * (await sizeOf(100, window)));
@@ -83,13 +83,13 @@ describe('a session document', () => {
       yield row(0, undefined, fresh('a'));
       yield row(1, 0, fresh('a', 'b'));
     }
-    const document = await toDocument(info(1), rows());
+    const document = await toSessionExport(info(1), rows());
     expect(document.snapshots).toHaveLength(2);
   });
 
   test('new ids keep the tree and the head', async () => {
     const rows = [row(0, undefined, fresh('a')), row(1, 0, fresh('b'))];
-    const read = fromDocument(await toDocument(info(1), rows));
+    const read = fromSessionExport(await toSessionExport(info(1), rows));
     let n = 10;
     const renewed = renewIds(read, () => idOf(n++));
     expect(renewed.session.headId).toBe(idOf(11));
@@ -118,8 +118,8 @@ describe('a session document', () => {
       [[first], { ...info(0), sessionId: '' }],
     ];
     for (const [rows, session] of faults) {
-      const document = await toDocument(session, rows);
-      expect(() => fromDocument(document)).toThrow(
+      const document = await toSessionExport(session, rows);
+      expect(() => fromSessionExport(document)).toThrow(
         expect.objectContaining({ status: 'INVALID_ARGUMENT' }),
       );
     }
@@ -127,7 +127,7 @@ describe('a session document', () => {
 
   test('that lost something is refused as damaged', async () => {
     const rows = [row(0, undefined, fresh('a')), row(1, 0, fresh('a', 'b'))];
-    const document = await toDocument(info(1), rows);
+    const document = await toSessionExport(info(1), rows);
     const { content, snapshots } = document;
     const [first = {}, second = {}] = snapshots;
     const damaged = [
@@ -139,7 +139,7 @@ describe('a session document', () => {
       { ...document, snapshots: [first, { ...second, custom: first.custom }] },
     ];
     for (const each of damaged) {
-      expect(() => fromDocument(each)).toThrow(expect.objectContaining({ status: 'DATA_LOSS' }));
+      expect(() => fromSessionExport(each)).toThrow(expect.objectContaining({ status: 'DATA_LOSS' }));
     }
   });
 });

@@ -19,7 +19,7 @@ export interface ExportRow {
  * A session as one document. Snapshots come parents first, an unlisted head last. A message list is written as hashes of
  * new messages and `[from, to]` ranges of the parent's list, so that the document grows as the content does.
  */
-export async function toDocument(
+export async function toSessionExport(
   session: SessionInfo,
   rows: Iterable<ExportRow> | AsyncIterable<ExportRow>,
 ): Promise<SessionExport> {

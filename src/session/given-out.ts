@@ -1,9 +1,9 @@
-import { Marked } from '../core/json/branded.ts';
+import { Branded } from '../core/json/branded.ts';
 import type { Message } from '../protocol/message.ts';
 import type { History } from './history.ts';
 
 /** On arrays of messages: the history they are. */
-class GivenOut extends Marked {
+class GivenOut extends Branded {
   readonly #history: History;
 
   constructor(messages: Message[], history: History) {

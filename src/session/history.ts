@@ -5,10 +5,10 @@ import {
   type Chain,
   chainOf,
   type Link,
-  type Rest,
-  restAfter,
-  restWithin,
-  wakeMessage,
+  type CompactMessage,
+  compactAfter,
+  compactWithin,
+  expandMessage,
 } from './compact-history.ts';
 
 /** Shared by all versions of one line of history; only ever appended to. */
@@ -17,7 +17,7 @@ interface Log {
   /** `chains[i]` is the chain over the first i + 1 messages, where it is known; worked out when somebody asks. */
   readonly chains: (Chain | undefined)[];
   /** The longest of its versions that was put to rest. */
-  rest: Rest | undefined;
+  rest: CompactMessage | undefined;
 }
 
 /** The chain of an empty history. */
@@ -44,11 +44,11 @@ export class History {
   readonly length: number;
   /** Of one that was at rest: made when somebody looks at its messages. */
   #log: Log | undefined;
-  #rest: Rest | undefined;
+  #rest: CompactMessage | undefined;
   #frozen: readonly Message[] | undefined;
   #userMessages: number | undefined;
 
-  private constructor(length: number, log: Log | undefined, rest?: Rest) {
+  private constructor(length: number, log: Log | undefined, rest?: CompactMessage) {
     this.length = length;
     this.#log = log;
     this.#rest = rest;
@@ -60,20 +60,20 @@ export class History {
   }
 
   /** A history that was put to rest; costs nothing until somebody looks at its messages. */
-  static wake(rest: Rest | undefined): History {
+  static wake(rest: CompactMessage | undefined): History {
     return rest === undefined ? History.empty : new History(rest.length, undefined, rest);
   }
 
   /** This history for a store to keep, in as little memory as possible. Costs what is new since the last time. */
-  rest(): Rest | undefined {
+  rest(): CompactMessage | undefined {
     if (this.#rest !== undefined || this.length === 0) return this.#rest;
     const log = this.#awake();
-    const base = restWithin(log.rest, this.length);
+    const base = compactWithin(log.rest, this.length);
     const from = base?.length ?? 0;
     this.#rest =
       from === this.length
         ? base
-        : restAfter(base, this.toArray(from), this.#chainOver(this.length));
+        : compactAfter(base, this.toArray(from), this.#chainOver(this.length));
     if (this.length > (log.rest?.length ?? 0)) log.rest = this.#rest;
     return this.#rest;
   }
@@ -87,7 +87,7 @@ export class History {
     const messages: Message[] = [];
     let link: Link | undefined = this.#rest;
     for (; link !== undefined && !known.has(link); link = link.before) {
-      messages.push(wakeMessage(link));
+      messages.push(expandMessage(link));
     }
     const base = link === undefined ? History.empty : known.get(link);
     const woken = (base ?? History.empty).append(messages.reverse());
@@ -202,7 +202,7 @@ export class History {
     return {
       messages: this.toArray(),
       chains: chains.slice(0, this.length),
-      rest: restWithin(rest, this.length),
+      rest: compactWithin(rest, this.length),
     };
   }
 
@@ -212,11 +212,11 @@ export class History {
   }
 }
 
-function wakeLog(rest: Rest | undefined): Log {
+function wakeLog(rest: CompactMessage | undefined): Log {
   const messages: Message[] = [];
   const chains: (Chain | undefined)[] = [];
   for (let link: Link | undefined = rest; link !== undefined; link = link.before) {
-    messages.push(wakeMessage(link));
+    messages.push(expandMessage(link));
     chains.push(chainOf(link));
   }
   return { messages: messages.reverse(), chains: chains.reverse(), rest };

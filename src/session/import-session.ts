@@ -63,7 +63,7 @@ export interface ImportedSession {
  * Reads a document of {@link toDocument}. `INVALID_ARGUMENT` when it is not one, `FAILED_PRECONDITION` when a newer version
  * wrote it, `DATA_LOSS` when its content does not fit its hashes.
  */
-export function fromDocument(value: unknown): ImportedSession {
+export function fromSessionExport(value: unknown): ImportedSession {
   checkFormat(value);
   const document = parseShape(exportedSession, value, 'session document');
   const content = readContent(document.content);

@@ -2,7 +2,7 @@ import type { History } from './history.ts';
 import type { Marks } from './session-state.ts';
 
 /** A snapshot on the path to a state: how many messages it had, and the chain over them. */
-export interface MarkedTurn {
+export interface PathSnapshot {
   readonly snapshotId: string;
   /** 0: leaves no mark (it has no messages, is not listed, did not succeed, or lies within a turn). */
   readonly length: number;
@@ -14,7 +14,7 @@ export interface MarkedTurn {
  * messages are no longer the beginning of this history, because it was trimmed or rewritten since, leaves no mark. Of two
  * that end at the same message the later one counts.
  */
-export function marksOf(history: History, path: readonly MarkedTurn[]): Marks {
+export function pathSnapshotsOf(history: History, path: readonly PathSnapshot[]): Marks {
   const marks = new Map<number, string>();
   for (const { snapshotId, length, chain } of path) {
     if (length === 0 || length > history.length) continue;

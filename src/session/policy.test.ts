@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { SnapshotEvent } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
-import { always, never, on, onChange, type SnapshotPolicy, StateChance } from './policy.ts';
+import { always, never, on, onChange, type SnapshotPolicy, StateCandidate } from './policy.ts';
 import { fromPlainState } from './session-state.ts';
 
 const before: State = { messages: [], custom: { n: 1 } };
 const after: State = { messages: [], custom: { n: 2 } };
 
 function chance(event: SnapshotEvent, state: State = after, prevState: State | undefined = before) {
-  return new StateChance({
+  return new StateCandidate({
     event,
     state: fromPlainState(state),
     prevState: prevState && fromPlainState(prevState),
@@ -41,7 +41,7 @@ describe('a snapshot policy', () => {
   });
 
   test('onChange: the first state is a change', () => {
-    const first = new StateChance({
+    const first = new StateCandidate({
       event: 'turnEnd',
       state: fromPlainState({}),
       prevState: undefined,
@@ -72,7 +72,7 @@ describe('a snapshot policy', () => {
         throw new Error('looked at');
       },
     };
-    const unread = new StateChance({
+    const unread = new StateCandidate({
       event: 'turnEnd',
       state: untouchable,
       prevState: untouchable,

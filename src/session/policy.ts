@@ -3,7 +3,7 @@ import type { State } from '../protocol/state.ts';
 import { hashState, type SessionState, toPlainState } from './session-state.ts';
 
 /** A chance to make a snapshot, as a policy sees it. */
-export interface SnapshotChance<Custom = unknown> {
+export interface SnapshotCandidate<Custom = unknown> {
   readonly event: SnapshotEvent;
   /** The state that would be kept; made when it is read. */
   readonly state: Omit<State, 'custom'> & { custom?: Custom };
@@ -22,7 +22,7 @@ export interface SnapshotChance<Custom = unknown> {
 }
 
 /** Decides whether an event becomes a snapshot, at once: a promise is refused. */
-export type SnapshotPolicy<Custom = unknown> = (chance: SnapshotChance<Custom>) => boolean;
+export type SnapshotPolicy<Custom = unknown> = (chance: SnapshotCandidate<Custom>) => boolean;
 
 /** A snapshot at every event. */
 export const always: SnapshotPolicy = () => true;
@@ -41,7 +41,7 @@ export function onChange(...events: readonly SnapshotEvent[]): SnapshotPolicy {
 }
 
 /** The chance that an event is, over states in their shared form. What a policy does not look at costs nothing. */
-export class StateChance implements SnapshotChance {
+export class StateCandidate implements SnapshotCandidate {
   readonly event: SnapshotEvent;
   readonly index: number;
   readonly turnIndex: number;

@@ -1,7 +1,7 @@
 import {
   type Engine,
   type EngineEnv,
-  type HandOver,
+  type QueueHandoff,
   memoryStore,
   type Recovery,
   type Scope,
@@ -49,7 +49,7 @@ function listEngine(queue: Queue, { slots = 4, most = 100 } = {}): Engine {
         if (queue.length < most) return;
         throw new WaymarkError('RESOURCE_EXHAUSTED', 'Full.', { details: { retryAfter: 1 } });
       },
-      handOver: ({ runId, scope }): HandOver => {
+      handOver: ({ runId, scope }): QueueHandoff => {
         queue.push({ runId, scope });
         return { worker: name };
       },

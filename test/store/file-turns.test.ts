@@ -11,7 +11,7 @@ import {
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createLiveRuns } from '../../src/agent/persistence/live-runs.ts';
-import { Control } from '../../src/agent/turn/stop-control.ts';
+import { StopControl } from '../../src/agent/turn/stop-control.ts';
 import { letOthersRun } from '../../src/core/platform.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import { failWritesOf } from './file-intercept.ts';
@@ -158,7 +158,7 @@ test('a process that cannot write its heartbeats stays at work: it does not try 
   const { store, claim } = open();
   const live = createLiveRuns({ clock: systemClock, ttl: 60_000 });
   for (const name of names(3, 's')) {
-    live.add({ ref: await claim(name), store, control: new Control(), recoverable: () => true });
+    live.add({ ref: await claim(name), store, control: new StopControl(), recoverable: () => true });
   }
   const failed = await failWritesOf('heartbeatAt', 200, async () => {
     await live.beat();

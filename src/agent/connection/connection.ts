@@ -9,7 +9,7 @@ import { checkOpen } from '../turn/accept-turn.ts';
 import { Invocation, type InvocationRequest } from '../turn/invocation.ts';
 import { withoutOptions } from '../turn/remote-input.ts';
 import { checkRequestId, underRequest, withoutAutoId } from '../turn/requests.ts';
-import { createPatience, type Patience } from './reader-timeout.ts';
+import { createReaderTimeout, type ReaderTimeout } from './reader-timeout.ts';
 
 /** Chunks that wait for a slow reader before the turn does. */
 const mostUnread = 192;
@@ -23,7 +23,7 @@ export class Connection implements AgentConnection {
   readonly #invocation: Invocation | undefined;
   readonly #settled = Promise.withResolvers<Output>();
   #isSettled = false;
-  #patience: Patience | undefined;
+  #patience: ReaderTimeout | undefined;
 
   constructor(spec: AgentSpec, host: AgentHost, createRequest: () => InvocationRequest) {
     this.#spec = spec;
@@ -141,7 +141,7 @@ export class Connection implements AgentConnection {
   }
 
   #watch(sent: Promise<void>): void {
-    this.#patience ??= createPatience(this.#host.clock, () => this.chunks.fail(readerGone()));
+    this.#patience ??= createReaderTimeout(this.#host.clock, () => this.chunks.fail(readerGone()));
     this.#patience.watch(sent);
   }
 }

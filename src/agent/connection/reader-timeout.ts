@@ -4,7 +4,7 @@ import type { Clock } from '../../core/time/clock.ts';
 const patienceMs = 5 * 60_000;
 
 /** Looks after sends that wait for a reader, which may be slow but not away. */
-export interface Patience {
+export interface ReaderTimeout {
   /** Looks after one more send, until it is done. */
   watch(sent: Promise<void>): void;
   /** Stops looking. */
@@ -12,7 +12,7 @@ export interface Patience {
 }
 
 /** Calls `giveUp` when sends have waited too long and none of them was taken meanwhile. */
-export function createPatience(clock: Clock, giveUp: () => void): Patience {
+export function createReaderTimeout(clock: Clock, giveUp: () => void): ReaderTimeout {
   let waiting = 0;
   let lastTaken = 0;
   let stopLooking: (() => void) | undefined;

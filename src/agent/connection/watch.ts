@@ -4,8 +4,8 @@ import { parseEventId } from '../../protocol/event-id.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { EventCursor, RunEvent, RunRecord, Scope } from '../../store/contract/store.ts';
 import { toEventId } from '../persistence/event-id.ts';
-import type { RunLog } from '../persistence/event-log.ts';
-import { leavingChunks, leavingSnapshot } from '../persistence/transform.ts';
+import type { EventLog } from '../persistence/event-log.ts';
+import { createChunkTransform, transformSnapshot } from '../persistence/transform.ts';
 import type { WatchEvent } from '../spec/agent.ts';
 import { type AgentHost, type AgentSpec, fullStore } from '../spec/spec.ts';
 
@@ -32,7 +32,7 @@ export async function* watchRun(
   const cursor = after === undefined ? undefined : parseEventId(after);
   // A transform of patches must see the turn from its start, also what the watcher has seen already.
   const hidden = spec.transform.state === undefined ? undefined : cursor;
-  const leave = leavingChunks(spec.transform, () => spec.initialState);
+  const leave = createChunkTransform(spec.transform, () => spec.initialState);
   let last = hidden === undefined ? cursor : undefined;
   for await (const event of eventsOf(watching, last)) {
     const seen = hidden !== undefined && !isAfter(event, hidden);
@@ -84,7 +84,7 @@ async function* eventsOf(
 function localLog(
   { host, scope, runId }: Watching,
   after: EventCursor | undefined,
-): RunLog | undefined {
+): EventLog | undefined {
   const log = host.logs.get(runId, scope);
   if (log === undefined || log.truncated) return undefined;
   return log.attempt === (after?.attempt ?? 1) ? log : undefined;
@@ -92,7 +92,7 @@ function localLog(
 
 async function* localEvents(
   { signal }: Watching,
-  log: RunLog,
+  log: EventLog,
   after: EventCursor | undefined,
 ): AsyncGenerator<RunEvent, void> {
   let cursor = after;
@@ -195,7 +195,7 @@ function listen({ spec, host, runId, signal }: Watching): {
 
 async function snapshotOf({ spec, scope, runId }: Watching): Promise<Snapshot | undefined> {
   const snapshot = await spec.store?.getSnapshot(scope, { snapshotId: runId });
-  return snapshot && leavingSnapshot(spec.transform, snapshot);
+  return snapshot && transformSnapshot(spec.transform, snapshot);
 }
 
 function isAfter(event: EventCursor, cursor: EventCursor): boolean {

@@ -12,13 +12,13 @@ import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream, type TurnStreamOptions } from '../connection/turn-stream.ts';
 import { waitForRun, watchRun } from '../connection/watch.ts';
 import { toRunInfo } from '../persistence/run-info.ts';
-import { leavingSnapshot, leavingState } from '../persistence/transform.ts';
+import { transformSnapshot, transformState } from '../persistence/transform.ts';
 import type { Agent, CallOptions, InvokeOptions, RunOptions } from '../spec/agent.ts';
 import { parseInit } from '../spec/init.ts';
 import { metadataOf } from '../spec/options.ts';
 import { type AgentHost, type AgentSpec, fullStore, scopeOf } from '../spec/spec.ts';
 import type { InvocationRequest } from '../turn/invocation.ts';
-import { withGiven } from '../turn/pending-input.ts';
+import { withPendingInput } from '../turn/pending-input.ts';
 import { underRequest } from '../turn/requests.ts';
 import { retryDeadRun, toDeadRun } from './dead-runs.ts';
 
@@ -114,7 +114,7 @@ function reading(spec: AgentSpec, host: AgentHost, self: () => Agent): Reading {
       const scope = scopeOf(spec, owner);
       const snapshot = await spec.store.getSnapshot(scope, lookup);
       if (snapshot === undefined || !fitsLookup(lookup, snapshot.sessionId)) return undefined;
-      return leavingSnapshot(spec.transform, await withGiven(spec, scope, snapshot));
+      return transformSnapshot(spec.transform, await withPendingInput(spec, scope, snapshot));
     },
     async wait(snapshotId, options = {}) {
       const run = watching(snapshotId, options);
@@ -168,7 +168,7 @@ function timeline(spec: AgentSpec, host: AgentHost): Timeline {
     capability(spec, 'timeline'),
     scopeOf(spec, owner),
   ];
-  const leaving = (snapshot: Snapshot): Snapshot => leavingSnapshot(spec.transform, snapshot);
+  const leaving = (snapshot: Snapshot): Snapshot => transformSnapshot(spec.transform, snapshot);
   return {
     async listSnapshots(sessionId, { owner, ...options } = {}) {
       checkSessionText(sessionId);
@@ -181,7 +181,7 @@ function timeline(spec: AgentSpec, host: AgentHost): Timeline {
       const session = await sessions.getSession(scope, sessionId, { state: true });
       if (session?.state === undefined) return session;
       const { state, ...rest } = session;
-      const shown = leavingState(spec.transform, state);
+      const shown = transformState(spec.transform, state);
       return shown === undefined ? rest : { ...rest, state: shown };
     },
     async listSessions({ owner, ...options } = {}) {
@@ -255,7 +255,7 @@ async function stateOf(
       `No snapshot "${snapshotId.slice(0, 64)}" of agent "${spec.name}".`,
     );
   }
-  return leavingSnapshot(spec.transform, snapshot).state;
+  return transformSnapshot(spec.transform, snapshot).state;
 }
 
 function withoutSignal<Options extends object>(

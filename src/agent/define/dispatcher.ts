@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { RetryResult } from '../../protocol/requests.ts';
 import type { DeadRun } from '../../protocol/run.ts';
-import type { HandOver, RunRef, Scope } from '../../store/contract/store.ts';
+import type { QueueHandoff, RunRef, Scope } from '../../store/contract/store.ts';
 
 /** How a run waits for a worker. */
 export interface QueueOptions {
@@ -25,7 +25,7 @@ export interface Dispatcher {
   /** Resolves when one more run may be accepted; RESOURCE_EXHAUSTED with `details.retryAfter` (seconds) when there are too many. */
   admit(): Promise<void>;
   /** How this run is let go of as it is detached. */
-  handOver(run: DispatchedRun): HandOver;
+  handOver(run: DispatchedRun): QueueHandoff;
   /** The runs of a scope that were given up, oldest first, where the engine keeps them. @default those that the store keeps */
   deadRuns?(scope: Scope): Promise<readonly DeadRun[]>;
   /** Starts one of them again as a new run; NOT_FOUND for one that is not among the dead runs of the scope. */

@@ -84,7 +84,7 @@ async function failAccepted(
   error: WaymarkError,
   deadLetter: boolean,
 ): Promise<void> {
-  run.leave();
+  run.stopHeartbeat();
   invocation.turnIndex++;
   const { usage = {} } = invocation.spentBefore ?? {};
   try {

@@ -1,10 +1,10 @@
-import { Marked } from '../../core/json/branded.ts';
+import { Branded } from '../../core/json/branded.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor } from '../../store/contract/store.ts';
 import type { EventId } from '../spec/agent.ts';
 
 /** On chunks. A WeakMap cost more than all else that a chunk does. */
-class Noted extends Marked {
+class Noted extends Branded {
   #event: EventCursor;
 
   constructor(chunk: object, event: EventCursor) {

@@ -15,14 +15,14 @@ const mostEvents = 20_000;
 /** How long events wait for company before they are written. */
 const flushAfter = 25;
 
-export interface RunLogOptions {
+export interface EventLogOptions {
   readonly runId: string;
   readonly scope: Scope;
   readonly attempt: number;
 }
 
 /** The events of one run as they happen: numbered, kept for watchers, and written in batches when the run is durable. */
-export class RunLog {
+export class EventLog {
   readonly runId: string;
   readonly scope: Scope;
   readonly attempt: number;
@@ -41,7 +41,7 @@ export class RunLog {
   #stopFlushing: (() => void) | undefined;
   #appending: Promise<void> | undefined;
 
-  constructor(options: RunLogOptions & { readonly clock: Clock }) {
+  constructor(options: EventLogOptions & { readonly clock: Clock }) {
     this.runId = options.runId;
     this.scope = options.scope;
     this.attempt = options.attempt;
@@ -74,7 +74,7 @@ export class RunLog {
     if (this.#events.length > 0) this.#schedule();
   }
 
-  /** As {@link RunLog.writeTo}, once this write has succeeded, which takes along the events that came before. */
+  /** As {@link EventLog.writeTo}, once this write has succeeded, which takes along the events that came before. */
   async writeWith<Value>(
     sink: { readonly events: EventSupport; readonly run: RunRef },
     write: (events: readonly RunEvent[]) => Promise<Value>,
@@ -105,13 +105,13 @@ export class RunLog {
   }
 
   /** The next event, which nobody sees yet: it says that something is saved which is not. */
-  prepare(chunk: Chunk): RunEvent {
+  stage(chunk: Chunk): RunEvent {
     this.#prepared = this.#number(chunk);
     return this.#prepared;
   }
 
   /** Shows an event that has been written together with what it tells of. */
-  publishPrepared(event: RunEvent): void {
+  publishStaged(event: RunEvent): void {
     this.#publish(event);
     // Of a run that only this process knows, nothing is in the store before it is detached.
     if (this.#sink !== undefined) this.#written = event.seq + 1;
@@ -257,23 +257,23 @@ export class RunLog {
 function ignore(): void {}
 
 /** The logs of the runs of this process, and of those that ended a little while ago and whose events no store has. */
-export interface RunLogs {
-  open(options: RunLogOptions): RunLog;
+export interface EventLogs {
+  open(options: EventLogOptions): EventLog;
   /** The log of a run in this scope; another owner's is unknown. */
-  get(runId: string, scope: Scope): RunLog | undefined;
-  close(log: RunLog): void;
+  get(runId: string, scope: Scope): EventLog | undefined;
+  close(log: EventLog): void;
   /** Another process has the run: what is known of it is in the store. */
-  forget(log: RunLog): void;
+  forget(log: EventLog): void;
 }
 
 /** How many ended runs can still be watched from memory. */
 const mostEnded = 100;
 
-export function createRunLogs(clock: Clock): RunLogs {
+export function createEventLogs(clock: Clock): EventLogs {
   // Each in a place of its own that is emptied: what a map has let go of stays in the heap for a while.
-  const places = new Map<string, { log: RunLog | undefined }>();
-  const ended: RunLog[] = [];
-  const remove = (log: RunLog): void => {
+  const places = new Map<string, { log: EventLog | undefined }>();
+  const ended: EventLog[] = [];
+  const remove = (log: EventLog): void => {
     const place = places.get(log.runId);
     if (place?.log !== log) return;
     places.delete(log.runId);
@@ -281,7 +281,7 @@ export function createRunLogs(clock: Clock): RunLogs {
   };
   return {
     open(options) {
-      const log = new RunLog({ ...options, clock });
+      const log = new EventLog({ ...options, clock });
       places.set(options.runId, { log });
       return log;
     },

@@ -1,12 +1,12 @@
 import type { Clock } from '../../core/time/clock.ts';
 import type { RunRef, Store } from '../../store/contract/store.ts';
-import type { Control } from '../turn/stop-control.ts';
+import type { StopControl } from '../turn/stop-control.ts';
 
 /** A run that this process works on. */
 export interface LiveRun {
   readonly ref: RunRef;
   readonly store: Store;
-  readonly control: Control;
+  readonly control: StopControl;
   /** Goes on in another process when this one lets go of it. */
   readonly recoverable: () => boolean;
 }
@@ -41,11 +41,11 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
       if (entry.run === undefined) return;
       entry.lastSeen = clock.now();
       if (signal === 'stop') run.control.stop();
-      else if (signal === 'lost') run.control.lose();
+      else if (signal === 'lost') run.control.markLost();
     } catch {
       entry.isStoreAway = true;
       // The store may come back; but once the claim must have expired, the run may be somebody else's.
-      if (clock.now() - entry.lastSeen > ttl) run.control.lose();
+      if (clock.now() - entry.lastSeen > ttl) run.control.markLost();
     }
   };
   const beatAll = async (): Promise<void> => {

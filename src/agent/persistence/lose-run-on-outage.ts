@@ -5,7 +5,7 @@ import type { Invocation } from '../turn/invocation.ts';
  * Reads or writes what belongs to a run. While the store is away nobody can hold a run: a detached one is left to whoever
  * takes it over when the store is back, and does not fail because of it.
  */
-export async function underRun<Value>(
+export async function loseRunOnOutage<Value>(
   { run, control }: Invocation,
   work: () => Promise<Value>,
 ): Promise<Value> {
@@ -13,7 +13,7 @@ export async function underRun<Value>(
     return await work();
   } catch (error) {
     const isAway = isWaymarkError(error) && error.status === 'UNAVAILABLE';
-    if (isAway && run?.detached !== undefined) control.lose();
+    if (isAway && run?.detached !== undefined) control.markLost();
     throw error;
   }
 }

@@ -9,13 +9,13 @@ import type {
   SnapshotStore,
 } from '../../store/contract/store.ts';
 import { headMoved } from '../../store/rules/errors.ts';
-import type { Ledger, LedgerOptions, Position } from './turn-store.ts';
+import type { TurnStore, TurnStoreOptions, TurnBase } from './turn-store.ts';
 
 /**
  * Over a store that can only read and save snapshots. Two turns at once on one session are not kept apart: the agent's
  * metadata says so.
  */
-export function plainLedger(store: SnapshotStore, { clock, upgrade }: LedgerOptions): Ledger {
+export function plainTurnStore(store: SnapshotStore, { clock, upgrade }: TurnStoreOptions): TurnStore {
   const read = async (scope: Scope, lookup: Lookup): Promise<Snapshot | undefined> => {
     const snapshot = await store.getSnapshot(scope, lookup);
     if (snapshot === undefined) return undefined;
@@ -98,7 +98,7 @@ function checkAnswer(lookup: Lookup, { snapshotId, sessionId }: Snapshot): void 
   );
 }
 
-function snapshotOf({ sessionId }: Position, write: CommitWrite, now: string): Snapshot {
+function snapshotOf({ sessionId }: TurnBase, write: CommitWrite, now: string): Snapshot {
   const index = typeof write.base?.ref === 'number' ? write.base.ref + 1 : 0;
   const { finishReason, error, usage, parentId } = write;
   return {

@@ -10,7 +10,7 @@ import type { RequestOutcome, RequestRecord } from '../../store/contract/store.t
 import type { HandlerResult } from '../spec/output.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
 import type { ActiveRun, Invocation } from '../turn/invocation.ts';
-import { leavingState } from './transform.ts';
+import { transformState } from './transform.ts';
 
 const { sessionId: _sessionId, state: _state, ...kept } = outputShape.entries;
 
@@ -100,7 +100,7 @@ export function outputOfReceipt(
     messages: message === undefined ? [] : [message],
     artifacts,
   };
-  const shown = leavingState(transform, state);
+  const shown = transformState(transform, state);
   const last = shown?.messages?.at(-1);
   return {
     sessionId,

@@ -1,7 +1,7 @@
 import type { RunInfo } from '../../protocol/run.ts';
 import type { RunRecord } from '../../store/contract/store.ts';
 import type { AgentHost, AgentSpec } from '../spec/spec.ts';
-import { leavingChunks } from './transform.ts';
+import { createChunkTransform } from './transform.ts';
 
 /** A run as it may be shown, with the last status it sent where this process knows it. */
 export function toRunInfo(
@@ -11,7 +11,7 @@ export function toRunInfo(
 ): RunInfo {
   const sent = logs.get(run.runId, run.scope)?.status;
   const status =
-    sent === undefined ? undefined : leavingChunks(transform)({ status: sent })?.status;
+    sent === undefined ? undefined : createChunkTransform(transform)({ status: sent })?.status;
   return {
     snapshotId: run.runId,
     sessionId: run.sessionId,

@@ -2,7 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { Invocation } from '../turn/invocation.ts';
-import { underRun } from './lose-run-on-outage.ts';
+import { loseRunOnOutage } from './lose-run-on-outage.ts';
 
 /** Durable steps: recorded with the run where the store can, else only for the life of the invocation. */
 export class Steps {
@@ -53,13 +53,13 @@ async function perform<Value>(
   const runs = fullStore(spec)?.runs;
   const ref = run?.position.run;
   if (runs === undefined || ref === undefined) return await fn();
-  const recorded = await underRun(invocation, () => runs.getStep(ref, name));
+  const recorded = await loseRunOnOutage(invocation, () => runs.getStep(ref, name));
   // What was recorded is what `fn` returned, as JSON.
   if (recorded !== undefined) return recorded.value as Value;
   const value = await fn();
   const json: Json | undefined =
     value === undefined ? undefined : toJson(value, `The result of step "${name}"`);
-  await underRun(invocation, () => runs.saveStep(ref, name, json));
+  await loseRunOnOutage(invocation, () => runs.saveStep(ref, name, json));
   run?.onProgress?.();
   return json as Value;
 }

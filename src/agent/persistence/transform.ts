@@ -34,7 +34,7 @@ export function reportingTransform(
  * A state as it may leave. A transform that throws lets nothing out. The session id always leaves, as in the output: without
  * it the next turn of a client-held state would begin another session.
  */
-export function leavingState(transform: Transform, state: State): State | undefined {
+export function transformState(transform: Transform, state: State): State | undefined {
   if (transform.state === undefined) return state;
   const changed = transform.state(structuredClone(state));
   const { sessionId } = state;
@@ -42,10 +42,10 @@ export function leavingState(transform: Transform, state: State): State | undefi
 }
 
 /** A snapshot as it may leave. */
-export function leavingSnapshot(transform: Transform, snapshot: Snapshot): Snapshot {
+export function transformSnapshot(transform: Transform, snapshot: Snapshot): Snapshot {
   const { state, ...rest } = snapshot;
   if (state === undefined) return snapshot;
-  const changed = leavingState(transform, state);
+  const changed = transformState(transform, state);
   return changed === undefined ? rest : { ...rest, state: changed };
 }
 
@@ -53,7 +53,7 @@ export function leavingSnapshot(transform: Transform, snapshot: Snapshot): Snaps
  * Chunks as they may leave, in the order of one stream. Patches of the custom state, and artifacts, are what the state
  * transform makes of them, so that a chunk tells no more than the state would. What a turn is made of always leaves.
  */
-export function leavingChunks(
+export function createChunkTransform(
   transform: Transform,
   /** The custom state, as far as it is known besides the chunks. */
   knownCustom: () => Json | undefined = () => undefined,
@@ -84,7 +84,7 @@ function stateFilter(
   let custom: Json | undefined;
   const patches = patchFilter((inside) => {
     custom = inside;
-    return leavingState(transform, { ...noState, custom })?.custom;
+    return transformState(transform, { ...noState, custom })?.custom;
   });
   const shownArtifact = (artifact: Artifact): Artifact | undefined => {
     const known = custom ?? knownCustom();
@@ -93,7 +93,7 @@ function stateFilter(
       artifacts: [artifact],
       ...(known !== undefined && { custom: known }),
     };
-    return leavingState(transform, state)?.artifacts?.[0];
+    return transformState(transform, state)?.artifacts?.[0];
   };
   return ({ customPatch, artifact, ...rest }) => {
     const patch = customPatch && patches(customPatch as JsonPatch);

@@ -20,7 +20,7 @@ import type {
   Totals,
 } from '../../store/contract/store.ts';
 import { isUnasked } from '../turn/follow.ts';
-import { plainLedger } from './plain-turn-store.ts';
+import { plainTurnStore } from './plain-turn-store.ts';
 import type { CachedState, SessionCache } from './session-cache.ts';
 import { takeBackClaim } from './take-back-claim.ts';
 
@@ -31,7 +31,7 @@ export interface TurnRequest extends Omit<ClaimRequest, 'ttl' | 'worker'> {
 }
 
 /** Where a turn stands: its session, what it goes on from, and the claim it holds, if the store has claims. */
-export interface Position {
+export interface TurnBase {
   readonly sessionId: string;
   readonly run?: RunRef;
   readonly parent?: ParentRef;
@@ -51,22 +51,22 @@ export interface Position {
  * How an agent reads and writes sessions, whatever its store can do: with claims, with plain snapshots only, or, for a
  * client-managed agent, not at all. The turn loop knows only this.
  */
-export interface Ledger {
+export interface TurnStore {
   /** The state to go on from, without claiming anything. */
   load(scope: Scope, lookup: Lookup): Promise<LoadedState | undefined>;
   /** Accepts a turn. */
-  begin(scope: Scope, request: TurnRequest): Promise<Position>;
+  begin(scope: Scope, request: TurnRequest): Promise<TurnBase>;
   /** Saves a snapshot. */
-  commit(scope: Scope, position: Position, write: CommitWrite): Promise<Committed>;
+  commit(scope: Scope, position: TurnBase, write: CommitWrite): Promise<Committed>;
   /** Ends a turn without a snapshot; the events are written with it. */
   release(
-    position: Position,
+    position: TurnBase,
     events?: readonly RunEvent[],
     requests?: RequestOutcome,
   ): Promise<void>;
 }
 
-export interface LedgerOptions {
+export interface TurnStoreOptions {
   readonly cache: SessionCache;
   readonly clock: Clock;
   readonly worker: string;
@@ -76,14 +76,14 @@ export interface LedgerOptions {
 }
 
 /** The ledger over a store. */
-export function ledgerOf(store: Store | SnapshotStore, options: LedgerOptions): Ledger {
+export function turnStoreOf(store: Store | SnapshotStore, options: TurnStoreOptions): TurnStore {
   return 'runs' in store && store.runs !== undefined
     ? claimLedger(store.runs, options)
-    : plainLedger(store, options);
+    : plainTurnStore(store, options);
 }
 
 /** Claims first, then one transaction that saves: two round trips a turn when the session's state is cached. */
-function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
+function claimLedger(runs: RunSupport, options: TurnStoreOptions): TurnStore {
   const { cache, clock, worker, ttl, upgrade } = options;
   const read = async (
     scope: Scope,
@@ -104,7 +104,7 @@ function claimLedger(runs: RunSupport, options: LedgerOptions): Ledger {
     scope: Scope,
     { parent, sessionId }: Claim,
     loaded: StateBase | undefined,
-  ): Promise<Pick<Position, 'base' | 'state' | 'listed'>> => {
+  ): Promise<Pick<TurnBase, 'base' | 'state' | 'listed'>> => {
     if (parent === undefined) return {};
     const cached = cache.get(scope, sessionId);
     if (cached?.base.snapshotId === parent.snapshotId) {
@@ -178,7 +178,7 @@ function isRefusal(error: unknown): boolean {
 }
 
 /** A client-managed agent's: nothing is kept. */
-export const clientLedger: Ledger = {
+export const clientTurnStore: TurnStore = {
   load: () => Promise.resolve(undefined),
   begin: (_scope, { sessionId }) => Promise.resolve({ sessionId, nextIndex: 0 }),
   commit: () => Promise.reject(new TypeError('A client-managed agent saves nothing.')),

@@ -11,7 +11,7 @@ import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import { namedStore } from '../persistence/named-store.ts';
 import { type ClientStateOptions, checkClientState } from '../persistence/sign-state.ts';
 import { reportingTransform } from '../persistence/transform.ts';
-import { clientLedger, ledgerOf } from '../persistence/turn-store.ts';
+import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
 import { invocationKey } from '../turn/invocation-context.ts';
 import type { AgentMetadata } from './agent.ts';
 import { storedState } from './init.ts';
@@ -94,7 +94,7 @@ export function commonSpec(
     ...(description !== undefined && { description }),
     ...(options.version !== undefined && { version: options.version }),
     store,
-    ledger: clientLedger,
+    ledger: clientTurnStore,
     policy: policyOf(options.snapshot),
     concurrency: options.concurrency ?? 'reject',
     limits: options.limits ?? {},
@@ -111,8 +111,8 @@ export function commonSpec(
   };
   if (store === undefined) return spec;
   const { cache, clock, worker, ttl } = host;
-  const upgrade: Parameters<typeof ledgerOf>[1]['upgrade'] = (state) => storedState(spec, state);
-  return { ...spec, ledger: ledgerOf(store, { cache, clock, worker, ttl, upgrade }) };
+  const upgrade: Parameters<typeof turnStoreOf>[1]['upgrade'] = (state) => storedState(spec, state);
+  return { ...spec, ledger: turnStoreOf(store, { cache, clock, worker, ttl, upgrade }) };
 }
 
 // What is read of a session passes through the transform as well, outside of any turn.

@@ -4,7 +4,7 @@ import type { State } from '../../protocol/state.ts';
 import { finishReason as finishReasonShape, type Output } from '../../protocol/turn.ts';
 import { toPlainState } from '../../session/session-state.ts';
 import { signState } from '../persistence/sign-state.ts';
-import { leavingState } from '../persistence/transform.ts';
+import { transformState } from '../persistence/transform.ts';
 import type { Invocation } from '../turn/invocation.ts';
 import type { AgentResult } from './handler.ts';
 
@@ -62,7 +62,7 @@ function resultOf(
   const plain = { ...(message && { message }), ...(artifacts && { artifacts: [...artifacts] }) };
   if (spec.transform.state === undefined) return plain;
   const whole = toPlainState(working.state, { sessionId });
-  const shown = leavingState(spec.transform, {
+  const shown = transformState(spec.transform, {
     ...whole,
     messages: message === undefined ? [] : [message],
     artifacts: [...(artifacts ?? [])],
@@ -81,7 +81,7 @@ function clientHeld({
   sessionId,
   working,
 }: Invocation): State | undefined {
-  const state = leavingState(spec.transform, toPlainState(working.state, { sessionId }));
+  const state = transformState(spec.transform, toPlainState(working.state, { sessionId }));
   if (state === undefined || spec.clientState === undefined) return state;
   const subject = { agent: spec.name, owner, now: host.clock.now() };
   return { ...state, seal: signState(spec.clientState, subject, state) };

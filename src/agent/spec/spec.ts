@@ -12,11 +12,11 @@ import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { Dispatcher } from '../define/dispatcher.ts';
-import type { RunLogs } from '../persistence/event-log.ts';
+import type { EventLogs } from '../persistence/event-log.ts';
 import type { LiveRuns } from '../persistence/live-runs.ts';
 import type { SessionCache } from '../persistence/session-cache.ts';
 import type { ClientStateOptions } from '../persistence/sign-state.ts';
-import type { Ledger } from '../persistence/turn-store.ts';
+import type { TurnStore } from '../persistence/turn-store.ts';
 import type { ErrorInfo } from './error-reports.ts';
 import type { AgentHandler } from './handler.ts';
 
@@ -63,7 +63,7 @@ export interface AgentSpec {
   /** Where a second attempt of a turn starts: at its last tool iteration, or over. */
   readonly recovery: 'checkpoint' | 'restart';
   readonly store: Store | SnapshotStore | undefined;
-  readonly ledger: Ledger;
+  readonly ledger: TurnStore;
   readonly policy: SnapshotPolicy;
   readonly concurrency: Concurrency;
   readonly limits: AgentLimits;
@@ -96,7 +96,7 @@ export interface AgentHost {
   readonly ttl: number;
   readonly cache: SessionCache;
   readonly live: LiveRuns;
-  readonly logs: RunLogs;
+  readonly logs: EventLogs;
   /** Where runs go that are detached from their start. */
   readonly dispatcher?: Dispatcher;
   /** Aborts when the app begins to close: connections take no more inputs. */

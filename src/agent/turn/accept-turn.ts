@@ -12,7 +12,7 @@ import type {
 import { highestTotals } from '../../store/rules/totals.ts';
 import type { DispatchedRun } from '../define/dispatcher.ts';
 import { answeredStateKey, answerOnce } from '../persistence/replay-guard.ts';
-import type { Position, TurnRequest } from '../persistence/turn-store.ts';
+import type { TurnBase, TurnRequest } from '../persistence/turn-store.ts';
 import { freshState } from '../spec/init.ts';
 import { type AgentHost, fullStore } from '../spec/spec.ts';
 import { claimWhenBusy } from './concurrency.ts';
@@ -30,7 +30,7 @@ export interface KnownInput {
  * Accepts an input: claims the session, goes to its state, checks the input against it, and says so. `undefined` when it was
  * stopped before.
  */
-export async function beginTurn(
+export async function acceptTurn(
   invocation: Invocation,
   input: Input,
 ): Promise<Turn | KnownInput | undefined> {
@@ -82,7 +82,7 @@ export async function claimDetached(
     const version = versionOf(invocation);
     const away = dispatcher?.handOver(dispatched(invocation, ref));
     // A heartbeat of ours would only be in the way of whoever takes it over.
-    if (away !== undefined) run.leave();
+    if (away !== undefined) run.stopHeartbeat();
     const request = { mode: 'detached', init, inputs, context, ...version } as const;
     const detach = async (events: readonly RunEvent[] = []): Promise<void> => {
       await store.runs?.detach(ref, request, away, events.length > 0 ? events : undefined);
@@ -188,7 +188,7 @@ function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input
 function enterRun(
   invocation: Invocation,
   { runId, mode, requests = [] }: TurnRequest,
-  position: Position,
+  position: TurnBase,
 ): ActiveRun {
   const { spec, host } = invocation;
   takePosition(invocation, position);
@@ -220,7 +220,7 @@ export function activateRun(
   invocation: Invocation,
   options: Pick<Invocation, 'spec' | 'host'> & {
     readonly runId: string;
-    readonly position: Position;
+    readonly position: TurnBase;
     readonly keys: readonly string[];
     readonly durable: boolean;
   },
@@ -239,7 +239,7 @@ export function activateRun(
           control: invocation.control,
           recoverable: () => log.durable,
         });
-  return { runId, position, log, leave, keys };
+  return { runId, position, log, stopHeartbeat: leave, keys };
 }
 
 /** Where the first turn starts is up to the init; each later one goes on from the one before. */
@@ -264,7 +264,7 @@ function startOf({
   return { from: 'head', expectHead: base?.snapshotId ?? null };
 }
 
-async function claimPosition(invocation: Invocation, request: TurnRequest): Promise<Position> {
+async function claimPosition(invocation: Invocation, request: TurnRequest): Promise<TurnBase> {
   const { spec, scope } = invocation;
   try {
     return await spec.ledger.begin(scope, request);
@@ -279,7 +279,7 @@ async function claimPosition(invocation: Invocation, request: TurnRequest): Prom
 }
 
 /** Goes to where the claim says the session stands. */
-function takePosition(invocation: Invocation, position: Position): void {
+function takePosition(invocation: Invocation, position: TurnBase): void {
   const { spec, base } = invocation;
   const first = invocation.turnsBegun === 0;
   invocation.sessionId = position.sessionId;
@@ -400,7 +400,7 @@ export function createTurn(
 
 /** Lets go of a run that came to nothing. */
 export async function dropRun({ host, spec }: Invocation, run: ActiveRun): Promise<void> {
-  run.leave();
+  run.stopHeartbeat();
   host.logs.close(run.log);
   // What was refused must be heard of, and the claim expires in any case.
   await spec.ledger.release(run.position).catch(() => {});

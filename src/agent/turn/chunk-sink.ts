@@ -4,17 +4,17 @@ import { letOthersRun } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor, RunEvent } from '../../store/contract/store.ts';
 import { noteEventId } from '../persistence/event-id.ts';
-import type { RunLog } from '../persistence/event-log.ts';
+import type { EventLog } from '../persistence/event-log.ts';
 
 /** Chunks after which whoever sends without ever waiting lets others run: a stop must reach it, and its claim be kept. */
 const unbroken = 1_000;
 
 /** Where the chunks of an invocation go: to the run's log as they are, to the caller as they may leave. */
-export class Outbox {
+export class ChunkSink {
   readonly #leave: (chunk: Chunk) => Chunk | undefined;
   readonly #signal: AbortSignal;
   #caller: Channel<Chunk> | undefined;
-  #log: RunLog | undefined;
+  #log: EventLog | undefined;
   #sent = 0;
 
   constructor(options: {
@@ -28,7 +28,7 @@ export class Outbox {
   }
 
   /** The run whose events the chunks are from now on. */
-  set log(log: RunLog | undefined) {
+  set log(log: EventLog | undefined) {
     this.#log = log;
   }
 

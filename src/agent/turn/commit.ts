@@ -8,7 +8,7 @@ import type {
   Spent,
   StateWrite,
 } from '../../store/contract/store.ts';
-import { underRun } from '../persistence/lose-run-on-outage.ts';
+import { loseRunOnOutage } from '../persistence/lose-run-on-outage.ts';
 import type { ActiveRun, Invocation } from './invocation.ts';
 import type { Turn } from './turn-state.ts';
 
@@ -59,10 +59,10 @@ async function telling<Value>(
   write: (events: readonly RunEvent[] | undefined) => Promise<Value>,
 ): Promise<Value> {
   return await log.takeAlong(async (unwritten) => {
-    const event = Object.keys(chunk).length === 0 ? undefined : log.prepare(chunk);
+    const event = Object.keys(chunk).length === 0 ? undefined : log.stage(chunk);
     const value = await write(log.durable ? [...unwritten, ...(event ? [event] : [])] : undefined);
     if (event !== undefined) {
-      log.publishPrepared(event);
+      log.publishStaged(event);
       outbox.pushLogged(chunk, event);
     }
     return value;
@@ -99,7 +99,7 @@ export async function checkpoint(
     used: usedBy(invocation, midTurn),
   };
   // A run that is taken over here does not send them again.
-  const base = await underRun(invocation, () =>
+  const base = await loseRunOnOutage(invocation, () =>
     run.log.takeAlong(
       async (events) =>
         await runs?.checkpoint(ref, { ...write, ...(events.length > 0 && { events }) }),

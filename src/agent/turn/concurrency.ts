@@ -1,7 +1,7 @@
 import { raceSignal } from '../../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { runningOf } from '../../store/rules/errors.ts';
-import type { Position, TurnRequest } from '../persistence/turn-store.ts';
+import type { TurnBase, TurnRequest } from '../persistence/turn-store.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { Invocation } from './invocation.ts';
 
@@ -13,7 +13,7 @@ export async function claimWhenBusy(
   invocation: Invocation,
   request: TurnRequest,
   busy: WaymarkError,
-): Promise<Position> {
+): Promise<TurnBase> {
   return invocation.spec.concurrency === 'fork'
     ? await forkAndClaim(invocation, request, busy)
     : await waitAndClaim(invocation, request, busy);
@@ -23,7 +23,7 @@ async function waitAndClaim(
   invocation: Invocation,
   request: TurnRequest,
   busy: WaymarkError,
-): Promise<Position> {
+): Promise<TurnBase> {
   const { spec, scope, control } = invocation;
   let running = runningOf(busy);
   // Waiting does not bring an expected head back.
@@ -66,7 +66,7 @@ async function forkAndClaim(
   invocation: Invocation,
   request: TurnRequest,
   busy: WaymarkError,
-): Promise<Position> {
+): Promise<TurnBase> {
   const { spec, scope, host } = invocation;
   const { timeline } = fullStore(spec) ?? {};
   // What was answered in one branch must not be paid for again in another that nobody asked for.

@@ -42,7 +42,7 @@ export async function endDetachedTurn(
 /** The end of a detached run: its pending snapshot gets its terminal status, unless an abort was first. */
 export async function finishDetached(invocation: Invocation, run: ActiveRun): Promise<void> {
   const { host } = invocation;
-  run.leave();
+  run.stopHeartbeat();
   try {
     const ended = await commitEnd(invocation, run);
     const snapshot = ended ?? (await leaveToAborter(invocation, run));

@@ -3,7 +3,7 @@ import type { Json } from '../../core/json/json.ts';
 import { addUsage } from '../../generate/usage.ts';
 import type { SnapshotEvent } from '../../protocol/snapshot.ts';
 import type { Chunk, FinishReason } from '../../protocol/turn.ts';
-import { StateChance } from '../../session/policy.ts';
+import { StateCandidate } from '../../session/policy.ts';
 import type { RequestOutcome } from '../../store/contract/store.ts';
 import { receiptFor, turnReceipt } from '../persistence/receipt.ts';
 import type { AgentSpec } from '../spec/spec.ts';
@@ -17,7 +17,7 @@ import { totalsOf } from './turn-limits.ts';
 import { lostError, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
 /** Saves what a turn came to and ends it: exactly one `turnEnd`, whatever happened. */
-export function endTurn(invocation: Invocation, turn: Turn, outcome: Outcome): Promise<Outcome> {
+export function finishTurn(invocation: Invocation, turn: Turn, outcome: Outcome): Promise<Outcome> {
   return invocation.locked(async () => {
     invocation.usage = addUsage(invocation.usage, turn.usage);
     const { run } = invocation;
@@ -38,7 +38,7 @@ async function endAttachedTurn(
   outcome: Outcome,
 ): Promise<Outcome> {
   // From here on the claim is kept by the commit that follows, and a late stop must not reach the next turn.
-  run.leave();
+  run.stopHeartbeat();
   const ended = await saveOutcome(invocation, run, turn, outcome);
   invocation.host.logs.close(run.log);
   invocation.run = undefined;
@@ -270,7 +270,7 @@ async function endUnworkedTurn(
         : { kind: 'failed', error: failure };
   if (outcome.kind === 'stopped') keepPartialAnswer(invocation);
   invocation.closeSession();
-  const ended = await endTurn(invocation, turn, outcome);
+  const ended = await finishTurn(invocation, turn, outcome);
   if (ended.kind === 'failed') invocation.failure = ended.error;
   if (ended.kind === 'elsewhere') invocation.followElsewhere(ended.output);
 }
@@ -284,7 +284,7 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
     const listed = wantsSnapshot(invocation, 'invocationEnd', turnIndex);
     if (!changed && !listed) return;
     run = await claimAgain(invocation);
-    run.leave();
+    run.stopHeartbeat();
     await commit(invocation, run, listed ? { snapshotCreated: run.runId } : {}, {
       snapshotId: run.runId,
       event: 'invocationEnd',
@@ -311,7 +311,7 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
 function wantsSnapshot(invocation: Invocation, event: SnapshotEvent, opportunity: number): boolean {
   const { spec, working, lastSnapshot, turnIndex } = invocation;
   if (spec.store === undefined || lastSnapshot?.hash === working.hash()) return false;
-  const chance = new StateChance({
+  const chance = new StateCandidate({
     event,
     state: working.state,
     prevState: lastSnapshot?.state,

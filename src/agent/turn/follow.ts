@@ -5,7 +5,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { waitForRun, watchRun } from '../connection/watch.ts';
 import { outputOfReceipt, receiptOf } from '../persistence/receipt.ts';
-import { leavingSnapshot } from '../persistence/transform.ts';
+import { transformSnapshot } from '../persistence/transform.ts';
 import type { EventId } from '../spec/agent.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { Invocation } from './invocation.ts';
@@ -107,7 +107,7 @@ export async function outputOfRun(
   if (snapshot === undefined || snapshot.status === 'pending' || snapshot.status === 'expired') {
     return undefined;
   }
-  const { snapshotId, ...output } = outputOfSnapshot(leavingSnapshot(spec.transform, snapshot));
+  const { snapshotId, ...output } = outputOfSnapshot(transformSnapshot(spec.transform, snapshot));
   // A state that is only the latest one is no snapshot.
   if (snapshot.index < 0) return output;
   return {

@@ -1,5 +1,5 @@
 import type { Channel } from '../../core/async/channel.ts';
-import { Gate } from '../../core/async/mutex.ts';
+import { Mutex } from '../../core/async/mutex.ts';
 import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
 import { toWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
@@ -14,19 +14,19 @@ import { hashState, type SessionState } from '../../session/session-state.ts';
 import { WorkingState } from '../../session/working-state.ts';
 import type { RunMode, Scope, Spent, StateBase, Totals } from '../../store/contract/store.ts';
 import type { QueueOptions } from '../define/dispatcher.ts';
-import type { RunLog } from '../persistence/event-log.ts';
+import type { EventLog } from '../persistence/event-log.ts';
 import { completeReceipt, type Receipt } from '../persistence/receipt.ts';
-import { leavingChunks } from '../persistence/transform.ts';
-import type { Position } from '../persistence/turn-store.ts';
+import { createChunkTransform } from '../persistence/transform.ts';
+import type { TurnBase } from '../persistence/turn-store.ts';
 import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
 import { freshState } from '../spec/init.ts';
 import { isInputError } from '../spec/input.ts';
 import { type HandlerResult, outputOf, parseResult } from '../spec/output.ts';
 import { type AgentHost, type AgentSpec, scopeOf } from '../spec/spec.ts';
-import { beginTurn, claimDetached, type KnownInput } from './accept-turn.ts';
+import { acceptTurn, claimDetached, type KnownInput } from './accept-turn.ts';
 import { InvocationSession } from './agent-session.ts';
 import { streamsArtifact } from './artifact-chunks.ts';
-import { Outbox } from './chunk-sink.ts';
+import { ChunkSink } from './chunk-sink.ts';
 import { detachedOutput } from './detach.ts';
 import { Failures } from './failures.ts';
 import { finishInvocation } from './finish-turn.ts';
@@ -34,11 +34,11 @@ import { closedError, Inbox, type QueuedInput } from './inbox.ts';
 import { invocationKey } from './invocation-context.ts';
 import { inInvocationSpan } from './invocation-span.ts';
 import { detachedBefore, joinRun } from './join.ts';
-import { openInvocation } from './open-session.ts';
+import { openSession } from './open-session.ts';
 import { createResponder } from './responder.ts';
 import { runTurn } from './run-turn.ts';
-import { Control } from './stop-control.ts';
-import { handlerGraceMs, LeftBehind, withGrace } from './stop-timeout.ts';
+import { StopControl } from './stop-control.ts';
+import { handlerStopTimeoutMs, StopTimeoutError, withStopTimeout } from './stop-timeout.ts';
 import type { Outcome, Turn } from './turn-state.ts';
 
 /** What an invocation is asked to do. */
@@ -62,10 +62,10 @@ export interface InvocationRequest {
 /** The run that is being worked on: one per turn, or one for all that was queued when the caller detached. */
 export interface ActiveRun {
   readonly runId: string;
-  readonly position: Position;
-  readonly log: RunLog;
+  readonly position: TurnBase;
+  readonly log: EventLog;
   /** Takes it off the list of runs whose claims are kept alive. */
-  readonly leave: () => void;
+  readonly stopHeartbeat: () => void;
   /** The idempotency keys that it was claimed under. */
   readonly keys: readonly string[];
   /** For a detached run: how many of its inputs are done, whether nobody has to go on with it, and why it could not be ended. */
@@ -80,7 +80,7 @@ export class Invocation {
   readonly host: AgentHost;
   readonly request: InvocationRequest;
   readonly scope: Scope;
-  readonly control: Control = new Control();
+  readonly control: StopControl = new StopControl();
   readonly inbox: Inbox = new Inbox();
   readonly partial: PartialAnswer = new PartialAnswer();
   readonly failures: Failures = new Failures(this);
@@ -88,7 +88,7 @@ export class Invocation {
   /** The snapshot that a failed turn was kept as. */
   failedId: string | undefined;
   readonly working: WorkingState;
-  readonly outbox: Outbox;
+  readonly outbox: ChunkSink;
   readonly session: AgentSession;
 
   sessionId: string;
@@ -128,7 +128,7 @@ export class Invocation {
   failure: WaymarkError | undefined;
   /** Whether the failed run is kept in the dead-letter list. */
   deadLetter = false;
-  readonly #gate = new Gate();
+  readonly #gate = new Mutex();
   #absorbed = 0;
   #isLooping = false;
   #refusal: unknown;
@@ -147,9 +147,9 @@ export class Invocation {
     this.sessionId = request.init.sessionId ?? host.newId();
     this.good = freshState(spec);
     this.working = new WorkingState(this.good);
-    this.outbox = new Outbox({
+    this.outbox = new ChunkSink({
       caller: request.caller,
-      leave: leavingChunks(spec.transform, () => this.working.state.custom),
+      leave: createChunkTransform(spec.transform, () => this.working.state.custom),
       signal: this.control.signal,
     });
     this.session = new InvocationSession(this, (fn) => this.#loop(fn));
@@ -221,7 +221,7 @@ export class Invocation {
   #leave(output: Output): void {
     this.#away = output;
     this.run = undefined;
-    this.control.lose();
+    this.control.markLost();
   }
 
   /** Stops what the caller waits for; a run that goes on without it is stopped by its id. */
@@ -275,7 +275,7 @@ export class Invocation {
 
   async #open(): Promise<void> {
     try {
-      await openInvocation(this);
+      await openSession(this);
     } catch (error) {
       this.#openError = error;
       throw error;
@@ -304,7 +304,7 @@ export class Invocation {
   /** An answer that fits no interrupt is refused to the sender who waits for it; the connection stays open for another one. */
   async #begin({ input, answer }: QueuedInput): Promise<Turn | KnownInput | undefined> {
     try {
-      const turn = await beginTurn(this, input);
+      const turn = await acceptTurn(this, input);
       answer?.accept();
       return turn;
     } catch (error) {
@@ -350,10 +350,10 @@ export class Invocation {
           callContext.run(request.context, async () => spec.handler(session, io)),
         ),
       );
-      const given = await withGrace(this, work, handlerGraceMs);
+      const given = await withStopTimeout(this, work, handlerStopTimeoutMs);
       result = parseResult(given ?? undefined);
     } catch (error) {
-      if (error instanceof LeftBehind) this.leaveBehind();
+      if (error instanceof StopTimeoutError) this.leaveBehind();
       else if (this.#isFirstFault()) this.#fail(error);
     }
     // Whoever is detaching at this moment still comes first; nobody does after it.

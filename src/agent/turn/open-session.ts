@@ -6,7 +6,7 @@ import type { Invocation } from './invocation.ts';
 import { withoutProviderOptions } from './remote-input.ts';
 
 /** Goes to where the init says, as far as that can be known before the session is claimed. Changes nothing. */
-export async function openInvocation(invocation: Invocation): Promise<void> {
+export async function openSession(invocation: Invocation): Promise<void> {
   const { init } = invocation.request;
   if (init.state !== undefined) {
     invocation.sessionId = init.state.sessionId ?? invocation.sessionId;

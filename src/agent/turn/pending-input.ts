@@ -7,7 +7,7 @@ import { type AgentSpec, fullStore } from '../spec/spec.ts';
  * A snapshot that is being worked on, with the messages its turn was given: a store knows its state as of the last
  * checkpoint, and a page that comes before the first one wants to see what was asked.
  */
-export async function withGiven(
+export async function withPendingInput(
   spec: Pick<AgentSpec, 'store' | 'receive'>,
   scope: Scope,
   snapshot: Snapshot,

@@ -8,9 +8,9 @@ import type { WorkingState } from '../../session/working-state.ts';
 import type { Responder } from '../spec/handler.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { streamsArtifact } from './artifact-chunks.ts';
-import type { Outbox } from './chunk-sink.ts';
+import type { ChunkSink } from './chunk-sink.ts';
 import { noteChunk } from './partial.ts';
-import type { Control } from './stop-control.ts';
+import type { StopControl } from './stop-control.ts';
 import type { Turn } from './turn-state.ts';
 
 const plainKeys: ReadonlySet<string> = new Set(['role', 'index', 'content']);
@@ -19,10 +19,10 @@ const ownFields = ['turnStart', 'turnEnd', 'snapshotCreated', 'customPatch'] as 
 
 /** What a handler sends with. */
 export function createResponder(options: {
-  readonly outbox: Outbox;
+  readonly outbox: ChunkSink;
   readonly working: WorkingState;
   readonly partial: PartialAnswer;
-  readonly control: Control;
+  readonly control: StopControl;
   readonly turn: Turn | undefined;
   readonly spec: Pick<AgentSpec, 'statusSchema'>;
 }): Responder {

@@ -7,10 +7,10 @@ import { addUsage } from '../../generate/usage.ts';
 import { pendingInterrupts } from '../../protocol/tool-round.ts';
 import { checkState, withCheckedState } from '../persistence/check-state.ts';
 import type { TurnFunction, TurnResult } from '../spec/handler.ts';
-import { checkpointTurn, endTurn } from './finish-turn.ts';
+import { checkpointTurn, finishTurn } from './finish-turn.ts';
 import type { Invocation } from './invocation.ts';
 import { keepPartialAnswer } from './partial.ts';
-import { LeftBehind, turnGraceMs, withGrace } from './stop-timeout.ts';
+import { StopTimeoutError, turnStopTimeoutMs, withStopTimeout } from './stop-timeout.ts';
 import { checkTokensLeft, checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
 import { lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
@@ -27,7 +27,7 @@ export async function runTurn(
     if (isCut && !invocation.working.isClosed) keepPartialAnswer(invocation);
     if (result.kind === 'failed') invocation.failures.report(result.error, 'turn');
     if (turn.leftBehind) invocation.leaveBehind();
-    const ended = await endTurn(invocation, turn, result);
+    const ended = await finishTurn(invocation, turn, result);
     if (ended.kind === 'failed') span.recordError(ended.error);
     nameSnapshots(invocation, turn, span);
     return ended;
@@ -43,10 +43,10 @@ async function perform(invocation: Invocation, turn: Turn, fn: TurnFunction): Pr
     const work = generateHooks.run(hooksOf(invocation, turn), async () =>
       fn(turn.input, turn.info),
     );
-    const result = (await withGrace(invocation, work, turnGraceMs)) ?? {};
+    const result = (await withStopTimeout(invocation, work, turnStopTimeoutMs)) ?? {};
     if (control.cause === undefined) return done(invocation, turn, result);
   } catch (error) {
-    turn.leftBehind = error instanceof LeftBehind;
+    turn.leftBehind = error instanceof StopTimeoutError;
     if (control.cause === undefined) return { kind: 'failed', error: toWaymarkError(error) };
   } finally {
     endTimeLimit();
@@ -87,7 +87,7 @@ function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generate
       await checkState(invocation);
       await checkpointTurn(invocation, turn).catch((error: unknown) => {
         // Stale attempt: another worker has taken over the run, which has not failed.
-        if (isWaymarkError(error) && error.status === 'ABORTED') invocation.control.lose();
+        if (isWaymarkError(error) && error.status === 'ABORTED') invocation.control.markLost();
         throw error;
       });
     },

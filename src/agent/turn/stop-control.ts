@@ -10,7 +10,7 @@ export type StopCause =
   | { readonly kind: 'failed'; readonly error: WaymarkError };
 
 /** The one switch of an invocation. Whatever is thrown first stands. */
-export class Control {
+export class StopControl {
   readonly #controller = new AbortController();
   #cause: StopCause | undefined;
   #unfollow: (() => void) | undefined;
@@ -29,7 +29,7 @@ export class Control {
   }
 
   /** Stops at once, without a trace. */
-  lose(): void {
+  markLost(): void {
     this.#end({ kind: 'lost' });
   }
 
@@ -38,7 +38,7 @@ export class Control {
     this.#end({ kind: 'failed', error: toWaymarkError(error) }, error);
   }
 
-  /** Stops when the caller's signal does, until {@link Control.unfollow}. */
+  /** Stops when the caller's signal does, until {@link StopControl.unfollow}. */
   follow(signal: AbortSignal | undefined): void {
     if (signal === undefined) return;
     if (signal.aborted) {

@@ -1,16 +1,16 @@
 import type { Invocation } from './invocation.ts';
 
 /** How long after a stop the function of a turn may take to come to its end before it is left behind. */
-export const turnGraceMs = 5_000;
+export const turnStopTimeoutMs = 5_000;
 
 /** The same for the handler around it: the turn inside still keeps what there is of its answer. */
-export const handlerGraceMs: number = 2 * turnGraceMs;
+export const handlerStopTimeoutMs: number = 2 * turnStopTimeoutMs;
 
 /** Says that work did not come to an end for too long after it was stopped. */
-export class LeftBehind extends Error {}
+export class StopTimeoutError extends Error {}
 
 /** Waits for work; after a stop only so long, for work that does not look at its signal. */
-export function withGrace<Value>(
+export function withStopTimeout<Value>(
   { control: { signal }, host: { clock } }: Invocation,
   work: Promise<Value>,
   ms: number,
@@ -21,7 +21,7 @@ export function withGrace<Value>(
     const onAbort = (): void => {
       over = new AbortController();
       clock.sleep(ms, over.signal).then(
-        () => reject(new LeftBehind()),
+        () => reject(new StopTimeoutError()),
         () => {},
       );
     };

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Gate } from './mutex.ts';
+import { Mutex } from './mutex.ts';
 
 test('work runs one at a time, in the order in which it came', async () => {
-  const gate = new Gate();
+  const gate = new Mutex();
   const seen: string[] = [];
   const work = (name: string) => async (): Promise<string> => {
     seen.push(`${name} begins`);
@@ -19,7 +19,7 @@ test('work runs one at a time, in the order in which it came', async () => {
 });
 
 test('work that fails lets the next one in, and only its own caller hears of it', async () => {
-  const gate = new Gate();
+  const gate = new Mutex();
   const failing = gate.run(() => Promise.reject(new Error('broken')));
   const next = gate.run(async () => 'went on');
   await expect(failing).rejects.toThrow('broken');
@@ -29,7 +29,7 @@ test('work that fails lets the next one in, and only its own caller hears of it'
 
 test('work begins at once where nothing runs', () => {
   let begun = false;
-  void new Gate().run(async () => {
+  void new Mutex().run(async () => {
     begun = true;
   });
   expect(begun).toBe(true);

@@ -1,5 +1,5 @@
 /** Lets one piece of work run at a time, in the order in which they came. */
-export class Gate {
+export class Mutex {
   #taken = false;
   readonly #waiting: (() => void)[] = [];
 

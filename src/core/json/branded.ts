@@ -3,7 +3,7 @@
  * them, and they go with the object. A WeakMap would say the same, but costs far more for things that come in thousands.
  * An object that is frozen refuses them.
  */
-export class Marked {
+export class Branded {
   constructor(object: object) {
     // biome-ignore lint/correctness/noConstructorReturn: a subclass then puts its private fields on the object it was given
     return object;

@@ -1,10 +1,10 @@
-import { Marked } from './branded.ts';
+import { Branded } from './branded.ts';
 
 /**
  * On objects that are JSON and frozen all through. With 200,000 messages in memory a WeakSet is 3 to 7 times slower and
  * makes a full collection take 10 times as long.
  */
-class Mark extends Marked {
+class Mark extends Branded {
   #token: string | undefined = undefined;
   #shape: object | undefined = undefined;
 
@@ -30,14 +30,14 @@ class Mark extends Marked {
 }
 
 /** Freezes and marks one object or array, whose content has been checked and frozen. */
-export function seal<T extends object>(value: T): T {
+export function markFrozen<T extends object>(value: T): T {
   // An object that somebody else has frozen may refuse a new field; it is then checked again the next time.
   if (!Mark.has(value) && Object.isExtensible(value)) new Mark(value);
   return Object.freeze(value);
 }
 
 /** Whether an object was sealed here. */
-export function isSealed(value: object): boolean {
+export function isFrozenJson(value: object): boolean {
   return Mark.has(value);
 }
 

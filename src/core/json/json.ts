@@ -1,5 +1,5 @@
 import { isWaymarkError, toErrorBody, WaymarkError } from '../error.ts';
-import { isSealed, seal } from './frozen-json.ts';
+import { isFrozenJson, markFrozen } from './frozen-json.ts';
 import { isPlainObject, maxJsonDepth, notJson } from './not-json.ts';
 
 /** What JSON can say. */
@@ -10,7 +10,7 @@ export type JsonObject = { readonly [key: string]: Json | undefined };
 
 /** Whether a value is JSON that was checked and frozen here, all through, or is no object at all. */
 export function isDeepFrozen(value: unknown): boolean {
-  return typeof value !== 'object' || value === null || isSealed(value);
+  return typeof value !== 'object' || value === null || isFrozenJson(value);
 }
 
 /**
@@ -142,7 +142,7 @@ function copy(value: unknown, depth: number): Json | undefined {
       return Number.isFinite(value) ? value + 0 : undefined; // JSON has no -0
     case 'object':
       if (value === null) return null;
-      if (isSealed(value)) return value as Json;
+      if (isFrozenJson(value)) return value as Json;
       if (depth === maxJsonDepth) return undefined;
       if (Array.isArray(value)) return copyArray(value, depth + 1);
       if (isPlainObject(value)) return copyObject(value, depth + 1);
@@ -163,7 +163,7 @@ function copyArray(value: readonly unknown[], depth: number): Json | undefined {
     if (after === undefined) return undefined;
     if (!Object.is(after, before)) result[at] = after;
   }
-  return seal(result) as Json;
+  return markFrozen(result) as Json;
 }
 
 function copyObject(value: Record<string, unknown>, depth: number): Json | undefined {
@@ -178,7 +178,7 @@ function copyObject(value: Record<string, unknown>, depth: number): Json | undef
     if (after === undefined) extra = true;
     else if (!Object.is(after, before)) result[key] = after;
   }
-  return seal(extra ? withoutExtra(result) : result) as JsonObject;
+  return markFrozen(extra ? withoutExtra(result) : result) as JsonObject;
 }
 
 // Leaves out what JSON.stringify leaves out: symbols, and properties that are undefined.
@@ -198,9 +198,9 @@ function freeze(value: unknown, depth: number): boolean {
     case 'number':
       return Number.isFinite(value);
     case 'object':
-      if (value === null || isSealed(value)) return true;
+      if (value === null || isFrozenJson(value)) return true;
       if (depth === maxJsonDepth) return false;
-      return freezeInside(value, depth + 1) && seal(value) === value;
+      return freezeInside(value, depth + 1) && markFrozen(value) === value;
     default:
       return false;
   }

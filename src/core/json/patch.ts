@@ -1,6 +1,6 @@
 import { WaymarkError } from '../error.ts';
 import { diffValues } from './diff.ts';
-import { seal } from './frozen-json.ts';
+import { markFrozen } from './frozen-json.ts';
 import {
   isJsonArray,
   isJsonObject,
@@ -73,7 +73,7 @@ class WorkingCopy {
 
   /** Freezes what was copied so far; a value that will stand in two places must not change any more. */
   settle(): void {
-    for (const copy of this.#owned) seal(copy);
+    for (const copy of this.#owned) markFrozen(copy);
     this.#owned.clear();
   }
 

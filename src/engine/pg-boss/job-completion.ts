@@ -11,7 +11,7 @@ export interface PutBackOptions {
 }
 
 /** Tells the queue what became of jobs. */
-export interface Settler {
+export interface JobCompletion {
   /** Nobody has to work on it any more. Told in batches; what is never told is found out by the next worker. */
   done(job: FetchedJob): void;
   /** Somebody should go on with it. */
@@ -26,10 +26,10 @@ const gatherMs = 20;
 const tries = 5;
 const pauseMs = 1_000;
 
-export function createSettler(
+export function createJobCompletion(
   queue: Queue,
   { clock, onError }: { readonly clock: Clock; readonly onError: (error: unknown) => void },
-): Settler {
+): JobCompletion {
   let ended: FetchedJob[] = [];
   let telling: Promise<void> = Promise.resolve();
   let isWaiting = false;

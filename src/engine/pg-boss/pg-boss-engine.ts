@@ -1,6 +1,6 @@
 import type { DispatchedRun } from '../../agent/define/dispatcher.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import type { HandOver } from '../../store/contract/store.ts';
+import type { QueueHandoff } from '../../store/contract/store.ts';
 import {
   type DeadLetter,
   type Engine,
@@ -11,12 +11,12 @@ import {
 import { observeQueue } from '../queue-metrics.ts';
 import type { Recovery } from '../recovery.ts';
 import { createJobInsert } from './insert-jobs.ts';
-import { createSettler, type Settler } from './job-completion.ts';
+import { createJobCompletion, type JobCompletion } from './job-completion.ts';
 import type { PgBossEngineOptions } from './options.ts';
 import { createQueue } from './queue.ts';
 import { createGauge, type Gauge } from './queue-depth.ts';
 import { createSchedules, type RunSchedule } from './schedules.ts';
-import { queueWorker, workOn } from './work-job.ts';
+import { queueWorker, workJob } from './work-job.ts';
 import { Worker } from './worker.ts';
 
 /** Runs on any number of machines, over one Postgres. */
@@ -49,7 +49,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         readonly worker: Worker;
         readonly recovery: Recovery;
         readonly gauge: Gauge;
-        readonly settler: Settler;
+        readonly settler: JobCompletion;
       }
     | undefined;
   let stops: (() => void)[] = [];
@@ -81,7 +81,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
   const insertJob = createJobInsert(queue);
   const schedules = createSchedules(queue, agentOf, onError);
 
-  const handOver = (run: DispatchedRun): HandOver => ({
+  const handOver = (run: DispatchedRun): QueueHandoff => ({
     worker: queueWorker,
     within: (transaction) => insertJob(transaction, run),
   });
@@ -95,7 +95,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     },
     attach(to) {
       env = to;
-      const settler = createSettler(queue, { clock: to.clock, onError });
+      const settler = createJobCompletion(queue, { clock: to.clock, onError });
       const gauge = createGauge(queue, to.clock, maxWaiting);
       const work = { engine: to, settler };
       const worker = new Worker({
@@ -105,7 +105,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         agents: own,
         heartbeatSeconds,
         versionGraceMs,
-        workOn: (batch) => workOn(work, batch),
+        workOn: (batch) => workJob(work, batch),
         onError,
       });
       // Turns that a server accepted, and runs detached in their midst, have no job: they are found in the store.

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/time/clock.ts';
 import { type Queue, runQueue } from './queue.ts';
 
 /** What waits in the queue. */
-export interface Depth {
+export interface QueueDepth {
   /** Runs that could begin now; counted up to the limit. */
   readonly waiting: number;
   readonly oldestMs: number;
@@ -11,7 +11,7 @@ export interface Depth {
 
 /** Knows how much waits, and refuses more than there may. */
 export interface Gauge {
-  depth(): Promise<Depth>;
+  depth(): Promise<QueueDepth>;
   /** RESOURCE_EXHAUSTED when the queue is full. */
   admit(): Promise<void>;
 }
@@ -21,11 +21,11 @@ const freshMs = 500;
 const retryAfterSeconds = 5;
 
 export function createGauge(queue: Queue, clock: Clock, maxWaiting: number): Gauge {
-  let last: { readonly at: number; readonly depth: Depth } | undefined;
-  let counting: Promise<Depth> | undefined;
+  let last: { readonly at: number; readonly depth: QueueDepth } | undefined;
+  let counting: Promise<QueueDepth> | undefined;
   let admitted = 0;
 
-  const count = async (): Promise<Depth> => {
+  const count = async (): Promise<QueueDepth> => {
     // One more than the limit is as good as a million.
     const [row] = await queue.query<{ waiting: number; oldest: number | null }>(
       `SELECT count(*)::int AS waiting,
@@ -45,7 +45,7 @@ export function createGauge(queue: Queue, clock: Clock, maxWaiting: number): Gau
     last = { at: clock.now(), depth };
     return depth;
   };
-  const depth = async (): Promise<Depth> => {
+  const depth = async (): Promise<QueueDepth> => {
     await queue.open();
     counting ??= count().finally(() => {
       counting = undefined;

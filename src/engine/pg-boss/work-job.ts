@@ -2,7 +2,7 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { ClaimedRun, EngineEnv } from '../engine.ts';
 import { runJob, scopeOfJob } from './job.ts';
-import type { Settler } from './job-completion.ts';
+import type { JobCompletion } from './job-completion.ts';
 import type { FetchedJob } from './queue.ts';
 
 /** Under this name runs wait in the queue and are worked on from it. */
@@ -10,7 +10,7 @@ export const queueWorker = 'queue/';
 
 export interface WorkEnv {
   readonly engine: EngineEnv;
-  readonly settler: Settler;
+  readonly settler: JobCompletion;
 }
 
 /** Milliseconds after which somebody looks again at a run that is still held, or has to wait for its turn as a suspect. */
@@ -26,7 +26,7 @@ export interface Assignment {
  * Works on the runs of jobs, each until it has ended or somebody else has it, and tells the queue. They are claimed
  * together; a promise for each says when it is done with.
  */
-export function workOn(env: WorkEnv, batch: readonly Assignment[]): readonly Promise<void>[] {
+export function workJob(env: WorkEnv, batch: readonly Assignment[]): readonly Promise<void>[] {
   const claiming = claimAll(env, batch);
   // Each of them hears of it below; without any of them nobody would.
   claiming.catch(() => {});

@@ -1,13 +1,13 @@
 import type { EngineAgent, EngineEnv } from '../engine.ts';
 import { groupOf, type RunJob } from './job.ts';
-import type { Settler } from './job-completion.ts';
+import type { JobCompletion } from './job-completion.ts';
 import { type FetchedJob, type Queue, runQueue } from './queue.ts';
 import type { Assignment } from './work-job.ts';
 
 export interface WorkerEnv {
   readonly engine: EngineEnv;
   readonly queue: Queue;
-  readonly settler: Settler;
+  readonly settler: JobCompletion;
   /** The agents whose runs this process works on. */
   readonly agents: () => readonly EngineAgent[];
   readonly heartbeatSeconds: number;

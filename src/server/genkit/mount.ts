@@ -4,7 +4,7 @@ import { toWireError } from '../http/error-response.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { notFound } from '../http/not-found.ts';
 import { requestIdOf, underRequestId } from '../http/request-id.ts';
-import { openCall, type Router, type Served, type ServerContext } from '../http/server-context.ts';
+import { openCall, type Router, type ServerRequest, type ServerContext } from '../http/server-context.ts';
 import { answerTurn } from '../stream/answer-turn.ts';
 import { sseHeaders, wantsEvents } from '../stream/sse.ts';
 import { errorFrame, genkitFormat } from './format.ts';
@@ -26,7 +26,7 @@ export function prepareGenkit(router: Router): void {
 }
 
 /** The dialect of Genkit's own clients, for each agent at `/genkit/:agent`. */
-export function mountGenkit(router: Router, served: Served): void {
+export function mountGenkit(router: Router, served: ServerRequest): void {
   router.post('/genkit/:agent', async (c) => {
     const body = await readBody(c, genkitTurn, { what: 'turn', ...served });
     const init = body.init ?? {};

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/time/clock.ts';
  * Asks at most once every `keepMs`, and never twice at the same time: however many callers there are, what is asked has one
  * caller. A caller waits no longer than `waitMs`.
  */
-export function recent<T>(
+export function atMostEvery<T>(
   ask: () => Promise<T>,
   {
     clock,

@@ -8,7 +8,7 @@ import { writeDirectly } from './direct-response.ts';
 import { errorResponse } from './error-response.ts';
 import { fetchOf } from './handler.ts';
 import { joinPieces } from './join-pieces.ts';
-import type { Served } from './server-context.ts';
+import type { ServerRequest } from './server-context.ts';
 import { createUpgrade } from './upgrade.ts';
 
 export { writeRuntimeFile } from '../reflection/runtime-file.ts';
@@ -18,7 +18,7 @@ export { openStudio } from '../studio/open.ts';
 void alreadySent.body;
 
 /** A Node server over what the dialects share, with limits on how slowly and how much a client may send. */
-export function createNodeServer(served: Served): Server {
+export function createNodeServer(served: ServerRequest): Server {
   const { limits } = served;
   const fetch = fetchOf(served);
   const answer = async (request: Request, env: NodeBindings): Promise<Response> => {

@@ -8,7 +8,7 @@ import type { ServerContext } from './server-context.ts';
  * Refuses whoever is not on this machine. The address of the line counts, and the host that was asked for: a page of
  * another site may have made its name lead here.
  */
-export function checkLocal(c: ServerContext): void {
+export function requireLoopback(c: ServerContext): void {
   const address = remoteAddress(c.env);
   if (address === undefined || !isLoopback(address) || isForwarded(headersOf(c))) {
     throw new WaymarkError('PERMISSION_DENIED', 'This is for clients on the same machine only.');

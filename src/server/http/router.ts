@@ -19,10 +19,10 @@ import { mountHealth } from './health.ts';
 import { short } from './not-found.ts';
 import { checkLoopbackHost, checkOrigin, isPlainLoopback } from './origin.ts';
 import { addSafetyHeaders } from './safety-headers.ts';
-import type { Router, Served, ServerContext, ServerEnv } from './server-context.ts';
+import type { Router, ServerRequest, ServerContext, ServerEnv } from './server-context.ts';
 
 /** All dialects on one router, behind the checks that every request goes through. */
-export function createRouter(served: Served): Router {
+export function createRouter(served: ServerRequest): Router {
   const { options } = served;
   const router = new Hono<ServerEnv>().basePath(options.basePath ?? '');
   router.onError((error, c) => answerError(served, c, error));
@@ -50,7 +50,7 @@ export function createRouter(served: Served): Router {
 type Middleware = (c: ServerContext, next: () => Promise<void>) => Promise<Response | undefined>;
 
 // A span and a line in the log for each request.
-function observe({ clock, log }: Served): Middleware {
+function observe({ clock, log }: ServerRequest): Middleware {
   return async (c, next) => {
     const started = clock.now();
     const { method, path } = c.req;
@@ -82,7 +82,7 @@ function isStudioLooking(c: ServerContext): boolean {
 }
 
 // What is wrong with a request whoever sends it.
-function checkRequest({ options, limits }: Served): Middleware {
+function checkRequest({ options, limits }: ServerRequest): Middleware {
   return async (c, next) => {
     const request = c.req.raw;
     if (request.url.length > limits.urlLength) {
@@ -103,7 +103,7 @@ function checkRequest({ options, limits }: Served): Middleware {
   };
 }
 
-function checkOpen({ lifetime }: Served): Middleware {
+function checkOpen({ lifetime }: ServerRequest): Middleware {
   return async (_, next) => {
     lifetime.checkOpen();
     await next();
@@ -121,7 +121,7 @@ async function addHeaders(c: ServerContext, next: () => Promise<void>): Promise<
 }
 
 // Authenticates the caller, and refuses one that calls too often.
-function identify(served: Served): Middleware {
+function identify(served: ServerRequest): Middleware {
   return async (c, next) => {
     const request = c.req.raw;
     const caller = await served.identify(request, addressOf(served.options, request, c.env));
@@ -153,7 +153,7 @@ function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeo
   });
 }
 
-async function answerError(served: Served, c: ServerContext, error: unknown): Promise<Response> {
+async function answerError(served: ServerRequest, c: ServerContext, error: unknown): Promise<Response> {
   logFault(served, error, c.get('logged'));
   const render = c.get('renderError') ?? errorResponse;
   return render(error);

@@ -20,7 +20,7 @@ import type { Slots } from './slots.ts';
 import type { Strangers } from './strangers.ts';
 
 /** What all dialects of one server share. */
-export interface Served {
+export interface ServerRequest {
   readonly app: ServedApp;
   readonly options: HandlerOptions;
   readonly limits: Limits;
@@ -71,7 +71,7 @@ export interface OpenCall {
 
 /** Finds the agent and asks whether this caller may do this. */
 export async function openCall(
-  served: Served,
+  served: ServerRequest,
   c: ServerContext,
   operation: Operation,
   subject: Subject = {},
@@ -88,7 +88,7 @@ export async function openCall(
  * session that the snapshot belongs to; it is read only where there is a hook to judge it.
  */
 export async function checkCall(
-  { options: { authorize }, sessionOf }: Served,
+  { options: { authorize }, sessionOf }: ServerRequest,
   {
     caller,
     sessionId,

@@ -8,11 +8,11 @@ import { addressOf } from './address.ts';
 import { answerRaw } from './bad-request.ts';
 import { checkNotForwarded } from './forwarded.ts';
 import { checkLoopbackHost, checkOrigin } from './origin.ts';
-import { findAgent, type Served } from './server-context.ts';
+import { findAgent, type ServerRequest } from './server-context.ts';
 
 /** Takes the upgrade requests of a Node server and serves the WebSockets they become. */
 export function createUpgrade(
-  served: Served,
+  served: ServerRequest,
 ): (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { options, limits, clock, lifetime, log } = served;
   const sockets = new WebSocketServer({ noServer: true, maxPayload: limits.bodyBytes });

@@ -2,10 +2,10 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { routes } from '../../protocol/routes.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { checkCall, openCall, type Router, type Served } from '../http/server-context.ts';
+import { checkCall, openCall, type Router, type ServerRequest } from '../http/server-context.ts';
 
 /** Which agents there are, and what each can do. */
-export function mountAgents(router: Router, served: Served): void {
+export function mountAgents(router: Router, served: ServerRequest): void {
   router.get(routes.listAgents.path, async (c) => {
     const caller = c.get('caller');
     await checkCall(served, { request: c.req.raw, caller, operation: 'listAgents' });

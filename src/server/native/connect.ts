@@ -16,8 +16,8 @@ import {
 import { toWireError } from '../http/error-response.ts';
 import { logFault } from '../http/fault.ts';
 import { topLevelString } from '../http/json-scan.ts';
-import { toWireOutput } from '../http/public-output.ts';
-import { checkCall, findAgent, type Served, type Subject } from '../http/server-context.ts';
+import { toPublicOutput } from '../http/public-output.ts';
+import { checkCall, findAgent, type ServerRequest, type Subject } from '../http/server-context.ts';
 import { nextTurn } from '../stream/event-loop.ts';
 import type { FeedBatch } from '../stream/feed.ts';
 import { isTurnEnd, LiveFeed } from '../stream/live-feed.ts';
@@ -39,14 +39,14 @@ export interface ConnectOptions {
 }
 
 /** Serves one WebSocket: a connection of many turns, up to its output. */
-export function serveConnection(served: Served, socket: WebSocket, options: ConnectOptions): void {
+export function serveConnection(served: ServerRequest, socket: WebSocket, options: ConnectOptions): void {
   const connection = new SocketConnection(served, socket, options);
   socket.on('message', (data, isBinary) => connection.receive(isBinary ? undefined : String(data)));
   socket.once('close', () => connection.left());
 }
 
 class SocketConnection {
-  readonly #served: Served;
+  readonly #served: ServerRequest;
   readonly #options: ConnectOptions;
   readonly #socket: FrameSocket;
   readonly #reader;
@@ -76,7 +76,7 @@ class SocketConnection {
   };
   readonly #stopTimer: () => void;
 
-  constructor(served: Served, socket: WebSocket, options: ConnectOptions) {
+  constructor(served: ServerRequest, socket: WebSocket, options: ConnectOptions) {
     const { clock, limits, lifetime } = served;
     this.#served = served;
     this.#options = options;
@@ -362,7 +362,7 @@ class SocketConnection {
   async #finish(error: unknown, output?: Output): Promise<void> {
     if (this.#final) return;
     this.#final = true;
-    if (output) await this.#socket.send({ type: 'output', output: toWireOutput(output) });
+    if (output) await this.#socket.send({ type: 'output', output: toPublicOutput(output) });
     else await this.#socket.send({ type: 'error', error: this.#toAnswer(error) });
     this.#socket.close(output ? closeCodes.done : closeCodes.refused, '');
   }

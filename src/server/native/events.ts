@@ -1,7 +1,7 @@
 import { routes } from '../../protocol/routes.ts';
 import { fromAnswer, logFault } from '../http/fault.ts';
 import { requestIdOf } from '../http/request-id.ts';
-import { openCall, type Router, type Served } from '../http/server-context.ts';
+import { openCall, type Router, type ServerRequest } from '../http/server-context.ts';
 import { type FeedBatch, runFeed } from '../stream/feed.ts';
 import { refusedFirst, takeSeat } from '../stream/stream-response.ts';
 import { ownerOf } from '../stream/turn.ts';
@@ -10,7 +10,7 @@ import { lastEventId } from './query.ts';
 import { snapshotParam } from './snapshots.ts';
 
 /** `watch`: the events of a run, live or past, from the last one a reader has seen. */
-export function mountEvents(router: Router, served: Served): void {
+export function mountEvents(router: Router, served: ServerRequest): void {
   router.get(routes.watch.path, async (c) => {
     const snapshotId = snapshotParam(c);
     const after = lastEventId(c);

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { routes } from '../../protocol/routes.ts';
-import type { Router, Served } from '../http/server-context.ts';
+import type { Router, ServerRequest } from '../http/server-context.ts';
 import { mountAgents } from './agents.ts';
 import { mountEvents } from './events.ts';
 import { mountRuns } from './runs.ts';
@@ -9,7 +9,7 @@ import { mountSnapshots } from './snapshots.ts';
 import { mountTurns } from './turns.ts';
 
 /** The native dialect: REST, and streams of server-sent events. */
-export function mountNative(router: Router, served: Served): void {
+export function mountNative(router: Router, served: ServerRequest): void {
   mountAgents(router, served);
   mountTurns(router, served);
   mountSessions(router, served);

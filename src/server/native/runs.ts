@@ -1,10 +1,10 @@
 import { routes } from '../../protocol/routes.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { openCall, type Router, type Served } from '../http/server-context.ts';
+import { openCall, type Router, type ServerRequest } from '../http/server-context.ts';
 import { snapshotParam } from './snapshots.ts';
 
 /** What is being worked on, and what was given up. */
-export function mountRuns(router: Router, served: Served): void {
+export function mountRuns(router: Router, served: ServerRequest): void {
   router.get(routes.listRuns.path, async (c) => {
     const { agent, options } = await openCall(served, c, 'listRuns');
     return jsonResponse({ items: await agent.listRuns(options) });

@@ -3,11 +3,11 @@ import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { notFound } from '../http/not-found.ts';
-import { openCall, type Router, type Served, type ServerContext } from '../http/server-context.ts';
+import { openCall, type Router, type ServerRequest, type ServerContext } from '../http/server-context.ts';
 import { flagQuery, pageQuery } from './query.ts';
 
 /** Sessions: list, read, label, erase, and their timelines. */
-export function mountSessions(router: Router, served: Served): void {
+export function mountSessions(router: Router, served: ServerRequest): void {
   router.get(routes.listSessions.path, async (c) => {
     const { agent, options } = await openCall(served, c, 'listSessions');
     const query = c.req.query('query');

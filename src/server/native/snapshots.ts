@@ -3,10 +3,10 @@ import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { notFound } from '../http/not-found.ts';
-import { openCall, type Router, type Served, type ServerContext } from '../http/server-context.ts';
+import { openCall, type Router, type ServerRequest, type ServerContext } from '../http/server-context.ts';
 
 /** Snapshots: read, label, compare, go back, branch, stop. */
-export function mountSnapshots(router: Router, served: Served): void {
+export function mountSnapshots(router: Router, served: ServerRequest): void {
   router.get(routes.getSnapshot.path, async (c) => {
     const snapshotId = snapshotParam(c);
     const sessionId = c.req.query('sessionId');

@@ -3,13 +3,13 @@ import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { requestIdOf, underRequestId } from '../http/request-id.ts';
-import { openCall, type Router, type Served } from '../http/server-context.ts';
+import { openCall, type Router, type ServerRequest } from '../http/server-context.ts';
 import { answerTurn } from '../stream/answer-turn.ts';
 import { wantsEvents } from '../stream/sse.ts';
 import { nativeFormat } from './format.ts';
 
 /** `runTurn`: one turn, as a stream of events or as its output. */
-export function mountTurns(router: Router, served: Served): void {
+export function mountTurns(router: Router, served: ServerRequest): void {
   router.post(routes.runTurn.path, async (c) => {
     const body = await readBody(c, turnRequest, { what: 'turn', ...served });
     const { init } = body;

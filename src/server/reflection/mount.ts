@@ -6,8 +6,8 @@ import { logFault } from '../http/fault.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { short } from '../http/not-found.ts';
 import { requestIdOf } from '../http/request-id.ts';
-import { checkLocal } from '../http/require-loopback.ts';
-import { checkCall, type Router, type Served } from '../http/server-context.ts';
+import { requireLoopback } from '../http/require-loopback.ts';
+import { checkCall, type Router, type ServerRequest } from '../http/server-context.ts';
 import { takeSeat } from '../stream/stream-response.ts';
 import { ownerOf } from '../stream/turn.ts';
 import { createActive } from './active.ts';
@@ -25,10 +25,10 @@ const runBody = v.looseObject({
 });
 
 /** The calls of Genkit's development tools, for clients on this machine only. */
-export function mountReflection(router: Router, served: Served): void {
+export function mountReflection(router: Router, served: ServerRequest): void {
   const active = createActive();
   router.use('/api/*', async (c, next) => {
-    checkLocal(c);
+    requireLoopback(c);
     await next();
   });
 

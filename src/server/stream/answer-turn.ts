@@ -3,7 +3,7 @@ import { WaymarkError } from '../../core/error.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
 import { checkBackgroundRuns } from '../http/background-runs.ts';
 import { fromAnswer, logFault } from '../http/fault.ts';
-import type { OpenCall, Served, ServerContext } from '../http/server-context.ts';
+import type { OpenCall, ServerRequest, ServerContext } from '../http/server-context.ts';
 import type { FeedBatch, FeedEvent } from './feed.ts';
 import { refusedFirst, type StreamFormat, takeSeat } from './stream-response.ts';
 import { type ServedTurn, startTurn } from './turn.ts';
@@ -23,7 +23,7 @@ export interface TurnAnswer {
 
 /** Runs a turn for a caller; refusals are thrown, so that they get their HTTP status. */
 export async function answerTurn(
-  served: Served,
+  served: ServerRequest,
   c: ServerContext,
   { agent, caller }: OpenCall,
   { stream, respond, decorate = (events) => events, ...answer }: TurnAnswer,

@@ -1,7 +1,7 @@
 import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { cutOf, cutWhenIdle, type NodeBindings } from '../http/connection.ts';
-import type { Served, ServerContext } from '../http/server-context.ts';
+import type { ServerRequest, ServerContext } from '../http/server-context.ts';
 import type { FeedEvent } from './feed.ts';
 import {
   FramePump,
@@ -32,7 +32,7 @@ export interface ReaderSeat {
  * soon as the server begins to shut down; one whose own turn runs may stay for a while.
  */
 export function takeSeat(
-  served: Served,
+  served: ServerRequest,
   c: ServerContext,
   { own = true }: { readonly own?: boolean } = {},
 ): ReaderSeat {
@@ -49,7 +49,7 @@ export function takeSeat(
 }
 
 class Seat implements ReaderSeat {
-  readonly #served: Served;
+  readonly #served: ServerRequest;
   readonly #context: ServerContext;
   readonly #link: LinkedSignal;
   readonly #release: () => void;
@@ -59,7 +59,7 @@ class Seat implements ReaderSeat {
   #sent = 0;
 
   constructor(
-    served: Served,
+    served: ServerRequest,
     c: ServerContext,
     { link, release }: { readonly link: LinkedSignal; readonly release: () => void },
   ) {
@@ -138,7 +138,7 @@ class Seat implements ReaderSeat {
 
 // What a page of another site needs to read the answer has been put on it by then, but for the header that comes last.
 function preparedHeaders(
-  { options: { cors } }: Served,
+  { options: { cors } }: ServerRequest,
   c: ServerContext,
 ): Record<string, string> | undefined {
   if (cors === undefined) return undefined;
@@ -153,7 +153,7 @@ function startAtOnce(env: NodeBindings | undefined): Record<string, string> {
 
 /** Waits a moment for the first event, so that a refusal can be told by the HTTP status. */
 export async function refusedFirst(
-  { clock }: Served,
+  { clock }: ServerRequest,
   accepted: Promise<unknown>,
   ms = 1000,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json/json.ts';
 import type { Chunk, Init, Input, Output } from '../../protocol/turn.ts';
 import type { Caller } from '../http/auth.ts';
 import { toWireError } from '../http/error-response.ts';
-import { toWireOutput } from '../http/public-output.ts';
+import { toPublicOutput } from '../http/public-output.ts';
 import type { FeedBatch } from './feed.ts';
 import { LiveFeed } from './live-feed.ts';
 
@@ -98,7 +98,7 @@ async function* turnEvents(
   try {
     const elsewhere = yield* live.batches();
     if (!reader.aborted)
-      yield [{ type: 'output', output: elsewhere ?? toWireOutput(await output) }];
+      yield [{ type: 'output', output: elsewhere ?? toPublicOutput(await output) }];
     else if (!resumable) throw abortError(reader);
   } catch (error) {
     if (!reader.aborted) {

@@ -1,7 +1,7 @@
 import { jsonResponse } from '../http/json-response.ts';
-import { checkLocal } from '../http/require-loopback.ts';
+import { requireLoopback } from '../http/require-loopback.ts';
 import { safetyHeaders } from '../http/safety-headers.ts';
-import { checkCall, type Router, type Served, type ServerContext } from '../http/server-context.ts';
+import { checkCall, type Router, type ServerRequest, type ServerContext } from '../http/server-context.ts';
 import type { StudioFile } from './files.ts';
 import type { SpanRecorder } from './span-recorder.ts';
 
@@ -28,9 +28,9 @@ const policy = [
 const safety = { ...safetyHeaders, 'content-security-policy': policy };
 
 /** The studio under `/studio/`, for browsers on this machine only; a browser that asks for `/` is led there. */
-export function mountStudio(router: Router, served: Served, { files, spans }: Studio): void {
+export function mountStudio(router: Router, served: ServerRequest, { files, spans }: Studio): void {
   const isLocal = async (c: ServerContext, next: () => Promise<void>): Promise<void> => {
-    checkLocal(c);
+    requireLoopback(c);
     await next();
   };
   router.use('/studio', isLocal);

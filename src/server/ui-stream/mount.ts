@@ -10,7 +10,7 @@ import {
   type OpenCall,
   openCall,
   type Router,
-  type Served,
+  type ServerRequest,
   type ServerContext,
 } from '../http/server-context.ts';
 import { answerTurn } from '../stream/answer-turn.ts';
@@ -25,7 +25,7 @@ import { uiRequest } from './shapes.ts';
 import { createViewers, type Viewers } from './viewers.ts';
 
 /** The dialect of AI SDK UI's `useChat`, for each agent at `/ui/:agent`; the chat id is the session id. */
-export function mountUiStream(router: Router, served: Served): void {
+export function mountUiStream(router: Router, served: ServerRequest): void {
   const viewers = createViewers();
 
   router.post('/ui/:agent', async (c) => {
@@ -82,7 +82,7 @@ export function mountUiStream(router: Router, served: Served): void {
  * reload: the turn goes on until the page says something else. While anybody looks on, it is not stopped.
  */
 async function afterStop(
-  { clock }: Served,
+  { clock }: ServerRequest,
   { agent, options }: OpenCall,
   viewers: Viewers,
   run: () => Promise<Response>,

@@ -333,7 +333,7 @@ export interface Transaction {
 export const waitingTtl = 2_147_483_647;
 
 /** For whom a run is let go of as it is detached. It does not expire, and waits for a `takeOver` with its id. */
-export interface HandOver {
+export interface QueueHandoff {
   /** The name of the worker that it waits under. */
   readonly worker: string;
   /**
@@ -364,7 +364,7 @@ export interface RunSupport {
   detach(
     run: RunRef,
     request: RunRequest,
-    handOver?: HandOver,
+    handOver?: QueueHandoff,
     events?: readonly RunEvent[],
   ): Promise<Snapshot>;
   /** Keeps the state reached so far with the pending run, for whoever takes it over. Never listed, never the head. */
@@ -416,7 +416,7 @@ export interface RunSupport {
     readonly limit: number;
     /** Only these runs; `limit` does not count for them. */
     readonly runIds?: readonly string[];
-    /** With `runIds`: also one that has not expired but waits under this name, as {@link HandOver} left it. */
+    /** With `runIds`: also one that has not expired but waits under this name, as {@link QueueHandoff} left it. */
     readonly waitingAs?: string;
     /** None whose worker's name begins with this. */
     readonly exceptWorker?: string;

@@ -2,14 +2,14 @@ import { join, resolve } from 'node:path';
 import { createIds } from '../../core/id.ts';
 import { systemClock } from '../../core/time/clock.ts';
 import type { Store } from '../contract/store.ts';
-import { createHub } from '../memory/emitter.ts';
+import { createEmitter } from '../memory/emitter.ts';
 import type { Tables } from '../memory/tables.ts';
 import { checkedStore } from '../rules/checked-store.ts';
-import { Mirror } from './directory/cache.ts';
+import { DirectoryCache } from './directory/cache.ts';
 import { Disk } from './directory/disk.ts';
 import { lockFile } from './directory/layout.ts';
 import { createLock, type Lock } from './directory/lock.ts';
-import { createGate, type Gate } from './directory/transaction.ts';
+import { createDirectoryTransaction, type DirectoryTransaction } from './directory/transaction.ts';
 import { createWatch } from './directory/watch.ts';
 import { maintenanceSupport } from './maintenance/maintenance.ts';
 import type { FileStoreOptions } from './options.ts';
@@ -46,7 +46,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
 export function openParts(
   directory: string,
   options: FileStoreOptions = {},
-): { readonly mirror: Mirror; readonly gate: Gate; readonly lock: Lock } {
+): { readonly mirror: DirectoryCache; readonly gate: DirectoryTransaction; readonly lock: Lock } {
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
   const { durable = true, lockTimeout = 10_000 } = options;
   const disk = new Disk(resolve(directory), { durable });
@@ -55,7 +55,7 @@ export function openParts(
     newId,
     newRow: (row) => row,
     eventsTtl,
-    hub: createHub(),
+    hub: createEmitter(),
     sessions: new Map(),
     snapshots: new Map(),
     runs: new Map(),
@@ -64,8 +64,8 @@ export function openParts(
     dead: new Map(),
     requests: new Map(),
   };
-  const mirror = new Mirror(disk, tables);
+  const mirror = new DirectoryCache(disk, tables);
   const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });
-  const gate = createGate(mirror, lock);
+  const gate = createDirectoryTransaction(mirror, lock);
   return { mirror, gate, lock };
 }

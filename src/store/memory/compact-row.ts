@@ -1,6 +1,6 @@
 import type { Json } from '../../core/json/json.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import type { Rest } from '../../session/compact-history.ts';
+import type { CompactMessage } from '../../session/compact-history.ts';
 import { History } from '../../session/history.ts';
 import { hashState, type SessionState } from '../../session/session-state.ts';
 import type { SessionRow, SnapshotRow } from './tables.ts';
@@ -10,7 +10,7 @@ import type { SessionRow, SnapshotRow } from './tables.ts';
  * from the chain that rests with it, and times count from the session's own: V8 keeps a small whole number in the object, and
  * any other in 16 bytes elsewhere. What few snapshots have is not there in the others.
  */
-export class RestingRow implements SnapshotRow {
+export class CompactRow implements SnapshotRow {
   readonly id: string;
   readonly session: SessionRow;
   parent: SnapshotRow | undefined;
@@ -28,7 +28,7 @@ export class RestingRow implements SnapshotRow {
   declare partialFrom?: number;
   readonly #age: number;
   #updatedAge: number;
-  #history: Rest | undefined;
+  #history: CompactMessage | undefined;
   #custom: Json | undefined;
   #artifacts: readonly Artifact[];
 

@@ -1,14 +1,14 @@
 /** Tells listeners by key that something may have changed. */
-export interface Hub {
-  listen(key: string, listener: () => void): () => void;
-  tell(key: string): void;
+export interface Emitter {
+  subscribe(key: string, listener: () => void): () => void;
+  emit(key: string): void;
 }
 
 /** A hub for one process. Listeners are called after the change that is being made is whole. */
-export function createHub(): Hub {
+export function createEmitter(): Emitter {
   const listeners = new Map<string, Set<() => void>>();
   return {
-    listen(key, listener) {
+    subscribe(key, listener) {
       // A wrapper of its own, so that the same function may listen twice and stop once.
       const own = (): void => listener();
       const set = listeners.get(key) ?? new Set();
@@ -18,7 +18,7 @@ export function createHub(): Hub {
         if (set.size === 0 && listeners.get(key) === set) listeners.delete(key);
       };
     },
-    tell(key) {
+    emit(key) {
       const set = listeners.get(key);
       if (set === undefined) return;
       queueMicrotask(() => {

@@ -1,5 +1,5 @@
 import {
-  fromDocument,
+  fromSessionExport,
   type ImportedSession,
   type ImportRow,
   renewIds,
@@ -17,7 +17,7 @@ export function importSession(
   document: unknown,
   options: { readonly sessionId?: string },
 ): SessionRow {
-  const read = fromDocument(document);
+  const read = fromSessionExport(document);
   const { sessionId = read.session.sessionId } = options;
   checkScope(scope);
   checkSessionId(sessionId);

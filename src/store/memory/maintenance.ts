@@ -1,5 +1,5 @@
 import type { Link } from '../../session/compact-history.ts';
-import { type ExportRow, toDocument } from '../../session/export-session.ts';
+import { type ExportRow, toSessionExport } from '../../session/export-session.ts';
 import type { History } from '../../session/history.ts';
 import type { MaintenanceSupport } from '../contract/store.ts';
 import { importSession } from './import.ts';
@@ -23,7 +23,7 @@ export function maintenanceSupport(tables: Tables): MaintenanceSupport {
       const session = findSession(tables, scope, sessionId);
       if (session === undefined) return undefined;
       const now = tables.clock.now();
-      return toDocument(toSessionInfo(session, now), exportRows(session, now));
+      return toSessionExport(toSessionInfo(session, now), exportRows(session, now));
     },
     importSession: async (scope, document, options = {}) =>
       toSessionInfo(importSession(tables, scope, document, options), tables.clock.now()),

@@ -3,8 +3,8 @@ import { type Clock, systemClock } from '../../core/time/clock.ts';
 import type { Store } from '../contract/store.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { abortSupport } from './abort.ts';
-import { RestingRow } from './compact-row.ts';
-import { createHub } from './emitter.ts';
+import { CompactRow } from './compact-row.ts';
+import { createEmitter } from './emitter.ts';
 import { eventSupport } from './events.ts';
 import { maintenanceSupport } from './maintenance.ts';
 import { readSnapshot } from './reading.ts';
@@ -31,9 +31,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const tables: Tables = {
     clock,
     newId,
-    newRow: (row) => new RestingRow(row),
+    newRow: (row) => new CompactRow(row),
     eventsTtl,
-    hub: createHub(),
+    hub: createEmitter(),
     sessions: new Map(),
     snapshots: new Map(),
     runs: new Map(),

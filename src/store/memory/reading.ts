@@ -1,6 +1,6 @@
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
-import { marksOf } from '../../session/path-snapshots.ts';
+import { pathSnapshotsOf } from '../../session/path-snapshots.ts';
 import { toPlainState } from '../../session/session-state.ts';
 import type { LoadedState, Lookup, RunRecord, Scope } from '../contract/store.ts';
 import {
@@ -133,7 +133,7 @@ export function readSnapshot(tables: Tables, scope: Scope, lookup: Lookup): Snap
   if (row !== undefined) return withState(row, now);
   if (run === undefined) return undefined;
   const { state } = reached(run);
-  const marks = marksOf(state.history, pathTo(run.base).map(toTurn));
+  const marks = pathSnapshotsOf(state.history, pathTo(run.base).map(toTurn));
   return { ...toPending(run, now), state: toPlainState(state, { marks }) };
 }
 
@@ -141,11 +141,11 @@ export function readSnapshot(tables: Tables, scope: Scope, lookup: Lookup): Snap
 export function withState(row: SnapshotRow, now: number): Snapshot {
   const run = row.session.run?.row === row ? row.session.run : undefined;
   const { state } = run === undefined ? row : reached(run);
-  const marks = marksOf(state.history, pathTo(row).map(toTurn));
+  const marks = pathSnapshotsOf(state.history, pathTo(row).map(toTurn));
   return { ...toMetadata(row, now), state: toPlainState(state, { marks }) };
 }
 
-function toTurn(row: SnapshotRow): Parameters<typeof marksOf>[1][number] {
+function toTurn(row: SnapshotRow): Parameters<typeof pathSnapshotsOf>[1][number] {
   const { id: snapshotId, status, event, index } = row;
   const { history } = row.state;
   const marks = status === 'succeeded' && event !== 'toolIterationEnd' && index >= 0;

@@ -2,7 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import {
-  type HandOver,
+  type QueueHandoff,
   handedOverHint,
   type RequestOutcome,
   type RunEvent,
@@ -63,7 +63,7 @@ export function runSupport(tables: Tables): RunSupport {
       if (totals !== undefined) row.totals = totals;
       row.updatedAt = now();
       delete row.partialFrom;
-      tables.hub.tell(runId);
+      tables.hub.emit(runId);
     },
     async getStep(ref, key) {
       const { steps } = currentRun(tables, ref);
@@ -97,7 +97,7 @@ function detach(
   tables: Tables,
   ref: RunRef,
   request: RunRequest,
-  away: HandOver | undefined,
+  away: QueueHandoff | undefined,
   events: readonly RunEvent[] | undefined,
 ): Snapshot {
   if (away?.within !== undefined) {
@@ -133,9 +133,9 @@ function detach(
   if (away !== undefined) {
     run.ttl = waitingTtl;
     run.worker = away.worker;
-    tables.hub.tell(handedOverHint);
+    tables.hub.emit(handedOverHint);
   }
-  tables.hub.tell(run.id);
+  tables.hub.emit(run.id);
   return toMetadata(run.row, now);
 }
 
@@ -170,5 +170,5 @@ function handOver(tables: Tables, ref: RunRef): void {
   }
   // However often its old worker is still heard of, the claim stays expired.
   run.ttl = 0;
-  tables.hub.tell(run.id);
+  tables.hub.emit(run.id);
 }

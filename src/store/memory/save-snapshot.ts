@@ -39,7 +39,7 @@ export function saveSnapshot(
       : row.status === 'pending'
         ? change(tables, row, next)
         : relabel(row, next);
-  tables.hub.tell(saved.id);
+  tables.hub.emit(saved.id);
   return withState(saved, tables.clock.now());
 }
 

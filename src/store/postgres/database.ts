@@ -3,7 +3,7 @@ import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { toReadError } from '../rules/errors.ts';
-import type { Vault } from '../sql/content/cipher.ts';
+import type { Cipher } from '../sql/content/cipher.ts';
 import type { Database, Hint, WriteOptions } from '../sql/database/database.ts';
 import { readMeta } from '../sql/database/meta.ts';
 import { type Plan, type Statement, statement } from '../sql/database/query.ts';
@@ -23,7 +23,7 @@ export interface PostgresOptions {
   readonly schema: string;
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly vault: Vault;
+  readonly vault: Cipher;
   readonly onQuery: ((name: string) => void) | undefined;
 }
 

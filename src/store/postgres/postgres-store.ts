@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { WaymarkError } from '../../core/error.ts';
 import { createIds, type NewId } from '../../core/id.ts';
 import { type Clock, systemClock } from '../../core/time/clock.ts';
-import { createVault, type Encryption } from '../sql/content/cipher.ts';
+import { createCipher, type Encryption } from '../sql/content/cipher.ts';
 import type { QueryOptions } from '../sql/database/database.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
 import { postgresDatabase } from './database.ts';
@@ -37,7 +37,7 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
   const { schema = 'waymark', encryption, eventsTtl = 60_000, onQuery } = options;
   const { clock = systemClock, newId = createIds(clock) } = options;
   checkSchema(schema);
-  const vault = createVault(encryption, 'text');
+  const vault = createCipher(encryption, 'text');
   const db = postgresDatabase({
     openPool: () => openPool(options),
     ownsPool: options.pool === undefined,

@@ -1,6 +1,6 @@
 import type { Claim, ClaimRequest, RequestMark, Scope } from '../contract/store.ts';
 import { isSnapshotId } from '../rules/ids.ts';
-import type { Vault } from '../sql/content/cipher.ts';
+import type { Cipher } from '../sql/content/cipher.ts';
 import { homeIn, requestPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
 import {
@@ -32,7 +32,7 @@ export async function quickClaim(
   db: PostgresDatabase,
   scope: Scope,
   request: ClaimRequest,
-  vault: Vault,
+  vault: Cipher,
 ): Promise<Claim | undefined> {
   const { from, expectHead } = request;
   if (from !== 'head' && !isSnapshotId(from.snapshotId)) return undefined;

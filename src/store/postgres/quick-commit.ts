@@ -8,7 +8,7 @@ import {
 import { CommittedTurn } from '../rules/committed.ts';
 import { packEvents } from '../rules/event-body.ts';
 import { isSnapshotId } from '../rules/ids.ts';
-import type { Vault } from '../sql/content/cipher.ts';
+import type { Cipher } from '../sql/content/cipher.ts';
 import { type DocumentWrite, documentRef } from '../sql/content/document.ts';
 import type { ManifestRef, ManifestWrite } from '../sql/content/manifest.ts';
 import { type Home, journalPlace, receiptPlace } from '../sql/content/places.ts';
@@ -247,7 +247,7 @@ function eventValues(
   { runId }: RunRef,
   events: readonly RunEvent[],
   home: Home,
-  vault: Vault,
+  vault: Cipher,
 ): EventValues | undefined {
   const [begin] = events;
   const end = events.at(-1);
@@ -256,7 +256,7 @@ function eventValues(
   }
   if (begin.attempt !== end.attempt) return undefined;
   const row = { attempt: begin.attempt, seq: begin.seq, last: end.seq };
-  const body = vault.seal(packEvents(events), journalPlace(home, runId, row));
+  const body = vault.encrypt(packEvents(events), journalPlace(home, runId, row));
   return {
     eventAttempt: begin.attempt,
     eventSeq: begin.seq,

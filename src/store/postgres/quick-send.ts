@@ -1,8 +1,8 @@
 import { isWaymarkError } from '../../core/error.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import { type HandOver, type RunRef, type RunRequest, waitingTtl } from '../contract/store.ts';
+import { type QueueHandoff, type RunRef, type RunRequest, waitingTtl } from '../contract/store.ts';
 import { isSnapshotId } from '../rules/ids.ts';
-import type { Vault } from '../sql/content/cipher.ts';
+import type { Cipher } from '../sql/content/cipher.ts';
 import { type Home, requestPlace } from '../sql/content/places.ts';
 import { all, statement } from '../sql/database/query.ts';
 import { runHome, type StateContext } from '../sql/history/state-rows.ts';
@@ -25,7 +25,7 @@ interface Sent {
   readonly ref: RunRef;
   readonly home: Home;
   readonly request: RunRequest;
-  readonly away: HandOver;
+  readonly away: QueueHandoff;
 }
 
 type SentRow = SnapshotRow & { readonly now: number; readonly base_id: Uint8Array | null };
@@ -114,12 +114,12 @@ export function createQuickSend(
 }
 
 // The row of an open run shows what the run has reached, which is its base.
-function readingOf(row: SentRow, vault: Vault): Reading {
+function readingOf(row: SentRow, vault: Cipher): Reading {
   const base = { id: row.base_id, state_hash: row.base_id === null ? null : row.state_hash };
   return { now: row.now, orphaned: false, stateHash: openHash(row, base, vault) };
 }
 
-function toGiven({ ref, home, request, away }: Sent, vault: Vault): object {
+function toGiven({ ref, home, request, away }: Sent, vault: Cipher): object {
   return {
     id: hexOf(uuidBytes(ref.runId)),
     attempt: ref.attempt,

@@ -1,6 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
-import { toDocument } from '../../session/export-session.ts';
-import { fromDocument } from '../../session/import-session.ts';
+import { toSessionExport } from '../../session/export-session.ts';
+import { fromSessionExport } from '../../session/import-session.ts';
 import type { Fault, MaintenanceSupport, RetentionPolicy, Scope } from '../contract/store.ts';
 import { toReadError } from '../rules/errors.ts';
 import { checkPolicy } from '../rules/retention.ts';
@@ -114,10 +114,10 @@ export function maintenanceSupport(
     },
     async exportSession(scope, sessionId) {
       const found = await db.read(() => exportSession(scope, sessionId, state));
-      return found && (await toDocument(found.info, found.rows));
+      return found && (await toSessionExport(found.info, found.rows));
     },
     async importSession(scope, document, options = {}) {
-      const read = fromDocument(document);
+      const read = fromSessionExport(document);
       const { sessionId = read.session.sessionId } = options;
       return db.write(() => importSession(scope, read, sessionId, newId, state));
     },

@@ -11,7 +11,7 @@ import { isSnapshotId } from '../rules/ids.ts';
 import { homeIn } from './content/places.ts';
 import type { Hint } from './database/database.ts';
 import { stateRows } from './history/state-rows.ts';
-import { alreadyCommitted, Doubts } from './runs/ambiguous-commits.ts';
+import { alreadyCommitted, AmbiguousCommits } from './runs/ambiguous-commits.ts';
 import { attachPartial, checkpoint } from './runs/checkpoint.ts';
 import { checkClaim, claim } from './runs/claim.ts';
 import { type CommitResult, checkCommit, commit } from './runs/commit.ts';
@@ -56,7 +56,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     db.tell(hints, attached.has(runId) ? 'process' : 'everywhere');
   };
 
-  const doubts = new Doubts();
+  const doubts = new AmbiguousCommits();
   const committedOnce = async (ref: RunRef, write: CommitWrite): Promise<CommitResult> => {
     try {
       const quick = await turns?.commit(ref, write);

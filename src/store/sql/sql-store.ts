@@ -5,7 +5,7 @@ import type {
   Claim,
   ClaimRequest,
   CommitWrite,
-  HandOver,
+  QueueHandoff,
   RunEvent,
   RunRef,
   RunRequest,
@@ -14,12 +14,12 @@ import type {
 } from '../contract/store.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { abortSupport } from './abort-support.ts';
-import type { Vault } from './content/cipher.ts';
+import type { Cipher } from './content/cipher.ts';
 import type { Database } from './database/database.ts';
 import { eventSupport } from './event-support.ts';
 import type { StateContext } from './history/state-rows.ts';
 import { maintenanceSupport } from './maintenance-support.ts';
-import { Tidier } from './retention/gc-scheduler.ts';
+import { GcScheduler } from './retention/gc-scheduler.ts';
 import { runSupport } from './run-support.ts';
 import type { CommitResult } from './runs/commit.ts';
 import type { TakenRows, TakeOver } from './runs/take-over.ts';
@@ -31,7 +31,7 @@ import { timelineSupport } from './timeline-support.ts';
 export interface SqlParts {
   readonly name: string;
   readonly db: Database;
-  readonly vault: Vault;
+  readonly vault: Cipher;
   readonly clock: Clock;
   readonly newId: NewId;
   /** Milliseconds for which the events of a run are kept after its end. */
@@ -47,7 +47,7 @@ export interface TurnSteps {
   /** Appends events, and tells listeners everywhere. */
   append?(run: RunRef, events: readonly RunEvent[]): Promise<boolean>;
   /** Detaches a run that is handed over, together with others of the same moment. */
-  sendAway?(run: RunRef, request: RunRequest, away: HandOver): Promise<Snapshot | undefined>;
+  sendAway?(run: RunRef, request: RunRequest, away: QueueHandoff): Promise<Snapshot | undefined>;
   /** Takes over the runs that it is asked for by their ids. */
   takeOver?(
     request: TakeOver & { readonly runIds: readonly string[] },
@@ -66,7 +66,7 @@ export interface SqlStore extends Store {
 /** What the parts of a store share. */
 export interface SqlContext extends Omit<SqlParts, 'turns'> {
   readonly state: StateContext;
-  readonly tidier: Tidier;
+  readonly tidier: GcScheduler;
   readonly turns: TurnSteps | undefined;
 }
 
@@ -81,7 +81,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
     sumOf: db.sumOf,
     homes: new Map(),
   };
-  const tidier = new Tidier(parts);
+  const tidier = new GcScheduler(parts);
   const context: SqlContext = { ...parts, state, tidier, turns: parts.turns?.(state) };
   const maintenance = maintenanceSupport(context);
   return checkedStore({

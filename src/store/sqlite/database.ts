@@ -2,7 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { toReadError } from '../rules/errors.ts';
-import type { Vault } from '../sql/content/cipher.ts';
+import type { Cipher } from '../sql/content/cipher.ts';
 import type { Database, Hint } from '../sql/database/database.ts';
 import type { Plan } from '../sql/database/query.ts';
 import { limitHeartbeats, limiting } from '../sql/runs/limit-heartbeats.ts';
@@ -21,7 +21,7 @@ export interface SqliteOptions {
   readonly maxSize: number | undefined;
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly vault: Vault;
+  readonly vault: Cipher;
   readonly onQuery: ((name: string) => void) | undefined;
 }
 

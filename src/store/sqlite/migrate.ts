@@ -1,7 +1,7 @@
 import type { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
 import { storeFault } from '../rules/store-error.ts';
-import type { Vault } from '../sql/content/cipher.ts';
+import type { Cipher } from '../sql/content/cipher.ts';
 import { readMeta } from '../sql/database/meta.ts';
 import type { Connection } from './connection.ts';
 import { steps } from './schema.ts';
@@ -9,7 +9,7 @@ import { steps } from './schema.ts';
 interface Options {
   readonly path: string | URL;
   readonly newId: NewId;
-  readonly vault: Vault;
+  readonly vault: Cipher;
 }
 
 /** Brings the tables to the newest format, one step after the other, and gives the database's name. */

@@ -4,7 +4,7 @@ import { homeOf } from '../sql/content/places.ts';
 import type { Database } from '../sql/database/database.ts';
 import { first, type Plan, statement } from '../sql/database/query.ts';
 import { asLocation, type Location } from '../sql/history/location.ts';
-import { placeState } from '../sql/history/plan-state.ts';
+import { planState } from '../sql/history/plan-state.ts';
 import { type StateContext, type StateRows, stateRows } from '../sql/history/state-rows.ts';
 import { type CommitResult, commit, insertCommitted, moveSession } from '../sql/runs/commit.ts';
 import { snapshotOf } from '../sql/runs/commit-row.ts';
@@ -89,7 +89,7 @@ function* goOn(
   if (held === undefined) return undefined;
   const { session, now, created_at: createdAt, next_index: index } = held;
   const spot = { session, tip: parent, parent, replaces: null, hasBase: true, mayGoOn: true };
-  const placed = yield* placeState(write, rows, spot, context);
+  const placed = yield* planState(write, rows, spot, context);
   const row = { session, home: homeOf(held), parent, index, createdAt, now };
   const no = yield* insertCommitted(write, placed, row, context);
   yield* moveSession(session, { head: no, tip: no, nextIndex: index + 1, now }, context);

@@ -1,6 +1,6 @@
 import { createIds, type NewId } from '../../core/id.ts';
 import { type Clock, systemClock } from '../../core/time/clock.ts';
-import { createVault, type Encryption } from '../sql/content/cipher.ts';
+import { createCipher, type Encryption } from '../sql/content/cipher.ts';
 import type { QueryOptions } from '../sql/database/database.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
 import { sqliteDatabase } from './database.ts';
@@ -31,7 +31,7 @@ export interface SqliteStoreOptions extends QueryOptions {
 export function sqliteStore(path: string | URL, options: SqliteStoreOptions = {}): SqlStore {
   const { durability = 'normal', maxSize, encryption, eventsTtl = 60_000, onQuery } = options;
   const { clock = systemClock, newId = createIds(clock) } = options;
-  const vault = createVault(encryption, 'binary');
+  const vault = createCipher(encryption, 'binary');
   const db = sqliteDatabase({ path, durability, maxSize, clock, newId, vault, onQuery });
   const turns = quickSteps(db);
   return sqlStore({ name: 'sqlite', db, vault, clock, newId, eventsTtl, turns });

@@ -9,8 +9,8 @@ import { RunFile } from '../runs/run-file.ts';
 import type { Home } from '../runs/run-row.ts';
 import { readPointer } from '../sessions/fork-pointer.ts';
 import { clearedSize } from '../sessions/journal.ts';
-import { WarmSet } from '../sessions/loaded-lru.ts';
-import { Family, type FamilyContext } from '../sessions/session-tree.ts';
+import { LoadedLru } from '../sessions/loaded-lru.ts';
+import { SessionTree, type SessionTreeContext } from '../sessions/session-tree.ts';
 import type { Disk } from './disk.ts';
 import { runFile, runsFolder, safeName, scopeFolder } from './layout.ts';
 
@@ -21,12 +21,12 @@ const mostResting = 64;
  * The tables of a memory store, kept in step with files. To `reach` something is to make the tables say of it what the files
  * say; it costs one look at each file when nothing has changed. Everything happens under the lock.
  */
-export class Mirror implements FamilyContext {
+export class DirectoryCache implements SessionTreeContext {
   readonly disk: Disk;
   readonly tables: Tables;
-  readonly families = new Map<string, Family>();
-  readonly homes = new WeakMap<SessionRow, Family>();
-  readonly use = (family: Family): void => this.#warm.use(family);
+  readonly families = new Map<string, SessionTree>();
+  readonly homes = new WeakMap<SessionRow, SessionTree>();
+  readonly use = (family: SessionTree): void => this.#warm.use(family);
   readonly events: EventFiles;
   readonly dead: DeadFiles;
   readonly requests: RequestFiles;
@@ -36,7 +36,7 @@ export class Mirror implements FamilyContext {
   /** Those that wait for the next run of their session, the one that was used last at the end. */
   readonly #resting = new Set<RunFile>();
   readonly #pointers = new Map<string, string>();
-  readonly #warm = new WarmSet();
+  readonly #warm = new LoadedLru();
 
   constructor(disk: Disk, tables: Tables) {
     this.disk = disk;
@@ -54,16 +54,16 @@ export class Mirror implements FamilyContext {
   }
 
   /** The family in a folder, as it is in memory. */
-  family(folder: string): Family {
+  family(folder: string): SessionTree {
     const known = this.families.get(folder);
     if (known !== undefined) return known;
-    const family = new Family(folder, this);
+    const family = new SessionTree(folder, this);
     this.families.set(folder, family);
     return family;
   }
 
   /** The family in a folder, as it is on disk; `undefined` when there is none. */
-  reachFamily(folder: string): Family | undefined {
+  reachFamily(folder: string): SessionTree | undefined {
     const family = this.family(folder);
     family.refresh();
     if (family.journal.exists) return family;
@@ -121,9 +121,9 @@ export class Mirror implements FamilyContext {
    * All sessions in the folder of a scope, without their states. One that cannot be read does not hide the others; the
    * error says what is wrong with it.
    */
-  reachScope(folder: string): { readonly families: readonly Family[]; readonly error?: unknown } {
+  reachScope(folder: string): { readonly families: readonly SessionTree[]; readonly error?: unknown } {
     const known = [...this.families.keys()].filter((each) => each.startsWith(`${folder}/`));
-    const families: Family[] = [];
+    const families: SessionTree[] = [];
     let error: unknown;
     for (const each of new Set([...known, ...this.foldersIn(folder)])) {
       try {
@@ -137,7 +137,7 @@ export class Mirror implements FamilyContext {
   }
 
   /** A family whose states nobody has asked for yet. */
-  reachCold(folder: string): Family | undefined {
+  reachCold(folder: string): SessionTree | undefined {
     if (!this.families.has(folder)) this.family(folder).states.cool();
     return this.reachFamily(folder);
   }
@@ -161,7 +161,7 @@ export class Mirror implements FamilyContext {
     for (const runId of this.events.runIds()) attempt(() => this.reachEvents(runId));
   }
 
-  /** Removes the events and dead letters of what is gone, after {@link Mirror.reachAllEvents}. */
+  /** Removes the events and dead letters of what is gone, after {@link DirectoryCache.reachAllEvents}. */
   sweep(): void {
     this.events.sweep();
     this.dead.sweep();

@@ -3,8 +3,8 @@ import * as v from 'valibot';
 import { isWaymarkError } from '../../../core/error.ts';
 import type { Scope } from '../../contract/store.ts';
 import { pointerFile } from '../sessions/fork-pointer.ts';
-import type { Family } from '../sessions/session-tree.ts';
-import type { Mirror } from './cache.ts';
+import type { SessionTree } from '../sessions/session-tree.ts';
+import type { DirectoryCache } from './cache.ts';
 import { toLine } from './checked-line.ts';
 import type { Disk } from './disk.ts';
 import { dataLoss } from './disk-error.ts';
@@ -29,7 +29,7 @@ export interface Leftovers {
  * Does something that touches several files. What may be left behind when the process dies in the middle is written down
  * before, and whoever holds the lock next clears it away.
  */
-export function withIntent(mirror: Mirror, leftovers: Leftovers, action: () => void): void {
+export function withIntent(mirror: DirectoryCache, leftovers: Leftovers, action: () => void): void {
   const { disk } = mirror;
   const sessions = leftovers.sessions.map(({ scope, id }) => ({ ...scope, id }));
   const content = { waymark: format, folders: leftovers.folders, sessions };
@@ -39,7 +39,7 @@ export function withIntent(mirror: Mirror, leftovers: Leftovers, action: () => v
 }
 
 /** Clears away what a process left behind that died in the middle of something. */
-export function recover(mirror: Mirror): void {
+export function recover(mirror: DirectoryCache): void {
   const { disk } = mirror;
   if (disk.stamp(intentFile) === undefined) return;
   const { folders, sessions } = readIntent(disk);
@@ -54,7 +54,7 @@ export function recover(mirror: Mirror): void {
 }
 
 /** Removes what is left of a session outside its journal. */
-export function clearSession(mirror: Mirror, scope: Scope, sessionId: string): void {
+export function clearSession(mirror: DirectoryCache, scope: Scope, sessionId: string): void {
   const { disk } = mirror;
   disk.remove(pointerFile(scope, sessionId));
   disk.remove(`${pointerFile(scope, sessionId)}.tmp`);
@@ -63,7 +63,7 @@ export function clearSession(mirror: Mirror, scope: Scope, sessionId: string): v
 }
 
 /** Removes what no session in a folder needs, and the folder when no session is left. */
-export function sweep(mirror: Mirror, folder: string): void {
+export function sweep(mirror: DirectoryCache, folder: string): void {
   const family = mirror.reachFamily(folder);
   if (family === undefined || family.sessions.size === 0) {
     mirror.disk.remove(folder);
@@ -76,7 +76,7 @@ export function sweep(mirror: Mirror, folder: string): void {
 }
 
 /** The artifacts in a family's folder that no snapshot has. */
-export function unneeded({ rows, artifacts }: Family): readonly string[] {
+export function unneeded({ rows, artifacts }: SessionTree): readonly string[] {
   return artifacts.others(new Set([...rows.values()].flatMap((row) => row.artifacts)));
 }
 

@@ -13,7 +13,7 @@ const longest = 4096;
  * A file that shows who held the lock last: whoever does so after somebody else makes it longer by a byte. When it is as we
  * left it, nobody has come after us.
  */
-export class HolderMark {
+export class LockGeneration {
   readonly path: string;
   #left: Mark | undefined;
 

@@ -6,7 +6,7 @@ import { letOthersRun } from '../../../core/platform.ts';
 import { systemClock } from '../../../core/time/clock.ts';
 import { storeFault } from '../../rules/store-error.ts';
 import { diskError } from './disk-error.ts';
-import { HolderMark } from './lock-generation.ts';
+import { LockGeneration } from './lock-generation.ts';
 
 /** How the lock is held: `alone` when nobody else has held it since we last did; `not` where nothing can be written. */
 export type Hold = 'alone' | 'after others' | 'not';
@@ -44,7 +44,7 @@ const quickTries = 20;
  * frees it when its holder dies, however it dies: there are no stale locks, and nobody has to guess who is alive.
  */
 export function createLock(path: string, { timeout }: { readonly timeout: number }): Lock {
-  const mark = new HolderMark(`${path}-mark`);
+  const mark = new LockGeneration(`${path}-mark`);
   let handle: Handle | undefined;
   let isClosed = false;
 

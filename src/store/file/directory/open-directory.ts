@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../../core/error.ts';
 import { clearedSize } from '../sessions/journal.ts';
-import type { Mirror } from './cache.ts';
+import type { DirectoryCache } from './cache.ts';
 import { toLine } from './checked-line.ts';
 import type { Disk } from './disk.ts';
 import { format, formatOf, parseSealed } from './format.ts';
@@ -9,7 +9,7 @@ import { formatFile, ignored, ignoreFile, lockFile, runsFolder } from './layout.
 import type { Lock } from './lock.ts';
 
 /** Makes a directory a store, or finds out that it is one that this version can use. */
-export async function openDirectory(mirror: Mirror, lock: Lock): Promise<void> {
+export async function openDirectory(mirror: DirectoryCache, lock: Lock): Promise<void> {
   const { disk } = mirror;
   if (readFormat(disk) === undefined) {
     // Before the lock, which leaves files in the folder.
@@ -46,7 +46,7 @@ function writeFormat(disk: Disk): void {
 }
 
 /** From here on older versions refuse the directory. Journals get their checksums when they are next written to. */
-function upgrade({ disk }: Mirror): void {
+function upgrade({ disk }: DirectoryCache): void {
   writeFormat(disk);
   // Files without a run had another first byte.
   for (const name of disk.list(runsFolder).map((each) => `${runsFolder}/${each}`)) {

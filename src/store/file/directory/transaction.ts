@@ -1,10 +1,10 @@
-import type { Mirror } from './cache.ts';
+import type { DirectoryCache } from './cache.ts';
 import { recover } from './intent.ts';
 import type { Hold, Lock } from './lock.ts';
 import { openDirectory } from './open-directory.ts';
 
 /** The one way to the files: opened once, locked, and on the disk before a caller hears of it. */
-export interface Gate {
+export interface DirectoryTransaction {
   open(): Promise<void>;
   /** Reads under the lock; without it where nothing can be written. */
   read<Result>(section: () => Result | Promise<Result>): Promise<Result>;
@@ -12,7 +12,7 @@ export interface Gate {
   write<Result>(work: () => Result | Promise<Result>, save: () => void): Promise<Result>;
 }
 
-export function createGate(mirror: Mirror, lock: Lock): Gate {
+export function createDirectoryTransaction(mirror: DirectoryCache, lock: Lock): DirectoryTransaction {
   const { disk } = mirror;
   let opening: Promise<void> | undefined;
 
@@ -61,7 +61,7 @@ export function createGate(mirror: Mirror, lock: Lock): Gate {
 }
 
 // What a process leaves behind that dies, it leaves to whoever holds the lock after it.
-function takeNote(mirror: Mirror, hold: Hold): void {
+function takeNote(mirror: DirectoryCache, hold: Hold): void {
   if (hold === 'alone') return;
   mirror.disk.era++;
   if (hold === 'after others') recover(mirror);

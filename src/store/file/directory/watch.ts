@@ -1,10 +1,10 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../core/time/clock.ts';
-import type { Mirror } from './cache.ts';
+import type { DirectoryCache } from './cache.ts';
 import type { Disk } from './disk.ts';
 import { eventsFolder, runsFolder } from './layout.ts';
-import type { Gate } from './transaction.ts';
+import type { DirectoryTransaction } from './transaction.ts';
 
 /** How often the files are looked at in case the system tells nothing. */
 const pollEvery = 200;
@@ -20,7 +20,7 @@ export interface Watch {
  * Watches the files of runs and events: the system tells of a change at once, and a look now and then makes up for what it
  * does not tell. Reading what is new tells the listeners.
  */
-export function createWatch(mirror: Mirror, gate: Gate): Watch {
+export function createWatch(mirror: DirectoryCache, gate: DirectoryTransaction): Watch {
   const listened = new Map<string, number>();
   let stop: (() => void) | undefined;
   let isLooking = false;

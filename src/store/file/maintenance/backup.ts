@@ -3,7 +3,7 @@ import { copyFile, cp, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { WaymarkError } from '../../../core/error.ts';
 import { type BackupReport, checkFree, notThere } from '../../backup.ts';
-import type { Mirror } from '../directory/cache.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
 import {
   artifactsName,
   deadFolder,
@@ -18,7 +18,7 @@ import {
 import { openParts } from '../file-store.ts';
 import { pointerFile } from '../sessions/fork-pointer.ts';
 import { allFolders } from '../sessions/load-sessions.ts';
-import type { Family } from '../sessions/session-tree.ts';
+import type { SessionTree } from '../sessions/session-tree.ts';
 
 /**
  * Copies the store in a directory to another directory while it is in use. Each session is copied together with its forks and
@@ -81,7 +81,7 @@ interface Copy {
   folder(name: string): void;
 }
 
-function createCopy({ disk }: Mirror, target: string): Copy {
+function createCopy({ disk }: DirectoryCache, target: string): Copy {
   const file = (name: string): void => {
     const from = join(disk.root, name);
     if (!existsSync(from)) return;
@@ -98,7 +98,7 @@ function createCopy({ disk }: Mirror, target: string): Copy {
 }
 
 /** Copies a session with its forks, their runs and the events of these; gives how many sessions there are. */
-function copyFamily(mirror: Mirror, folder: string, copy: Copy): number {
+function copyFamily(mirror: DirectoryCache, folder: string, copy: Copy): number {
   const family = readable(mirror, folder);
   copy.folder(`${folder}/${artifactsName}`);
   copy.file(`${folder}/${journalName}`);
@@ -114,7 +114,7 @@ function copyFamily(mirror: Mirror, folder: string, copy: Copy): number {
 }
 
 // What cannot be read is copied as it is: `verify` says what is wrong with it.
-function readable(mirror: Mirror, folder: string): Family | undefined {
+function readable(mirror: DirectoryCache, folder: string): SessionTree | undefined {
   try {
     return mirror.reachCold(folder);
   } catch {

@@ -1,20 +1,20 @@
-import { type ExportRow, toDocument } from '../../../session/export-session.ts';
+import { type ExportRow, toSessionExport } from '../../../session/export-session.ts';
 import type { Fault, MaintenanceSupport } from '../../contract/store.ts';
 import { maintenanceSupport as memoryMaintenance } from '../../memory/maintenance.ts';
 import { toMetadata, toSessionInfo } from '../../memory/reading.ts';
 import { allRows } from '../../memory/rows.ts';
 import { findSession, type SessionRow } from '../../memory/tables.ts';
-import type { Mirror } from '../directory/cache.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
 import { ownerFolder } from '../directory/layout.ts';
-import type { Gate } from '../directory/transaction.ts';
-import { allFolders, foldersOfOwner, reachFolders, readAhead } from '../sessions/load-sessions.ts';
+import type { DirectoryTransaction } from '../directory/transaction.ts';
+import { allFolders, foldersOfOwner, loadFolders, readAhead } from '../sessions/load-sessions.ts';
 import { saveSession } from '../sessions/save.ts';
 import { prune } from './prune.ts';
 import { hasLost, rewriteFamilies } from './rewrite.ts';
 import { verifyFolder, verifyPointers, verifyRuns } from './verify.ts';
 
 /** Keeping the store small, whole and portable. */
-export function maintenanceSupport(mirror: Mirror, gate: Gate): MaintenanceSupport {
+export function maintenanceSupport(mirror: DirectoryCache, gate: DirectoryTransaction): MaintenanceSupport {
   const { tables } = mirror;
   const memory = memoryMaintenance(tables);
   return {
@@ -22,7 +22,7 @@ export function maintenanceSupport(mirror: Mirror, gate: Gate): MaintenanceSuppo
     eraseOwner: (owner) =>
       gate.write(
         () => {
-          reachFolders(mirror, foldersOfOwner(mirror, owner));
+          loadFolders(mirror, foldersOfOwner(mirror, owner));
           mirror.reachAllEvents();
           return memory.eraseOwner(owner);
         },
@@ -55,14 +55,14 @@ export function maintenanceSupport(mirror: Mirror, gate: Gate): MaintenanceSuppo
         mirror.reachSession(scope, sessionId);
         const session = findSession(tables, scope, sessionId);
         const now = tables.clock.now();
-        return session && toDocument(toSessionInfo(session, now), exportRows(session, now));
+        return session && toSessionExport(toSessionInfo(session, now), exportRows(session, now));
       }),
     async importSession(scope, document, options) {
       // All of them, so that no id of a snapshot is there twice.
       await readAhead(mirror, gate, allFolders(mirror));
       return gate.write(
         () => {
-          reachFolders(mirror, allFolders(mirror));
+          loadFolders(mirror, allFolders(mirror));
           return memory.importSession(scope, document, options);
         },
         () => {

@@ -7,11 +7,11 @@ import {
 import { prune as pruneTables } from '../../memory/prune.ts';
 import type { SessionRow } from '../../memory/tables.ts';
 import { checkPolicy } from '../../rules/retention.ts';
-import type { Mirror } from '../directory/cache.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
 import { scopeFolder } from '../directory/layout.ts';
-import type { Gate } from '../directory/transaction.ts';
-import { allFolders, foldersOfOwner, reachFolders, readAhead } from '../sessions/load-sessions.ts';
-import type { Family } from '../sessions/session-tree.ts';
+import type { DirectoryTransaction } from '../directory/transaction.ts';
+import { allFolders, foldersOfOwner, loadFolders, readAhead } from '../sessions/load-sessions.ts';
+import type { SessionTree } from '../sessions/session-tree.ts';
 import { hasLost, rewriteFamilies } from './rewrite.ts';
 
 /**
@@ -19,8 +19,8 @@ import { hasLost, rewriteFamilies } from './rewrite.ts';
  * whether one may depends on its sub-agents' sessions.
  */
 export async function prune(
-  mirror: Mirror,
-  gate: Gate,
+  mirror: DirectoryCache,
+  gate: DirectoryTransaction,
   policy: RetentionPolicy,
   scope: Scope | undefined,
 ): Promise<PruneReport> {
@@ -36,13 +36,13 @@ export async function prune(
 }
 
 async function pruneFolder(
-  mirror: Mirror,
-  gate: Gate,
+  mirror: DirectoryCache,
+  gate: DirectoryTransaction,
   policy: RetentionPolicy,
   folder: string,
 ): Promise<number> {
   const { tables } = mirror;
-  let family: Family | undefined;
+  let family: SessionTree | undefined;
   const report = await gate.write(
     () => {
       family = mirror.reachCold(folder);
@@ -63,8 +63,8 @@ async function pruneFolder(
 }
 
 async function dropSessions(
-  mirror: Mirror,
-  gate: Gate,
+  mirror: DirectoryCache,
+  gate: DirectoryTransaction,
   policy: RetentionPolicy,
   scope: Scope | undefined,
 ): Promise<PruneReport> {
@@ -74,7 +74,7 @@ async function dropSessions(
   await readAhead(mirror, gate, folders());
   return gate.write(
     () => {
-      reachFolders(mirror, folders());
+      loadFolders(mirror, folders());
       mirror.reachAllEvents();
       return pruneTables(tables, policy, scope);
     },

@@ -1,15 +1,15 @@
 import { requestTtl } from '../../contract/store.ts';
 import { allRows } from '../../memory/rows.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from '../../memory/tables.ts';
-import type { Mirror } from '../directory/cache.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
 import { toLine } from '../directory/checked-line.ts';
 import { clearSession, sweep, withIntent } from '../directory/intent.ts';
 import { iso, type JournalLine, toSessionLine, toSnapshotLine } from '../sessions/journal-line.ts';
-import type { Family } from '../sessions/session-tree.ts';
+import type { SessionTree } from '../sessions/session-tree.ts';
 import { type NamedState, toDelta } from '../sessions/state-delta.ts';
 
 /** Whether sessions or snapshots that a journal has are no longer in the tables. */
-export function hasLost(tables: Tables, { sessions, rows }: Family): boolean {
+export function hasLost(tables: Tables, { sessions, rows }: SessionTree): boolean {
   return (
     [...sessions.values()].some((session) => !isThere(tables, session)) ||
     [...rows.values()].some(({ row }) => tables.snapshots.get(row.id) !== row)
@@ -20,7 +20,7 @@ export function hasLost(tables: Tables, { sessions, rows }: Family): boolean {
  * Writes families anew without what is no longer in the tables, one after the other: what was pruned or erased is gone from
  * the disk when this returns.
  */
-export function rewriteFamilies(mirror: Mirror, families: readonly Family[]): void {
+export function rewriteFamilies(mirror: DirectoryCache, families: readonly SessionTree[]): void {
   if (families.length === 0) return;
   const folders = families.map((family) => family.folder);
   const sessions = families.flatMap((family) => [...family.sessions.values()]);
@@ -32,7 +32,7 @@ export function rewriteFamilies(mirror: Mirror, families: readonly Family[]): vo
   });
 }
 
-function rewrite(mirror: Mirror, family: Family): void {
+function rewrite(mirror: DirectoryCache, family: SessionTree): void {
   const { tables, disk } = mirror;
   const left = [...family.sessions.values()].filter((session) => isThere(tables, session));
   for (const session of left) forgetEndedRun(mirror, session);
@@ -55,7 +55,7 @@ function rewrite(mirror: Mirror, family: Family): void {
 }
 
 // The journal has known that the run was over, and forgets it now.
-function forgetEndedRun(mirror: Mirror, session: SessionRow): void {
+function forgetEndedRun(mirror: DirectoryCache, session: SessionRow): void {
   const file = mirror.runFile(session);
   file.refresh();
   if (file.run === undefined && file.journal.exists) file.remove();
@@ -78,7 +78,7 @@ function linesOf(session: SessionRow, known: Prefixes): readonly JournalLine[] {
 
 function receiptLines(
   { id }: SessionRow,
-  { receipts }: Family,
+  { receipts }: SessionTree,
   before: number,
 ): readonly JournalLine[] {
   const kept = [...receipts].filter(([, { sessionId, at }]) => sessionId === id && at > before);

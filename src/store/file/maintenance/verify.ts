@@ -2,7 +2,7 @@ import { isWaymarkError } from '../../../core/error.ts';
 import type { Fault } from '../../contract/store.ts';
 import type { RunRow, SessionRow, SnapshotRow } from '../../memory/tables.ts';
 import { verify as verifyTables } from '../../memory/verify.ts';
-import type { Mirror } from '../directory/cache.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
 import { parseSealed } from '../directory/format.ts';
 import { unneeded } from '../directory/intent.ts';
 import {
@@ -15,11 +15,11 @@ import {
 } from '../directory/layout.ts';
 import { parsePointer } from '../sessions/fork-pointer.ts';
 import { Journal } from '../sessions/journal.ts';
-import type { Family } from '../sessions/session-tree.ts';
+import type { SessionTree } from '../sessions/session-tree.ts';
 
 /** Reads a folder of sessions again and says what does not fit. */
-export function verifyFolder(mirror: Mirror, folder: string, count: () => void): readonly Fault[] {
-  let family: Family | undefined;
+export function verifyFolder(mirror: DirectoryCache, folder: string, count: () => void): readonly Fault[] {
+  let family: SessionTree | undefined;
   try {
     family = mirror.reachCold(folder);
     // What is in memory may be better than what is on the disk.
@@ -44,7 +44,7 @@ export function verifyFolder(mirror: Mirror, folder: string, count: () => void):
 }
 
 /** Reads the files of runs, events and requests again and says what is wrong with them. */
-export function verifyRuns(mirror: Mirror): readonly Fault[] {
+export function verifyRuns(mirror: DirectoryCache): readonly Fault[] {
   const { disk } = mirror;
   const check = (folder: string, kind: Fault['kind']): readonly Fault[] =>
     disk.list(folder).flatMap((each): readonly Fault[] => {
@@ -79,7 +79,7 @@ function unfinished(name: string): Fault {
 }
 
 /** Looks for pointers to forks that are not there. */
-export function verifyPointers(mirror: Mirror, folder: string): readonly Fault[] {
+export function verifyPointers(mirror: DirectoryCache, folder: string): readonly Fault[] {
   const names = mirror.disk.list(folder).filter((name) => name.endsWith('.json'));
   return names.flatMap((name): readonly Fault[] => {
     try {
@@ -93,7 +93,7 @@ export function verifyPointers(mirror: Mirror, folder: string): readonly Fault[]
   });
 }
 
-function familyFaults(mirror: Mirror, family: Family, count: () => void): readonly Fault[] {
+function familyFaults(mirror: DirectoryCache, family: SessionTree, count: () => void): readonly Fault[] {
   const unreadable: Fault[] = [];
   const snapshots = new Map<string, SnapshotRow>();
   for (const { row } of family.rows.values()) {
@@ -132,7 +132,7 @@ function problemOf(read: () => unknown): string | undefined {
   }
 }
 
-function unreachable(family: Family): readonly Fault[] {
+function unreachable(family: SessionTree): readonly Fault[] {
   return unneeded(family).map((name) => ({
     kind: 'unreachable',
     message: `No snapshot has the artifact "${name}".`,

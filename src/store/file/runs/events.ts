@@ -2,13 +2,13 @@ import type { AbortSupport, EventSupport } from '../../contract/store.ts';
 import { abortSupport as memoryAbort } from '../../memory/abort.ts';
 import { eventSupport as memoryEvents } from '../../memory/events.ts';
 import type { SessionRow } from '../../memory/tables.ts';
-import type { Mirror } from '../directory/cache.ts';
-import type { Gate } from '../directory/transaction.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
+import type { DirectoryTransaction } from '../directory/transaction.ts';
 import type { Watch } from '../directory/watch.ts';
 import { saveSession } from '../sessions/save.ts';
 
 /** Stopping runs, of any process. */
-export function abortSupport(mirror: Mirror, gate: Gate, watch: Watch): AbortSupport {
+export function abortSupport(mirror: DirectoryCache, gate: DirectoryTransaction, watch: Watch): AbortSupport {
   const { tables } = mirror;
   const memory = memoryAbort(tables);
   return {
@@ -31,7 +31,7 @@ export function abortSupport(mirror: Mirror, gate: Gate, watch: Watch): AbortSup
 }
 
 /** Events of runs, kept for a while after their end. */
-export function eventSupport(mirror: Mirror, gate: Gate, watch: Watch): EventSupport {
+export function eventSupport(mirror: DirectoryCache, gate: DirectoryTransaction, watch: Watch): EventSupport {
   const memory = memoryEvents(mirror.tables);
   return {
     append: (run, events) =>

@@ -50,7 +50,7 @@ export class RunFile implements JournalReader {
     const isNew = this.journal.refresh();
     this.#linkRow();
     if (before !== undefined && before.id !== this.#run?.id) endRun(this.#tables, before);
-    else if (isNew && this.#run !== undefined) this.#tables.hub.tell(this.#run.id);
+    else if (isNew && this.#run !== undefined) this.#tables.hub.emit(this.#run.id);
   }
 
   /** Writes a new run, in place of one that is over. */

@@ -3,13 +3,13 @@ import { emptyState, hashState, type SessionState } from '../../../session/sessi
 import type { RunRequest } from '../../contract/store.ts';
 import { noCrashes, toRunRequest } from '../../memory/claim.ts';
 import type { Checkpoint, RunRow, SessionRow, SnapshotRow } from '../../memory/tables.ts';
-import type { Family } from '../sessions/session-tree.ts';
+import type { SessionTree } from '../sessions/session-tree.ts';
 import { fromDelta, type StateDelta } from '../sessions/state-delta.ts';
 import type { CheckpointChange, RunChange, RunHead } from './run-line.ts';
 
 /** Where a session lives. */
 export interface Home {
-  readonly family: Family;
+  readonly family: SessionTree;
   readonly session: SessionRow;
 }
 
@@ -41,7 +41,7 @@ export function toRun(head: RunHead, { family, session }: Home): RunRow {
 export function changeRun(
   run: RunRow,
   change: RunChange,
-  family: Family,
+  family: SessionTree,
   artifacts: RunArtifacts,
 ): void {
   const { attempt, worker, ttl, heartbeatAt, request, stopping, crashes, steps = [] } = change;
@@ -86,7 +86,7 @@ function stub(
 function toCheckpoint(
   change: CheckpointChange,
   { base, checkpoint: before }: RunRow,
-  family: Family,
+  family: SessionTree,
   artifacts: RunArtifacts,
 ): Checkpoint {
   const { inputsDone, midTurn, used, state: delta, stateHash } = change;

@@ -3,15 +3,15 @@ import type { RunRef, RunSupport } from '../../contract/store.ts';
 import { runSupport as memoryRuns } from '../../memory/runs.ts';
 import { findSession, isExpired, type SessionRow, type Tables } from '../../memory/tables.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
-import type { Mirror } from '../directory/cache.ts';
-import type { Gate } from '../directory/transaction.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
+import type { DirectoryTransaction } from '../directory/transaction.ts';
 import { rewriteFamilies } from '../maintenance/rewrite.ts';
 import { checkStored } from '../sessions/check-stored.ts';
 import { saveReceipt, saveSession } from '../sessions/save.ts';
 import type { Trace } from '../sessions/session-tree-changes.ts';
 
 /** Claims, and the writes under them. */
-export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
+export function runSupport(mirror: DirectoryCache, gate: DirectoryTransaction): RunSupport {
   const { tables } = mirror;
   const memory = memoryRuns(tables);
 
@@ -177,7 +177,7 @@ export function runSupport(mirror: Mirror, gate: Gate): RunSupport {
 }
 
 /** Writes what has changed about a session; one that went with its run goes from the disk, too. */
-function saveOrDrop(mirror: Mirror, session: SessionRow, trace: Trace): void {
+function saveOrDrop(mirror: DirectoryCache, session: SessionRow, trace: Trace): void {
   const { tables, homes } = mirror;
   const family = homes.get(session);
   if (findSession(tables, session.scope, session.id) === session || family === undefined) {

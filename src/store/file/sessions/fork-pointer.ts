@@ -13,7 +13,7 @@ const pointer = v.object({
   folder: v.pipe(v.string(), v.regex(/^[a-z0-9_~-]+$/)),
 });
 
-export interface Pointer extends v.InferOutput<typeof pointer> {}
+export interface ForkPointer extends v.InferOutput<typeof pointer> {}
 
 /** The file that says in which folder a fork lives. */
 export function pointerFile(scope: Scope, sessionId: string): string {
@@ -28,7 +28,7 @@ export function readPointer(disk: Disk, scope: Scope, sessionId: string): string
 }
 
 /** What a pointer says: which session lives in which folder beside it. */
-export function parsePointer(disk: Disk, name: string): Pointer | undefined {
+export function parsePointer(disk: Disk, name: string): ForkPointer | undefined {
   const text = disk.readText(name);
   if (text === undefined) return undefined;
   try {

@@ -1,23 +1,23 @@
-import type { Mirror } from '../directory/cache.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
 import { ownerFolder, sessionsFolder } from '../directory/layout.ts';
-import type { Gate } from '../directory/transaction.ts';
+import type { DirectoryTransaction } from '../directory/transaction.ts';
 
 /** So many families are read under one hold of the lock. */
 const batch = 32;
 
 /** The folders of all scopes of an owner. */
-export function foldersOfOwner(mirror: Mirror, owner: string | undefined): readonly string[] {
+export function foldersOfOwner(mirror: DirectoryCache, owner: string | undefined): readonly string[] {
   return foldersBelow(mirror, ownerFolder(owner));
 }
 
 /** The folders of all scopes. */
-export function allFolders(mirror: Mirror): readonly string[] {
+export function allFolders(mirror: DirectoryCache): readonly string[] {
   const owners = foldersBelow(mirror, sessionsFolder);
   return owners.flatMap((owner) => foldersBelow(mirror, owner));
 }
 
 // Also those that are gone and that this process still believes in: it is about to find out.
-function foldersBelow({ disk, families }: Mirror, folder: string): readonly string[] {
+function foldersBelow({ disk, families }: DirectoryCache, folder: string): readonly string[] {
   const depth = folder.split('/').length + 1;
   const known = [...families.keys()].filter((each) => each.startsWith(`${folder}/`));
   const found = disk.list(folder).map((name) => `${folder}/${name}`);
@@ -27,7 +27,7 @@ function foldersBelow({ disk, families }: Mirror, folder: string): readonly stri
 }
 
 /** Reaches all sessions of scopes with their runs. */
-export function reachFolders(mirror: Mirror, folders: readonly string[]): void {
+export function loadFolders(mirror: DirectoryCache, folders: readonly string[]): void {
   for (const folder of folders) mirror.reachScope(folder);
   mirror.reachRuns();
 }
@@ -37,8 +37,8 @@ export function reachFolders(mirror: Mirror, folders: readonly string[]): void {
  * process is held up for long.
  */
 export async function readAhead(
-  mirror: Mirror,
-  gate: Gate,
+  mirror: DirectoryCache,
+  gate: DirectoryTransaction,
   folders: readonly string[],
 ): Promise<void> {
   const unread = folders
@@ -52,7 +52,7 @@ export async function readAhead(
 }
 
 // Whoever needs this one will hear what is wrong with it.
-function tryToReach(mirror: Mirror, folder: string): void {
+function tryToReach(mirror: DirectoryCache, folder: string): void {
   try {
     mirror.reachCold(folder);
   } catch {

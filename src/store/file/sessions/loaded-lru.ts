@@ -1,14 +1,14 @@
-import type { Family } from './session-tree.ts';
+import type { SessionTree } from './session-tree.ts';
 
 /** How many bytes of journals may have their states in memory. */
 const limit = 64 * 1024 * 1024;
 
 /** The families whose states are in memory, the one used last at the end. Beyond the limit the first ones let go of theirs. */
-export class WarmSet {
-  readonly #families = new Map<Family, number>();
+export class LoadedLru {
+  readonly #families = new Map<SessionTree, number>();
   #bytes = 0;
 
-  use(family: Family): void {
+  use(family: SessionTree): void {
     const bytes = family.journal.size;
     this.#bytes += bytes - (this.#families.get(family) ?? 0);
     this.#families.delete(family);

@@ -1,12 +1,12 @@
 import type { Artifact } from '../../../protocol/state.ts';
 import { inScope, type SessionRow } from '../../memory/tables.ts';
-import type { Mirror } from '../directory/cache.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
 import { dataLoss } from '../directory/disk-error.ts';
 import { withIntent } from '../directory/intent.ts';
 import { safeName, scopeFolder } from '../directory/layout.ts';
 import { writePointer } from './fork-pointer.ts';
 import type { JournalLine } from './journal-line.ts';
-import type { Family } from './session-tree.ts';
+import type { SessionTree } from './session-tree.ts';
 import { changeOf, receiptsOf, type Trace } from './session-tree-changes.ts';
 import { artifactHash } from './state-delta.ts';
 
@@ -14,7 +14,7 @@ import { artifactHash } from './state-delta.ts';
  * Writes what an operation on the tables has changed about a session. It has happened when the journal's line is there: what
  * is written before that line does no harm without it, and what comes after it is made up for by whoever reads.
  */
-export function saveSession(mirror: Mirror, session: SessionRow, trace: Trace = {}): void {
+export function saveSession(mirror: DirectoryCache, session: SessionRow, trace: Trace = {}): void {
   const { tables } = mirror;
   const family = familyOf(mirror, session);
   const runFile = mirror.runFile(session);
@@ -33,7 +33,7 @@ export function saveSession(mirror: Mirror, session: SessionRow, trace: Trace = 
 
 /** Writes what a run came to that has ended before. */
 export function saveReceipt(
-  mirror: Mirror,
+  mirror: DirectoryCache,
   session: SessionRow,
   trace: Pick<Trace, 'ended' | 'receipt'>,
 ): void {
@@ -42,7 +42,7 @@ export function saveReceipt(
 }
 
 /** The family that has a session; a new one joins what it was forked from, else gets a folder of its own. */
-function familyOf(mirror: Mirror, session: SessionRow): Family {
+function familyOf(mirror: DirectoryCache, session: SessionRow): SessionTree {
   const { homes, tables } = mirror;
   const known = homes.get(session);
   if (known !== undefined) return known;
@@ -60,7 +60,7 @@ function ownFolder({ scope, id }: SessionRow): string {
   return `${scopeFolder(scope)}/${safeName(id)}`;
 }
 
-function writeLine(mirror: Mirror, family: Family, session: SessionRow, line: JournalLine): void {
+function writeLine(mirror: DirectoryCache, family: SessionTree, session: SessionRow, line: JournalLine): void {
   const artifacts = newArtifacts(mirror, family, line);
   const left = leftArtifacts(family, line);
   const isNewFork = !family.sessions.has(session.id) && family.folder !== ownFolder(session);
@@ -77,7 +77,7 @@ function writeLine(mirror: Mirror, family: Family, session: SessionRow, line: Jo
 
 /** Artifacts of states that a change replaces or drops, as far as the new states do not have them. */
 function leftArtifacts(
-  { rows }: Family,
+  { rows }: SessionTree,
   { snapshots = [], dropped = [] }: JournalLine,
 ): readonly string[] {
   const written = snapshots.filter(({ state }) => state !== undefined);
@@ -90,7 +90,7 @@ function leftArtifacts(
   return before.filter((hash) => !kept.includes(hash));
 }
 
-function newArtifacts(mirror: Mirror, family: Family, line: JournalLine): Map<string, Artifact> {
+function newArtifacts(mirror: DirectoryCache, family: SessionTree, line: JournalLine): Map<string, Artifact> {
   const found = new Map<string, Artifact>();
   for (const { id, state } of line.snapshots ?? []) {
     if (state?.artifacts === undefined) continue;

@@ -10,7 +10,7 @@ import {
   toSessionLine,
   toSnapshotLine,
 } from './journal-line.ts';
-import type { Family } from './session-tree.ts';
+import type { SessionTree } from './session-tree.ts';
 import { type NamedState, toDelta } from './state-delta.ts';
 
 /** What is known of an operation beyond what can be seen from the session's row. */
@@ -31,7 +31,7 @@ export interface Trace {
  */
 export function changeOf(
   tables: Tables,
-  family: Family,
+  family: SessionTree,
   session: SessionRow,
   trace: Trace,
 ): JournalLine | undefined {
@@ -75,7 +75,7 @@ export function receiptsOf(
 /** The rows that may have changed: what is new in the list, the heads before and after, and what was named. */
 function touched(
   tables: Tables,
-  family: Family,
+  family: SessionTree,
   session: SessionRow,
   { snapshotId = '', ended = '' }: Trace,
 ): readonly SnapshotRow[] {
@@ -101,7 +101,7 @@ function orderOf({ index }: SnapshotRow): number {
 
 /** What a state may be written as a difference to, the likeliest first. States are looked at only when they are needed. */
 function basesOf(
-  family: Family,
+  family: SessionTree,
   row: SnapshotRow,
   writing: readonly SnapshotRow[],
   { base }: Trace,
@@ -121,12 +121,12 @@ function basesOf(
 }
 
 /** Whether the journal has this row with the state that it has now. */
-function isSaved(family: Family, row: SnapshotRow): boolean {
+function isSaved(family: SessionTree, row: SnapshotRow): boolean {
   return family.rows.get(row.id)?.was.stateHash === row.stateHash;
 }
 
 /** Whether the journal has what the caller's state grew from. A checkpoint has the id of its run, but is not its snapshot. */
-function isSavedState(family: Family, base: StateBase | undefined): base is StateBase {
+function isSavedState(family: SessionTree, base: StateBase | undefined): base is StateBase {
   if (base === undefined) return false;
   return family.rows.get(base.snapshotId)?.was.stateHash === hashState(base.state);
 }

@@ -47,20 +47,20 @@ export interface Receipt {
 }
 
 /** What families are made for. */
-export interface FamilyContext {
+export interface SessionTreeContext {
   readonly disk: Disk;
   readonly tables: Tables;
   /** Which family has a session. */
-  readonly homes: WeakMap<SessionRow, Family>;
+  readonly homes: WeakMap<SessionRow, SessionTree>;
   /** Hears that the states of a family were looked at. */
-  readonly use: (family: Family) => void;
+  readonly use: (family: SessionTree) => void;
 }
 
 /**
  * A session and its forks. They share a journal, so that what they have in common stands in it once. Their rows live in the
  * tables of the memory store; a family makes these say what the journal says, and knows what that is.
  */
-export class Family implements JournalReader {
+export class SessionTree implements JournalReader {
   readonly folder: string;
   readonly journal: Journal;
   readonly artifacts: ArtifactFiles;
@@ -75,12 +75,12 @@ export class Family implements JournalReader {
   readonly receipts = new Map<string, Receipt>();
   readonly #disk: Disk;
   readonly #tables: Tables;
-  readonly #homes: FamilyContext['homes'];
+  readonly #homes: SessionTreeContext['homes'];
   #head: JournalHead | undefined;
   /** The sessions of a journal that is read anew: whoever holds one goes on holding the right one. */
   #former = new Map<string, SessionRow>();
 
-  constructor(folder: string, { disk, tables, homes, use }: FamilyContext) {
+  constructor(folder: string, { disk, tables, homes, use }: SessionTreeContext) {
     this.folder = folder;
     this.journal = new Journal(disk, `${folder}/${journalName}`, this);
     this.artifacts = new ArtifactFiles(disk, folder);
@@ -253,7 +253,7 @@ export class Family implements JournalReader {
     }
     this.#tables.snapshots.set(id, row);
     this.#adopt(row, state);
-    this.#tables.hub.tell(id);
+    this.#tables.hub.emit(id);
   }
 
   /** Takes a row in as it stands in the journal. */

@@ -2,16 +2,16 @@ import type { SnapshotStore } from '../../contract/store.ts';
 import { readSnapshot } from '../../memory/reading.ts';
 import { saveSnapshot } from '../../memory/save-snapshot.ts';
 import { findSession } from '../../memory/tables.ts';
-import type { Mirror } from '../directory/cache.ts';
-import type { Gate } from '../directory/transaction.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
+import type { DirectoryTransaction } from '../directory/transaction.ts';
 import { checkStored } from './check-stored.ts';
-import { allFolders, reachFolders } from './load-sessions.ts';
+import { allFolders, loadFolders } from './load-sessions.ts';
 import { saveSession } from './save.ts';
 
 /** Reading a snapshot, and saving one atomically. */
 export function snapshotSupport(
-  mirror: Mirror,
-  gate: Gate,
+  mirror: DirectoryCache,
+  gate: DirectoryTransaction,
 ): Pick<SnapshotStore, 'getSnapshot' | 'saveSnapshot'> {
   const { tables } = mirror;
   return {
@@ -32,7 +32,7 @@ export function snapshotSupport(
             if (sessionId !== undefined) mirror.reachSession(scope, sessionId);
             // An id is used once in a store, whoever asks.
             if (next !== undefined && current === undefined)
-              reachFolders(mirror, allFolders(mirror));
+              loadFolders(mirror, allFolders(mirror));
             return next;
           });
         },

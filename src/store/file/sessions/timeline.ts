@@ -1,17 +1,17 @@
 import type { Scope, TimelineSupport } from '../../contract/store.ts';
 import { findSession } from '../../memory/tables.ts';
 import { timelineSupport as memoryTimeline } from '../../memory/timeline.ts';
-import type { Mirror } from '../directory/cache.ts';
+import type { DirectoryCache } from '../directory/cache.ts';
 import { scopeFolder } from '../directory/layout.ts';
-import type { Gate } from '../directory/transaction.ts';
+import type { DirectoryTransaction } from '../directory/transaction.ts';
 import { hasLost, rewriteFamilies } from '../maintenance/rewrite.ts';
 import { checkStored } from './check-stored.ts';
-import { foldersOfOwner, reachFolders, readAhead } from './load-sessions.ts';
+import { foldersOfOwner, loadFolders, readAhead } from './load-sessions.ts';
 import { saveSession } from './save.ts';
-import type { Family } from './session-tree.ts';
+import type { SessionTree } from './session-tree.ts';
 
 /** Sessions and their trees. */
-export function timelineSupport(mirror: Mirror, gate: Gate): TimelineSupport {
+export function timelineSupport(mirror: DirectoryCache, gate: DirectoryTransaction): TimelineSupport {
   const { tables } = mirror;
   const memory = memoryTimeline(tables);
 
@@ -43,7 +43,7 @@ export function timelineSupport(mirror: Mirror, gate: Gate): TimelineSupport {
       const folder = scopeFolder(scope);
       await readAhead(mirror, gate, [folder]);
       return gate.read(() => {
-        reachFolders(mirror, [folder]);
+        loadFolders(mirror, [folder]);
         return memory.listSessions(scope, options);
       });
     },
@@ -61,11 +61,11 @@ export function timelineSupport(mirror: Mirror, gate: Gate): TimelineSupport {
     async deleteSession(scope, sessionId) {
       // Its sub-agents' sessions are other agents', but the same owner's.
       await readAhead(mirror, gate, foldersOfOwner(mirror, scope.owner));
-      let own: Family | undefined;
+      let own: SessionTree | undefined;
       return gate.write(
         () => {
           own = mirror.reachSession(scope, sessionId)?.family;
-          reachFolders(mirror, foldersOfOwner(mirror, scope.owner));
+          loadFolders(mirror, foldersOfOwner(mirror, scope.owner));
           mirror.reachAllEvents();
           return memory.deleteSession(scope, sessionId);
         },

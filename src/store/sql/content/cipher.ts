@@ -37,11 +37,11 @@ export interface StoreSecret {
 }
 
 /** How content stands in its columns: as JSON text, or encrypted and bound to its place. */
-export interface Vault {
+export interface Cipher {
   /** JSON text as it is stored in a place. */
-  seal(text: string, place: string): SqlValue;
+  encrypt(text: string, place: string): SqlValue;
   /** The JSON text that was stored in a place. */
-  open(value: SqlValue, place: string): string;
+  decrypt(value: SqlValue, place: string): string;
   /** The hash of a state as it is stored. Under encryption it is hidden, and bound to its snapshot. */
   sealHash(hash: string, place: string): Uint8Array;
   openHash(value: Uint8Array, place: string): string;
@@ -57,7 +57,7 @@ export interface Vault {
 }
 
 /** A vault for a database that takes bytes in any column (`binary`), or only text. */
-export function createVault(encryption: Encryption | undefined, form: 'binary' | 'text'): Vault {
+export function createCipher(encryption: Encryption | undefined, form: 'binary' | 'text'): Cipher {
   if (encryption === undefined) return openVault;
   const given = 'key' in encryption ? [encryption.key] : encryption.keys;
   const keys = new Map(given.map(toKey).map((key) => [key.id, key]));
@@ -77,8 +77,8 @@ export function createVault(encryption: Encryption | undefined, form: 'binary' |
   };
   return {
     keyId: current.id,
-    seal: (text, place) => pack(encrypt(current, text, inStore(place)), form),
-    open(value, place) {
+    encrypt: (text, place) => pack(encrypt(current, text, inStore(place)), form),
+    decrypt(value, place) {
       const sealed = unpack(value);
       if (sealed === undefined || !isBound(sealed)) refusePlain(place);
       if (sealed === undefined) return String(value);
@@ -110,10 +110,10 @@ export function createVault(encryption: Encryption | undefined, form: 'binary' |
 }
 
 /** Everything as it is. */
-const openVault: Vault = {
+const openVault: Cipher = {
   keyId: undefined,
-  seal: (text) => text,
-  open(value) {
+  encrypt: (text) => text,
+  decrypt(value) {
     if (unpack(value) === undefined) return String(value);
     throw noKey();
   },

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Json, toJson } from '../../../core/json/json.ts';
-import { createVault } from './cipher.ts';
+import { createCipher } from './cipher.ts';
 import { type DocumentRef, documentRef, readDocument, writeDocument } from './document.ts';
 
-const vault = createVault(undefined, 'text');
+const vault = createCipher(undefined, 'text');
 
 /** Writes states one after the other, each as the difference to the one before, and keeps the rows. */
 function write(values: readonly Json[]): { readonly ref?: DocumentRef; readonly rows: string[] } {

@@ -1,7 +1,7 @@
 import { type Json, jsonEqual, parseJson } from '../../../core/json/json.ts';
 import { applyPatch, diffJson, type JsonPatch } from '../../../core/json/patch.ts';
 import type { SqlValue } from '../database/query.ts';
-import type { Vault } from './cipher.ts';
+import type { Cipher } from './cipher.ts';
 import { documentPlace } from './places.ts';
 
 /** A stored document: the row in `blobs`, and what it would take to read it. */
@@ -40,7 +40,7 @@ export function writeDocument(
   base: Base | undefined,
   value: Json | undefined,
   patch: JsonPatch | undefined,
-  vault: Vault,
+  vault: Cipher,
 ): DocumentWrite {
   if (value === undefined) return { kind: 'none' };
   if (base === undefined) return whole(value, vault);
@@ -49,7 +49,7 @@ export function writeDocument(
   if (ref.patches + 1 > Math.max(8, ref.length / 256)) return whole(value, vault);
   const text = JSON.stringify(fitting(base.value, value, patch));
   if (ref.patchLength + text.length > ref.length) return whole(value, vault);
-  return { kind: 'patch', body: vault.seal(text, documentPlace), to: ref, length: text.length };
+  return { kind: 'patch', body: vault.encrypt(text, documentPlace), to: ref, length: text.length };
 }
 
 /** The given patch, if it leads from one to the other: what is stored must be what will be read. */
@@ -66,10 +66,10 @@ function applied(from: Json, patch: JsonPatch): Json | undefined {
   }
 }
 
-function whole(value: Json, vault: Vault): DocumentWrite {
+function whole(value: Json, vault: Cipher): DocumentWrite {
   const text = JSON.stringify(value);
   const digest = vault.digest('custom', text);
-  return { kind: 'whole', body: vault.seal(text, documentPlace), digest, length: text.length };
+  return { kind: 'whole', body: vault.encrypt(text, documentPlace), digest, length: text.length };
 }
 
 /** The note of a document that was written under this number. */

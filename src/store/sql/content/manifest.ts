@@ -3,7 +3,7 @@ import type { Part } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import type { SqlValue } from '../database/query.ts';
 import { hexOf } from '../values/bytes.ts';
-import type { Vault } from './cipher.ts';
+import type { Cipher } from './cipher.ts';
 import { documentPlace } from './places.ts';
 
 // A part whose JSON is longer stands in a row of its own, once, however many artifacts and snapshots hold it.
@@ -38,7 +38,7 @@ export type ManifestWrite =
 export function writeManifest(
   base: { readonly ref: ManifestRef; readonly value: readonly Artifact[] } | undefined,
   value: readonly Artifact[],
-  vault: Vault,
+  vault: Cipher,
 ): ManifestWrite {
   if (value.length === 0) return { kind: 'none' };
   if (base !== undefined && isSame(base.value, value)) return { kind: 'same', ref: base.ref };
@@ -52,14 +52,14 @@ export function writeManifest(
       const name = hexOf(digest);
       const stored = base?.ref.parts.get(name);
       if (stored !== undefined) known.set(name, stored);
-      else fresh.set(name, { digest, body: vault.seal(text, documentPlace) });
+      else fresh.set(name, { digest, body: vault.encrypt(text, documentPlace) });
       return name;
     });
     return { ...artifact, parts };
   });
   const text = JSON.stringify(entries);
   const digest = vault.digest('artifacts', text);
-  const body = vault.seal(text, documentPlace);
+  const body = vault.encrypt(text, documentPlace);
   return { kind: 'whole', body, digest, known, fresh: [...fresh.values()] };
 }
 

@@ -1,10 +1,10 @@
 import { WaymarkError } from '../../../core/error.ts';
 import type { SqlValue } from '../database/query.ts';
-import type { Vault } from './cipher.ts';
+import type { Cipher } from './cipher.ts';
 
 /** The content of a column. `DATA_LOSS` when it is not what was written. */
-export function openJson(value: SqlValue, place: string, vault: Vault): unknown {
-  return parseStored(vault.open(value, place), () => place.split('\0', 1)[0] ?? '');
+export function openJson(value: SqlValue, place: string, vault: Cipher): unknown {
+  return parseStored(vault.decrypt(value, place), () => place.split('\0', 1)[0] ?? '');
 }
 
 /** The value of JSON text that the store wrote. */

@@ -8,7 +8,7 @@ import {
 } from '../database/query.ts';
 import { journal } from '../runs/journal.ts';
 import { hexOf } from '../values/bytes.ts';
-import type { Vault } from './cipher.ts';
+import type { Cipher } from './cipher.ts';
 import {
   documentPlace,
   type Home,
@@ -143,7 +143,7 @@ export const rotationStart: RotationPlace = { table: 0, after: undefined };
 /** Encrypts a batch of rows under the current key. Gives how many were encrypted again, and where to continue. */
 export function* rotateSome(
   { table, after }: RotationPlace,
-  vault: Vault,
+  vault: Cipher,
 ): Plan<{ readonly sealed: number; readonly next: RotationPlace | undefined }> {
   const which = tables[table];
   const sql = statements[table];
@@ -165,18 +165,18 @@ export function* rotateSome(
   return { sealed, next };
 }
 
-function isCurrent(column: string, value: SqlValue, vault: Vault): boolean {
+function isCurrent(column: string, value: SqlValue, vault: Cipher): boolean {
   if (value === null) return true;
   return column === 'state_hash'
     ? vault.isCurrentHash(value as Uint8Array)
     : vault.isCurrent(value);
 }
 
-function renewed({ places }: SealedTable, column: string, row: Row, vault: Vault): SqlValue {
+function renewed({ places }: SealedTable, column: string, row: Row, vault: Cipher): SqlValue {
   const value = row[column] ?? null;
   if (value === null || isCurrent(column, value, vault)) return value;
   const place = places[column]?.(row) ?? '';
-  if (column !== 'state_hash') return vault.seal(vault.open(value, place), place);
+  if (column !== 'state_hash') return vault.encrypt(vault.decrypt(value, place), place);
   return vault.sealHash(vault.openHash(value as Uint8Array, place), place);
 }
 

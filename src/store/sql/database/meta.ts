@@ -1,5 +1,5 @@
 import { randomBytes } from '../../../core/platform.ts';
-import type { StoreSecret, Vault } from '../content/cipher.ts';
+import type { StoreSecret, Cipher } from '../content/cipher.ts';
 import { metaPlace } from '../content/places.ts';
 import { hexOf } from '../values/bytes.ts';
 import { one, type Plan, run, type SqlValue, statement } from './query.ts';
@@ -16,7 +16,7 @@ const updateSealed = statement('meta_seal', 'UPDATE @meta SET sealed = $1');
  * The database's name. An encrypted one also holds, encrypted, the secret behind its content addresses and hashes: a wrong
  * key, or a missing one, shows here and not in the middle of a turn.
  */
-export function* readMeta(vault: Vault): Plan<string> {
+export function* readMeta(vault: Cipher): Plan<string> {
   const found = yield* one(selectMeta);
   const { id } = found;
   vault.setStore(id, undefined);
@@ -32,7 +32,7 @@ export function* readMeta(vault: Vault): Plan<string> {
 }
 
 /** Encrypts what stands in the table under the current key; from then on nothing that is not encrypted is accepted. */
-export function* resealMeta(vault: Vault): Plan<void> {
+export function* resealMeta(vault: Cipher): Plan<void> {
   const { id, sealed } = yield* one(selectMeta);
   if (sealed === null) return;
   const kept = { ...fromSealed(sealed, vault), strict: true };
@@ -40,12 +40,12 @@ export function* resealMeta(vault: Vault): Plan<void> {
   vault.setStore(id, kept);
 }
 
-function toSealed({ secret, strict }: StoreSecret, vault: Vault): SqlValue {
-  return vault.seal(JSON.stringify({ secret, strict }), metaPlace);
+function toSealed({ secret, strict }: StoreSecret, vault: Cipher): SqlValue {
+  return vault.encrypt(JSON.stringify({ secret, strict }), metaPlace);
 }
 
 // Before values were bound to their places, the secret stood there alone.
-function fromSealed(sealed: SqlValue, vault: Vault): StoreSecret {
-  const kept = JSON.parse(vault.open(sealed, metaPlace)) as string | StoreSecret;
+function fromSealed(sealed: SqlValue, vault: Cipher): StoreSecret {
+  const kept = JSON.parse(vault.decrypt(sealed, metaPlace)) as string | StoreSecret;
   return typeof kept === 'string' ? { secret: kept, strict: false } : kept;
 }

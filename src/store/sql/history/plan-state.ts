@@ -35,7 +35,7 @@ const insertViewRef = statement(
 const insertMessage = statement('place_message', 'INSERT INTO @messages(id, body) VALUES($1, $2)');
 
 /** Where a state is to be put. */
-export interface Spot {
+export interface StatePosition {
   readonly session: number;
   /** The snapshot that was placed last in the session. */
   readonly tip: number | null;
@@ -50,7 +50,7 @@ export interface Spot {
 }
 
 /** Where a state was put. */
-export interface Placed {
+export interface StoredState {
   readonly view: View;
   readonly viewNo: number | null;
   readonly common: number | undefined;
@@ -72,12 +72,12 @@ export function isStillThere(
  * Puts a state into its tables. It goes on in place when its base is what was placed last and is what it hangs on; else it
  * begins a branch of its own, which shares the base's rows.
  */
-export function* placeState(
+export function* planState(
   write: StateWrite,
   prepared: StateRows,
-  spot: Spot,
+  spot: StatePosition,
   context: StateContext,
-): Plan<Placed> {
+): Plan<StoredState> {
   // Everything anew when the base has gone meanwhile.
   const isLost = prepared.base !== undefined && !spot.hasBase;
   const rows = isLost ? stateRows({ state: write.state }, context) : prepared;
@@ -93,7 +93,7 @@ export function* placeState(
 /** Whether a state that grew from here goes on in place. */
 function goesOnInPlace(
   base: Location,
-  { tip, parent, replaces, mayGoOn }: Omit<Spot, 'session'>,
+  { tip, parent, replaces, mayGoOn }: Omit<StatePosition, 'session'>,
 ): boolean {
   if (!mayGoOn || tip !== base.snapshot) return false;
   return base.snapshot === parent || (base.snapshot === replaces && base.lineage === parent);
@@ -117,7 +117,7 @@ function inPlace({ view, viewNo }: Location): Start {
 // After a rewrite the view says which of the parent's rows it needs; the branch itself needs none.
 function* onNewBranch(
   { base, rewrite }: StateRows,
-  { session, parent }: Spot,
+  { session, parent }: StatePosition,
   { sumOf }: StateContext,
 ): Plan<Start> {
   const { view } = base ?? {};
@@ -140,7 +140,7 @@ export function beforeChild({ before, branch, from, upto }: View): View['before'
 function* writeMessages(
   { bodies, rewrite, base }: StateRows,
   { branch, row, before, from, viewNo }: Start,
-): Plan<Pick<Placed, 'view' | 'viewNo' | 'common'>> {
+): Plan<Pick<StoredState, 'view' | 'viewNo' | 'common'>> {
   checkRoom(row + bodies.length);
   let at = row;
   for (const body of bodies) yield* run(insertMessage, rowId(branch, at++), body);

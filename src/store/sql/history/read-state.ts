@@ -93,9 +93,9 @@ export function* readState(
   const marks: string[] = [];
   let manifest: StoredManifest | undefined;
   for (const { kind, at, body } of rows) {
-    if (kind === kinds.message) bodies.set(at, vault.open(body, messagePlace));
-    else if (kind === kinds.custom) documents[at] = vault.open(body, documentPlace);
-    else if (kind === kinds.artifacts) manifest = parseManifest(vault.open(body, documentPlace));
+    if (kind === kinds.message) bodies.set(at, vault.decrypt(body, messagePlace));
+    else if (kind === kinds.custom) documents[at] = vault.decrypt(body, documentPlace);
+    else if (kind === kinds.artifacts) manifest = parseManifest(vault.decrypt(body, documentPlace));
     else marks.push(String(body));
   }
   const custom = place.custom === null ? undefined : readDocument(place.custom, documents);
@@ -145,7 +145,7 @@ function* readArtifacts(
   const names = partsOf(manifest);
   const rows = names.length > 0 ? yield* all(selectParts, JSON.stringify(names)) : [];
   const texts = new Map(
-    rows.map(({ hash, body }) => [hexOf(hash), vault.open(body, documentPlace)]),
+    rows.map(({ hash, body }) => [hexOf(hash), vault.decrypt(body, documentPlace)]),
   );
   const parts = new Map(rows.map((row) => [hexOf(row.hash), row.no]));
   return { value: readManifest(manifest, texts), ref: { no, parts } };

@@ -1,7 +1,7 @@
 import { historyDelta } from '../../../session/delta.ts';
 import { type History, messageHash } from '../../../session/history.ts';
 import type { StateBase, StateWrite } from '../../contract/store.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { type DocumentWrite, writeDocument } from '../content/document.ts';
 import { type ManifestWrite, writeManifest } from '../content/manifest.ts';
 import { type Home, messagePlace } from '../content/places.ts';
@@ -26,7 +26,7 @@ export interface StateRows {
 /** What a store needs to know to write and read states. */
 export interface StateContext {
   readonly database: string;
-  readonly vault: Vault;
+  readonly vault: Cipher;
   /** The checksum of a row, where the database keeps one. */
   readonly sumOf?: ((values: readonly SqlValue[]) => number) | undefined;
   /** Under encryption: whose session the runs of this process work on, so that a step of theirs need not ask. */
@@ -67,11 +67,11 @@ function messageRows(
   location: Location | undefined,
   base: StateBase | undefined,
   history: History,
-  vault: Vault,
+  vault: Cipher,
 ): Pick<StateRows, 'bodies' | 'rewrite'> {
   const before = location === undefined ? undefined : base?.state.history;
   const delta = historyDelta(before, history);
-  const bodyOf = (message: object): SqlValue => vault.seal(JSON.stringify(message), messagePlace);
+  const bodyOf = (message: object): SqlValue => vault.encrypt(JSON.stringify(message), messagePlace);
   if (delta.kind === 'append') return { bodies: delta.messages.map(bodyOf), rewrite: undefined };
   const fresh = delta.pieces.flatMap((piece) => (piece.kind === 'new' ? piece.messages : []));
   const common = commonLength(before, history);

@@ -42,7 +42,7 @@ const countSnapshots = statement<{ count: number }>(
 type Range = readonly [number, number];
 
 /** What is needed of a branch. */
-export interface Need {
+export interface Reachability {
   readonly parent: number | null;
   readonly fork: number | null;
   readonly forkView: number | null;
@@ -59,7 +59,7 @@ export interface Need {
 }
 
 /** Works out what is needed of a branch, and holds it until the transaction ends. */
-export function* needOf(branch: number): Plan<Need | undefined> {
+export function* reachabilityOf(branch: number): Plan<Reachability | undefined> {
   const row = yield* first(selectBranch, branch);
   if (row === undefined) return undefined;
   // Whoever writes to the branch holds its session.

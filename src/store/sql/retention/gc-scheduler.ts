@@ -1,9 +1,9 @@
 import type { Clock } from '../../../core/time/clock.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import type { Database } from '../database/database.ts';
 import { forgetEvents } from '../runs/events.ts';
 import { forgetRequests } from '../runs/requests.ts';
-import { collectSome } from './gc-sweep.ts';
+import { sweepSome } from './gc-sweep.ts';
 
 // Long enough that a burst of turns is followed by one round of tidying.
 const restBefore = 200;
@@ -15,11 +15,11 @@ interface Options {
   readonly db: Database;
   readonly clock: Clock;
   readonly eventsTtl: number;
-  readonly vault: Vault;
+  readonly vault: Cipher;
 }
 
 /** Removes what nothing holds any more: soon after it may have become so, in small steps, and never in a turn's way. */
-export class Tidier {
+export class GcScheduler {
   readonly #options: Options;
   #stop: (() => void) | undefined;
   #running: Promise<void> | undefined;
@@ -75,7 +75,7 @@ export class Tidier {
 
   async #round(): Promise<void> {
     const { db, vault } = this.#options;
-    while (await db.write(() => collectSome(vault), { durable: false })) await breath();
+    while (await db.write(() => sweepSome(vault), { durable: false })) await breath();
   }
 
   #endTimer(): void {

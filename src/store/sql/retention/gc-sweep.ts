@@ -1,10 +1,10 @@
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { partNamesIn } from '../content/manifest.ts';
 import { documentPlace } from '../content/places.ts';
 import { all, first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { gapsBetween, rowId } from '../history/segments.ts';
 import { discard, type Pointers, trashKind } from './gc-queue.ts';
-import { type Need, needOf } from './gc-reachability.ts';
+import { type Reachability, reachabilityOf } from './gc-reachability.ts';
 
 const ownBlobs = statement('collect_own', (d) => d.ownBlobs);
 const selectTrash = statement<{ kind: number; no: number }>(
@@ -24,7 +24,7 @@ const batch = 200;
  * Works on what may have become unreachable until about a batch of rows is gone. Gives whether there is more to do.
  * Everything that is still to be looked at is in a table, so that a crash forgets nothing.
  */
-export function* collectSome(vault: Vault): Plan<boolean> {
+export function* sweepSome(vault: Cipher): Plan<boolean> {
   yield* run(ownBlobs);
   for (let left = batch; left > 0; left--) {
     const item = yield* first(selectTrash);
@@ -38,7 +38,7 @@ export function* collectSome(vault: Vault): Plan<boolean> {
 }
 
 // Each removes at most a batch and says how many rows that were; a full batch means that it is to be called again.
-const collectors: Readonly<Record<number, (no: number, vault: Vault) => Plan<number>>> = {
+const collectors: Readonly<Record<number, (no: number, vault: Cipher) => Plan<number>>> = {
   [trashKind.branch]: collectBranch,
   [trashKind.blob]: collectBlob,
   [trashKind.session]: collectSession,
@@ -88,7 +88,7 @@ const deleteBranch = statement('collect_branch', 'DELETE FROM @branches WHERE no
 
 /** The rows of a branch that no state holds, and the branch itself when nothing holds to it. */
 function* collectBranch(branch: number): Plan<number> {
-  const need = yield* needOf(branch);
+  const need = yield* reachabilityOf(branch);
   if (need === undefined) return yield* removeRows(branch, []);
   for (const view of need.unusedViews) yield* dropView(view);
   const removed = yield* removeRows(branch, need.ranges);
@@ -105,7 +105,7 @@ function* dropView(view: number): Plan<void> {
   for (const { branch } of refs) yield* run(insertTrash, trashKind.branch, branch);
 }
 
-function* removeRows(branch: number, ranges: Need['ranges']): Plan<number> {
+function* removeRows(branch: number, ranges: Reachability['ranges']): Plan<number> {
   let removed = 0;
   for (const [from, to] of gapsBetween(ranges)) {
     const ids = [rowId(branch, from), rowId(branch, to)] as const;
@@ -116,14 +116,14 @@ function* removeRows(branch: number, ranges: Need['ranges']): Plan<number> {
 }
 
 /** Nothing on the branch is read together with the parent's rows any more. */
-function* leaveParent(branch: number, { parent, fork }: Need): Plan<void> {
+function* leaveParent(branch: number, { parent, fork }: Reachability): Plan<void> {
   if (parent === null || fork === null) return;
   yield* run(cutParent, branch);
   yield* run(insertTrash, trashKind.branch, parent);
 }
 
 /** Takes an empty branch out of the tree: its children hang on its parent from now on. */
-function* dropBranch(branch: number, { parent, fork, forkView, forkSnapshot }: Need): Plan<void> {
+function* dropBranch(branch: number, { parent, fork, forkView, forkSnapshot }: Reachability): Plan<void> {
   for (const child of yield* all(selectChildren, branch)) {
     const isShared = child.fork !== null;
     const through = isShared ? [fork, forkView] : [null, null];
@@ -156,12 +156,12 @@ const deletePart = statement(
 );
 
 /** A document that no snapshot, no patch and no list names; then perhaps what it named. */
-function* collectBlob(no: number, vault: Vault): Plan<number> {
+function* collectBlob(no: number, vault: Cipher): Plan<number> {
   const { uses } = yield* one(selectBlobUses, no);
   if (uses > 0) return 0;
   const gone = yield* first(deleteBlob, no);
   if (gone === undefined) return 0;
-  const names = partNamesIn(vault.open(gone.body, documentPlace));
+  const names = partNamesIn(vault.decrypt(gone.body, documentPlace));
   const parts = names.length === 0 ? [] : yield* all(selectParts, JSON.stringify(names));
   for (const part of parts) {
     yield* run(deletePart, part.no, no);

@@ -18,7 +18,7 @@ import {
 import { toSnapshot } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
-import { needOf } from './gc-reachability.ts';
+import { reachabilityOf } from './gc-reachability.ts';
 
 const selectSession = statement<
   SessionRow & { readonly head: number | null; readonly head_status: number | null }
@@ -164,7 +164,7 @@ export function* branchesAfter(no: number): Plan<readonly number[]> {
 
 /** Rows of a branch that no state holds. */
 export function* verifyBranch(branch: number): Plan<readonly Fault[]> {
-  const need = yield* needOf(branch);
+  const need = yield* reachabilityOf(branch);
   if (need === undefined) return [];
   let rows = 0;
   for (const [from, to] of gapsBetween(need.ranges)) {

@@ -9,7 +9,7 @@ import { uuidBytes } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { type EndingRun, endingColumns, endRun } from './end-run.ts';
-import { leaveBehind } from './expire-run.ts';
+import { expireRun } from './expire-run.ts';
 import { hangOnStart } from './hang-on-start.ts';
 import { type ReachedRow, reachedColumns, reachedTables, takenHash } from './reached.ts';
 
@@ -93,7 +93,7 @@ export function* abortSnapshot(
 /** Ends a run that nobody waits for. What it had reached stays for inspection. */
 function* end(found: AbortRow, context: StateContext): Plan<void> {
   const { id, session, own, attempt } = found;
-  if (own === null) yield* leaveBehind(session, context);
+  if (own === null) yield* expireRun(session, context);
   else {
     yield* takeReached(own, found);
     yield* hangOnStart(found);

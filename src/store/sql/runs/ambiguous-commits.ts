@@ -12,7 +12,7 @@ const selectWritten = statement<{ no: number }>(
 );
 
 /** Commits of which nobody knows whether they were done, because the connection broke before the answer. */
-export class Doubts {
+export class AmbiguousCommits {
   readonly #open = new Set<string>();
 
   /** Notes the outcome of a commit that failed. Gives whether it is one that may have been done before. */

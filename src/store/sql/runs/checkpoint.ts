@@ -3,7 +3,7 @@ import { isSnapshotId } from '../../rules/ids.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
-import { isStillThere, type Placed, placeState } from '../history/plan-state.ts';
+import { isStillThere, type StoredState, planState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { discard, dropCheckpoint, type Pointers, pointerColumns } from '../retention/gc-queue.ts';
 import { uuidBytes } from '../values/bytes.ts';
@@ -63,7 +63,7 @@ export function* checkpoint(
     hasBase: isStillThere(rows.base, held),
     mayGoOn: true,
   };
-  const placed = yield* placeState(write, rows, spot, context);
+  const placed = yield* planState(write, rows, spot, context);
   const place = snapshotPlace('state_hash', homeOf(held), null);
   const hash = context.vault.sealHash(write.stateHash, place);
   const no = goesOn
@@ -94,7 +94,7 @@ function* move(
   no: number,
   now: number,
   write: HashedWrite,
-  placed: Placed,
+  placed: StoredState,
   rows: StateRows,
 ): Plan<number> {
   const before = yield* first(selectPointers, no);
@@ -108,7 +108,7 @@ function* replace(
   before: number | null,
   held: OpenRun,
   write: HashedWrite,
-  placed: Placed,
+  placed: StoredState,
   rows: StateRows,
 ): Plan<number> {
   const { no } = yield* one(
@@ -173,7 +173,7 @@ export function* attachPartial(
     hasBase: grown !== rows || isStillThere(rows.base, row),
     mayGoOn: grown !== rows,
   };
-  const placed = yield* placeState(write, grown, spot, context);
+  const placed = yield* planState(write, grown, spot, context);
   const place = snapshotPlace('state_hash', homeOf(row), runId);
   const hash = context.vault.sealHash(write.stateHash, place);
   const used = [toUsage(write.usage), toTotals(write.totals)] as const;

@@ -8,7 +8,7 @@ import type {
 } from '../../contract/store.ts';
 import { headMoved, notFound, notSucceeded, taken } from '../../rules/errors.ts';
 import { checkScope, checkSessionId, checkSnapshotId, isSnapshotId } from '../../rules/ids.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { homeIn, requestPlace } from '../content/places.ts';
 import {
   first,
@@ -263,9 +263,9 @@ export function startedByValues(
 export function toRequest(
   { init, inputs, context, version }: RunRequest,
   place: string,
-  vault: Vault,
+  vault: Cipher,
 ): SqlValue {
-  return vault.seal(JSON.stringify({ init, inputs, context, version }), place);
+  return vault.encrypt(JSON.stringify({ init, inputs, context, version }), place);
 }
 
 /** The claim as its holder sees it. */

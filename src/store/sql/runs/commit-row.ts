@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { CommitWrite } from '../../contract/store.ts';
 import { type Home, snapshotPlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
-import type { Placed } from '../history/plan-state.ts';
+import type { StoredState } from '../history/plan-state.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { iso, uuidText } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
@@ -32,7 +32,7 @@ export function outcomeValues(
     toTotals(write.totals),
     write.error === undefined
       ? null
-      : vault.seal(JSON.stringify(write.error), snapshotPlace('error', home, write.snapshotId)),
+      : vault.encrypt(JSON.stringify(write.error), snapshotPlace('error', home, write.snapshotId)),
   ];
 }
 
@@ -43,7 +43,7 @@ export function placeValues({
   length,
   custom,
   artifacts,
-}: Placed): readonly [
+}: StoredState): readonly [
   branch: number,
   upto: number,
   view: number | null,

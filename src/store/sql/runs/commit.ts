@@ -9,7 +9,7 @@ import { checkSnapshotId } from '../../rules/ids.ts';
 import { type Home, homeOf } from '../content/places.ts';
 import { insertion, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
-import { isStillThere, type Placed, placeState } from '../history/plan-state.ts';
+import { isStillThere, type StoredState, planState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
@@ -96,7 +96,7 @@ export function* commit(
     hasBase: isStillThere(rows.base, held),
     mayGoOn: succeeds,
   };
-  const placed = yield* placeState(write, rows, spot, context);
+  const placed = yield* planState(write, rows, spot, context);
   const index = yield* indexOf(held, write, { leaves, own: own?.idx });
   const no =
     own === undefined
@@ -222,7 +222,7 @@ function bareCheckpoint(
 }
 
 /** What is still needed of what the rows before pointed to. A rewritten history may need less of its branch. */
-export function pointersOf({ view, custom, artifacts }: Placed, { rewrite }: StateRows): Pointers {
+export function pointersOf({ view, custom, artifacts }: StoredState, { rewrite }: StateRows): Pointers {
   return {
     branch: rewrite === undefined ? view.branch : null,
     custom: custom?.no ?? null,
@@ -255,7 +255,7 @@ interface RowOf {
 /** Adds the row of a snapshot and gives its number. */
 export function* insertCommitted(
   write: CommitWrite,
-  placed: Placed,
+  placed: StoredState,
   { session, home, parent, index, createdAt, now }: RowOf,
   context: StateContext,
 ): Plan<number> {
@@ -276,7 +276,7 @@ export function* insertCommitted(
 function* update(
   held: OpenRun,
   write: CommitWrite,
-  placed: Placed,
+  placed: StoredState,
   context: StateContext,
 ): Plan<number> {
   const no = held.own ?? 0;

@@ -1,7 +1,7 @@
 import type { ErrorBody } from '../../../core/error.ts';
 import type { DeadRunRecord, RunRequest, Scope } from '../../contract/store.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, requestPlace, snapshotPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
@@ -51,7 +51,7 @@ export function* bury(session: number): Plan<void> {
 }
 
 /** The dead-letter list. */
-export function* listDead(scope: Scope | undefined, vault: Vault): Plan<readonly DeadRunRecord[]> {
+export function* listDead(scope: Scope | undefined, vault: Cipher): Plan<readonly DeadRunRecord[]> {
   const rows =
     scope === undefined ? yield* all(selectDead) : yield* all(selectDeadOf, ...scopeKey(scope));
   return rows.map((row) => toRecord(row, vault));
@@ -63,7 +63,7 @@ export function* dropDead(scope: Scope, runId: string): Plan<boolean> {
   return (yield* first(deleteDead, uuidBytes(runId), ...scopeKey(scope))) !== undefined;
 }
 
-function toRecord(row: DeadRow, vault: Vault): DeadRunRecord {
+function toRecord(row: DeadRow, vault: Cipher): DeadRunRecord {
   const home = homeOf(row);
   const request = openJson(row.request, requestPlace(home, row.run), vault);
   return {

@@ -2,7 +2,7 @@ import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../c
 import { notHeld } from '../../rules/errors.ts';
 import { isAfter, packEvents, unpackEvents } from '../../rules/event-body.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { type Home, homeOf, journalPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
@@ -96,12 +96,12 @@ function packed(
   events: readonly RunEvent[],
   home: Home,
   id: Uint8Array,
-  vault: Vault,
+  vault: Cipher,
 ): readonly (readonly [number, number, number, SqlValue])[] {
   const groups = [...Map.groupBy(events, (event) => event.attempt)];
   return groups.map(([attempt, group]) => {
     const [seq, last] = [group[0]?.seq ?? 0, group.at(-1)?.seq ?? 0];
-    const body = vault.seal(packEvents(group), journalPlace(home, id, { attempt, seq, last }));
+    const body = vault.encrypt(packEvents(group), journalPlace(home, id, { attempt, seq, last }));
     return [attempt, seq, last, body] as const;
   });
 }
@@ -122,7 +122,7 @@ export function* readEvents(
   scope: Scope,
   runId: string,
   { after, limit }: { readonly after?: EventCursor; readonly limit: number },
-  vault: Vault,
+  vault: Cipher,
 ): Plan<Awaited<ReturnType<EventSupport['read']>>> {
   if (!isSnapshotId(runId)) return undefined;
   const id = uuidBytes(runId);
@@ -133,7 +133,7 @@ export function* readEvents(
   // A row holds at least one event, so this many rows are enough to know whether there are more.
   const rows = yield* all(selectEvents, id, attempt, seq, limit + 1);
   const events = rows
-    .flatMap((row) => unpackEvents(row.attempt, vault.open(row.body, journalPlace(home, id, row))))
+    .flatMap((row) => unpackEvents(row.attempt, vault.decrypt(row.body, journalPlace(home, id, row))))
     .filter((event) => isAfter(event, after));
   return { events: events.slice(0, limit), ended: kept.ended === 1 && events.length <= limit };
 }

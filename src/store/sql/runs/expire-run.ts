@@ -32,7 +32,7 @@ const countIndex = statement(
  * Ends the run of somebody who died. What it had reached stays behind, listed, as a pending snapshot without a run, which
  * reads `expired`.
  */
-export function* leaveBehind(session: number, { vault }: StateContext): Plan<void> {
+export function* expireRun(session: number, { vault }: StateContext): Plan<void> {
   const held = yield* first(selectRun, session);
   if (held === undefined) return;
   const left = yield* first(insertLeft, session, takenHash(held, vault));

@@ -4,7 +4,7 @@ import type { StateContext } from '../history/state-rows.ts';
 import { isStale } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
-import { leaveBehind } from './expire-run.ts';
+import { expireRun } from './expire-run.ts';
 
 /** The columns of a session's open run `r`. */
 export const holderColumns = `r.session AS run_session, r.id AS run_id, r.mode AS run_mode, r.worker AS run_worker,
@@ -37,5 +37,5 @@ export function checkFree(row: HolderRow, sessionId: string): void {
 
 /** Takes a free session from an expired attached run, so that its caller, if only slow, cannot write any more. */
 export function* displace({ run_session }: HolderRow, context: StateContext): Plan<void> {
-  if (run_session !== null) yield* leaveBehind(run_session, context);
+  if (run_session !== null) yield* expireRun(run_session, context);
 }

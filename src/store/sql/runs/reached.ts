@@ -1,4 +1,4 @@
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import { openHash } from '../snapshots/snapshot-row.ts';
 
@@ -18,7 +18,7 @@ export interface ReachedRow {
 }
 
 /** The hash of the state that a run has reached, as the run's own snapshot keeps it. */
-export function takenHash(row: ReachedRow, vault: Vault): Uint8Array {
+export function takenHash(row: ReachedRow, vault: Cipher): Uint8Array {
   const hash = openHash(row, { id: row.reached_id, state_hash: row.reached_hash }, vault);
   return vault.sealHash(hash, snapshotPlace('state_hash', homeOf(row), row.id));
 }

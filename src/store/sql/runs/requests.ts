@@ -7,7 +7,7 @@ import {
   requestTtl,
 } from '../../contract/store.ts';
 import { requestTaken } from '../../rules/request-taken.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { receiptPlace } from '../content/places.ts';
 import {
@@ -110,7 +110,7 @@ export function* addRequests(
 export function* endRequests(
   runId: Uint8Array,
   outcome: RequestOutcome | undefined,
-  vault: Vault,
+  vault: Cipher,
 ): Plan<void> {
   if (outcome === undefined) return;
   for (const key of outcome.keys) {
@@ -120,12 +120,12 @@ export function* endRequests(
 }
 
 /** A receipt as it is kept, sealed. */
-export function toReceipt(receipt: Json, place: string, vault: Vault): SqlValue {
-  return vault.seal(JSON.stringify(receipt), place);
+export function toReceipt(receipt: Json, place: string, vault: Cipher): SqlValue {
+  return vault.encrypt(JSON.stringify(receipt), place);
 }
 
 /** What is known of a request: see {@link RunSupport.getRequest}. */
-export function* readRequest(key: string, vault: Vault): Plan<RequestRecord | undefined> {
+export function* readRequest(key: string, vault: Cipher): Plan<RequestRecord | undefined> {
   const row = yield* first(selectRecord, fromHex(key));
   if (row === undefined) return undefined;
   return {

@@ -1,6 +1,6 @@
 import type { RunCrash, RunRecord, RunRequest, Scope } from '../../contract/store.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, requestPlace } from '../content/places.ts';
 import { all, first, type Plan, type SqlValue, statement } from '../database/query.ts';
@@ -58,14 +58,14 @@ const selectBySessions = statement<RunRow>(
 );
 
 /** The open run under a reserved id. */
-export function* getRun(scope: Scope, runId: string, vault: Vault): Plan<RunRecord | undefined> {
+export function* getRun(scope: Scope, runId: string, vault: Cipher): Plan<RunRecord | undefined> {
   if (!isSnapshotId(runId)) return undefined;
   const row = yield* first(selectRun, uuidBytes(runId), ...scopeKey(scope));
   return row && toRecord(row, vault);
 }
 
 /** Open runs, oldest first. */
-export function* listRuns(scope: Scope | undefined, vault: Vault): Plan<readonly RunRecord[]> {
+export function* listRuns(scope: Scope | undefined, vault: Cipher): Plan<readonly RunRecord[]> {
   const rows =
     scope === undefined ? yield* all(selectRuns) : yield* all(selectRunsOf, ...scopeKey(scope));
   return rows.map((row) => toRecord(row, vault));
@@ -77,7 +77,7 @@ export function* runsOf(sessions: readonly number[]): Plan<readonly RunRow[]> {
 }
 
 /** A run as others see it. */
-export function toRecord(row: RunRow, vault: Vault): RunRecord {
+export function toRecord(row: RunRow, vault: Cipher): RunRecord {
   const request = openJson(row.request, requestPlace(homeOf(row), row.id), vault) as Omit<
     RunRequest,
     'mode'

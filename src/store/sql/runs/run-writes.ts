@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import {
-  type HandOver,
+  type QueueHandoff,
   type RequestOutcome,
   type RunEvent,
   type RunRef,
@@ -70,7 +70,7 @@ const updateSentAway = statement(
 export function* detach(
   ref: RunRef,
   request: RunRequest,
-  away: HandOver | undefined,
+  away: QueueHandoff | undefined,
   events: readonly RunEvent[] | undefined,
   context: StateContext,
 ): Plan<Snapshot> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Json, toJson } from '../../../core/json/json.ts';
 import type { RunRef } from '../../contract/store.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, journalPlace } from '../content/places.ts';
 import { first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
@@ -50,7 +50,7 @@ export function* saveStep(
   const steps = yield* stepsAt(held, key, vault);
   if (steps.some(([other]) => other === key)) return;
   const result = value === undefined ? [] : [toJson(value, `The result of step "${key}"`)];
-  const body = vault.seal(
+  const body = vault.encrypt(
     JSON.stringify([...steps, [key, ...result]]),
     stepsPlace(held, numberOf(key)),
   );
@@ -58,7 +58,7 @@ export function* saveStep(
   if (held.crashes > 0) yield* run(forgetCrashes, held.session);
 }
 
-function* stepsAt(held: OpenRun, key: string, vault: Vault): Plan<StoredSteps> {
+function* stepsAt(held: OpenRun, key: string, vault: Cipher): Plan<StoredSteps> {
   const number = numberOf(key);
   const row = yield* first(selectSteps, held.id, number);
   if (row === undefined) return [];

@@ -7,7 +7,7 @@ import { checkScope, checkSessionId } from '../../rules/ids.ts';
 import { type Home, homeIn, sessionPlace, snapshotPlace } from '../content/places.ts';
 import { all, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
-import { placeState } from '../history/plan-state.ts';
+import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { startedByValues } from '../runs/claim.ts';
 import { uuidBytes } from '../values/bytes.ts';
@@ -117,7 +117,7 @@ function* insertRow(
     hasBase: parent !== undefined,
     mayGoOn: snapshot.status === 'succeeded',
   };
-  const placed = yield* placeState(write, stateRows(write, context), spot, context);
+  const placed = yield* planState(write, stateRows(write, context), spot, context);
   const { view, viewNo, length, custom, artifacts } = placed;
   const { error, label } = snapshot;
   const { vault } = context;
@@ -144,8 +144,8 @@ function* insertRow(
     Date.parse(snapshot.updatedAt),
     toUsage(snapshot.usage),
     toTotals(totals),
-    error === undefined ? null : vault.seal(JSON.stringify(error), placeOf('error')),
-    label === undefined ? null : vault.seal(JSON.stringify(label), placeOf('label')),
+    error === undefined ? null : vault.encrypt(JSON.stringify(error), placeOf('error')),
+    label === undefined ? null : vault.encrypt(JSON.stringify(label), placeOf('label')),
   );
   const { database } = context;
   const ref = asLocation({

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { SessionInfo } from '../../../protocol/session.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { openJson, parseStored } from '../content/open-json.ts';
 import { sessionPlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
@@ -35,7 +35,7 @@ export interface SessionRow extends HolderRow {
 }
 
 /** A session without its state. */
-export function toSessionInfo(row: SessionRow, vault: Vault): SessionInfo {
+export function toSessionInfo(row: SessionRow, vault: Cipher): SessionInfo {
   const running = isHeld(row) && row.run_id !== null ? uuidText(row.run_id) : undefined;
   const startedBy = startedByOf(row);
   return {
@@ -60,7 +60,7 @@ export function toSessionInfo(row: SessionRow, vault: Vault): SessionInfo {
 }
 
 /** A session's title or metadata. */
-export function contentOf(row: SessionRow, column: 'title' | 'metadata', vault: Vault): unknown {
+export function contentOf(row: SessionRow, column: 'title' | 'metadata', vault: Cipher): unknown {
   const home = { owner: row.owner, agent: row.agent, sessionId: row.id };
   return openJson(row[column], sessionPlace(column, home), vault);
 }

@@ -3,7 +3,7 @@ import type { Page, SessionInfo } from '../../../protocol/session.ts';
 import type { ListOptions, Scope } from '../../contract/store.ts';
 import { notFound } from '../../rules/errors.ts';
 import { checkMetadata, checkTitle } from '../../rules/size-limits.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { homeIn, sessionPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
@@ -86,7 +86,7 @@ export function* listSessions(
   return { items: infos, next: toCursor([last.updated_at, last.id]) };
 }
 
-function matches(row: SessionRow, query: string, vault: Vault): boolean {
+function matches(row: SessionRow, query: string, vault: Cipher): boolean {
   if (query === '') return true;
   const texts = [
     row.id,
@@ -122,6 +122,6 @@ export function* updateSession(
 }
 
 /** A value as it is stored. */
-export function sealed(value: JsonObject | string | null, place: string, vault: Vault): SqlValue {
-  return value === null ? null : vault.seal(JSON.stringify(value), place);
+export function sealed(value: JsonObject | string | null, place: string, vault: Cipher): SqlValue {
+  return value === null ? null : vault.encrypt(JSON.stringify(value), place);
 }

@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../protocol/snapshot.ts';
 import { toPlainState } from '../../../session/session-state.ts';
 import type { LoadedState, Lookup, Scope } from '../../contract/store.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, type Plan, statement } from '../database/query.ts';
 import { activeTips, lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';
@@ -137,7 +137,7 @@ export function metadataOf(row: LocatedRow, { vault }: StateContext): Snapshot {
 }
 
 /** The hash of the state that was found: the snapshot's own, or that of what its open run has reached. */
-function reachedHash(row: LocatedRow, vault: Vault): string {
+function reachedHash(row: LocatedRow, vault: Cipher): string {
   return openHash(row, { id: row.at_id, state_hash: row.at_hash }, vault);
 }
 

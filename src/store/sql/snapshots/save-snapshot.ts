@@ -18,7 +18,7 @@ import {
   type SqlValue,
   statement,
 } from '../database/query.ts';
-import { placeState } from '../history/plan-state.ts';
+import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { discard, type Pointers } from '../retention/gc-queue.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
@@ -212,7 +212,7 @@ function* writeState(
     hasBase: base !== undefined,
     mayGoOn: next.status === 'succeeded',
   };
-  const placed = yield* placeState(write, rows, spot, context);
+  const placed = yield* planState(write, rows, spot, context);
   const { view, viewNo, length, custom, artifacts } = placed;
   const values: SqlValue[] = [
     view.branch,
@@ -249,7 +249,7 @@ function sealed(
   { vault }: StateContext,
 ): SqlValue {
   const place = snapshotPlace(column, homeIn(scope, sessionId), snapshotId);
-  return vault.seal(JSON.stringify(content), place);
+  return vault.encrypt(JSON.stringify(content), place);
 }
 
 function sealedHash(

@@ -1,7 +1,7 @@
 import type { ErrorBody } from '../../../core/error.ts';
 import type { Snapshot, SnapshotStatus } from '../../../protocol/snapshot.ts';
 import { emptyState, hashState } from '../../../session/session-state.ts';
-import type { Vault } from '../content/cipher.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
@@ -48,7 +48,7 @@ export interface Reading {
 export function toSnapshot(
   row: SnapshotRow,
   { now, orphaned, stateHash }: Reading,
-  vault: Vault,
+  vault: Cipher,
 ): Snapshot {
   const home = homeOf(row);
   const finishReason = fromFinish(row.finish);
@@ -97,7 +97,7 @@ export interface HashRow {
 export function openHash(
   session: Parameters<typeof homeOf>[0],
   { id, state_hash }: HashRow,
-  vault: Vault,
+  vault: Cipher,
 ): string {
   if (state_hash === null) return hashOfNothing;
   return vault.openHash(state_hash, snapshotPlace('state_hash', homeOf(session), id));

@@ -141,7 +141,7 @@ export function* label(
   const row = yield* written(scope, snapshotId);
   checkHead(row, expectHead);
   const place = snapshotPlace('label', homeIn(scope, row.session_id), snapshotId);
-  const value = text === null ? null : context.vault.seal(JSON.stringify(checkLabel(text)), place);
+  const value = text === null ? null : context.vault.encrypt(JSON.stringify(checkLabel(text)), place);
   yield* run(updateLabel, row.no, value);
   if (text !== null && row.idx === null) {
     yield* run(listSnapshot, row.no, row.session);
