@@ -9,7 +9,7 @@ import { memoryStore } from '../src/store/memory/memory-store.ts';
 
 const chunks = Array.from({ length: 20 }, (_, n) => `This is piece ${n} of the answer. `);
 const question = 'What is the answer to a question of about two hundred characters? '.repeat(3);
-const mostTurns = 5_000;
+const maxTurns = 5_000;
 
 interface Setup {
   readonly name: string;
@@ -53,7 +53,7 @@ async function measure({ name, store, how }: Setup): Promise<Record<string, stri
   const before = process.memoryUsage().heapUsed;
   const turn = turnsOf(define(store), how);
   const times: number[] = [];
-  for (let n = 0; n < mostTurns + 25; n++) {
+  for (let n = 0; n < maxTurns + 25; n++) {
     const start = performance.now();
     await turn();
     times.push(performance.now() - start);
@@ -63,7 +63,7 @@ async function measure({ name, store, how }: Setup): Promise<Record<string, stri
   const [early, late, latest] = [
     median(times.slice(10, 60)),
     median(times.slice(950, 1_000)),
-    median(times.slice(mostTurns - 25)),
+    median(times.slice(maxTurns - 25)),
   ];
   return {
     setup: name,

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Job } from '../job.ts';
 import { type Stats, statsOf } from '../lib/stats.ts';
-import { claimTtl, lookEvery, type ModelEvent, waitForSignal } from '../systems/background.ts';
+import { claimTtl, type ModelEvent, pollInterval, waitForSignal } from '../systems/background.ts';
 import { loadBackground } from '../systems/background-systems.ts';
 
 /** All in milliseconds. */
@@ -102,7 +102,7 @@ async function takeover(job: Job): Promise<Taken> {
     first.kill();
     const seen = await second.lastSeen(id);
     const { at } = await takenOver;
-    return { ms: at - killed, looks: (at - (seen + claimTtl)) / lookEvery };
+    return { ms: at - killed, looks: (at - (seen + claimTtl)) / pollInterval };
   });
 }
 

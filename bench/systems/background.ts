@@ -27,7 +27,7 @@ export type OpenBackground = (
 
 /** Milliseconds of silence after which a claim has expired, and between two looks for expired ones: Waymark's defaults. */
 export const claimTtl = 5_000;
-export const lookEvery = 2_500;
+export const pollInterval = 2_500;
 
 /** The text that makes the model wait. */
 export const waitForSignal = 'wait';

@@ -20,7 +20,7 @@ import type { RemoteInvokeOptions } from './remote-agent.ts';
 import { fromErrorBody } from './remote-error.ts';
 import { identified, knowsRequests } from './request-id.ts';
 import { ResumeCursor } from './resume-cursor.ts';
-import { cannotConnect, openSocket, type ClientSocket } from './socket.ts';
+import { type ClientSocket, cannotConnect, openSocket } from './socket.ts';
 import { abortRun } from './stop-turn.ts';
 import type { Transport } from './transport.ts';
 import { chunksOf, type ReadEvent } from './turn-stream.ts';

@@ -71,7 +71,7 @@ interface Failure {
 }
 
 /** How often an input is sent whose answer was lost. */
-const mostStarts = 4;
+const maxStarts = 4;
 
 /** What gateways answer when they have lost the server. */
 const gatewayStatuses: ReadonlySet<number> = new Set([502, 504]);
@@ -84,7 +84,7 @@ async function* readLine(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RunEvent, void, undefined> {
   const line = linkSignals(signal);
-  const silence = createIdleTimeout({ clock, reconnect }, () => line.abort());
+  const idleTimeout = createIdleTimeout({ clock, reconnect }, () => line.abort());
   try {
     const response = await fetch({ ...request, signal: line.signal });
     if (!response.ok) {
@@ -92,13 +92,13 @@ async function* readLine(
       failure.error = await responseError(response);
       failure.retryAfter = Number(response.headers.get('retry-after') ?? 0) * 1000 || 0;
     } else if (response.body) {
-      yield* readRunEvents(response.body, silence.heard);
+      yield* readRunEvents(response.body, idleTimeout.heard);
     }
   } catch (error) {
     // A body that breaks throws whatever the platform throws; only our own errors say more than "cut".
     if (isWaymarkError(error) && !line.signal.aborted) failure.error = error;
   } finally {
-    silence.end();
+    idleTimeout.end();
     line.release();
   }
 }
@@ -141,7 +141,7 @@ async function canBeSentAgain(
   tries: number,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  if (!('start' in line) || snapshotId !== undefined || tries >= mostStarts) return false;
+  if (!('start' in line) || snapshotId !== undefined || tries >= maxStarts) return false;
   return await knowsRequests(transport, line.agent, signal);
 }
 

@@ -12,7 +12,7 @@ export interface ReconnectOptions {
   /** The longest wait between two tries. @default 10_000 */
   readonly maxDelay?: number;
   /** A stream on which nothing comes for so long, not even a keep-alive, counts as dropped. @default 60_000 */
-  readonly silence?: number;
+  readonly idleTimeout?: number;
 }
 
 /** What is needed of a WebSocket class; browsers and Node 22 have one. */

@@ -5,7 +5,7 @@ import type { ReconnectOptions } from './options.ts';
 /** When to try again, and when to give up. */
 export interface Reconnect {
   /** Milliseconds of silence after which a stream counts as dropped. */
-  readonly silence: number;
+  readonly idleTimeout: number;
   /** How long to wait before a try, from 1 on; `undefined` when it is one too many. */
   delayOf(attempt: number): number | undefined;
 }
@@ -15,10 +15,10 @@ export function toReconnect(options: ReconnectOptions | false): Reconnect {
     attempts = 10,
     delay = 200,
     maxDelay = 10_000,
-    silence = 60_000,
+    idleTimeout = 60_000,
   } = options || { attempts: 0 };
   return {
-    silence,
+    idleTimeout,
     delayOf(attempt) {
       if (attempt > attempts) return undefined;
       const most = Math.min(delay * 2 ** (attempt - 1), maxDelay);

@@ -20,7 +20,7 @@ function newRequestId(): string {
 }
 
 /** How often a server that does not answer is asked whether it knows request ids. */
-const mostTries = 4;
+const maxTries = 4;
 
 /**
  * Whether the server would know an input that is sent again. Asked only when an answer was lost, and again while the server
@@ -39,7 +39,7 @@ export async function knowsRequests(
     } catch (error) {
       const delay = transport.reconnect.delayOf(tries);
       const mayPass = isWaymarkError(error) && isPassing(error.status);
-      if (delay === undefined || !mayPass || tries >= mostTries) return false;
+      if (delay === undefined || !mayPass || tries >= maxTries) return false;
       await transport.clock.sleep(delay, signal);
     }
   }

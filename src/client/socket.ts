@@ -34,7 +34,7 @@ export function openSocket(
   let ready = false;
   let over = false;
 
-  const silence = createIdleTimeout(transport, () => {
+  const idleTimeout = createIdleTimeout(transport, () => {
     socket?.close();
     close();
   });
@@ -42,7 +42,7 @@ export function openSocket(
   const close = (cause?: unknown): void => {
     if (over) return;
     over = true;
-    silence.end();
+    idleTimeout.end();
     onClose(cause);
   };
   const read = (frame: ServerFrame): void => {
@@ -60,7 +60,7 @@ export function openSocket(
       send({ type: 'init', ref: initRef, init, ...(authorization && { authorization }) }),
     );
     socket.addEventListener('message', ({ data }) => {
-      silence.heard();
+      idleTimeout.heard();
       if (!over && typeof data === 'string') read(JSON.parse(data));
     });
     socket.addEventListener('close', () => close());
@@ -76,7 +76,7 @@ export function openSocket(
     send,
     hangUp() {
       over = true;
-      silence.end();
+      idleTimeout.end();
       socket?.close();
     },
   };

@@ -1,20 +1,20 @@
 import { isWaymarkError, messageOf, originalOf } from './error.ts';
 
 /** Causes and aggregated errors that are followed; chains may be circular. */
-const mostCauses = 8;
+const maxCauses = 8;
 
 /**
  * Something thrown as text for the owner of the process: type, message and stack, followed by its causes. Never for a
  * remote client.
  */
 export function errorText(thrown: unknown): string {
-  return textOf(thrown, mostCauses);
+  return textOf(thrown, maxCauses);
 }
 
 /** The error that was thrown first: below the errors of this package that say where it happened. */
 export function rootOf(thrown: unknown): unknown {
   let root = originalOf(thrown);
-  for (let left = mostCauses; left > 0; left--) {
+  for (let left = maxCauses; left > 0; left--) {
     if (!isWaymarkError(root) || root.cause === undefined) break;
     root = originalOf(root.cause);
   }
@@ -25,7 +25,7 @@ function textOf(thrown: unknown, left: number): string {
   const error = originalOf(thrown);
   if (!(error instanceof Error)) return messageOf(error);
   const { cause } = error;
-  const inner = error instanceof AggregateError ? error.errors.slice(0, mostCauses) : [];
+  const inner = error instanceof AggregateError ? error.errors.slice(0, maxCauses) : [];
   // A cause that is no error says nothing more where the message has its text.
   const isTold = !(cause instanceof Error) && error.message.includes(messageOf(cause));
   const causes = left === 0 ? [] : [...(cause === undefined || isTold ? [] : [cause]), ...inner];

@@ -9,7 +9,7 @@ import { createSaveFailures, givenUp } from './save-failures.ts';
 import type { Suspects } from './suspects.ts';
 
 /** Runs taken over at a time. */
-const mostAtOnce = 16;
+const maxAtOnce = 16;
 
 /** Looks for runs whose workers are no more. */
 export interface Recovery {
@@ -43,15 +43,16 @@ export function createRecovery(
   let stopTicking: (() => void) | undefined;
   let looking: Promise<number> | undefined;
   let only: readonly string[] | undefined;
-  const troubles = createSaveFailures(host);
+  const saveFailures = createSaveFailures(host);
   /** What a store said at the last look, where it could not be read. */
   const away = new Map<Store, string>();
 
   const goOn = async (agent: Agent, store: Store, taken: TakenRun): Promise<void> => {
     const { runId, scope } = taken.run;
     const { attempt } = taken.claim;
-    const before = troubles.of(runId);
-    if (before !== undefined && !(await troubles.rest(before, store, { runId, attempt }))) return;
+    const before = saveFailures.of(runId);
+    if (before !== undefined && !(await saveFailures.rest(before, store, { runId, attempt })))
+      return;
     const poison = givenUpError(taken.run, attempts);
     const failure = poison ?? givenUp(before);
     let trouble: unknown;
@@ -64,11 +65,11 @@ export function createRecovery(
       },
     });
     const open = await store.runs?.getRun(scope, runId);
-    if (open?.attempt === attempt) troubles.note(runId, trouble ?? notEnded(runId));
-    else troubles.forget(runId);
+    if (open?.attempt === attempt) saveFailures.note(runId, trouble ?? notEnded(runId));
+    else saveFailures.forget(runId);
   };
   const recoverFrom = async (store: Store, names: readonly string[]): Promise<number> => {
-    const request = { agents: names, worker, ttl, limit: mostAtOnce, ...options };
+    const request = { agents: names, worker, ttl, limit: maxAtOnce, ...options };
     const taken = await takeSuspects(store.runs, request, suspects);
     for (const each of taken) {
       const agent = agents().find(({ name }) => name === each.run.scope.agent);

@@ -3,7 +3,7 @@ import { publicMessageOf, toWaymarkError, WaymarkError } from '../core/error.ts'
 import type { RunRef, Store } from '../store/contract/store.ts';
 
 /** Attempts of one run whose end could not be saved; the next one only writes that it failed. */
-const mostTroubles = 5;
+const maxTroubles = 5;
 
 /** The longest pause before another attempt, in milliseconds. */
 const longestPause = 60_000;
@@ -55,7 +55,7 @@ export function createSaveFailures({ clock, ttl, closing }: AgentHost): Troubles
 
 /** What a run ends with when its end could not be saved too often; `undefined` while it is worth another attempt. */
 export function givenUp(trouble: Trouble | undefined): WaymarkError | undefined {
-  if (trouble === undefined || trouble.times < mostTroubles) return undefined;
+  if (trouble === undefined || trouble.times < maxTroubles) return undefined;
   const failure = toWaymarkError(trouble.error);
   const told = (message: string): string =>
     `The run was given up after ${trouble.times} attempts whose end could not be saved: ${message}`;

@@ -64,19 +64,19 @@ export function createSuspects(clock: Clock, attempts: number): Suspects {
     rest().catch(() => {});
   };
   // A run that may be given up wrongly is tried with no other suspect about.
-  const mostCrashes = (): number => {
+  const maxCrashes = (): number => {
     if (isAsked || [...trials.values()].some(({ isAlone }) => isAlone)) return 0;
     return trials.size === 0 ? attempts - 1 : attempts - 2;
   };
 
   return {
     permit() {
-      const maxCrashes = mostCrashes();
-      const mine = maxCrashes > 0;
+      const most = maxCrashes();
+      const mine = most > 0;
       isAsked ||= mine;
       return {
         limit: mine ? 1 : 0,
-        maxCrashes,
+        maxCrashes: most,
         attempts,
         settle(taken) {
           if (mine) isAsked = false;

@@ -26,7 +26,7 @@ export type Facts<Types extends AgentTypes> = Omit<
 
 /** A conversation as it is known here: what is saved, what runs on top of it, and the view of both. Does no I/O. */
 export class Conversation<Types extends AgentTypes> {
-  settled: SessionData<Types>;
+  sessionData: SessionData<Types>;
   /** Whether that is the session's head, as far as it is known here. */
   atHead = true;
   #live: LiveTurn | undefined;
@@ -39,13 +39,13 @@ export class Conversation<Types extends AgentTypes> {
   #facts: Facts<Types>;
   #view: AgentView<Types>;
 
-  constructor(settled: SessionData<Types>, facts: Partial<Facts<Types>>) {
-    this.settled = settled;
-    this.#sessionId = settled.sessionId;
-    this.#custom = settled.custom;
-    this.#artifacts = settled.artifacts;
+  constructor(sessionData: SessionData<Types>, facts: Partial<Facts<Types>>) {
+    this.sessionData = sessionData;
+    this.#sessionId = sessionData.sessionId;
+    this.#custom = sessionData.custom;
+    this.#artifacts = sessionData.artifacts;
     this.#facts = emptyView(facts);
-    this.#interrupts = pendingInterrupts(settled.messages);
+    this.#interrupts = pendingInterrupts(sessionData.messages);
     this.#view = this.#build();
   }
 
@@ -66,15 +66,18 @@ export class Conversation<Types extends AgentTypes> {
   }
 
   /** Goes to something saved; what ran on top of what was there before is dropped. */
-  settle(settled: SessionData<Types>, { atHead = true }: { readonly atHead?: boolean } = {}): void {
+  settle(
+    sessionData: SessionData<Types>,
+    { atHead = true }: { readonly atHead?: boolean } = {},
+  ): void {
     const isReadAgain =
-      this.#facts.phase === 'loading' && settled.messages === this.settled.messages;
-    this.settled = settled;
+      this.#facts.phase === 'loading' && sessionData.messages === this.sessionData.messages;
+    this.sessionData = sessionData;
     this.atHead = atHead;
-    this.#sessionId = settled.sessionId;
+    this.#sessionId = sessionData.sessionId;
     this.#live = undefined;
     // Then it still has the answers that were given so far.
-    if (!isReadAgain) this.#interrupts = pendingInterrupts(settled.messages);
+    if (!isReadAgain) this.#interrupts = pendingInterrupts(sessionData.messages);
     this.#revert();
   }
 
@@ -100,7 +103,7 @@ export class Conversation<Types extends AgentTypes> {
 
   /** The turn did not come to anything that was saved. What was said stays to be seen until the next one. */
   fail(error: ErrorBody | undefined): void {
-    this.#interrupts = pendingInterrupts(this.settled.messages);
+    this.#interrupts = pendingInterrupts(this.sessionData.messages);
     this.#revert();
     this.set({ phase: 'ready', running: undefined, error });
   }
@@ -157,12 +160,12 @@ export class Conversation<Types extends AgentTypes> {
 
   #revert(): void {
     this.#subAgents = new SubAgents();
-    this.#custom = this.settled.custom;
-    this.#artifacts = this.settled.artifacts;
+    this.#custom = this.sessionData.custom;
+    this.#artifacts = this.sessionData.artifacts;
   }
 
   #build(): AgentView<Types> {
-    const { settled } = this;
+    const { sessionData } = this;
     const { phase } = this.#facts;
     const answer = phase === 'ready' ? undefined : this.#live?.answer;
     // While a session is read again somebody may be writing an answer.
@@ -170,7 +173,7 @@ export class Conversation<Types extends AgentTypes> {
     return {
       ...this.#facts,
       sessionId: this.#sessionId,
-      snapshotId: settled.snapshotId,
+      snapshotId: sessionData.snapshotId,
       messages: this.#messages(),
       answer,
       text: textOf(answer),
@@ -182,15 +185,15 @@ export class Conversation<Types extends AgentTypes> {
   }
 
   #joined:
-    | { settled: readonly Message[]; live: readonly Message[]; all: readonly Message[] }
+    | { sessionData: readonly Message[]; live: readonly Message[]; all: readonly Message[] }
     | undefined;
 
   #messages(): readonly Message[] {
-    const settled = this.settled.messages;
+    const sessionData = this.sessionData.messages;
     const live = this.unsaved;
-    if (live.length === 0) return settled;
-    if (this.#joined?.settled !== settled || this.#joined.live !== live) {
-      this.#joined = { settled, live, all: [...settled, ...live] };
+    if (live.length === 0) return sessionData;
+    if (this.#joined?.sessionData !== sessionData || this.#joined.live !== live) {
+      this.#joined = { sessionData, live, all: [...sessionData, ...live] };
     }
     return this.#joined.all;
   }

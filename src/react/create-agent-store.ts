@@ -35,7 +35,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   readonly agent: StoreAgent<Types>;
   readonly actions: AgentActions<Types>;
   readonly initialView: AgentView<Types>;
-  readonly #stage: FlowContext<Types>;
+  readonly #flowContext: FlowContext<Types>;
   // The current flow; aborted when another takes its place.
   #flow = new AbortController();
   #loaded: Promise<void> = Promise.resolve();
@@ -57,23 +57,23 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       running: initial?.running,
     });
     const publisher = createPublisher({ clock, throttle, read: () => conversation.view });
-    const keeper = new TimelineSync<Types>(agent, timeline, (of, snapshots) => {
+    const timelineSync = new TimelineSync<Types>(agent, timeline, (of, snapshots) => {
       // Somebody may have gone to another session meanwhile.
-      if (conversation.view.sessionId === of) change(this.#stage, { timeline: snapshots });
+      if (conversation.view.sessionId === of) change(this.#flowContext, { timeline: snapshots });
     });
-    this.#stage = { agent, conversation, publisher, timeline: keeper };
+    this.#flowContext = { agent, conversation, publisher, timeline: timelineSync };
     this.initialView = publisher.get();
     const { load, ...actions } = this.#createActions();
-    this.actions = { ...actions, load, ...createTimelineActions(this.#stage, load) };
+    this.actions = { ...actions, load, ...createTimelineActions(this.#flowContext, load) };
   }
 
-  readonly getView = (): AgentView<Types> => this.#stage.publisher.get();
+  readonly getView = (): AgentView<Types> => this.#flowContext.publisher.get();
 
   readonly subscribe = (listener: () => void): (() => void) =>
-    this.#stage.publisher.subscribe(listener);
+    this.#flowContext.publisher.subscribe(listener);
 
   readonly open = (): (() => void) => {
-    const { conversation, timeline } = this.#stage;
+    const { conversation, timeline } = this.#flowContext;
     const { sessionId } = conversation.view;
     if (this.#stale && sessionId !== undefined) void this.#load(sessionId);
     else timeline.update(sessionId, 'all');
@@ -93,23 +93,23 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       stop: () => this.#stopTurn(),
       detach: () => {
         this.#newFlow();
-        change(this.#stage, { phase: 'ready' });
+        change(this.#flowContext, { phase: 'ready' });
       },
       load: async (sessionId) => {
         this.#newFlow();
-        this.#stage.conversation.leave(sessionId);
-        if (sessionId === undefined) change(this.#stage, { phase: 'ready' });
+        this.#flowContext.conversation.leave(sessionId);
+        if (sessionId === undefined) change(this.#flowContext, { phase: 'ready' });
         else await this.#load(sessionId);
       },
       refresh: async () => {
-        const { sessionId } = this.#stage.conversation.view;
+        const { sessionId } = this.#flowContext.conversation.view;
         if (sessionId !== undefined) await this.#load(sessionId);
       },
     };
   }
 
   #close(): void {
-    const { phase } = this.#stage.conversation.view;
+    const { phase } = this.#flowContext.conversation.view;
     // A turn of one's own is seen to its end, so that whoever comes back finds it whole.
     if (phase === 'ready' || this.#isOwnTurn) return;
     this.#newFlow();
@@ -127,39 +127,50 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   // The session as it is now, and what runs in it.
   #load(sessionId: string): Promise<void> {
     const flow = this.#newFlow();
-    change(this.#stage, { phase: 'loading', error: undefined });
+    change(this.#flowContext, { phase: 'loading', error: undefined });
     this.#loaded = this.#read(flow, sessionId).catch((error: unknown) => {
-      if (!flow.aborted) showFailure(this.#stage, error);
+      if (!flow.aborted) showFailure(this.#flowContext, error);
     });
     return this.#loaded;
   }
 
   async #read(flow: AbortSignal, sessionId: string): Promise<void> {
-    const { conversation, timeline } = this.#stage;
+    const { conversation, timeline } = this.#flowContext;
     const session = await readSession(this.agent, sessionId, flow);
     if (flow.aborted) return;
     this.#stale = false;
     // An id that is unknown there becomes a session with the first turn.
     conversation.settle(
-      session ? sessionDataOfSession(session, conversation.settled) : emptySessionData(sessionId),
+      session
+        ? sessionDataOfSession(session, conversation.sessionData)
+        : emptySessionData(sessionId),
     );
     const { title, running } = session ?? {};
-    change(this.#stage, { phase: running === undefined ? 'ready' : 'running', title, running });
+    change(this.#flowContext, {
+      phase: running === undefined ? 'ready' : 'running',
+      title,
+      running,
+    });
     timeline.update(session && sessionId, 'all');
     if (running !== undefined) void this.#follow(flow, running);
   }
 
   async #follow(flow: AbortSignal, runId: string): Promise<void> {
     this.#stop = () => this.agent.abort(runId);
-    const sent = await readSent(this.agent, runId, this.#stage.conversation.settled, flow);
-    if (!flow.aborted) await followOtherRun(this.#stage, flow, runId, sent);
+    const sent = await readSent(
+      this.agent,
+      runId,
+      this.#flowContext.conversation.sessionData,
+      flow,
+    );
+    if (!flow.aborted) await followOtherRun(this.#flowContext, flow, runId, sent);
   }
 
   async #send(input: Input, options: SendOptions): Promise<OutputOf<Types> | undefined> {
-    const { conversation } = this.#stage;
+    const { conversation } = this.#flowContext;
     if (conversation.view.phase === 'loading') await this.#loaded;
     if (conversation.view.phase !== 'ready') {
-      change(this.#stage, { error: busy });
+      change(this.#flowContext, { error: busy });
       return undefined;
     }
     const flow = this.#newFlow();
@@ -168,9 +179,9 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     const stop = new AbortController();
     this.#stop = async () => stop.abort();
     // Before anything is awaited, so that a double click does not send twice.
-    change(this.#stage, { phase: 'sending', error: undefined });
+    change(this.#flowContext, { phase: 'sending', error: undefined });
     if (!(await this.#standAt(flow, options.snapshotId))) return undefined;
-    const output = await runOwnTurn(this.#stage, flow, {
+    const output = await runOwnTurn(this.#flowContext, flow, {
       input: options.detach ? { ...input, detach: true } : input,
       init: {
         ...this.#init(),
@@ -190,22 +201,24 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
 
   // Moves to the snapshot a turn is to go on from.
   async #standAt(flow: AbortSignal, snapshotId: string | undefined): Promise<boolean> {
-    const { conversation } = this.#stage;
-    if (snapshotId === undefined || snapshotId === conversation.settled.snapshotId) return true;
+    const { conversation } = this.#flowContext;
+    if (snapshotId === undefined || snapshotId === conversation.sessionData.snapshotId) return true;
     try {
       const snapshot = await readSnapshot(this.agent, snapshotId);
       if (flow.aborted) return false;
-      conversation.settle(sessionDataOfSnapshot(snapshot, conversation.settled), { atHead: false });
+      conversation.settle(sessionDataOfSnapshot(snapshot, conversation.sessionData), {
+        atHead: false,
+      });
       return true;
     } catch (error) {
-      if (!flow.aborted) showFailure(this.#stage, error);
+      if (!flow.aborted) showFailure(this.#flowContext, error);
       return false;
     }
   }
 
   #init(): RemoteInvokeOptions<Types> {
-    const { settled, atHead } = this.#stage.conversation;
-    const { state, sessionId, snapshotId } = settled;
+    const { sessionData, atHead } = this.#flowContext.conversation;
+    const { state, sessionId, snapshotId } = sessionData;
     if (state) return { state };
     return {
       ...(sessionId !== undefined && { sessionId }),
@@ -215,7 +228,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   }
 
   async #resend(messageIndex: number, input: Input): Promise<OutputOf<Types> | undefined> {
-    const { conversation } = this.#stage;
+    const { conversation } = this.#flowContext;
     const snapshotId = snapshotBefore(conversation.view.messages, messageIndex);
     if (snapshotId !== undefined) return await this.#send(input, { snapshotId });
     // Before the first turn there is no snapshot to branch from.
@@ -224,7 +237,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   }
 
   async #answer(key: string, answer: InterruptAnswer): Promise<OutputOf<Types> | undefined> {
-    const { conversation, publisher } = this.#stage;
+    const { conversation, publisher } = this.#flowContext;
     if (!conversation.view.interrupts.some((interrupt) => interrupt.key === key)) return undefined;
     const resume = toResume(conversation.answer(key, answer));
     publisher.publish();
@@ -233,10 +246,10 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
 
   async #stopTurn(): Promise<void> {
     const stop = this.#stop;
-    if (!stop || this.#stage.conversation.view.phase === 'ready') return;
-    change(this.#stage, { phase: 'stopping' });
+    if (!stop || this.#flowContext.conversation.view.phase === 'ready') return;
+    change(this.#flowContext, { phase: 'stopping' });
     await stop().catch((error: unknown) =>
-      change(this.#stage, { phase: 'running', error: toErrorBody(error) }),
+      change(this.#flowContext, { phase: 'running', error: toErrorBody(error) }),
     );
   }
 }

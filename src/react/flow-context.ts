@@ -25,15 +25,15 @@ export function change<Types extends AgentTypes>(
 
 /** Does something, and shows what went wrong; resolves to whether it went well. */
 export async function attempt<Types extends AgentTypes>(
-  stage: FlowContext<Types>,
+  flowContext: FlowContext<Types>,
   work: () => Promise<void>,
 ): Promise<boolean> {
-  change(stage, { error: undefined });
+  change(flowContext, { error: undefined });
   try {
     await work();
     return true;
   } catch (error) {
-    change(stage, { error: toErrorBody(error) });
+    change(flowContext, { error: toErrorBody(error) });
     return false;
   }
 }

@@ -30,11 +30,11 @@ export async function readSession<Types extends AgentTypes>(
 export async function readSent<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
   runId: string,
-  settled: SessionData<Types>,
+  sessionData: SessionData<Types>,
   signal: AbortSignal,
 ): Promise<readonly Message[]> {
   const run = await agent.getSnapshot({ snapshotId: runId }, { signal }).catch(() => undefined);
-  const added = run?.state?.messages?.slice(settled.messages.length) ?? [];
+  const added = run?.state?.messages?.slice(sessionData.messages.length) ?? [];
   const answer = added.findIndex(({ role }) => role !== 'user');
   return answer === -1 ? added : added.slice(0, answer);
 }

@@ -33,7 +33,9 @@ export function emptySessionData<Types extends AgentTypes>(sessionId?: string): 
 }
 
 /** A state that the client holds, as where a conversation stands. */
-export function sessionDataOfState<Types extends AgentTypes>(state: StateOf<Types>): SessionData<Types> {
+export function sessionDataOfState<Types extends AgentTypes>(
+  state: StateOf<Types>,
+): SessionData<Types> {
   return {
     sessionId: state.sessionId,
     snapshotId: undefined,

@@ -12,24 +12,24 @@ export type TimelineActions<Types extends AgentTypes> = Pick<
 
 /** What can be done with the past of a conversation. */
 export function createTimelineActions<Types extends AgentTypes>(
-  stage: FlowContext<Types>,
+  flowContext: FlowContext<Types>,
   load: AgentActions<Types>['load'],
 ): TimelineActions<Types> {
-  const { agent, conversation, timeline } = stage;
+  const { agent, conversation, timeline } = flowContext;
   let looking: string | undefined;
   return {
     goBack: (snapshotId, options) =>
-      attempt(stage, async () => {
+      attempt(flowContext, async () => {
         await agent.restore(snapshotId, options);
         const snapshot = await readSnapshot(agent, snapshotId);
-        conversation.settle(sessionDataOfSnapshot(snapshot, conversation.settled));
-        change(stage, { past: undefined, finishReason: snapshot.finishReason });
+        conversation.settle(sessionDataOfSnapshot(snapshot, conversation.sessionData));
+        change(flowContext, { past: undefined, finishReason: snapshot.finishReason });
         timeline.update(snapshot.sessionId, 'all');
       }),
 
     branch: async (snapshotId, options) => {
       let sessionId: string | undefined;
-      await attempt(stage, async () => {
+      await attempt(flowContext, async () => {
         ({ sessionId } = await agent.fork(snapshotId, options));
         await load(sessionId);
       });
@@ -37,22 +37,24 @@ export function createTimelineActions<Types extends AgentTypes>(
     },
 
     label: (snapshotId, label, options) =>
-      attempt(stage, async () => timeline.replace(await agent.label(snapshotId, label, options))),
+      attempt(flowContext, async () =>
+        timeline.replace(await agent.label(snapshotId, label, options)),
+      ),
 
     look: async (snapshotId) => {
       looking = snapshotId;
-      if (snapshotId === undefined) change(stage, { past: undefined });
+      if (snapshotId === undefined) change(flowContext, { past: undefined });
       else {
-        await attempt(stage, async () => {
+        await attempt(flowContext, async () => {
           const past = await agent.getSnapshot({ snapshotId });
           // Whoever steps through the timeline sees where he is, not where he was.
-          if (looking === snapshotId) change(stage, { past });
+          if (looking === snapshotId) change(flowContext, { past });
         });
       }
     },
 
     loadTimeline: async () => {
-      await attempt(stage, () => timeline.want(conversation.view.sessionId));
+      await attempt(flowContext, () => timeline.want(conversation.view.sessionId));
     },
   };
 }

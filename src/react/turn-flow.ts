@@ -4,7 +4,7 @@ import type { ErrorBody } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input } from '../protocol/turn.ts';
 import { type FlowContext, showFailure } from './flow-context.ts';
-import { type SessionData, sessionDataOfSnapshot, addTurn } from './session-data.ts';
+import { addTurn, type SessionData, sessionDataOfSnapshot } from './session-data.ts';
 
 /** A turn to be run. */
 export interface OwnTurn<Types extends AgentTypes> {
@@ -18,11 +18,11 @@ export interface OwnTurn<Types extends AgentTypes> {
 
 /** Runs a turn and shows it. When another flow has become the current one it goes on unseen. */
 export async function runOwnTurn<Types extends AgentTypes>(
-  stage: FlowContext<Types>,
+  flowContext: FlowContext<Types>,
   flow: AbortSignal,
   { input, init, sent, stop }: OwnTurn<Types>,
 ): Promise<OutputOf<Types> | undefined> {
-  const { agent, conversation, publisher } = stage;
+  const { agent, conversation, publisher } = flowContext;
   conversation.begin(sent);
   publisher.publish();
   try {
@@ -31,39 +31,39 @@ export async function runOwnTurn<Types extends AgentTypes>(
     };
     const { stream, output } = agent.stream(input, { ...init, signal: stop, onReset });
     output.catch(() => {}); // the stream fails with it
-    for await (const chunk of stream) if (!flow.aborted) show(stage, chunk);
+    for await (const chunk of stream) if (!flow.aborted) show(flowContext, chunk);
     const result = await output;
-    if (!flow.aborted) await finishTurn(stage, flow, result, sent);
+    if (!flow.aborted) await finishTurn(flowContext, flow, result, sent);
     return result;
   } catch (error) {
-    if (!flow.aborted) showFailure(stage, error);
+    if (!flow.aborted) showFailure(flowContext, error);
     return undefined;
   }
 }
 
 /** Shows a run that was begun elsewhere, or before the page was loaded, from its first event to its end. */
 export async function followOtherRun<Types extends AgentTypes>(
-  stage: FlowContext<Types>,
+  flowContext: FlowContext<Types>,
   flow: AbortSignal,
   runId: string,
   sent: readonly Message[],
 ): Promise<void> {
-  const { agent, conversation, publisher } = stage;
+  const { agent, conversation, publisher } = flowContext;
   conversation.begin(sent);
   conversation.set({ phase: 'running', running: runId });
   publisher.publish();
   try {
     for await (const event of agent.watch(runId, { signal: flow })) {
       if (flow.aborted) return;
-      if (event.type === 'chunk') show(stage, event.chunk);
-      else if (event.type === 'end') endRun(stage, event.snapshot);
+      if (event.type === 'chunk') show(flowContext, event.chunk);
+      else if (event.type === 'end') endRun(flowContext, event.snapshot);
       else {
         conversation.takenOver();
         publisher.publishSoon();
       }
     }
   } catch (error) {
-    if (!flow.aborted) showFailure(stage, error);
+    if (!flow.aborted) showFailure(flowContext, error);
   }
 }
 
@@ -82,24 +82,26 @@ function show<Types extends AgentTypes>(
 }
 
 async function finishTurn<Types extends AgentTypes>(
-  stage: FlowContext<Types>,
+  flowContext: FlowContext<Types>,
   flow: AbortSignal,
   output: OutputOf<Types>,
   sent: readonly Message[],
 ): Promise<void> {
-  const { agent, conversation } = stage;
+  const { agent, conversation } = flowContext;
   const { finishReason, snapshotId, usage, error } = output;
   if (finishReason === 'detached' && snapshotId !== undefined) {
-    void followOtherRun(stage, flow, snapshotId, sent);
+    void followOtherRun(flowContext, flow, snapshotId, sent);
   } else if (finishReason === 'failed' || error) {
     conversation.fail(error as ErrorBody | undefined);
     conversation.set({ finishReason, usage });
-    announceEnd(stage, conversation.settled);
+    announceEnd(flowContext, conversation.sessionData);
   } else {
-    const before = conversation.settled;
-    const settled = await addTurn(agent, before, output).catch(() => asSeen(stage, output));
+    const before = conversation.sessionData;
+    const sessionData = await addTurn(agent, before, output).catch(() =>
+      asSeen(flowContext, output),
+    );
     if (flow.aborted) return;
-    conversation.settle(settled);
+    conversation.settle(sessionData);
     conversation.set({
       phase: 'ready',
       running: undefined,
@@ -107,17 +109,22 @@ async function finishTurn<Types extends AgentTypes>(
       usage,
       output: output.output,
     });
-    announceEnd(stage, before);
+    announceEnd(flowContext, before);
   }
 }
 
-function endRun<Types extends AgentTypes>(stage: FlowContext<Types>, snapshot: SnapshotOf<Types>): void {
-  const { conversation } = stage;
-  const before = conversation.settled;
+function endRun<Types extends AgentTypes>(
+  flowContext: FlowContext<Types>,
+  snapshot: SnapshotOf<Types>,
+): void {
+  const { conversation } = flowContext;
+  const before = conversation.sessionData;
   const { status, finishReason, usage, error } = snapshot;
   if (status === 'succeeded') {
     conversation.settle(
-      snapshot.state ? sessionDataOfSnapshot(snapshot, conversation.settled) : asSeen(stage, snapshot),
+      snapshot.state
+        ? sessionDataOfSnapshot(snapshot, conversation.sessionData)
+        : asSeen(flowContext, snapshot),
     );
     conversation.set({ phase: 'ready', running: undefined });
   } else {
@@ -125,7 +132,7 @@ function endRun<Types extends AgentTypes>(stage: FlowContext<Types>, snapshot: S
   }
   const ended = status === 'aborted' ? 'aborted' : finishReason;
   conversation.set({ finishReason: ended, usage });
-  announceEnd(stage, before);
+  announceEnd(flowContext, before);
 }
 
 /** What is saved, as far as the chunks told; for when it cannot be read, and reading it again later will tell. */

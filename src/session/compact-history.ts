@@ -44,7 +44,10 @@ export function compactAfter(
 }
 
 /** The longest history at rest that this one began as, up to a length. */
-export function compactWithin(rest: CompactMessage | undefined, length: number): CompactMessage | undefined {
+export function compactWithin(
+  rest: CompactMessage | undefined,
+  length: number,
+): CompactMessage | undefined {
   for (let link: Link | undefined = rest; link !== undefined; link = link.before) {
     if (isRest(link) && link.length <= length) return link;
   }

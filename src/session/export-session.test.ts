@@ -139,7 +139,9 @@ describe('a session document', () => {
       { ...document, snapshots: [first, { ...second, custom: first.custom }] },
     ];
     for (const each of damaged) {
-      expect(() => fromSessionExport(each)).toThrow(expect.objectContaining({ status: 'DATA_LOSS' }));
+      expect(() => fromSessionExport(each)).toThrow(
+        expect.objectContaining({ status: 'DATA_LOSS' }),
+      );
     }
   });
 });

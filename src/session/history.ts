@@ -3,12 +3,12 @@ import { canonicalJson } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import {
   type Chain,
-  chainOf,
-  type Link,
   type CompactMessage,
+  chainOf,
   compactAfter,
   compactWithin,
   expandMessage,
+  type Link,
 } from './compact-history.ts';
 
 /** Shared by all versions of one line of history; only ever appended to. */

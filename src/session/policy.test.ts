@@ -7,37 +7,41 @@ import { fromPlainState } from './session-state.ts';
 const before: State = { messages: [], custom: { n: 1 } };
 const after: State = { messages: [], custom: { n: 2 } };
 
-function chance(event: SnapshotEvent, state: State = after, prevState: State | undefined = before) {
+function candidate(
+  event: SnapshotEvent,
+  state: State = after,
+  prevState: State | undefined = before,
+) {
   return new StateCandidate({
     event,
     state: fromPlainState(state),
     prevState: prevState && fromPlainState(prevState),
     index: 3,
     turnIndex: 2,
-    opportunity: 7,
+    eventIndex: 7,
   });
 }
 
 describe('a snapshot policy', () => {
   test('always and never', () => {
-    expect(always(chance('detach'))).toBe(true);
-    expect(never(chance('turnEnd'))).toBe(false);
+    expect(always(candidate('detach'))).toBe(true);
+    expect(never(candidate('turnEnd'))).toBe(false);
   });
 
   test('on: at the events it names', () => {
     const policy = on('turnEnd', 'invocationEnd');
-    expect(policy(chance('turnEnd'))).toBe(true);
-    expect(policy(chance('invocationEnd'))).toBe(true);
-    expect(policy(chance('toolIterationEnd'))).toBe(false);
+    expect(policy(candidate('turnEnd'))).toBe(true);
+    expect(policy(candidate('invocationEnd'))).toBe(true);
+    expect(policy(candidate('toolIterationEnd'))).toBe(false);
   });
 
   test('onChange: at the events it names, if something has changed', () => {
     const policy = onChange('turnEnd');
-    expect(policy(chance('turnEnd'))).toBe(true);
-    expect(policy(chance('turnEnd', before))).toBe(false);
-    expect(policy(chance('invocationEnd'))).toBe(false);
-    expect(onChange()(chance('toolIterationEnd'))).toBe(true);
-    expect(onChange()(chance('toolIterationEnd', before))).toBe(false);
+    expect(policy(candidate('turnEnd'))).toBe(true);
+    expect(policy(candidate('turnEnd', before))).toBe(false);
+    expect(policy(candidate('invocationEnd'))).toBe(false);
+    expect(onChange()(candidate('toolIterationEnd'))).toBe(true);
+    expect(onChange()(candidate('toolIterationEnd', before))).toBe(false);
   });
 
   test('onChange: the first state is a change', () => {
@@ -47,7 +51,7 @@ describe('a snapshot policy', () => {
       prevState: undefined,
       index: 0,
       turnIndex: 0,
-      opportunity: 0,
+      eventIndex: 0,
     });
     expect(first.prevState).toBeUndefined();
     expect(onChange('turnEnd')(first)).toBe(true);
@@ -55,13 +59,13 @@ describe('a snapshot policy', () => {
 
   test('a callback sees both states, where it stands, and which chance this is', () => {
     const seen: unknown[] = [];
-    const policy: SnapshotPolicy = ({ event, state, prevState, index, turnIndex, opportunity }) => {
-      seen.push({ event, state, prevState, index, turnIndex, opportunity });
-      return opportunity % 3 === 0;
+    const policy: SnapshotPolicy = ({ event, state, prevState, index, turnIndex, eventIndex }) => {
+      seen.push({ event, state, prevState, index, turnIndex, eventIndex });
+      return eventIndex % 3 === 0;
     };
-    expect(policy(chance('turnEnd'))).toBe(false);
+    expect(policy(candidate('turnEnd'))).toBe(false);
     expect(seen).toEqual([
-      { event: 'turnEnd', state: after, prevState: before, index: 3, turnIndex: 2, opportunity: 7 },
+      { event: 'turnEnd', state: after, prevState: before, index: 3, turnIndex: 2, eventIndex: 7 },
     ]);
   });
 
@@ -78,7 +82,7 @@ describe('a snapshot policy', () => {
       prevState: untouchable,
       index: 0,
       turnIndex: 0,
-      opportunity: 0,
+      eventIndex: 0,
     });
     for (const policy of [always, never, on('turnEnd'), onChange('detach')]) policy(unread);
     expect(() => unread.state).toThrow('looked at');

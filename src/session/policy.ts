@@ -18,11 +18,11 @@ export interface SnapshotCandidate<Custom = unknown> {
    * Counts the chances of the same event, from 0. `turnEnd` and `invocationEnd` count the turns of the session, along the
    * path from its root and over invocations; `toolIterationEnd` counts within its turn.
    */
-  readonly opportunity: number;
+  readonly eventIndex: number;
 }
 
 /** Decides whether an event becomes a snapshot, at once: a promise is refused. */
-export type SnapshotPolicy<Custom = unknown> = (chance: SnapshotCandidate<Custom>) => boolean;
+export type SnapshotPolicy<Custom = unknown> = (candidate: SnapshotCandidate<Custom>) => boolean;
 
 /** A snapshot at every event. */
 export const always: SnapshotPolicy = () => true;
@@ -37,7 +37,8 @@ export function on(...events: readonly SnapshotEvent[]): SnapshotPolicy {
 
 /** A snapshot at these events, at all of them when none is named, if the state has changed since the last one. */
 export function onChange(...events: readonly SnapshotEvent[]): SnapshotPolicy {
-  return (chance) => (events.length === 0 || events.includes(chance.event)) && chance.changed;
+  return (candidate) =>
+    (events.length === 0 || events.includes(candidate.event)) && candidate.changed;
 }
 
 /** The chance that an event is, over states in their shared form. What a policy does not look at costs nothing. */
@@ -45,7 +46,7 @@ export class StateCandidate implements SnapshotCandidate {
   readonly event: SnapshotEvent;
   readonly index: number;
   readonly turnIndex: number;
-  readonly opportunity: number;
+  readonly eventIndex: number;
   readonly #state: SessionState;
   readonly #prevState: SessionState | undefined;
   #plain: State | undefined;
@@ -57,12 +58,12 @@ export class StateCandidate implements SnapshotCandidate {
     readonly prevState: SessionState | undefined;
     readonly index: number;
     readonly turnIndex: number;
-    readonly opportunity: number;
+    readonly eventIndex: number;
   }) {
     this.event = options.event;
     this.index = options.index;
     this.turnIndex = options.turnIndex;
-    this.opportunity = options.opportunity;
+    this.eventIndex = options.eventIndex;
     this.#state = options.state;
     this.#prevState = options.prevState;
   }

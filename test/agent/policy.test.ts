@@ -12,14 +12,14 @@ test('S66 a policy is asked with event, states, index, turn index and opportunit
   const agent = app.defineCustomAgent(
     {
       name: 'custom',
-      snapshot: ({ event, state, prevState, index, turnIndex, opportunity, changed }) => {
+      snapshot: ({ event, state, prevState, index, turnIndex, eventIndex, changed }) => {
         chances.push({
           event,
           now: told(state.messages).length,
           before: prevState && told(prevState.messages).length,
           index,
           turnIndex,
-          opportunity,
+          eventIndex,
           changed,
         });
         return turnIndex !== 1;
@@ -42,18 +42,18 @@ test('S66 a policy is asked with event, states, index, turn index and opportunit
       before: undefined,
       index: 0,
       turnIndex: 0,
-      opportunity: 0,
+      eventIndex: 0,
       changed: true,
     },
-    { event: 'turnEnd', now: 4, before: 2, index: 1, turnIndex: 1, opportunity: 1, changed: true },
-    { event: 'turnEnd', now: 6, before: 2, index: 1, turnIndex: 2, opportunity: 2, changed: true },
+    { event: 'turnEnd', now: 4, before: 2, index: 1, turnIndex: 1, eventIndex: 1, changed: true },
+    { event: 'turnEnd', now: 6, before: 2, index: 1, turnIndex: 2, eventIndex: 2, changed: true },
     {
       event: 'invocationEnd',
       now: 6,
       before: 6,
       index: 2,
       turnIndex: 2,
-      opportunity: 2,
+      eventIndex: 2,
       changed: true,
     },
   ]);
@@ -229,8 +229,8 @@ test('S66 the opportunity of a tool iteration counts within its turn', async () 
     name: 'chat',
     model,
     tools: [note],
-    snapshot: ({ event, opportunity }) => {
-      chances.push([event, opportunity]);
+    snapshot: ({ event, eventIndex }) => {
+      chances.push([event, eventIndex]);
       return false;
     },
   });

@@ -112,7 +112,7 @@ test('a socket that has died without a word is noticed by its silence', async ()
   const silent = await serveTestApp({ keepAlive: 50 });
   const frozen = await cuttableLine(silent.url);
   try {
-    const reconnect = { delay: 5, silence: 400 };
+    const reconnect = { delay: 5, idleTimeout: 400 };
     const connection = client({ url: frozen.url, agent: 'chat', reconnect }).streamBidi();
     await connection.sendText('slow 12');
     let isFrozen = false;

@@ -175,7 +175,7 @@ test('a refusal on the way back is final', async () => {
 
 test('a line on which nothing comes any more counts as dropped', async () => {
   const { clock, advance } = movableClock();
-  const silence = 60_000;
+  const idleTimeout = 60_000;
   let stuck = true;
   const loopback = await serve(async (run) => {
     run.chunk({ turnStart: { sessionId: 's1', snapshotId: run.id, turnIndex: 0 } });
@@ -195,7 +195,7 @@ test('a line on which nothing comes any more counts as dropped', async () => {
         start(controller) {
           controller.enqueue(first?.value);
           // The turn has been accepted; from now on nothing comes.
-          setImmediate(() => advance(silence));
+          setImmediate(() => advance(idleTimeout));
           init?.signal?.addEventListener('abort', () => controller.error(new Error('aborted')));
         },
       }),
@@ -206,7 +206,7 @@ test('a line on which nothing comes any more counts as dropped', async () => {
     agent: 'chat',
     fetch: fetchOnce,
     clock,
-    reconnect: { ...quick, silence, attempts: 50 },
+    reconnect: { ...quick, idleTimeout, attempts: 50 },
   });
   expect(await agent.runText('Hi')).toMatchObject({ finishReason: 'stop' });
   expect(loopback.seen.length).toBeGreaterThan(1);

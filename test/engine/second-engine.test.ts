@@ -1,8 +1,8 @@
 import {
   type Engine,
   type EngineEnv,
-  type QueueHandoff,
   memoryStore,
+  type QueueHandoff,
   type Recovery,
   type Scope,
   WaymarkError,

@@ -158,7 +158,12 @@ test('a process that cannot write its heartbeats stays at work: it does not try 
   const { store, claim } = open();
   const live = createLiveRuns({ clock: systemClock, ttl: 60_000 });
   for (const name of names(3, 's')) {
-    live.add({ ref: await claim(name), store, control: new StopControl(), recoverable: () => true });
+    live.add({
+      ref: await claim(name),
+      store,
+      control: new StopControl(),
+      recoverable: () => true,
+    });
   }
   const failed = await failWritesOf('heartbeatAt', 200, async () => {
     await live.beat();

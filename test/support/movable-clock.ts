@@ -2,7 +2,7 @@ import { abortError } from '../../src/core/async/signal.ts';
 import { type Clock, systemClock } from '../../src/core/time/clock.ts';
 
 /** How often timers compare the clock with their time, in milliseconds. */
-const lookEvery = 10;
+const pollInterval = 10;
 
 /** The clock of the machine plus an offset. Timers follow it: they fire as soon as the offset has grown past their time. */
 export function clockAhead(ahead: () => number): Clock {
@@ -12,12 +12,12 @@ export function clockAhead(ahead: () => number): Clock {
     async sleep(ms, signal) {
       const end = now() + ms;
       if (signal?.aborted) throw abortError(signal);
-      do await systemClock.sleep(Math.min(lookEvery, Math.max(0, end - now())), signal);
+      do await systemClock.sleep(Math.min(pollInterval, Math.max(0, end - now())), signal);
       while (now() < end);
     },
     every(ms, fn) {
       let next = now() + ms;
-      return systemClock.every(Math.min(ms, lookEvery), () => {
+      return systemClock.every(Math.min(ms, pollInterval), () => {
         if (now() < next) return;
         next = now() + ms;
         fn();

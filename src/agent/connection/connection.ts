@@ -12,7 +12,7 @@ import { checkRequestId, underRequest, withoutAutoId } from '../turn/requests.ts
 import { createReaderTimeout, type ReaderTimeout } from './reader-timeout.ts';
 
 /** Chunks that wait for a slow reader before the turn does. */
-const mostUnread = 192;
+const maxUnread = 192;
 
 /** A connection to an agent of this process: the turns run as inputs come, the caller reads as it likes. */
 export class Connection implements AgentConnection {
@@ -23,12 +23,12 @@ export class Connection implements AgentConnection {
   readonly #invocation: Invocation | undefined;
   readonly #settled = Promise.withResolvers<Output>();
   #isSettled = false;
-  #patience: ReaderTimeout | undefined;
+  #readerTimeout: ReaderTimeout | undefined;
 
   constructor(spec: AgentSpec, host: AgentHost, createRequest: () => InvocationRequest) {
     this.#spec = spec;
     this.#host = host;
-    this.chunks = createChannel({ capacity: mostUnread, onWait: (sent) => this.#watch(sent) });
+    this.chunks = createChannel({ capacity: maxUnread, onWait: (sent) => this.#watch(sent) });
     // Nobody has to look at a result; an unhandled rejection would end the process.
     this.#settled.promise.catch(() => {});
     try {
@@ -137,12 +137,14 @@ export class Connection implements AgentConnection {
 
   #end(): void {
     this.#isSettled = true;
-    this.#patience?.end();
+    this.#readerTimeout?.end();
   }
 
   #watch(sent: Promise<void>): void {
-    this.#patience ??= createReaderTimeout(this.#host.clock, () => this.chunks.fail(readerGone()));
-    this.#patience.watch(sent);
+    this.#readerTimeout ??= createReaderTimeout(this.#host.clock, () =>
+      this.chunks.fail(readerGone()),
+    );
+    this.#readerTimeout.watch(sent);
   }
 }
 

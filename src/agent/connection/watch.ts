@@ -10,7 +10,7 @@ import type { WatchEvent } from '../spec/agent.ts';
 import { type AgentHost, type AgentSpec, fullStore } from '../spec/spec.ts';
 
 /** How often a watcher looks again when it hears nothing; hints may be lost. */
-const lookAgainMs = 1_000;
+const pollIntervalMs = 1_000;
 
 /** Events read at a time. */
 const batchSize = 500;
@@ -185,7 +185,10 @@ function listen({ spec, host, runId, signal }: Watching): {
   const unlisten = [store?.events?.onEvents(runId, wake), store?.abort?.onChange(runId, wake)];
   return {
     wait: () =>
-      raceSignal(Promise.race([woken.promise, host.clock.sleep(lookAgainMs, over.signal)]), signal),
+      raceSignal(
+        Promise.race([woken.promise, host.clock.sleep(pollIntervalMs, over.signal)]),
+        signal,
+      ),
     close() {
       over.abort();
       for (const stop of unlisten) stop?.();

@@ -100,11 +100,11 @@ async function finishedBefore(
   parent: Invocation | undefined,
   { idempotencyKey, resumed }: ToolContext,
 ): Promise<Output | undefined> {
-  const again = (parent?.run?.position.run?.attempt ?? 1) > 1;
+  const again = (parent?.run?.turnBase.run?.attempt ?? 1) > 1;
   if (!again || spec.store === undefined || resumed !== undefined || parent === undefined)
     return undefined;
   const scope = { ...parent.scope, agent: spec.name };
-  const found = await spec.ledger.load(scope, { sessionId: idempotencyKey });
+  const found = await spec.turnStore.load(scope, { sessionId: idempotencyKey });
   if (found === undefined) return undefined;
   const { snapshot, state } = found;
   const message = state.history.at(-1);
@@ -208,12 +208,12 @@ function interruptsOf({ message }: Output): readonly ToolRequestPart[] {
 
 /** Adds the artifacts that have not arrived as chunks before: those that were there, or came after the sub-agent's last turn. */
 function bringArtifacts(parent: Invocation, agent: string, given: readonly Artifact[]): void {
-  const { working, outbox } = parent;
+  const { working, chunkSink } = parent;
   for (const each of given) {
     const artifact = namespaced(agent, each);
     if (working.state.artifacts.some((other) => isSameArtifact(other, artifact))) continue;
     working.addArtifacts([artifact], { quiet: true });
-    outbox.push({ artifact, agent });
+    chunkSink.push({ artifact, agent });
   }
 }
 
@@ -229,7 +229,7 @@ async function passOn(
   const named = artifact && namespaced(agent, artifact);
   if (named !== undefined) parent.working.addArtifacts([named], { quiet: true });
   if (modelChunk === undefined && status === undefined && named === undefined) return;
-  await parent.outbox.send({
+  await parent.chunkSink.send({
     ...(modelChunk && { modelChunk }),
     ...(status !== undefined && { status }),
     ...(named && { artifact: named }),

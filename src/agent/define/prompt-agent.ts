@@ -225,10 +225,10 @@ async function answer(call: {
   });
   try {
     const { messages, finishReason, output } = await generation.response;
-    invocation.absorb(messages);
+    invocation.appendGenerated(messages);
     return { finishReason, ...(output !== undefined && { output }) };
   } catch (error) {
-    invocation.absorb(generation.messages);
+    invocation.appendGenerated(generation.messages);
     throw error;
   }
 }

@@ -50,7 +50,7 @@ export async function resumeRun(
     runId: record.runId,
     durable: true,
     keys: requestMarks(record.scope, record.inputs).map(({ key }) => key),
-    position: {
+    turnBase: {
       sessionId: record.sessionId,
       run: { runId: claim.runId, attempt: claim.attempt },
       nextIndex: claim.nextIndex,
@@ -61,7 +61,7 @@ export async function resumeRun(
   if (record.mode === 'detached') run.detached = { inputsDone: record.inputsDone };
   if (onProgress !== undefined) run.onProgress = onProgress;
   invocation.run = run;
-  invocation.outbox.log = run.log;
+  invocation.chunkSink.log = run.log;
   for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
   invocation.inbox.close();
   const refusal = failure ?? (await misfitOf(invocation));
@@ -123,7 +123,7 @@ async function beforeTurn(spec: AgentSpec, taken: TakenRun): Promise<TakenRun> {
   const { run, claim, used } = taken;
   if (!run.midTurn) return taken;
   const { parent } = claim;
-  const base = parent && (await spec.ledger.load(run.scope, { snapshotId: parent.snapshotId }));
+  const base = parent && (await spec.turnStore.load(run.scope, { snapshotId: parent.snapshotId }));
   const restarted = { ...run, midTurn: false };
   return { run: restarted, claim, ...(base && { base }), ...(used && { used }) };
 }
@@ -169,7 +169,7 @@ function continuedTurn(invocation: Invocation, record: RunRecord): Turn | undefi
   const input = inbox.take()?.input;
   if (input === undefined) return undefined;
   invocation.turnIndex++;
-  const parentId = run.position.parent?.snapshotId;
+  const parentId = run.turnBase.parent?.snapshotId;
   const turn = createTurn(invocation, run, input, {
     turnIndex: invocation.turnIndex,
     continued: true,

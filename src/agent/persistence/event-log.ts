@@ -10,7 +10,7 @@ import type {
 } from '../../store/contract/store.ts';
 
 /** Events kept in memory for those who watch a turn of this process; a longer turn loses its oldest. */
-const mostEvents = 20_000;
+const maxEvents = 20_000;
 
 /** How long events wait for company before they are written. */
 const flushAfter = 25;
@@ -169,8 +169,8 @@ export class EventLog {
 
   #drop(): void {
     // What the store is going to have must reach it first.
-    const written = this.#sink === undefined ? mostEvents : this.#placeOf(this.#written);
-    this.#events.splice(0, Math.min(mostEvents / 10, written));
+    const written = this.#sink === undefined ? maxEvents : this.#placeOf(this.#written);
+    this.#events.splice(0, Math.min(maxEvents / 10, written));
     this.#truncated = true;
   }
 
@@ -182,7 +182,7 @@ export class EventLog {
     const { status, agent } = event.chunk;
     if (status !== undefined && agent === undefined) this.#status = status;
     this.#events.push(event);
-    if (this.#events.length > mostEvents) this.#drop();
+    if (this.#events.length > maxEvents) this.#drop();
     this.#wake();
   }
 
@@ -267,7 +267,7 @@ export interface EventLogs {
 }
 
 /** How many ended runs can still be watched from memory. */
-const mostEnded = 100;
+const maxEnded = 100;
 
 export function createEventLogs(clock: Clock): EventLogs {
   // Each in a place of its own that is emptied: what a map has let go of stays in the heap for a while.
@@ -298,7 +298,7 @@ export function createEventLogs(clock: Clock): EventLogs {
       // Whoever still asks for it gets it from there.
       if (log.isStored) return remove(log);
       ended.push(log);
-      const oldest = ended.length > mostEnded ? ended.shift() : undefined;
+      const oldest = ended.length > maxEnded ? ended.shift() : undefined;
       if (oldest !== undefined) remove(oldest);
     },
   };

@@ -9,13 +9,16 @@ import type {
   SnapshotStore,
 } from '../../store/contract/store.ts';
 import { headMoved } from '../../store/rules/errors.ts';
-import type { TurnStore, TurnStoreOptions, TurnBase } from './turn-store.ts';
+import type { TurnBase, TurnStore, TurnStoreOptions } from './turn-store.ts';
 
 /**
  * Over a store that can only read and save snapshots. Two turns at once on one session are not kept apart: the agent's
  * metadata says so.
  */
-export function plainTurnStore(store: SnapshotStore, { clock, upgrade }: TurnStoreOptions): TurnStore {
+export function plainTurnStore(
+  store: SnapshotStore,
+  { clock, upgrade }: TurnStoreOptions,
+): TurnStore {
   const read = async (scope: Scope, lookup: Lookup): Promise<Snapshot | undefined> => {
     const snapshot = await store.getSnapshot(scope, lookup);
     if (snapshot === undefined) return undefined;
@@ -75,8 +78,8 @@ export function plainTurnStore(store: SnapshotStore, { clock, upgrade }: TurnSto
         nextIndex: snapshot.index + 1,
       };
     },
-    async commit(scope, position, write) {
-      const snapshot = snapshotOf(position, write, new Date(clock.now()).toISOString());
+    async commit(scope, turnBase, write) {
+      const snapshot = snapshotOf(turnBase, write, new Date(clock.now()).toISOString());
       const saved = await store.saveSnapshot(scope, write.snapshotId, () => snapshot);
       const base = { snapshotId: write.snapshotId, state: write.state, ref: snapshot.index };
       return { base, snapshot: saved ?? snapshot };

@@ -51,7 +51,7 @@ async function perform<Value>(
 ): Promise<Value> {
   const { spec, run } = invocation;
   const runs = fullStore(spec)?.runs;
-  const ref = run?.position.run;
+  const ref = run?.turnBase.run;
   if (runs === undefined || ref === undefined) return await fn();
   const recorded = await loseRunOnOutage(invocation, () => runs.getStep(ref, name));
   // What was recorded is what `fn` returned, as JSON.

@@ -57,10 +57,10 @@ export interface TurnStore {
   /** Accepts a turn. */
   begin(scope: Scope, request: TurnRequest): Promise<TurnBase>;
   /** Saves a snapshot. */
-  commit(scope: Scope, position: TurnBase, write: CommitWrite): Promise<Committed>;
+  commit(scope: Scope, turnBase: TurnBase, write: CommitWrite): Promise<Committed>;
   /** Ends a turn without a snapshot; the events are written with it. */
   release(
-    position: TurnBase,
+    turnBase: TurnBase,
     events?: readonly RunEvent[],
     requests?: RequestOutcome,
   ): Promise<void>;
@@ -142,15 +142,15 @@ function claimLedger(runs: RunSupport, options: TurnStoreOptions): TurnStore {
         throw error;
       }
     },
-    async commit(scope, position, write) {
-      const { run, sessionId } = position;
+    async commit(scope, turnBase, write) {
+      const { run, sessionId } = turnBase;
       if (run === undefined) throw new TypeError('A commit needs the claim of its turn.');
       const committed = await runs.commit(run, write);
       if (write.status === 'succeeded') {
         const { base } = committed;
         const before = cache.get(scope, sessionId);
         // A run that has saved a snapshot already has it in the cache.
-        const last = before?.base.snapshotId === write.parentId ? before?.listed : position.listed;
+        const last = before?.base.snapshotId === write.parentId ? before?.listed : turnBase.listed;
         cache.set(scope, sessionId, { base, listed: write.listed === false ? last : base });
       }
       return committed;

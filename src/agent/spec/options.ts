@@ -94,7 +94,7 @@ export function commonSpec(
     ...(description !== undefined && { description }),
     ...(options.version !== undefined && { version: options.version }),
     store,
-    ledger: clientTurnStore,
+    turnStore: clientTurnStore,
     policy: policyOf(options.snapshot),
     concurrency: options.concurrency ?? 'reject',
     limits: options.limits ?? {},
@@ -112,7 +112,7 @@ export function commonSpec(
   if (store === undefined) return spec;
   const { cache, clock, worker, ttl } = host;
   const upgrade: Parameters<typeof turnStoreOf>[1]['upgrade'] = (state) => storedState(spec, state);
-  return { ...spec, ledger: turnStoreOf(store, { cache, clock, worker, ttl, upgrade }) };
+  return { ...spec, turnStore: turnStoreOf(store, { cache, clock, worker, ttl, upgrade }) };
 }
 
 // What is read of a session passes through the transform as well, outside of any turn.

@@ -63,7 +63,7 @@ export interface AgentSpec {
   /** Where a second attempt of a turn starts: at its last tool iteration, or over. */
   readonly recovery: 'checkpoint' | 'restart';
   readonly store: Store | SnapshotStore | undefined;
-  readonly ledger: TurnStore;
+  readonly turnStore: TurnStore;
   readonly policy: SnapshotPolicy;
   readonly concurrency: Concurrency;
   readonly limits: AgentLimits;

@@ -73,7 +73,7 @@ export async function claimDetached(
   const claimed = running ?? (await claimOrJoin(invocation, inputs));
   if ('join' in claimed) return claimed;
   const run = claimed;
-  const ref = run.position.run;
+  const ref = run.turnBase.run;
   if (ref === undefined) throw new TypeError('A store that can abort gives claims.');
   try {
     const [first] = inputs;
@@ -99,7 +99,7 @@ export async function claimDetached(
     return 'elsewhere';
   }
   run.detached = { inputsDone: 0 };
-  invocation.outbox.log = run.log;
+  invocation.chunkSink.log = run.log;
   return 'here';
 }
 
@@ -188,14 +188,14 @@ function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input
 function enterRun(
   invocation: Invocation,
   { runId, mode, requests = [] }: TurnRequest,
-  position: TurnBase,
+  turnBase: TurnBase,
 ): ActiveRun {
   const { spec, host } = invocation;
-  takePosition(invocation, position);
+  takePosition(invocation, turnBase);
   const keys = requests.map(({ key }) => key);
   return activateRun(invocation, {
     runId,
-    position,
+    turnBase,
     keys,
     durable: mode !== 'attached',
     spec,
@@ -207,12 +207,12 @@ function enterRun(
 export async function claimAgain(invocation: Invocation): Promise<ActiveRun> {
   const { spec, scope, base } = invocation;
   const request = requestOf(invocation, 'attached', []);
-  const position = await spec.ledger.begin(scope, {
+  const turnBase = await spec.turnStore.begin(scope, {
     ...request,
     from: 'head',
     expectHead: base?.snapshotId ?? null,
   });
-  return enterRun(invocation, request, position);
+  return enterRun(invocation, request, turnBase);
 }
 
 /** Puts a claimed run on the list of those this process works on. */
@@ -220,14 +220,14 @@ export function activateRun(
   invocation: Invocation,
   options: Pick<Invocation, 'spec' | 'host'> & {
     readonly runId: string;
-    readonly position: TurnBase;
+    readonly turnBase: TurnBase;
     readonly keys: readonly string[];
     readonly durable: boolean;
   },
 ): ActiveRun {
-  const { spec, host, runId, position, keys, durable } = options;
+  const { spec, host, runId, turnBase, keys, durable } = options;
   const store = fullStore(spec);
-  const ref = position.run;
+  const ref = turnBase.run;
   const log = host.logs.open({ runId, scope: invocation.scope, attempt: ref?.attempt ?? 1 });
   if (durable && ref !== undefined && store?.events !== undefined) log.writeTo(store.events, ref);
   const leave =
@@ -239,7 +239,7 @@ export function activateRun(
           control: invocation.control,
           recoverable: () => log.durable,
         });
-  return { runId, position, log, stopHeartbeat: leave, keys };
+  return { runId, turnBase, log, stopHeartbeat: leave, keys };
 }
 
 /** Where the first turn starts is up to the init; each later one goes on from the one before. */
@@ -267,7 +267,7 @@ function startOf({
 async function claimPosition(invocation: Invocation, request: TurnRequest): Promise<TurnBase> {
   const { spec, scope } = invocation;
   try {
-    return await spec.ledger.begin(scope, request);
+    return await spec.turnStore.begin(scope, request);
   } catch (error) {
     const busy = isWaymarkError(error) && error.status === 'ABORTED';
     if (!busy || spec.concurrency === 'reject') throw error;
@@ -279,15 +279,15 @@ async function claimPosition(invocation: Invocation, request: TurnRequest): Prom
 }
 
 /** Goes to where the claim says the session stands. */
-function takePosition(invocation: Invocation, position: TurnBase): void {
+function takePosition(invocation: Invocation, turnBase: TurnBase): void {
   const { spec, base } = invocation;
   const first = invocation.turnsBegun === 0;
-  invocation.sessionId = position.sessionId;
+  invocation.sessionId = turnBase.sessionId;
   if (spec.store === undefined) return;
-  const moved = position.base?.snapshotId !== base?.snapshotId;
-  const { parent, listed } = position;
+  const moved = turnBase.base?.snapshotId !== base?.snapshotId;
+  const { parent, listed } = turnBase;
   if (first || moved) {
-    invocation.setState(position.state ?? freshState(spec));
+    invocation.setState(turnBase.state ?? freshState(spec));
     invocation.goodId = parent?.listed === false ? undefined : parent?.snapshotId;
     invocation.lastSnapshot = listed && {
       id: listed.snapshotId,
@@ -295,11 +295,11 @@ function takePosition(invocation: Invocation, position: TurnBase): void {
       state: listed.state,
     };
   }
-  invocation.base = position.base;
+  invocation.base = turnBase.base;
   invocation.parentId = parent?.snapshotId;
-  invocation.totals = highestTotals(parent?.totals, position.failedTotals);
+  invocation.totals = highestTotals(parent?.totals, turnBase.failedTotals);
   invocation.turnIndex = parent?.turnIndex ?? -1;
-  invocation.nextIndex = position.nextIndex;
+  invocation.nextIndex = turnBase.nextIndex;
 }
 
 /** Throws when the input is none for the state that the run goes on from. */
@@ -311,7 +311,7 @@ async function checkReceivable(
   const { spec, working } = invocation;
   if (
     input.resume !== undefined &&
-    run.position.parent?.answered === true &&
+    run.turnBase.parent?.answered === true &&
     run.detached === undefined
   ) {
     throw new WaymarkError(
@@ -323,7 +323,7 @@ async function checkReceivable(
 }
 
 async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): Promise<Turn> {
-  const { spec, working, outbox } = invocation;
+  const { spec, working, chunkSink } = invocation;
   const messages = await checkReceivable(invocation, run, input);
   const turn = createTurn(invocation, run, input, {
     turnIndex: invocation.turnIndex + 1,
@@ -337,8 +337,8 @@ async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): 
   invocation.turnsBegun++;
   invocation.turnSnapshots = invocation.snapshotIds.length;
   invocation.clearTurn(turn);
-  outbox.log = run.log;
-  outbox.push({
+  chunkSink.log = run.log;
+  chunkSink.push({
     turnStart: {
       sessionId: invocation.sessionId,
       ...(spec.store !== undefined && { snapshotId: run.runId }),
@@ -403,5 +403,5 @@ export async function dropRun({ host, spec }: Invocation, run: ActiveRun): Promi
   run.stopHeartbeat();
   host.logs.close(run.log);
   // What was refused must be heard of, and the claim expires in any case.
-  await spec.ledger.release(run.position).catch(() => {});
+  await spec.turnStore.release(run.turnBase).catch(() => {});
 }

@@ -20,8 +20,8 @@ export async function commit(
   write: Omit<CommitWrite, keyof StateWrite | 'parentId' | 'turnIndex' | 'stateHash'>,
 ): Promise<Committed> {
   const { spec, scope, working, parentId, turnIndex } = invocation;
-  const committed = await telling(invocation, run, chunk, (events) =>
-    spec.ledger.commit(scope, run.position, {
+  const committed = await writeWithEvents(invocation, run, chunk, (events) =>
+    spec.turnStore.commit(scope, run.turnBase, {
       ...stateWrite(invocation),
       ...write,
       ...(parentId !== undefined && { parentId }),
@@ -47,13 +47,15 @@ export async function release(
   chunk: Chunk,
   requests?: RequestOutcome,
 ): Promise<void> {
-  const { ledger } = invocation.spec;
-  await telling(invocation, run, chunk, (events) => ledger.release(run.position, events, requests));
+  const { turnStore } = invocation.spec;
+  await writeWithEvents(invocation, run, chunk, (events) =>
+    turnStore.release(run.turnBase, events, requests),
+  );
 }
 
 /** Writes something together with the chunk that tells of it, and the events that the store does not have yet. */
-async function telling<Value>(
-  { outbox }: Invocation,
+async function writeWithEvents<Value>(
+  { chunkSink }: Invocation,
   { log }: ActiveRun,
   chunk: Chunk,
   write: (events: readonly RunEvent[] | undefined) => Promise<Value>,
@@ -63,7 +65,7 @@ async function telling<Value>(
     const value = await write(log.durable ? [...unwritten, ...(event ? [event] : [])] : undefined);
     if (event !== undefined) {
       log.publishStaged(event);
-      outbox.pushLogged(chunk, event);
+      chunkSink.pushLogged(chunk, event);
     }
     return value;
   });
@@ -87,7 +89,7 @@ export async function checkpoint(
   midTurn: boolean,
 ): Promise<void> {
   const { spec, working } = invocation;
-  const ref = run.position.run;
+  const ref = run.turnBase.run;
   if (ref === undefined || spec.store === undefined || !('runs' in spec.store)) return;
   const { runs } = spec.store;
   const inputsDone = run.detached?.inputsDone ?? 0;

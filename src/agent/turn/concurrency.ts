@@ -6,7 +6,7 @@ import { fullStore } from '../spec/spec.ts';
 import type { Invocation } from './invocation.ts';
 
 /** How often a waiting turn looks again when it hears nothing. */
-const lookAgainMs = 250;
+const pollIntervalMs = 250;
 
 /** Gets a turn in although the session is being worked on: after the other one, or in a session of its own. */
 export async function claimWhenBusy(
@@ -33,7 +33,7 @@ async function waitAndClaim(
     if (control.signal.aborted)
       throw new WaymarkError('CANCELLED', 'Stopped while waiting for the session.');
     try {
-      return await spec.ledger.begin(scope, request);
+      return await spec.turnStore.begin(scope, request);
     } catch (error) {
       if (!isWaymarkError(error) || error.status !== 'ABORTED') throw error;
       running = runningOf(error);
@@ -52,7 +52,7 @@ async function changeOf(
   const unlisten =
     runId === undefined ? undefined : fullStore(spec)?.abort?.onChange(runId, changed.resolve);
   try {
-    const later = host.clock.sleep(lookAgainMs, over.signal);
+    const later = host.clock.sleep(pollIntervalMs, over.signal);
     await raceSignal(Promise.race([changed.promise, later]), control.signal);
   } catch {
     // Stopped: the caller looks at its signal.
@@ -78,7 +78,7 @@ async function forkAndClaim(
   if (place !== null) {
     await timeline.fork(scope, place, { sessionId, snapshotId: host.newId() });
   }
-  return await spec.ledger.begin(scope, { ...rest, sessionId, from: 'head' });
+  return await spec.turnStore.begin(scope, { ...rest, sessionId, from: 'head' });
 }
 
 /** The snapshot that the turn would have gone on from: `null` in an empty session, `undefined` when it is no more. */
@@ -88,9 +88,9 @@ async function placeOf(
 ): Promise<string | null | undefined> {
   if (expectHead === null) return null;
   if (expectHead !== undefined) {
-    const place = await spec.ledger.load(scope, { snapshotId: expectHead });
+    const place = await spec.turnStore.load(scope, { snapshotId: expectHead });
     return place?.snapshotId;
   }
-  const place = await spec.ledger.load(scope, from === 'head' ? { sessionId } : from);
+  const place = await spec.turnStore.load(scope, from === 'head' ? { sessionId } : from);
   return place?.snapshotId ?? null;
 }

@@ -109,7 +109,7 @@ async function leaveToAborter(
   run: ActiveRun,
 ): Promise<Snapshot | undefined> {
   const { working, spec, scope, usage, totals } = invocation;
-  const ref = run.position.run;
+  const ref = run.turnBase.run;
   const store = fullStore(spec);
   if (ref === undefined || store === undefined) return undefined;
   await store.runs?.attachPartial(ref, {

@@ -3,7 +3,7 @@ import type { ErrorInfo, ErrorPhase } from '../spec/error-reports.ts';
 import type { Invocation } from './invocation.ts';
 
 /** Causes that are followed; chains may be circular. */
-const mostCauses = 8;
+const maxCauses = 8;
 
 // Each was created for one failure, so it stands for a reported one wherever it is rethrown.
 const reportedOnce = new WeakSet<object>();
@@ -76,7 +76,7 @@ function isMarked(error: unknown): boolean {
 
 function chainOf(error: unknown): readonly unknown[] {
   const chain = [error];
-  for (let last = error; last instanceof Error && chain.length < mostCauses; ) {
+  for (let last = error; last instanceof Error && chain.length < maxCauses; ) {
     if (last.cause === undefined) break;
     last = last.cause;
     chain.push(last);

@@ -200,7 +200,7 @@ async function saveFailed(
 /** After all tools of one model message: a snapshot if the policy says so, a checkpoint if another process may go on. */
 export async function checkpointTurn(invocation: Invocation, turn: Turn): Promise<void> {
   await invocation.locked(async () => {
-    const { run, host, spec, outbox } = invocation;
+    const { run, host, spec, chunkSink } = invocation;
     if (run === undefined || invocation.control.cause !== undefined) return;
     const iteration = turn.toolIterations++;
     if (run.detached === undefined && wantsSnapshot(invocation, 'toolIterationEnd', iteration)) {
@@ -225,7 +225,7 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
     } else if (run.log.durable && spec.recovery === 'checkpoint') {
       await checkpoint(invocation, run, true);
     }
-    outbox.log = run.log;
+    chunkSink.log = run.log;
   });
 }
 
@@ -297,7 +297,7 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
     if (listed) noteSnapshot(invocation, run.runId);
     markGood(invocation);
   } catch (error) {
-    if (run !== undefined) await spec.ledger.release(run.position).catch(() => {});
+    if (run !== undefined) await spec.turnStore.release(run.turnBase).catch(() => {});
     invocation.failure = savingFailed(error);
     invocation.failures.report(invocation.failure, 'store');
     working.reset(invocation.good);
@@ -308,19 +308,19 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
 }
 
 /** Whether an event is to become a snapshot: the state must differ from the last one's, and the policy must want it. */
-function wantsSnapshot(invocation: Invocation, event: SnapshotEvent, opportunity: number): boolean {
+function wantsSnapshot(invocation: Invocation, event: SnapshotEvent, eventIndex: number): boolean {
   const { spec, working, lastSnapshot, turnIndex } = invocation;
   if (spec.store === undefined || lastSnapshot?.hash === working.hash()) return false;
-  const chance = new StateCandidate({
+  const candidate = new StateCandidate({
     event,
     state: working.state,
     prevState: lastSnapshot?.state,
     index: invocation.nextIndex,
     turnIndex,
-    opportunity,
+    eventIndex,
   });
   try {
-    return decided(spec, spec.policy(chance));
+    return decided(spec, spec.policy(candidate));
   } catch (error) {
     invocation.failures.report(error, 'policy');
     throw error;

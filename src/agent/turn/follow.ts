@@ -27,7 +27,7 @@ export interface Followed {
  * when `over` aborts.
  */
 export async function followRun(
-  { spec, host, scope, outbox }: Invocation,
+  { spec, host, scope, chunkSink }: Invocation,
   runId: string,
   { after, over }: { readonly after?: EventId | undefined; readonly over: AbortSignal },
 ): Promise<Followed> {
@@ -46,7 +46,7 @@ export async function followRun(
       if (event.type === 'reset') continue;
       const { agent, turnEnd } = event.chunk;
       if (agent === undefined && turnEnd !== undefined) told = true;
-      await outbox.relay(event.chunk, parseEventId(event.id));
+      await chunkSink.relay(event.chunk, parseEventId(event.id));
     }
     return { told };
   }).catch((error: unknown) => {

@@ -2,7 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import type { Input } from '../../protocol/turn.ts';
 
 /** More queued inputs than anybody waits for. */
-const mostQueued = 1_000;
+const maxQueued = 1_000;
 
 /** An input that waits for its turn. */
 export interface QueuedInput {
@@ -43,10 +43,10 @@ export class Inbox {
 
   #push(queued: QueuedInput): void {
     if (this.#closed || this.#held) throw closedError();
-    if (this.#queue.length >= mostQueued) {
+    if (this.#queue.length >= maxQueued) {
       throw new WaymarkError(
         'RESOURCE_EXHAUSTED',
-        `${mostQueued} inputs are queued already. Wait for a turn to end before sending more.`,
+        `${maxQueued} inputs are queued already. Wait for a turn to end before sending more.`,
       );
     }
     this.#queue.push(queued);

@@ -62,7 +62,7 @@ export interface InvocationRequest {
 /** The run that is being worked on: one per turn, or one for all that was queued when the caller detached. */
 export interface ActiveRun {
   readonly runId: string;
-  readonly position: TurnBase;
+  readonly turnBase: TurnBase;
   readonly log: EventLog;
   /** Takes it off the list of runs whose claims are kept alive. */
   readonly stopHeartbeat: () => void;
@@ -88,7 +88,7 @@ export class Invocation {
   /** The snapshot that a failed turn was kept as. */
   failedId: string | undefined;
   readonly working: WorkingState;
-  readonly outbox: ChunkSink;
+  readonly chunkSink: ChunkSink;
   readonly session: AgentSession;
 
   sessionId: string;
@@ -147,7 +147,7 @@ export class Invocation {
     this.sessionId = request.init.sessionId ?? host.newId();
     this.good = freshState(spec);
     this.working = new WorkingState(this.good);
-    this.outbox = new ChunkSink({
+    this.chunkSink = new ChunkSink({
       caller: request.caller,
       leave: createChunkTransform(spec.transform, () => this.working.state.custom),
       signal: this.control.signal,
@@ -209,7 +209,7 @@ export class Invocation {
         if (place !== 'here') this.#leave(output);
         else this.inbox.end(own);
         this.control.unfollow();
-        this.outbox.disconnect();
+        this.chunkSink.disconnect();
         return output;
       });
     } finally {
@@ -239,7 +239,7 @@ export class Invocation {
   }
 
   /** Adds the messages that a generate call has come to, those it was not given before. */
-  absorb(messages: readonly Message[]): void {
+  appendGenerated(messages: readonly Message[]): void {
     if (this.spec.recovery !== 'checkpoint') return;
     const fresh = messages.slice(this.#absorbed);
     this.#absorbed = messages.length;
@@ -441,14 +441,14 @@ export class Invocation {
         const { turn } = this;
         if (turn === undefined) return;
         for (const artifact of artifacts) {
-          if (streamsArtifact(turn, artifact)) this.outbox.push({ artifact });
+          if (streamsArtifact(turn, artifact)) this.chunkSink.push({ artifact });
         }
       },
       onCustom: ({ patch, custom }) => {
         const { turn } = this;
         if (turn === undefined) return;
         const whole = { op: 'replace', path: '', value: custom ?? null } as const;
-        this.outbox.push({ customPatch: turn.customSent ? [...patch] : [whole] });
+        this.chunkSink.push({ customPatch: turn.customSent ? [...patch] : [whole] });
         turn.customSent = true;
       },
     });

@@ -68,7 +68,7 @@ function checkSession({ request, spec }: Invocation, { runId, sessionId }: Reque
 
 /** Sends the turn once more, in few chunks, when its events are no longer kept. */
 async function retell(
-  { outbox, scope, spec }: Invocation,
+  { chunkSink, scope, spec }: Invocation,
   { requestId = '' }: Input,
   { runId, sessionId }: RequestRecord,
   output: Output,
@@ -97,5 +97,5 @@ async function retell(
       },
     },
   ];
-  for (const [seq, chunk] of chunks.entries()) await outbox.relay(chunk, { attempt: 1, seq });
+  for (const [seq, chunk] of chunks.entries()) await chunkSink.relay(chunk, { attempt: 1, seq });
 }

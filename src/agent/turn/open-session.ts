@@ -24,7 +24,7 @@ export async function openSession(invocation: Invocation): Promise<void> {
 async function openSnapshot(invocation: Invocation, snapshotId: string): Promise<void> {
   const { spec, scope, request } = invocation;
   const { sessionId } = request.init;
-  const loaded = await spec.ledger.load(scope, { snapshotId });
+  const loaded = await spec.turnStore.load(scope, { snapshotId });
   if (loaded === undefined || !fitsLookup({ snapshotId, sessionId }, loaded.snapshot.sessionId)) {
     const where = sessionId === undefined ? '' : ` in session "${sessionId.slice(0, 64)}"`;
     throw new WaymarkError(

@@ -19,18 +19,18 @@ const ownFields = ['turnStart', 'turnEnd', 'snapshotCreated', 'customPatch'] as 
 
 /** What a handler sends with. */
 export function createResponder(options: {
-  readonly outbox: ChunkSink;
+  readonly chunkSink: ChunkSink;
   readonly working: WorkingState;
   readonly partial: PartialAnswer;
   readonly control: StopControl;
   readonly turn: Turn | undefined;
   readonly spec: Pick<AgentSpec, 'statusSchema'>;
 }): Responder {
-  const { outbox, working, partial, control } = options;
+  const { chunkSink, working, partial, control } = options;
   const sendText = (text: ModelChunk): Promise<void> => {
     // What nobody sees any more is no part of the answer that is kept.
     if (!control.signal.aborted) noteChunk(partial, text);
-    return outbox.send({ modelChunk: text });
+    return chunkSink.send({ modelChunk: text });
   };
   const send: Responder['send'] = async (chunk) => {
     const own = ownFields.find((field) => field in chunk);
@@ -54,7 +54,7 @@ export function createResponder(options: {
     if (artifact !== undefined && !streamed && modelChunk === undefined && status === undefined) {
       return;
     }
-    await outbox.send({
+    await chunkSink.send({
       ...(modelChunk && { modelChunk }),
       ...(status !== undefined && { status }),
       ...(streamed && { artifact }),

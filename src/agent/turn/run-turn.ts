@@ -81,7 +81,7 @@ function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generate
       else invocation.failures.reportTool(error, tool);
     },
     onToolIteration: async ({ messages }) => {
-      invocation.absorb(messages);
+      invocation.appendGenerated(messages);
       turn.toolCalls += messages.at(-1)?.content.length ?? 0;
       checkUsage(invocation, turn);
       await checkState(invocation);

@@ -49,12 +49,12 @@ export async function endElsewhere(
   turn: Turn,
   failure: WaymarkError,
 ): Promise<Outcome> {
-  const { host, outbox, working, good } = invocation;
+  const { host, chunkSink, working, good } = invocation;
   const { log, runId } = run;
-  const attempt = run.position.run?.attempt ?? 1;
+  const attempt = run.turnBase.run?.attempt ?? 1;
   const failed = (error: WaymarkError): Outcome => {
     // What others see of the run is up to whoever has it now; its caller here still learns that the turn is over.
-    outbox.deliver(endChunk(turn, 'failed'));
+    chunkSink.deliver(endChunk(turn, 'failed'));
     working.reset(good);
     // A run that continues in another process has not failed.
     if (!log.durable) invocation.failures.report(error, 'run');
@@ -85,7 +85,7 @@ export async function endElsewhere(
     const { finishReason = 'unknown', snapshotIds } = output;
     const snapshotId = snapshotIds?.includes(runId) ? runId : undefined;
     const chunk = endChunk(turn, finishReason, snapshotId);
-    await outbox.relay(chunk, { attempt, seq: log.push(chunk).seq });
+    await chunkSink.relay(chunk, { attempt, seq: log.push(chunk).seq });
   }
   return { kind: 'elsewhere', output };
 }
@@ -111,14 +111,14 @@ async function endUnsaved(
 }
 
 function endUnknown(
-  { outbox, host, working, good }: Invocation,
+  { chunkSink, host, working, good }: Invocation,
   run: ActiveRun,
   turn: Turn,
   cause: unknown,
 ): Outcome {
   host.logs.forget(run.log);
   // It is no event: a server that has a reader for it goes on to look for the real one.
-  outbox.deliver(endChunk(turn, 'failed'));
+  chunkSink.deliver(endChunk(turn, 'failed'));
   working.reset(good);
   return { kind: 'failed', error: unknownEnd(run.runId, cause) };
 }
@@ -133,9 +133,9 @@ export async function giveUp(invocation: Invocation, run: ActiveRun, turn: Turn)
   invocation.working.reset(invocation.good);
 }
 
-function sendEnd({ outbox }: Invocation, { log }: ActiveRun, turn: Turn): void {
+function sendEnd({ chunkSink }: Invocation, { log }: ActiveRun, turn: Turn): void {
   const chunk = endChunk(turn, 'failed');
-  outbox.pushLogged(chunk, log.push(chunk));
+  chunkSink.pushLogged(chunk, log.push(chunk));
 }
 
 /**

@@ -5,7 +5,7 @@ export interface DiffLine {
 }
 
 /** Lines beyond which the middle is shown as replaced as a whole: comparing costs the product of the two lengths. */
-const mostCells = 4_000_000;
+const maxCells = 4_000_000;
 
 /** The lines of two texts, with what was added and removed. */
 export function lineDiff(from: string, to: string): DiffLine[] {
@@ -27,7 +27,7 @@ export function lineDiff(from: string, to: string): DiffLine[] {
 function middle(a: readonly string[], b: readonly string[]): DiffLine[] {
   const removed: DiffLine[] = a.map((text) => ({ kind: '-', text }));
   const added: DiffLine[] = b.map((text) => ({ kind: '+', text }));
-  if (a.length === 0 || b.length === 0 || a.length * b.length > mostCells) {
+  if (a.length === 0 || b.length === 0 || a.length * b.length > maxCells) {
     return [...removed, ...added];
   }
   const width = b.length + 1;

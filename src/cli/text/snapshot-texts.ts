@@ -4,7 +4,7 @@ import type { AgentAccess } from '../source/agent-access.ts';
 import { messageSummary } from './message-text.ts';
 
 /** Branches whose texts are read; each costs the loading of its state. */
-const mostTips = 32;
+const maxTips = 32;
 
 /** What the user said in each turn, by the id of its snapshot. The last message of a turn carries the id. */
 export async function snapshotTexts(
@@ -12,7 +12,7 @@ export async function snapshotTexts(
   snapshots: readonly Snapshot[],
 ): Promise<Map<string, string>> {
   const parents = new Set(snapshots.map(({ parentId }) => parentId));
-  const tips = snapshots.filter(({ snapshotId }) => !parents.has(snapshotId)).slice(-mostTips);
+  const tips = snapshots.filter(({ snapshotId }) => !parents.has(snapshotId)).slice(-maxTips);
   const texts = new Map<string, string>();
   for (const { snapshotId } of tips) {
     const tip = await agent.getSnapshot({ snapshotId });

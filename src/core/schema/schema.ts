@@ -159,7 +159,7 @@ function checkJsonSchema(schema: JsonSchema, value: unknown, what: string): unkn
 function outputOf(result: StandardSchemaV1.Result<unknown>, what: string): unknown {
   if (!result.issues) return result.value;
   // Array.from: the lists of arktype are arrays of a class of its own, which `slice` and `map` would make another one of.
-  const issues = Array.from({ length: Math.min(result.issues.length, mostIssues) }, (_, at) => {
+  const issues = Array.from({ length: Math.min(result.issues.length, maxIssues) }, (_, at) => {
     const { message = '', path = [] } = result.issues?.[at] ?? {};
     const steps = Array.from(path, (step) => (typeof step === 'object' ? step.key : step));
     return { path: toPointer(steps), message };
@@ -168,7 +168,7 @@ function outputOf(result: StandardSchemaV1.Result<unknown>, what: string): unkno
 }
 
 /** The most issues that an error lists, and the longest text of one. */
-const mostIssues = 20;
+const maxIssues = 20;
 const longestIssue = 500;
 
 function misfit(
@@ -176,7 +176,7 @@ function misfit(
   { what, count }: { readonly what: string; readonly count: number },
 ): WaymarkError {
   const kept = issues
-    .slice(0, mostIssues)
+    .slice(0, maxIssues)
     .map(({ path, message }) => ({ path: cut(path), message: cut(message) }));
   const listed = kept
     .slice(0, 5)

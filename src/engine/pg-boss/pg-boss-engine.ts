@@ -49,7 +49,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         readonly worker: Worker;
         readonly recovery: Recovery;
         readonly gauge: Gauge;
-        readonly settler: JobCompletion;
+        readonly completion: JobCompletion;
       }
     | undefined;
   let stops: (() => void)[] = [];
@@ -95,13 +95,13 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     },
     attach(to) {
       env = to;
-      const settler = createJobCompletion(queue, { clock: to.clock, onError });
+      const completion = createJobCompletion(queue, { clock: to.clock, onError });
       const gauge = createGauge(queue, to.clock, maxWaiting);
-      const work = { engine: to, settler };
+      const work = { engine: to, completion };
       const worker = new Worker({
         engine: to,
         queue,
-        settler,
+        completion,
         agents: own,
         heartbeatSeconds,
         versionGraceMs,
@@ -113,7 +113,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         exceptWorker: queueWorker,
         agents: () => own().map(({ agent }) => agent),
       });
-      parts = { worker, recovery, gauge, settler };
+      parts = { worker, recovery, gauge, completion };
     },
     async open() {
       await queue.open();
@@ -151,7 +151,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     async close() {
       stopObserving?.();
       await parts?.worker.close();
-      await parts?.settler.flush();
+      await parts?.completion.flush();
       await queue.close();
     },
     deadLetters: async () => await attached().deadLetters(),

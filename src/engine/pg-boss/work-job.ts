@@ -10,7 +10,7 @@ export const queueWorker = 'queue/';
 
 export interface WorkEnv {
   readonly engine: EngineEnv;
-  readonly settler: JobCompletion;
+  readonly completion: JobCompletion;
 }
 
 /** Milliseconds after which somebody looks again at a run that is still held, or has to wait for its turn as a suspect. */
@@ -35,7 +35,7 @@ export function workJob(env: WorkEnv, batch: readonly Assignment[]): readonly Pr
       await goOn(env, job, (await claiming).get(job.id));
     } catch (error) {
       env.engine.report(error, { agent: agent.name, runId: job.id });
-      await env.settler.putBack(job, 'error', { delayMs: heldMs });
+      await env.completion.putBack(job, 'error', { delayMs: heldMs });
     }
   });
 }
@@ -53,18 +53,18 @@ async function claimAll(
 }
 
 async function goOn(
-  { engine, settler }: WorkEnv,
+  { engine, completion }: WorkEnv,
   job: FetchedJob,
   claimed: ClaimedRun | undefined,
 ): Promise<void> {
   if (claimed === undefined) {
     const scope = scopeOfJob(parseShape(runJob, job.data, 'job'));
     if (await engine.isOpen(scope, job.id)) {
-      await settler.putBack(job, 'held', { delayMs: heldMs });
-    } else settler.done(job);
+      await completion.putBack(job, 'held', { delayMs: heldMs });
+    } else completion.done(job);
     return;
   }
   const outcome = await claimed.goOn();
-  if (outcome === 'ended') settler.done(job);
-  else await settler.putBack(job, 'handed-over');
+  if (outcome === 'ended') completion.done(job);
+  else await completion.putBack(job, 'handed-over');
 }

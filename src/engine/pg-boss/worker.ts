@@ -7,7 +7,7 @@ import type { Assignment } from './work-job.ts';
 export interface WorkerEnv {
   readonly engine: EngineEnv;
   readonly queue: Queue;
-  readonly settler: JobCompletion;
+  readonly completion: JobCompletion;
   /** The agents whose runs this process works on. */
   readonly agents: () => readonly EngineAgent[];
   readonly heartbeatSeconds: number;
@@ -17,7 +17,7 @@ export interface WorkerEnv {
 }
 
 /** Milliseconds after which a worker looks again when nobody has told it of work. */
-const lookEvery = 1_000;
+const pollInterval = 1_000;
 /** Milliseconds between two looks while there is work, so that several jobs come with one look. */
 const gatherMs = 10;
 
@@ -70,10 +70,10 @@ export class Worker {
     await this.#running;
     this.#stopTouching?.();
     this.#stopTouching = undefined;
-    const { settler } = this.#env;
+    const { completion } = this.#env;
     const left = [...this.#active.values()];
     this.#active.clear();
-    await Promise.all(left.map((job) => settler.putBack(job, 'handed-over')));
+    await Promise.all(left.map((job) => completion.putBack(job, 'handed-over')));
   }
 
   async #loop(): Promise<void> {
@@ -115,11 +115,11 @@ export class Worker {
 
   /** Takes a slot for a job; `undefined` when it is left to others. */
   #assign(job: FetchedJob & { readonly data: RunJob }): Assignment | undefined {
-    const { engine, agents, settler } = this.#env;
+    const { engine, agents, completion } = this.#env;
     const found = agents().find(({ agent }) => agent.name === job.data.agent);
     if (found === undefined || this.#isForOthers(found, job)) {
       this.#leave(job, found === undefined);
-      engine.background(settler.putBack(job, 'not-mine'));
+      engine.background(completion.putBack(job, 'not-mine'));
       return undefined;
     }
     this.#active.set(job.id, job);
@@ -177,7 +177,7 @@ export class Worker {
     });
     await Promise.race([
       woken,
-      this.#env.engine.clock.sleep(lookEvery, over.signal).catch(() => {}),
+      this.#env.engine.clock.sleep(pollInterval, over.signal).catch(() => {}),
     ]);
     over.abort();
     this.#wake = undefined;

@@ -4,7 +4,12 @@ import { toWireError } from '../http/error-response.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { notFound } from '../http/not-found.ts';
 import { requestIdOf, underRequestId } from '../http/request-id.ts';
-import { openCall, type Router, type ServerRequest, type ServerContext } from '../http/server-context.ts';
+import {
+  openCall,
+  type RequestContext,
+  type Router,
+  type ServerContext,
+} from '../http/server-context.ts';
 import { answerTurn } from '../stream/answer-turn.ts';
 import { sseHeaders, wantsEvents } from '../stream/sse.ts';
 import { errorFrame, genkitFormat } from './format.ts';
@@ -26,13 +31,13 @@ export function prepareGenkit(router: Router): void {
 }
 
 /** The dialect of Genkit's own clients, for each agent at `/genkit/:agent`. */
-export function mountGenkit(router: Router, served: ServerRequest): void {
+export function mountGenkit(router: Router, serverContext: ServerContext): void {
   router.post('/genkit/:agent', async (c) => {
-    const body = await readBody(c, genkitTurn, { what: 'turn', ...served });
+    const body = await readBody(c, genkitTurn, { what: 'turn', ...serverContext });
     const init = body.init ?? {};
     const input = underRequestId(body.data, requestIdOf(c));
-    const call = await openCall(served, c, 'runTurn', init);
-    return answerTurn(served, c, call, {
+    const call = await openCall(serverContext, c, 'runTurn', init);
+    return answerTurn(serverContext, c, call, {
       init,
       input,
       stream: isStream(c) && genkitFormat,
@@ -42,9 +47,9 @@ export function mountGenkit(router: Router, served: ServerRequest): void {
   });
 
   router.post('/genkit/:agent/getSnapshot', async (c) => {
-    const { data } = await readBody(c, genkitLookup, { what: 'lookup', ...served });
+    const { data } = await readBody(c, genkitLookup, { what: 'lookup', ...serverContext });
     const { snapshotId, sessionId } = data;
-    const { agent, options } = await openCall(served, c, 'getSnapshot', data);
+    const { agent, options } = await openCall(serverContext, c, 'getSnapshot', data);
     const snapshot = await agent.getSnapshot(checkLookup(data), options);
     if (snapshot) return jsonResponse({ result: toGenkitSnapshot(snapshot) });
     throw snapshotId === undefined
@@ -53,16 +58,16 @@ export function mountGenkit(router: Router, served: ServerRequest): void {
   });
 
   router.post('/genkit/:agent/abort', async (c) => {
-    const { data } = await readBody(c, genkitAbort, { what: 'abort', ...served });
+    const { data } = await readBody(c, genkitAbort, { what: 'abort', ...serverContext });
     const { snapshotId } = data;
-    const { agent, options } = await openCall(served, c, 'abort', data);
+    const { agent, options } = await openCall(serverContext, c, 'abort', data);
     const status = await agent.abort(snapshotId, options);
     const result = { snapshotId, ...(status && { status: toGenkitStatus(status) }) };
     return jsonResponse({ result });
   });
 }
 
-function isStream(c: ServerContext): boolean {
+function isStream(c: RequestContext): boolean {
   return wantsEvents(c) || c.req.query('stream') === 'true';
 }
 

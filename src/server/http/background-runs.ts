@@ -1,13 +1,13 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Caller } from './auth.ts';
-import type { ServerRequest } from './server-context.ts';
+import type { ServerContext } from './server-context.ts';
 
 /**
  * Refuses one more background run of a principal that has as many as it may. The store is asked, so that runs that other
  * processes work on, or that wait in a queue, count as well.
  */
 export async function checkBackgroundRuns(
-  { app, limits }: ServerRequest,
+  { app, limits }: ServerContext,
   { principal }: Caller,
 ): Promise<void> {
   if (principal === undefined) return;

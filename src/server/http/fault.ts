@@ -1,14 +1,14 @@
 import { isReported, markReported } from '../../agent/turn/failures.ts';
 import { type ErrorBody, isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { describeError } from './log.ts';
-import type { ServerRequest } from './server-context.ts';
+import type { ServerContext } from './server-context.ts';
 
 /**
  * Logs an error that is answered to a client, where the answer does not say all of it. What the app has reported is in the
  * log already.
  */
 export function logFault(
-  { clock, log }: Pick<ServerRequest, 'clock' | 'log'>,
+  { clock, log }: Pick<ServerContext, 'clock' | 'log'>,
   error: unknown,
   fields: Readonly<Record<string, unknown>> = {},
 ): void {

@@ -8,7 +8,7 @@ import { describeError } from './log.ts';
 import { createPresence } from './presence.ts';
 import { createRouter } from './router.ts';
 import type { ServedApp } from './served-app.ts';
-import type { ServerRequest } from './server-context.ts';
+import type { ServerContext } from './server-context.ts';
 import { createSessionOf } from './session-of.ts';
 import { createSlots } from './slots.ts';
 
@@ -25,7 +25,7 @@ export function handler(app: ServedApp, options: HandlerOptions = {}): FetchHand
 }
 
 /** Everything that the dialects of one server share. */
-export function createServed(app: ServedApp, options: HandlerOptions): ServerRequest {
+export function createServed(app: ServedApp, options: HandlerOptions): ServerContext {
   const { clock = systemClock, log = () => {} } = options;
   const limits = resolveLimits(options.limits);
   // Without a log the app goes on to print what fails.
@@ -63,9 +63,9 @@ export function createServed(app: ServedApp, options: HandlerOptions): ServerReq
 }
 
 /** The fetch handler over what is shared. */
-export function fetchOf(served: ServerRequest): FetchHandler {
-  const router = createRouter(served);
-  const { disconnect } = served.presence;
+export function fetchOf(serverContext: ServerContext): FetchHandler {
+  const router = createRouter(serverContext);
+  const { disconnect } = serverContext.presence;
   const fetch = async (request: Request, env?: NodeBindings): Promise<Response> =>
     router.fetch(request, env ?? {});
   return Object.assign(fetch, { disconnect });

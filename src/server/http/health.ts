@@ -4,7 +4,7 @@ import type { SnapshotStore } from '../../store/contract/store.ts';
 import { atMostEvery } from './at-most-every.ts';
 import { jsonResponse } from './json-response.ts';
 import { describeError } from './log.ts';
-import type { Router, ServerRequest } from './server-context.ts';
+import type { Router, ServerContext } from './server-context.ts';
 
 /** Milliseconds for which an answer of the engine or the store is passed on, and that a request waits for one. */
 const keepMs = 250;
@@ -17,15 +17,15 @@ const noSnapshot = '00000000-0000-7000-8000-000000000000';
  * `GET /healthz`: the process is alive and takes requests; costs next to nothing, whoever asks. `GET /readyz`: the store
  * answers as well. Both are 503 once the server is shutting down.
  */
-export function mountHealth(router: Router, served: ServerRequest): void {
-  const { app, clock, lifetime, streams, turns } = served;
+export function mountHealth(router: Router, serverContext: ServerContext): void {
+  const { app, clock, lifetime, streams, turns } = serverContext;
   // A server whose queue does not answer still takes turns that a caller waits for.
   const engineStatus = atMostEvery(async () => app.engine?.status().catch(() => undefined), {
     clock,
     keepMs,
     waitMs,
   });
-  const storeAnswers = atMostEvery(() => askStores(served), { clock, keepMs, waitMs });
+  const storeAnswers = atMostEvery(() => askStores(serverContext), { clock, keepMs, waitMs });
 
   router.get('/healthz', async () => {
     lifetime.checkOpen();
@@ -44,7 +44,12 @@ export function mountHealth(router: Router, served: ServerRequest): void {
       await storeAnswers();
     } catch (error) {
       const fields = { error: describeError(error) };
-      served.log({ level: 'error', time: clock.now(), msg: 'store does not answer', ...fields });
+      serverContext.log({
+        level: 'error',
+        time: clock.now(),
+        msg: 'store does not answer',
+        ...fields,
+      });
       throw notReady('store', 'The store does not answer.');
     }
     return jsonResponse({ status: 'ready' });
@@ -52,7 +57,7 @@ export function mountHealth(router: Router, served: ServerRequest): void {
 }
 
 // A look for a snapshot that does not exist: the least that every store can do.
-async function askStores({ app }: ServerRequest): Promise<void> {
+async function askStores({ app }: ServerContext): Promise<void> {
   const asked = new Set<SnapshotStore>();
   for (const agent of app.agents()) {
     const { store } = internalsOf(agent).spec;

@@ -9,7 +9,7 @@ import { createRateLimit } from './rate-limit.ts';
 export type Identify = (request: Request, address: string | undefined) => Promise<Caller>;
 
 /** How many credentials that were accepted are remembered, and up to which length. */
-const mostKnown = 1000;
+const maxKnown = 1000;
 const longestKnown = 4096;
 
 /**
@@ -51,7 +51,7 @@ export function createIdentify(
 function remember(known: Set<string>, credential: string): void {
   if (known.has(credential)) return;
   known.add(credential);
-  const [oldest] = known.size > mostKnown ? known : [];
+  const [oldest] = known.size > maxKnown ? known : [];
   if (oldest !== undefined) known.delete(oldest);
 }
 

@@ -8,7 +8,7 @@ import { writeDirectly } from './direct-response.ts';
 import { errorResponse } from './error-response.ts';
 import { fetchOf } from './handler.ts';
 import { joinPieces } from './join-pieces.ts';
-import type { ServerRequest } from './server-context.ts';
+import type { ServerContext } from './server-context.ts';
 import { createUpgrade } from './upgrade.ts';
 
 export { writeRuntimeFile } from '../reflection/runtime-file.ts';
@@ -18,9 +18,9 @@ export { openStudio } from '../studio/open.ts';
 void alreadySent.body;
 
 /** A Node server over what the dialects share, with limits on how slowly and how much a client may send. */
-export function createNodeServer(served: ServerRequest): Server {
-  const { limits } = served;
-  const fetch = fetchOf(served);
+export function createNodeServer(serverContext: ServerContext): Server {
+  const { limits } = serverContext;
+  const fetch = fetchOf(serverContext);
   const answer = async (request: Request, env: NodeBindings): Promise<Response> => {
     const { incoming, outgoing } = env;
     const response = await fetch(request, { incoming, outgoing, own: ownLine(incoming, outgoing) });
@@ -51,9 +51,9 @@ export function createNodeServer(served: ServerRequest): Server {
       return listener(incoming, outgoing);
     },
   );
-  server.on('connection', (socket) => served.strangers?.add(socket));
+  server.on('connection', (socket) => serverContext.pendingConnections?.add(socket));
   server.on('clientError', answerBadRequest);
-  server.on('upgrade', createUpgrade(served));
+  server.on('upgrade', createUpgrade(serverContext));
   return server;
 }
 

@@ -19,38 +19,38 @@ import { mountHealth } from './health.ts';
 import { short } from './not-found.ts';
 import { checkLoopbackHost, checkOrigin, isPlainLoopback } from './origin.ts';
 import { addSafetyHeaders } from './safety-headers.ts';
-import type { Router, ServerRequest, ServerContext, ServerEnv } from './server-context.ts';
+import type { RequestContext, Router, ServerContext, ServerEnv } from './server-context.ts';
 
 /** All dialects on one router, behind the checks that every request goes through. */
-export function createRouter(served: ServerRequest): Router {
-  const { options } = served;
+export function createRouter(serverContext: ServerContext): Router {
+  const { options } = serverContext;
   const router = new Hono<ServerEnv>().basePath(options.basePath ?? '');
-  router.onError((error, c) => answerError(served, c, error));
-  router.notFound((c) => answerError(served, c, unknownRoute(c)));
+  router.onError((error, c) => answerError(serverContext, c, error));
+  router.notFound((c) => answerError(serverContext, c, unknownRoute(c)));
 
-  router.use(observe(served));
+  router.use(observe(serverContext));
   router.use(addHeaders);
   prepareGenkit(router);
-  router.use(checkRequest(served));
+  router.use(checkRequest(serverContext));
   if (options.cors) router.use(corsOf(options.cors));
   if (options.compress !== false) router.use(compress());
-  mountHealth(router, served);
-  router.use(checkOpen(served));
+  mountHealth(router, serverContext);
+  router.use(checkOpen(serverContext));
   mountOpenApi(router);
-  if (served.studio) mountStudio(router, served, served.studio);
-  router.use(identify(served));
+  if (serverContext.studio) mountStudio(router, serverContext, serverContext.studio);
+  router.use(identify(serverContext));
 
-  mountNative(router, served);
-  mountGenkit(router, served);
-  mountUiStream(router, served);
-  if (options.reflection ?? !options.auth) mountReflection(router, served);
+  mountNative(router, serverContext);
+  mountGenkit(router, serverContext);
+  mountUiStream(router, serverContext);
+  if (options.reflection ?? !options.auth) mountReflection(router, serverContext);
   return router;
 }
 
-type Middleware = (c: ServerContext, next: () => Promise<void>) => Promise<Response | undefined>;
+type Middleware = (c: RequestContext, next: () => Promise<void>) => Promise<Response | undefined>;
 
 // A span and a line in the log for each request.
-function observe({ clock, log }: ServerRequest): Middleware {
+function observe({ clock, log }: ServerContext): Middleware {
   return async (c, next) => {
     const started = clock.now();
     const { method, path } = c.req;
@@ -77,12 +77,12 @@ function observe({ clock, log }: ServerRequest): Middleware {
 }
 
 // The studio asks every few seconds whether anything is new, which is no news in itself.
-function isStudioLooking(c: ServerContext): boolean {
+function isStudioLooking(c: RequestContext): boolean {
   return c.req.method === 'GET' && c.req.header('x-waymark-studio') !== undefined;
 }
 
 // What is wrong with a request whoever sends it.
-function checkRequest({ options, limits }: ServerRequest): Middleware {
+function checkRequest({ options, limits }: ServerContext): Middleware {
   return async (c, next) => {
     const request = c.req.raw;
     if (request.url.length > limits.urlLength) {
@@ -103,7 +103,7 @@ function checkRequest({ options, limits }: ServerRequest): Middleware {
   };
 }
 
-function checkOpen({ lifetime }: ServerRequest): Middleware {
+function checkOpen({ lifetime }: ServerContext): Middleware {
   return async (_, next) => {
     lifetime.checkOpen();
     await next();
@@ -112,7 +112,7 @@ function checkOpen({ lifetime }: ServerRequest): Middleware {
 }
 
 // Most answers have them already; those of the framework do not.
-async function addHeaders(c: ServerContext, next: () => Promise<void>): Promise<undefined> {
+async function addHeaders(c: RequestContext, next: () => Promise<void>): Promise<undefined> {
   await next();
   // Written already, with its headers.
   if (c.res === c.env?.own?.answered) return;
@@ -121,11 +121,14 @@ async function addHeaders(c: ServerContext, next: () => Promise<void>): Promise<
 }
 
 // Authenticates the caller, and refuses one that calls too often.
-function identify(served: ServerRequest): Middleware {
+function identify(serverContext: ServerContext): Middleware {
   return async (c, next) => {
     const request = c.req.raw;
-    const caller = await served.identify(request, addressOf(served.options, request, c.env));
-    served.strangers?.know(c.env?.incoming?.socket);
+    const caller = await serverContext.identify(
+      request,
+      addressOf(serverContext.options, request, c.env),
+    );
+    serverContext.pendingConnections?.know(c.env?.incoming?.socket);
     c.set('caller', caller);
     if (caller.principal !== undefined) c.get('logged').principal = caller.principal;
     await next();
@@ -153,13 +156,17 @@ function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeo
   });
 }
 
-async function answerError(served: ServerRequest, c: ServerContext, error: unknown): Promise<Response> {
-  logFault(served, error, c.get('logged'));
+async function answerError(
+  serverContext: ServerContext,
+  c: RequestContext,
+  error: unknown,
+): Promise<Response> {
+  logFault(serverContext, error, c.get('logged'));
   const render = c.get('renderError') ?? errorResponse;
   return render(error);
 }
 
-function unknownRoute(c: ServerContext): WaymarkError {
+function unknownRoute(c: RequestContext): WaymarkError {
   return new WaymarkError(
     'NOT_FOUND',
     `There is nothing at ${c.req.method} ${short(c.req.path)}. GET /openapi.json lists what there is.`,

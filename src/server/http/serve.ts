@@ -5,8 +5,8 @@ import { createServed } from './handler.ts';
 import type { HandlerOptions } from './handler-options.ts';
 import { jsonLines } from './log.ts';
 import { isLoopback } from './origin.ts';
+import { createPendingConnections } from './pending-connections.ts';
 import type { ServedApp } from './served-app.ts';
-import { createStrangers } from './strangers.ts';
 
 /** How an app is served by Node. */
 export interface ServeOptions extends Omit<HandlerOptions, 'basePath'> {
@@ -56,28 +56,28 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   const { createNodeServer, openStudio, writeRuntimeFile } = await import('./node-server.ts');
   const { auth, studio } = options;
   const opened = studio ? await openStudio(studio, { clock: shared.clock, auth }) : undefined;
-  const served = {
+  const serverContext = {
     ...shared,
     ...(opened && { studio: opened.studio }),
-    strangers: createStrangers(shared.limits),
+    pendingConnections: createPendingConnections(shared.limits),
   };
-  const server = createNodeServer(served);
+  const server = createNodeServer(serverContext);
   const bound = await listen(server, port, host).catch((error: unknown) => {
     opened?.close();
-    served.unsubscribe();
+    serverContext.unsubscribe();
     throw error;
   });
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${bound}`;
   const forget = options.genkitProject
-    ? await writeRuntimeFile(options.genkitProject, bound, served.clock)
+    ? await writeRuntimeFile(options.genkitProject, bound, serverContext.clock)
     : async () => {};
-  log({ level: 'info', time: served.clock.now(), msg: 'listening', url });
+  log({ level: 'info', time: serverContext.clock.now(), msg: 'listening', url });
 
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     await forget();
     // Still listening, so that a load balancer reads from `/readyz` that the server is draining.
-    await served.lifetime.end(grace);
+    await serverContext.lifetime.end(grace);
     const stopped = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
     // What has ended says so to its client before the line is cut.
@@ -85,13 +85,13 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     server.closeAllConnections();
     await stopped;
     opened?.close();
-    served.unsubscribe();
-    log({ level: 'info', time: served.clock.now(), msg: 'closed', url });
+    serverContext.unsubscribe();
+    log({ level: 'info', time: serverContext.clock.now(), msg: 'closed', url });
   };
   return {
     url,
     port: bound,
-    disconnect: served.presence.disconnect,
+    disconnect: serverContext.presence.disconnect,
     close: () => {
       closing ??= close();
       return closing;

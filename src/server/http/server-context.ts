@@ -13,14 +13,14 @@ import type { Lifetime } from './lifetime.ts';
 import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { short } from './not-found.ts';
+import type { PendingConnections } from './pending-connections.ts';
 import type { Presence } from './presence.ts';
 import type { ServedApp } from './served-app.ts';
 import type { SessionOf } from './session-of.ts';
 import type { Slots } from './slots.ts';
-import type { Strangers } from './strangers.ts';
 
 /** What all dialects of one server share. */
-export interface ServerRequest {
+export interface ServerContext {
   readonly app: ServedApp;
   readonly options: HandlerOptions;
   readonly limits: Limits;
@@ -31,7 +31,7 @@ export interface ServerRequest {
   readonly presence: Presence;
   readonly sessionOf: SessionOf;
   /** The connections of clients that are not known yet; only `serve` has them. */
-  readonly strangers?: Strangers;
+  readonly pendingConnections?: PendingConnections;
   /** Stops logging what fails in the app. */
   readonly unsubscribe: () => void;
   readonly streams: Slots;
@@ -52,7 +52,7 @@ export interface ServerEnv {
   };
 }
 
-export type ServerContext = Context<ServerEnv>;
+export type RequestContext = Context<ServerEnv>;
 export type Router = Hono<ServerEnv>;
 
 /** What a call is about. */
@@ -71,14 +71,14 @@ export interface OpenCall {
 
 /** Finds the agent and asks whether this caller may do this. */
 export async function openCall(
-  served: ServerRequest,
-  c: ServerContext,
+  serverContext: ServerContext,
+  c: RequestContext,
   operation: Operation,
   subject: Subject = {},
 ): Promise<OpenCall> {
-  const agent = findAgent(served.app, c.req.param('agent') ?? '');
+  const agent = findAgent(serverContext.app, c.req.param('agent') ?? '');
   const caller = c.get('caller');
-  await checkCall(served, { request: c.req.raw, caller, operation, agent, ...subject });
+  await checkCall(serverContext, { request: c.req.raw, caller, operation, agent, ...subject });
   Object.assign(c.get('logged'), { agent: agent.name, operation });
   return { agent, caller, options: { ...ownerOf(caller), signal: c.req.raw.signal } };
 }
@@ -88,7 +88,7 @@ export async function openCall(
  * session that the snapshot belongs to; it is read only where there is a hook to judge it.
  */
 export async function checkCall(
-  { options: { authorize }, sessionOf }: ServerRequest,
+  { options: { authorize }, sessionOf }: ServerContext,
   {
     caller,
     sessionId,

@@ -12,7 +12,7 @@ export type SessionOf = (
 ) => Promise<string | undefined>;
 
 /** How many answers are remembered: a snapshot never moves to another session. */
-const mostKnown = 10_000;
+const maxKnown = 10_000;
 
 /** Reads the session of a snapshot from the agent's store, once for each snapshot. */
 export function createSessionOf(): SessionOf {
@@ -27,7 +27,7 @@ export function createSessionOf(): SessionOf {
     const sessionId = (await store?.getSnapshot(scope, { snapshotId }))?.sessionId;
     if (sessionId === undefined) return undefined;
     known.set(key, sessionId);
-    const [oldest] = known.size > mostKnown ? known.keys() : [];
+    const [oldest] = known.size > maxKnown ? known.keys() : [];
     if (oldest !== undefined) known.delete(oldest);
     return sessionId;
   };

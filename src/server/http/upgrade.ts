@@ -8,13 +8,13 @@ import { addressOf } from './address.ts';
 import { answerRaw } from './bad-request.ts';
 import { checkNotForwarded } from './forwarded.ts';
 import { checkLoopbackHost, checkOrigin } from './origin.ts';
-import { findAgent, type ServerRequest } from './server-context.ts';
+import { findAgent, type ServerContext } from './server-context.ts';
 
 /** Takes the upgrade requests of a Node server and serves the WebSockets they become. */
 export function createUpgrade(
-  served: ServerRequest,
+  serverContext: ServerContext,
 ): (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void {
-  const { options, limits, clock, lifetime, log } = served;
+  const { options, limits, clock, lifetime, log } = serverContext;
   const sockets = new WebSocketServer({ noServer: true, maxPayload: limits.bodyBytes });
   // Bytes that clients have sent before they were authenticated, and that are held in memory.
   const early = createByteBudget(limits.bodyBytes * 4);
@@ -32,7 +32,7 @@ export function createUpgrade(
     lifetime.checkOpen();
     const agent = agentOf(request);
     // Without auth there is nobody to hide the agents from; with it the first frame must say who asks.
-    if (!options.auth) findAgent(served.app, agent);
+    if (!options.auth) findAgent(serverContext.app, agent);
     return { request, agent };
   };
 
@@ -41,22 +41,22 @@ export function createUpgrade(
     try {
       const { request, agent } = check(incoming);
       // Check capacity only; the slot is acquired after authentication.
-      served.streams.take(undefined)();
+      serverContext.streams.take(undefined)();
       const address = addressOf(options, request, { incoming });
       const release = early.watch(socket);
       sockets.handleUpgrade(incoming, socket, head, (webSocket) => {
-        serveConnection(served, webSocket, {
+        serveConnection(serverContext, webSocket, {
           agent,
           request,
           identify: async (asking) => {
-            const caller = await served.identify(asking, address);
+            const caller = await serverContext.identify(asking, address);
             // A socket that closed while `auth` was busy would never give its slot back.
             if (webSocket.readyState !== webSocket.OPEN) {
               throw new WaymarkError('CANCELLED', 'The socket was closed.');
             }
-            const mine = served.streams.take(caller.principal);
+            const mine = serverContext.streams.take(caller.principal);
             release();
-            served.strangers?.know(socket);
+            serverContext.pendingConnections?.know(socket);
             webSocket.once('close', mine);
             return caller;
           },

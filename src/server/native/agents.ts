@@ -2,18 +2,18 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { routes } from '../../protocol/routes.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import { checkCall, openCall, type Router, type ServerRequest } from '../http/server-context.ts';
+import { checkCall, openCall, type Router, type ServerContext } from '../http/server-context.ts';
 
 /** Which agents there are, and what each can do. */
-export function mountAgents(router: Router, served: ServerRequest): void {
+export function mountAgents(router: Router, serverContext: ServerContext): void {
   router.get(routes.listAgents.path, async (c) => {
     const caller = c.get('caller');
-    await checkCall(served, { request: c.req.raw, caller, operation: 'listAgents' });
-    return jsonResponse({ items: served.app.agents().map(describeAgent) });
+    await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
+    return jsonResponse({ items: serverContext.app.agents().map(describeAgent) });
   });
 
   router.get(routes.getAgent.path, async (c) => {
-    const { agent } = await openCall(served, c, 'getAgent');
+    const { agent } = await openCall(serverContext, c, 'getAgent');
     return jsonResponse({ ...describeAgent(agent), ...(await insideOf(agent)) });
   });
 }

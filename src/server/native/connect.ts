@@ -17,7 +17,7 @@ import { toWireError } from '../http/error-response.ts';
 import { logFault } from '../http/fault.ts';
 import { topLevelString } from '../http/json-scan.ts';
 import { toPublicOutput } from '../http/public-output.ts';
-import { checkCall, findAgent, type ServerRequest, type Subject } from '../http/server-context.ts';
+import { checkCall, findAgent, type ServerContext, type Subject } from '../http/server-context.ts';
 import { nextTurn } from '../stream/event-loop.ts';
 import type { FeedBatch } from '../stream/feed.ts';
 import { isTurnEnd, LiveFeed } from '../stream/live-feed.ts';
@@ -25,10 +25,10 @@ import { invokeOptions, ownerOf } from '../stream/turn.ts';
 import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
 
 /** Inputs that wait to be taken at most. */
-const mostWaiting = 64;
+const maxWaiting = 64;
 
 /** Frames that are looked into at once before no more are read, such as while `auth` takes its time. */
-const mostHandled = 256;
+const maxHandled = 256;
 
 /** What a WebSocket is opened for. */
 export interface ConnectOptions {
@@ -39,14 +39,18 @@ export interface ConnectOptions {
 }
 
 /** Serves one WebSocket: a connection of many turns, up to its output. */
-export function serveConnection(served: ServerRequest, socket: WebSocket, options: ConnectOptions): void {
-  const connection = new SocketConnection(served, socket, options);
+export function serveConnection(
+  serverContext: ServerContext,
+  socket: WebSocket,
+  options: ConnectOptions,
+): void {
+  const connection = new SocketConnection(serverContext, socket, options);
   socket.on('message', (data, isBinary) => connection.receive(isBinary ? undefined : String(data)));
   socket.once('close', () => connection.left());
 }
 
 class SocketConnection {
-  readonly #served: ServerRequest;
+  readonly #serverContext: ServerContext;
   readonly #options: ConnectOptions;
   readonly #socket: FrameSocket;
   readonly #reader;
@@ -72,17 +76,17 @@ class SocketConnection {
   #judged: Promise<unknown> = Promise.resolve();
   // An idle connection does not keep a server that shuts down.
   readonly #endIdle = (): void => {
-    if (this.#waiting === 0) this.#reader.abort(this.#served.lifetime.closing.reason);
+    if (this.#waiting === 0) this.#reader.abort(this.#serverContext.lifetime.closing.reason);
   };
   readonly #stopTimer: () => void;
 
-  constructor(served: ServerRequest, socket: WebSocket, options: ConnectOptions) {
-    const { clock, limits, lifetime } = served;
-    this.#served = served;
+  constructor(serverContext: ServerContext, socket: WebSocket, options: ConnectOptions) {
+    const { clock, limits, lifetime } = serverContext;
+    this.#serverContext = serverContext;
     this.#options = options;
     this.#socket = createFrameSocket(socket, {
       clock,
-      keepAliveMs: served.options.keepAlive ?? 15_000,
+      keepAliveMs: serverContext.options.keepAlive ?? 15_000,
       stallMs: limits.stallTimeout,
     });
     this.#reader = linkSignals(lifetime.ending);
@@ -150,7 +154,7 @@ class SocketConnection {
   // Authenticates by the first frame without parsing it.
   async #identify(first: string): Promise<void> {
     const { request, identify } = this.#options;
-    checkJsonText(first, this.#served.limits);
+    checkJsonText(first, this.#serverContext.limits);
     if (!request.headers.has('authorization')) {
       if (isLongText(first)) await nextTurn();
       this.#authorization = topLevelString(first, 'authorization');
@@ -159,7 +163,7 @@ class SocketConnection {
     const caller = await identify(authorized);
     if (this.#final) return;
     this.#caller = caller;
-    this.#leave = this.#served.presence.enter({
+    this.#leave = this.#serverContext.presence.enter({
       caller,
       request: authorized,
       end: (reason) => void this.#finish(reason),
@@ -167,13 +171,14 @@ class SocketConnection {
   }
 
   get #parsing(): TextOptions {
-    return { what: 'frame', limits: this.#served.limits };
+    return { what: 'frame', limits: this.#serverContext.limits };
   }
 
   #carryOut(frame: ClientFrame, length: number): void {
     this.#handlingLength += length;
     const isFull =
-      ++this.#handling >= mostHandled || this.#handlingLength >= this.#served.limits.bodyBytes;
+      ++this.#handling >= maxHandled ||
+      this.#handlingLength >= this.#serverContext.limits.bodyBytes;
     const release = isFull ? this.#socket.hold() : () => {};
     const handled = this.#handle(frame, length).then(
       () => this.#accept(frame),
@@ -193,7 +198,7 @@ class SocketConnection {
     this.#final = true;
     this.#reader.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
     this.#reader.release();
-    this.#served.lifetime.closing.removeEventListener('abort', this.#endIdle);
+    this.#serverContext.lifetime.closing.removeEventListener('abort', this.#endIdle);
   }
 
   async #handle(frame: ClientFrame, length: number): Promise<void> {
@@ -210,7 +215,7 @@ class SocketConnection {
     }
     // Frames may follow the first one before it is accepted.
     const line = await this.#opened;
-    if (!this.#served.options.authorize) return await this.#act(line, frame, length);
+    if (!this.#serverContext.options.authorize) return await this.#act(line, frame, length);
     // Judged one after the other, so that inputs keep their order; what they start is not waited for.
     const judged = this.#judged.then(async () => {
       const operation = operationOf(frame);
@@ -246,7 +251,7 @@ class SocketConnection {
     if (this.#authorization !== frame.authorization && !request.headers.has('authorization')) {
       throw new WaymarkError('INVALID_ARGUMENT', 'The authorization of the init is ambiguous.');
     }
-    const agent = findAgent(this.#served.app, name);
+    const agent = findAgent(this.#serverContext.app, name);
     const { sessionId, snapshotId } = frame.init ?? {};
     this.#subject = { sessionId, snapshotId };
     this.#agent = agent;
@@ -266,13 +271,13 @@ class SocketConnection {
     const caller = this.#caller ?? {};
     const agent = this.#agent;
     const call = { ...this.#subject, request, caller, operation, ...(agent && { agent }) };
-    await checkCall(this.#served, call);
+    await checkCall(this.#serverContext, call);
   }
 
   async #send(line: AgentConnection, input: Input, length: number): Promise<void> {
     if (input.detach === true) return await this.#detach(line, input);
     const waiting = this.#inputLengths.reduce((sum, each) => sum + each, 0);
-    if (this.#waiting >= mostWaiting || waiting >= this.#served.limits.bodyBytes) {
+    if (this.#waiting >= maxWaiting || waiting >= this.#serverContext.limits.bodyBytes) {
       throw new WaymarkError(
         'RESOURCE_EXHAUSTED',
         `${this.#waiting} inputs are waiting already. Send the next one when a turn has ended.`,
@@ -290,7 +295,7 @@ class SocketConnection {
   }
 
   async #detach(line: AgentConnection, input: Input | undefined): Promise<void> {
-    await checkBackgroundRuns(this.#served, this.#caller ?? {});
+    await checkBackgroundRuns(this.#serverContext, this.#caller ?? {});
     const output = await line.detach(input);
     await this.#finish(undefined, output as Output);
   }
@@ -332,9 +337,9 @@ class SocketConnection {
   }
 
   #begin(): void {
-    const giveBack = this.#served.turns.take(this.#caller?.principal);
+    const giveBack = this.#serverContext.turns.take(this.#caller?.principal);
     const working = Promise.withResolvers<void>();
-    void this.#served.lifetime.track(working.promise);
+    void this.#serverContext.lifetime.track(working.promise);
     this.#release = () => {
       giveBack();
       working.resolve();
@@ -346,7 +351,7 @@ class SocketConnection {
     this.#inputLengths.shift();
     if (this.#waiting > 0) return;
     this.#release();
-    if (this.#served.lifetime.closing.aborted) this.#endIdle();
+    if (this.#serverContext.lifetime.closing.aborted) this.#endIdle();
   }
 
   #accept({ ref }: ClientFrame): void {
@@ -368,7 +373,7 @@ class SocketConnection {
   }
 
   #toAnswer(error: unknown): ErrorBody {
-    logFault(this.#served, error, { agent: this.#options.agent, operation: 'connect' });
+    logFault(this.#serverContext, error, { agent: this.#options.agent, operation: 'connect' });
     return toWireError(error);
   }
 
@@ -380,7 +385,7 @@ class SocketConnection {
     // A state that only the client holds is lost with the client.
     const lost = this.#agent?.metadata.stateManagement === 'client';
     const left = this.#final;
-    if (lost || (left && this.#served.options.onDisconnect === 'abort')) this.#line?.abort();
+    if (lost || (left && this.#serverContext.options.onDisconnect === 'abort')) this.#line?.abort();
     else this.#line?.close();
     if (lost && !left) {
       void this.#finish(this.#reader.signal.reason);

@@ -1,36 +1,36 @@
 import { routes } from '../../protocol/routes.ts';
 import { fromAnswer, logFault } from '../http/fault.ts';
 import { requestIdOf } from '../http/request-id.ts';
-import { openCall, type Router, type ServerRequest } from '../http/server-context.ts';
+import { openCall, type Router, type ServerContext } from '../http/server-context.ts';
 import { type FeedBatch, runFeed } from '../stream/feed.ts';
-import { refusedFirst, takeSeat } from '../stream/stream-response.ts';
+import { acquireStreamSlot, waitForAcceptance } from '../stream/stream-response.ts';
 import { ownerOf } from '../stream/turn.ts';
 import { nativeFormat } from './format.ts';
 import { lastEventId } from './query.ts';
 import { snapshotParam } from './snapshots.ts';
 
 /** `watch`: the events of a run, live or past, from the last one a reader has seen. */
-export function mountEvents(router: Router, served: ServerRequest): void {
+export function mountEvents(router: Router, serverContext: ServerContext): void {
   router.get(routes.watch.path, async (c) => {
     const snapshotId = snapshotParam(c);
     const after = lastEventId(c);
-    const { agent, caller } = await openCall(served, c, 'watch', { snapshotId });
-    const seat = takeSeat(served, c, { own: false });
+    const { agent, caller } = await openCall(serverContext, c, 'watch', { snapshotId });
+    const slot = acquireStreamSlot(serverContext, c, { own: false });
     const feed = runFeed(agent, snapshotId, {
       ...ownerOf(caller),
-      reader: seat.signal,
+      reader: slot.signal,
       requestId: requestIdOf(c),
-      onFault: (error) => logFault(served, error, c.get('logged')),
+      onFault: (error) => logFault(serverContext, error, c.get('logged')),
       ...(after !== undefined && { after }),
     });
     const first = feed.next();
     try {
-      await refusedFirst(served, first.then(throwError), 250);
+      await waitForAcceptance(serverContext, first.then(throwError), 250);
     } catch (error) {
-      seat.leave();
+      slot.leave();
       throw error;
     }
-    return seat.respond(startingWith(first, feed), nativeFormat);
+    return slot.respond(startingWith(first, feed), nativeFormat);
   });
 }
 

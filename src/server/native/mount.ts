@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { routes } from '../../protocol/routes.ts';
-import type { Router, ServerRequest } from '../http/server-context.ts';
+import type { Router, ServerContext } from '../http/server-context.ts';
 import { mountAgents } from './agents.ts';
 import { mountEvents } from './events.ts';
 import { mountRuns } from './runs.ts';
@@ -9,13 +9,13 @@ import { mountSnapshots } from './snapshots.ts';
 import { mountTurns } from './turns.ts';
 
 /** The native dialect: REST, and streams of server-sent events. */
-export function mountNative(router: Router, served: ServerRequest): void {
-  mountAgents(router, served);
-  mountTurns(router, served);
-  mountSessions(router, served);
-  mountSnapshots(router, served);
-  mountEvents(router, served);
-  mountRuns(router, served);
+export function mountNative(router: Router, serverContext: ServerContext): void {
+  mountAgents(router, serverContext);
+  mountTurns(router, serverContext);
+  mountSessions(router, serverContext);
+  mountSnapshots(router, serverContext);
+  mountEvents(router, serverContext);
+  mountRuns(router, serverContext);
   // An upgrade never comes here: `serve` takes it before.
   router.get(routes.connect.path, () => {
     throw new WaymarkError(

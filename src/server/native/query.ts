@@ -2,13 +2,16 @@ import type { EventId } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { parseEventId } from '../../protocol/event-id.ts';
 import { short } from '../http/not-found.ts';
-import type { ServerContext } from '../http/server-context.ts';
+import type { RequestContext } from '../http/server-context.ts';
 
 /** The longest page that can be asked for. */
-const mostItems = 200;
+const maxItems = 200;
 
 /** `limit` and `cursor` of a list. */
-export function pageQuery(c: ServerContext): { readonly limit?: number; readonly cursor?: string } {
+export function pageQuery(c: RequestContext): {
+  readonly limit?: number;
+  readonly cursor?: string;
+} {
   const limit = c.req.query('limit');
   const cursor = c.req.query('cursor');
   return {
@@ -18,7 +21,7 @@ export function pageQuery(c: ServerContext): { readonly limit?: number; readonly
 }
 
 /** A flag of the query: there, `true` or `1` is yes; absent, `false` or `0` is no. */
-export function flagQuery(c: ServerContext, name: string): boolean {
+export function flagQuery(c: RequestContext, name: string): boolean {
   const value = c.req.query(name);
   switch (value) {
     case undefined:
@@ -38,7 +41,7 @@ export function flagQuery(c: ServerContext, name: string): boolean {
 }
 
 /** The event after which a reader wants to go on, from the header that browsers set or from `?after=`. */
-export function lastEventId(c: ServerContext): EventId | undefined {
+export function lastEventId(c: RequestContext): EventId | undefined {
   const id = c.req.header('last-event-id') ?? c.req.query('after');
   // A browser that has seen no event may send an empty header.
   if (id === undefined || id === '') return undefined;
@@ -48,9 +51,9 @@ export function lastEventId(c: ServerContext): EventId | undefined {
 
 function parseLimit(text: string): number {
   const limit = Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= mostItems) return limit;
+  if (Number.isInteger(limit) && limit >= 1 && limit <= maxItems) return limit;
   throw new WaymarkError(
     'INVALID_ARGUMENT',
-    `limit must be a whole number from 1 to ${mostItems}, not ${short(text)}.`,
+    `limit must be a whole number from 1 to ${maxItems}, not ${short(text)}.`,
   );
 }

@@ -3,13 +3,18 @@ import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { notFound } from '../http/not-found.ts';
-import { openCall, type Router, type ServerRequest, type ServerContext } from '../http/server-context.ts';
+import {
+  openCall,
+  type RequestContext,
+  type Router,
+  type ServerContext,
+} from '../http/server-context.ts';
 import { flagQuery, pageQuery } from './query.ts';
 
 /** Sessions: list, read, label, erase, and their timelines. */
-export function mountSessions(router: Router, served: ServerRequest): void {
+export function mountSessions(router: Router, serverContext: ServerContext): void {
   router.get(routes.listSessions.path, async (c) => {
-    const { agent, options } = await openCall(served, c, 'listSessions');
+    const { agent, options } = await openCall(serverContext, c, 'listSessions');
     const query = c.req.query('query');
     const page = { ...pageQuery(c), ...(query !== undefined && { query }) };
     return jsonResponse(await agent.listSessions({ ...options, ...page }));
@@ -17,7 +22,7 @@ export function mountSessions(router: Router, served: ServerRequest): void {
 
   router.get(routes.getSession.path, async (c) => {
     const sessionId = sessionParam(c);
-    const { agent, options } = await openCall(served, c, 'getSession', { sessionId });
+    const { agent, options } = await openCall(serverContext, c, 'getSession', { sessionId });
     const session = await agent.getSession(sessionId, options);
     if (!session) throw notFound('session', sessionId);
     return jsonResponse(session);
@@ -27,9 +32,9 @@ export function mountSessions(router: Router, served: ServerRequest): void {
     const sessionId = sessionParam(c);
     const { title, metadata } = await readBody(c, sessionChange, {
       what: 'change of a session',
-      ...served,
+      ...serverContext,
     });
-    const { agent, options } = await openCall(served, c, 'updateSession', { sessionId });
+    const { agent, options } = await openCall(serverContext, c, 'updateSession', { sessionId });
     const change = {
       ...(title !== undefined && { title }),
       ...(metadata !== undefined && { metadata }),
@@ -39,14 +44,14 @@ export function mountSessions(router: Router, served: ServerRequest): void {
 
   router.delete(routes.deleteSession.path, async (c) => {
     const sessionId = sessionParam(c);
-    const { agent, options } = await openCall(served, c, 'deleteSession', { sessionId });
+    const { agent, options } = await openCall(serverContext, c, 'deleteSession', { sessionId });
     if (!(await agent.deleteSession(sessionId, options))) throw notFound('session', sessionId);
     return new Response(null, { status: 204 });
   });
 
   router.get(routes.getHead.path, async (c) => {
     const sessionId = sessionParam(c);
-    const { agent, options } = await openCall(served, c, 'getHead', { sessionId });
+    const { agent, options } = await openCall(serverContext, c, 'getHead', { sessionId });
     const snapshot = await agent.getSnapshot({ sessionId }, options);
     if (!snapshot) throw notFound('session', sessionId);
     return jsonResponse(snapshot);
@@ -54,7 +59,7 @@ export function mountSessions(router: Router, served: ServerRequest): void {
 
   router.get(routes.listSnapshots.path, async (c) => {
     const sessionId = sessionParam(c);
-    const { agent, options } = await openCall(served, c, 'listSnapshots', { sessionId });
+    const { agent, options } = await openCall(serverContext, c, 'listSnapshots', { sessionId });
     const page = await agent.listSnapshots(sessionId, {
       ...options,
       ...pageQuery(c),
@@ -68,6 +73,6 @@ export function mountSessions(router: Router, served: ServerRequest): void {
   });
 }
 
-function sessionParam(c: ServerContext): string {
+function sessionParam(c: RequestContext): string {
   return c.req.param('session') ?? '';
 }

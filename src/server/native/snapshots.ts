@@ -3,15 +3,20 @@ import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { notFound } from '../http/not-found.ts';
-import { openCall, type Router, type ServerRequest, type ServerContext } from '../http/server-context.ts';
+import {
+  openCall,
+  type RequestContext,
+  type Router,
+  type ServerContext,
+} from '../http/server-context.ts';
 
 /** Snapshots: read, label, compare, go back, branch, stop. */
-export function mountSnapshots(router: Router, served: ServerRequest): void {
+export function mountSnapshots(router: Router, serverContext: ServerContext): void {
   router.get(routes.getSnapshot.path, async (c) => {
     const snapshotId = snapshotParam(c);
     const sessionId = c.req.query('sessionId');
     const lookup = { snapshotId, ...(sessionId !== undefined && { sessionId }) };
-    const { agent, options } = await openCall(served, c, 'getSnapshot', lookup);
+    const { agent, options } = await openCall(serverContext, c, 'getSnapshot', lookup);
     const snapshot = await agent.getSnapshot(lookup, options);
     if (!snapshot) throw notFound('snapshot', snapshotId);
     return jsonResponse(snapshot);
@@ -21,38 +26,41 @@ export function mountSnapshots(router: Router, served: ServerRequest): void {
     const snapshotId = snapshotParam(c);
     const { label, ifHead } = await readBody(c, snapshotChange, {
       what: 'change of a snapshot',
-      ...served,
+      ...serverContext,
     });
-    const { agent, options } = await openCall(served, c, 'label', { snapshotId });
+    const { agent, options } = await openCall(serverContext, c, 'label', { snapshotId });
     return jsonResponse(await agent.label(snapshotId, label, { ...options, ...given({ ifHead }) }));
   });
 
   router.get(routes.diff.path, async (c) => {
     const snapshotId = snapshotParam(c);
     const other = c.req.param('other') ?? '';
-    const { agent, options } = await openCall(served, c, 'diff', { snapshotId });
-    if (other !== snapshotId) await openCall(served, c, 'diff', { snapshotId: other });
+    const { agent, options } = await openCall(serverContext, c, 'diff', { snapshotId });
+    if (other !== snapshotId) await openCall(serverContext, c, 'diff', { snapshotId: other });
     return jsonResponse(await agent.diff(snapshotId, other, options));
   });
 
   router.post(routes.restore.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const { ifHead } = await readBody(c, restoreRequest, { what: 'restore', ...served });
-    const { agent, options } = await openCall(served, c, 'restore', { snapshotId });
+    const { ifHead } = await readBody(c, restoreRequest, { what: 'restore', ...serverContext });
+    const { agent, options } = await openCall(serverContext, c, 'restore', { snapshotId });
     return jsonResponse(await agent.restore(snapshotId, { ...options, ...given({ ifHead }) }));
   });
 
   router.post(routes.fork.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const { sessionId, ifHead } = await readBody(c, forkRequest, { what: 'fork', ...served });
-    const { agent, options } = await openCall(served, c, 'fork', { snapshotId, sessionId });
+    const { sessionId, ifHead } = await readBody(c, forkRequest, {
+      what: 'fork',
+      ...serverContext,
+    });
+    const { agent, options } = await openCall(serverContext, c, 'fork', { snapshotId, sessionId });
     const target = given({ sessionId, ifHead });
     return jsonResponse(await agent.fork(snapshotId, { ...options, ...target }));
   });
 
   router.post(routes.abort.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const { agent, options } = await openCall(served, c, 'abort', { snapshotId });
+    const { agent, options } = await openCall(serverContext, c, 'abort', { snapshotId });
     const status = await agent.abort(snapshotId, options);
     if (status === undefined) throw notFound('snapshot', snapshotId);
     return jsonResponse({ snapshotId, status });
@@ -68,6 +76,6 @@ function given<Fields extends Readonly<Record<string, string | undefined>>>(
 }
 
 /** The snapshot id of the path. */
-export function snapshotParam(c: ServerContext): string {
+export function snapshotParam(c: RequestContext): string {
   return c.req.param('snapshot') ?? '';
 }

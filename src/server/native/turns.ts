@@ -3,19 +3,19 @@ import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { requestIdOf, underRequestId } from '../http/request-id.ts';
-import { openCall, type Router, type ServerRequest } from '../http/server-context.ts';
+import { openCall, type Router, type ServerContext } from '../http/server-context.ts';
 import { answerTurn } from '../stream/answer-turn.ts';
 import { wantsEvents } from '../stream/sse.ts';
 import { nativeFormat } from './format.ts';
 
 /** `runTurn`: one turn, as a stream of events or as its output. */
-export function mountTurns(router: Router, served: ServerRequest): void {
+export function mountTurns(router: Router, serverContext: ServerContext): void {
   router.post(routes.runTurn.path, async (c) => {
-    const body = await readBody(c, turnRequest, { what: 'turn', ...served });
+    const body = await readBody(c, turnRequest, { what: 'turn', ...serverContext });
     const { init } = body;
     const input = underRequestId(body.input, requestIdOf(c), body.requestId);
-    const call = await openCall(served, c, 'runTurn', init);
-    return answerTurn(served, c, call, {
+    const call = await openCall(serverContext, c, 'runTurn', init);
+    return answerTurn(serverContext, c, call, {
       init,
       input,
       stream: wantsEvents(c) && nativeFormat,

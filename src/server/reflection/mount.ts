@@ -7,8 +7,8 @@ import { jsonResponse } from '../http/json-response.ts';
 import { short } from '../http/not-found.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import { requireLoopback } from '../http/require-loopback.ts';
-import { checkCall, type Router, type ServerRequest } from '../http/server-context.ts';
-import { takeSeat } from '../stream/stream-response.ts';
+import { checkCall, type Router, type ServerContext } from '../http/server-context.ts';
+import { acquireStreamSlot } from '../stream/stream-response.ts';
 import { ownerOf } from '../stream/turn.ts';
 import { createActive } from './active.ts';
 import { toReflectionError } from './error.ts';
@@ -25,7 +25,7 @@ const runBody = v.looseObject({
 });
 
 /** The calls of Genkit's development tools, for clients on this machine only. */
-export function mountReflection(router: Router, served: ServerRequest): void {
+export function mountReflection(router: Router, serverContext: ServerContext): void {
   const active = createActive();
   router.use('/api/*', async (c, next) => {
     requireLoopback(c);
@@ -41,23 +41,23 @@ export function mountReflection(router: Router, served: ServerRequest): void {
   });
   router.get('/api/actions', async (c) => {
     const caller = c.get('caller');
-    await checkCall(served, { request: c.req.raw, caller, operation: 'listAgents' });
-    return jsonResponse(listActions(served.app, caller));
+    await checkCall(serverContext, { request: c.req.raw, caller, operation: 'listAgents' });
+    return jsonResponse(listActions(serverContext.app, caller));
   });
   router.get('/api/envs', () => jsonResponse(['dev']));
   router.post('/api/notify', (c) => c.text('OK'));
 
   router.post('/api/runAction', async (c) => {
-    const body = await readBody(c, runBody, { what: 'action call', ...served });
+    const body = await readBody(c, runBody, { what: 'action call', ...serverContext });
     const caller = c.get('caller');
     // Whose sessions they are is for `auth` to say, not for the caller.
     const { owner: _, ...context } = body.context ?? {};
     const { key } = body;
     const asked = { request: c.req.raw, caller, operation: 'runAction', action: key } as const;
-    await checkCall(served, asked);
-    const action = findAction(served.app, key, caller);
+    await checkCall(serverContext, asked);
+    const action = findAction(serverContext.app, key, caller);
     const does = action.does?.(body);
-    if (does) await checkCall(served, { ...asked, ...does });
+    if (does) await checkCall(serverContext, { ...asked, ...does });
     const request: RunRequest = {
       ...body,
       context: { ...context, ...caller.context, ...ownerOf(caller) },
@@ -67,18 +67,18 @@ export function mountReflection(router: Router, served: ServerRequest): void {
       const traceId = currentTrace()?.traceparent.split('-')[1] ?? crypto.randomUUID();
       const headers = { 'x-genkit-trace-id': traceId };
       const toError = (error: unknown): ReturnType<typeof toReflectionError> => {
-        logFault(served, error, c.get('logged'));
+        logFault(serverContext, error, c.get('logged'));
         return toReflectionError(error, traceId);
       };
       if (c.req.query('stream') === 'true') {
-        const seat = takeSeat(served, c);
-        const run = active.begin(traceId, caller, seat.signal);
+        const slot = acquireStreamSlot(serverContext, c);
+        const run = active.begin(traceId, caller, slot.signal);
         const lines = actionLines(
           (onChunk) => action.run(request, { ...run, onChunk }),
           traceId,
           toError,
         );
-        return seat.respond(ending(lines, run.end), lineFormat(headers));
+        return slot.respond(ending(lines, run.end), lineFormat(headers));
       }
       const run = active.begin(traceId, caller, c.req.raw.signal);
       try {
@@ -94,7 +94,7 @@ export function mountReflection(router: Router, served: ServerRequest): void {
 
   router.post('/api/cancelAction', async (c) => {
     const schema = v.looseObject({ traceId: v.string() });
-    const { traceId } = await readBody(c, schema, { what: 'cancel', ...served });
+    const { traceId } = await readBody(c, schema, { what: 'cancel', ...serverContext });
     if (!active.cancel(traceId, c.get('caller'))) {
       throw new WaymarkError('NOT_FOUND', `No action ${short(traceId)} is running.`);
     }

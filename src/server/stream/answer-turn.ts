@@ -3,9 +3,9 @@ import { WaymarkError } from '../../core/error.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
 import { checkBackgroundRuns } from '../http/background-runs.ts';
 import { fromAnswer, logFault } from '../http/fault.ts';
-import type { OpenCall, ServerRequest, ServerContext } from '../http/server-context.ts';
+import type { OpenCall, RequestContext, ServerContext } from '../http/server-context.ts';
 import type { FeedBatch, FeedEvent } from './feed.ts';
-import { refusedFirst, type StreamFormat, takeSeat } from './stream-response.ts';
+import { acquireStreamSlot, type StreamFormat, waitForAcceptance } from './stream-response.ts';
 import { type ServedTurn, startTurn } from './turn.ts';
 
 /** What to run, and how its answer looks. */
@@ -23,33 +23,33 @@ export interface TurnAnswer {
 
 /** Runs a turn for a caller; refusals are thrown, so that they get their HTTP status. */
 export async function answerTurn(
-  served: ServerRequest,
-  c: ServerContext,
+  serverContext: ServerContext,
+  c: RequestContext,
   { agent, caller }: OpenCall,
   { stream, respond, decorate = (events) => events, ...answer }: TurnAnswer,
 ): Promise<Response> {
-  if (answer.input.detach === true) await checkBackgroundRuns(served, caller);
-  const release = served.turns.take(caller.principal);
-  const seat = takeOrRelease(() => takeSeat(served, c), release);
-  const stopWithReader = served.options.onDisconnect === 'abort';
+  if (answer.input.detach === true) await checkBackgroundRuns(serverContext, caller);
+  const release = serverContext.turns.take(caller.principal);
+  const slot = takeOrRelease(() => acquireStreamSlot(serverContext, c), release);
+  const stopWithReader = serverContext.options.onDisconnect === 'abort';
   const turn = startTurn(agent, {
     ...answer,
     caller,
-    reader: seat.signal,
+    reader: slot.signal,
     stopWithReader,
-    onFault: (error) => logFault(served, error, c.get('logged')),
+    onFault: (error) => logFault(serverContext, error, c.get('logged')),
   });
-  void served.lifetime.track(turn.done.finally(release));
+  void serverContext.lifetime.track(turn.done.finally(release));
   try {
     if (stream) {
-      await refusedFirst(served, turn.accepted);
-      return seat.respond(decorate(turn.events), stream);
+      await waitForAcceptance(serverContext, turn.accepted);
+      return slot.respond(decorate(turn.events), stream);
     }
-    const output = await outputOfTurn(turn, seat.signal);
-    seat.leave();
+    const output = await outputOfTurn(turn, slot.signal);
+    slot.leave();
     return respond(output);
   } catch (error) {
-    seat.leave();
+    slot.leave();
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { cutOf, cutWhenIdle, type NodeBindings } from '../http/connection.ts';
-import type { ServerRequest, ServerContext } from '../http/server-context.ts';
+import type { RequestContext, ServerContext } from '../http/server-context.ts';
 import type { FeedEvent } from './feed.ts';
 import {
   FramePump,
@@ -31,9 +31,9 @@ export interface ReaderSeat {
  * Takes a seat, or is `RESOURCE_EXHAUSTED` when there are too many readers. A reader of what others work on leaves as
  * soon as the server begins to shut down; one whose own turn runs may stay for a while.
  */
-export function takeSeat(
-  served: ServerRequest,
-  c: ServerContext,
+export function acquireStreamSlot(
+  serverContext: ServerContext,
+  c: RequestContext,
   { own = true }: { readonly own?: boolean } = {},
 ): ReaderSeat {
   if (c.req.method === 'HEAD') {
@@ -42,15 +42,15 @@ export function takeSeat(
       'A stream has no HEAD: nobody would read it. Use GET.',
     );
   }
-  const { lifetime, streams } = served;
+  const { lifetime, streams } = serverContext;
   const release = streams.take(c.get('caller').principal);
   const link = linkSignals(own ? lifetime.ending : lifetime.closing, c.req.raw.signal);
-  return new Seat(served, c, { link, release });
+  return new Seat(serverContext, c, { link, release });
 }
 
 class Seat implements ReaderSeat {
-  readonly #served: ServerRequest;
-  readonly #context: ServerContext;
+  readonly #serverContext: ServerContext;
+  readonly #context: RequestContext;
   readonly #link: LinkedSignal;
   readonly #release: () => void;
   readonly #leave: () => void;
@@ -59,16 +59,16 @@ class Seat implements ReaderSeat {
   #sent = 0;
 
   constructor(
-    served: ServerRequest,
-    c: ServerContext,
+    serverContext: ServerContext,
+    c: RequestContext,
     { link, release }: { readonly link: LinkedSignal; readonly release: () => void },
   ) {
-    this.#served = served;
+    this.#serverContext = serverContext;
     this.#context = c;
     this.#link = link;
     this.#release = release;
-    this.#started = served.clock.now();
-    this.#leave = served.presence.enter({
+    this.#started = serverContext.clock.now();
+    this.#leave = serverContext.presence.enter({
       caller: c.get('caller'),
       request: c.req.raw,
       end: (reason) => {
@@ -92,7 +92,7 @@ class Seat implements ReaderSeat {
     batches: AsyncIterable<readonly Event[]>,
     { encode, keepAlive, headers }: StreamFormat<Event>,
   ): Response {
-    const { clock, limits, options } = this.#served;
+    const { clock, limits, options } = this.#serverContext;
     const { env } = this.#context;
     const frames: FrameStreamOptions<Event> = {
       clock,
@@ -113,13 +113,13 @@ class Seat implements ReaderSeat {
       const body = frameStream(pump, frames);
       return new Response(body, { headers: { ...headers, ...startAtOnce(env) } });
     }
-    const prepared = preparedHeaders(this.#served, this.#context);
+    const prepared = preparedHeaders(this.#serverContext, this.#context);
     pump.start(line.writeFrames(prepared ? { ...headers, ...prepared } : headers, pump));
     return line.answered;
   }
 
   #end(how: FrameStreamEnd): void {
-    const { clock, limits, log } = this.#served;
+    const { clock, limits, log } = this.#serverContext;
     const c = this.#context;
     if (how === 'complete') cutWhenIdle(c.env, limits.stallTimeout);
     else this.#link.abort(new WaymarkError('CANCELLED', 'The reader has left.'));
@@ -138,8 +138,8 @@ class Seat implements ReaderSeat {
 
 // What a page of another site needs to read the answer has been put on it by then, but for the header that comes last.
 function preparedHeaders(
-  { options: { cors } }: ServerRequest,
-  c: ServerContext,
+  { options: { cors } }: ServerContext,
+  c: RequestContext,
 ): Record<string, string> | undefined {
   if (cors === undefined) return undefined;
   return { ...Object.fromEntries(c.res.headers), ...(cors.origins !== true && { vary: 'Origin' }) };
@@ -152,8 +152,8 @@ function startAtOnce(env: NodeBindings | undefined): Record<string, string> {
 }
 
 /** Waits a moment for the first event, so that a refusal can be told by the HTTP status. */
-export async function refusedFirst(
-  { clock }: ServerRequest,
+export async function waitForAcceptance(
+  { clock }: ServerContext,
   accepted: Promise<unknown>,
   ms = 1000,
 ): Promise<void> {

@@ -1,7 +1,12 @@
 import { jsonResponse } from '../http/json-response.ts';
 import { requireLoopback } from '../http/require-loopback.ts';
 import { safetyHeaders } from '../http/safety-headers.ts';
-import { checkCall, type Router, type ServerRequest, type ServerContext } from '../http/server-context.ts';
+import {
+  checkCall,
+  type RequestContext,
+  type Router,
+  type ServerContext,
+} from '../http/server-context.ts';
 import type { StudioFile } from './files.ts';
 import type { SpanRecorder } from './span-recorder.ts';
 
@@ -28,8 +33,12 @@ const policy = [
 const safety = { ...safetyHeaders, 'content-security-policy': policy };
 
 /** The studio under `/studio/`, for browsers on this machine only; a browser that asks for `/` is led there. */
-export function mountStudio(router: Router, served: ServerRequest, { files, spans }: Studio): void {
-  const isLocal = async (c: ServerContext, next: () => Promise<void>): Promise<void> => {
+export function mountStudio(
+  router: Router,
+  serverContext: ServerContext,
+  { files, spans }: Studio,
+): void {
+  const isLocal = async (c: RequestContext, next: () => Promise<void>): Promise<void> => {
     requireLoopback(c);
     await next();
   };
@@ -46,7 +55,7 @@ export function mountStudio(router: Router, served: ServerRequest, { files, span
     router.get('/studio/traces', async (c) => {
       const sessionId = c.req.query('session') ?? '';
       const asked = { request: c.req.raw, caller: {}, operation: 'getSession', sessionId } as const;
-      await checkCall(served, asked);
+      await checkCall(serverContext, asked);
       return jsonResponse({ items: spans.ofSession(sessionId) });
     });
   }
@@ -57,7 +66,7 @@ export function mountStudio(router: Router, served: ServerRequest, { files, span
   });
 }
 
-function answerFile(c: ServerContext, name: string, { body, type, etag }: StudioFile): Response {
+function answerFile(c: RequestContext, name: string, { body, type, etag }: StudioFile): Response {
   // The names of assets change with their content.
   const cache = name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache';
   const headers = { ...safety, etag, 'cache-control': cache, 'content-type': type };

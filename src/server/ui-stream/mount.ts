@@ -9,14 +9,14 @@ import { requestIdOf, underRequestId } from '../http/request-id.ts';
 import {
   type OpenCall,
   openCall,
+  type RequestContext,
   type Router,
-  type ServerRequest,
   type ServerContext,
 } from '../http/server-context.ts';
 import { answerTurn } from '../stream/answer-turn.ts';
 import { type FeedEvent, runFeed } from '../stream/feed.ts';
 import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
-import { isFinal, type StreamFormat, takeSeat } from '../stream/stream-response.ts';
+import { acquireStreamSlot, isFinal, type StreamFormat } from '../stream/stream-response.ts';
 import { ownerOf } from '../stream/turn.ts';
 import { createUiEncoder } from './encode.ts';
 import { toTurn } from './input.ts';
@@ -25,15 +25,15 @@ import { uiRequest } from './shapes.ts';
 import { createViewers, type Viewers } from './viewers.ts';
 
 /** The dialect of AI SDK UI's `useChat`, for each agent at `/ui/:agent`; the chat id is the session id. */
-export function mountUiStream(router: Router, served: ServerRequest): void {
+export function mountUiStream(router: Router, serverContext: ServerContext): void {
   const viewers = createViewers();
 
   router.post('/ui/:agent', async (c) => {
-    const request = await readBody(c, uiRequest, { what: 'chat request', ...served });
-    const call = await openCall(served, c, 'runTurn', { sessionId: request.id });
+    const request = await readBody(c, uiRequest, { what: 'chat request', ...serverContext });
+    const call = await openCall(serverContext, c, 'runTurn', { sessionId: request.id });
     const { init, input } = await toTurn(call.agent, request, call.options);
     const run = (): Promise<Response> =>
-      answerTurn(served, c, call, {
+      answerTurn(serverContext, c, call, {
         init,
         input: underRequestId(input, requestIdOf(c)),
         stream: uiFormat(),
@@ -41,26 +41,26 @@ export function mountUiStream(router: Router, served: ServerRequest): void {
         decorate: viewers.watching,
         respond: (output) => jsonResponse(output),
       });
-    return afterStop(served, call, viewers, run);
+    return afterStop(serverContext, call, viewers, run);
   });
 
   router.get('/ui/:agent/:chat/stream', async (c) => {
     const sessionId = chatParam(c);
-    const { agent, caller, options } = await openCall(served, c, 'watch', { sessionId });
+    const { agent, caller, options } = await openCall(serverContext, c, 'watch', { sessionId });
     const running = (await agent.getSession(sessionId, options))?.running;
     if (running === undefined) return new Response(null, { status: 204 });
-    const seat = takeSeat(served, c, { own: false });
+    const slot = acquireStreamSlot(serverContext, c, { own: false });
     const feed = runFeed(agent, running, {
       ...ownerOf(caller),
-      reader: seat.signal,
-      onFault: (error) => logFault(served, error, c.get('logged')),
+      reader: slot.signal,
+      onFault: (error) => logFault(serverContext, error, c.get('logged')),
     });
-    return seat.respond(viewers.watching(feed), uiFormat());
+    return slot.respond(viewers.watching(feed), uiFormat());
   });
 
   router.post('/ui/:agent/:chat/stop', async (c) => {
     const sessionId = chatParam(c);
-    const { agent, options } = await openCall(served, c, 'abort', { sessionId });
+    const { agent, options } = await openCall(serverContext, c, 'abort', { sessionId });
     const session = await agent.getSession(sessionId, options);
     if (!session) throw notFound('session', sessionId);
     if (session.running !== undefined) await agent.abort(session.running, options);
@@ -69,7 +69,7 @@ export function mountUiStream(router: Router, served: ServerRequest): void {
 
   router.get('/ui/:agent/:chat/messages', async (c) => {
     const sessionId = chatParam(c);
-    const { agent, options } = await openCall(served, c, 'getSession', { sessionId });
+    const { agent, options } = await openCall(serverContext, c, 'getSession', { sessionId });
     const session = await agent.getSession(sessionId, options);
     if (!session) throw notFound('session', sessionId);
     const state = session.state as State | undefined;
@@ -82,7 +82,7 @@ export function mountUiStream(router: Router, served: ServerRequest): void {
  * reload: the turn goes on until the page says something else. While anybody looks on, it is not stopped.
  */
 async function afterStop(
-  { clock }: ServerRequest,
+  { clock }: ServerContext,
   { agent, options }: OpenCall,
   viewers: Viewers,
   run: () => Promise<Response>,
@@ -120,6 +120,6 @@ function uiFormat(): StreamFormat<FeedEvent> {
   };
 }
 
-function chatParam(c: ServerContext): string {
+function chatParam(c: RequestContext): string {
   return c.req.param('chat') ?? '';
 }

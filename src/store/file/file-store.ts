@@ -24,17 +24,17 @@ import { timelineSupport } from './sessions/timeline.ts';
  * before, and what a call has changed is written to them after, under one lock.
  */
 export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
-  const { mirror, gate, lock } = openParts(directory, options);
-  const watch = createWatch(mirror, gate);
+  const { cache, transaction, lock } = openParts(directory, options);
+  const watch = createWatch(cache, transaction);
   return checkedStore({
     name: 'file',
-    open: gate.open,
-    ...snapshotSupport(mirror, gate),
-    runs: runSupport(mirror, gate),
-    abort: abortSupport(mirror, gate, watch),
-    events: eventSupport(mirror, gate, watch),
-    timeline: timelineSupport(mirror, gate),
-    maintenance: maintenanceSupport(mirror, gate),
+    open: transaction.open,
+    ...snapshotSupport(cache, transaction),
+    runs: runSupport(cache, transaction),
+    abort: abortSupport(cache, transaction, watch),
+    events: eventSupport(cache, transaction, watch),
+    timeline: timelineSupport(cache, transaction),
+    maintenance: maintenanceSupport(cache, transaction),
     async close() {
       watch.close();
       lock.close();
@@ -46,7 +46,11 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
 export function openParts(
   directory: string,
   options: FileStoreOptions = {},
-): { readonly mirror: DirectoryCache; readonly gate: DirectoryTransaction; readonly lock: Lock } {
+): {
+  readonly cache: DirectoryCache;
+  readonly transaction: DirectoryTransaction;
+  readonly lock: Lock;
+} {
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
   const { durable = true, lockTimeout = 10_000 } = options;
   const disk = new Disk(resolve(directory), { durable });
@@ -55,7 +59,7 @@ export function openParts(
     newId,
     newRow: (row) => row,
     eventsTtl,
-    hub: createEmitter(),
+    emitter: createEmitter(),
     sessions: new Map(),
     snapshots: new Map(),
     runs: new Map(),
@@ -64,8 +68,8 @@ export function openParts(
     dead: new Map(),
     requests: new Map(),
   };
-  const mirror = new DirectoryCache(disk, tables);
+  const cache = new DirectoryCache(disk, tables);
   const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });
-  const gate = createDirectoryTransaction(mirror, lock);
-  return { mirror, gate, lock };
+  const transaction = createDirectoryTransaction(cache, lock);
+  return { cache, transaction, lock };
 }

@@ -8,7 +8,7 @@ import { findRun, findSnapshot, isExpired, type RunRow, reached, type Tables } f
 export function abortSupport(tables: Tables): AbortSupport {
   return {
     abortSnapshot: async (scope, snapshotId) => abort(tables, scope, snapshotId),
-    onChange: (snapshotId, listener) => tables.hub.subscribe(snapshotId, listener),
+    onChange: (snapshotId, listener) => tables.emitter.subscribe(snapshotId, listener),
   };
 }
 
@@ -24,7 +24,7 @@ function abort(tables: Tables, scope: Scope, snapshotId: string): SnapshotStatus
     return end(tables, run);
   }
   run.stopping = true;
-  tables.hub.emit(run.id);
+  tables.emitter.emit(run.id);
   return expired ? 'expired' : 'pending';
 }
 

@@ -219,7 +219,7 @@ export function endRun(tables: Tables, run: RunRow): void {
   tables.runs.delete(run.id);
   if (run.session.run === run) run.session.run = undefined;
   endEvents(tables, run.id);
-  tables.hub.emit(run.id);
+  tables.emitter.emit(run.id);
 }
 
 /**

@@ -37,7 +37,7 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   endRequests(tables, run, write.requests);
   if (write.end) endRun(tables, run);
   else if (row.status === 'succeeded') goOn(run, row, write);
-  tables.hub.emit(row.id);
+  tables.emitter.emit(row.id);
   // The caller's state, which is awake, and not the row's.
   const saved = { snapshotId: row.id, state: write.state, ref: row };
   return new CommittedTurn(saved, () => toMetadata(row, row.updatedAt));

@@ -18,7 +18,7 @@ export function eventSupport(tables: Tables): EventSupport {
       const { events, isLast } = log.kept.read(after, limit);
       return { events, ended: isLast && tables.endedAt.has(runId) };
     },
-    onEvents: (runId, listener) => tables.hub.subscribe(eventKey(runId), listener),
+    onEvents: (runId, listener) => tables.emitter.subscribe(eventKey(runId), listener),
   };
 }
 
@@ -28,7 +28,7 @@ export function appendTo(tables: Tables, run: RunRow, events: readonly RunEvent[
   const log = tables.events.get(run.id) ?? { session: run.session, kept: new KeptEvents() };
   tables.events.set(run.id, log);
   log.kept.append(events);
-  tables.hub.emit(eventKey(run.id));
+  tables.emitter.emit(eventKey(run.id));
 }
 
 /** The key under which the listeners of a run's events stand. */
@@ -39,7 +39,7 @@ function eventKey(runId: string): string {
 /** Notes that a run is over: its events have had their last, and go some time later. */
 export function endEvents(tables: Tables, runId: string): void {
   if (tables.events.has(runId)) tables.endedAt.set(runId, tables.clock.now());
-  tables.hub.emit(eventKey(runId));
+  tables.emitter.emit(eventKey(runId));
 }
 
 function forgetOldEvents(tables: Tables): void {

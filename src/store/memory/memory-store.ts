@@ -33,7 +33,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     newId,
     newRow: (row) => new CompactRow(row),
     eventsTtl,
-    hub: createEmitter(),
+    emitter: createEmitter(),
     sessions: new Map(),
     snapshots: new Map(),
     runs: new Map(),

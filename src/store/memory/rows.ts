@@ -65,7 +65,7 @@ export function dropSessionRow(tables: Tables, session: SessionRow): number {
     if (request.session === session) tables.requests.delete(key);
   }
   tables.sessions.delete(sessionKey(session.scope, session.id));
-  for (const row of rows) tables.hub.emit(row.id);
-  if (session.run !== undefined) tables.hub.emit(session.run.id);
+  for (const row of rows) tables.emitter.emit(row.id);
+  if (session.run !== undefined) tables.emitter.emit(session.run.id);
   return rows.length;
 }

@@ -2,8 +2,8 @@ import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import {
-  type QueueHandoff,
   handedOverHint,
+  type QueueHandoff,
   type RequestOutcome,
   type RunEvent,
   type RunRef,
@@ -63,7 +63,7 @@ export function runSupport(tables: Tables): RunSupport {
       if (totals !== undefined) row.totals = totals;
       row.updatedAt = now();
       delete row.partialFrom;
-      tables.hub.emit(runId);
+      tables.emitter.emit(runId);
     },
     async getStep(ref, key) {
       const { steps } = currentRun(tables, ref);
@@ -133,9 +133,9 @@ function detach(
   if (away !== undefined) {
     run.ttl = waitingTtl;
     run.worker = away.worker;
-    tables.hub.emit(handedOverHint);
+    tables.emitter.emit(handedOverHint);
   }
-  tables.hub.emit(run.id);
+  tables.emitter.emit(run.id);
   return toMetadata(run.row, now);
 }
 
@@ -170,5 +170,5 @@ function handOver(tables: Tables, ref: RunRef): void {
   }
   // However often its old worker is still heard of, the claim stays expired.
   run.ttl = 0;
-  tables.hub.emit(run.id);
+  tables.emitter.emit(run.id);
 }

@@ -39,7 +39,7 @@ export function saveSnapshot(
       : row.status === 'pending'
         ? change(tables, row, next)
         : relabel(row, next);
-  tables.hub.emit(saved.id);
+  tables.emitter.emit(saved.id);
   return withState(saved, tables.clock.now());
 }
 

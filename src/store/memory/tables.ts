@@ -95,7 +95,7 @@ export interface DeadRow {
 }
 
 /** The events of a run; they outlive it for a while. */
-export interface EventLog {
+export interface StoredEvents {
   readonly session: SessionRow;
   readonly kept: KeptEvents;
 }
@@ -117,11 +117,11 @@ export interface Tables {
   /** A row as this store keeps it. */
   readonly newRow: (row: SnapshotRow) => SnapshotRow;
   readonly eventsTtl: number;
-  readonly hub: Emitter;
+  readonly emitter: Emitter;
   readonly sessions: Map<string, SessionRow>;
   readonly snapshots: Map<string, SnapshotRow>;
   readonly runs: Map<string, RunRow>;
-  readonly events: Map<string, EventLog>;
+  readonly events: Map<string, StoredEvents>;
   /** When runs with events ended, in that order; until their events are forgotten. */
   readonly endedAt: Map<string, number>;
   /** The dead-letter list, by the run's id, oldest first. */

@@ -50,7 +50,7 @@ function take(
   run.worker = worker;
   run.ttl = ttl;
   run.heartbeatAt = tables.clock.now();
-  tables.hub.emit(run.id);
+  tables.emitter.emit(run.id);
   const { base, checkpoint } = run;
   return {
     run: toRunRecord(run, run.heartbeatAt),

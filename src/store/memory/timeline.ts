@@ -84,7 +84,7 @@ export function timelineSupport(tables: Tables): TimelineSupport {
       else row.label = checkLabel(label);
       // A name is for something that stays.
       if (label !== null && row.index < 0) list(row);
-      tables.hub.emit(snapshotId);
+      tables.emitter.emit(snapshotId);
       return toMetadata(row, now());
     },
   };

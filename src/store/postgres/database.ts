@@ -23,7 +23,7 @@ export interface PostgresOptions {
   readonly schema: string;
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly vault: Cipher;
+  readonly cipher: Cipher;
   readonly onQuery: ((name: string) => void) | undefined;
 }
 
@@ -49,7 +49,7 @@ const notify = statement(
 
 /** The tables of one schema in a Postgres database. */
 export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
-  const { schema, clock, vault, newId, onQuery } = options;
+  const { schema, clock, cipher, newId, onQuery } = options;
   const dialect = postgresDialect(schema);
   const statements = new Statements(dialect, schema, onQuery);
   const channel = `waymark ${schema}`.slice(0, 63);
@@ -84,7 +84,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     const client = await take(pool);
     try {
       await migrate(client, schema, newId);
-      return await statements.run(client, readMeta(vault));
+      return await statements.run(client, readMeta(cipher));
     } finally {
       give(client);
     }

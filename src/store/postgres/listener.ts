@@ -5,7 +5,7 @@ import { createHub, type Hub } from '../sql/database/emitter.ts';
 import { quoteName } from './dialect.ts';
 
 // In case a notification was lost with its connection.
-const lookEvery = 1000;
+const pollInterval = 1000;
 const longestPause = 2000;
 // Whoever listens often listens for moments only; a connection for each of them would cost more than what is listened to.
 const lingerMs = 5000;
@@ -24,7 +24,7 @@ interface Options {
  */
 export class Listener {
   readonly #options: Options;
-  readonly #hub: Hub = createHub();
+  readonly #emitter: Hub = createHub();
   #client: Client | undefined;
   #connecting: Promise<void> | undefined;
   #stopLooking: (() => void) | undefined;
@@ -37,15 +37,15 @@ export class Listener {
 
   /** Tells listeners of this process. */
   tell(hint: Hint): void {
-    this.#hub.tell(hint);
+    this.#emitter.tell(hint);
   }
 
   listen(hint: Hint, listener: () => void): () => void {
-    const leave = this.#hub.listen(hint, listener);
+    const leave = this.#emitter.listen(hint, listener);
     this.#start();
     return () => {
       leave();
-      if (this.#hub.size === 0) this.#linger();
+      if (this.#emitter.size === 0) this.#linger();
     };
   }
 
@@ -60,7 +60,7 @@ export class Listener {
     if (this.#isClosed) return;
     this.#stopLingering?.();
     this.#stopLingering = undefined;
-    this.#stopLooking ??= this.#options.clock.every(lookEvery, () => this.#hub.tellAll());
+    this.#stopLooking ??= this.#options.clock.every(pollInterval, () => this.#emitter.tellAll());
     if (this.#client !== undefined || this.#connecting !== undefined) return;
     this.#connecting = this.#connect().finally(() => {
       this.#connecting = undefined;
@@ -112,9 +112,9 @@ export class Listener {
     }
     this.#client = client;
     if (this.#isClosed) this.#stop();
-    else if (this.#hub.size === 0) this.#linger();
+    else if (this.#emitter.size === 0) this.#linger();
     // What was told before LISTEN took effect was not heard.
-    this.#hub.tellAll();
+    this.#emitter.tellAll();
   }
 
   #hear(payload: string): void {
@@ -122,12 +122,12 @@ export class Listener {
     if (words[0] === senderWord(this.#options.sender)) return;
     for (const word of words) {
       const [kind, id = ''] = word.split(':');
-      if (kind === 'run' || kind === 'events') this.#hub.tell({ kind, id });
+      if (kind === 'run' || kind === 'events') this.#emitter.tell({ kind, id });
     }
   }
 
   #isWanted(): boolean {
-    return !this.#isClosed && this.#hub.size > 0;
+    return !this.#isClosed && this.#emitter.size > 0;
   }
 }
 

@@ -2,7 +2,7 @@ import type { Hint } from '../sql/database/database.ts';
 import { toPayload } from './listener.ts';
 
 /** Postgres takes 8000 bytes; a hint is at most 43, and their sender 42. */
-const mostHints = 180;
+const maxHints = 180;
 
 /** Sends hints to other processes, those that come while others are on their way together. */
 export class OutgoingHints {
@@ -33,9 +33,9 @@ export class OutgoingHints {
     while (this.#waiting.size > 0) {
       const all = [...this.#waiting.values()];
       this.#waiting = new Map();
-      for (let at = 0; at < all.length; at += mostHints) {
+      for (let at = 0; at < all.length; at += maxHints) {
         // A hint that is lost is made up for by whoever looks once a second.
-        await this.#send(toPayload(all.slice(at, at + mostHints), this.#sender)).catch(() => {});
+        await this.#send(toPayload(all.slice(at, at + maxHints), this.#sender)).catch(() => {});
       }
     }
   }

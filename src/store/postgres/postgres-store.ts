@@ -37,18 +37,18 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
   const { schema = 'waymark', encryption, eventsTtl = 60_000, onQuery } = options;
   const { clock = systemClock, newId = createIds(clock) } = options;
   checkSchema(schema);
-  const vault = createCipher(encryption, 'text');
+  const cipher = createCipher(encryption, 'text');
   const db = postgresDatabase({
     openPool: () => openPool(options),
     ownsPool: options.pool === undefined,
     schema,
     clock,
     newId,
-    vault,
+    cipher,
     onQuery,
   });
   const turns = quickSteps(db);
-  return sqlStore({ name: 'postgres', db, vault, clock, newId, eventsTtl, turns });
+  return sqlStore({ name: 'postgres', db, cipher, clock, newId, eventsTtl, turns });
 }
 
 // It is part of the names of prepared statements, which Postgres cuts at 63 bytes.

@@ -43,7 +43,7 @@ export async function quickAppend(
   const home = runHome(runId, context);
   if (home === undefined) return false;
   const row = { attempt: begin.attempt, seq: begin.seq, last: end.seq };
-  const body = context.vault.encrypt(packEvents(events), journalPlace(home, runId, row));
+  const body = context.cipher.encrypt(packEvents(events), journalPlace(home, runId, row));
   const [found] = await db.query(appendEvents, [
     uuidBytes(runId),
     attempt,

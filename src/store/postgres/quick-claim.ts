@@ -32,7 +32,7 @@ export async function quickClaim(
   db: PostgresDatabase,
   scope: Scope,
   request: ClaimRequest,
-  vault: Cipher,
+  cipher: Cipher,
 ): Promise<Claim | undefined> {
   const { from, expectHead } = request;
   if (from !== 'head' && !isSnapshotId(from.snapshotId)) return undefined;
@@ -44,7 +44,7 @@ export async function quickClaim(
     uuidBytes(request.runId),
     toMode(request.mode),
     request.worker,
-    toRequest(request, requestPlace(homeIn(scope, request.sessionId), request.runId), vault),
+    toRequest(request, requestPlace(homeIn(scope, request.sessionId), request.runId), cipher),
     request.ttl,
     expectHead === undefined ? 'false' : 'true',
     typeof expectHead === 'string' ? uuidBytes(expectHead) : null,

@@ -99,7 +99,7 @@ export async function quickCommit(
   if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
   const home = runHome(ref.runId, context);
   if (home === undefined) return undefined;
-  const events = eventValues(ref, write.events ?? [], home, context.vault);
+  const events = eventValues(ref, write.events ?? [], home, context.cipher);
   const rows = stateRows(write, context);
   if (events === undefined || (write.base !== undefined && rows.base === undefined)) {
     return undefined;
@@ -116,7 +116,7 @@ export async function quickCommit(
   if (requests !== undefined) {
     const { keys, receipt } = requests;
     const sealed = keys.map((key) =>
-      String(toReceipt(receipt, receiptPlace(key, ref.runId), context.vault)),
+      String(toReceipt(receipt, receiptPlace(key, ref.runId), context.cipher)),
     );
     values.push(keys.map(fromHex), sealed);
   }
@@ -247,7 +247,7 @@ function eventValues(
   { runId }: RunRef,
   events: readonly RunEvent[],
   home: Home,
-  vault: Cipher,
+  cipher: Cipher,
 ): EventValues | undefined {
   const [begin] = events;
   const end = events.at(-1);
@@ -256,7 +256,7 @@ function eventValues(
   }
   if (begin.attempt !== end.attempt) return undefined;
   const row = { attempt: begin.attempt, seq: begin.seq, last: end.seq };
-  const body = vault.encrypt(packEvents(events), journalPlace(home, runId, row));
+  const body = cipher.encrypt(packEvents(events), journalPlace(home, runId, row));
   return {
     eventAttempt: begin.attempt,
     eventSeq: begin.seq,

@@ -74,10 +74,10 @@ export function createQuickSend(
   db: PostgresDatabase,
   context: StateContext,
 ): (sent: Omit<Sent, 'home'>) => Promise<Snapshot | undefined> {
-  const { vault } = context;
+  const { cipher } = context;
   const sendAll = async (group: readonly Sent[]): Promise<readonly (Snapshot | undefined)[]> => {
     let rows = new Map<string, SentRow>();
-    const given = JSON.stringify(group.map((each) => toGiven(each, vault)));
+    const given = JSON.stringify(group.map((each) => toGiven(each, cipher)));
     await db.write(
       function* () {
         const found = yield* all(sendRuns, given, noHash);
@@ -92,7 +92,7 @@ export function createQuickSend(
     );
     return group.map(({ ref }) => {
       const row = rows.get(ref.runId);
-      return row && toSnapshot(row, readingOf(row, vault), vault);
+      return row && toSnapshot(row, readingOf(row, cipher), cipher);
     });
   };
   const send = inGroups(async (group: readonly Sent[]) => {
@@ -114,16 +114,16 @@ export function createQuickSend(
 }
 
 // The row of an open run shows what the run has reached, which is its base.
-function readingOf(row: SentRow, vault: Cipher): Reading {
+function readingOf(row: SentRow, cipher: Cipher): Reading {
   const base = { id: row.base_id, state_hash: row.base_id === null ? null : row.state_hash };
-  return { now: row.now, orphaned: false, stateHash: openHash(row, base, vault) };
+  return { now: row.now, orphaned: false, stateHash: openHash(row, base, cipher) };
 }
 
-function toGiven({ ref, home, request, away }: Sent, vault: Cipher): object {
+function toGiven({ ref, home, request, away }: Sent, cipher: Cipher): object {
   return {
     id: hexOf(uuidBytes(ref.runId)),
     attempt: ref.attempt,
-    request: String(toRequest(request, requestPlace(home, ref.runId), vault)),
+    request: String(toRequest(request, requestPlace(home, ref.runId), cipher)),
     worker: away.worker,
   };
 }

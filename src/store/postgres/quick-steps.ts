@@ -24,7 +24,7 @@ export function quickSteps(db: PostgresDatabase): (context: StateContext) => Tur
       }
     };
     return {
-      claim: (scope, request) => usual(() => quickClaim(db, scope, request, context.vault)),
+      claim: (scope, request) => usual(() => quickClaim(db, scope, request, context.cipher)),
       commit: (ref, write) => usual(() => quickCommit(db, ref, write, context)),
       append: async (ref, events) =>
         (await usual(() => quickAppend(db, ref, events, context))) === true,

@@ -3,7 +3,7 @@ import { abortSnapshot } from './runs/abort.ts';
 import type { SqlContext } from './sql-store.ts';
 
 /** Stopping runs. */
-export function abortSupport({ db, state, tidier }: SqlContext): AbortSupport {
+export function abortSupport({ db, state, gcScheduler }: SqlContext): AbortSupport {
   return {
     async abortSnapshot(scope, snapshotId) {
       const status = await db.write(() => abortSnapshot(scope, snapshotId, state));
@@ -12,7 +12,7 @@ export function abortSupport({ db, state, tidier }: SqlContext): AbortSupport {
         { kind: 'run', id: snapshotId },
         { kind: 'events', id: snapshotId },
       ]);
-      tidier.later();
+      gcScheduler.later();
       return status;
     },
     onChange: (snapshotId, listener) => db.listen({ kind: 'run', id: snapshotId }, listener),

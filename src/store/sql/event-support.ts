@@ -3,7 +3,7 @@ import { append, readEvents } from './runs/events.ts';
 import type { SqlContext } from './sql-store.ts';
 
 /** Events of runs, kept for a while after their end. */
-export function eventSupport({ db, state, vault, tidier, turns }: SqlContext): EventSupport {
+export function eventSupport({ db, state, cipher, gcScheduler, turns }: SqlContext): EventSupport {
   return {
     async append(run, events) {
       const isQuick = await turns?.append?.(run, events);
@@ -11,8 +11,8 @@ export function eventSupport({ db, state, vault, tidier, turns }: SqlContext): E
       db.tell([{ kind: 'events', id: run.runId }], isQuick === true ? 'process' : 'everywhere');
     },
     async read(scope, runId, options) {
-      await tidier.forget();
-      return db.read(() => readEvents(scope, runId, options, vault));
+      await gcScheduler.forget();
+      return db.read(() => readEvents(scope, runId, options, cipher));
     },
     onEvents: (runId, listener) => db.listen({ kind: 'events', id: runId }, listener),
   };

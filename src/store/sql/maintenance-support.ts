@@ -26,7 +26,7 @@ import type { SqlContext } from './sql-store.ts';
 export function maintenanceSupport(
   context: SqlContext,
 ): MaintenanceSupport & { rotateKeys(): Promise<number> } {
-  const { db, state, tidier, newId, vault } = context;
+  const { db, state, gcScheduler, newId, cipher } = context;
 
   /** Numbers of rows in order, a page at a time, so that what is written meanwhile is not waited for. */
   async function* numbers(
@@ -70,8 +70,8 @@ export function maintenanceSupport(
         sessions += erased?.sessions ?? 0;
         db.tell(erased?.hints ?? []);
       }
-      const forgot = await tidier.forgetRequests();
-      await tidier.now();
+      const forgot = await gcScheduler.forgetRequests();
+      await gcScheduler.now();
       if (forgot || snapshots > 0) await db.scrub();
       return { snapshots, sessions };
     },
@@ -83,13 +83,13 @@ export function maintenanceSupport(
         sessions += erased.sessions;
         if (erased.sessions === 0) break;
       }
-      await tidier.now();
+      await gcScheduler.now();
       if (sessions > 0) await db.scrub();
       return sessions;
     },
     async verify({ onProgress } = {}) {
       // What is damaged may be in the tidier's way, and is told of below.
-      await tidier.now().catch(unlessDamage);
+      await gcScheduler.now().catch(unlessDamage);
       const found = (await db.check?.()) ?? [];
       const faults: Fault[] = found.map((message) => ({ kind: 'hash', message }));
       let done = 0;
@@ -125,11 +125,11 @@ export function maintenanceSupport(
       let sealed = 0;
       for (let place: RotationPlace | undefined = rotationStart; place !== undefined; ) {
         const at: RotationPlace = place;
-        const step = await db.write(() => rotateSome(at, vault));
+        const step = await db.write(() => rotateSome(at, cipher));
         sealed += step.sealed;
         place = step.next;
       }
-      await db.write(() => resealMeta(vault));
+      await db.write(() => resealMeta(cipher));
       await db.scrub();
       return sealed;
     },

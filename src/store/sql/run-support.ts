@@ -11,7 +11,7 @@ import { isSnapshotId } from '../rules/ids.ts';
 import { homeIn } from './content/places.ts';
 import type { Hint } from './database/database.ts';
 import { stateRows } from './history/state-rows.ts';
-import { alreadyCommitted, AmbiguousCommits } from './runs/ambiguous-commits.ts';
+import { AmbiguousCommits, alreadyCommitted } from './runs/ambiguous-commits.ts';
 import { attachPartial, checkpoint } from './runs/checkpoint.ts';
 import { checkClaim, claim } from './runs/claim.ts';
 import { type CommitResult, checkCommit, commit } from './runs/commit.ts';
@@ -27,7 +27,7 @@ import type { SqlContext } from './sql-store.ts';
 import { uuidBytes } from './values/bytes.ts';
 
 /** Claims, and the writes under them. */
-export function runSupport({ db, state, vault, tidier, turns }: SqlContext): RunSupport {
+export function runSupport({ db, state, cipher, gcScheduler, turns }: SqlContext): RunSupport {
   // The checkpoints of runs that were taken over here: what grows from one is written as a difference to it.
   const taken = new Map<string, StateBase>();
 
@@ -45,7 +45,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     state.homes.delete(runId);
   };
   const remember = (runId: string, scope: Scope, sessionId: string): void => {
-    if (vault.keyId !== undefined) state.homes.set(runId, homeIn(scope, sessionId));
+    if (cipher.keyId !== undefined) state.homes.set(runId, homeIn(scope, sessionId));
   };
   const tell = (runId: string, other: string = runId): void => {
     const hints: Hint[] = [
@@ -56,7 +56,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
     db.tell(hints, attached.has(runId) ? 'process' : 'everywhere');
   };
 
-  const doubts = new AmbiguousCommits();
+  const ambiguousCommits = new AmbiguousCommits();
   const committedOnce = async (ref: RunRef, write: CommitWrite): Promise<CommitResult> => {
     try {
       const quick = await turns?.commit(ref, write);
@@ -64,7 +64,7 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       const rows = stateRows(write, state);
       return await db.write(() => commit(ref, write, rows, state));
     } catch (error) {
-      if (!doubts.hasDoubt(ref, write, error)) throw error;
+      if (!ambiguousCommits.hasDoubt(ref, write, error)) throw error;
       const committed = await db.read(() => alreadyCommitted(write, state));
       if (committed === undefined) throw error;
       return { committed, discards: true };
@@ -131,20 +131,20 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       const { committed, discards } = await committedOnce(ref, grown);
       tell(ref.runId, write.snapshotId);
       if (write.end) forget(ref.runId);
-      if (discards) tidier.later();
+      if (discards) gcScheduler.later();
       return committed;
     },
     async release(ref, events, requests) {
       await db.write(() => release(ref, events, requests, state));
       tell(ref.runId);
       forget(ref.runId);
-      tidier.later();
+      gcScheduler.later();
     },
     async replaceReceipt(runId, requests) {
       if (!isSnapshotId(runId)) return;
-      await db.write(() => endRequests(uuidBytes(runId), requests, vault));
+      await db.write(() => endRequests(uuidBytes(runId), requests, cipher));
     },
-    getRequest: (key) => db.read(() => readRequest(key, vault)),
+    getRequest: (key) => db.read(() => readRequest(key, cipher)),
     async handOver(ref) {
       await db.write(() => handOver(ref));
       tell(ref.runId);
@@ -155,12 +155,12 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
       const isAttached = await db.write(() => attachPartial(ref, write, rows, state));
       if (!isAttached) return;
       tell(ref.runId);
-      tidier.later();
+      gcScheduler.later();
     },
     getStep: (ref, key) => db.read(() => getStep(ref, key, state)),
     saveStep: (ref, key, value) => db.write(() => saveStep(ref, key, value, state)),
     async takeOver(request) {
-      await tidier.forget();
+      await gcScheduler.forget();
       const runs = await takeAll(request);
       return runs.map(({ from, ...run }) => {
         if (from !== undefined) taken.set(run.run.runId, from);
@@ -169,9 +169,9 @@ export function runSupport({ db, state, vault, tidier, turns }: SqlContext): Run
         return run;
       });
     },
-    getRun: (scope, runId) => db.read(() => getRun(scope, runId, vault)),
-    listRuns: (scope) => db.read(() => listRuns(scope, vault)),
-    listDeadRuns: (scope) => db.read(() => listDead(scope, vault)),
+    getRun: (scope, runId) => db.read(() => getRun(scope, runId, cipher)),
+    listRuns: (scope) => db.read(() => listRuns(scope, cipher)),
+    listDeadRuns: (scope) => db.read(() => listDead(scope, cipher)),
     dropDeadRun: (scope, runId) => db.write(() => dropDead(scope, runId)),
   };
 }

@@ -31,7 +31,7 @@ import { timelineSupport } from './timeline-support.ts';
 export interface SqlParts {
   readonly name: string;
   readonly db: Database;
-  readonly vault: Cipher;
+  readonly cipher: Cipher;
   readonly clock: Clock;
   readonly newId: NewId;
   /** Milliseconds for which the events of a run are kept after its end. */
@@ -66,36 +66,36 @@ export interface SqlStore extends Store {
 /** What the parts of a store share. */
 export interface SqlContext extends Omit<SqlParts, 'turns'> {
   readonly state: StateContext;
-  readonly tidier: GcScheduler;
+  readonly gcScheduler: GcScheduler;
   readonly turns: TurnSteps | undefined;
 }
 
 /** The store over a database: every capability, whichever database it is. */
 export function sqlStore(parts: SqlParts): SqlStore {
-  const { db, vault } = parts;
+  const { db, cipher } = parts;
   const state: StateContext = {
     get database() {
       return db.id;
     },
-    vault,
+    cipher,
     sumOf: db.sumOf,
     homes: new Map(),
   };
-  const tidier = new GcScheduler(parts);
-  const context: SqlContext = { ...parts, state, tidier, turns: parts.turns?.(state) };
+  const gcScheduler = new GcScheduler(parts);
+  const context: SqlContext = { ...parts, state, gcScheduler, turns: parts.turns?.(state) };
   const maintenance = maintenanceSupport(context);
   return checkedStore({
     name: parts.name,
     open: () => db.open(),
     async close() {
-      await tidier.close();
+      await gcScheduler.close();
       await db.close();
     },
     getSnapshot: (scope, lookup) => db.read(() => readSnapshot(scope, lookup, state)),
     async saveSnapshot(scope, snapshotId, mutate) {
       const saved = await db.write(() => saveSnapshot(scope, snapshotId, mutate, state));
       db.tell([{ kind: 'run', id: snapshotId }]);
-      tidier.later();
+      gcScheduler.later();
       return saved;
     },
     runs: runSupport(context),

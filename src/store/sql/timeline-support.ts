@@ -7,7 +7,7 @@ import { fork, label, restore } from './snapshots/timeline.ts';
 import type { SqlContext } from './sql-store.ts';
 
 /** Sessions and their trees. */
-export function timelineSupport({ db, state, tidier }: SqlContext): TimelineSupport {
+export function timelineSupport({ db, state, gcScheduler }: SqlContext): TimelineSupport {
   return {
     async getSession(scope, sessionId, options = {}) {
       const info = await db.read(() => getSession(scope, sessionId, state));
@@ -22,7 +22,7 @@ export function timelineSupport({ db, state, tidier }: SqlContext): TimelineSupp
       const erased = await db.write(() => eraseSession(scope, sessionId));
       if (erased === undefined) return false;
       db.tell(erased.hints);
-      await tidier.now();
+      await gcScheduler.now();
       await db.scrub();
       return true;
     },

@@ -4,7 +4,7 @@ import { createHub } from '../sql/database/emitter.ts';
 
 // SQLite cannot push to another process. Its counter of foreign commits costs a few microseconds to read, so looking often
 // is cheap, and an abort from another process waits no longer than this.
-const lookEvery = 10;
+const pollInterval = 10;
 
 /** Hints within a process at once, and from other processes by looking for foreign commits while somebody listens. */
 export interface ChangeWatch {
@@ -27,12 +27,12 @@ export interface Watched {
  * when nobody has listened for a while, so a turn that follows another finds it going on and pays nothing for it.
  */
 export function createChangeWatch(clock: Clock, watched: Watched): ChangeWatch {
-  const hub = createHub();
+  const emitter = createHub();
   const marks = new Map<string, string>();
   let seen: number | undefined;
   let stop: (() => void) | undefined;
   const look = (): void => {
-    if (hub.size === 0) {
+    if (emitter.size === 0) {
       end();
       return;
     }
@@ -41,11 +41,11 @@ export function createChangeWatch(clock: Clock, watched: Watched): ChangeWatch {
     seen = now;
     const before = new Map(marks);
     marks.clear();
-    for (const hint of hub.hints()) {
+    for (const hint of emitter.hints()) {
       const key = `${hint.kind} ${hint.id}`;
       const mark = watched.mark(hint);
       // What was never looked at may have changed since it was listened to.
-      if (mark === undefined || mark !== before.get(key)) hub.tell(hint);
+      if (mark === undefined || mark !== before.get(key)) emitter.tell(hint);
       if (mark !== undefined) marks.set(key, mark);
     }
   };
@@ -55,12 +55,12 @@ export function createChangeWatch(clock: Clock, watched: Watched): ChangeWatch {
     marks.clear();
   };
   return {
-    tell: hub.tell,
+    tell: emitter.tell,
     listen(hint, listener) {
-      const leave = hub.listen(hint, listener);
+      const leave = emitter.listen(hint, listener);
       if (stop === undefined) {
         seen = watched.version();
-        stop = clock.every(lookEvery, look);
+        stop = clock.every(pollInterval, look);
       }
       return leave;
     },

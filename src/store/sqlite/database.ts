@@ -21,7 +21,7 @@ export interface SqliteOptions {
   readonly maxSize: number | undefined;
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly vault: Cipher;
+  readonly cipher: Cipher;
   readonly onQuery: ((name: string) => void) | undefined;
 }
 

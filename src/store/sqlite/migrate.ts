@@ -9,16 +9,16 @@ import { steps } from './schema.ts';
 interface Options {
   readonly path: string | URL;
   readonly newId: NewId;
-  readonly vault: Cipher;
+  readonly cipher: Cipher;
 }
 
 /** Brings the tables to the newest format, one step after the other, and gives the database's name. */
 export function migrate(db: Connection, options: Options): string {
-  const { newId, vault } = options;
+  const { newId, cipher } = options;
   const path = String(options.path);
   // Read first: a database that is up to date is opened without writing.
   if (formatOf(db) !== steps.length) upgrade(db, path, newId);
-  return db.run(readMeta(vault));
+  return db.run(readMeta(cipher));
 }
 
 function upgrade(db: Connection, path: string, newId: NewId): void {

@@ -93,7 +93,7 @@ function* goOn(
   const row = { session, home: homeOf(held), parent, index, createdAt, now };
   const no = yield* insertCommitted(write, placed, row, context);
   yield* moveSession(session, { head: no, tip: no, nextIndex: index + 1, now }, context);
-  yield* endRequests(uuidBytes(runId), write.requests, context.vault);
+  yield* endRequests(uuidBytes(runId), write.requests, context.cipher);
   yield* endBareRun(session);
   const ref = asLocation({
     database: context.database,

@@ -31,8 +31,8 @@ export interface SqliteStoreOptions extends QueryOptions {
 export function sqliteStore(path: string | URL, options: SqliteStoreOptions = {}): SqlStore {
   const { durability = 'normal', maxSize, encryption, eventsTtl = 60_000, onQuery } = options;
   const { clock = systemClock, newId = createIds(clock) } = options;
-  const vault = createCipher(encryption, 'binary');
-  const db = sqliteDatabase({ path, durability, maxSize, clock, newId, vault, onQuery });
+  const cipher = createCipher(encryption, 'binary');
+  const db = sqliteDatabase({ path, durability, maxSize, clock, newId, cipher, onQuery });
   const turns = quickSteps(db);
-  return sqlStore({ name: 'sqlite', db, vault, clock, newId, eventsTtl, turns });
+  return sqlStore({ name: 'sqlite', db, cipher, clock, newId, eventsTtl, turns });
 }

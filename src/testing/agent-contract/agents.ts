@@ -141,7 +141,7 @@ function definePromptAgents(app: App, { note, transfer, nothing, ask, slow }: To
   app.defineAgent({ name: 'careful', tools: [transfer, nothing], snapshot: 'always' });
   app.defineAgent({ name: 'eager', ...withNotes, snapshot: 'always' });
   app.defineAgent({ name: 'fleeting', ...withNotes, snapshot: 'never' });
-  app.defineAgent({ name: 'thrifty', snapshot: ({ opportunity }) => opportunity % 3 === 2 });
+  app.defineAgent({ name: 'thrifty', snapshot: ({ eventIndex }) => eventIndex % 3 === 2 });
   app.defineAgent({
     name: 'promising',
     // JavaScript can be written without the types.

@@ -4,9 +4,9 @@ import { type DiffLine, diffLines } from '../lib/line-diff.ts';
 
 /** Lines around a change that are shown with it. */
 const around = 3;
-const mostLines = 400;
+const maxLines = 400;
 /** Beyond this a comparison line by line takes longer than anybody waits. */
-const mostCharacters = 2_000_000;
+const maxCharacters = 2_000_000;
 
 type Shown = DiffLine | { readonly kind: 'gap'; readonly lines: number; readonly at: number };
 
@@ -20,8 +20,8 @@ export function LineDiff({
   readonly after: string;
   readonly label: string;
 }): ReactNode {
-  const [limit, setLimit] = useState(mostLines);
-  const isHuge = before.length + after.length > mostCharacters;
+  const [limit, setLimit] = useState(maxLines);
+  const isHuge = before.length + after.length > maxCharacters;
   const lines = useMemo(
     () => (isHuge ? [] : withGaps(diffLines(before, after))),
     [before, after, isHuge],

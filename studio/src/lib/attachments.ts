@@ -10,14 +10,14 @@ export interface Attachment {
 }
 
 /** A server takes 8 MiB a request by default, and base64 makes three bytes four. */
-const mostBytes = 5_000_000;
+const maxBytes = 5_000_000;
 
 /** Reads files; says which ones do not fit any more. */
 export async function readAttachments(
   files: Iterable<File>,
   already: readonly Attachment[],
 ): Promise<{ readonly added: readonly Attachment[]; readonly fault?: string }> {
-  let room = mostBytes - already.reduce((sum, { size }) => sum + size, 0);
+  let room = maxBytes - already.reduce((sum, { size }) => sum + size, 0);
   const added: Attachment[] = [];
   const refused: string[] = [];
   for (const file of files) {
@@ -30,7 +30,7 @@ export async function readAttachments(
     added.push({ name: file.name, contentType, size: file.size, url: await dataUrl(file) });
   }
   if (refused.length === 0) return { added };
-  const fault = `${refused.join(', ')}: too large. A message carries ${bytes(mostBytes)} of files in all.`;
+  const fault = `${refused.join(', ')}: too large. A message carries ${bytes(maxBytes)} of files in all.`;
   return { added, fault };
 }
 

@@ -32,7 +32,7 @@ test('no comparison is shorter', () => {
     fc.property(lines, lines, (before, after) => {
       const diff = diffLines(before.join('\n'), after.join('\n'));
       const same = diff.filter(({ kind }) => kind === 'same').length;
-      expect(same).toBe(mostInCommon(before, after));
+      expect(same).toBe(maxInCommon(before, after));
     }),
   );
 });
@@ -46,7 +46,7 @@ test('texts that have nothing in common stand one after the other', () => {
 });
 
 /** The length of the longest common subsequence, by the book. */
-function mostInCommon(a: readonly string[], b: readonly string[]): number {
+function maxInCommon(a: readonly string[], b: readonly string[]): number {
   let row = Array<number>(b.length + 1).fill(0);
   for (const line of a) {
     const next = [0];

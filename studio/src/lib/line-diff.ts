@@ -8,7 +8,7 @@ export interface DiffLine {
 }
 
 /** How many edits are looked for before two texts count as entirely different. */
-const mostEdits = 800;
+const maxEdits = 800;
 
 /** Two texts line by line, by Myers' shortest edit; texts too different are shown one after the other. */
 export function diffLines(before: string, after: string): readonly DiffLine[] {
@@ -64,7 +64,7 @@ function editScript(a: readonly string[], b: readonly string[]): DiffLine['kind'
 function search(a: readonly string[], b: readonly string[]): Map<number, number>[] | undefined {
   let reach = new Map<number, number>([[1, 0]]);
   const trace: Map<number, number>[] = [];
-  const most = Math.min(a.length + b.length, mostEdits);
+  const most = Math.min(a.length + b.length, maxEdits);
   for (let edits = 0; edits <= most; edits++) {
     trace.push(reach);
     const next = new Map(reach);

@@ -25,7 +25,7 @@ const nothing: Pulse = { online: undefined, beat: 0, returns: 0, runs: [], ended
 
 /** Milliseconds between two looks: while something runs, while nothing does, and while the server is away. */
 const pace = { busy: 700, idle: 2_500, away: 1_000 };
-const mostEnded = 20;
+const maxEnded = 20;
 
 const source = createSource(nothing);
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -88,5 +88,5 @@ async function noteEnd(run: RunInfo): Promise<void> {
     .catch(() => undefined);
   const ended = { run, status: snapshot?.status, endedAt: Date.now() };
   const others = source.get().ended.filter((each) => each.run.snapshotId !== run.snapshotId);
-  source.set({ ...source.get(), ended: [ended, ...others].slice(0, mostEnded) });
+  source.set({ ...source.get(), ended: [ended, ...others].slice(0, maxEnded) });
 }

@@ -1,7 +1,7 @@
 import type { RemoteAgent, Snapshot } from '../../../src/client/index.ts';
 
 /** Whole states, so only a few. */
-const mostKept = 12;
+const maxKept = 12;
 
 /** An agent that does not ask twice for a snapshot that cannot change; its label and place are read from the timeline. */
 export function withSnapshotCache(agent: RemoteAgent): RemoteAgent {
@@ -16,7 +16,7 @@ export function withSnapshotCache(agent: RemoteAgent): RemoteAgent {
       const found = known ?? agent.getSnapshot(lookup);
       kept.set(snapshotId, found);
       if (!known) void dropUnlessFinal(kept, snapshotId, found);
-      const [oldest] = kept.size > mostKept ? kept.keys() : [];
+      const [oldest] = kept.size > maxKept ? kept.keys() : [];
       if (oldest !== undefined) kept.delete(oldest);
       return found;
     },

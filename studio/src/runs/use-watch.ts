@@ -9,7 +9,7 @@ export interface Watched {
   readonly fault?: string;
 }
 
-const mostText = 20_000;
+const maxText = 20_000;
 
 /** Follows a run from its first event; nothing while `run` is absent. */
 export function useWatch(run: Pick<RunInfo, 'agent' | 'snapshotId'> | undefined): Watched {
@@ -26,7 +26,7 @@ export function useWatch(run: Pick<RunInfo, 'agent' | 'snapshotId'> | undefined)
         if (event.type !== 'chunk') continue;
         const said = textOf(event.chunk.modelChunk?.content ?? []);
         if (said)
-          setWatched((before) => ({ ...before, text: (before.text + said).slice(-mostText) }));
+          setWatched((before) => ({ ...before, text: (before.text + said).slice(-maxText) }));
       }
     };
     follow().catch((error: unknown) => {

@@ -16,7 +16,7 @@ interface Timer {
 }
 
 /** Longer than any race takes; more steps mean that nothing comes to an end. */
-const mostSteps = 20_000;
+const maxSteps = 20_000;
 
 /** Milliseconds that may pass while others are still at work. */
 const soon = 500;
@@ -96,7 +96,7 @@ export class Scheduler implements Clock {
       // Everything that can run has run when the event loop comes round.
       await new Promise((resolve) => setImmediate(resolve));
       if (isDone) return await result;
-      if (step > mostSteps) throw new Error('Nothing comes to an end.');
+      if (step > maxSteps) throw new Error('Nothing comes to an end.');
       this.#goOn();
     }
   }

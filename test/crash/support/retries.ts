@@ -24,7 +24,7 @@ export interface RetriesReport {
 
 const lanes = 4;
 /** In bytes of the journal: how far the processes come before one is killed, however fast the machine is. */
-const mostWork = 3_000;
+const maxWork = 3_000;
 
 /**
  * Clients send turns to a process that is killed at random moments, and send each one again under the same request id to the
@@ -73,7 +73,7 @@ export async function retryRounds({
   try {
     const working = Promise.all(Array.from({ length: lanes }, (_, no) => lane(no)));
     for (let round = 0; round < rounds; round++) {
-      await grown(options.journal, random() * mostWork);
+      await grown(options.journal, random() * maxWork);
       const worker = await current;
       const next = Promise.withResolvers<Worker>();
       current = next.promise;

@@ -9,8 +9,8 @@ import { randomOf } from './random.ts';
 import { type ClockedOptions, killAndExpire } from './together.ts';
 
 // In bytes of the journal: how far a process comes before it is killed, however fast the machine is.
-const mostWork = 12_000;
-const mostRecovery = 1_500;
+const maxWork = 12_000;
+const maxRecovery = 1_500;
 
 export interface RoundsOptions extends ClockedOptions {
   readonly rounds: number;
@@ -56,7 +56,7 @@ export async function crashRounds({
       try {
         // New sessions now and then: reading them is most of what a round costs.
         worker.say(`work ${Math.floor(round / 10)}`);
-        await grown(options.journal, random() * mostWork);
+        await grown(options.journal, random() * maxWork);
         await replace();
         if (random() < 0.25) {
           let isQuiet = false;
@@ -64,7 +64,7 @@ export async function crashRounds({
             isQuiet = true;
           };
           worker.hear('quiet').then(onEnd, onEnd);
-          await grown(options.journal, random() * mostRecovery, () => isQuiet);
+          await grown(options.journal, random() * maxRecovery, () => isQuiet);
           await replace();
         }
         await worker.hear('quiet');

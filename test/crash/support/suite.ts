@@ -30,7 +30,7 @@ const long = process.env.LONG === '1';
 const retriedRounds = Number(process.env.ROUNDS ?? (long ? 200 : 6));
 /** How often processes are killed; ROUNDS=n says otherwise. */
 const rounds = Number(process.env.ROUNDS ?? (long ? 100 : 6));
-const mostOnOneStore = 20;
+const maxOnOneStore = 20;
 const turns = long ? 100 : 10;
 /** Longer than a busy machine lets a process wait: claims expire only when a test moves the clock. */
 const claimTtl = 60_000;
@@ -40,8 +40,8 @@ const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
 function retryTest(name: string, at: (word: string) => ClockedOptions): void {
   test(`S210 S213 clients that retry by request id through ${retriedRounds} × kill -9: every acknowledged turn once`, async () => {
     const total = { acknowledged: 0, retried: 0 };
-    for (let done = 0; done < retriedRounds; done += mostOnOneStore) {
-      const some = { rounds: Math.min(mostOnOneStore, retriedRounds - done), seed: seed + done };
+    for (let done = 0; done < retriedRounds; done += maxOnOneStore) {
+      const some = { rounds: Math.min(maxOnOneStore, retriedRounds - done), seed: seed + done };
       const report = await retryRounds({ ...some, ...at(`retries${done}`) });
       total.acknowledged += report.acknowledged;
       total.retried += report.retried;
@@ -104,8 +104,8 @@ export function processSuite(
 
     test(`kill -9 at ${rounds} random moments: nothing lost, nothing twice`, async () => {
       // A new store now and then: all of it is verified after each kill.
-      for (let done = 0; done < rounds; done += mostOnOneStore) {
-        const some = { rounds: Math.min(mostOnOneStore, rounds - done), seed: seed + done };
+      for (let done = 0; done < rounds; done += maxOnOneStore) {
+        const some = { rounds: Math.min(maxOnOneStore, rounds - done), seed: seed + done };
         const report = await crashRounds({ ...some, ...at(`rounds${done}`) });
         console.info(`${name}, ${some.rounds} × kill -9:`, report);
         expect(report.promised).toBeGreaterThan(some.rounds);

@@ -15,7 +15,7 @@ import type { Disk } from './disk.ts';
 import { runFile, runsFolder, safeName, scopeFolder } from './layout.ts';
 
 /** How many files of runs are kept for their sessions' next ones. */
-const mostResting = 64;
+const maxResting = 64;
 
 /**
  * The tables of a memory store, kept in step with files. To `reach` something is to make the tables say of it what the files
@@ -24,9 +24,9 @@ const mostResting = 64;
 export class DirectoryCache implements SessionTreeContext {
   readonly disk: Disk;
   readonly tables: Tables;
-  readonly families = new Map<string, SessionTree>();
+  readonly trees = new Map<string, SessionTree>();
   readonly homes = new WeakMap<SessionRow, SessionTree>();
-  readonly use = (family: SessionTree): void => this.#warm.use(family);
+  readonly use = (tree: SessionTree): void => this.#warm.use(tree);
   readonly events: EventFiles;
   readonly dead: DeadFiles;
   readonly requests: RequestFiles;
@@ -43,62 +43,62 @@ export class DirectoryCache implements SessionTreeContext {
     this.tables = tables;
     this.events = new EventFiles(disk, tables, this.#find);
     this.dead = new DeadFiles(disk, tables, this.#find);
-    this.requests = new RequestFiles(disk, tables, (scope, id) => this.reachSession(scope, id));
+    this.requests = new RequestFiles(disk, tables, (scope, id) => this.refreshSession(scope, id));
   }
 
   /** Forgets everything that is in memory, because it may differ from the files. */
   forget(): void {
-    for (const { journal } of this.families.values()) journal.forget();
+    for (const { journal } of this.trees.values()) journal.forget();
     for (const { journal } of this.#runFiles.values()) journal.forget();
     this.events.forget();
   }
 
   /** The family in a folder, as it is in memory. */
-  family(folder: string): SessionTree {
-    const known = this.families.get(folder);
+  tree(folder: string): SessionTree {
+    const known = this.trees.get(folder);
     if (known !== undefined) return known;
-    const family = new SessionTree(folder, this);
-    this.families.set(folder, family);
-    return family;
+    const tree = new SessionTree(folder, this);
+    this.trees.set(folder, tree);
+    return tree;
   }
 
   /** The family in a folder, as it is on disk; `undefined` when there is none. */
-  reachFamily(folder: string): SessionTree | undefined {
-    const family = this.family(folder);
-    family.refresh();
-    if (family.journal.exists) return family;
-    this.families.delete(folder);
+  refreshFamily(folder: string): SessionTree | undefined {
+    const tree = this.tree(folder);
+    tree.refresh();
+    if (tree.journal.exists) return tree;
+    this.trees.delete(folder);
     return undefined;
   }
 
   /** A session and the run that works on it. */
-  reachSession(scope: Scope, sessionId: string): Home | undefined {
+  refreshSession(scope: Scope, sessionId: string): Home | undefined {
     const home = this.#find(scope, sessionId);
     if (home !== undefined) this.runFile(home.session).refresh();
     return home;
   }
 
   /** The session of a snapshot or of a run under its reserved id. */
-  reachSnapshot(scope: Scope, snapshotId: string): void {
-    if (!isSnapshotId(snapshotId) || this.#reachKnown(snapshotId)) return;
-    this.reachRuns();
+  refreshSnapshot(scope: Scope, snapshotId: string): void {
+    if (!isSnapshotId(snapshotId) || this.#refreshKnown(snapshotId)) return;
+    this.refreshRuns();
     if (this.tables.runs.has(snapshotId)) return;
-    const { error } = this.reachScope(scopeFolder(scope));
+    const { error } = this.refreshScope(scopeFolder(scope));
     if (error !== undefined && !this.tables.snapshots.has(snapshotId)) throw error;
   }
 
-  reachLookup(scope: Scope, lookup: Lookup): void {
-    if ('snapshotId' in lookup) this.reachSnapshot(scope, lookup.snapshotId);
-    else this.reachSession(scope, lookup.sessionId);
+  refreshLookup(scope: Scope, lookup: Lookup): void {
+    if ('snapshotId' in lookup) this.refreshSnapshot(scope, lookup.snapshotId);
+    else this.refreshSession(scope, lookup.sessionId);
   }
 
   /** A run and its session, which is gone when the run is over and unknown here. */
-  reachRun(runId: string): void {
-    if (!this.#reachKnown(runId)) this.reachRuns();
+  refreshRun(runId: string): void {
+    if (!this.#refreshKnown(runId)) this.refreshRuns();
   }
 
   /** All open runs. One that cannot be read does not hide the others. */
-  reachRuns(): void {
+  refreshRuns(): void {
     const names = new Set(this.disk.list(runsFolder).map((name) => `${runsFolder}/${name}`));
     for (const [name, file] of this.#runFiles) {
       if (file.journal.exists) names.add(name);
@@ -107,11 +107,11 @@ export class DirectoryCache implements SessionTreeContext {
         this.#resting.delete(file);
       }
     }
-    for (const name of names) attempt(() => this.#reachRunFile(name));
+    for (const name of names) attempt(() => this.#refreshRunFile(name));
     sortRuns(this.tables.runs);
   }
 
-  #reachRunFile(name: string): void {
+  #refreshRunFile(name: string): void {
     const file = this.#runFileAt(name);
     if (file.run !== undefined) this.#find(file.run.session.scope, file.run.session.id);
     file.refresh();
@@ -121,25 +121,28 @@ export class DirectoryCache implements SessionTreeContext {
    * All sessions in the folder of a scope, without their states. One that cannot be read does not hide the others; the
    * error says what is wrong with it.
    */
-  reachScope(folder: string): { readonly families: readonly SessionTree[]; readonly error?: unknown } {
-    const known = [...this.families.keys()].filter((each) => each.startsWith(`${folder}/`));
-    const families: SessionTree[] = [];
+  refreshScope(folder: string): {
+    readonly trees: readonly SessionTree[];
+    readonly error?: unknown;
+  } {
+    const known = [...this.trees.keys()].filter((each) => each.startsWith(`${folder}/`));
+    const trees: SessionTree[] = [];
     let error: unknown;
     for (const each of new Set([...known, ...this.foldersIn(folder)])) {
       try {
-        const family = this.reachCold(each);
-        if (family !== undefined) families.push(family);
+        const tree = this.refreshCold(each);
+        if (tree !== undefined) trees.push(tree);
       } catch (cause) {
         error ??= cause;
       }
     }
-    return error === undefined ? { families } : { families, error };
+    return error === undefined ? { trees } : { trees, error };
   }
 
   /** A family whose states nobody has asked for yet. */
-  reachCold(folder: string): SessionTree | undefined {
-    if (!this.families.has(folder)) this.family(folder).states.cool();
-    return this.reachFamily(folder);
+  refreshCold(folder: string): SessionTree | undefined {
+    if (!this.trees.has(folder)) this.tree(folder).states.cool();
+    return this.refreshFamily(folder);
   }
 
   /** The folders of families in the folder of a scope. */
@@ -150,15 +153,15 @@ export class DirectoryCache implements SessionTreeContext {
   }
 
   /** The events of a run, and whether it is over. */
-  reachEvents(runId: string): void {
-    if (isSnapshotId(runId)) this.reachRun(runId);
+  refreshEvents(runId: string): void {
+    if (isSnapshotId(runId)) this.refreshRun(runId);
     this.events.refresh(runId);
   }
 
   /** The events of all runs, and those that were given up. */
-  reachAllEvents(): void {
+  refreshAllEvents(): void {
     attempt(() => this.dead.refresh());
-    for (const runId of this.events.runIds()) attempt(() => this.reachEvents(runId));
+    for (const runId of this.events.runIds()) attempt(() => this.refreshEvents(runId));
   }
 
   /** Removes the events and dead letters of what is gone, after {@link DirectoryCache.reachAllEvents}. */
@@ -168,9 +171,9 @@ export class DirectoryCache implements SessionTreeContext {
   }
 
   /** Runs and snapshots that somebody listens for, with their events. */
-  reachListened(ids: readonly string[]): void {
-    this.reachRuns();
-    for (const id of ids) if (!this.tables.runs.has(id)) this.#reachKnown(id);
+  refreshListened(ids: readonly string[]): void {
+    this.refreshRuns();
+    for (const id of ids) if (!this.tables.runs.has(id)) this.#refreshKnown(id);
     for (const id of ids) this.events.refresh(id);
   }
 
@@ -204,7 +207,7 @@ export class DirectoryCache implements SessionTreeContext {
     file.clear();
     this.#resting.delete(file);
     this.#resting.add(file);
-    if (this.#resting.size <= mostResting) return;
+    if (this.#resting.size <= maxResting) return;
     const [oldest] = this.#resting;
     if (oldest !== undefined) attempt(() => this.#retire(oldest));
   }
@@ -227,21 +230,21 @@ export class DirectoryCache implements SessionTreeContext {
   }
 
   /** Reaches what this process already knows; `false` when it is not known, or not there any more. */
-  #reachKnown(id: string): boolean {
+  #refreshKnown(id: string): boolean {
     const { snapshots, runs } = this.tables;
     const session = (snapshots.get(id) ?? runs.get(id))?.session;
     if (session === undefined) return false;
-    this.reachSession(session.scope, session.id);
+    this.refreshSession(session.scope, session.id);
     return snapshots.has(id) || runs.has(id);
   }
 
   readonly #find = (scope: Scope, sessionId: string): Home | undefined => {
     for (const folder of this.#foldersOf(scope, sessionId)) {
-      const family = this.reachFamily(folder);
-      const session = family?.sessions.get(sessionId);
-      if (family === undefined || session === undefined) continue;
-      family.states.touch();
-      return { family, session };
+      const tree = this.refreshFamily(folder);
+      const session = tree?.sessions.get(sessionId);
+      if (tree === undefined || session === undefined) continue;
+      tree.states.touch();
+      return { tree, session };
     }
     return undefined;
   };

@@ -29,8 +29,8 @@ export interface Leftovers {
  * Does something that touches several files. What may be left behind when the process dies in the middle is written down
  * before, and whoever holds the lock next clears it away.
  */
-export function withIntent(mirror: DirectoryCache, leftovers: Leftovers, action: () => void): void {
-  const { disk } = mirror;
+export function withIntent(cache: DirectoryCache, leftovers: Leftovers, action: () => void): void {
+  const { disk } = cache;
   const sessions = leftovers.sessions.map(({ scope, id }) => ({ ...scope, id }));
   const content = { waymark: format, folders: leftovers.folders, sessions };
   disk.replace(intentFile, `${toLine(content)}\n`);
@@ -39,40 +39,40 @@ export function withIntent(mirror: DirectoryCache, leftovers: Leftovers, action:
 }
 
 /** Clears away what a process left behind that died in the middle of something. */
-export function recover(mirror: DirectoryCache): void {
-  const { disk } = mirror;
+export function recover(cache: DirectoryCache): void {
+  const { disk } = cache;
   if (disk.stamp(intentFile) === undefined) return;
   const { folders, sessions } = readIntent(disk);
   for (const { id, agent, owner } of sessions) {
     const scope = owner === undefined ? { agent } : { agent, owner };
-    if (mirror.reachSession(scope, id) === undefined) clearSession(mirror, scope, id);
+    if (cache.refreshSession(scope, id) === undefined) clearSession(cache, scope, id);
   }
-  for (const folder of folders) sweep(mirror, folder);
-  mirror.reachAllEvents();
-  mirror.sweep();
+  for (const folder of folders) sweep(cache, folder);
+  cache.refreshAllEvents();
+  cache.sweep();
   disk.unlink(intentFile);
 }
 
 /** Removes what is left of a session outside its journal. */
-export function clearSession(mirror: DirectoryCache, scope: Scope, sessionId: string): void {
-  const { disk } = mirror;
+export function clearSession(cache: DirectoryCache, scope: Scope, sessionId: string): void {
+  const { disk } = cache;
   disk.remove(pointerFile(scope, sessionId));
   disk.remove(`${pointerFile(scope, sessionId)}.tmp`);
   disk.remove(runFile(scope, sessionId));
-  mirror.runFile({ scope, id: sessionId }).journal.forget();
+  cache.runFile({ scope, id: sessionId }).journal.forget();
 }
 
 /** Removes what no session in a folder needs, and the folder when no session is left. */
-export function sweep(mirror: DirectoryCache, folder: string): void {
-  const family = mirror.reachFamily(folder);
-  if (family === undefined || family.sessions.size === 0) {
-    mirror.disk.remove(folder);
-    mirror.disk.removeEmpty(dirname(folder), sessionsFolder);
-    family?.refresh();
+export function sweep(cache: DirectoryCache, folder: string): void {
+  const tree = cache.refreshFamily(folder);
+  if (tree === undefined || tree.sessions.size === 0) {
+    cache.disk.remove(folder);
+    cache.disk.removeEmpty(dirname(folder), sessionsFolder);
+    tree?.refresh();
     return;
   }
-  for (const name of unneeded(family)) mirror.disk.remove(name);
-  mirror.disk.remove(`${family.journal.name}.tmp`);
+  for (const name of unneeded(tree)) cache.disk.remove(name);
+  cache.disk.remove(`${tree.journal.name}.tmp`);
 }
 
 /** The artifacts in a family's folder that no snapshot has. */

@@ -9,8 +9,8 @@ import { formatFile, ignored, ignoreFile, lockFile, runsFolder } from './layout.
 import type { Lock } from './lock.ts';
 
 /** Makes a directory a store, or finds out that it is one that this version can use. */
-export async function openDirectory(mirror: DirectoryCache, lock: Lock): Promise<void> {
-  const { disk } = mirror;
+export async function openDirectory(cache: DirectoryCache, lock: Lock): Promise<void> {
+  const { disk } = cache;
   if (readFormat(disk) === undefined) {
     // Before the lock, which leaves files in the folder.
     checkUnused(disk);
@@ -22,13 +22,13 @@ export async function openDirectory(mirror: DirectoryCache, lock: Lock): Promise
       const found = readFormat(disk);
       if (found === undefined) create(disk);
       if (hold === 'not') return;
-      if (found !== undefined && found < format) upgrade(mirror);
-      recover(mirror);
-      mirror.removeResting();
-      mirror.requests.sweep();
-      if (mirror.events.runIds().length === 0) return;
-      mirror.reachRuns();
-      mirror.events.dropForgotten();
+      if (found !== undefined && found < format) upgrade(cache);
+      recover(cache);
+      cache.removeResting();
+      cache.requests.sweep();
+      if (cache.events.runIds().length === 0) return;
+      cache.refreshRuns();
+      cache.events.dropForgotten();
     },
     { orWithout: true },
   );

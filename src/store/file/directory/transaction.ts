@@ -12,12 +12,15 @@ export interface DirectoryTransaction {
   write<Result>(work: () => Result | Promise<Result>, save: () => void): Promise<Result>;
 }
 
-export function createDirectoryTransaction(mirror: DirectoryCache, lock: Lock): DirectoryTransaction {
-  const { disk } = mirror;
+export function createDirectoryTransaction(
+  cache: DirectoryCache,
+  lock: Lock,
+): DirectoryTransaction {
+  const { disk } = cache;
   let opening: Promise<void> | undefined;
 
   const open = (): Promise<void> => {
-    opening ??= openDirectory(mirror, lock).catch((error: unknown) => {
+    opening ??= openDirectory(cache, lock).catch((error: unknown) => {
       opening = undefined;
       throw error;
     });
@@ -30,7 +33,7 @@ export function createDirectoryTransaction(mirror: DirectoryCache, lock: Lock): 
       await open();
       const result = await lock.hold(
         (hold) => {
-          takeNote(mirror, hold);
+          takeNote(cache, hold);
           return [section()] as const;
         },
         { orWithout: true },
@@ -40,13 +43,13 @@ export function createDirectoryTransaction(mirror: DirectoryCache, lock: Lock): 
     async write(work, save) {
       await open();
       const { result, unsynced } = await lock.hold((hold) => {
-        takeNote(mirror, hold);
+        takeNote(cache, hold);
         const result = work();
         try {
           save();
         } catch (error) {
           Promise.resolve(result).catch(() => {});
-          mirror.forget();
+          cache.forget();
           throw error;
         }
         return { result, unsynced: disk.takeUnsynced() };
@@ -61,8 +64,8 @@ export function createDirectoryTransaction(mirror: DirectoryCache, lock: Lock): 
 }
 
 // What a process leaves behind that dies, it leaves to whoever holds the lock after it.
-function takeNote(mirror: DirectoryCache, hold: Hold): void {
+function takeNote(cache: DirectoryCache, hold: Hold): void {
   if (hold === 'alone') return;
-  mirror.disk.era++;
-  if (hold === 'after others') recover(mirror);
+  cache.disk.era++;
+  if (hold === 'after others') recover(cache);
 }

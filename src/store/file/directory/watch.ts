@@ -20,7 +20,7 @@ export interface Watch {
  * Watches the files of runs and events: the system tells of a change at once, and a look now and then makes up for what it
  * does not tell. Reading what is new tells the listeners.
  */
-export function createWatch(mirror: DirectoryCache, gate: DirectoryTransaction): Watch {
+export function createWatch(cache: DirectoryCache, transaction: DirectoryTransaction): Watch {
   const listened = new Map<string, number>();
   let stop: (() => void) | undefined;
   let isLooking = false;
@@ -33,7 +33,7 @@ export function createWatch(mirror: DirectoryCache, gate: DirectoryTransaction):
     while (isNews && listened.size > 0) {
       isNews = false;
       // It was only a hint: whoever reads will hear what is wrong.
-      await gate.read(() => mirror.reachListened([...listened.keys()])).catch(() => {});
+      await transaction.read(() => cache.refreshListened([...listened.keys()])).catch(() => {});
       // The first look is at once; then one for all that changes within a moment.
       await systemClock.sleep(1);
     }
@@ -48,9 +48,9 @@ export function createWatch(mirror: DirectoryCache, gate: DirectoryTransaction):
   return {
     add(id) {
       listened.set(id, (listened.get(id) ?? 0) + 1);
-      stop ??= watchFolders(mirror.disk, {
+      stop ??= watchFolders(cache.disk, {
         onChange: (name) => {
-          if (listened.size > 0 && (name === undefined || !mirror.isAsLeft(name))) void look();
+          if (listened.size > 0 && (name === undefined || !cache.isAsLeft(name))) void look();
         },
         // Not as soon as nobody listens: somebody will, with the next turn.
         onTick: () => (listened.size === 0 ? close() : void look()),

@@ -28,17 +28,17 @@ import type { SessionTree } from '../sessions/session-tree.ts';
 export async function backupFiles(directory: string, target: string): Promise<BackupReport> {
   if (!existsSync(join(directory, formatFile))) throw notThere('file store', directory);
   await checkFree(target);
-  const { mirror, gate, lock } = openParts(directory);
-  const copy = createCopy(mirror, resolve(target));
+  const { cache, transaction, lock } = openParts(directory);
+  const copy = createCopy(cache, resolve(target));
   let sessions = 0;
   try {
-    await gate.open();
-    for (const scope of allFolders(mirror)) {
-      for (const folder of mirror.foldersIn(scope)) {
-        sessions += await gate.read(() => copyFamily(mirror, folder, copy));
+    await transaction.open();
+    for (const scope of allFolders(cache)) {
+      for (const folder of cache.foldersIn(scope)) {
+        sessions += await transaction.read(() => copyFamily(cache, folder, copy));
       }
     }
-    await gate.read(() => copy.folder(deadFolder));
+    await transaction.read(() => copy.folder(deadFolder));
     copy.file(ignoreFile);
     await syncAll(resolve(target));
     // The last one: until it is there, the directory is no store.
@@ -98,25 +98,25 @@ function createCopy({ disk }: DirectoryCache, target: string): Copy {
 }
 
 /** Copies a session with its forks, their runs and the events of these; gives how many sessions there are. */
-function copyFamily(mirror: DirectoryCache, folder: string, copy: Copy): number {
-  const family = readable(mirror, folder);
+function copyFamily(cache: DirectoryCache, folder: string, copy: Copy): number {
+  const tree = readable(cache, folder);
   copy.folder(`${folder}/${artifactsName}`);
   copy.file(`${folder}/${journalName}`);
-  if (family === undefined) return 0;
-  for (const { scope, id } of family.sessions.values()) {
-    const run = mirror.reachSession(scope, id)?.session.run;
+  if (tree === undefined) return 0;
+  for (const { scope, id } of tree.sessions.values()) {
+    const run = cache.refreshSession(scope, id)?.session.run;
     copy.file(pointerFile(scope, id));
     if (run === undefined) continue;
     copy.file(runFile(scope, id));
     copy.file(eventsFile(run.id));
   }
-  return family.sessions.size;
+  return tree.sessions.size;
 }
 
 // What cannot be read is copied as it is: `verify` says what is wrong with it.
-function readable(mirror: DirectoryCache, folder: string): SessionTree | undefined {
+function readable(cache: DirectoryCache, folder: string): SessionTree | undefined {
   try {
-    return mirror.reachCold(folder);
+    return cache.refreshCold(folder);
   } catch {
     return undefined;
   }
@@ -143,14 +143,14 @@ async function filesBelow(root: string): Promise<readonly string[]> {
 }
 
 async function countSessions(directory: string): Promise<number> {
-  const { mirror, gate, lock } = openParts(directory);
+  const { cache, transaction, lock } = openParts(directory);
   try {
-    await gate.open();
+    await transaction.open();
     let count = 0;
-    for (const scope of allFolders(mirror)) {
-      const { families, error } = await gate.read(() => mirror.reachScope(scope));
+    for (const scope of allFolders(cache)) {
+      const { trees, error } = await transaction.read(() => cache.refreshScope(scope));
       if (error instanceof WaymarkError && error.status !== 'DATA_LOSS') throw error;
-      count += families.reduce((sum, { sessions }) => sum + sessions.size, 0);
+      count += trees.reduce((sum, { sessions }) => sum + sessions.size, 0);
     }
     return count;
   } finally {

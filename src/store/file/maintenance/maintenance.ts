@@ -14,60 +14,63 @@ import { hasLost, rewriteFamilies } from './rewrite.ts';
 import { verifyFolder, verifyPointers, verifyRuns } from './verify.ts';
 
 /** Keeping the store small, whole and portable. */
-export function maintenanceSupport(mirror: DirectoryCache, gate: DirectoryTransaction): MaintenanceSupport {
-  const { tables } = mirror;
+export function maintenanceSupport(
+  cache: DirectoryCache,
+  transaction: DirectoryTransaction,
+): MaintenanceSupport {
+  const { tables } = cache;
   const memory = memoryMaintenance(tables);
   return {
-    prune: (policy, scope) => prune(mirror, gate, policy, scope),
+    prune: (policy, scope) => prune(cache, transaction, policy, scope),
     eraseOwner: (owner) =>
-      gate.write(
+      transaction.write(
         () => {
-          loadFolders(mirror, foldersOfOwner(mirror, owner));
-          mirror.reachAllEvents();
+          loadFolders(cache, foldersOfOwner(cache, owner));
+          cache.refreshAllEvents();
           return memory.eraseOwner(owner);
         },
         () => {
-          const families = [...mirror.families.values()];
+          const trees = [...cache.trees.values()];
           rewriteFamilies(
-            mirror,
-            families.filter((each) => hasLost(tables, each)),
+            cache,
+            trees.filter((each) => hasLost(tables, each)),
           );
-          mirror.sweep();
+          cache.sweep();
           // With what could not be read.
-          mirror.disk.remove(ownerFolder(owner));
+          cache.disk.remove(ownerFolder(owner));
         },
       ),
     async verify({ onProgress } = {}) {
       const faults: Fault[] = [];
       let done = 0;
-      for (const scope of allFolders(mirror)) {
-        for (const folder of mirror.foldersIn(scope)) {
+      for (const scope of allFolders(cache)) {
+        for (const folder of cache.foldersIn(scope)) {
           const count = (): void => onProgress?.(++done);
-          faults.push(...(await gate.read(() => verifyFolder(mirror, folder, count))));
+          faults.push(...(await transaction.read(() => verifyFolder(cache, folder, count))));
         }
-        faults.push(...(await gate.read(() => verifyPointers(mirror, scope))));
+        faults.push(...(await transaction.read(() => verifyPointers(cache, scope))));
       }
-      faults.push(...(await gate.read(() => verifyRuns(mirror))));
+      faults.push(...(await transaction.read(() => verifyRuns(cache))));
       return faults;
     },
     exportSession: (scope, sessionId) =>
-      gate.read(() => {
-        mirror.reachSession(scope, sessionId);
+      transaction.read(() => {
+        cache.refreshSession(scope, sessionId);
         const session = findSession(tables, scope, sessionId);
         const now = tables.clock.now();
         return session && toSessionExport(toSessionInfo(session, now), exportRows(session, now));
       }),
     async importSession(scope, document, options) {
       // All of them, so that no id of a snapshot is there twice.
-      await readAhead(mirror, gate, allFolders(mirror));
-      return gate.write(
+      await readAhead(cache, transaction, allFolders(cache));
+      return transaction.write(
         () => {
-          loadFolders(mirror, allFolders(mirror));
+          loadFolders(cache, allFolders(cache));
           return memory.importSession(scope, document, options);
         },
         () => {
           for (const session of tables.sessions.values()) {
-            if (!mirror.homes.has(session)) saveSession(mirror, session);
+            if (!cache.homes.has(session)) saveSession(cache, session);
           }
         },
       );

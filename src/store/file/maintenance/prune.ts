@@ -19,72 +19,72 @@ import { hasLost, rewriteFamilies } from './rewrite.ts';
  * whether one may depends on its sub-agents' sessions.
  */
 export async function prune(
-  mirror: DirectoryCache,
-  gate: DirectoryTransaction,
+  cache: DirectoryCache,
+  transaction: DirectoryTransaction,
   policy: RetentionPolicy,
   scope: Scope | undefined,
 ): Promise<PruneReport> {
   checkPolicy(policy);
-  const within = scope === undefined ? allFolders(mirror) : [scopeFolder(scope)];
+  const within = scope === undefined ? allFolders(cache) : [scopeFolder(scope)];
   let snapshots = 0;
-  for (const folder of within.flatMap((each) => mirror.foldersIn(each))) {
-    snapshots += await pruneFolder(mirror, gate, { ...policy, dropSessions: false }, folder);
+  for (const folder of within.flatMap((each) => cache.foldersIn(each))) {
+    snapshots += await pruneFolder(cache, transaction, { ...policy, dropSessions: false }, folder);
   }
   if (policy.dropSessions !== true) return { snapshots, sessions: 0 };
-  const dropped = await dropSessions(mirror, gate, policy, scope);
+  const dropped = await dropSessions(cache, transaction, policy, scope);
   return { snapshots: snapshots + dropped.snapshots, sessions: dropped.sessions };
 }
 
 async function pruneFolder(
-  mirror: DirectoryCache,
-  gate: DirectoryTransaction,
+  cache: DirectoryCache,
+  transaction: DirectoryTransaction,
   policy: RetentionPolicy,
   folder: string,
 ): Promise<number> {
-  const { tables } = mirror;
-  let family: SessionTree | undefined;
-  const report = await gate.write(
+  const { tables } = cache;
+  let tree: SessionTree | undefined;
+  const report = await transaction.write(
     () => {
-      family = mirror.reachCold(folder);
+      tree = cache.refreshCold(folder);
       const sessions = new Map<string, SessionRow>();
-      for (const session of family?.sessions.values() ?? []) {
-        mirror.runFile(session).refresh();
+      for (const session of tree?.sessions.values() ?? []) {
+        cache.runFile(session).refresh();
         sessions.set(session.id, session);
       }
       return pruneTables({ ...tables, sessions }, policy, undefined);
     },
     () => {
-      if (family === undefined) return;
-      const isOld = family.hasOldReceipts(tables.clock.now() - requestTtl);
-      if (isOld || hasLost(tables, family)) rewriteFamilies(mirror, [family]);
+      if (tree === undefined) return;
+      const isOld = tree.hasOldReceipts(tables.clock.now() - requestTtl);
+      if (isOld || hasLost(tables, tree)) rewriteFamilies(cache, [tree]);
     },
   );
   return report.snapshots;
 }
 
 async function dropSessions(
-  mirror: DirectoryCache,
-  gate: DirectoryTransaction,
+  cache: DirectoryCache,
+  transaction: DirectoryTransaction,
   policy: RetentionPolicy,
   scope: Scope | undefined,
 ): Promise<PruneReport> {
-  const { tables } = mirror;
+  const { tables } = cache;
   const folders = (): readonly string[] =>
-    scope === undefined ? allFolders(mirror) : foldersOfOwner(mirror, scope.owner);
-  await readAhead(mirror, gate, folders());
-  return gate.write(
+    scope === undefined ? allFolders(cache) : foldersOfOwner(cache, scope.owner);
+  await readAhead(cache, transaction, folders());
+  return transaction.write(
     () => {
-      loadFolders(mirror, folders());
-      mirror.reachAllEvents();
+      loadFolders(cache, folders());
+      cache.refreshAllEvents();
       return pruneTables(tables, policy, scope);
     },
     () => {
-      const families = [...mirror.families.values()];
+      const trees = [...cache.trees.values()];
       rewriteFamilies(
-        mirror,
-        families.filter((each) => hasLost(tables, each)),
+        cache,
+        trees.filter((each) => hasLost(tables, each)),
       );
-      mirror.sweep();
+      cache.sweep();
     },
   );
 }

@@ -20,43 +20,43 @@ export function hasLost(tables: Tables, { sessions, rows }: SessionTree): boolea
  * Writes families anew without what is no longer in the tables, one after the other: what was pruned or erased is gone from
  * the disk when this returns.
  */
-export function rewriteFamilies(mirror: DirectoryCache, families: readonly SessionTree[]): void {
-  if (families.length === 0) return;
-  const folders = families.map((family) => family.folder);
-  const sessions = families.flatMap((family) => [...family.sessions.values()]);
-  const gone = sessions.filter((session) => !isThere(mirror.tables, session));
-  withIntent(mirror, { folders, sessions: gone }, () => {
-    for (const family of families) rewrite(mirror, family);
-    for (const session of gone) clearSession(mirror, session.scope, session.id);
-    for (const folder of folders) sweep(mirror, folder);
+export function rewriteFamilies(cache: DirectoryCache, trees: readonly SessionTree[]): void {
+  if (trees.length === 0) return;
+  const folders = trees.map((tree) => tree.folder);
+  const sessions = trees.flatMap((tree) => [...tree.sessions.values()]);
+  const gone = sessions.filter((session) => !isThere(cache.tables, session));
+  withIntent(cache, { folders, sessions: gone }, () => {
+    for (const tree of trees) rewrite(cache, tree);
+    for (const session of gone) clearSession(cache, session.scope, session.id);
+    for (const folder of folders) sweep(cache, folder);
   });
 }
 
-function rewrite(mirror: DirectoryCache, family: SessionTree): void {
-  const { tables, disk } = mirror;
-  const left = [...family.sessions.values()].filter((session) => isThere(tables, session));
-  for (const session of left) forgetEndedRun(mirror, session);
+function rewrite(cache: DirectoryCache, tree: SessionTree): void {
+  const { tables, disk } = cache;
+  const left = [...tree.sessions.values()].filter((session) => isThere(tables, session));
+  for (const session of left) forgetEndedRun(cache, session);
   // Read again, so that messages that are the same are the same objects.
-  family.states.cool();
+  tree.states.cool();
   const known = new Prefixes();
   const lines = left.flatMap((session) => [
     ...linesOf(session, known),
-    ...receiptLines(session, family, tables.clock.now() - requestTtl),
+    ...receiptLines(session, tree, tables.clock.now() - requestTtl),
   ]);
-  const { name } = family.journal;
+  const { name } = tree.journal;
   if (left.length === 0) disk.unlink(name);
   else
     disk.replace(
       name,
-      `${[family.newHead() ?? {}, ...lines].map((line) => `${toLine(line)}\n`).join('')}\n`,
+      `${[tree.newHead() ?? {}, ...lines].map((line) => `${toLine(line)}\n`).join('')}\n`,
     );
-  family.journal.forget();
-  family.refresh();
+  tree.journal.forget();
+  tree.refresh();
 }
 
 // The journal has known that the run was over, and forgets it now.
-function forgetEndedRun(mirror: DirectoryCache, session: SessionRow): void {
-  const file = mirror.runFile(session);
+function forgetEndedRun(cache: DirectoryCache, session: SessionRow): void {
+  const file = cache.runFile(session);
   file.refresh();
   if (file.run === undefined && file.journal.exists) file.remove();
 }

@@ -18,34 +18,37 @@ import { Journal } from '../sessions/journal.ts';
 import type { SessionTree } from '../sessions/session-tree.ts';
 
 /** Reads a folder of sessions again and says what does not fit. */
-export function verifyFolder(mirror: DirectoryCache, folder: string, count: () => void): readonly Fault[] {
-  let family: SessionTree | undefined;
+export function verifyFolder(
+  cache: DirectoryCache,
+  folder: string,
+  count: () => void,
+): readonly Fault[] {
+  let tree: SessionTree | undefined;
   try {
-    family = mirror.reachCold(folder);
+    tree = cache.refreshCold(folder);
     // What is in memory may be better than what is on the disk.
-    family?.journal.forget();
-    family?.refresh();
-    family?.states.cool();
+    tree?.journal.forget();
+    tree?.refresh();
+    tree?.states.cool();
   } catch (error) {
     return [{ kind: 'hash', message: messageOf(error) }];
   }
   // Without a journal nothing has happened in it: it is about to be made, or has just been removed.
   const name = `${folder}/${journalName}`;
-  if (family === undefined && mirror.disk.stamp(name) !== undefined) return [unfinished(name)];
-  if (family === undefined && mirror.disk.list(`${folder}/${artifactsName}`).length === 0)
-    return [];
-  if (family !== undefined && !family.journal.isWhole) {
-    return [unfinished(name), ...familyFaults(mirror, family, count)];
+  if (tree === undefined && cache.disk.stamp(name) !== undefined) return [unfinished(name)];
+  if (tree === undefined && cache.disk.list(`${folder}/${artifactsName}`).length === 0) return [];
+  if (tree !== undefined && !tree.journal.isWhole) {
+    return [unfinished(name), ...familyFaults(cache, tree, count)];
   }
-  if (family?.scope === undefined) {
+  if (tree?.scope === undefined) {
     return [{ kind: 'unreachable', message: `No session belongs in the folder "${folder}".` }];
   }
-  return [...familyFaults(mirror, family, count), ...unreachable(family)];
+  return [...familyFaults(cache, tree, count), ...unreachable(tree)];
 }
 
 /** Reads the files of runs, events and requests again and says what is wrong with them. */
-export function verifyRuns(mirror: DirectoryCache): readonly Fault[] {
-  const { disk } = mirror;
+export function verifyRuns(cache: DirectoryCache): readonly Fault[] {
+  const { disk } = cache;
   const check = (folder: string, kind: Fault['kind']): readonly Fault[] =>
     disk.list(folder).flatMap((each): readonly Fault[] => {
       const name = `${folder}/${each}`;
@@ -79,13 +82,13 @@ function unfinished(name: string): Fault {
 }
 
 /** Looks for pointers to forks that are not there. */
-export function verifyPointers(mirror: DirectoryCache, folder: string): readonly Fault[] {
-  const names = mirror.disk.list(folder).filter((name) => name.endsWith('.json'));
+export function verifyPointers(cache: DirectoryCache, folder: string): readonly Fault[] {
+  const names = cache.disk.list(folder).filter((name) => name.endsWith('.json'));
   return names.flatMap((name): readonly Fault[] => {
     try {
-      const found = parsePointer(mirror.disk, `${folder}/${name}`);
-      const family = found && mirror.reachCold(`${folder}/${found.folder}`);
-      if (found !== undefined && family?.sessions.has(found.session)) return [];
+      const found = parsePointer(cache.disk, `${folder}/${name}`);
+      const tree = found && cache.refreshCold(`${folder}/${found.folder}`);
+      if (found !== undefined && tree?.sessions.has(found.session)) return [];
       return [{ kind: 'unreachable', message: `"${folder}/${name}" points to no session.` }];
     } catch (error) {
       return [{ kind: 'unreachable', message: messageOf(error) }];
@@ -93,10 +96,14 @@ export function verifyPointers(mirror: DirectoryCache, folder: string): readonly
   });
 }
 
-function familyFaults(mirror: DirectoryCache, family: SessionTree, count: () => void): readonly Fault[] {
+function familyFaults(
+  cache: DirectoryCache,
+  tree: SessionTree,
+  count: () => void,
+): readonly Fault[] {
   const unreadable: Fault[] = [];
   const snapshots = new Map<string, SnapshotRow>();
-  for (const { row } of family.rows.values()) {
+  for (const { row } of tree.rows.values()) {
     const message = problemOf(() => row.state.artifacts);
     const ids = { sessionId: row.session.id, snapshotId: row.id };
     if (message === undefined) snapshots.set(row.id, row);
@@ -104,18 +111,18 @@ function familyFaults(mirror: DirectoryCache, family: SessionTree, count: () => 
   }
   const sessions = new Map<string, SessionRow>();
   const runs = new Map<string, RunRow>();
-  for (const session of family.sessions.values()) {
-    const message = problemOf(() => mirror.runFile(session).refresh());
+  for (const session of tree.sessions.values()) {
+    const message = problemOf(() => cache.runFile(session).refresh());
     if (message !== undefined) unreadable.push({ kind: 'run', sessionId: session.id, message });
     sessions.set(session.id, session);
     if (session.run !== undefined) runs.set(session.run.id, session.run);
   }
-  const view = { ...mirror.tables, snapshots, sessions, runs };
+  const view = { ...cache.tables, snapshots, sessions, runs };
   const faults = verifyTables(view, { onProgress: count });
   // What cannot be read is there, and has been told of.
   const isThere = ({ snapshotId = '', kind }: Fault): boolean => {
-    const row = family.rows.get(snapshotId)?.row;
-    return family.rows.has((kind === 'parent' ? row?.parent?.id : row?.id) ?? '');
+    const row = tree.rows.get(snapshotId)?.row;
+    return tree.rows.has((kind === 'parent' ? row?.parent?.id : row?.id) ?? '');
   };
   const isNews = (fault: Fault): boolean =>
     (fault.kind !== 'parent' && fault.kind !== 'head') || !isThere(fault);
@@ -132,8 +139,8 @@ function problemOf(read: () => unknown): string | undefined {
   }
 }
 
-function unreachable(family: SessionTree): readonly Fault[] {
-  return unneeded(family).map((name) => ({
+function unreachable(tree: SessionTree): readonly Fault[] {
+  return unneeded(tree).map((name) => ({
     kind: 'unreachable',
     message: `No snapshot has the artifact "${name}".`,
   }));

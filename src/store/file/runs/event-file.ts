@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../core/json/json.ts';
 import type { RunEvent } from '../../contract/store.ts';
 import { appendTo } from '../../memory/events.ts';
 import { KeptEvents } from '../../memory/kept-events.ts';
-import type { EventLog, Tables } from '../../memory/tables.ts';
+import type { StoredEvents, Tables } from '../../memory/tables.ts';
 import { unpackEvents } from '../../rules/event-body.ts';
 import type { Disk } from '../directory/disk.ts';
 import { format } from '../directory/format.ts';
@@ -36,7 +36,7 @@ export class EventFile implements JournalReader {
   readonly journal: Journal;
   readonly #tables: Tables;
   readonly #find: FindHome;
-  #log: EventLog | undefined;
+  #log: StoredEvents | undefined;
   #saved = 0;
   #endedAt: number | undefined;
 
@@ -48,7 +48,7 @@ export class EventFile implements JournalReader {
   }
 
   /** The events, when there are any and their session is still there. */
-  get log(): EventLog | undefined {
+  get log(): StoredEvents | undefined {
     return this.#log;
   }
 
@@ -118,7 +118,7 @@ export class EventFile implements JournalReader {
     sortByTime(this.#tables.endedAt);
   }
 
-  #newHead({ session: { scope, id: session } }: EventLog, newId: NewId): object {
+  #newHead({ session: { scope, id: session } }: StoredEvents, newId: NewId): object {
     return { waymark: format, id: newId(), ...scope, session, run: this.runId };
   }
 }

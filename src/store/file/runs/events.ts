@@ -8,20 +8,24 @@ import type { Watch } from '../directory/watch.ts';
 import { saveSession } from '../sessions/save.ts';
 
 /** Stopping runs, of any process. */
-export function abortSupport(mirror: DirectoryCache, gate: DirectoryTransaction, watch: Watch): AbortSupport {
-  const { tables } = mirror;
+export function abortSupport(
+  cache: DirectoryCache,
+  transaction: DirectoryTransaction,
+  watch: Watch,
+): AbortSupport {
+  const { tables } = cache;
   const memory = memoryAbort(tables);
   return {
     abortSnapshot(scope, snapshotId) {
       let session: SessionRow | undefined;
-      return gate.write(
+      return transaction.write(
         () => {
-          mirror.reachSnapshot(scope, snapshotId);
+          cache.refreshSnapshot(scope, snapshotId);
           session = tables.runs.get(snapshotId)?.session;
           return memory.abortSnapshot(scope, snapshotId);
         },
         () => {
-          if (session !== undefined) saveSession(mirror, session, { snapshotId });
+          if (session !== undefined) saveSession(cache, session, { snapshotId });
         },
       );
     },
@@ -31,23 +35,27 @@ export function abortSupport(mirror: DirectoryCache, gate: DirectoryTransaction,
 }
 
 /** Events of runs, kept for a while after their end. */
-export function eventSupport(mirror: DirectoryCache, gate: DirectoryTransaction, watch: Watch): EventSupport {
-  const memory = memoryEvents(mirror.tables);
+export function eventSupport(
+  cache: DirectoryCache,
+  transaction: DirectoryTransaction,
+  watch: Watch,
+): EventSupport {
+  const memory = memoryEvents(cache.tables);
   return {
     append: (run, events) =>
-      gate.write(
+      transaction.write(
         () => {
-          mirror.reachEvents(run.runId);
+          cache.refreshEvents(run.runId);
           return memory.append(run, events);
         },
         () => {
-          mirror.events.save(run.runId);
-          mirror.events.sweep();
+          cache.events.save(run.runId);
+          cache.events.sweep();
         },
       ),
     read: (scope, runId, options) =>
-      gate.read(() => {
-        mirror.reachEvents(runId);
+      transaction.read(() => {
+        cache.refreshEvents(runId);
         return memory.read(scope, runId, options);
       }),
     onEvents: (runId, listener) => both(memory.onEvents(runId, listener), watch.add(runId)),

@@ -49,7 +49,7 @@ export class RequestFiles {
     const { agent, owner, session, run: runId, digest, at } = found;
     const home = this.#find(owner === undefined ? { agent } : { agent, owner }, session);
     if (home === undefined) return;
-    const receipt = home.family.receipts.get(runId);
+    const receipt = home.tree.receipts.get(runId);
     requests.set(key, {
       session: home.session,
       runId,

@@ -50,7 +50,7 @@ export class RunFile implements JournalReader {
     const isNew = this.journal.refresh();
     this.#linkRow();
     if (before !== undefined && before.id !== this.#run?.id) endRun(this.#tables, before);
-    else if (isNew && this.#run !== undefined) this.#tables.hub.emit(this.#run.id);
+    else if (isNew && this.#run !== undefined) this.#tables.emitter.emit(this.#run.id);
   }
 
   /** Writes a new run, in place of one that is over. */
@@ -104,7 +104,7 @@ export class RunFile implements JournalReader {
     const head = v.parse(runHead, line);
     const { agent, owner } = head;
     const home = this.#find(owner === undefined ? { agent } : { agent, owner }, head.session);
-    if (home === undefined || home.family.lastEnded.get(head.session) === head.run) return;
+    if (home === undefined || home.tree.lastEnded.get(head.session) === head.run) return;
     const run = toRun(head, home);
     this.#run = run;
     this.#home = home;
@@ -118,8 +118,8 @@ export class RunFile implements JournalReader {
     this.#change(this.#run, this.#home, v.parse(runLine, line));
   }
 
-  #change(run: RunRow, { family }: Home, change: RunChange): void {
-    changeRun(run, change, family, this.#artifacts);
+  #change(run: RunRow, { tree }: Home, change: RunChange): void {
+    changeRun(run, change, tree, this.#artifacts);
     this.#saved = toSavedRun(run);
   }
 
@@ -135,7 +135,7 @@ export class RunFile implements JournalReader {
   // A detached run has a pending snapshot under its own id.
   #linkRow(): void {
     const run = this.#run;
-    const row = run && this.#home?.family.rows.get(run.id)?.row;
+    const row = run && this.#home?.tree.rows.get(run.id)?.row;
     if (run !== undefined && row?.status === 'pending') run.row = row;
   }
 }

@@ -9,7 +9,7 @@ import type { CheckpointChange, RunChange, RunHead } from './run-line.ts';
 
 /** Where a session lives. */
 export interface Home {
-  readonly family: SessionTree;
+  readonly tree: SessionTree;
   readonly session: SessionRow;
 }
 
@@ -17,8 +17,8 @@ export interface Home {
 export type RunArtifacts = Map<string, Artifact>;
 
 /** The run of a file's first line. */
-export function toRun(head: RunHead, { family, session }: Home): RunRow {
-  const start = head.start && (family.rows.get(head.start.id)?.row ?? stub(head.start, session));
+export function toRun(head: RunHead, { tree, session }: Home): RunRow {
+  const start = head.start && (tree.rows.get(head.start.id)?.row ?? stub(head.start, session));
   return {
     id: head.run,
     session,
@@ -41,7 +41,7 @@ export function toRun(head: RunHead, { family, session }: Home): RunRow {
 export function changeRun(
   run: RunRow,
   change: RunChange,
-  family: SessionTree,
+  tree: SessionTree,
   artifacts: RunArtifacts,
 ): void {
   const { attempt, worker, ttl, heartbeatAt, request, stopping, crashes, steps = [] } = change;
@@ -53,11 +53,11 @@ export function changeRun(
   if (stopping !== undefined) run.stopping = stopping;
   if (crashes !== undefined) run.crashes = crashes.length === 0 ? noCrashes : crashes;
   for (const { key, value } of steps) run.steps.set(key, value);
-  const base = change.base === undefined ? run.base : family.rows.get(change.base)?.row;
+  const base = change.base === undefined ? run.base : tree.rows.get(change.base)?.row;
   if (change.base !== undefined && base === undefined) return;
   run.base = base;
   if (change.checkpoint !== undefined) {
-    run.checkpoint = toCheckpoint(change.checkpoint, run, family, artifacts);
+    run.checkpoint = toCheckpoint(change.checkpoint, run, tree, artifacts);
   }
 }
 
@@ -86,7 +86,7 @@ function stub(
 function toCheckpoint(
   change: CheckpointChange,
   { base, checkpoint: before }: RunRow,
-  family: SessionTree,
+  tree: SessionTree,
   artifacts: RunArtifacts,
 ): Checkpoint {
   const { inputsDone, midTurn, used, state: delta, stateHash } = change;
@@ -94,7 +94,7 @@ function toCheckpoint(
     artifacts.set(hash, artifact);
   }
   const readArtifacts = (hashes: readonly string[]): readonly Artifact[] =>
-    hashes.map((hash) => artifacts.get(hash) ?? family.artifacts.read(hash));
+    hashes.map((hash) => artifacts.get(hash) ?? tree.artifacts.read(hash));
   const read = (): SessionState =>
     delta === undefined
       ? stateOf(base)

@@ -11,8 +11,8 @@ import { saveReceipt, saveSession } from '../sessions/save.ts';
 import type { Trace } from '../sessions/session-tree-changes.ts';
 
 /** Claims, and the writes under them. */
-export function runSupport(mirror: DirectoryCache, gate: DirectoryTransaction): RunSupport {
-  const { tables } = mirror;
+export function runSupport(cache: DirectoryCache, transaction: DirectoryTransaction): RunSupport {
+  const { tables } = cache;
   const memory = memoryRuns(tables);
 
   /** Does something under a run, and writes what it has changed. */
@@ -23,9 +23,9 @@ export function runSupport(mirror: DirectoryCache, gate: DirectoryTransaction): 
     saveFirst: () => void = () => {},
   ): Promise<Result> => {
     let session: SessionRow | undefined;
-    return gate.write(
+    return transaction.write(
       () => {
-        mirror.reachRun(runId);
+        cache.refreshRun(runId);
         session = (tables.runs.get(runId) ?? tables.snapshots.get(runId))?.session;
         return work();
       },
@@ -33,7 +33,7 @@ export function runSupport(mirror: DirectoryCache, gate: DirectoryTransaction): 
         tables.requests.clear();
         if (session === undefined) return;
         saveFirst();
-        saveOrDrop(mirror, session, trace);
+        saveOrDrop(cache, session, trace);
       },
     );
   };
@@ -42,30 +42,30 @@ export function runSupport(mirror: DirectoryCache, gate: DirectoryTransaction): 
     claim(scope, request) {
       const { requests = [] } = request;
       let others: readonly SessionRow[] = [];
-      return gate.write(
+      return transaction.write(
         () => {
-          mirror.reachSession(scope, request.sessionId);
-          if (request.from !== 'head') mirror.reachSnapshot(scope, request.from.snapshotId);
-          for (const { key } of requests) mirror.requests.reach(key);
+          cache.refreshSession(scope, request.sessionId);
+          if (request.from !== 'head') cache.refreshSnapshot(scope, request.from.snapshotId);
+          for (const { key } of requests) cache.requests.reach(key);
           others = requests.flatMap(({ key }) => tables.requests.get(key)?.session ?? []);
           return memory.claim(scope, request);
         },
         () => {
           const session = findSession(tables, scope, request.sessionId);
           // The dead runs that held the keys have given way.
-          for (const other of others) if (other !== session) saveSession(mirror, other);
-          if (session?.run?.id === request.runId) mirror.requests.save(requests);
+          for (const other of others) if (other !== session) saveSession(cache, other);
+          if (session?.run?.id === request.runId) cache.requests.save(requests);
           tables.requests.clear();
-          if (session !== undefined) saveSession(mirror, session);
+          if (session !== undefined) saveSession(cache, session);
         },
       );
     },
     replaceReceipt(runId, requests) {
       let session: SessionRow | undefined;
-      return gate.write(
+      return transaction.write(
         () => {
           for (const key of requests.keys) {
-            mirror.requests.reach(key);
+            cache.requests.reach(key);
             const known = tables.requests.get(key);
             if (known?.runId === runId) session = known.session;
           }
@@ -73,56 +73,56 @@ export function runSupport(mirror: DirectoryCache, gate: DirectoryTransaction): 
         },
         () => {
           const { receipt } = requests;
-          if (session !== undefined) saveReceipt(mirror, session, { ended: runId, receipt });
+          if (session !== undefined) saveReceipt(cache, session, { ended: runId, receipt });
         },
       );
     },
     getRequest: (key) =>
-      gate.read(() => {
-        mirror.requests.reach(key);
+      transaction.read(() => {
+        cache.requests.reach(key);
         const found = memory.getRequest(key);
         tables.requests.clear();
         return found;
       }),
     load: (scope, lookup) =>
-      gate.read(() => {
-        mirror.reachLookup(scope, lookup);
-        checkStored(mirror, scope, lookup);
+      transaction.read(() => {
+        cache.refreshLookup(scope, lookup);
+        checkStored(cache, scope, lookup);
         return memory.load(scope, lookup);
       }),
     heartbeat: (run) => under(run, () => memory.heartbeat(run)),
     detach(run, request, away, events) {
       const work = (): ReturnType<RunSupport['detach']> => {
-        if (events !== undefined) mirror.reachEvents(run.runId);
+        if (events !== undefined) cache.refreshEvents(run.runId);
         return memory.detach(run, request, away, events);
       };
-      return under(run, work, {}, events && (() => mirror.events.save(run.runId)));
+      return under(run, work, {}, events && (() => cache.events.save(run.runId)));
     },
     checkpoint(run, write) {
       const { events } = write;
       const work = (): ReturnType<RunSupport['checkpoint']> => {
-        if (events !== undefined) mirror.reachEvents(run.runId);
+        if (events !== undefined) cache.refreshEvents(run.runId);
         return memory.checkpoint(run, write);
       };
       // Events come before the checkpoint: after a crash between the two, they are sent again and not lost.
-      return under(run, work, {}, () => mirror.events.save(run.runId));
+      return under(run, work, {}, () => cache.events.save(run.runId));
     },
     commit(run, write) {
       const { snapshotId, base, events } = write;
       const work = (): ReturnType<RunSupport['commit']> => {
-        if (events !== undefined) mirror.reachEvents(run.runId);
+        if (events !== undefined) cache.refreshEvents(run.runId);
         return memory.commit(run, write);
       };
       const trace = { snapshotId, base, receipt: write.requests?.receipt };
       // The letter comes first: without it, nobody would find a run that was given up.
-      const saveFirst = write.deadLetter === true ? () => mirror.dead.save(run.runId) : undefined;
+      const saveFirst = write.deadLetter === true ? () => cache.dead.save(run.runId) : undefined;
       return under(run, work, trace, saveFirst);
     },
     release: (run, events, requests) =>
       under(
         run,
         () => {
-          if (events !== undefined) mirror.reachEvents(run.runId);
+          if (events !== undefined) cache.refreshEvents(run.runId);
           return memory.release(run, events, requests);
         },
         { receipt: requests?.receipt },
@@ -134,55 +134,55 @@ export function runSupport(mirror: DirectoryCache, gate: DirectoryTransaction): 
         base: write.base,
       }),
     getStep: (run, key) =>
-      gate.read(() => {
-        mirror.reachRun(run.runId);
+      transaction.read(() => {
+        cache.refreshRun(run.runId);
         return memory.getStep(run, key);
       }),
     saveStep: (run, key, value) => under(run, () => memory.saveStep(run, key, value)),
     takeOver: (request) =>
-      gate.write(
+      transaction.write(
         () => {
-          mirror.reachRuns();
+          cache.refreshRuns();
           setDamagedAside(tables);
           return memory.takeOver(request);
         },
         () => {
-          for (const { session } of tables.runs.values()) mirror.runFile(session).update();
+          for (const { session } of tables.runs.values()) cache.runFile(session).update();
         },
       ),
     getRun: (scope, runId) =>
-      gate.read(() => {
-        if (isSnapshotId(runId)) mirror.reachRun(runId);
+      transaction.read(() => {
+        if (isSnapshotId(runId)) cache.refreshRun(runId);
         return memory.getRun(scope, runId);
       }),
     listRuns: (scope) =>
-      gate.read(() => {
-        mirror.reachRuns();
+      transaction.read(() => {
+        cache.refreshRuns();
         return memory.listRuns(scope);
       }),
     listDeadRuns: (scope) =>
-      gate.read(() => {
-        mirror.dead.refresh();
+      transaction.read(() => {
+        cache.dead.refresh();
         return memory.listDeadRuns?.(scope) ?? [];
       }),
     dropDeadRun: (scope, runId) =>
-      gate.write(
+      transaction.write(
         () => {
-          mirror.dead.refresh();
+          cache.dead.refresh();
           return memory.dropDeadRun?.(scope, runId) ?? false;
         },
-        () => mirror.dead.sweep(),
+        () => cache.dead.sweep(),
       ),
   };
 }
 
 /** Writes what has changed about a session; one that went with its run goes from the disk, too. */
-function saveOrDrop(mirror: DirectoryCache, session: SessionRow, trace: Trace): void {
-  const { tables, homes } = mirror;
-  const family = homes.get(session);
-  if (findSession(tables, session.scope, session.id) === session || family === undefined) {
-    saveSession(mirror, session, trace);
-  } else rewriteFamilies(mirror, [family]);
+function saveOrDrop(cache: DirectoryCache, session: SessionRow, trace: Trace): void {
+  const { tables, homes } = cache;
+  const tree = homes.get(session);
+  if (findSession(tables, session.scope, session.id) === session || tree === undefined) {
+    saveSession(cache, session, trace);
+  } else rewriteFamilies(cache, [tree]);
 }
 
 /** Leaves out, for now, runs that cannot be gone on with because a state is damaged, so that the others can. */

@@ -6,20 +6,23 @@ import type { DirectoryTransaction } from '../directory/transaction.ts';
 const batch = 32;
 
 /** The folders of all scopes of an owner. */
-export function foldersOfOwner(mirror: DirectoryCache, owner: string | undefined): readonly string[] {
-  return foldersBelow(mirror, ownerFolder(owner));
+export function foldersOfOwner(
+  cache: DirectoryCache,
+  owner: string | undefined,
+): readonly string[] {
+  return foldersBelow(cache, ownerFolder(owner));
 }
 
 /** The folders of all scopes. */
-export function allFolders(mirror: DirectoryCache): readonly string[] {
-  const owners = foldersBelow(mirror, sessionsFolder);
-  return owners.flatMap((owner) => foldersBelow(mirror, owner));
+export function allFolders(cache: DirectoryCache): readonly string[] {
+  const owners = foldersBelow(cache, sessionsFolder);
+  return owners.flatMap((owner) => foldersBelow(cache, owner));
 }
 
 // Also those that are gone and that this process still believes in: it is about to find out.
-function foldersBelow({ disk, families }: DirectoryCache, folder: string): readonly string[] {
+function foldersBelow({ disk, trees }: DirectoryCache, folder: string): readonly string[] {
   const depth = folder.split('/').length + 1;
-  const known = [...families.keys()].filter((each) => each.startsWith(`${folder}/`));
+  const known = [...trees.keys()].filter((each) => each.startsWith(`${folder}/`));
   const found = disk.list(folder).map((name) => `${folder}/${name}`);
   return [
     ...new Set([...found, ...known.map((each) => each.split('/').slice(0, depth).join('/'))]),
@@ -27,9 +30,9 @@ function foldersBelow({ disk, families }: DirectoryCache, folder: string): reado
 }
 
 /** Reaches all sessions of scopes with their runs. */
-export function loadFolders(mirror: DirectoryCache, folders: readonly string[]): void {
-  for (const folder of folders) mirror.reachScope(folder);
-  mirror.reachRuns();
+export function loadFolders(cache: DirectoryCache, folders: readonly string[]): void {
+  for (const folder of folders) cache.refreshScope(folder);
+  cache.refreshRuns();
 }
 
 /**
@@ -37,25 +40,25 @@ export function loadFolders(mirror: DirectoryCache, folders: readonly string[]):
  * process is held up for long.
  */
 export async function readAhead(
-  mirror: DirectoryCache,
-  gate: DirectoryTransaction,
+  cache: DirectoryCache,
+  transaction: DirectoryTransaction,
   folders: readonly string[],
 ): Promise<void> {
   const unread = folders
-    .flatMap((folder) => mirror.foldersIn(folder))
-    .filter((folder) => !mirror.families.has(folder));
+    .flatMap((folder) => cache.foldersIn(folder))
+    .filter((folder) => !cache.trees.has(folder));
   for (let at = 0; at < unread.length; at += batch) {
-    await gate.read(() => {
-      for (const folder of unread.slice(at, at + batch)) tryToReach(mirror, folder);
+    await transaction.read(() => {
+      for (const folder of unread.slice(at, at + batch)) tryToReach(cache, folder);
     });
   }
 }
 
 // Whoever needs this one will hear what is wrong with it.
-function tryToReach(mirror: DirectoryCache, folder: string): void {
+function tryToReach(cache: DirectoryCache, folder: string): void {
   try {
-    mirror.reachCold(folder);
+    cache.refreshCold(folder);
   } catch {
-    mirror.families.delete(folder);
+    cache.trees.delete(folder);
   }
 }

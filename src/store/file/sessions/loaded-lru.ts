@@ -5,18 +5,18 @@ const limit = 64 * 1024 * 1024;
 
 /** The families whose states are in memory, the one used last at the end. Beyond the limit the first ones let go of theirs. */
 export class LoadedLru {
-  readonly #families = new Map<SessionTree, number>();
+  readonly #trees = new Map<SessionTree, number>();
   #bytes = 0;
 
-  use(family: SessionTree): void {
-    const bytes = family.journal.size;
-    this.#bytes += bytes - (this.#families.get(family) ?? 0);
-    this.#families.delete(family);
-    this.#families.set(family, bytes);
-    for (const [other, size] of this.#families) {
-      if (this.#bytes <= limit || other === family) break;
+  use(tree: SessionTree): void {
+    const bytes = tree.journal.size;
+    this.#bytes += bytes - (this.#trees.get(tree) ?? 0);
+    this.#trees.delete(tree);
+    this.#trees.set(tree, bytes);
+    for (const [other, size] of this.#trees) {
+      if (this.#bytes <= limit || other === tree) break;
       other.states.cool();
-      this.#families.delete(other);
+      this.#trees.delete(other);
       this.#bytes -= size;
     }
   }

@@ -14,65 +14,69 @@ import { artifactHash } from './state-delta.ts';
  * Writes what an operation on the tables has changed about a session. It has happened when the journal's line is there: what
  * is written before that line does no harm without it, and what comes after it is made up for by whoever reads.
  */
-export function saveSession(mirror: DirectoryCache, session: SessionRow, trace: Trace = {}): void {
-  const { tables } = mirror;
-  const family = familyOf(mirror, session);
-  const runFile = mirror.runFile(session);
+export function saveSession(cache: DirectoryCache, session: SessionRow, trace: Trace = {}): void {
+  const { tables } = cache;
+  const tree = familyOf(cache, session);
+  const runFile = cache.runFile(session);
   const former = runFile.run;
   const open = session.run;
   const over = former === open ? undefined : former;
   if (former !== undefined && former === open) runFile.update();
-  const line = changeOf(tables, family, session, { ...trace, ended: over?.id });
-  if (line !== undefined) writeLine(mirror, family, session, line);
+  const line = changeOf(tables, tree, session, { ...trace, ended: over?.id });
+  if (line !== undefined) writeLine(cache, tree, session, line);
   // Nobody is to see the end of a turn that was not saved.
-  for (const run of new Set([former, open])) if (run !== undefined) mirror.events.save(run.id);
-  if (open !== undefined && open !== former) runFile.create(open, { family, session });
-  else if (over?.request.mode === 'attached') mirror.rest(runFile);
+  for (const run of new Set([former, open])) if (run !== undefined) cache.events.save(run.id);
+  if (open !== undefined && open !== former) runFile.create(open, { tree, session });
+  else if (over?.request.mode === 'attached') cache.rest(runFile);
   else if (over !== undefined) runFile.remove();
 }
 
 /** Writes what a run came to that has ended before. */
 export function saveReceipt(
-  mirror: DirectoryCache,
+  cache: DirectoryCache,
   session: SessionRow,
   trace: Pick<Trace, 'ended' | 'receipt'>,
 ): void {
-  const receipts = receiptsOf(mirror.tables, trace);
-  familyOf(mirror, session).write(session, { session: { id: session.id }, receipts });
+  const receipts = receiptsOf(cache.tables, trace);
+  familyOf(cache, session).write(session, { session: { id: session.id }, receipts });
 }
 
 /** The family that has a session; a new one joins what it was forked from, else gets a folder of its own. */
-function familyOf(mirror: DirectoryCache, session: SessionRow): SessionTree {
-  const { homes, tables } = mirror;
+function familyOf(cache: DirectoryCache, session: SessionRow): SessionTree {
+  const { homes, tables } = cache;
   const known = homes.get(session);
   if (known !== undefined) return known;
   const source = tables.snapshots.get(session.forkedFrom?.snapshotId ?? '')?.session;
   const shared =
     source !== undefined && inScope(source, session.scope) ? homes.get(source) : undefined;
-  const family = shared ?? mirror.family(ownFolder(session));
-  family.begin(session.scope, session.id);
-  if (family.scope === undefined)
-    throw dataLoss(family.journal.name, 'it belongs to another folder');
-  return family;
+  const tree = shared ?? cache.tree(ownFolder(session));
+  tree.begin(session.scope, session.id);
+  if (tree.scope === undefined) throw dataLoss(tree.journal.name, 'it belongs to another folder');
+  return tree;
 }
 
 function ownFolder({ scope, id }: SessionRow): string {
   return `${scopeFolder(scope)}/${safeName(id)}`;
 }
 
-function writeLine(mirror: DirectoryCache, family: SessionTree, session: SessionRow, line: JournalLine): void {
-  const artifacts = newArtifacts(mirror, family, line);
-  const left = leftArtifacts(family, line);
-  const isNewFork = !family.sessions.has(session.id) && family.folder !== ownFolder(session);
+function writeLine(
+  cache: DirectoryCache,
+  tree: SessionTree,
+  session: SessionRow,
+  line: JournalLine,
+): void {
+  const artifacts = newArtifacts(cache, tree, line);
+  const left = leftArtifacts(tree, line);
+  const isNewFork = !tree.sessions.has(session.id) && tree.folder !== ownFolder(session);
   const write = (): void => {
-    for (const [hash, artifact] of artifacts) family.artifacts.write(artifact, hash);
-    if (isNewFork) writePointer(mirror.disk, session.scope, session.id, family.folder);
-    family.write(session, line);
-    for (const hash of left) if (!family.hasArtifact(hash)) family.artifacts.remove(hash);
+    for (const [hash, artifact] of artifacts) tree.artifacts.write(artifact, hash);
+    if (isNewFork) writePointer(cache.disk, session.scope, session.id, tree.folder);
+    tree.write(session, line);
+    for (const hash of left) if (!tree.hasArtifact(hash)) tree.artifacts.remove(hash);
   };
-  const folders = artifacts.size + left.length > 0 ? [family.folder] : [];
+  const folders = artifacts.size + left.length > 0 ? [tree.folder] : [];
   if (folders.length === 0 && !isNewFork) write();
-  else withIntent(mirror, { folders, sessions: isNewFork ? [session] : [] }, write);
+  else withIntent(cache, { folders, sessions: isNewFork ? [session] : [] }, write);
 }
 
 /** Artifacts of states that a change replaces or drops, as far as the new states do not have them. */
@@ -90,14 +94,18 @@ function leftArtifacts(
   return before.filter((hash) => !kept.includes(hash));
 }
 
-function newArtifacts(mirror: DirectoryCache, family: SessionTree, line: JournalLine): Map<string, Artifact> {
+function newArtifacts(
+  cache: DirectoryCache,
+  tree: SessionTree,
+  line: JournalLine,
+): Map<string, Artifact> {
   const found = new Map<string, Artifact>();
   for (const { id, state } of line.snapshots ?? []) {
     if (state?.artifacts === undefined) continue;
-    const artifacts = mirror.tables.snapshots.get(id)?.state.artifacts ?? [];
+    const artifacts = cache.tables.snapshots.get(id)?.state.artifacts ?? [];
     for (const artifact of artifacts) {
       const hash = artifactHash(artifact);
-      if (!family.artifacts.has(hash)) found.set(hash, artifact);
+      if (!tree.artifacts.has(hash)) found.set(hash, artifact);
     }
   }
   return found;

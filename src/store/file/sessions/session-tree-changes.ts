@@ -31,21 +31,21 @@ export interface Trace {
  */
 export function changeOf(
   tables: Tables,
-  family: SessionTree,
+  tree: SessionTree,
   session: SessionRow,
   trace: Trace,
 ): JournalLine | undefined {
-  const saved = family.saved.get(session.id);
+  const saved = tree.saved.get(session.id);
   const line = toSessionLine(session, saved);
-  const rows = touched(tables, family, session, trace);
+  const rows = touched(tables, tree, session, trace);
   const isThere = (row: SnapshotRow): boolean => tables.snapshots.get(row.id) === row;
   const snapshots: SnapshotLine[] = [];
   for (const row of rows.filter(isThere)) {
-    const saved = family.rows.get(row.id)?.was;
+    const saved = tree.rows.get(row.id)?.was;
     if (saved !== undefined && isAsSaved(row, saved)) continue;
     const snapshot = toSnapshotLine(row);
     const isSameState = saved?.stateHash === row.stateHash;
-    const state = isSameState ? undefined : toDelta(row.state, basesOf(family, row, rows, trace));
+    const state = isSameState ? undefined : toDelta(row.state, basesOf(tree, row, rows, trace));
     snapshots.push(state === undefined ? snapshot : { ...snapshot, state });
   }
   const dropped = rows.filter((row) => !isThere(row)).map((row) => row.id);
@@ -75,11 +75,11 @@ export function receiptsOf(
 /** The rows that may have changed: what is new in the list, the heads before and after, and what was named. */
 function touched(
   tables: Tables,
-  family: SessionTree,
+  tree: SessionTree,
   session: SessionRow,
   { snapshotId = '', ended = '' }: Trace,
 ): readonly SnapshotRow[] {
-  const saved = family.saved.get(session.id);
+  const saved = tree.saved.get(session.id);
   const rows = new Set([
     ...session.listed.slice(saved?.listed ?? 0),
     tables.snapshots.get(snapshotId),
@@ -101,7 +101,7 @@ function orderOf({ index }: SnapshotRow): number {
 
 /** What a state may be written as a difference to, the likeliest first. States are looked at only when they are needed. */
 function basesOf(
-  family: SessionTree,
+  tree: SessionTree,
   row: SnapshotRow,
   writing: readonly SnapshotRow[],
   { base }: Trace,
@@ -110,25 +110,25 @@ function basesOf(
   const before = writing.slice(0, writing.indexOf(row));
   const likely = new Set([
     parent,
-    family.saved.get(session.id)?.head,
+    tree.saved.get(session.id)?.head,
     session.run?.base,
-    family.rows.get(session.forkedFrom?.snapshotId ?? '')?.row,
+    tree.rows.get(session.forkedFrom?.snapshotId ?? '')?.row,
   ]);
   const rows = [...likely]
     .filter((each) => each !== undefined)
-    .filter((each) => isSaved(family, each) || before.includes(each));
-  return [...(isSavedState(family, base) ? [base] : []), ...rows].map(toNamed);
+    .filter((each) => isSaved(tree, each) || before.includes(each));
+  return [...(isSavedState(tree, base) ? [base] : []), ...rows].map(toNamed);
 }
 
 /** Whether the journal has this row with the state that it has now. */
-function isSaved(family: SessionTree, row: SnapshotRow): boolean {
-  return family.rows.get(row.id)?.was.stateHash === row.stateHash;
+function isSaved(tree: SessionTree, row: SnapshotRow): boolean {
+  return tree.rows.get(row.id)?.was.stateHash === row.stateHash;
 }
 
 /** Whether the journal has what the caller's state grew from. A checkpoint has the id of its run, but is not its snapshot. */
-function isSavedState(family: SessionTree, base: StateBase | undefined): base is StateBase {
+function isSavedState(tree: SessionTree, base: StateBase | undefined): base is StateBase {
   if (base === undefined) return false;
-  return family.rows.get(base.snapshotId)?.was.stateHash === hashState(base.state);
+  return tree.rows.get(base.snapshotId)?.was.stateHash === hashState(base.state);
 }
 
 function toNamed(base: StateBase | SnapshotRow): NamedState {

@@ -53,7 +53,7 @@ export interface SessionTreeContext {
   /** Which family has a session. */
   readonly homes: WeakMap<SessionRow, SessionTree>;
   /** Hears that the states of a family were looked at. */
-  readonly use: (family: SessionTree) => void;
+  readonly use: (tree: SessionTree) => void;
 }
 
 /**
@@ -253,7 +253,7 @@ export class SessionTree implements JournalReader {
     }
     this.#tables.snapshots.set(id, row);
     this.#adopt(row, state);
-    this.#tables.hub.emit(id);
+    this.#tables.emitter.emit(id);
   }
 
   /** Takes a row in as it stands in the journal. */

@@ -10,36 +10,35 @@ import { saveSession } from './save.ts';
 
 /** Reading a snapshot, and saving one atomically. */
 export function snapshotSupport(
-  mirror: DirectoryCache,
-  gate: DirectoryTransaction,
+  cache: DirectoryCache,
+  transaction: DirectoryTransaction,
 ): Pick<SnapshotStore, 'getSnapshot' | 'saveSnapshot'> {
-  const { tables } = mirror;
+  const { tables } = cache;
   return {
     getSnapshot: (scope, lookup) =>
-      gate.read(() => {
-        mirror.reachLookup(scope, lookup);
-        checkStored(mirror, scope, lookup);
+      transaction.read(() => {
+        cache.refreshLookup(scope, lookup);
+        checkStored(cache, scope, lookup);
         return readSnapshot(tables, scope, lookup);
       }),
     saveSnapshot(scope, snapshotId, mutate) {
       let sessionId: string | undefined;
-      return gate.write(
+      return transaction.write(
         () => {
-          mirror.reachSnapshot(scope, snapshotId);
+          cache.refreshSnapshot(scope, snapshotId);
           return saveSnapshot(tables, scope, snapshotId, (current) => {
             const next = mutate(current);
             sessionId = next?.sessionId;
-            if (sessionId !== undefined) mirror.reachSession(scope, sessionId);
+            if (sessionId !== undefined) cache.refreshSession(scope, sessionId);
             // An id is used once in a store, whoever asks.
-            if (next !== undefined && current === undefined)
-              loadFolders(mirror, allFolders(mirror));
+            if (next !== undefined && current === undefined) loadFolders(cache, allFolders(cache));
             return next;
           });
         },
         () => {
           const session =
             sessionId === undefined ? undefined : findSession(tables, scope, sessionId);
-          if (session !== undefined) saveSession(mirror, session, { snapshotId });
+          if (session !== undefined) saveSession(cache, session, { snapshotId });
         },
       );
     },

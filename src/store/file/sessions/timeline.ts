@@ -11,8 +11,11 @@ import { saveSession } from './save.ts';
 import type { SessionTree } from './session-tree.ts';
 
 /** Sessions and their trees. */
-export function timelineSupport(mirror: DirectoryCache, gate: DirectoryTransaction): TimelineSupport {
-  const { tables } = mirror;
+export function timelineSupport(
+  cache: DirectoryCache,
+  transaction: DirectoryTransaction,
+): TimelineSupport {
+  const { tables } = cache;
   const memory = memoryTimeline(tables);
 
   /** Does something to a snapshot, and writes what that has changed about its session. */
@@ -21,82 +24,82 @@ export function timelineSupport(mirror: DirectoryCache, gate: DirectoryTransacti
     snapshotId: string,
     work: () => Promise<Result>,
   ): Promise<Result> =>
-    gate.write(
+    transaction.write(
       () => {
-        mirror.reachSnapshot(scope, snapshotId);
+        cache.refreshSnapshot(scope, snapshotId);
         return work();
       },
       () => {
         const session = tables.snapshots.get(snapshotId)?.session;
-        if (session !== undefined) saveSession(mirror, session, { snapshotId });
+        if (session !== undefined) saveSession(cache, session, { snapshotId });
       },
     );
 
   return {
     getSession: (scope, sessionId, options) =>
-      gate.read(() => {
-        mirror.reachSession(scope, sessionId);
-        if (options?.state === true) checkStored(mirror, scope, { sessionId });
+      transaction.read(() => {
+        cache.refreshSession(scope, sessionId);
+        if (options?.state === true) checkStored(cache, scope, { sessionId });
         return memory.getSession(scope, sessionId, options);
       }),
     async listSessions(scope, options) {
       const folder = scopeFolder(scope);
-      await readAhead(mirror, gate, [folder]);
-      return gate.read(() => {
-        loadFolders(mirror, [folder]);
+      await readAhead(cache, transaction, [folder]);
+      return transaction.read(() => {
+        loadFolders(cache, [folder]);
         return memory.listSessions(scope, options);
       });
     },
     updateSession: (scope, sessionId, change) =>
-      gate.write(
+      transaction.write(
         () => {
-          mirror.reachSession(scope, sessionId);
+          cache.refreshSession(scope, sessionId);
           return memory.updateSession(scope, sessionId, change);
         },
         () => {
           const session = findSession(tables, scope, sessionId);
-          if (session !== undefined) saveSession(mirror, session);
+          if (session !== undefined) saveSession(cache, session);
         },
       ),
     async deleteSession(scope, sessionId) {
       // Its sub-agents' sessions are other agents', but the same owner's.
-      await readAhead(mirror, gate, foldersOfOwner(mirror, scope.owner));
+      await readAhead(cache, transaction, foldersOfOwner(cache, scope.owner));
       let own: SessionTree | undefined;
-      return gate.write(
+      return transaction.write(
         () => {
-          own = mirror.reachSession(scope, sessionId)?.family;
-          loadFolders(mirror, foldersOfOwner(mirror, scope.owner));
-          mirror.reachAllEvents();
+          own = cache.refreshSession(scope, sessionId)?.tree;
+          loadFolders(cache, foldersOfOwner(cache, scope.owner));
+          cache.refreshAllEvents();
           return memory.deleteSession(scope, sessionId);
         },
         () => {
-          const lost = [...mirror.families.values()].filter((family) => hasLost(tables, family));
+          const lost = [...cache.trees.values()].filter((tree) => hasLost(tables, tree));
           // The session itself comes last: as long as it is there, deleting it can be tried again.
           rewriteFamilies(
-            mirror,
-            lost.filter((family) => family !== own).concat(lost.filter((family) => family === own)),
+            cache,
+            lost.filter((tree) => tree !== own).concat(lost.filter((tree) => tree === own)),
           );
-          mirror.sweep();
+          cache.sweep();
         },
       );
     },
     listSnapshots: (scope, sessionId, options) =>
-      gate.read(() => {
-        mirror.reachSession(scope, sessionId);
+      transaction.read(() => {
+        cache.refreshSession(scope, sessionId);
         return memory.listSnapshots(scope, sessionId, options);
       }),
     restore: (scope, snapshotId, options) =>
       toSnapshot(scope, snapshotId, () => memory.restore(scope, snapshotId, options)),
     fork: (scope, snapshotId, target) =>
-      gate.write(
+      transaction.write(
         () => {
-          mirror.reachSnapshot(scope, snapshotId);
-          mirror.reachSession(scope, target.sessionId);
+          cache.refreshSnapshot(scope, snapshotId);
+          cache.refreshSession(scope, target.sessionId);
           return memory.fork(scope, snapshotId, target);
         },
         () => {
           const session = findSession(tables, scope, target.sessionId);
-          if (session !== undefined) saveSession(mirror, session);
+          if (session !== undefined) saveSession(cache, session);
         },
       ),
     label: (scope, snapshotId, label, options) =>

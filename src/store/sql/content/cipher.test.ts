@@ -8,22 +8,22 @@ const place = 'messages.body';
 
 describe.each(['binary', 'text'] as const)('sealed as %s', (form) => {
   test('any text opens as it was, and its seal tells nothing of it', () => {
-    const vault = createCipher({ key }, form);
+    const cipher = createCipher({ key }, form);
     fc.assert(
       fc.property(fc.json(), (text) => {
-        const sealed = vault.encrypt(text, place);
-        expect(vault.decrypt(sealed, place)).toBe(text);
+        const sealed = cipher.encrypt(text, place);
+        expect(cipher.decrypt(sealed, place)).toBe(text);
         // Twice the same text is never twice the same seal.
-        expect(vault.encrypt(text, place)).not.toEqual(sealed);
+        expect(cipher.encrypt(text, place)).not.toEqual(sealed);
       }),
     );
   });
 
   test('an old key opens, the new one seals, and what is current is known', () => {
     const before = createCipher({ key: other }, form).encrypt('"old"', place);
-    const vault = createCipher({ keys: [key, other] }, form);
-    expect(vault.decrypt(before, place)).toBe('"old"');
-    expect([vault.isCurrent(before), vault.isCurrent(vault.encrypt('"new"', place))]).toEqual([
+    const cipher = createCipher({ keys: [key, other] }, form);
+    expect(cipher.decrypt(before, place)).toBe('"old"');
+    expect([cipher.isCurrent(before), cipher.isCurrent(cipher.encrypt('"new"', place))]).toEqual([
       false,
       true,
     ]);
@@ -45,12 +45,12 @@ describe.each(['binary', 'text'] as const)('sealed as %s', (form) => {
 });
 
 test('a changed byte anywhere is DATA_LOSS, or a key that nobody knows', () => {
-  const vault = createCipher({ key }, 'binary');
-  const sealed = vault.encrypt('{"a":1}', place) as Uint8Array;
+  const cipher = createCipher({ key }, 'binary');
+  const sealed = cipher.encrypt('{"a":1}', place) as Uint8Array;
   for (let at = 0; at < sealed.length; at++) {
     const changed = Uint8Array.from(sealed);
     changed[at] = (changed[at] ?? 0) ^ 1;
-    expect(() => vault.decrypt(changed, place), `byte ${at}`).toThrow(
+    expect(() => cipher.decrypt(changed, place), `byte ${at}`).toThrow(
       /was changed|not among the given|does not know/,
     );
   }
@@ -69,7 +69,7 @@ test('a key is 32 bytes, as such, in base64 or in hexadecimal', () => {
 
 test('addresses of content need the secret of the store once it is sealed', () => {
   const [a, b] = [createCipher({ key }, 'text'), createCipher({ key: other }, 'text')];
-  for (const vault of [a, b]) vault.setStore('id', { secret: 'of the store', strict: true });
+  for (const cipher of [a, b]) cipher.setStore('id', { secret: 'of the store', strict: true });
   // They outlive the keys.
   expect(a.digest('custom', '{}')).toEqual(b.digest('custom', '{}'));
   expect(a.digest('custom', '{}')).not.toEqual(

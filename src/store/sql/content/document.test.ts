@@ -4,7 +4,7 @@ import { type Json, toJson } from '../../../core/json/json.ts';
 import { createCipher } from './cipher.ts';
 import { type DocumentRef, documentRef, readDocument, writeDocument } from './document.ts';
 
-const vault = createCipher(undefined, 'text');
+const cipher = createCipher(undefined, 'text');
 
 /** Writes states one after the other, each as the difference to the one before, and keeps the rows. */
 function write(values: readonly Json[]): { readonly ref?: DocumentRef; readonly rows: string[] } {
@@ -13,7 +13,7 @@ function write(values: readonly Json[]): { readonly ref?: DocumentRef; readonly 
   let rows: string[] = [];
   for (const [place, given] of values.entries()) {
     const value = toJson(given, 'custom');
-    const written = writeDocument(base, value, undefined, vault);
+    const written = writeDocument(base, value, undefined, cipher);
     if (written.kind === 'whole') rows = [String(written.body)];
     if (written.kind === 'patch') rows = [String(written.body), ...rows];
     const ref = documentRef(written, place + 1);
@@ -53,10 +53,12 @@ test('patches never outweigh their document', () => {
 test('what did not change is written no second time', () => {
   const value = toJson({ a: [1, 2] }, 'custom');
   const ref = { no: 5, patches: 0, patchLength: 0, length: 9 };
-  expect(writeDocument({ ref, value }, toJson({ a: [1, 2] }, 'custom'), undefined, vault)).toEqual({
-    kind: 'same',
-    ref,
-  });
+  expect(writeDocument({ ref, value }, toJson({ a: [1, 2] }, 'custom'), undefined, cipher)).toEqual(
+    {
+      kind: 'same',
+      ref,
+    },
+  );
 });
 
 test('a patch that does not lead there is not believed', () => {
@@ -64,7 +66,7 @@ test('a patch that does not lead there is not believed', () => {
   const value = toJson({ text, n: 1 }, 'custom');
   const ref = { no: 1, patches: 0, patchLength: 0, length: JSON.stringify(value).length };
   const wrong = [{ op: 'replace', path: '/n', value: 3 }] as const;
-  const written = writeDocument({ ref, value }, toJson({ text, n: 2 }, 'custom'), wrong, vault);
+  const written = writeDocument({ ref, value }, toJson({ text, n: 2 }, 'custom'), wrong, cipher);
   const rows = [written.kind === 'patch' ? String(written.body) : '', JSON.stringify(value)];
   expect(readDocument(2, rows)?.value).toEqual({ text, n: 2 });
 });

@@ -40,16 +40,16 @@ export function writeDocument(
   base: Base | undefined,
   value: Json | undefined,
   patch: JsonPatch | undefined,
-  vault: Cipher,
+  cipher: Cipher,
 ): DocumentWrite {
   if (value === undefined) return { kind: 'none' };
-  if (base === undefined) return whole(value, vault);
+  if (base === undefined) return whole(value, cipher);
   if (base.value === value || jsonEqual(base.value, value)) return { kind: 'same', ref: base.ref };
   const { ref } = base;
-  if (ref.patches + 1 > Math.max(8, ref.length / 256)) return whole(value, vault);
+  if (ref.patches + 1 > Math.max(8, ref.length / 256)) return whole(value, cipher);
   const text = JSON.stringify(fitting(base.value, value, patch));
-  if (ref.patchLength + text.length > ref.length) return whole(value, vault);
-  return { kind: 'patch', body: vault.encrypt(text, documentPlace), to: ref, length: text.length };
+  if (ref.patchLength + text.length > ref.length) return whole(value, cipher);
+  return { kind: 'patch', body: cipher.encrypt(text, documentPlace), to: ref, length: text.length };
 }
 
 /** The given patch, if it leads from one to the other: what is stored must be what will be read. */
@@ -66,10 +66,10 @@ function applied(from: Json, patch: JsonPatch): Json | undefined {
   }
 }
 
-function whole(value: Json, vault: Cipher): DocumentWrite {
+function whole(value: Json, cipher: Cipher): DocumentWrite {
   const text = JSON.stringify(value);
-  const digest = vault.digest('custom', text);
-  return { kind: 'whole', body: vault.encrypt(text, documentPlace), digest, length: text.length };
+  const digest = cipher.digest('custom', text);
+  return { kind: 'whole', body: cipher.encrypt(text, documentPlace), digest, length: text.length };
 }
 
 /** The note of a document that was written under this number. */

@@ -38,7 +38,7 @@ export type ManifestWrite =
 export function writeManifest(
   base: { readonly ref: ManifestRef; readonly value: readonly Artifact[] } | undefined,
   value: readonly Artifact[],
-  vault: Cipher,
+  cipher: Cipher,
 ): ManifestWrite {
   if (value.length === 0) return { kind: 'none' };
   if (base !== undefined && isSame(base.value, value)) return { kind: 'same', ref: base.ref };
@@ -48,18 +48,18 @@ export function writeManifest(
     const parts = artifact.parts.map((part) => {
       const text = JSON.stringify(part);
       if (text.length <= largePart) return part;
-      const digest = vault.digest('part', text);
+      const digest = cipher.digest('part', text);
       const name = hexOf(digest);
       const stored = base?.ref.parts.get(name);
       if (stored !== undefined) known.set(name, stored);
-      else fresh.set(name, { digest, body: vault.encrypt(text, documentPlace) });
+      else fresh.set(name, { digest, body: cipher.encrypt(text, documentPlace) });
       return name;
     });
     return { ...artifact, parts };
   });
   const text = JSON.stringify(entries);
-  const digest = vault.digest('artifacts', text);
-  const body = vault.encrypt(text, documentPlace);
+  const digest = cipher.digest('artifacts', text);
+  const body = cipher.encrypt(text, documentPlace);
   return { kind: 'whole', body, digest, known, fresh: [...fresh.values()] };
 }
 

@@ -3,8 +3,8 @@ import type { SqlValue } from '../database/query.ts';
 import type { Cipher } from './cipher.ts';
 
 /** The content of a column. `DATA_LOSS` when it is not what was written. */
-export function openJson(value: SqlValue, place: string, vault: Cipher): unknown {
-  return parseStored(vault.decrypt(value, place), () => place.split('\0', 1)[0] ?? '');
+export function openJson(value: SqlValue, place: string, cipher: Cipher): unknown {
+  return parseStored(cipher.decrypt(value, place), () => place.split('\0', 1)[0] ?? '');
 }
 
 /** The value of JSON text that the store wrote. */

@@ -143,7 +143,7 @@ export const rotationStart: RotationPlace = { table: 0, after: undefined };
 /** Encrypts a batch of rows under the current key. Gives how many were encrypted again, and where to continue. */
 export function* rotateSome(
   { table, after }: RotationPlace,
-  vault: Cipher,
+  cipher: Cipher,
 ): Plan<{ readonly sealed: number; readonly next: RotationPlace | undefined }> {
   const which = tables[table];
   const sql = statements[table];
@@ -152,8 +152,8 @@ export function* rotateSome(
   const columns = Object.keys(which.places);
   let sealed = 0;
   for (const row of rows) {
-    if (columns.every((column) => isCurrent(column, row[column] ?? null, vault))) continue;
-    const again = columns.map((column) => renewed(which, column, row, vault));
+    if (columns.every((column) => isCurrent(column, row[column] ?? null, cipher))) continue;
+    const again = columns.map((column) => renewed(which, column, row, cipher));
     yield* run(sql.update, ...keyOf(which, row), ...again);
     sealed++;
   }
@@ -165,19 +165,19 @@ export function* rotateSome(
   return { sealed, next };
 }
 
-function isCurrent(column: string, value: SqlValue, vault: Cipher): boolean {
+function isCurrent(column: string, value: SqlValue, cipher: Cipher): boolean {
   if (value === null) return true;
   return column === 'state_hash'
-    ? vault.isCurrentHash(value as Uint8Array)
-    : vault.isCurrent(value);
+    ? cipher.isCurrentHash(value as Uint8Array)
+    : cipher.isCurrent(value);
 }
 
-function renewed({ places }: SealedTable, column: string, row: Row, vault: Cipher): SqlValue {
+function renewed({ places }: SealedTable, column: string, row: Row, cipher: Cipher): SqlValue {
   const value = row[column] ?? null;
-  if (value === null || isCurrent(column, value, vault)) return value;
+  if (value === null || isCurrent(column, value, cipher)) return value;
   const place = places[column]?.(row) ?? '';
-  if (column !== 'state_hash') return vault.encrypt(vault.decrypt(value, place), place);
-  return vault.sealHash(vault.openHash(value as Uint8Array, place), place);
+  if (column !== 'state_hash') return cipher.encrypt(cipher.decrypt(value, place), place);
+  return cipher.sealHash(cipher.openHash(value as Uint8Array, place), place);
 }
 
 function keyOf({ keys }: SealedTable, row: Row): SqlValue[] {

@@ -1,5 +1,5 @@
 import { randomBytes } from '../../../core/platform.ts';
-import type { StoreSecret, Cipher } from '../content/cipher.ts';
+import type { Cipher, StoreSecret } from '../content/cipher.ts';
 import { metaPlace } from '../content/places.ts';
 import { hexOf } from '../values/bytes.ts';
 import { one, type Plan, run, type SqlValue, statement } from './query.ts';
@@ -16,36 +16,36 @@ const updateSealed = statement('meta_seal', 'UPDATE @meta SET sealed = $1');
  * The database's name. An encrypted one also holds, encrypted, the secret behind its content addresses and hashes: a wrong
  * key, or a missing one, shows here and not in the middle of a turn.
  */
-export function* readMeta(vault: Cipher): Plan<string> {
+export function* readMeta(cipher: Cipher): Plan<string> {
   const found = yield* one(selectMeta);
   const { id } = found;
-  vault.setStore(id, undefined);
+  cipher.setStore(id, undefined);
   let { sealed } = found;
-  if (sealed === null && vault.keyId !== undefined) {
+  if (sealed === null && cipher.keyId !== undefined) {
     const secret = hexOf(randomBytes(new Uint8Array(32)));
     // What was written before there was a key is not encrypted yet.
-    yield* run(insertSealed, toSealed({ secret, strict: found.used === 0 }, vault));
+    yield* run(insertSealed, toSealed({ secret, strict: found.used === 0 }, cipher));
     ({ sealed } = yield* one(selectMeta));
   }
-  if (sealed !== null) vault.setStore(id, fromSealed(sealed, vault));
+  if (sealed !== null) cipher.setStore(id, fromSealed(sealed, cipher));
   return id;
 }
 
 /** Encrypts what stands in the table under the current key; from then on nothing that is not encrypted is accepted. */
-export function* resealMeta(vault: Cipher): Plan<void> {
+export function* resealMeta(cipher: Cipher): Plan<void> {
   const { id, sealed } = yield* one(selectMeta);
   if (sealed === null) return;
-  const kept = { ...fromSealed(sealed, vault), strict: true };
-  yield* run(updateSealed, toSealed(kept, vault));
-  vault.setStore(id, kept);
+  const kept = { ...fromSealed(sealed, cipher), strict: true };
+  yield* run(updateSealed, toSealed(kept, cipher));
+  cipher.setStore(id, kept);
 }
 
-function toSealed({ secret, strict }: StoreSecret, vault: Cipher): SqlValue {
-  return vault.encrypt(JSON.stringify({ secret, strict }), metaPlace);
+function toSealed({ secret, strict }: StoreSecret, cipher: Cipher): SqlValue {
+  return cipher.encrypt(JSON.stringify({ secret, strict }), metaPlace);
 }
 
 // Before values were bound to their places, the secret stood there alone.
-function fromSealed(sealed: SqlValue, vault: Cipher): StoreSecret {
-  const kept = JSON.parse(vault.decrypt(sealed, metaPlace)) as string | StoreSecret;
+function fromSealed(sealed: SqlValue, cipher: Cipher): StoreSecret {
+  const kept = JSON.parse(cipher.decrypt(sealed, metaPlace)) as string | StoreSecret;
   return typeof kept === 'string' ? { secret: kept, strict: false } : kept;
 }

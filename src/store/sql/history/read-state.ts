@@ -78,7 +78,7 @@ export interface StateRead {
 /** Reads a state, in one query or, with large artifacts, in two, and holds it against its hash. */
 export function* readState(
   place: StatePlace,
-  { vault }: StateContext,
+  { cipher }: StateContext,
   markedIn?: number,
 ): Plan<StateRead> {
   const view = viewOf(place.levels);
@@ -93,13 +93,14 @@ export function* readState(
   const marks: string[] = [];
   let manifest: StoredManifest | undefined;
   for (const { kind, at, body } of rows) {
-    if (kind === kinds.message) bodies.set(at, vault.decrypt(body, messagePlace));
-    else if (kind === kinds.custom) documents[at] = vault.decrypt(body, documentPlace);
-    else if (kind === kinds.artifacts) manifest = parseManifest(vault.decrypt(body, documentPlace));
+    if (kind === kinds.message) bodies.set(at, cipher.decrypt(body, messagePlace));
+    else if (kind === kinds.custom) documents[at] = cipher.decrypt(body, documentPlace);
+    else if (kind === kinds.artifacts)
+      manifest = parseManifest(cipher.decrypt(body, documentPlace));
     else marks.push(String(body));
   }
   const custom = place.custom === null ? undefined : readDocument(place.custom, documents);
-  const artifacts = yield* readArtifacts(place.artifacts, manifest, vault);
+  const artifacts = yield* readArtifacts(place.artifacts, manifest, cipher);
   const state = {
     history: History.of(messagesOf(segments, bodies)),
     custom: custom?.value,
@@ -139,13 +140,13 @@ function parse(text: string): unknown {
 function* readArtifacts(
   no: number | null,
   manifest: StoredManifest | undefined,
-  vault: StateContext['vault'],
+  cipher: StateContext['cipher'],
 ): Plan<{ readonly value: readonly Artifact[]; readonly ref: ManifestRef } | undefined> {
   if (no === null || manifest === undefined) return undefined;
   const names = partsOf(manifest);
   const rows = names.length > 0 ? yield* all(selectParts, JSON.stringify(names)) : [];
   const texts = new Map(
-    rows.map(({ hash, body }) => [hexOf(hash), vault.decrypt(body, documentPlace)]),
+    rows.map(({ hash, body }) => [hexOf(hash), cipher.decrypt(body, documentPlace)]),
   );
   const parts = new Map(rows.map((row) => [hexOf(row.hash), row.no]));
   return { value: readManifest(manifest, texts), ref: { no, parts } };

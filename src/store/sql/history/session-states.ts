@@ -87,7 +87,7 @@ export class StateReader {
 
   #hashOf(row: TreeRow): string | undefined {
     try {
-      return openHash(row, row, this.#context.vault);
+      return openHash(row, row, this.#context.cipher);
     } catch {
       // Reading the row alone says what is wrong.
       return undefined;
@@ -101,7 +101,7 @@ export class StateReader {
         levels: parseLineage(found?.lineage ?? null),
         custom: row.custom,
         artifacts: row.artifacts,
-        stateHash: openHash(row, row, this.#context.vault),
+        stateHash: openHash(row, row, this.#context.cipher),
       };
       const { state } = yield* readState(place, this.#context);
       return { kind: 'state', state };

@@ -26,7 +26,7 @@ export interface StateRows {
 /** What a store needs to know to write and read states. */
 export interface StateContext {
   readonly database: string;
-  readonly vault: Cipher;
+  readonly cipher: Cipher;
   /** The checksum of a row, where the database keeps one. */
   readonly sumOf?: ((values: readonly SqlValue[]) => number) | undefined;
   /** Under encryption: whose session the runs of this process work on, so that a step of theirs need not ask. */
@@ -36,13 +36,13 @@ export interface StateContext {
 const noHome: Home = { owner: '', agent: '', sessionId: '' };
 
 /** Whose session a run works on, without asking the database; `undefined` when only the database knows. */
-export function runHome(runId: string, { vault, homes }: StateContext): Home | undefined {
+export function runHome(runId: string, { cipher, homes }: StateContext): Home | undefined {
   // Nothing is bound to its place while nothing is encrypted.
-  return vault.keyId === undefined ? noHome : homes.get(runId);
+  return cipher.keyId === undefined ? noHome : homes.get(runId);
 }
 
 /** What is new in a state. Costs what is new; touches no database. */
-export function stateRows(write: StateWrite, { database, vault }: StateContext): StateRows {
+export function stateRows(write: StateWrite, { database, cipher }: StateContext): StateRows {
   const base = locationOf(write.base, database);
   const { history, custom, artifacts } = write.state;
   const from = base === undefined ? undefined : write.base?.state;
@@ -56,10 +56,10 @@ export function stateRows(write: StateWrite, { database, vault }: StateContext):
       : { ref: base.artifacts, value: from.artifacts };
   return {
     base,
-    ...messageRows(base, write.base, history, vault),
+    ...messageRows(base, write.base, history, cipher),
     length: history.length,
-    custom: writeDocument(customBase, custom, write.customPatch, vault),
-    artifacts: writeManifest(artifactBase, artifacts, vault),
+    custom: writeDocument(customBase, custom, write.customPatch, cipher),
+    artifacts: writeManifest(artifactBase, artifacts, cipher),
   };
 }
 
@@ -67,11 +67,12 @@ function messageRows(
   location: Location | undefined,
   base: StateBase | undefined,
   history: History,
-  vault: Cipher,
+  cipher: Cipher,
 ): Pick<StateRows, 'bodies' | 'rewrite'> {
   const before = location === undefined ? undefined : base?.state.history;
   const delta = historyDelta(before, history);
-  const bodyOf = (message: object): SqlValue => vault.encrypt(JSON.stringify(message), messagePlace);
+  const bodyOf = (message: object): SqlValue =>
+    cipher.encrypt(JSON.stringify(message), messagePlace);
   if (delta.kind === 'append') return { bodies: delta.messages.map(bodyOf), rewrite: undefined };
   const fresh = delta.pieces.flatMap((piece) => (piece.kind === 'new' ? piece.messages : []));
   const common = commonLength(before, history);

@@ -15,7 +15,7 @@ interface Options {
   readonly db: Database;
   readonly clock: Clock;
   readonly eventsTtl: number;
-  readonly vault: Cipher;
+  readonly cipher: Cipher;
 }
 
 /** Removes what nothing holds any more: soon after it may have become so, in small steps, and never in a turn's way. */
@@ -74,8 +74,8 @@ export class GcScheduler {
   }
 
   async #round(): Promise<void> {
-    const { db, vault } = this.#options;
-    while (await db.write(() => sweepSome(vault), { durable: false })) await breath();
+    const { db, cipher } = this.#options;
+    while (await db.write(() => sweepSome(cipher), { durable: false })) await breath();
   }
 
   #endTimer(): void {

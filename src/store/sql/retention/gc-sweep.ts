@@ -24,13 +24,13 @@ const batch = 200;
  * Works on what may have become unreachable until about a batch of rows is gone. Gives whether there is more to do.
  * Everything that is still to be looked at is in a table, so that a crash forgets nothing.
  */
-export function* sweepSome(vault: Cipher): Plan<boolean> {
+export function* sweepSome(cipher: Cipher): Plan<boolean> {
   yield* run(ownBlobs);
   for (let left = batch; left > 0; left--) {
     const item = yield* first(selectTrash);
     if (item === undefined) return false;
     const collect = collectors[item.kind];
-    const removed = collect === undefined ? 0 : yield* collect(item.no, vault);
+    const removed = collect === undefined ? 0 : yield* collect(item.no, cipher);
     if (removed < batch) yield* run(deleteTrash, item.kind, item.no);
     left -= removed;
   }
@@ -38,7 +38,7 @@ export function* sweepSome(vault: Cipher): Plan<boolean> {
 }
 
 // Each removes at most a batch and says how many rows that were; a full batch means that it is to be called again.
-const collectors: Readonly<Record<number, (no: number, vault: Cipher) => Plan<number>>> = {
+const collectors: Readonly<Record<number, (no: number, cipher: Cipher) => Plan<number>>> = {
   [trashKind.branch]: collectBranch,
   [trashKind.blob]: collectBlob,
   [trashKind.session]: collectSession,
@@ -123,7 +123,10 @@ function* leaveParent(branch: number, { parent, fork }: Reachability): Plan<void
 }
 
 /** Takes an empty branch out of the tree: its children hang on its parent from now on. */
-function* dropBranch(branch: number, { parent, fork, forkView, forkSnapshot }: Reachability): Plan<void> {
+function* dropBranch(
+  branch: number,
+  { parent, fork, forkView, forkSnapshot }: Reachability,
+): Plan<void> {
   for (const child of yield* all(selectChildren, branch)) {
     const isShared = child.fork !== null;
     const through = isShared ? [fork, forkView] : [null, null];
@@ -156,12 +159,12 @@ const deletePart = statement(
 );
 
 /** A document that no snapshot, no patch and no list names; then perhaps what it named. */
-function* collectBlob(no: number, vault: Cipher): Plan<number> {
+function* collectBlob(no: number, cipher: Cipher): Plan<number> {
   const { uses } = yield* one(selectBlobUses, no);
   if (uses > 0) return 0;
   const gone = yield* first(deleteBlob, no);
   if (gone === undefined) return 0;
-  const names = partNamesIn(vault.decrypt(gone.body, documentPlace));
+  const names = partNamesIn(cipher.decrypt(gone.body, documentPlace));
   const parts = names.length === 0 ? [] : yield* all(selectParts, JSON.stringify(names));
   for (const part of parts) {
     yield* run(deletePart, part.no, no);

@@ -45,7 +45,7 @@ export function* verifySession(session: number, context: StateContext): Plan<rea
   const found = yield* first(selectSession, session);
   if (found === undefined) return [];
   const { id: sessionId, head, head_status: status } = found;
-  const { vault } = context;
+  const { cipher } = context;
   const faults: Fault[] = [];
   const check = (
     kind: Fault['kind'],
@@ -56,7 +56,7 @@ export function* verifySession(session: number, context: StateContext): Plan<rea
     if (message === undefined) return;
     faults.push({ kind, sessionId, ...(snapshotId === undefined ? {} : { snapshotId }), message });
   };
-  check('hash', undefined, () => toSessionInfo(found, vault));
+  check('hash', undefined, () => toSessionInfo(found, cipher));
   const rows = yield* treeOf(session);
   const reader = new StateReader(rows, context);
   const known = new Set(rows.map((row) => row.no));
@@ -67,13 +67,13 @@ export function* verifySession(session: number, context: StateContext): Plan<rea
   };
   for (const row of rows) {
     // The row of an open run shows what the run has reached; its own hash is written when the run ends.
-    const isOpen = row.run_heartbeat !== null && context.vault.keyId !== undefined;
+    const isOpen = row.run_heartbeat !== null && context.cipher.keyId !== undefined;
     const read = isOpen ? undefined : yield* reader.read(row);
     if (read?.kind === 'damaged') fault('hash', row, read.message);
     // A checkpoint has no id and is no snapshot; the state's hash was looked at.
     if (row.id !== null) {
       const reading = { now: row.now, orphaned: false, stateHash: '' };
-      check('hash', uuidText(row.id), () => toSnapshot(row, reading, vault));
+      check('hash', uuidText(row.id), () => toSnapshot(row, reading, cipher));
     }
     if (row.parent !== null && !known.has(row.parent)) {
       fault('parent', row, 'Its parent is not there.');
@@ -86,7 +86,7 @@ export function* verifySession(session: number, context: StateContext): Plan<rea
     faults.push({ kind: 'head', sessionId, message: 'The head is no succeeded snapshot of it.' });
   }
   for (const row of yield* runsOf([session])) {
-    check('run', uuidText(row.id), () => toRecord(row, vault));
+    check('run', uuidText(row.id), () => toRecord(row, cipher));
   }
   for (const { id, missing } of yield* all(selectRun, session)) {
     if (missing === 0) continue;
@@ -123,12 +123,12 @@ const selectJournal = statement<JournalRow>(
 /** The faults of some events and steps, and where to continue. */
 export function* verifyJournal(
   after: JournalAt,
-  { vault }: StateContext,
+  { cipher }: StateContext,
 ): Plan<{ readonly faults: readonly Fault[]; readonly next: JournalAt | undefined }> {
   const rows = yield* all(selectJournal, ...after);
   const faults = rows.flatMap((row): readonly Fault[] => {
     const place = journalPlace(homeOf(row), row.run, row);
-    const message = problemOf(() => openJson(row.body, place, vault));
+    const message = problemOf(() => openJson(row.body, place, cipher));
     if (message === undefined) return [];
     return [{ kind: 'run', sessionId: row.session_id, snapshotId: uuidText(row.run), message }];
   });

@@ -99,7 +99,7 @@ function* end(found: AbortRow, context: StateContext): Plan<void> {
     yield* hangOnStart(found);
     yield* endRun(found);
   }
-  yield* run(updateAborted, id, attempt, takenHash(found, context.vault));
+  yield* run(updateAborted, id, attempt, takenHash(found, context.cipher));
   yield* run(updateSession, session);
 }
 

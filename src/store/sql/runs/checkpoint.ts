@@ -3,7 +3,7 @@ import { isSnapshotId } from '../../rules/ids.ts';
 import { homeOf, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
-import { isStillThere, type StoredState, planState } from '../history/plan-state.ts';
+import { isStillThere, planState, type StoredState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { discard, dropCheckpoint, type Pointers, pointerColumns } from '../retention/gc-queue.ts';
 import { uuidBytes } from '../values/bytes.ts';
@@ -65,7 +65,7 @@ export function* checkpoint(
   };
   const placed = yield* planState(write, rows, spot, context);
   const place = snapshotPlace('state_hash', homeOf(held), null);
-  const hash = context.vault.sealHash(write.stateHash, place);
+  const hash = context.cipher.sealHash(write.stateHash, place);
   const no = goesOn
     ? yield* move(before, held.now, { ...write, hash }, placed, rows)
     : yield* replace(before, held, { ...write, hash }, placed, rows);
@@ -175,7 +175,7 @@ export function* attachPartial(
   };
   const placed = yield* planState(write, grown, spot, context);
   const place = snapshotPlace('state_hash', homeOf(row), runId);
-  const hash = context.vault.sealHash(write.stateHash, place);
+  const hash = context.cipher.sealHash(write.stateHash, place);
   const used = [toUsage(write.usage), toTotals(write.totals)] as const;
   yield* run(moveSnapshot, row.no, ...placeValues(placed), hash, row.now, ...used);
   yield* run(endPartial, row.no);

@@ -145,7 +145,7 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
     toRequest(
       request,
       requestPlace(homeIn(scope, request.sessionId), request.runId),
-      context.vault,
+      context.cipher,
     ),
     turn + 1,
     start?.start_no ?? null,
@@ -263,9 +263,9 @@ export function startedByValues(
 export function toRequest(
   { init, inputs, context, version }: RunRequest,
   place: string,
-  vault: Cipher,
+  cipher: Cipher,
 ): SqlValue {
-  return vault.encrypt(JSON.stringify({ init, inputs, context, version }), place);
+  return cipher.encrypt(JSON.stringify({ init, inputs, context, version }), place);
 }
 
 /** The claim as its holder sees it. */

@@ -11,7 +11,7 @@ import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.
 export function outcomeValues(
   write: CommitWrite,
   home: Home,
-  { vault }: StateContext,
+  { cipher }: StateContext,
 ): readonly [
   turn: number,
   event: number,
@@ -27,12 +27,12 @@ export function outcomeValues(
     toEvent(write.event),
     toStatus(write.status),
     toFinish(write.finishReason),
-    vault.sealHash(write.stateHash, snapshotPlace('state_hash', home, write.snapshotId)),
+    cipher.sealHash(write.stateHash, snapshotPlace('state_hash', home, write.snapshotId)),
     toUsage(write.usage, write.toolCalls),
     toTotals(write.totals),
     write.error === undefined
       ? null
-      : vault.encrypt(JSON.stringify(write.error), snapshotPlace('error', home, write.snapshotId)),
+      : cipher.encrypt(JSON.stringify(write.error), snapshotPlace('error', home, write.snapshotId)),
   ];
 }
 

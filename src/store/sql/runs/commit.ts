@@ -9,7 +9,7 @@ import { checkSnapshotId } from '../../rules/ids.ts';
 import { type Home, homeOf } from '../content/places.ts';
 import { insertion, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation } from '../history/location.ts';
-import { isStillThere, type StoredState, planState } from '../history/plan-state.ts';
+import { isStillThere, planState, type StoredState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
@@ -121,7 +121,7 @@ export function* commit(
   const head = moves ? no : held.head;
   const tip = succeeds ? no : held.tip;
   yield* moveSession(held.session, { head, tip, nextIndex: index.next, now: held.now }, context);
-  yield* endRequests(held.id, write.requests, context.vault);
+  yield* endRequests(held.id, write.requests, context.cipher);
   yield* end(held, write, no);
   const orphaned = succeeds ? false : yield* isOrphaned(held, line.parent);
   const isListed = write.listed !== false;
@@ -222,7 +222,10 @@ function bareCheckpoint(
 }
 
 /** What is still needed of what the rows before pointed to. A rewritten history may need less of its branch. */
-export function pointersOf({ view, custom, artifacts }: StoredState, { rewrite }: StateRows): Pointers {
+export function pointersOf(
+  { view, custom, artifacts }: StoredState,
+  { rewrite }: StateRows,
+): Pointers {
   return {
     branch: rewrite === undefined ? view.branch : null,
     custom: custom?.no ?? null,

@@ -51,10 +51,13 @@ export function* bury(session: number): Plan<void> {
 }
 
 /** The dead-letter list. */
-export function* listDead(scope: Scope | undefined, vault: Cipher): Plan<readonly DeadRunRecord[]> {
+export function* listDead(
+  scope: Scope | undefined,
+  cipher: Cipher,
+): Plan<readonly DeadRunRecord[]> {
   const rows =
     scope === undefined ? yield* all(selectDead) : yield* all(selectDeadOf, ...scopeKey(scope));
-  return rows.map((row) => toRecord(row, vault));
+  return rows.map((row) => toRecord(row, cipher));
 }
 
 /** Removes a run from the dead-letter list; `false` when it was not there. */
@@ -63,9 +66,9 @@ export function* dropDead(scope: Scope, runId: string): Plan<boolean> {
   return (yield* first(deleteDead, uuidBytes(runId), ...scopeKey(scope))) !== undefined;
 }
 
-function toRecord(row: DeadRow, vault: Cipher): DeadRunRecord {
+function toRecord(row: DeadRow, cipher: Cipher): DeadRunRecord {
   const home = homeOf(row);
-  const request = openJson(row.request, requestPlace(home, row.run), vault);
+  const request = openJson(row.request, requestPlace(home, row.run), cipher);
   return {
     ...(request as Omit<RunRequest, 'mode'>),
     mode: fromMode(row.mode),
@@ -76,6 +79,6 @@ function toRecord(row: DeadRow, vault: Cipher): DeadRunRecord {
     since: iso(row.since),
     ...(row.error === null
       ? {}
-      : { error: openJson(row.error, snapshotPlace('error', home, row.run), vault) as ErrorBody }),
+      : { error: openJson(row.error, snapshotPlace('error', home, row.run), cipher) as ErrorBody }),
   };
 }

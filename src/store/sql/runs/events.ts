@@ -59,15 +59,15 @@ const selectEvents = statement<{ attempt: number; seq: number; last: number; bod
 );
 
 /** How events are stored. */
-type EventContext = Pick<StateContext, 'vault' | 'sumOf'>;
+type EventContext = Pick<StateContext, 'cipher' | 'sumOf'>;
 
 /** Appends to the events of a run that is held. Those that are there already are left out. */
 export function* appendEvents(
   { id, session, ...held }: JournalKey & Parameters<typeof homeOf>[0],
   events: readonly RunEvent[],
-  { vault, sumOf }: EventContext,
+  { cipher, sumOf }: EventContext,
 ): Plan<void> {
-  const pack = (some: readonly RunEvent[]) => packed(some, homeOf(held), id, vault);
+  const pack = (some: readonly RunEvent[]) => packed(some, homeOf(held), id, cipher);
   const rows = pack(events);
   const [only] = rows;
   if (only === undefined) return;
@@ -96,12 +96,12 @@ function packed(
   events: readonly RunEvent[],
   home: Home,
   id: Uint8Array,
-  vault: Cipher,
+  cipher: Cipher,
 ): readonly (readonly [number, number, number, SqlValue])[] {
   const groups = [...Map.groupBy(events, (event) => event.attempt)];
   return groups.map(([attempt, group]) => {
     const [seq, last] = [group[0]?.seq ?? 0, group.at(-1)?.seq ?? 0];
-    const body = vault.encrypt(packEvents(group), journalPlace(home, id, { attempt, seq, last }));
+    const body = cipher.encrypt(packEvents(group), journalPlace(home, id, { attempt, seq, last }));
     return [attempt, seq, last, body] as const;
   });
 }
@@ -122,7 +122,7 @@ export function* readEvents(
   scope: Scope,
   runId: string,
   { after, limit }: { readonly after?: EventCursor; readonly limit: number },
-  vault: Cipher,
+  cipher: Cipher,
 ): Plan<Awaited<ReturnType<EventSupport['read']>>> {
   if (!isSnapshotId(runId)) return undefined;
   const id = uuidBytes(runId);
@@ -133,7 +133,9 @@ export function* readEvents(
   // A row holds at least one event, so this many rows are enough to know whether there are more.
   const rows = yield* all(selectEvents, id, attempt, seq, limit + 1);
   const events = rows
-    .flatMap((row) => unpackEvents(row.attempt, vault.decrypt(row.body, journalPlace(home, id, row))))
+    .flatMap((row) =>
+      unpackEvents(row.attempt, cipher.decrypt(row.body, journalPlace(home, id, row))),
+    )
     .filter((event) => isAfter(event, after));
   return { events: events.slice(0, limit), ended: kept.ended === 1 && events.length <= limit };
 }

@@ -32,10 +32,10 @@ const countIndex = statement(
  * Ends the run of somebody who died. What it had reached stays behind, listed, as a pending snapshot without a run, which
  * reads `expired`.
  */
-export function* expireRun(session: number, { vault }: StateContext): Plan<void> {
+export function* expireRun(session: number, { cipher }: StateContext): Plan<void> {
   const held = yield* first(selectRun, session);
   if (held === undefined) return;
-  const left = yield* first(insertLeft, session, takenHash(held, vault));
+  const left = yield* first(insertLeft, session, takenHash(held, cipher));
   if (left !== undefined) yield* run(countIndex, session);
   yield* dropCheckpoint(held.checkpoint, left);
   yield* endRun(held);

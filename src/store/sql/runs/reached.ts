@@ -18,7 +18,7 @@ export interface ReachedRow {
 }
 
 /** The hash of the state that a run has reached, as the run's own snapshot keeps it. */
-export function takenHash(row: ReachedRow, vault: Cipher): Uint8Array {
-  const hash = openHash(row, { id: row.reached_id, state_hash: row.reached_hash }, vault);
-  return vault.sealHash(hash, snapshotPlace('state_hash', homeOf(row), row.id));
+export function takenHash(row: ReachedRow, cipher: Cipher): Uint8Array {
+  const hash = openHash(row, { id: row.reached_id, state_hash: row.reached_hash }, cipher);
+  return cipher.sealHash(hash, snapshotPlace('state_hash', homeOf(row), row.id));
 }

@@ -110,22 +110,22 @@ export function* addRequests(
 export function* endRequests(
   runId: Uint8Array,
   outcome: RequestOutcome | undefined,
-  vault: Cipher,
+  cipher: Cipher,
 ): Plan<void> {
   if (outcome === undefined) return;
   for (const key of outcome.keys) {
-    const receipt = toReceipt(outcome.receipt, receiptPlace(key, runId), vault);
+    const receipt = toReceipt(outcome.receipt, receiptPlace(key, runId), cipher);
     yield* run(updateRequest, fromHex(key), runId, receipt);
   }
 }
 
 /** A receipt as it is kept, sealed. */
-export function toReceipt(receipt: Json, place: string, vault: Cipher): SqlValue {
-  return vault.encrypt(JSON.stringify(receipt), place);
+export function toReceipt(receipt: Json, place: string, cipher: Cipher): SqlValue {
+  return cipher.encrypt(JSON.stringify(receipt), place);
 }
 
 /** What is known of a request: see {@link RunSupport.getRequest}. */
-export function* readRequest(key: string, vault: Cipher): Plan<RequestRecord | undefined> {
+export function* readRequest(key: string, cipher: Cipher): Plan<RequestRecord | undefined> {
   const row = yield* first(selectRecord, fromHex(key));
   if (row === undefined) return undefined;
   return {
@@ -133,7 +133,7 @@ export function* readRequest(key: string, vault: Cipher): Plan<RequestRecord | u
     sessionId: row.session_id,
     ...(row.receipt === null
       ? {}
-      : { receipt: openJson(row.receipt, receiptPlace(key, row.run), vault) as Json }),
+      : { receipt: openJson(row.receipt, receiptPlace(key, row.run), cipher) as Json }),
   };
 }
 

@@ -58,17 +58,17 @@ const selectBySessions = statement<RunRow>(
 );
 
 /** The open run under a reserved id. */
-export function* getRun(scope: Scope, runId: string, vault: Cipher): Plan<RunRecord | undefined> {
+export function* getRun(scope: Scope, runId: string, cipher: Cipher): Plan<RunRecord | undefined> {
   if (!isSnapshotId(runId)) return undefined;
   const row = yield* first(selectRun, uuidBytes(runId), ...scopeKey(scope));
-  return row && toRecord(row, vault);
+  return row && toRecord(row, cipher);
 }
 
 /** Open runs, oldest first. */
-export function* listRuns(scope: Scope | undefined, vault: Cipher): Plan<readonly RunRecord[]> {
+export function* listRuns(scope: Scope | undefined, cipher: Cipher): Plan<readonly RunRecord[]> {
   const rows =
     scope === undefined ? yield* all(selectRuns) : yield* all(selectRunsOf, ...scopeKey(scope));
-  return rows.map((row) => toRecord(row, vault));
+  return rows.map((row) => toRecord(row, cipher));
 }
 
 /** The open runs of sessions, oldest first. */
@@ -77,8 +77,8 @@ export function* runsOf(sessions: readonly number[]): Plan<readonly RunRow[]> {
 }
 
 /** A run as others see it. */
-export function toRecord(row: RunRow, vault: Cipher): RunRecord {
-  const request = openJson(row.request, requestPlace(homeOf(row), row.id), vault) as Omit<
+export function toRecord(row: RunRow, cipher: Cipher): RunRecord {
+  const request = openJson(row.request, requestPlace(homeOf(row), row.id), cipher) as Omit<
     RunRequest,
     'mode'
   >;

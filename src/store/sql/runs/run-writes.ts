@@ -79,7 +79,7 @@ export function* detach(
   const own = held.own ?? (yield* one(insertOwn, held.session, noHash)).no;
   if (held.own === null) yield* run(countIndex, held.session);
   const home = homeOf(held);
-  const sealed = toRequest(request, requestPlace(home, ref.runId), context.vault);
+  const sealed = toRequest(request, requestPlace(home, ref.runId), context.cipher);
   yield* run(updateDetached, held.session, toMode(request.mode), sealed, own);
   if (away !== undefined) yield* run(updateSentAway, held.session, away.worker);
   const scope = toScope(home.owner, home.agent);
@@ -111,7 +111,7 @@ export function* release(
     );
   }
   if (events !== undefined) yield* appendEvents(held, events, context);
-  yield* endRequests(held.id, requests, context.vault);
+  yield* endRequests(held.id, requests, context.cipher);
   yield* dropCheckpoint(held.checkpoint);
   const ended = withEvents(held, events);
   yield* endRun(ended);

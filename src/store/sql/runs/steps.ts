@@ -32,10 +32,10 @@ type StoredSteps = readonly (readonly [key: string, value?: Json])[];
 export function* getStep(
   ref: RunRef,
   key: string,
-  { vault }: StateContext,
+  { cipher }: StateContext,
 ): Plan<{ readonly value: Json | undefined } | undefined> {
   const held = yield* openRun(ref);
-  const found = (yield* stepsAt(held, key, vault)).find(([other]) => other === key);
+  const found = (yield* stepsAt(held, key, cipher)).find(([other]) => other === key);
   return found && { value: found[1] };
 }
 
@@ -44,13 +44,13 @@ export function* saveStep(
   ref: RunRef,
   key: string,
   value: Json | undefined,
-  { vault }: StateContext,
+  { cipher }: StateContext,
 ): Plan<void> {
   const held = yield* openRun(ref);
-  const steps = yield* stepsAt(held, key, vault);
+  const steps = yield* stepsAt(held, key, cipher);
   if (steps.some(([other]) => other === key)) return;
   const result = value === undefined ? [] : [toJson(value, `The result of step "${key}"`)];
-  const body = vault.encrypt(
+  const body = cipher.encrypt(
     JSON.stringify([...steps, [key, ...result]]),
     stepsPlace(held, numberOf(key)),
   );
@@ -58,11 +58,11 @@ export function* saveStep(
   if (held.crashes > 0) yield* run(forgetCrashes, held.session);
 }
 
-function* stepsAt(held: OpenRun, key: string, vault: Cipher): Plan<StoredSteps> {
+function* stepsAt(held: OpenRun, key: string, cipher: Cipher): Plan<StoredSteps> {
   const number = numberOf(key);
   const row = yield* first(selectSteps, held.id, number);
   if (row === undefined) return [];
-  return openJson(row.body, stepsPlace(held, number), vault) as StoredSteps;
+  return openJson(row.body, stepsPlace(held, number), cipher) as StoredSteps;
 }
 
 function stepsPlace(held: OpenRun, seq: number): string {

@@ -133,7 +133,7 @@ export interface TakenRows {
 
 /** Reads the states that a run goes on from. */
 export function* readRun({ row, start, session }: TakenRows, context: StateContext): Plan<Taken> {
-  const record = toRecord(row, context.vault);
+  const record = toRecord(row, context.cipher);
   // It was accepted while the interrupt was open; its own snapshots are no second answer.
   const parent = start && toParent({ ...start, start_answered: 0 });
   const base = row.base === null ? undefined : yield* readBase(row.base, record.runId, context);

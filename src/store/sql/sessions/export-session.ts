@@ -34,8 +34,8 @@ export function* exportSession(
       throw new WaymarkError('DATA_LOSS', `Snapshot "${uuidText(row.id)}": ${read.message}`);
     }
     const reading = { now: row.now, orphaned: row.orphaned === 1 };
-    const snapshot = toSnapshot(row, reading, context.vault);
+    const snapshot = toSnapshot(row, reading, context.cipher);
     rows.push({ snapshot, totals: totalsOf(row), state: read.state });
   }
-  return { info: toSessionInfo(session, context.vault), rows };
+  return { info: toSessionInfo(session, context.cipher), rows };
 }

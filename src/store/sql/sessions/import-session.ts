@@ -66,7 +66,7 @@ export function* importSession(
   yield* run(updateHead, no, head, tip, Math.max(-1, ...indexes) + 1);
   const info = yield* findSession(scope, sessionId);
   if (info === undefined) throw notFound('session', sessionId);
-  return toSessionInfo(info, context.vault);
+  return toSessionInfo(info, context.cipher);
 }
 
 function* isTaken({ snapshots }: ImportedSession): Plan<boolean> {
@@ -80,7 +80,7 @@ function* createSession(
   scope: Scope,
   sessionId: string,
   { session }: ImportedSession,
-  { vault }: StateContext,
+  { cipher }: StateContext,
 ): Plan<number> {
   const home = homeIn(scope, sessionId);
   const { title, metadata, forkedFrom, startedBy, createdAt, updatedAt } = session;
@@ -88,8 +88,8 @@ function* createSession(
     insertSession,
     ...scopeKey(scope),
     sessionId,
-    sealed(title ?? null, sessionPlace('title', home), vault),
-    sealed(metadata ?? null, sessionPlace('metadata', home), vault),
+    sealed(title ?? null, sessionPlace('title', home), cipher),
+    sealed(metadata ?? null, sessionPlace('metadata', home), cipher),
     forkedFrom === undefined ? null : JSON.stringify(forkedFrom),
     ...startedByValues(startedBy),
     Date.parse(createdAt),
@@ -120,7 +120,7 @@ function* insertRow(
   const placed = yield* planState(write, stateRows(write, context), spot, context);
   const { view, viewNo, length, custom, artifacts } = placed;
   const { error, label } = snapshot;
-  const { vault } = context;
+  const { cipher } = context;
   const placeOf = (column: Parameters<typeof snapshotPlace>[0]): string =>
     snapshotPlace(column, home, snapshot.snapshotId);
   const { no } = yield* one(
@@ -139,13 +139,13 @@ function* insertRow(
     length,
     custom?.no ?? null,
     artifacts?.no ?? null,
-    vault.sealHash(snapshot.stateHash, placeOf('state_hash')),
+    cipher.sealHash(snapshot.stateHash, placeOf('state_hash')),
     Date.parse(snapshot.createdAt),
     Date.parse(snapshot.updatedAt),
     toUsage(snapshot.usage),
     toTotals(totals),
-    error === undefined ? null : vault.encrypt(JSON.stringify(error), placeOf('error')),
-    label === undefined ? null : vault.encrypt(JSON.stringify(label), placeOf('label')),
+    error === undefined ? null : cipher.encrypt(JSON.stringify(error), placeOf('error')),
+    label === undefined ? null : cipher.encrypt(JSON.stringify(label), placeOf('label')),
   );
   const { database } = context;
   const ref = asLocation({

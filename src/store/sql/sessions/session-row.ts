@@ -35,14 +35,16 @@ export interface SessionRow extends HolderRow {
 }
 
 /** A session without its state. */
-export function toSessionInfo(row: SessionRow, vault: Cipher): SessionInfo {
+export function toSessionInfo(row: SessionRow, cipher: Cipher): SessionInfo {
   const running = isHeld(row) && row.run_id !== null ? uuidText(row.run_id) : undefined;
   const startedBy = startedByOf(row);
   return {
     sessionId: row.id,
     agent: row.agent,
-    ...(row.title === null ? {} : { title: contentOf(row, 'title', vault) as string }),
-    ...(row.metadata === null ? {} : { metadata: contentOf(row, 'metadata', vault) as JsonObject }),
+    ...(row.title === null ? {} : { title: contentOf(row, 'title', cipher) as string }),
+    ...(row.metadata === null
+      ? {}
+      : { metadata: contentOf(row, 'metadata', cipher) as JsonObject }),
     ...(row.head_id === null ? {} : { headId: uuidText(row.head_id) }),
     turnCount: row.head_turn === null ? 0 : row.head_turn + 1,
     createdAt: iso(row.created_at),
@@ -60,9 +62,9 @@ export function toSessionInfo(row: SessionRow, vault: Cipher): SessionInfo {
 }
 
 /** A session's title or metadata. */
-export function contentOf(row: SessionRow, column: 'title' | 'metadata', vault: Cipher): unknown {
+export function contentOf(row: SessionRow, column: 'title' | 'metadata', cipher: Cipher): unknown {
   const home = { owner: row.owner, agent: row.agent, sessionId: row.id };
-  return openJson(row[column], sessionPlace(column, home), vault);
+  return openJson(row[column], sessionPlace(column, home), cipher);
 }
 
 function startedByOf(row: SessionRow): SessionInfo['startedBy'] {

@@ -49,10 +49,10 @@ export function* findSession(scope: Scope, sessionId: string): Plan<SessionRow |
 export function* getSession(
   scope: Scope,
   sessionId: string,
-  { vault }: StateContext,
+  { cipher }: StateContext,
 ): Plan<SessionInfo | undefined> {
   const row = yield* findSession(scope, sessionId);
-  return row && toSessionInfo(row, vault);
+  return row && toSessionInfo(row, cipher);
 }
 
 // Later than any session.
@@ -65,7 +65,7 @@ const batch = 200;
 export function* listSessions(
   scope: Scope,
   { limit = 50, cursor, query = '' }: ListOptions & { readonly query?: string },
-  { vault }: StateContext,
+  { cipher }: StateContext,
 ): Plan<Page<SessionInfo>> {
   checkLimit(limit);
   const wanted = query.toLowerCase();
@@ -74,24 +74,24 @@ export function* listSessions(
   let after = fromCursor(cursor) ?? end;
   while (found.length <= limit) {
     const rows = yield* all(selectSessions, ...scopeKey(scope), ...after, size);
-    found.push(...rows.filter((row) => matches(row, wanted, vault)));
+    found.push(...rows.filter((row) => matches(row, wanted, cipher)));
     const last = rows.at(-1);
     if (last === undefined || rows.length < size) break;
     after = [last.updated_at, last.id];
   }
   const items = found.slice(0, limit);
   const last = items.at(-1);
-  const infos = items.map((row) => toSessionInfo(row, vault));
+  const infos = items.map((row) => toSessionInfo(row, cipher));
   if (last === undefined || found.length <= limit) return { items: infos };
   return { items: infos, next: toCursor([last.updated_at, last.id]) };
 }
 
-function matches(row: SessionRow, query: string, vault: Cipher): boolean {
+function matches(row: SessionRow, query: string, cipher: Cipher): boolean {
   if (query === '') return true;
   const texts = [
     row.id,
-    row.title === null ? '' : String(contentOf(row, 'title', vault)),
-    row.metadata === null ? '' : JSON.stringify(contentOf(row, 'metadata', vault)),
+    row.title === null ? '' : String(contentOf(row, 'title', cipher)),
+    row.metadata === null ? '' : JSON.stringify(contentOf(row, 'metadata', cipher)),
   ];
   return texts.some((text) => text.toLowerCase().includes(query));
 }
@@ -106,22 +106,22 @@ export function* updateSession(
   const row = yield* findSession(scope, sessionId);
   if (row === undefined) throw notFound('session', sessionId);
   const { title, metadata } = change;
-  const { vault } = context;
+  const { cipher } = context;
   const home = homeIn(scope, sessionId);
   if (title !== undefined) {
     const text = title === null ? null : checkTitle(title);
-    yield* run(updateTitle, row.no, sealed(text, sessionPlace('title', home), vault));
+    yield* run(updateTitle, row.no, sealed(text, sessionPlace('title', home), cipher));
   }
   if (metadata !== undefined) {
     const json = metadata === null ? null : checkMetadata(metadata);
-    yield* run(updateMetadata, row.no, sealed(json, sessionPlace('metadata', home), vault));
+    yield* run(updateMetadata, row.no, sealed(json, sessionPlace('metadata', home), cipher));
   }
   yield* run(touch, row.no);
   const after = yield* findSession(scope, sessionId);
-  return toSessionInfo(after ?? row, vault);
+  return toSessionInfo(after ?? row, cipher);
 }
 
 /** A value as it is stored. */
-export function sealed(value: JsonObject | string | null, place: string, vault: Cipher): SqlValue {
-  return value === null ? null : vault.encrypt(JSON.stringify(value), place);
+export function sealed(value: JsonObject | string | null, place: string, cipher: Cipher): SqlValue {
+  return value === null ? null : cipher.encrypt(JSON.stringify(value), place);
 }

@@ -47,7 +47,7 @@ export function* listSnapshots(
     cursor,
     includeOrphaned = false,
   }: ListOptions & { readonly includeOrphaned?: boolean },
-  { vault }: StateContext,
+  { cipher }: StateContext,
 ): Plan<Page<Snapshot>> {
   checkLimit(limit);
   const [after] = fromCursor(cursor) ?? [-1];
@@ -56,9 +56,9 @@ export function* listSnapshots(
   const page = rows.slice(0, limit);
   const items = page.map((row) => {
     const reading = { now: row.now, orphaned: row.orphaned === 1 };
-    if (row.run_heartbeat === null) return toSnapshot(row, reading, vault);
+    if (row.run_heartbeat === null) return toSnapshot(row, reading, cipher);
     const reached = { id: row.reached_id, state_hash: row.reached_hash };
-    return toSnapshot(row, { ...reading, stateHash: openHash(row, reached, vault) }, vault);
+    return toSnapshot(row, { ...reading, stateHash: openHash(row, reached, cipher) }, cipher);
   });
   const last = page.at(-1);
   if (last === undefined || rows.length <= limit) return { items };

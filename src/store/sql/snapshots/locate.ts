@@ -118,11 +118,11 @@ export function* findRow(scope: Scope, lookup: Lookup): Plan<LocatedRow | undefi
 }
 
 /** The metadata of what was found. A run that has no row yet reads as a pending snapshot. */
-export function metadataOf(row: LocatedRow, { vault }: StateContext): Snapshot {
+export function metadataOf(row: LocatedRow, { cipher }: StateContext): Snapshot {
   const reading = { now: row.now, orphaned: row.orphaned === 1 };
-  if (row.snapshot_no !== null && row.run_id === null) return toSnapshot(row, reading, vault);
-  const reached = { ...reading, stateHash: reachedHash(row, vault) };
-  if (row.snapshot_no !== null) return toSnapshot(row, reached, vault);
+  if (row.snapshot_no !== null && row.run_id === null) return toSnapshot(row, reading, cipher);
+  const reached = { ...reading, stateHash: reachedHash(row, cipher) };
+  if (row.snapshot_no !== null) return toSnapshot(row, reached, cipher);
   const pending: SnapshotRow = {
     ...row,
     id: row.run_id ?? row.id,
@@ -133,12 +133,12 @@ export function metadataOf(row: LocatedRow, { vault }: StateContext): Snapshot {
     created_at: row.run_created_at ?? row.now,
     updated_at: row.run_heartbeat ?? row.now,
   };
-  return toSnapshot(pending, reached, vault);
+  return toSnapshot(pending, reached, cipher);
 }
 
 /** The hash of the state that was found: the snapshot's own, or that of what its open run has reached. */
-function reachedHash(row: LocatedRow, vault: Cipher): string {
-  return openHash(row, { id: row.at_id, state_hash: row.at_hash }, vault);
+function reachedHash(row: LocatedRow, cipher: Cipher): string {
+  return openHash(row, { id: row.at_id, state_hash: row.at_hash }, cipher);
 }
 
 /** The state of what was found; with `marked`, together with the snapshots on its path. */
@@ -151,7 +151,7 @@ export function* stateOf(
     levels: parseLineage(row.lineage),
     custom: row.at_custom,
     artifacts: row.at_artifacts,
-    stateHash: reachedHash(row, context.vault),
+    stateHash: reachedHash(row, context.cipher),
   };
   return yield* readState(place, context, options.marked ? row.session_no : undefined);
 }

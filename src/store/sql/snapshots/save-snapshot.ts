@@ -246,18 +246,18 @@ function sealed(
   column: 'error' | 'label',
   scope: Scope,
   { sessionId, snapshotId }: Snapshot,
-  { vault }: StateContext,
+  { cipher }: StateContext,
 ): SqlValue {
   const place = snapshotPlace(column, homeIn(scope, sessionId), snapshotId);
-  return vault.encrypt(JSON.stringify(content), place);
+  return cipher.encrypt(JSON.stringify(content), place);
 }
 
 function sealedHash(
   state: SessionState,
   scope: Scope,
   { sessionId, snapshotId }: Snapshot,
-  { vault }: StateContext,
+  { cipher }: StateContext,
 ): Uint8Array {
   const place = snapshotPlace('state_hash', homeIn(scope, sessionId), snapshotId);
-  return vault.sealHash(hashState(state), place);
+  return cipher.sealHash(hashState(state), place);
 }

@@ -48,13 +48,13 @@ export interface Reading {
 export function toSnapshot(
   row: SnapshotRow,
   { now, orphaned, stateHash }: Reading,
-  vault: Cipher,
+  cipher: Cipher,
 ): Snapshot {
   const home = homeOf(row);
   const finishReason = fromFinish(row.finish);
   const usage = fromUsage(row.usage);
   const contentOf = (value: SqlValue, column: 'error' | 'label'): unknown =>
-    openJson(value, snapshotPlace(column, home, row.id), vault);
+    openJson(value, snapshotPlace(column, home, row.id), cipher);
   const heartbeat = row.run_heartbeat ?? (row.ttl === null ? undefined : row.updated_at);
   return {
     snapshotId: uuidText(row.id),
@@ -72,7 +72,7 @@ export function toSnapshot(
     ...(row.status !== code.pending || heartbeat === undefined
       ? {}
       : { heartbeatAt: iso(heartbeat) }),
-    stateHash: stateHash ?? openHash(row, row, vault),
+    stateHash: stateHash ?? openHash(row, row, cipher),
     ...(row.label === null ? {} : { label: contentOf(row.label, 'label') as string }),
     orphaned,
   };
@@ -97,10 +97,10 @@ export interface HashRow {
 export function openHash(
   session: Parameters<typeof homeOf>[0],
   { id, state_hash }: HashRow,
-  vault: Cipher,
+  cipher: Cipher,
 ): string {
   if (state_hash === null) return hashOfNothing;
-  return vault.openHash(state_hash, snapshotPlace('state_hash', homeOf(session), id));
+  return cipher.openHash(state_hash, snapshotPlace('state_hash', homeOf(session), id));
 }
 
 /** The status as it reads now: a pending one with a stale heartbeat reads `expired`. */

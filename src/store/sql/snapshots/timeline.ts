@@ -141,7 +141,8 @@ export function* label(
   const row = yield* written(scope, snapshotId);
   checkHead(row, expectHead);
   const place = snapshotPlace('label', homeIn(scope, row.session_id), snapshotId);
-  const value = text === null ? null : context.vault.encrypt(JSON.stringify(checkLabel(text)), place);
+  const value =
+    text === null ? null : context.cipher.encrypt(JSON.stringify(checkLabel(text)), place);
   yield* run(updateLabel, row.no, value);
   if (text !== null && row.idx === null) {
     yield* run(listSnapshot, row.no, row.session);
@@ -169,10 +170,10 @@ export function* fork(
   const session = yield* createSession(scope, target.sessionId);
   const id = uuidBytes(target.snapshotId);
   const branch = yield* one(insertBranch, session, source.no);
-  const { vault } = context;
+  const { cipher } = context;
   const place = snapshotPlace('state_hash', homeIn(scope, target.sessionId), id);
-  const hash = vault.sealHash(
-    openHash(source, { ...source, id: uuidBytes(snapshotId) }, vault),
+  const hash = cipher.sealHash(
+    openHash(source, { ...source, id: uuidBytes(snapshotId) }, cipher),
     place,
   );
   const { no } = yield* one(insertFork, id, session, source.no, branch.no, hash);

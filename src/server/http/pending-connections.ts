@@ -4,7 +4,7 @@ import { networkOf } from './address.ts';
 import type { Limits } from './limits.ts';
 
 /** The connections on which no request has been authenticated yet. */
-export interface Strangers {
+export interface PendingConnections {
   /** Takes a new connection. When there are too many, the oldest one is cut: a real client is known within moments. */
   add(socket: Socket): void;
   /** A request on this connection was authenticated. */
@@ -13,10 +13,10 @@ export interface Strangers {
 }
 
 /** Limits the connections of unknown clients, in all and per address. */
-export function createStrangers({
+export function createPendingConnections({
   unauthenticated,
   unauthenticatedPerAddress,
-}: Pick<Limits, 'unauthenticated' | 'unauthenticatedPerAddress'>): Strangers {
+}: Pick<Limits, 'unauthenticated' | 'unauthenticatedPerAddress'>): PendingConnections {
   // Both in the order in which they came.
   const addresses = new Map<Duplex, string>();
   const byAddress = new Map<string, Set<Duplex>>();
