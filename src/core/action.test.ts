@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineAction } from './action.ts';
-import { defineBidiAction } from './bidi-action.ts';
 import { systemClock } from './time/clock.ts';
 
 const count = defineAction(
@@ -129,88 +128,5 @@ describe('a streamed action', () => {
       break;
     }
     await expect(output).rejects.toMatchObject({ status: 'CANCELLED' });
-  });
-});
-
-describe('a bidirectional action', () => {
-  const slow = z.object({ n: z.number() }).refine(async ({ n }) => {
-    await new Promise((resolve) => setTimeout(resolve, n === 1 ? 10 : 0));
-    return n < 100;
-  }, 'Too large.');
-  const adder = defineBidiAction(
-    {
-      key: '/test/adder',
-      name: 'adder',
-      init: z.object({ start: z.number().default(0) }),
-      input: z.object({ n: z.number() }),
-      output: z.number(),
-      stream: z.number(),
-    },
-    async ({ init, inputs, send, context }) => {
-      let sum = init.start + Number(context.bonus ?? 0);
-      for await (const { n } of inputs) {
-        sum += n;
-        await send(sum);
-      }
-      return sum;
-    },
-  );
-
-  test('describes itself', () => {
-    expect(adder.descriptor).toMatchObject({
-      key: '/test/adder',
-      initSchema: { type: 'object' },
-      inputSchema: { required: ['n'] },
-    });
-  });
-
-  test('takes an init, inputs and a context', async () => {
-    const connection = adder.connect({ start: 5 }, { context: { bonus: 100 } });
-    await connection.send({ n: 1 });
-    await connection.send({ n: 2 });
-    expect(await connection.output()).toBe(108);
-    expect(await adder.connect({}).output()).toBe(0);
-  });
-
-  test('a bad init ends the connection, a bad input only its send', async () => {
-    const broken = adder.connect({ start: 'x' } as never);
-    await expect(broken.output()).rejects.toMatchObject({
-      status: 'INVALID_ARGUMENT',
-      message: expect.stringContaining('The init of'),
-    });
-    const connection = adder.connect({});
-    await expect(connection.send({ n: 'x' } as never)).rejects.toMatchObject({
-      status: 'INVALID_ARGUMENT',
-    });
-    void connection.send({} as never);
-    await connection.send({ n: 1 });
-    expect(await connection.output()).toBe(1);
-    await expect(connection.send({ n: 1 })).rejects.toMatchObject({
-      status: 'FAILED_PRECONDITION',
-    });
-  });
-
-  test('inputs keep their order, also when their checks take different times and nobody waits', async () => {
-    const echo = defineBidiAction({ key: '/x', name: 'x', input: slow }, async ({ inputs }) => {
-      const seen: number[] = [];
-      for await (const { n } of inputs) seen.push(n);
-      return seen;
-    });
-    const connection = echo.connect(undefined);
-    for (const n of [1, 2, 100, 3]) void connection.send({ n });
-    connection.close();
-    expect(await connection.output()).toEqual([1, 2, 3]);
-  });
-
-  test('a full queue of inputs does not keep the output from being asked for', async () => {
-    const deaf = defineBidiAction({ key: '/x', name: 'x' }, async ({ send }) => {
-      for (let n = 0; n < 50; n++) await send(n);
-      return 'done';
-    });
-    const connection = deaf.connect(undefined, { capacity: 1 });
-    const sends = [1, 2, 3].map((n) => connection.send(n));
-    expect(await connection.output()).toBe('done');
-    const results = await Promise.allSettled(sends);
-    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
   });
 });

@@ -21,7 +21,6 @@ export interface ActionDescriptor {
   readonly inputSchema?: JsonSchema;
   readonly outputSchema?: JsonSchema;
   readonly streamSchema?: JsonSchema;
-  readonly initSchema?: JsonSchema;
   readonly metadata?: JsonObject;
 }
 
@@ -117,7 +116,7 @@ export function defineAction<
 }
 
 /** The descriptor of an action, with its schemas as JSON Schema. */
-export function describe({
+function describe({
   key,
   name,
   description,
@@ -125,10 +124,7 @@ export function describe({
   input,
   output,
   stream,
-  init,
-}: ActionOptions<Schema | undefined, Schema | undefined, Schema | undefined> & {
-  readonly init?: Schema | undefined;
-}): ActionDescriptor {
+}: ActionOptions<Schema | undefined, Schema | undefined, Schema | undefined>): ActionDescriptor {
   return {
     key,
     name,
@@ -136,7 +132,6 @@ export function describe({
     ...(input && { inputSchema: toJsonSchema(input, 'input') }),
     ...(output && { outputSchema: toJsonSchema(output, 'output') }),
     ...(stream && { streamSchema: toJsonSchema(stream, 'output') }),
-    ...(init && { initSchema: toJsonSchema(init, 'input') }),
     ...(metadata && { metadata }),
   };
 }

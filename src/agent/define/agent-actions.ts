@@ -1,9 +1,8 @@
 import { type Action, defineAction } from '../../core/action.ts';
-import { type BidiAction, defineBidiAction } from '../../core/bidi-action.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
-import type { Chunk, Input, Output } from '../../protocol/turn.ts';
-import type { Agent, InvokeOptions } from '../spec/agent.ts';
+import type { Input } from '../../protocol/turn.ts';
+import type { Agent } from '../spec/agent.ts';
 
 /** What a caller of an agent's action may pass as context besides its own: where to start, and whose session it is. */
 interface AgentCallContext {
@@ -66,10 +65,8 @@ export function agentActions(agent: Agent): readonly Action[] {
   return actions;
 }
 
-/** An agent's own action: one turn by `run` and `stream`, many on one connection by `connect`. */
-export type AgentAction = Action & Pick<BidiAction<InvokeOptions, Input, Output, Chunk>, 'connect'>;
-
-function agentAction(agent: Agent): AgentAction {
+/** An agent's own action: `run` and `stream` run one turn. For several turns on one connection use `agent.streamBidi`. */
+function agentAction(agent: Agent): Action {
   const { name, description, metadata } = agent;
   const options = {
     key: `/agent/${name}`,
@@ -77,7 +74,7 @@ function agentAction(agent: Agent): AgentAction {
     description,
     metadata: { agent: toJson(metadata, 'metadata') },
   };
-  const oneTurn = defineAction(options, async (input, { signal, context, send }) => {
+  return defineAction(options, async (input, { signal, context, send }) => {
     const { init, context: callerContext } = context as AgentCallContext;
     // What an agent takes is checked at its own door.
     const { stream, output } = agent.stream(input as Input, {
@@ -89,27 +86,6 @@ function agentAction(agent: Agent): AgentAction {
     for await (const chunk of stream) await send(chunk);
     return await output;
   });
-  const manyTurns = defineBidiAction(options, async ({ init, inputs, send, signal, context }) => {
-    const connection = agent.streamBidi({
-      ...(init as InvokeOptions),
-      signal,
-      ...ownerOf(context),
-    });
-    const passed = passOn(connection.receive(), send);
-    for await (const input of inputs) await connection.send(input as Input);
-    connection.close();
-    await passed;
-    return await connection.output();
-  });
-  // Its inputs, chunks and output are the agent's own.
-  return { ...oneTurn, connect: manyTurns.connect as AgentAction['connect'] };
-}
-
-async function passOn(
-  chunks: AsyncIterable<Chunk>,
-  send: (chunk: Chunk) => Promise<void>,
-): Promise<void> {
-  for await (const chunk of chunks) await send(chunk);
 }
 
 function ownerOf(context: object): { readonly owner?: string } {

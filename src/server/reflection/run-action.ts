@@ -51,7 +51,7 @@ export interface AgentCall extends Subject {
   readonly agent: Agent;
 }
 
-type Descriptor = Omit<ActionDescriptor, 'streamSchema' | 'initSchema'>;
+type Descriptor = Omit<ActionDescriptor, 'streamSchema'>;
 
 /** All actions by key: those that the app has registered, and its agents under the keys that Genkit's tools look for. */
 export function listActions(app: ServedApp, caller: Caller): Record<string, Descriptor> {
