@@ -16,8 +16,8 @@ import {
   fixture,
   fixtureKey,
   loadDump,
-  releases,
   unpackFiles,
+  versions,
 } from '../support/store-fixtures.ts';
 import { lifeApp, lifeScopes, must } from '../support/store-life.ts';
 import { readout } from '../support/store-readout.ts';
@@ -103,10 +103,11 @@ async function setTitle(kind: string, title: Uint8Array | string): Promise<void>
   await client.end();
 }
 
-const cases = releases.flatMap((release) => Object.keys(kinds).map((kind) => ({ release, kind })));
+const cases = versions.flatMap((release) => Object.keys(kinds).map((kind) => ({ release, kind })));
 
 describe.each(cases)('a $kind store that $release wrote', ({ release, kind }) => {
-  const isEncrypted = kind.endsWith('-encrypted');
+  // Later versions bind encrypted values to their places when they write them.
+  const isUnbound = kind.endsWith('-encrypted') && release === '0.1.0';
   const unpack = async (): Promise<() => Store> => must(kinds[kind])(release);
 
   test('reads as it did, events included, and verifies', async () => {
@@ -147,7 +148,7 @@ describe.each(cases)('a $kind store that $release wrote', ({ release, kind }) =>
     await store.close?.();
   });
 
-  test.runIf(isEncrypted)('S231: accepts no older value after a rotation', async () => {
+  test.runIf(isUnbound)('S231: accepts no older value after a rotation', async () => {
     const open = await unpack();
     const store = open() as SqlStore;
     expect(await store.rotateKeys()).toBeGreaterThan(20);

@@ -10,7 +10,7 @@ import { fileStore } from '../../src/store/file/index.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { type Encryption, sqliteStore } from '../../src/store/sqlite/index.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
-import { fixture, releases } from '../support/store-fixtures.ts';
+import { fixture, runnable } from '../support/store-fixtures.ts';
 import { createTurns, plainTurn } from '../support/store-workload.ts';
 
 interface Options {
@@ -66,7 +66,7 @@ const kinds: Readonly<Record<string, (version: Released) => Store>> = {
   'encrypted postgres': (version) =>
     version.postgresStore({ pool: poolOf(version), schema: 'encrypted', encryption }),
 };
-const cases = releases.flatMap((release) =>
+const cases = runnable.flatMap((release) =>
   Object.entries(kinds).map(([kind, open]) => ({ release, kind, open })),
 );
 

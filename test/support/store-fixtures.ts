@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import pg from 'pg';
@@ -6,8 +6,13 @@ import type { Readout } from './store-readout.ts';
 
 const stores = new URL('../fixtures/stores/', import.meta.url);
 
-/** The released versions that left fixtures. */
-export const releases: readonly string[] = readdirSync(stores);
+/** The versions that left fixtures: releases by their number, commits between two releases by their hash. */
+export const versions: readonly string[] = readdirSync(stores);
+
+/** The versions whose code is kept as well. */
+export const runnable: readonly string[] = versions.filter((version) =>
+  existsSync(new URL(`${version}/stores.mjs.gz`, stores)),
+);
 
 /** A fixture of a release, unpacked. */
 export function fixture(release: string, name: string): Buffer {
