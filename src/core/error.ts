@@ -1,4 +1,4 @@
-import type { Json } from './json/json.ts';
+import type { Json } from './json/types.ts';
 
 const statuses = [
   'CANCELLED',

@@ -1,5 +1,6 @@
+import { diffJson } from '../core/json/diff.ts';
 import type { Json } from '../core/json/json.ts';
-import { diffJson, type JsonPatch } from '../core/json/patch.ts';
+import type { JsonPatch } from '../core/json/patch.ts';
 import type { ArtifactDiff, Diff } from '../protocol/diff.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { SessionState } from './session-state.ts';

@@ -1,6 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
+import { diffJson } from '../core/json/diff.ts';
 import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
-import { diffJson, type JsonPatch } from '../core/json/patch.ts';
+import type { JsonPatch } from '../core/json/patch.ts';
 import { produce } from '../core/json/produce.ts';
 import type { Message } from '../protocol/message.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';

@@ -1,6 +1,7 @@
 import { messageOf, WaymarkError } from '../../core/error.ts';
+import { diffJson } from '../../core/json/diff.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
-import { applyPatch, diffJson, type JsonPatch } from '../../core/json/patch.ts';
+import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
 import type { Chunk } from '../../protocol/turn.ts';

@@ -6,9 +6,15 @@ import {
   type Json,
   type JsonObject,
   jsonEqual,
+  toJson,
 } from './json.ts';
-import type { JsonPatchOperation } from './patch.ts';
+import type { JsonPatch, JsonPatchOperation } from './patch.ts';
 import { escapeStep } from './pointer.ts';
+
+/** A patch that makes `to` out of `from`, as small as the difference for the usual edits. */
+export function diffJson(from: Json, to: Json): JsonPatch {
+  return diffValues(toJson(from, 'The old value'), toJson(to, 'The new value'));
+}
 
 /** The operations that make `to` out of `from`; what is the same object in both is not looked into. */
 export function diffValues(from: Json, to: Json): readonly JsonPatchOperation[] {

@@ -1,12 +1,9 @@
 import { isWaymarkError, toErrorBody, WaymarkError } from '../error.ts';
 import { isFrozenJson, markFrozen } from './frozen-json.ts';
 import { isPlainObject, maxJsonDepth, notJson } from './not-json.ts';
+import type { Json, JsonObject } from './types.ts';
 
-/** What JSON can say. */
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
-
-/** A JSON object; a property that is `undefined` counts as not there. */
-export type JsonObject = { readonly [key: string]: Json | undefined };
+export type { Json, JsonObject } from './types.ts';
 
 /** Whether a value is JSON that was checked and frozen here, all through, or is no object at all. */
 export function isDeepFrozen(value: unknown): boolean {

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { applyPatch as applyInPlace } from 'rfc6902';
 import { describe, expect, test } from 'vitest';
 import { anyJson, nastyKeys } from './any-json.ts';
+import { diffJson } from './diff.ts';
 import { isDeepFrozen, type Json, jsonEqual, toJson } from './json.ts';
-import { applyPatch, diffJson, type JsonPatch, type JsonPatchOperation } from './patch.ts';
+import { applyPatch, type JsonPatch, type JsonPatchOperation } from './patch.ts';
 import { toPointer } from './pointer.ts';
 import { produce } from './produce.ts';
 

@@ -1,5 +1,4 @@
 import { WaymarkError } from '../error.ts';
-import { diffValues } from './diff.ts';
 import { markFrozen } from './frozen-json.ts';
 import {
   isJsonArray,
@@ -32,11 +31,6 @@ export function applyPatch(doc: Json, patch: JsonPatch): Json {
     }
   }
   return working.finish();
-}
-
-/** A patch that makes `to` out of `from`, as small as the difference for the usual edits. */
-export function diffJson(from: Json, to: Json): JsonPatch {
-  return diffValues(toJson(from, 'The old value'), toJson(to, 'The new value'));
 }
 
 type Container = Json[] | Record<string, Json>;

@@ -1,7 +1,8 @@
 import * as v from 'valibot';
+import { diffJson } from '../../../core/json/diff.ts';
 import { contentHash } from '../../../core/json/hash.ts';
 import { type Json, toJson } from '../../../core/json/json.ts';
-import { applyPatch, diffJson, type JsonPatch } from '../../../core/json/patch.ts';
+import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
 import type { Message } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { historyDelta } from '../../../session/delta.ts';

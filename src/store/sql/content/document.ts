@@ -1,5 +1,6 @@
+import { diffJson } from '../../../core/json/diff.ts';
 import { type Json, jsonEqual, parseJson } from '../../../core/json/json.ts';
-import { applyPatch, diffJson, type JsonPatch } from '../../../core/json/patch.ts';
+import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
 import type { SqlValue } from '../database/query.ts';
 import type { Cipher } from './cipher.ts';
 import { documentPlace } from './places.ts';
