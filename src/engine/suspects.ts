@@ -1,3 +1,4 @@
+import { createEmitter } from '../core/async/emitter.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { SuspectLimit } from '../store/contract/store.ts';
 
@@ -35,18 +36,15 @@ interface Trial {
 
 export function createSuspects(clock: Clock, attempts: number): Suspects {
   const trials = new Map<string, Trial>();
-  const listeners = new Set<() => void>();
+  const freed = createEmitter();
   let isAsked = false;
 
-  const free = (): void => {
-    for (const listener of listeners) listener();
-  };
   const clear = (runId: string): void => {
     const trial = trials.get(runId);
     if (trial === undefined) return;
     trials.delete(runId);
     trial.over.abort();
-    free();
+    freed.emit();
   };
   const begin = (runId: string, crashes: number): void => {
     const trial: Trial = { isAlone: true, over: new AbortController() };
@@ -56,7 +54,7 @@ export function createSuspects(clock: Clock, attempts: number): Suspects {
       if (!isLast) {
         await clock.sleep(aloneMs, trial.over.signal);
         trial.isAlone = false;
-        free();
+        freed.emit();
       }
       await clock.sleep(lastChanceMs, trial.over.signal);
       clear(runId);
@@ -87,14 +85,11 @@ export function createSuspects(clock: Clock, attempts: number): Suspects {
       };
     },
     clear,
-    onFree(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    onFree: freed.subscribe,
     close() {
       for (const { over } of trials.values()) over.abort();
       trials.clear();
-      listeners.clear();
+      freed.clear();
     },
   };
 }

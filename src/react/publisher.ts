@@ -1,3 +1,4 @@
+import { createEmitter } from '../core/async/emitter.ts';
 import type { Clock } from '../core/time/clock.ts';
 
 /** A value that is read at any time and announced not more often than its readers can use. */
@@ -19,7 +20,7 @@ export function createPublisher<T>(options: {
   readonly read: () => T;
 }): Publisher<T> {
   const { clock, throttle, read } = options;
-  const listeners = new Set<() => void>();
+  const changed = createEmitter();
   let value = read();
   let waiting = false;
 
@@ -27,14 +28,11 @@ export function createPublisher<T>(options: {
     const next = read();
     if (Object.is(next, value)) return;
     value = next;
-    for (const listener of [...listeners]) listener();
+    changed.emit();
   };
   return {
     get: () => value,
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    subscribe: changed.subscribe,
     publish,
     publishSoon() {
       if (waiting) return;

@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path';
+import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import { createIds } from '../../core/id.ts';
 import { systemClock } from '../../core/time/clock.ts';
 import type { Store } from '../contract/store.ts';
-import { createEmitter } from '../memory/emitter.ts';
 import type { Tables } from '../memory/tables.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { DirectoryCache } from './directory/cache.ts';
@@ -59,7 +59,7 @@ export function openParts(
     newId,
     newRow: (row) => row,
     eventsTtl,
-    emitter: createEmitter(),
+    emitter: createKeyedEmitter(),
     sessions: new Map(),
     snapshots: new Map(),
     runs: new Map(),

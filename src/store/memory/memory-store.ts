@@ -1,10 +1,10 @@
+import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import { createIds, type NewId } from '../../core/id.ts';
 import { type Clock, systemClock } from '../../core/time/clock.ts';
 import type { Store } from '../contract/store.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { abortSupport } from './abort.ts';
 import { CompactRow } from './compact-row.ts';
-import { createEmitter } from './emitter.ts';
 import { eventSupport } from './events.ts';
 import { maintenanceSupport } from './maintenance.ts';
 import { readSnapshot } from './reading.ts';
@@ -33,7 +33,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     newId,
     newRow: (row) => new CompactRow(row),
     eventsTtl,
-    emitter: createEmitter(),
+    emitter: createKeyedEmitter(),
     sessions: new Map(),
     snapshots: new Map(),
     runs: new Map(),

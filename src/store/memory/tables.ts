@@ -1,3 +1,4 @@
+import type { KeyedEmitter } from '../../core/async/emitter.ts';
 import type { NewId } from '../../core/id.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Clock } from '../../core/time/clock.ts';
@@ -7,7 +8,6 @@ import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
 import type { RunCrash, RunRef, RunRequest, RunUsage, Scope, Totals } from '../contract/store.ts';
 import { busy, notHeld, taken } from '../rules/errors.ts';
-import type { Emitter } from './emitter.ts';
 import type { KeptEvents } from './kept-events.ts';
 
 /** What a row says of a snapshot; `orphaned` and `expired` are worked out on reading. */
@@ -117,7 +117,7 @@ export interface Tables {
   /** A row as this store keeps it. */
   readonly newRow: (row: SnapshotRow) => SnapshotRow;
   readonly eventsTtl: number;
-  readonly emitter: Emitter;
+  readonly emitter: KeyedEmitter;
   readonly sessions: Map<string, SessionRow>;
   readonly snapshots: Map<string, SnapshotRow>;
   readonly runs: Map<string, RunRow>;

@@ -1,12 +1,14 @@
 import type { Client } from 'pg';
+import { createKeyedEmitter, type KeyedEmitter } from '../../core/async/emitter.ts';
+import { after } from '../../core/time/after.ts';
+import { backoff } from '../../core/time/backoff.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import type { Hint } from '../sql/database/database.ts';
-import { createHub, type Hub } from '../sql/database/emitter.ts';
+import { type Hint, hintKey } from '../sql/database/database.ts';
 import { quoteName } from './dialect.ts';
 
 // In case a notification was lost with its connection.
 const pollInterval = 1000;
-const longestPause = 2000;
+const reconnectDelays = { baseMs: 50, maxMs: 2000 };
 // Whoever listens often listens for moments only; a connection for each of them would cost more than what is listened to.
 const lingerMs = 5000;
 
@@ -24,7 +26,7 @@ interface Options {
  */
 export class Listener {
   readonly #options: Options;
-  readonly #emitter: Hub = createHub();
+  readonly #emitter: KeyedEmitter<Hint> = createKeyedEmitter(hintKey);
   #client: Client | undefined;
   #connecting: Promise<void> | undefined;
   #stopLooking: (() => void) | undefined;
@@ -37,11 +39,11 @@ export class Listener {
 
   /** Tells listeners of this process. */
   tell(hint: Hint): void {
-    this.#emitter.tell(hint);
+    this.#emitter.emit(hint);
   }
 
   listen(hint: Hint, listener: () => void): () => void {
-    const leave = this.#emitter.listen(hint, listener);
+    const leave = this.#emitter.subscribe(hint, listener);
     this.#start();
     return () => {
       leave();
@@ -60,7 +62,7 @@ export class Listener {
     if (this.#isClosed) return;
     this.#stopLingering?.();
     this.#stopLingering = undefined;
-    this.#stopLooking ??= this.#options.clock.every(pollInterval, () => this.#emitter.tellAll());
+    this.#stopLooking ??= this.#options.clock.every(pollInterval, () => this.#emitter.emitAll());
     if (this.#client !== undefined || this.#connecting !== undefined) return;
     this.#connecting = this.#connect().finally(() => {
       this.#connecting = undefined;
@@ -68,7 +70,7 @@ export class Listener {
   }
 
   #linger(): void {
-    this.#stopLingering ??= this.#options.clock.every(lingerMs, () => this.#stop());
+    this.#stopLingering ??= after(this.#options.clock, lingerMs, () => this.#stop());
   }
 
   #stop(): void {
@@ -83,12 +85,12 @@ export class Listener {
 
   /** Connects, again and again while somebody listens. */
   async #connect(): Promise<void> {
-    for (let pause = 50; this.#isWanted(); pause = Math.min(pause * 2, longestPause)) {
+    for (let attempt = 1; this.#isWanted(); attempt++) {
       try {
         await this.#open();
         return;
       } catch {
-        await sleep(pause);
+        await sleep(backoff(attempt, reconnectDelays));
       }
     }
   }
@@ -114,7 +116,7 @@ export class Listener {
     if (this.#isClosed) this.#stop();
     else if (this.#emitter.size === 0) this.#linger();
     // What was told before LISTEN took effect was not heard.
-    this.#emitter.tellAll();
+    this.#emitter.emitAll();
   }
 
   #hear(payload: string): void {
@@ -122,7 +124,7 @@ export class Listener {
     if (words[0] === senderWord(this.#options.sender)) return;
     for (const word of words) {
       const [kind, id = ''] = word.split(':');
-      if (kind === 'run' || kind === 'events') this.#emitter.tell({ kind, id });
+      if (kind === 'run' || kind === 'events') this.#emitter.emit({ kind, id });
     }
   }
 

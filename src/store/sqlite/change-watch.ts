@@ -1,6 +1,6 @@
+import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import type { Hint } from '../sql/database/database.ts';
-import { createHub } from '../sql/database/emitter.ts';
+import { type Hint, hintKey } from '../sql/database/database.ts';
 
 // SQLite cannot push to another process. Its counter of foreign commits costs a few microseconds to read, so looking often
 // is cheap, and an abort from another process waits no longer than this.
@@ -27,7 +27,7 @@ export interface Watched {
  * when nobody has listened for a while, so a turn that follows another finds it going on and pays nothing for it.
  */
 export function createChangeWatch(clock: Clock, watched: Watched): ChangeWatch {
-  const emitter = createHub();
+  const emitter = createKeyedEmitter(hintKey);
   const marks = new Map<string, string>();
   let seen: number | undefined;
   let stop: (() => void) | undefined;
@@ -41,11 +41,11 @@ export function createChangeWatch(clock: Clock, watched: Watched): ChangeWatch {
     seen = now;
     const before = new Map(marks);
     marks.clear();
-    for (const hint of emitter.hints()) {
-      const key = `${hint.kind} ${hint.id}`;
+    for (const hint of emitter.keys()) {
+      const key = hintKey(hint);
       const mark = watched.mark(hint);
       // What was never looked at may have changed since it was listened to.
-      if (mark === undefined || mark !== before.get(key)) emitter.tell(hint);
+      if (mark === undefined || mark !== before.get(key)) emitter.emit(hint);
       if (mark !== undefined) marks.set(key, mark);
     }
   };
@@ -55,9 +55,9 @@ export function createChangeWatch(clock: Clock, watched: Watched): ChangeWatch {
     marks.clear();
   };
   return {
-    tell: emitter.tell,
+    tell: emitter.emit,
     listen(hint, listener) {
-      const leave = emitter.listen(hint, listener);
+      const leave = emitter.subscribe(hint, listener);
       if (stop === undefined) {
         seen = watched.version();
         stop = clock.every(pollInterval, look);

@@ -50,6 +50,11 @@ export interface Hint {
   readonly id: string;
 }
 
+/** A hint as a key of listeners. */
+export function hintKey({ kind, id }: Hint): string {
+  return `${kind} ${id}`;
+}
+
 /** Options that both SQL stores have. */
 export interface QueryOptions {
   /** Called with the name of each statement that is run; for counting and for logs. */
