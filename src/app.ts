@@ -19,6 +19,7 @@ import { WaymarkError } from './core/error.ts';
 import { createIds, type NewId } from './core/id.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
 import { type Clock, systemClock } from './core/time/clock.ts';
+import { waitAtMost } from './core/time/timeout.ts';
 import type { Engine } from './engine/engine.ts';
 import { createEngineEnv } from './engine/engine-env.ts';
 import { checkAttempts, defaultAttempts } from './engine/given-up.ts';
@@ -219,12 +220,7 @@ function createLife(
   const finished = async (): Promise<void> => {
     while (work.size > 0) await Promise.all(work);
   };
-  const idle = async (ms: number): Promise<void> => {
-    const over = new AbortController();
-    const later = clock.sleep(ms, over.signal).catch(() => {});
-    await Promise.race([finished(), later]);
-    over.abort();
-  };
+  const idle = (ms: number): Promise<void> => waitAtMost(clock, ms, finished());
   return {
     host,
     subscribeToErrors: reports.subscribe,

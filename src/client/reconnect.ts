@@ -1,5 +1,5 @@
 import type { Status } from '../core/error.ts';
-import { randomBytes } from '../core/platform.ts';
+import { backoff, randomFraction } from '../core/time/backoff.ts';
 import type { ReconnectOptions } from './options.ts';
 
 /** When to try again, and when to give up. */
@@ -21,9 +21,7 @@ export function toReconnect(options: ReconnectOptions | false): Reconnect {
     idleTimeout,
     delayOf(attempt) {
       if (attempt > attempts) return undefined;
-      const most = Math.min(delay * 2 ** (attempt - 1), maxDelay);
-      // Between half and all of it, so that the clients of a server that restarts do not all come back at once.
-      return (most / 2) * (1 + fraction());
+      return backoff(attempt, { baseMs: delay, maxMs: maxDelay, jitter: randomFraction });
     },
   };
 }
@@ -39,9 +37,4 @@ const passing: ReadonlySet<Status> = new Set([
 /** Whether the same request may well succeed a little later. */
 export function isPassing(status: Status): boolean {
   return passing.has(status);
-}
-
-function fraction(): number {
-  const [byte = 0] = randomBytes(new Uint8Array(1));
-  return byte / 255;
 }

@@ -1,4 +1,5 @@
 import { isWaymarkError } from '../core/error.ts';
+import { after } from '../core/time/after.ts';
 import type { AbortResult } from '../protocol/requests.ts';
 import { isPassing } from './reconnect.ts';
 import type { Transport } from './transport.ts';
@@ -31,7 +32,7 @@ export interface TurnStop {
 }
 
 /** How long a stop waits to learn the id of a turn that was just sent. */
-const grace = 5_000;
+const stopTimeoutMs = 5_000;
 
 /**
  * Stops a turn when the signal aborts: on the server, by its id, so that it ends there with its partial answer, which
@@ -52,10 +53,11 @@ export function stopOnAbort(
       abortRun(transport, { agent, snapshot: turn.snapshotId }, done.signal).catch(cutNow);
     } else if (turn) cutNow();
     else {
-      transport.clock.sleep(grace, done.signal).then(
-        () => turn || cutNow(),
-        () => {}, // the turn has ended
-      );
+      const cutUnlessStarted = (): void => {
+        if (!turn) cutNow();
+      };
+      const cancel = after(transport.clock, stopTimeoutMs, cutUnlessStarted, { keepAlive: true });
+      done.signal.addEventListener('abort', cancel);
     }
   };
   if (signal?.aborted) cut.abort(signal.reason);

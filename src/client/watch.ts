@@ -1,10 +1,13 @@
 import type { AgentTypes, EventId, SnapshotOf, WatchEvent } from '../agent/spec/agent.ts';
 import { isWaymarkError } from '../core/error.ts';
+import { backoff } from '../core/time/backoff.ts';
 import { parseEventId } from '../protocol/event-id.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
 import { followRun } from './follow-run.ts';
 import type { RemoteCallOptions } from './remote-agent.ts';
 import type { Transport } from './transport.ts';
+
+const pollDelays = { baseMs: 250, maxMs: 5_000 };
 
 /** A snapshot of an agent on a server. */
 export interface RemoteSnapshot {
@@ -58,8 +61,8 @@ export async function waitForRun<Types extends AgentTypes>(
     // A store that keeps no events can still be asked.
     if (!isWaymarkError(error) || error.status !== 'FAILED_PRECONDITION') throw error;
   }
-  for (let delay = 250; !isOver(snapshot.status); delay = Math.min(delay * 2, 5_000)) {
-    await transport.clock.sleep(delay, signal);
+  for (let attempt = 1; !isOver(snapshot.status); attempt++) {
+    await transport.clock.sleep(backoff(attempt, pollDelays), signal);
     snapshot = await read();
   }
   return snapshot;

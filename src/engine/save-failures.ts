@@ -1,5 +1,6 @@
 import type { AgentHost } from '../agent/spec/spec.ts';
 import { publicMessageOf, toWaymarkError, WaymarkError } from '../core/error.ts';
+import { backoff } from '../core/time/backoff.ts';
 import type { RunRef, Store } from '../store/contract/store.ts';
 
 /** Attempts of one run whose end could not be saved; the next one only writes that it failed. */
@@ -36,7 +37,7 @@ export function createSaveFailures({ clock, ttl, closing }: AgentHost): Troubles
     forget: (runId) => void known.delete(runId),
     async rest({ times }, store, ref) {
       // The claim that expired was the first pause.
-      const pause = times < 2 ? 0 : Math.min(ttl * 2 ** (times - 1), longestPause);
+      const pause = times < 2 ? 0 : backoff(times, { baseMs: ttl, maxMs: longestPause });
       const end = clock.now() + pause;
       while (clock.now() < end) {
         try {

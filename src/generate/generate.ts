@@ -1,8 +1,9 @@
 import type { ActionContext } from '../core/action.ts';
-import { deadline, type LinkedSignal, linkSignals, raceSignal } from '../core/async/signal.ts';
+import { type LinkedSignal, linkSignals, raceSignal } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
 import type { Clock } from '../core/time/clock.ts';
+import { timeoutSignal } from '../core/time/timeout.ts';
 import { type Answer, callModel, type ModelCallScope } from './call-model.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { finished, type GenerateResponse, interruptedResponse } from './generate-response.ts';
@@ -49,7 +50,9 @@ export async function runGenerate(
 ): Promise<GenerateResponse> {
   const { signal, limits } = options;
   const stop =
-    limits?.timeMs === undefined ? linkSignals(signal) : deadline(env.clock, limits.timeMs, signal);
+    limits?.timeMs === undefined
+      ? linkSignals(signal)
+      : timeoutSignal(env.clock, limits.timeMs, signal);
   try {
     const context = options.context ?? callContext.get() ?? {};
     const call = prepare(env, options, { progress, stop, context });

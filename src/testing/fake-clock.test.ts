@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deadline } from '../core/async/signal.ts';
+import { timeoutSignal } from '../core/time/timeout.ts';
 import { fakeClock } from './fake-clock.ts';
 
 test('time stands still until it is moved', async () => {
@@ -68,7 +68,7 @@ test('an interval goes off again and again until it is ended', async () => {
 
 test('deadlines follow it', async () => {
   const clock = fakeClock();
-  const { signal } = deadline(clock, 100);
+  const { signal } = timeoutSignal(clock, 100);
   await clock.advance(99);
   expect(signal.aborted).toBe(false);
   await clock.advance(1);

@@ -1,5 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { timeoutSignal } from '../../core/time/timeout.ts';
 import type { ClaimRequest, RunSupport, Scope } from '../../store/contract/store.ts';
 import { whileAway } from '../turn/follow.ts';
 import { unknownEnd } from '../turn/turn-state.ts';
@@ -20,12 +21,7 @@ export async function takeBackClaim(
     release().catch(() => {});
     throw error;
   }
-  const over = new AbortController();
-  const done = new AbortController();
-  clock.sleep(ttl, done.signal).then(
-    () => over.abort(),
-    () => {},
-  );
+  const over = timeoutSignal(clock, ttl);
   try {
     const isOpen = await whileAway(clock, over.signal, async () => {
       try {
@@ -41,7 +37,7 @@ export async function takeBackClaim(
   } catch (cause) {
     throw cause === error ? error : unknownEnd(runId, cause);
   } finally {
-    done.abort();
+    over.release();
   }
   throw unknownEnd(runId, error);
 }

@@ -1,5 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
+import { backoff } from '../../core/time/backoff.ts';
 import { parseEventId } from '../../protocol/event-id.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Output } from '../../protocol/turn.ts';
@@ -61,13 +62,13 @@ export async function whileAway<Value>(
   over: AbortSignal,
   work: () => Promise<Value>,
 ): Promise<Value> {
-  for (let tries = 0; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
       if (over.aborted || !isAway(error)) throw error;
     }
-    await clock.sleep(Math.min(askAgainMs * 2 ** tries, 2_000), over);
+    await clock.sleep(backoff(attempt, { baseMs: askAgainMs, maxMs: 2_000 }), over);
   }
 }
 

@@ -1,5 +1,6 @@
 import { linkSignals } from '../../core/async/signal.ts';
 import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
+import { after } from '../../core/time/after.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { endChunk, release } from './commit.ts';
 import { followRun, isAway, outputOfRun, whileAway } from './follow.ts';
@@ -165,19 +166,16 @@ async function whileWaitedFor(
     }
   };
   const over = linkSignals(host.closing, invocation.leaving);
-  const done = new AbortController();
-  if (!log.durable)
-    host.clock.sleep(host.ttl, done.signal).then(
-      () => over.abort(),
-      () => {},
-    );
+  const cancel = log.durable
+    ? undefined
+    : after(host.clock, host.ttl, () => over.abort(), { keepAlive: true });
   try {
     await whileAway(host.clock, over.signal, tracked);
   } catch {
     // Why it was last away says more than that the wait was over.
     throw last;
   } finally {
-    done.abort();
+    cancel?.();
     over.release();
   }
 }

@@ -1,3 +1,4 @@
+import { after } from '../../core/time/after.ts';
 import type { Invocation } from './invocation.ts';
 
 /** How long after a stop the function of a turn may take to come to its end before it is left behind. */
@@ -16,18 +17,13 @@ export function withStopTimeout<Value>(
   ms: number,
 ): Promise<Value> {
   return new Promise<Value>((resolve, reject) => {
-    // Made only when it is stopped: a signal for each turn that is not would cost more than saving the turn does.
-    let over: AbortController | undefined;
+    let cancel: (() => void) | undefined;
     const onAbort = (): void => {
-      over = new AbortController();
-      clock.sleep(ms, over.signal).then(
-        () => reject(new StopTimeoutError()),
-        () => {},
-      );
+      cancel = after(clock, ms, () => reject(new StopTimeoutError()), { keepAlive: true });
     };
     const end = (): void => {
       signal.removeEventListener('abort', onAbort);
-      over?.abort();
+      cancel?.();
     };
     // Watched also when it is left behind, so that its rejection is never unhandled.
     work.then(

@@ -1,4 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
+import { after } from '../../core/time/after.ts';
 import { totalTokens } from '../../generate/usage.ts';
 import type { Totals } from '../../store/contract/store.ts';
 import type { Invocation } from './invocation.ts';
@@ -7,15 +8,11 @@ import type { Turn } from './turn-state.ts';
 /** Ends the turn when its time is up; returns the way to call that off. */
 export function startTimeLimit(invocation: Invocation, timeMs: number | undefined): () => void {
   if (timeMs === undefined) return () => {};
-  const over = new AbortController();
-  invocation.host.clock.sleep(timeMs, over.signal).then(
-    () =>
-      invocation.control.fail(
-        new WaymarkError('DEADLINE_EXCEEDED', `The turn took longer than its ${timeMs} ms.`),
-      ),
-    () => {},
-  );
-  return () => over.abort();
+  const error = (): WaymarkError =>
+    new WaymarkError('DEADLINE_EXCEEDED', `The turn took longer than its ${timeMs} ms.`);
+  return after(invocation.host.clock, timeMs, () => invocation.control.fail(error()), {
+    keepAlive: true,
+  });
 }
 
 /** What the session has used, this turn included; `undefined` where nothing limits it. */

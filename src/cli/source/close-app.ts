@@ -1,5 +1,6 @@
 import type { App } from '../../app.ts';
 import { systemClock } from '../../core/time/clock.ts';
+import { waitAtMost } from '../../core/time/timeout.ts';
 
 /** Milliseconds that running turns get to finish when a command ends. */
 const deadlineMs = 2_000;
@@ -8,5 +9,5 @@ const patienceMs = 6_000;
 
 /** Closes the app of a command. One whose store is away, or hangs, does not keep the shell waiting. */
 export async function closeApp(app: App): Promise<void> {
-  await Promise.race([app.close({ deadlineMs }), systemClock.sleep(patienceMs)]);
+  await waitAtMost(systemClock, patienceMs, app.close({ deadlineMs }));
 }

@@ -1,8 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { WaymarkError } from '../error.ts';
-import type { Clock } from '../time/clock.ts';
-import { systemClock } from '../time/clock.ts';
-import { abortError, deadline, linkSignals, raceSignal, throwIfAborted } from './signal.ts';
+import { abortError, linkSignals, raceSignal, throwIfAborted } from './signal.ts';
 
 /** Counts the abort listeners that stay on a signal. */
 function watched(): { controller: AbortController; listeners: () => number } {
@@ -101,44 +99,5 @@ describe('linkSignals', () => {
     expect(listeners()).toBe(0);
     controller.abort();
     expect(second.signal.aborted).toBe(false);
-  });
-});
-
-describe('deadline', () => {
-  test('aborts with DEADLINE_EXCEEDED when the time is up', async () => {
-    const limit = deadline(systemClock, 5);
-    await new Promise((resolve) => limit.signal.addEventListener('abort', resolve));
-    expect(abortError(limit.signal)).toMatchObject({
-      status: 'DEADLINE_EXCEEDED',
-      message: 'Not done within 5 ms.',
-    });
-  });
-
-  test('ends its timer when it is released, aborted, or the given signal aborts', () => {
-    const waiting: AbortSignal[] = [];
-    const clock: Clock = {
-      ...systemClock,
-      sleep: (_, signal) => {
-        if (signal) waiting.push(signal);
-        return new Promise(() => {});
-      },
-    };
-    const parent = new AbortController();
-    const [released, aborted, followed] = [
-      deadline(clock, 5),
-      deadline(clock, 5),
-      deadline(clock, 5, parent.signal),
-    ];
-    released.release();
-    aborted.abort('x');
-    parent.abort('y');
-    expect(waiting.map((signal) => signal.aborted)).toEqual([true, true, true]);
-    expect([released, aborted, followed].map(({ signal }) => signal.reason)).toEqual([
-      undefined,
-      'x',
-      'y',
-    ]);
-    expect(deadline(clock, 5, parent.signal).signal.aborted).toBe(true);
-    expect(waiting).toHaveLength(3);
   });
 });

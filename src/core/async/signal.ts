@@ -1,5 +1,4 @@
 import { isWaymarkError, toErrorBody, WaymarkError } from '../error.ts';
-import type { Clock } from '../time/clock.ts';
 
 /** A signal of one's own, which follows others until it is released. */
 export interface LinkedSignal {
@@ -91,25 +90,4 @@ class Link {
     this.#signal.removeEventListener('abort', this.#listener);
     this.#abort = undefined;
   }
-}
-
-/** A signal that aborts with DEADLINE_EXCEEDED after some time, or with the given one. */
-export function deadline(clock: Clock, ms: number, signal?: AbortSignal): LinkedSignal {
-  const linked = linkSignals(signal);
-  const timer = new AbortController();
-  const end = (): void => timer.abort();
-  if (linked.signal.aborted) return linked;
-  linked.signal.addEventListener('abort', end, { once: true });
-  clock.sleep(ms, timer.signal).then(
-    () => linked.abort(new WaymarkError('DEADLINE_EXCEEDED', `Not done within ${ms} ms.`)),
-    () => {}, // the work was done, or stopped, before its time was up
-  );
-  return {
-    signal: linked.signal,
-    abort: linked.abort,
-    release: () => {
-      end();
-      linked.release();
-    },
-  };
 }

@@ -1,3 +1,4 @@
+import { waitAtMost } from '../../core/time/timeout.ts';
 import type { EngineAgent, EngineEnv } from '../engine.ts';
 import { groupOf, type RunJob } from './job.ts';
 import type { JobCompletion } from './job-completion.ts';
@@ -171,15 +172,10 @@ export class Worker {
 
   async #sleep(): Promise<void> {
     if (this.#isWoken) return;
-    const over = new AbortController();
     const woken = new Promise<void>((resolve) => {
       this.#wake = resolve;
     });
-    await Promise.race([
-      woken,
-      this.#env.engine.clock.sleep(pollInterval, over.signal).catch(() => {}),
-    ]);
-    over.abort();
+    await waitAtMost(this.#env.engine.clock, pollInterval, woken);
     this.#wake = undefined;
   }
 

@@ -1,6 +1,6 @@
 import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
-import { randomBytes } from '../../core/platform.ts';
+import { backoff, randomFraction } from '../../core/time/backoff.ts';
 import type { Middleware } from './middleware.ts';
 
 /** How often and how soon a model is asked again. */
@@ -35,7 +35,7 @@ export function retry({
   baseMs = 500,
   maxMs = 30_000,
   shouldRetry = isRetryable,
-  random = systemRandom,
+  random = randomFraction,
 }: RetryOptions = {}): Middleware {
   return {
     name: 'retry',
@@ -46,8 +46,8 @@ export function retry({
         } catch (error) {
           const isLast = attempt >= attempts || step.call.signal.aborted || step.hasStreamed();
           if (isLast || !isWaymarkError(error) || !shouldRetry(error)) throw error;
-          const backoff = baseMs * 2 ** (attempt - 1) * (0.5 + random() / 2);
-          const wait = Math.min(maxMs, Math.max(backoff, retryAfterMs(error)));
+          const delay = backoff(attempt, { baseMs, maxMs, jitter: random });
+          const wait = Math.min(maxMs, Math.max(delay, retryAfterMs(error)));
           await step.clock.sleep(wait, step.call.signal);
         }
       }
@@ -62,9 +62,4 @@ function isRetryable({ details }: WaymarkError): boolean {
 function retryAfterMs({ details }: WaymarkError): number {
   const after = isJsonObject(details) ? details.retryAfterMs : undefined;
   return typeof after === 'number' ? after : 0;
-}
-
-function systemRandom(): number {
-  const [byte = 0] = randomBytes(new Uint8Array(1));
-  return byte / 255;
 }

@@ -1,5 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { withTimeout } from '../../core/time/timeout.ts';
 
 /**
  * Asks at most once every `keepMs`, and never twice at the same time: however many callers there are, what is asked has one
@@ -26,21 +27,10 @@ export function atMostEvery<T>(
       };
       answer.then(done, done);
     }
-    return await within(asked, { clock, waitMs });
+    return await withTimeout(asked, {
+      clock,
+      ms: waitMs,
+      error: () => new WaymarkError('DEADLINE_EXCEEDED', `No answer within ${waitMs} ms.`),
+    });
   };
-}
-
-async function within<T>(
-  answer: Promise<T>,
-  { clock, waitMs }: { readonly clock: Clock; readonly waitMs: number },
-): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const stop = clock.every(waitMs, () =>
-    late.reject(new WaymarkError('DEADLINE_EXCEEDED', `No answer within ${waitMs} ms.`)),
-  );
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    stop();
-  }
 }

@@ -1,6 +1,7 @@
 import type { GenericSchema, InferOutput } from 'valibot';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { withTimeout } from '../../core/time/timeout.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { nextTurn } from '../stream/event-loop.ts';
 import { headerOf } from './connection.ts';
@@ -103,19 +104,15 @@ async function readText(
   const request = c.req.raw;
   const length = headerOf(c, 'content-length');
   if (length !== undefined && Number(length) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
-  const late = Promise.withResolvers<never>();
-  const stop = clock.every(limits.requestTimeout, () => late.reject(tooLate()));
   try {
     // A length that the transport holds the client to makes counting needless.
     const text = length === undefined ? countedText(request, limits.bodyBytes) : request.text();
-    return await Promise.race([text, late.promise]);
+    return await withTimeout(text, { clock, ms: limits.requestTimeout, error: tooLate });
   } catch (error) {
     if (isWaymarkError(error)) throw error;
     throw new WaymarkError('CANCELLED', 'The request ended before its body was complete.', {
       cause: error,
     });
-  } finally {
-    stop();
   }
 }
 

@@ -1,5 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { waitAtMost } from '../../core/time/timeout.ts';
 
 /** A server's life from the first request to the last stream. */
 export interface Lifetime {
@@ -39,10 +40,7 @@ export function createLifetime(clock: Clock): Lifetime {
     },
     async end(graceMs) {
       closing.abort(shuttingDown());
-      const timer = new AbortController();
-      const grace = clock.sleep(graceMs, timer.signal).catch(() => {});
-      await Promise.race([settled(), grace]);
-      timer.abort();
+      await waitAtMost(clock, graceMs, settled());
       ending.abort(shuttingDown());
     },
   };

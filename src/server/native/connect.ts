@@ -2,6 +2,7 @@ import type { WebSocket } from 'ws';
 import type { Agent, AgentConnection } from '../../agent/spec/agent.ts';
 import { linkSignals } from '../../core/async/signal.ts';
 import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
+import { after } from '../../core/time/after.ts';
 import { type ClientFrame, clientFrame } from '../../protocol/frames.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { Caller } from '../http/auth.ts';
@@ -92,8 +93,7 @@ class SocketConnection {
     this.#reader = linkSignals(lifetime.ending);
     this.#reader.signal.addEventListener('abort', () => this.#end());
     lifetime.closing.addEventListener('abort', this.#endIdle);
-    this.#stopTimer = clock.every(limits.authTimeout, () => {
-      this.#stopTimer();
+    this.#stopTimer = after(clock, limits.authTimeout, () => {
       if (this.#opened) return;
       void this.#finish(
         new WaymarkError(

@@ -1,4 +1,5 @@
 import type { WebSocket } from 'ws';
+import { after } from '../../core/time/after.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { ServerFrame } from '../../protocol/frames.ts';
 
@@ -91,7 +92,7 @@ export function createFrameSocket(
       // The client's close frame must be read, also while frames were held back.
       socket.resume();
       // A client that does not answer the close frame is cut.
-      const stop = clock.every(stallMs, () => socket.terminate());
+      const stop = after(clock, stallMs, () => socket.terminate());
       socket.once('close', stop);
     },
   };

@@ -1,6 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { NewId } from '../../core/id.ts';
-import type { Clock } from '../../core/time/clock.ts';
+import { backoff } from '../../core/time/backoff.ts';
+import { type Clock, systemClock } from '../../core/time/clock.ts';
 import { toReadError } from '../rules/errors.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import type { Database, Hint } from '../sql/database/database.ts';
@@ -14,6 +15,8 @@ import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
 import { migrate } from './migrate.ts';
 import { sumOfValues } from './row-sums.ts';
+
+const busyDelays = { baseMs: 1, maxMs: 20 };
 
 export interface SqliteOptions {
   readonly path: string | URL;
@@ -69,14 +72,16 @@ export function sqliteDatabase(options: SqliteOptions): Database {
   /** Tries again, with the thread free in between, while another process is in the way. */
   const retry = async <Result>(attempt: () => Result): Promise<Result> => {
     let waited = 0;
-    for (let pause = 1; ; pause = Math.min(pause * 2, 20)) {
+    for (let tries = 1; ; tries++) {
       try {
         return attempt();
       } catch (error) {
         if (!isBusy(error)) throw error;
         if (waited >= patience) throw stillBusy(path, waited, error);
       }
-      await pauseFor(pause);
+      const pause = backoff(tries, busyDelays);
+      // Real time: a lock is held by another process, which knows nothing of an app's clock.
+      await systemClock.sleep(pause);
       waited += pause;
     }
   };
@@ -200,9 +205,4 @@ function oneThread(): WaymarkError {
 
 function closed(): WaymarkError {
   return new WaymarkError('FAILED_PRECONDITION', 'The store has been closed.');
-}
-
-// Real time: a lock is held by another process, which knows nothing of an app's clock.
-function pauseFor(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

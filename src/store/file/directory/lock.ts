@@ -3,10 +3,13 @@ import { basename } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { WaymarkError } from '../../../core/error.ts';
 import { letOthersRun } from '../../../core/platform.ts';
+import { backoff } from '../../../core/time/backoff.ts';
 import { systemClock } from '../../../core/time/clock.ts';
 import { storeFault } from '../../rules/store-error.ts';
 import { diskError } from './disk-error.ts';
 import { LockGeneration } from './lock-generation.ts';
+
+const busyDelays = { baseMs: 1, maxMs: 10 };
 
 /** How the lock is held: `alone` when nobody else has held it since we last did; `not` where nothing can be written. */
 export type Hold = 'alone' | 'after others' | 'not';
@@ -101,7 +104,7 @@ export function createLock(path: string, { timeout }: { readonly timeout: number
       drop();
     },
     async hold(section, { orWithout = false } = {}) {
-      for (let quick = 0, waited = 0, pause = 1; ; ) {
+      for (let quick = 0, waited = 0, tries = 1; ; ) {
         const held = begin();
         if (held === 'unusable') {
           if (orWithout) return section('not');
@@ -115,9 +118,9 @@ export function createLock(path: string, { timeout }: { readonly timeout: number
         }
         if (waited >= timeout) throw heldTooLong(timeout);
         // Real time, whatever clock the store was given: it is another process that is waited for.
+        const pause = backoff(tries++, busyDelays);
         await systemClock.sleep(pause);
         waited += pause;
-        pause = Math.min(pause + 1, 10);
       }
     },
   };

@@ -1,3 +1,4 @@
+import { after } from '../../../core/time/after.ts';
 import type { Clock } from '../../../core/time/clock.ts';
 import type { Cipher } from '../content/cipher.ts';
 import type { Database } from '../database/database.ts';
@@ -34,7 +35,7 @@ export class GcScheduler {
   /** Tidies after a while. A failure is left to the next round: what is to be looked at stays noted. */
   later(): void {
     if (this.#stop !== undefined || this.#isClosed) return;
-    this.#stop = this.#options.clock.every(restBefore, () => {
+    this.#stop = after(this.#options.clock, restBefore, () => {
       this.#endTimer();
       this.now().catch(() => {});
     });
