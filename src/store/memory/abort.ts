@@ -1,8 +1,16 @@
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { AbortSupport, Scope } from '../contract/store.ts';
-import { endRun, hangOnStart, leaveBehind } from './claim.ts';
+import { decideAbort } from '../rules/decide-abort.ts';
+import { endRun, leaveBehind } from './claim.ts';
 import { statusOf } from './reading.ts';
-import { findRun, findSnapshot, isExpired, type RunRow, reached, type Tables } from './tables.ts';
+import {
+  findRun,
+  findSnapshot,
+  nearestListed,
+  type RunRow,
+  reached,
+  type Tables,
+} from './tables.ts';
 
 /** Stopping runs. */
 export function abortSupport(tables: Tables): AbortSupport {
@@ -19,23 +27,24 @@ function abort(tables: Tables, scope: Scope, snapshotId: string): SnapshotStatus
     const row = findSnapshot(tables, scope, snapshotId);
     return row && statusOf(row, now);
   }
-  const expired = isExpired(run, now);
-  if (run.row !== undefined || (run.request.mode === 'accepted' && expired)) {
-    return end(tables, run);
-  }
+  const { heartbeatAt, ttl, request, row } = run;
+  const lease = { heartbeatAt, ttl, mode: request.mode, isListed: row !== undefined };
+  const decision = decideAbort(lease, now);
+  if (decision.kind === 'ends') return end(tables, run);
   run.stopping = true;
   tables.emitter.emit(run.id);
-  return expired ? 'expired' : 'pending';
+  return decision.status;
 }
 
-/** Ends a run that nobody waits for. What it had reached stays for inspection. */
+/** Ends a run. The state that it had reached stays for inspection. */
 function end(tables: Tables, run: RunRow): 'aborted' {
   const { state, stateHash } = reached(run);
   if (run.row === undefined) leaveBehind(tables, run);
   else endRun(tables, run);
   const row = tables.snapshots.get(run.id);
-  hangOnStart(run);
   if (row !== undefined) {
+    // Nothing continues from a snapshot within its turn.
+    row.parent = nearestListed(run.start);
     Object.assign(row, { status: 'aborted', finishReason: 'aborted', state, stateHash });
     row.partialFrom = run.attempt;
     row.updatedAt = tables.clock.now();

@@ -1,23 +1,20 @@
 import type {
   Claim,
   ClaimRequest,
-  ParentRef,
   RunCrash,
   RunRequest,
   Scope,
   Totals,
 } from '../contract/store.ts';
-import { headMoved, notFound, notSucceeded } from '../rules/errors.ts';
+import { decideClaim, refuseHolder, toClaim } from '../rules/decide-claim.ts';
+import { accepted } from '../rules/decision.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../rules/ids.ts';
 import { endEvents } from './events.ts';
-import { addRequests, checkRequests } from './requests.ts';
+import { claimFacts, holderFact } from './facts.ts';
+import { addRequests, forgetOldRequests } from './requests.ts';
 import { createSessionRow } from './rows.ts';
 import {
-  checkFree,
-  checkUnused,
-  findRun,
   findSession,
-  findSnapshot,
   list,
   nearestListed,
   type RunRow,
@@ -27,52 +24,29 @@ import {
   type Tables,
 } from './tables.ts';
 
-/** Accepts a run: see {@link RunSupport.claim}. Everything is checked before anything is written. */
+/** Accepts a run: see {@link RunSupport.claim}. */
 export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Claim {
   checkScope(scope);
   checkSessionId(request.sessionId);
   checkSnapshotId(request.runId);
-  const dead = checkRequests(tables, request.requests);
-  checkUnused(tables, request.runId);
-  const known = findSession(tables, scope, request.sessionId);
-  const start = startOf(tables, scope, request, known);
-  if (known !== undefined) checkFree(known, tables.clock.now());
-  checkHead(known, request.expectHead);
-  const session = known ?? createSessionRow(tables, scope, request.sessionId, request);
-  for (const each of dead) if (each.session !== session) leaveBehind(tables, each);
-  displace(tables, session);
-  const run = createRun(tables, session, start, request);
+  if (request.requests !== undefined) forgetOldRequests(tables);
+  const decision = accepted(decideClaim(claimFacts(tables, scope, request), request));
+  const session =
+    findSession(tables, scope, request.sessionId) ??
+    createSessionRow(tables, scope, request.sessionId, request);
+  for (const run of decision.displaced) leaveBehind(tables, run);
+  const start = decision.start?.key;
+  const run = createRun(tables, session, start, { ...request, turnIndex: decision.turnIndex });
   addRequests(tables, run, request.requests);
-  return toClaim(run, { fresh: known === undefined, limited: request.limited === true });
+  const failedTotals = request.limited === true ? totalsOfFailed(session, start) : undefined;
+  const ref = { runId: run.id, attempt: run.attempt, sessionId: session.id };
+  return toClaim(ref, { ...decision, failedTotals });
 }
 
-function startOf(
-  tables: Tables,
-  scope: Scope,
-  { from, sessionId }: ClaimRequest,
-  session: SessionRow | undefined,
-): SnapshotRow | undefined {
-  if (from === 'head') return session?.head;
-  const row = findSnapshot(tables, scope, from.snapshotId);
-  const found = row ?? findRun(tables, scope, from.snapshotId);
-  if (found?.session.id !== sessionId) throw notFound('snapshot', from.snapshotId);
-  return succeeded(row, from.snapshotId);
-}
-
-/** A snapshot that a session can go on from. */
-export function succeeded(row: SnapshotRow | undefined, snapshotId: string): SnapshotRow {
-  if (row?.status === 'succeeded') return row;
-  throw notSucceeded(snapshotId, row?.status ?? 'pending');
-}
-
-/** Refuses a caller that expects another head. */
-export function checkHead(
-  session: SessionRow | undefined,
-  expected: string | null | undefined,
-): void {
-  const headId = session?.head?.id ?? null;
-  if (expected === undefined || expected === headId) return;
-  throw headMoved(headId);
+/** Refuses a change to a session that a run holds. */
+export function checkFree(session: SessionRow, now: number): void {
+  const refusal = refuseHolder(holderFact(session, now), session.id, now);
+  if (refusal !== undefined) throw refusal;
 }
 
 /** Takes a free session from an expired attached run, so that its caller, if only slow, cannot write any more. */
@@ -81,7 +55,7 @@ export function displace(tables: Tables, session: SessionRow): void {
   if (session.run !== undefined) leaveBehind(tables, session.run);
 }
 
-/** The run of a caller that died: it holds nothing any more, and what it worked on reads `expired` from now on. */
+/** The run of a caller that died: it holds nothing any more, and its snapshot reads `expired` from now on. */
 export function leaveBehind(tables: Tables, run: RunRow): void {
   const { session } = run;
   const row = tables.newRow({
@@ -108,7 +82,7 @@ function createRun(
   tables: Tables,
   session: SessionRow,
   start: SnapshotRow | undefined,
-  request: ClaimRequest,
+  { turnIndex, ...request }: ClaimRequest & { readonly turnIndex: number },
 ): RunRow {
   const now = tables.clock.now();
   const run: RunRow = {
@@ -122,7 +96,7 @@ function createRun(
     heartbeatAt: now,
     start,
     base: start,
-    turnIndex: start === undefined ? 0 : start.turnIndex + 1,
+    turnIndex,
     stopping: false,
     crashes: noCrashes,
     steps: new Map(),
@@ -146,27 +120,8 @@ export function toRunRequest({ mode, init, inputs, context, version }: RunReques
   };
 }
 
-/** The claim as its holder sees it. */
-export function toClaim(
-  run: RunRow,
-  options: { readonly fresh: boolean; readonly limited: boolean },
-): Claim {
-  const { session, start } = run;
-  const failedTotals = options.limited ? totalsOfFailed(session, start) : undefined;
-  return {
-    runId: run.id,
-    attempt: run.attempt,
-    sessionId: session.id,
-    fresh: options.fresh,
-    ...(start === undefined ? {} : { parent: toParent(start, run) }),
-    ...(session.head === undefined ? {} : { headId: session.head.id }),
-    nextIndex: session.nextIndex + (leavesUnlisted(run) ? 1 : 0),
-    ...(failedTotals === undefined ? {} : { failedTotals }),
-  };
-}
-
 /** The totals of the last failed or aborted turn that started from a snapshot: they include it, and those before it. */
-function totalsOfFailed(
+export function totalsOfFailed(
   { listed }: SessionRow,
   start: SnapshotRow | undefined,
 ): Totals | undefined {
@@ -180,52 +135,10 @@ function totalsOfFailed(
   return undefined;
 }
 
-// A head that is not listed will be, before the first snapshot that goes on from elsewhere.
-function leavesUnlisted({ session, base }: RunRow): boolean {
-  return session.head !== undefined && session.head.index < 0 && session.head !== base;
-}
-
-function toParent(row: SnapshotRow, run: RunRow): ParentRef {
-  return {
-    snapshotId: row.id,
-    turnIndex: row.turnIndex,
-    ...(row.finishReason === undefined ? {} : { finishReason: row.finishReason }),
-    ...(row.finishReason === 'interrupted' ? { answered: isAnswered(row, run) } : {}),
-    ...(row.index < 0 ? { listed: false } : {}),
-    ...(row.totals === undefined ? {} : { totals: row.totals }),
-  };
-}
-
-// A run that was taken over was accepted while the interrupt was open; its own snapshots are no second answer.
-function isAnswered(row: SnapshotRow, run: RunRow): boolean {
-  if (run.attempt > 1) return false;
-  const goesOn = (other: SnapshotRow): boolean =>
-    other.status === 'succeeded' &&
-    other.event !== 'toolIterationEnd' &&
-    turnStartOf(other) === row;
-  const { listed, head } = row.session;
-  return (head !== undefined && goesOn(head)) || listed.some(goesOn);
-}
-
-/** What the turn of a snapshot went on from. */
-function turnStartOf({ parent }: SnapshotRow): SnapshotRow | undefined {
-  let row = parent;
-  while (row?.event === 'toolIterationEnd') row = row.parent;
-  return row;
-}
-
 /** Forgets a run; its events stay for a while. */
 export function endRun(tables: Tables, run: RunRow): void {
   tables.runs.delete(run.id);
   if (run.session.run === run) run.session.run = undefined;
   endEvents(tables, run.id);
   tables.emitter.emit(run.id);
-}
-
-/**
- * A detached run that comes to nothing: its snapshot hangs on what the run was claimed from, not on a snapshot within its
- * turn, which nothing continues from.
- */
-export function hangOnStart({ row, start }: RunRow): void {
-  if (row !== undefined) row.parent = nearestListed(start);
 }

@@ -1,131 +1,80 @@
-import { WaymarkError } from '../../core/error.ts';
 import type { Usage } from '../../protocol/turn.ts';
-import { type Committed, type CommitWrite, isWithinTurn, type RunRef } from '../contract/store.ts';
+import type { Committed, CommitWrite, RunRef } from '../contract/store.ts';
 import { CommittedTurn } from '../rules/committed.ts';
-import { taken } from '../rules/errors.ts';
-import { checkSnapshotId } from '../rules/ids.ts';
+import { type CommitDecision, decideCommit } from '../rules/decide-commit.ts';
+import { accepted } from '../rules/decision.ts';
 import { spentInTurn } from '../rules/totals.ts';
-import { endRun, hangOnStart, noCrashes } from './claim.ts';
+import { endRun, noCrashes } from './claim.ts';
 import { bury } from './dead-runs.ts';
 import { appendTo } from './events.ts';
+import { commitFacts } from './facts.ts';
 import { toMetadata } from './reading.ts';
 import { endRequests } from './requests.ts';
-import {
-  checkUnused,
-  currentRun,
-  list,
-  moveHead,
-  nearestListed,
-  type RunRow,
-  type SnapshotRow,
-  type Tables,
-} from './tables.ts';
+import { currentRun, list, type RunRow, type SnapshotRow, type Tables } from './tables.ts';
 
 /** Writes a snapshot under a run: see {@link RunSupport.commit}. */
 export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committed {
   const run = currentRun(tables, ref);
-  checkWrite(tables, run, write);
-  const base = baseOf(tables, run, write.parentId);
+  const decision = accepted(decideCommit(commitFacts(tables, run, write), write));
   if (write.events !== undefined) appendTo(tables, run, write.events);
-  const row = run.row?.id === write.snapshotId ? run.row : createRow(tables, run, base, write);
-  if (row === run.row && write.status !== 'succeeded') hangOnStart(run);
+  const row = decision.row ?? createRow(tables, run, write, decision);
+  row.parent = decision.parent ?? undefined;
   fill(row, write, tables.clock.now());
-  if (row.status === 'succeeded') advance(tables, run, row, write);
-  if (row.index < 0 && write.listed !== false) list(row);
-  row.session.updatedAt = row.updatedAt;
+  moveSession(tables, row, decision);
   if (write.deadLetter === true) bury(tables, run);
   endRequests(tables, run, write.requests);
-  if (write.end) endRun(tables, run);
-  else if (row.status === 'succeeded') goOn(run, row, write);
+  if (decision.run === 'ends') endRun(tables, run);
+  else if (decision.run !== 'stays') continueFrom(run, row, write, decision.run);
   tables.emitter.emit(row.id);
-  // The caller's state, which is awake, and not the row's.
+  // The caller's state, which is already expanded, and not the row's.
   const saved = { snapshotId: row.id, state: write.state, ref: row };
   return new CommittedTurn(saved, () => toMetadata(row, row.updatedAt));
 }
 
-/**
- * Moves the head on, once the turn has ended: a snapshot within it leaves the head where it is, so that a turn that fails
- * leaves the session where it was. The unlisted state that the run goes on from has then had its time.
- */
-function advance(tables: Tables, run: RunRow, row: SnapshotRow, write: CommitWrite): void {
+function moveSession(
+  tables: Tables,
+  row: SnapshotRow,
+  { listHeadAs, replaces, index, movesHead, nextIndex }: CommitDecision<SnapshotRow>,
+): void {
   const { session } = row;
-  const { head } = session;
-  const isStart = head !== undefined && (head === run.start || head.id === write.parentId);
-  if (isWithinTurn(write)) {
-    // It will be left by the end of the turn, and has its place in the list before what comes behind it.
-    if (head !== undefined && head.index < 0 && !isStart) list(head);
-    return;
-  }
-  if (isStart && head.index < 0) {
-    tables.snapshots.delete(head.id);
-    session.head = undefined;
-  }
-  moveHead(session, row);
+  if (listHeadAs !== null && session.head !== undefined) list(session.head, listHeadAs);
+  if (replaces !== null) tables.snapshots.delete(replaces.id);
+  if (index !== null && row.index < 0) list(row, index);
+  if (movesHead) session.head = row;
+  session.nextIndex = nextIndex;
+  session.updatedAt = row.updatedAt;
 }
 
-/** A snapshot in the middle of a run: the run hangs on it from now on, and would be started over from it. */
-function goOn(run: RunRow, row: SnapshotRow, { state, usage, toolCalls }: CommitWrite): void {
-  const midTurn = row.event === 'toolIterationEnd';
-  const done = run.checkpoint?.inputsDone ?? 0;
+/** A takeover would start the run over from this snapshot. */
+function continueFrom(
+  run: RunRow,
+  row: SnapshotRow,
+  { state, usage, toolCalls }: CommitWrite,
+  { inputsDone, midTurn }: { readonly inputsDone: number; readonly midTurn: boolean },
+): void {
   run.base = row;
   run.crashes = noCrashes;
-  run.checkpoint = {
-    state,
-    stateHash: row.stateHash,
-    inputsDone: midTurn ? done : done + 1,
-    midTurn,
-    used: spentInTurn(usage, toolCalls),
-  };
-}
-
-function checkWrite(tables: Tables, run: RunRow, write: CommitWrite): void {
-  if (write.listed === false && write.status !== 'succeeded') {
-    throw new WaymarkError('INVALID_ARGUMENT', `A ${write.status} snapshot is always listed.`);
-  }
-  if (run.row?.id === write.snapshotId && write.end) return;
-  if (run.row !== undefined && (write.end || run.row.id === write.snapshotId)) {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `A detached run ends with its own snapshot "${run.row.id}".`,
-    );
-  }
-  checkSnapshotId(write.snapshotId);
-  if (write.snapshotId !== run.id) checkUnused(tables, write.snapshotId);
-  else if (tables.snapshots.has(run.id)) {
-    throw taken(run.id);
-  }
-}
-
-function baseOf(
-  tables: Tables,
-  run: RunRow,
-  parentId: string | undefined,
-): SnapshotRow | undefined {
-  if (parentId === undefined) return undefined;
-  const row = tables.snapshots.get(parentId);
-  if (row?.session === run.session && row.status === 'succeeded') return row;
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
-    `Snapshot "${parentId}" is no succeeded snapshot of session "${run.session.id}", so nothing can go on from it.`,
-  );
+  const used = spentInTurn(usage, toolCalls);
+  run.checkpoint = { state, stateHash: row.stateHash, inputsDone, midTurn, used };
 }
 
 function createRow(
   tables: Tables,
   run: RunRow,
-  base: SnapshotRow | undefined,
   write: CommitWrite,
+  decision: CommitDecision<SnapshotRow>,
 ): SnapshotRow {
+  const now = tables.clock.now();
   const row = tables.newRow({
     id: write.snapshotId,
     session: run.session,
-    parent: nearestListed(base),
+    parent: decision.parent ?? undefined,
     index: -1,
     turnIndex: write.turnIndex,
     event: write.event,
     status: write.status,
-    createdAt: write.snapshotId === run.id ? run.createdAt : tables.clock.now(),
-    updatedAt: tables.clock.now(),
+    createdAt: decision.createdAt === 'claim' ? run.createdAt : now,
+    updatedAt: now,
     state: write.state,
     stateHash: write.stateHash,
   });
@@ -133,7 +82,7 @@ function createRow(
   return row;
 }
 
-// Models that do not count leave an empty one with each turn.
+// Models that do not count tokens leave an empty usage with each turn.
 const noUsage: Usage = Object.freeze({});
 
 function isEmpty(usage: Usage): boolean {

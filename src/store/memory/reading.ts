@@ -3,12 +3,12 @@ import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import { pathSnapshotsOf } from '../../session/path-snapshots.ts';
 import { toPlainState } from '../../session/session-state.ts';
 import type { LoadedState, Lookup, RunRecord, Scope } from '../contract/store.ts';
+import { isExpired } from '../rules/holder.ts';
 import {
   findRun,
   findSession,
   findSnapshot,
   holder,
-  isExpired,
   nearestListed,
   type RunRow,
   reached,

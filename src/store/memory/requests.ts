@@ -5,30 +5,7 @@ import {
   type RequestRecord,
   requestTtl,
 } from '../contract/store.ts';
-import { requestTaken } from '../rules/request-taken.ts';
-import { isExpired, type RequestRow, type RunRow, type Tables } from './tables.ts';
-
-/**
- * Refuses a claim under keys that belong to another run. Returns the runs that give way to it: attached ones that have
- * expired.
- */
-export function checkRequests(
-  tables: Tables,
-  marks: readonly RequestMark[] = [],
-): readonly RunRow[] {
-  if (marks.length === 0) return [];
-  forgetOldRequests(tables);
-  const dead: RunRow[] = [];
-  for (const { key, digest } of marks) {
-    const request = tables.requests.get(key);
-    if (request === undefined) continue;
-    const run = tables.runs.get(request.runId);
-    if (isTaken(tables, request, run))
-      throw requestTaken({ ...request, sessionId: request.session.id }, digest);
-    if (run !== undefined) dead.push(run);
-  }
-  return dead;
-}
+import type { RequestRow, RunRow, Tables } from './tables.ts';
 
 /** Notes that keys belong to a run. */
 export function addRequests(
@@ -80,22 +57,14 @@ export function readRequest(tables: Tables, key: string): RequestRecord | undefi
   return { runId, sessionId: session.id, ...(receipt === undefined ? {} : { receipt }) };
 }
 
-/** Whether a request has a result, or a run that may still come to one. */
-function isTaken(tables: Tables, { runId, receipt }: RequestRow, run: RunRow | undefined): boolean {
-  if (run !== undefined) {
-    return !(run.request.mode === 'attached' && isExpired(run, tables.clock.now()));
-  }
-  const row = tables.snapshots.get(runId);
-  return receipt !== undefined || (row !== undefined && row.status !== 'pending');
-}
-
 // Moved to the end, so that the oldest stay at the beginning.
 function put(tables: Tables, key: string, row: RequestRow): void {
   tables.requests.delete(key);
   tables.requests.set(key, row);
 }
 
-function forgetOldRequests({ requests, runs, clock }: Tables): void {
+/** Forgets the keys whose time is over. */
+export function forgetOldRequests({ requests, runs, clock }: Tables): void {
   const before = clock.now() - requestTtl;
   for (const [key, { at, runId }] of requests) {
     if (at > before) return;

@@ -2,14 +2,15 @@ import { WaymarkError } from '../../core/error.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { emptyState, fromPlainState, hashState } from '../../session/session-state.ts';
 import { type Scope, savedPendingTtl } from '../contract/store.ts';
+import { taken } from '../rules/errors.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../rules/ids.ts';
 import { displace } from './claim.ts';
 import { readSnapshot, withState } from './reading.ts';
 import { createSessionRow } from './rows.ts';
 import {
-  checkUnused,
   findSession,
   findSnapshot,
+  isUsed,
   list,
   moveHead,
   type SessionRow,
@@ -64,7 +65,7 @@ function create(
   checkScope(scope);
   checkSessionId(next.sessionId);
   checkSnapshotId(next.snapshotId);
-  checkUnused(tables, next.snapshotId);
+  if (isUsed(tables, next.snapshotId)) throw taken(next.snapshotId);
   const parent = parentOf(tables, known, next.parentId);
   const state = next.state === undefined ? emptyState : fromPlainState(next.state);
   const session = known ?? createSessionRow(tables, scope, next.sessionId);

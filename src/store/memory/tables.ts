@@ -7,7 +7,8 @@ import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../../protocol/sna
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
 import type { RunCrash, RunRef, RunRequest, RunUsage, Scope, Totals } from '../contract/store.ts';
-import { busy, notHeld, taken } from '../rules/errors.ts';
+import { notHeld } from '../rules/errors.ts';
+import { isHolder } from '../rules/holder.ts';
 import type { KeptEvents } from './kept-events.ts';
 
 /** What a row says of a snapshot; `orphaned` and `expired` are worked out on reading. */
@@ -178,24 +179,11 @@ export function currentRun(tables: Tables, ref: RunRef): RunRow {
   throw notHeld(ref.runId, ref.attempt);
 }
 
-/** Whether nothing has been heard of a run for longer than its ttl. */
-export function isExpired(run: RunRow, now: number): boolean {
-  return now - run.heartbeatAt >= run.ttl;
-}
-
-/** The run that holds a session. An expired attached one holds nothing: nobody else will go on with it. */
-export function holder(session: SessionRow, now: number): RunRow | undefined {
-  const { run } = session;
+/** The run that holds a session. */
+export function holder({ run }: SessionRow, now: number): RunRow | undefined {
   if (run === undefined) return undefined;
-  return run.request.mode === 'attached' && isExpired(run, now) ? undefined : run;
-}
-
-/** Refuses what must not happen to a session that is being worked on. */
-export function checkFree(session: SessionRow, now: number): void {
-  const run = holder(session, now);
-  if (run === undefined) return;
-  limitHeartbeat(run, now);
-  throw busy(session.id, run.worker, run.id);
+  const { heartbeatAt, ttl, request } = run;
+  return isHolder({ heartbeatAt, ttl, mode: request.mode }, now) ? run : undefined;
 }
 
 /**
@@ -206,16 +194,16 @@ export function limitHeartbeat(run: RunRow, now: number): void {
   if (run.heartbeatAt - now > run.ttl) run.heartbeatAt = now;
 }
 
-/** Refuses an id that anything in the store has already. */
-export function checkUnused(tables: Tables, snapshotId: string): void {
-  if (!tables.snapshots.has(snapshotId) && !tables.runs.has(snapshotId)) return;
-  throw taken(snapshotId);
+/** Whether a snapshot or a run has this id. */
+export function isUsed(tables: Tables, snapshotId: string): boolean {
+  return tables.snapshots.has(snapshotId) || tables.runs.has(snapshotId);
 }
 
 /** Gives a snapshot its place in the list. */
-export function list(row: SnapshotRow): void {
+export function list(row: SnapshotRow, index: number = row.session.nextIndex): void {
   const { session } = row;
-  row.index = session.nextIndex++;
+  row.index = index;
+  session.nextIndex = index + 1;
   // Most sessions are short, and an array that grows by push keeps room for 16 more items as long as it lives.
   if (session.listed.length < 16) session.listed = session.listed.concat(row);
   else session.listed.push(row);

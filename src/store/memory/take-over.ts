@@ -1,8 +1,11 @@
-import type { RunCrash, RunSupport, TakenRun } from '../contract/store.ts';
+import type { Claim, RunCrash, RunSupport, TakenRun } from '../contract/store.ts';
+import { toClaim } from '../rules/decide-claim.ts';
+import { isExpired } from '../rules/holder.ts';
 import { anySuspects, pickRuns } from '../rules/suspects.ts';
-import { toClaim } from './claim.ts';
+import { totalsOfFailed } from './claim.ts';
+import { startFact } from './facts.ts';
 import { toRunRecord } from './reading.ts';
-import { isExpired, limitHeartbeat, type RunRow, type Tables } from './tables.ts';
+import { limitHeartbeat, type RunRow, type Tables } from './tables.ts';
 
 type Request = Parameters<RunSupport['takeOver']>[0];
 
@@ -54,9 +57,23 @@ function take(
   const { base, checkpoint } = run;
   return {
     run: toRunRecord(run, run.heartbeatAt),
-    claim: toClaim(run, { fresh: false, limited: true }),
+    claim: claimOf(run),
     ...(base === undefined ? {} : { base: { snapshotId: base.id, state: base.state, ref: base } }),
     ...(checkpoint === undefined ? {} : { checkpoint: checkpoint.state }),
     ...(checkpoint?.used === undefined ? {} : { used: checkpoint.used }),
   };
+}
+
+function claimOf({ id, attempt, session, start, base }: RunRow): Claim {
+  return toClaim(
+    { runId: id, attempt, sessionId: session.id },
+    {
+      start: start === undefined ? null : startFact(start),
+      base: base ?? null,
+      head: session.head === undefined ? null : startFact(session.head),
+      isNewSession: false,
+      nextIndex: session.nextIndex,
+      failedTotals: totalsOfFailed(session, start),
+    },
+  );
 }

@@ -1,23 +1,26 @@
 import type { Page } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope, TimelineSupport } from '../contract/store.ts';
-import { notFound, sessionExists, stillRunning } from '../rules/errors.ts';
-import { checkSessionId, checkSnapshotId } from '../rules/ids.ts';
+import {
+  decideLabel,
+  decideRestore,
+  type NamedFacts,
+  refuseFork,
+} from '../rules/decide-timeline.ts';
+import { accepted } from '../rules/decision.ts';
+import { notFound } from '../rules/errors.ts';
 import { checkLabel, checkMetadata, checkTitle } from '../rules/size-limits.ts';
-import { checkHead, displace, succeeded } from './claim.ts';
+import { checkFree, leaveBehind } from './claim.ts';
+import { holderFact, namedFacts } from './facts.ts';
 import { pageOf } from './page.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
 import { createSessionRow, dropSessionRow } from './rows.ts';
 import { withSubSessions } from './sub-sessions.ts';
 import {
-  checkFree,
-  checkUnused,
-  findRun,
   findSession,
-  findSnapshot,
   inScope,
+  isUsed,
   list,
-  moveHead,
   type SessionRow,
   type SnapshotRow,
   type Tables,
@@ -67,23 +70,26 @@ export function timelineSupport(tables: Tables): TimelineSupport {
     listSnapshots: async (scope, sessionId, options = {}) =>
       listSnapshots(tables, scope, sessionId, options),
     async restore(scope, snapshotId, { expectHead } = {}) {
-      const row = written(tables, scope, snapshotId);
-      succeeded(row, snapshotId);
-      checkFree(row.session, now());
-      checkHead(row.session, expectHead);
-      displace(tables, row.session);
-      moveHead(row.session, row);
+      const named = namedFacts(tables, scope, snapshotId);
+      const session = named.snapshot?.key.session;
+      const run = session === undefined ? null : holderFact(session, now());
+      const facts = { ...named, run, now: now() };
+      const decision = accepted(decideRestore(facts, { snapshotId, expectHead }));
+      const row = found(named, snapshotId);
+      if (decision.displaced !== null) leaveBehind(tables, decision.displaced);
+      if (decision.listsHead && row.session.head !== undefined) list(row.session.head);
+      row.session.head = row;
       row.session.updatedAt = now();
       return toMetadata(row, now());
     },
     fork: async (scope, snapshotId, target) => fork(tables, scope, snapshotId, target),
     async label(scope, snapshotId, label, { expectHead } = {}) {
-      const row = written(tables, scope, snapshotId);
-      checkHead(row.session, expectHead);
+      const named = namedFacts(tables, scope, snapshotId);
+      const { lists } = accepted(decideLabel(named, { snapshotId, label, expectHead }));
+      const row = found(named, snapshotId);
       if (label === null) delete row.label;
       else row.label = checkLabel(label);
-      // A name is for something that stays.
-      if (label !== null && row.index < 0) list(row);
+      if (lists) list(row);
       tables.emitter.emit(snapshotId);
       return toMetadata(row, now());
     },
@@ -96,12 +102,10 @@ function known(tables: Tables, scope: Scope, sessionId: string): SessionRow {
   return session;
 }
 
-/** A snapshot that has been written; a turn that is being worked on cannot be gone back to or named yet. */
-function written(tables: Tables, scope: Scope, snapshotId: string): SnapshotRow {
-  const row = findSnapshot(tables, scope, snapshotId);
-  if (row !== undefined) return row;
-  if (findRun(tables, scope, snapshotId) === undefined) throw notFound('snapshot', snapshotId);
-  throw stillRunning(snapshotId);
+/** The row that the rules have found to be there. */
+function found({ snapshot }: NamedFacts<SnapshotRow>, snapshotId: string): SnapshotRow {
+  if (snapshot === null) throw notFound('snapshot', snapshotId);
+  return snapshot.key;
 }
 
 function matches(session: SessionRow, query: string): boolean {
@@ -137,14 +141,14 @@ function fork(
   snapshotId: string,
   target: Parameters<TimelineSupport['fork']>[2],
 ): Snapshot {
-  const source = succeeded(written(tables, scope, snapshotId), snapshotId);
-  checkHead(source.session, target.expectHead);
-  checkSessionId(target.sessionId);
-  checkSnapshotId(target.snapshotId);
-  checkUnused(tables, target.snapshotId);
-  if (findSession(tables, scope, target.sessionId) !== undefined) {
-    throw sessionExists(target.sessionId);
-  }
+  const facts = {
+    ...namedFacts(tables, scope, snapshotId),
+    isTaken: isUsed(tables, target.snapshotId),
+    sessionExists: findSession(tables, scope, target.sessionId) !== undefined,
+  };
+  const refusal = refuseFork(facts, snapshotId, target);
+  if (refusal !== undefined) throw refusal;
+  const source = found(facts, snapshotId);
   const session = createSessionRow(tables, scope, target.sessionId, {
     forkedFrom: { sessionId: source.session.id, snapshotId },
   });

@@ -20,8 +20,12 @@ export function isName(name: string): boolean {
 
 /** Refuses a snapshot id that cannot be one, before it is written. */
 export function checkSnapshotId(id: string): void {
-  if (isSnapshotId(id)) return;
-  throw new WaymarkError(
+  if (!isSnapshotId(id)) throw notASnapshotId(id);
+}
+
+/** The refusal of a snapshot id that cannot be one. */
+export function notASnapshotId(id: string): WaymarkError {
+  return new WaymarkError(
     'INVALID_ARGUMENT',
     `${quote(id)} is not a snapshot id. Expected a UUID in lower case.`,
   );
@@ -39,8 +43,12 @@ export function checkScope(scope: Scope): void {
 }
 
 function checkName(name: string, what: string): void {
-  if (isName(name)) return;
-  throw new WaymarkError(
+  if (!isName(name)) throw notAName(name, what);
+}
+
+/** The refusal of a session id, an owner or an agent name that cannot be one. */
+export function notAName(name: string, what: string): WaymarkError {
+  return new WaymarkError(
     'INVALID_ARGUMENT',
     `${quote(name)} is not a valid ${what}. Expected 1 to ${maxIdLength} characters of well-formed text without NUL.`,
   );

@@ -1,7 +1,8 @@
 import { hashState, type SessionState } from '../../../session/session-state.ts';
 import type { RunRef, RunSupport } from '../../contract/store.ts';
 import { runSupport as memoryRuns } from '../../memory/runs.ts';
-import { findSession, isExpired, type SessionRow, type Tables } from '../../memory/tables.ts';
+import { findSession, type SessionRow, type Tables } from '../../memory/tables.ts';
+import { isExpired } from '../../rules/holder.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
 import type { DirectoryTransaction } from '../directory/transaction.ts';

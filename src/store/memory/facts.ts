@@ -1,0 +1,181 @@
+import type { ClaimRequest, CommitWrite, Scope } from '../contract/store.ts';
+import type { ClaimFacts, SessionFact, StartFact } from '../rules/decide-claim.ts';
+import type { CommitFacts } from '../rules/decide-commit.ts';
+import type { RequestFact } from '../rules/decide-request.ts';
+import type { NamedFacts } from '../rules/decide-timeline.ts';
+import type { SnapshotFact } from '../rules/decision.ts';
+import type { HolderFact } from '../rules/holder.ts';
+import {
+  findRun,
+  findSession,
+  findSnapshot,
+  isUsed,
+  limitHeartbeat,
+  type RequestRow,
+  type RunRow,
+  type SessionRow,
+  type SnapshotRow,
+  type Tables,
+} from './tables.ts';
+
+/** What the rules of a commit have to know. */
+export function commitFacts(
+  tables: Tables,
+  run: RunRow,
+  { snapshotId, parentId }: CommitWrite,
+): CommitFacts<SnapshotRow> {
+  const { session, row } = run;
+  const parent = parentId === undefined ? undefined : tables.snapshots.get(parentId);
+  return {
+    runId: run.id,
+    sessionId: session.id,
+    own: row === undefined ? null : { key: row, index: row.index, parent: row.parent ?? null },
+    start: snapshotFact(run.start),
+    inputsDone: run.checkpoint?.inputsDone ?? 0,
+    head: session.head === undefined ? null : headFact(session.head),
+    nextIndex: session.nextIndex,
+    parent:
+      parent === undefined
+        ? null
+        : {
+            key: parent,
+            isListed: parent.index >= 0,
+            parent: parent.parent ?? null,
+            inSession: parent.session === session,
+            status: parent.status,
+          },
+    isTaken:
+      tables.snapshots.has(snapshotId) || (snapshotId !== run.id && tables.runs.has(snapshotId)),
+  };
+}
+
+/** What the rules of a claim have to know. */
+export function claimFacts(
+  tables: Tables,
+  scope: Scope,
+  { runId, sessionId, from, requests = [] }: ClaimRequest,
+): ClaimFacts<SnapshotRow, RunRow> {
+  const now = tables.clock.now();
+  const session = findSession(tables, scope, sessionId);
+  return {
+    now,
+    requests: requests.map(({ key }) => requestFact(tables, tables.requests.get(key))),
+    isTaken: isUsed(tables, runId),
+    session: session === undefined ? null : sessionFact(session, now),
+    from: from === 'head' ? null : fromFact(tables, scope, from.snapshotId),
+  };
+}
+
+/** Where a session stands. */
+export function sessionFact(session: SessionRow, now: number): SessionFact<SnapshotRow, RunRow> {
+  return {
+    head: session.head === undefined ? null : startFact(session.head),
+    nextIndex: session.nextIndex,
+    run: holderFact(session, now),
+  };
+}
+
+/** The open run of a session. */
+export function holderFact({ run }: SessionRow, now: number): HolderFact<RunRow> | null {
+  if (run === undefined) return null;
+  limitHeartbeat(run, now);
+  return toHolder(run);
+}
+
+function toHolder(run: RunRow): HolderFact<RunRow> {
+  const { id: runId, worker, heartbeatAt, ttl } = run;
+  return { key: run, runId, worker, mode: run.request.mode, heartbeatAt, ttl };
+}
+
+/** A snapshot that a run starts from. */
+export function startFact(row: SnapshotRow): StartFact<SnapshotRow> {
+  return {
+    key: row,
+    isListed: row.index >= 0,
+    parent: row.parent ?? null,
+    snapshotId: row.id,
+    turnIndex: row.turnIndex,
+    finishReason: row.finishReason,
+    totals: row.totals,
+    isAnswered: row.finishReason === 'interrupted' && isAnswered(row),
+  };
+}
+
+function snapshotFact(row: SnapshotRow | undefined): SnapshotFact<SnapshotRow> | null {
+  if (row === undefined) return null;
+  return { key: row, isListed: row.index >= 0, parent: row.parent ?? null };
+}
+
+function headFact(row: SnapshotRow): CommitFacts<SnapshotRow>['head'] {
+  return { key: row, isListed: row.index >= 0 };
+}
+
+/** A snapshot that a caller names. */
+export function namedFacts(
+  tables: Tables,
+  scope: Scope,
+  snapshotId: string,
+): NamedFacts<SnapshotRow> {
+  const row = findSnapshot(tables, scope, snapshotId);
+  const head = row?.session.head;
+  return {
+    snapshot:
+      row === undefined
+        ? null
+        : {
+            key: row,
+            isListed: row.index >= 0,
+            parent: row.parent ?? null,
+            status: row.status,
+          },
+    isReserved: findRun(tables, scope, snapshotId) !== undefined,
+    sessionId: row?.session.id ?? '',
+    head: head === undefined ? null : { key: head, isListed: head.index >= 0, id: head.id },
+  };
+}
+
+function fromFact(
+  tables: Tables,
+  scope: Scope,
+  snapshotId: string,
+): ClaimFacts<SnapshotRow, RunRow>['from'] {
+  const row = findSnapshot(tables, scope, snapshotId);
+  if (row !== undefined) {
+    return { sessionId: row.session.id, status: row.status, snapshot: startFact(row) };
+  }
+  const run = findRun(tables, scope, snapshotId);
+  return run === undefined
+    ? null
+    : { sessionId: run.session.id, status: 'pending', snapshot: null };
+}
+
+function requestFact(tables: Tables, request: RequestRow | undefined): RequestFact<RunRow> | null {
+  if (request === undefined) return null;
+  const { runId, session, digest, at, receipt } = request;
+  const run = tables.runs.get(runId);
+  return {
+    runId,
+    sessionId: session.id,
+    digest,
+    at,
+    hasReceipt: receipt !== undefined,
+    status: tables.snapshots.get(runId)?.status ?? null,
+    run: run === undefined ? null : toHolder(run),
+  };
+}
+
+function isAnswered(row: SnapshotRow): boolean {
+  const continuesFrom = (other: SnapshotRow): boolean =>
+    other.status === 'succeeded' &&
+    other.event !== 'toolIterationEnd' &&
+    turnStartOf(other) === row;
+  const { listed, head } = row.session;
+  return (head !== undefined && continuesFrom(head)) || listed.some(continuesFrom);
+}
+
+/** The snapshot that the turn of another one started from. */
+function turnStartOf({ parent }: SnapshotRow): SnapshotRow | undefined {
+  let row = parent;
+  while (row?.event === 'toolIterationEnd') row = row.parent;
+  return row;
+}

@@ -1,0 +1,160 @@
+import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
+import type { SnapshotStatus } from '../../protocol/snapshot.ts';
+import type { FinishReason } from '../../protocol/turn.ts';
+import type { Claim, ClaimRequest, ParentRef, RunRef, Totals } from '../contract/store.ts';
+import { decideRequest, type RequestFact } from './decide-request.ts';
+import type { Decided, SnapshotFact } from './decision.ts';
+import { busy, headMoved, notFound, notSucceeded, taken } from './errors.ts';
+import { type HolderFact, isHolder } from './holder.ts';
+
+/** A snapshot that a run can start from. */
+export interface StartFact<Key> extends SnapshotFact<Key> {
+  readonly snapshotId: string;
+  readonly turnIndex: number;
+  readonly finishReason: FinishReason | undefined;
+  readonly totals: Totals | undefined;
+  /** Of an interrupted one: a turn that succeeded continues from it already. */
+  readonly isAnswered: boolean;
+}
+
+/** Where a session stands. */
+export interface SessionFact<Key, Run> {
+  readonly head: StartFact<Key> | null;
+  readonly nextIndex: number;
+  /** Its open run. */
+  readonly run: HolderFact<Run> | null;
+}
+
+/** What a claim depends on. */
+export interface ClaimFacts<Key, Run> {
+  readonly now: number;
+  /** What is known of each of the claim's keys, in their order. */
+  readonly requests: readonly (RequestFact<Run> | null)[];
+  /** A snapshot or a run has the reserved id. */
+  readonly isTaken: boolean;
+  /** `null`: there is no such session yet. */
+  readonly session: SessionFact<Key, Run> | null;
+  /** What `from` names, when it is not the head: a snapshot, or a run that has not written one. */
+  readonly from: {
+    readonly sessionId: string;
+    readonly status: Exclude<SnapshotStatus, 'expired'>;
+    readonly snapshot: StartFact<Key> | null;
+  } | null;
+}
+
+/** What a claim writes: a run, and the session when it is new. */
+export interface ClaimDecision<Key, Run> {
+  readonly start: StartFact<Key> | null;
+  readonly head: StartFact<Key> | null;
+  readonly turnIndex: number;
+  readonly isNewSession: boolean;
+  /** Expired attached runs that give way: the one in the session, and those that held the keys. */
+  readonly displaced: readonly Run[];
+  /** The session's next index once the displaced run has left its snapshot behind. */
+  readonly nextIndex: number;
+}
+
+/** Decides whether a run is accepted: see {@link RunSupport.claim}. */
+export function decideClaim<Key, Run>(
+  facts: ClaimFacts<Key, Run>,
+  request: ClaimRequest,
+): Decided<ClaimDecision<Key, Run>> {
+  const { session, now } = facts;
+  const displaced = new Set<Run>();
+  for (const [at, known] of facts.requests.entries()) {
+    const mark = request.requests?.[at];
+    if (known === null || mark === undefined) continue;
+    const decided = decideRequest(known, mark, now);
+    if (isWaymarkError(decided)) return decided;
+    if (decided.displaced !== null) displaced.add(decided.displaced);
+  }
+  if (facts.isTaken) return taken(request.runId);
+  const start = startOf(facts, request);
+  if (isWaymarkError(start)) return start;
+  const refusal = refuseHolder(session?.run ?? null, request.sessionId, now);
+  if (refusal !== undefined) return refusal;
+  const head = session?.head ?? null;
+  const moved = refuseHead(head?.snapshotId ?? null, request.expectHead);
+  if (moved !== undefined) return moved;
+  if (session !== null && session.run !== null) displaced.add(session.run.key);
+  return {
+    start,
+    head,
+    turnIndex: start === null ? 0 : start.turnIndex + 1,
+    isNewSession: session === null,
+    displaced: [...displaced],
+    nextIndex: session === null ? 0 : session.nextIndex + (session.run === null ? 0 : 1),
+  };
+}
+
+function startOf<Key, Run>(
+  { session, from }: ClaimFacts<Key, Run>,
+  request: ClaimRequest,
+): Decided<StartFact<Key>> | null {
+  if (request.from === 'head') return session?.head ?? null;
+  const { snapshotId } = request.from;
+  if (from?.sessionId !== request.sessionId) return notFound('snapshot', snapshotId);
+  if (from.status !== 'succeeded') return notSucceeded(snapshotId, from.status);
+  return from.snapshot;
+}
+
+/** The refusal of a change to a session that a run holds. */
+export function refuseHolder<Run>(
+  run: HolderFact<Run> | null,
+  sessionId: string,
+  now: number,
+): WaymarkError | undefined {
+  if (run === null || !isHolder(run, now)) return undefined;
+  return busy(sessionId, run.worker, run.runId);
+}
+
+/** The refusal of a caller that expects another head; `null`: none yet. */
+export function refuseHead(
+  headId: string | null,
+  expected: string | null | undefined,
+): WaymarkError | undefined {
+  return expected === undefined || expected === headId ? undefined : headMoved(headId);
+}
+
+/** What the holder of a run is told about its claim. */
+export function toClaim<Key>(
+  { runId, attempt, sessionId }: RunRef & { readonly sessionId: string },
+  known: {
+    readonly start: StartFact<Key> | null;
+    /** The snapshot that the run's next one continues from. @default `start` */
+    readonly base?: Key | null;
+    readonly head: Pick<StartFact<Key>, 'key' | 'isListed' | 'snapshotId'> | null;
+    readonly isNewSession: boolean;
+    readonly nextIndex: number;
+    readonly failedTotals?: Totals | undefined;
+  },
+): Claim {
+  const { start, head, failedTotals } = known;
+  const base = known.base === undefined ? (start?.key ?? null) : known.base;
+  // An unlisted head gets an index before the first snapshot that does not continue from it.
+  const listsHead = head !== null && !head.isListed && head.key !== base;
+  return {
+    runId,
+    attempt,
+    sessionId,
+    fresh: known.isNewSession,
+    ...(start === null ? {} : { parent: toParent(start, attempt) }),
+    ...(head === null ? {} : { headId: head.snapshotId }),
+    nextIndex: known.nextIndex + (listsHead ? 1 : 0),
+    ...(failedTotals === undefined ? {} : { failedTotals }),
+  };
+}
+
+function toParent<Key>(start: StartFact<Key>, attempt: number): ParentRef {
+  const { snapshotId, turnIndex, finishReason, totals } = start;
+  // A run that was taken over was accepted while the interrupt was open; its own snapshots are no second answer.
+  const answered = start.isAnswered && attempt === 1;
+  return {
+    snapshotId,
+    turnIndex,
+    ...(finishReason === undefined ? {} : { finishReason }),
+    ...(finishReason === 'interrupted' ? { answered } : {}),
+    ...(start.isListed ? {} : { listed: false }),
+    ...(totals === undefined ? {} : { totals }),
+  };
+}

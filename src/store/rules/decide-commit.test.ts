@@ -1,0 +1,179 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { isWaymarkError } from '../../core/error.ts';
+import { emptyState } from '../../session/session-state.ts';
+import type { CommitWrite } from '../contract/store.ts';
+import { type CommitFacts, decideCommit } from './decide-commit.ts';
+
+const id = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+const runId = id(1);
+
+/** The rows of a session; some listed, one of them perhaps the unlisted head. */
+const snapshot = fc.record({
+  key: fc.integer({ min: 1, max: 4 }),
+  isListed: fc.boolean(),
+  parent: fc.option(fc.integer({ min: 10, max: 12 })),
+});
+const status = fc.constantFrom('succeeded' as const, 'failed' as const, 'aborted' as const);
+const facts: fc.Arbitrary<CommitFacts<number>> = fc.record({
+  runId: fc.constant(runId),
+  sessionId: fc.constant('s'),
+  own: fc.option(
+    fc.record({
+      key: fc.constant(9),
+      index: fc.nat(20),
+      parent: fc.option(fc.integer({ min: 10, max: 12 })),
+    }),
+  ),
+  start: fc.option(snapshot),
+  inputsDone: fc.nat(5),
+  head: fc.option(fc.record({ key: fc.integer({ min: 1, max: 4 }), isListed: fc.boolean() })),
+  nextIndex: fc.nat(50),
+  parent: fc.option(
+    fc
+      .tuple(snapshot, fc.boolean(), fc.oneof(status, fc.constant('pending' as const)))
+      .map(([row, inSession, its]) => ({ ...row, inSession, status: its })),
+  ),
+  isTaken: fc.boolean(),
+});
+const write: fc.Arbitrary<CommitWrite> = fc.record(
+  {
+    snapshotId: fc.constantFrom(runId, id(2), 'not an id'),
+    parentId: fc.constant(id(3)),
+    turnIndex: fc.nat(9),
+    event: fc.constantFrom('turnEnd' as const, 'toolIterationEnd' as const, 'detach' as const),
+    status,
+    stateHash: fc.constant(''),
+    state: fc.constant(emptyState),
+    listed: fc.boolean(),
+    end: fc.boolean(),
+  },
+  { requiredKeys: ['snapshotId', 'turnIndex', 'event', 'status', 'stateHash', 'state', 'end'] },
+);
+
+/** Checks what holds for every commit that is accepted. */
+function forAccepted(
+  check: (
+    decision: Exclude<ReturnType<typeof decideCommit<number>>, Error>,
+    known: CommitFacts<number>,
+    given: CommitWrite,
+  ) => void,
+): void {
+  fc.assert(
+    fc.property(facts, write, (known, given) => {
+      const decided = decideCommit(known, given);
+      if (isWaymarkError(decided)) return;
+      check(decided as Exclude<typeof decided, Error>, known, given);
+    }),
+    { numRuns: 2000 },
+  );
+}
+
+test('indexes are given out once and without a gap', () => {
+  forAccepted(({ row, index, listHeadAs, nextIndex }, known) => {
+    const given = [listHeadAs, row === null ? index : null].filter((each) => each !== null);
+    expect(given).toEqual(given.map((_, at) => known.nextIndex + at));
+    expect(nextIndex).toBe(known.nextIndex + given.length);
+  });
+});
+
+test('a snapshot that did not succeed moves nothing but the run', () => {
+  forAccepted((decision, _, { status: its }) => {
+    if (its === 'succeeded') return;
+    expect(decision).toMatchObject({
+      movesHead: false,
+      movesBranchEnd: false,
+      replaces: null,
+      listHeadAs: null,
+    });
+    expect(decision.index).not.toBeNull();
+  });
+});
+
+test('a snapshot within a turn never moves the head', () => {
+  forAccepted(({ movesHead, replaces }, _, { event, end, status: its }) => {
+    if (event === 'toolIterationEnd' && !end) {
+      expect({ movesHead, replaces }).toEqual({ movesHead: false, replaces: null });
+    } else expect(movesHead).toBe(its === 'succeeded');
+  });
+});
+
+test('an unlisted head is replaced by what continues from it and listed before anything else moves on', () => {
+  forAccepted(({ listHeadAs, replaces, movesHead, movesBranchEnd }, { head, start, parent }) => {
+    const isFromHead = head !== null && (head.key === start?.key || head.key === parent?.key);
+    const isUnlisted = head !== null && !head.isListed;
+    expect(replaces).toBe(isUnlisted && isFromHead && movesHead ? head.key : null);
+    expect(listHeadAs !== null).toBe(isUnlisted && !isFromHead && movesBranchEnd);
+  });
+});
+
+test('a new snapshot hangs on a listed one of its session that succeeded', () => {
+  forAccepted((decision, { parent }, { parentId }) => {
+    if (decision.row !== null) return;
+    if (parentId === undefined) return;
+    expect(parent).toMatchObject({ inSession: true, status: 'succeeded' });
+    expect(decision.parent).toBe(parent?.isListed ? parent.key : parent?.parent);
+  });
+});
+
+test('a detached run ends with its own row, which keeps its index', () => {
+  forAccepted(
+    ({ row, index, parent, createdAt }, { own, start }, { end, snapshotId, status: its }) => {
+      expect(row).toBe(own !== null && end ? own.key : null);
+      expect(createdAt).toBe(snapshotId === runId ? 'claim' : 'commit');
+      if (row === null || own === null) return;
+      expect(index).toBe(own.index);
+      const failedOn = start === null || start.isListed ? (start?.key ?? null) : start.parent;
+      expect(parent).toBe(its === 'succeeded' ? own.parent : failedOn);
+    },
+  );
+});
+
+test('a run ends when asked to, and else counts its inputs', () => {
+  forAccepted(({ run, dropsCheckpoint }, { inputsDone }, { end, status: its, event }) => {
+    expect(dropsCheckpoint).toBe(end || its === 'succeeded');
+    if (end) expect(run).toBe('ends');
+    else if (its !== 'succeeded') expect(run).toBe('stays');
+    else {
+      const midTurn = event === 'toolIterationEnd';
+      expect(run).toEqual({ inputsDone: inputsDone + (midTurn ? 0 : 1), midTurn });
+    }
+  });
+});
+
+test('refusals come in a fixed order', () => {
+  const known: CommitFacts<number> = {
+    runId,
+    sessionId: 's',
+    own: { key: 9, index: 0, parent: null },
+    start: null,
+    inputsDone: 0,
+    head: null,
+    nextIndex: 1,
+    parent: null,
+    isTaken: true,
+  };
+  const given: CommitWrite = {
+    snapshotId: 'x',
+    parentId: id(3),
+    turnIndex: 0,
+    event: 'turnEnd',
+    status: 'failed',
+    listed: false,
+    stateHash: '',
+    state: emptyState,
+    end: true,
+  };
+  const refused = (facts: CommitFacts<number>, its: CommitWrite): unknown => {
+    const decided = decideCommit(facts, its);
+    return isWaymarkError(decided) ? `${decided.status}: ${decided.message}` : decided;
+  };
+  expect(refused(known, given)).toMatch('INVALID_ARGUMENT: "x" is not a snapshot id');
+  const named = { ...given, snapshotId: id(2) };
+  expect(refused(known, named)).toMatch('INVALID_ARGUMENT: A failed snapshot is always listed');
+  const { listed: _, ...listed } = named;
+  expect(refused(known, listed)).toMatch('INVALID_ARGUMENT: A detached run ends with its own');
+  const attached = { ...known, own: null };
+  expect(refused(attached, listed)).toMatch('ALREADY_EXISTS');
+  expect(refused({ ...attached, isTaken: false }, listed)).toMatch('FAILED_PRECONDITION');
+});

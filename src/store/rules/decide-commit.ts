@@ -1,0 +1,127 @@
+import type { WaymarkError } from '../../core/error.ts';
+import type { SnapshotStatus } from '../../protocol/snapshot.ts';
+import { type CommitWrite, isWithinTurn } from '../contract/store.ts';
+import { type Decided, listedParent, type SnapshotFact } from './decision.ts';
+import { invalid, precondition, taken } from './errors.ts';
+import { isSnapshotId, notASnapshotId } from './ids.ts';
+
+/** What a commit depends on. The store reads it under the lock, or the condition, that it writes under. */
+export interface CommitFacts<Key> {
+  readonly runId: string;
+  readonly sessionId: string;
+  /** The pending snapshot of a detached run, which is listed already. */
+  readonly own: { readonly key: Key; readonly index: number; readonly parent: Key | null } | null;
+  /** The snapshot that the run was claimed from. */
+  readonly start: SnapshotFact<Key> | null;
+  /** How many of the run's inputs its last checkpoint includes. */
+  readonly inputsDone: number;
+  readonly head: { readonly key: Key; readonly isListed: boolean } | null;
+  readonly nextIndex: number;
+  /** The snapshot that `write.parentId` names; `null` when the store has none. */
+  readonly parent:
+    | (SnapshotFact<Key> & {
+        readonly inSession: boolean;
+        readonly status: Exclude<SnapshotStatus, 'expired'>;
+      })
+    | null;
+  /** Another snapshot, or another run, has the id that is to be written. */
+  readonly isTaken: boolean;
+}
+
+/** What a commit writes. */
+export interface CommitDecision<Key> {
+  /** The row to fill in: a detached run's own. `null`: a new one. */
+  readonly row: Key | null;
+  readonly parent: Key | null;
+  /** `null`: not listed. */
+  readonly index: number | null;
+  /** Whether the snapshot counts from the claim of its run or from this commit. */
+  readonly createdAt: 'claim' | 'commit';
+  /** The index that an unlisted head gets because the session continues elsewhere. */
+  readonly listHeadAs: number | null;
+  /** The unlisted head that the snapshot replaces. */
+  readonly replaces: Key | null;
+  readonly movesHead: boolean;
+  /** Later messages of the session are appended behind this snapshot's. */
+  readonly movesBranchEnd: boolean;
+  /** The session's next index afterwards. */
+  readonly nextIndex: number;
+  /** The run's checkpoint is obsolete. */
+  readonly dropsCheckpoint: boolean;
+  /** What becomes of the run: it ends, stays as it is, or continues from this snapshot as its checkpoint. */
+  readonly run: 'ends' | 'stays' | { readonly inputsDone: number; readonly midTurn: boolean };
+}
+
+/** Decides what a commit writes: see {@link RunSupport.commit}. */
+export function decideCommit<Key>(
+  facts: CommitFacts<Key>,
+  write: CommitWrite,
+): Decided<CommitDecision<Key>> {
+  const refusal = refuse(facts, write);
+  if (refusal !== undefined) return refusal;
+  const { own, head, start, parent } = facts;
+  const succeeds = write.status === 'succeeded';
+  const row = isOwn(facts, write) ? own : null;
+  // A snapshot within a turn leaves the head where it is, so that a turn that fails leaves the session where it was.
+  const movesHead = succeeds && !isWithinTurn(write);
+  const hasUnlistedHead = head !== null && !head.isListed;
+  const isFromHead = head !== null && (head.key === start?.key || head.key === parent?.key);
+  // An unlisted head gets its place in the list before anything that does not continue from it.
+  const listsHead = succeeds && hasUnlistedHead && !isFromHead;
+  const afterHead = facts.nextIndex + (listsHead ? 1 : 0);
+  const isNew = row === null && write.listed !== false;
+  return {
+    row: row?.key ?? null,
+    parent: parentOf(facts, write),
+    index: row !== null ? row.index : isNew ? afterHead : null,
+    createdAt: write.snapshotId === facts.runId ? 'claim' : 'commit',
+    listHeadAs: listsHead ? facts.nextIndex : null,
+    replaces: movesHead && hasUnlistedHead && isFromHead ? head.key : null,
+    movesHead,
+    movesBranchEnd: succeeds,
+    nextIndex: afterHead + (isNew ? 1 : 0),
+    dropsCheckpoint: write.end || succeeds,
+    run: runAfter(facts, write),
+  };
+}
+
+function refuse<Key>(facts: CommitFacts<Key>, write: CommitWrite): WaymarkError | undefined {
+  const { own, parent } = facts;
+  const { snapshotId, parentId, status, listed, end } = write;
+  if (!isSnapshotId(snapshotId)) return notASnapshotId(snapshotId);
+  if (listed === false && status !== 'succeeded') {
+    return invalid(`A ${status} snapshot is always listed.`);
+  }
+  const endsOwn = end && isOwn(facts, write);
+  if (own !== null && end !== isOwn(facts, write)) {
+    return invalid(`A detached run ends with its own snapshot "${facts.runId}".`);
+  }
+  if (!endsOwn && facts.isTaken) return taken(snapshotId);
+  if (parentId === undefined) return undefined;
+  if (parent?.inSession === true && parent.status === 'succeeded') return undefined;
+  return precondition(
+    `Snapshot "${parentId}" is not a succeeded snapshot of session "${facts.sessionId}", so nothing can continue from it.`,
+  );
+}
+
+/** Whether the write is the pending snapshot that a detached run has listed. */
+function isOwn<Key>({ own, runId }: CommitFacts<Key>, { snapshotId }: CommitWrite): boolean {
+  return own !== null && snapshotId === runId;
+}
+
+function parentOf<Key>(facts: CommitFacts<Key>, write: CommitWrite): Key | null {
+  const { own, start, parent } = facts;
+  if (own === null || !isOwn(facts, write)) return listedParent(parent);
+  // A detached run that did not succeed hangs on what it was claimed from: nothing continues from a snapshot within its turn.
+  return write.status === 'succeeded' ? own.parent : listedParent(start);
+}
+
+function runAfter<Key>(
+  { inputsDone }: CommitFacts<Key>,
+  { end, status, event }: CommitWrite,
+): CommitDecision<Key>['run'] {
+  if (end) return 'ends';
+  if (status !== 'succeeded') return 'stays';
+  const midTurn = event === 'toolIterationEnd';
+  return { inputsDone: midTurn ? inputsDone : inputsDone + 1, midTurn };
+}

@@ -1,0 +1,26 @@
+import type { RunMode } from '../contract/store.ts';
+
+/** How long a claim lasts. */
+export interface Lease {
+  readonly heartbeatAt: number;
+  /** Milliseconds without a heartbeat after which it has expired. */
+  readonly ttl: number;
+}
+
+/** An open run as the rules see it. `Run` is the store's own handle of its row. */
+export interface HolderFact<Run> extends Lease {
+  readonly key: Run;
+  readonly runId: string;
+  readonly worker: string;
+  readonly mode: RunMode;
+}
+
+/** Whether nothing has been heard of a run for as long as its ttl. */
+export function isExpired({ heartbeatAt, ttl }: Lease, now: number): boolean {
+  return now - heartbeatAt >= ttl;
+}
+
+/** Whether a run holds its session. An expired attached run holds nothing: no other worker can continue it. */
+export function isHolder(run: Lease & { readonly mode: RunMode }, now: number): boolean {
+  return run.mode !== 'attached' || !isExpired(run, now);
+}
