@@ -67,7 +67,7 @@ export function claimFacts(
 }
 
 /** Where a session stands. */
-export function sessionFact(session: SessionRow, now: number): SessionFact<SnapshotRow, RunRow> {
+function sessionFact(session: SessionRow, now: number): SessionFact<SnapshotRow, RunRow> {
   return {
     head: session.head === undefined ? null : startFact(session.head),
     nextIndex: session.nextIndex,
