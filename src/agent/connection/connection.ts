@@ -6,7 +6,8 @@ import { type Chunk, type Input, input as inputShape, type Output } from '../../
 import type { AgentConnection, RequestOptions, ResumeInput } from '../spec/agent.ts';
 import type { AgentHost, AgentSpec } from '../spec/spec.ts';
 import { checkOpen } from '../turn/accept-turn.ts';
-import { Invocation, type InvocationRequest } from '../turn/invocation.ts';
+import { Invocation } from '../turn/invocation.ts';
+import type { InvocationRequest } from '../turn/invocation-state.ts';
 import { withoutOptions } from '../turn/remote-input.ts';
 import { checkRequestId, underRequest, withoutAutoId } from '../turn/requests.ts';
 import { createReaderTimeout, type ReaderTimeout } from './reader-timeout.ts';
@@ -58,9 +59,9 @@ export class Connection implements AgentConnection {
     const input = this.#parse(value);
     if (this.#invocation === undefined) await this.#settled.promise;
     else if (input.detach === true) await this.#detach(input);
-    else if (input.resume === undefined) this.#invocation.inbox.push(input);
+    else if (input.resume === undefined) this.#invocation.state.inbox.push(input);
     // Whether an answer fits its interrupt is known when its turn begins.
-    else await this.#invocation.inbox.offer(input);
+    else await this.#invocation.state.inbox.offer(input);
   }
 
   sendText(text: string, options?: RequestOptions): Promise<void> {
@@ -92,11 +93,11 @@ export class Connection implements AgentConnection {
   }
 
   abort(reason?: unknown): void {
-    this.#invocation?.stop(reason);
+    this.#invocation?.state.stop(reason);
   }
 
   close(): void {
-    this.#invocation?.inbox.close();
+    this.#invocation?.state.inbox.close();
   }
 
   output(): Promise<Output> {
@@ -110,7 +111,7 @@ export class Connection implements AgentConnection {
     checkRequestId(this.#spec, input);
     this.#spec.checkInput(input);
     const { message } = input;
-    if (message === undefined || this.#invocation?.request.remote !== true) return input;
+    if (message === undefined || this.#invocation?.state.request.remote !== true) return input;
     return { ...input, message: withoutOptions(message) };
   }
 

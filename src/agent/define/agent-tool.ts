@@ -11,10 +11,10 @@ import { type Chunk, type Input, type Output, resume as resumeShape } from '../.
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
 import type { Agent, AgentTypes, InvokeOptions } from '../spec/agent.ts';
-import { isSameArtifact } from '../turn/artifact-chunks.ts';
 import { markReported } from '../turn/failures.ts';
-import type { Invocation } from '../turn/invocation.ts';
 import { invocationKey } from '../turn/invocation-context.ts';
+import type { InvocationState } from '../turn/invocation-state.ts';
+import { isSameArtifact } from '../turn/state-chunks.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { type AgentInternals, internalsOf, requestOf } from './create-agent.ts';
 
@@ -64,7 +64,7 @@ export function textField(input: Json, name: string): string {
 
 async function runInside(
   { spec, host }: AgentInternals,
-  parent: Invocation | undefined,
+  parent: InvocationState | undefined,
   context: ToolContext,
   message: string,
 ): Promise<Output> {
@@ -80,15 +80,15 @@ async function runInside(
 }
 
 /** What a sub-agent's session takes over from the turn that starts it. */
-export function callOf(parent: Invocation | undefined): Parameters<typeof requestOf>[1] {
+export function callOf(parent: InvocationState | undefined): Parameters<typeof requestOf>[1] {
   if (parent === undefined) return {};
-  const { scope, request, sessionId, run, spec } = parent;
+  const { scope, request, position, run, spec } = parent;
   return {
     ...(scope.owner !== undefined && { owner: scope.owner }),
     context: request.context,
     startedBy: {
       agent: spec.name,
-      sessionId,
+      sessionId: position.sessionId,
       ...(run && spec.store !== undefined && { snapshotId: run.runId }),
     },
   };
@@ -97,7 +97,7 @@ export function callOf(parent: Invocation | undefined): Parameters<typeof reques
 /** A second attempt of the parent's turn finds what the first one already came to: its session has the same id. */
 async function finishedBefore(
   { spec }: AgentInternals,
-  parent: Invocation | undefined,
+  parent: InvocationState | undefined,
   { idempotencyKey, resumed }: ToolContext,
 ): Promise<Output | undefined> {
   const again = (parent?.run?.turnBase.run?.attempt ?? 1) > 1;
@@ -122,7 +122,7 @@ type Start = Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'>;
 /** A fresh message in a fresh session, or an answer to the interrupt that the sub-agent is waiting at. */
 function inputOf(
   spec: AgentInternals['spec'],
-  parent: Invocation | undefined,
+  parent: InvocationState | undefined,
   { idempotencyKey, resumed, ref }: ToolContext,
   message: string,
 ): { readonly input: Input; readonly start: Start } {
@@ -138,7 +138,7 @@ function inputOf(
 }
 
 /** Where the sub-agent stopped to wait, as its interrupt in the parent's conversation says. */
-function waitingPlace(parent: Invocation | undefined, agent: string, ref: string): Start {
+function waitingPlace(parent: InvocationState | undefined, agent: string, ref: string): Start {
   const open =
     parent === undefined ? [] : openToolRequests(lastRound(parent.working.state.history));
   for (const { toolRequest, metadata } of open) {
@@ -168,7 +168,7 @@ function isPlace(payload: Json | undefined, agent: string): payload is Json & Pl
 /** What the parent's model is told, after the sub-agent's artifacts have arrived. */
 function resultOf(
   agent: string,
-  parent: Invocation | undefined,
+  parent: InvocationState | undefined,
   context: ToolContext,
   output: Output,
 ): Json {
@@ -207,7 +207,7 @@ function interruptsOf({ message }: Output): readonly ToolRequestPart[] {
 }
 
 /** Adds the artifacts that have not arrived as chunks before: those that were there, or came after the sub-agent's last turn. */
-function bringArtifacts(parent: Invocation, agent: string, given: readonly Artifact[]): void {
+function bringArtifacts(parent: InvocationState, agent: string, given: readonly Artifact[]): void {
   const { working, chunkSink } = parent;
   for (const each of given) {
     const artifact = namespaced(agent, each);
@@ -219,7 +219,7 @@ function bringArtifacts(parent: Invocation, agent: string, given: readonly Artif
 
 /** Shows what the sub-agent says in the parent's stream. What is about its own session stays with it. */
 async function passOn(
-  parent: Invocation | undefined,
+  parent: InvocationState | undefined,
   agent: string,
   ref: string,
   chunk: Chunk,

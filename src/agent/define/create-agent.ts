@@ -17,7 +17,7 @@ import type { Agent, CallOptions, InvokeOptions, RunOptions } from '../spec/agen
 import { parseInit } from '../spec/init.ts';
 import { metadataOf } from '../spec/options.ts';
 import { type AgentHost, type AgentSpec, fullStore, scopeOf } from '../spec/spec.ts';
-import type { InvocationRequest } from '../turn/invocation.ts';
+import type { InvocationRequest } from '../turn/invocation-state.ts';
 import { withPendingInput } from '../turn/pending-input.ts';
 import { underRequest } from '../turn/requests.ts';
 import { retryDeadRun, toDeadRun } from './dead-runs.ts';

@@ -18,6 +18,7 @@ import type { Agent } from '../spec/agent.ts';
 import type { AgentHandler, HandlerIo, TurnInfo, TurnResult } from '../spec/handler.ts';
 import { checkPromptInput } from '../spec/input.ts';
 import { type AgentEnv, type AgentOptionsBase, commonSpec } from '../spec/options.ts';
+import { appendGenerated } from '../turn/append-generated.ts';
 import { invocationKey } from '../turn/invocation-context.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { createAgent } from './create-agent.ts';
@@ -206,6 +207,8 @@ async function answer(call: {
   const { input, turn, io, options, generator } = call;
   const invocation = invocationKey.get();
   if (invocation === undefined) throw new TypeError('A turn runs inside its invocation.');
+  const { turn: running } = invocation;
+  if (running === undefined) throw new TypeError('A turn is running.');
   const { history, custom } = invocation.working.state;
   const rendered = await call
     .render({ state: custom, context: io.context })
@@ -216,7 +219,7 @@ async function answer(call: {
   const generation = generator.startGenerate({
     ...rendered,
     messages: history.toArray(),
-    ...(input.resume && invocation.turn?.continued !== true && { resume: input.resume }),
+    ...(input.resume && !running.continued && { resume: input.resume }),
     ...(options.history && { history: options.history }),
     ...(io.model !== undefined && { model: io.model }),
     signal: turn.signal,
@@ -225,10 +228,10 @@ async function answer(call: {
   });
   try {
     const { messages, finishReason, output } = await generation.response;
-    invocation.appendGenerated(messages);
+    appendGenerated(invocation, running, messages);
     return { finishReason, ...(output !== undefined && { output }) };
   } catch (error) {
-    invocation.appendGenerated(generation.messages);
+    appendGenerated(invocation, running, generation.messages);
     throw error;
   }
 }

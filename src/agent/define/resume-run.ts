@@ -1,5 +1,4 @@
 import { toErrorBody, toWaymarkError, type WaymarkError } from '../../core/error.ts';
-import { hashState } from '../../session/session-state.ts';
 import type { RunRecord, TakenRun } from '../../store/contract/store.ts';
 import { highestTotals } from '../../store/rules/totals.ts';
 import type { Agent } from '../spec/agent.ts';
@@ -8,7 +7,9 @@ import type { AgentSpec } from '../spec/spec.ts';
 import { activateRun, createTurn } from '../turn/accept-turn.ts';
 import { commit } from '../turn/commit.ts';
 import { finishInvocation } from '../turn/finish-turn.ts';
-import { type ActiveRun, Invocation } from '../turn/invocation.ts';
+import { Invocation } from '../turn/invocation.ts';
+import type { ActiveRun, InvocationState } from '../turn/invocation-state.ts';
+import { resumedAt, upgradedTo } from '../turn/lineage.ts';
 import { requestMarks } from '../turn/requests.ts';
 import type { Turn } from '../turn/turn-state.ts';
 import { internalsOf } from './create-agent.ts';
@@ -37,12 +38,13 @@ export async function resumeRun(
   const taken = spec.recovery === 'restart' ? await beforeTurn(spec, given) : given;
   const { run: record, claim } = taken;
   const context = record.context ?? {};
-  const invocation = new Invocation(spec, host, {
+  const running = new Invocation(spec, host, {
     init: record.init ?? {},
     mode: record.mode === 'attached' ? 'attached' : 'accepted',
     context: spec.restoreContext?.(context) ?? context,
     ...(record.scope.owner !== undefined && { owner: record.scope.owner }),
   });
+  const invocation = running.state;
   placeInvocation(invocation, taken);
   const run = activateRun(invocation, {
     spec,
@@ -66,11 +68,11 @@ export async function resumeRun(
   invocation.inbox.close();
   const refusal = failure ?? (await misfitOf(invocation));
   if (refusal !== undefined) invocation.failures.report(refusal, 'run');
-  if (refusal === undefined) await goOn(invocation, taken);
+  if (refusal === undefined) await goOn(running, taken);
   else if (run.detached === undefined) await failAccepted(invocation, run, refusal, deadLetter);
   else {
-    invocation.failure = refusal;
-    invocation.deadLetter = deadLetter;
+    invocation.ending.failure = refusal;
+    invocation.ending.deadLetter = deadLetter;
     await finishInvocation(invocation);
   }
   if (run.detached?.trouble !== undefined) onTrouble?.(run.detached.trouble);
@@ -79,14 +81,14 @@ export async function resumeRun(
 
 /** Ends a turn that a server accepted, and that is not worked on any more, with a failed snapshot. */
 async function failAccepted(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   error: WaymarkError,
   deadLetter: boolean,
 ): Promise<void> {
   run.stopHeartbeat();
-  invocation.turnIndex++;
-  const { usage = {} } = invocation.spentBefore ?? {};
+  invocation.position.turnIndex++;
+  const { usage = {} } = invocation.progress.spentBefore ?? {};
   try {
     await commit(
       invocation,
@@ -109,11 +111,11 @@ async function failAccepted(
 }
 
 async function goOn(invocation: Invocation, { run }: TakenRun): Promise<void> {
-  let turn = continuedTurn(invocation, run);
+  let turn = continuedTurn(invocation.state, run);
   if (run.stopping) {
     // It was accepted before it was stopped: its message is kept.
     turn ??= await invocation.nextTurn();
-    invocation.control.stop();
+    invocation.state.control.stop();
   }
   await invocation.resume(turn);
 }
@@ -129,9 +131,10 @@ async function beforeTurn(spec: AgentSpec, taken: TakenRun): Promise<TakenRun> {
 }
 
 /** Brings the state up to the agent's present schema; the error if that cannot be done. */
-async function misfitOf(invocation: Invocation): Promise<WaymarkError | undefined> {
+async function misfitOf(invocation: InvocationState): Promise<WaymarkError | undefined> {
   try {
-    invocation.setState(await storedState(invocation.spec, invocation.good));
+    const { spec, lineage } = invocation;
+    invocation.moveTo(upgradedTo(lineage, await storedState(spec, lineage.fallbackState)));
     return undefined;
   } catch (error) {
     return toWaymarkError(error);
@@ -139,44 +142,32 @@ async function misfitOf(invocation: Invocation): Promise<WaymarkError | undefine
 }
 
 /** Puts an invocation where the run's last checkpoint left it. */
-function placeInvocation(invocation: Invocation, taken: TakenRun): void {
+function placeInvocation(invocation: InvocationState, taken: TakenRun): void {
   const { run, claim, base, checkpoint, used } = taken;
   const { parent } = claim;
-  invocation.sessionId = run.sessionId;
-  invocation.base = base;
-  invocation.parentId = base?.snapshotId ?? parent?.snapshotId;
-  invocation.totals = used?.totals ?? highestTotals(parent?.totals, claim.failedTotals);
-  invocation.usage = used?.before ?? {};
-  invocation.spentBefore = used?.turn;
-  invocation.turnIndex = (parent?.turnIndex ?? -1) + run.inputsDone;
-  const state = checkpoint ?? base?.state;
-  if (state !== undefined) invocation.setState(state);
-  invocation.nextIndex = claim.nextIndex;
-  invocation.goodId = parent?.listed === false ? undefined : parent?.snapshotId;
-  if (base !== undefined && (base.snapshotId !== parent?.snapshotId || parent.listed !== false)) {
-    invocation.lastSnapshot = {
-      id: base.snapshotId,
-      hash: hashState(base.state),
-      state: base.state,
-    };
-  }
+  const { position, progress, lineage } = invocation;
+  position.sessionId = run.sessionId;
+  position.turnIndex = (parent?.turnIndex ?? -1) + run.inputsDone;
+  position.nextIndex = claim.nextIndex;
+  position.totals = used?.totals ?? highestTotals(parent?.totals, claim.failedTotals);
+  progress.usage = used?.before ?? {};
+  progress.spentBefore = used?.turn;
+  invocation.moveTo(resumedAt(taken, checkpoint ?? base?.state ?? lineage.fallbackState));
 }
 
 /** The turn that the last attempt was in the middle of. */
-function continuedTurn(invocation: Invocation, record: RunRecord): Turn | undefined {
+function continuedTurn(invocation: InvocationState, record: RunRecord): Turn | undefined {
   const { run, inbox } = invocation;
   if (run === undefined || !record.midTurn) return undefined;
   const input = inbox.take()?.input;
   if (input === undefined) return undefined;
-  invocation.turnIndex++;
   const parentId = run.turnBase.parent?.snapshotId;
   const turn = createTurn(invocation, run, input, {
-    turnIndex: invocation.turnIndex,
+    turnIndex: invocation.position.turnIndex + 1,
     continued: true,
     parentId,
   });
-  turn.hasSnapshots = invocation.parentId !== parentId;
-  invocation.turnsBegun++;
-  invocation.clearTurn(turn);
+  turn.hasSnapshots = invocation.lineage.nextParentId !== parentId;
+  invocation.startTurn(turn);
   return turn;
 }

@@ -9,7 +9,7 @@ import { type Output, output as outputShape } from '../../protocol/turn.ts';
 import type { RequestOutcome, RequestRecord } from '../../store/contract/store.ts';
 import type { HandlerResult } from '../spec/output.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
-import type { ActiveRun, Invocation } from '../turn/invocation.ts';
+import type { ActiveRun, InvocationState } from '../turn/invocation-state.ts';
 import { transformState } from './transform.ts';
 
 const { sessionId: _sessionId, state: _state, ...kept } = outputShape.entries;
@@ -32,12 +32,12 @@ export function receiptFor(
 
 /** The receipt of a turn that is about to end. */
 export function turnReceipt(
-  { turnIndex, snapshotIds, turnSnapshots }: Invocation,
+  { position, progress }: InvocationState,
   end: Omit<Receipt, 'turnIndex' | 'snapshotIds'>,
   madeNow: readonly string[] = [],
 ): Receipt {
-  const ids = [...snapshotIds.slice(turnSnapshots), ...madeNow];
-  return { turnIndex, ...(ids.length > 0 && { snapshotIds: ids }), ...end };
+  const ids = [...progress.snapshotIds.slice(progress.turnSnapshots), ...madeNow];
+  return { turnIndex: position.turnIndex, ...(ids.length > 0 && { snapshotIds: ids }), ...end };
 }
 
 /**
@@ -45,10 +45,13 @@ export function turnReceipt(
  * receipt of that turn.
  */
 export async function completeReceipt(
-  invocation: Invocation,
+  invocation: InvocationState,
   result: HandlerResult | undefined,
 ): Promise<void> {
-  const { receipt, failure, goodId, snapshotIds, spec, last } = invocation;
+  const { spec, lineage, progress } = invocation;
+  const { receipt, failure, last } = invocation.ending;
+  const { fallbackSnapshotId } = lineage;
+  const { snapshotIds } = progress;
   if (receipt === undefined) return;
   const { run, told, from } = receipt;
   const made = snapshotIds.length - from;
@@ -64,7 +67,7 @@ export async function completeReceipt(
     ...same,
     ...(last && { finishReason: last.finishReason }),
     ...(ids.length > 0 && { snapshotIds: ids }),
-    ...(goodId !== undefined && { snapshotId: goodId }),
+    ...(fallbackSnapshotId !== undefined && { snapshotId: fallbackSnapshotId }),
     ...(failure === undefined && message && { message }),
     ...(failure === undefined && output !== undefined && { output }),
     ...(result && { artifacts: [...(result.artifacts ?? [])] }),

@@ -1,15 +1,15 @@
 import { WaymarkError } from '../../core/error.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
 import { fullStore } from '../spec/spec.ts';
-import type { Invocation } from '../turn/invocation.ts';
+import type { InvocationState } from '../turn/invocation-state.ts';
 import { loseRunOnOutage } from './lose-run-on-outage.ts';
 
 /** Durable steps: recorded with the run where the store can, else only for the life of the invocation. */
 export class Steps {
-  readonly #invocation: Invocation;
+  readonly #invocation: InvocationState;
   readonly #known = new Map<string, { readonly result: Promise<unknown>; isDone: boolean }>();
 
-  constructor(invocation: Invocation) {
+  constructor(invocation: InvocationState) {
     this.#invocation = invocation;
   }
 
@@ -45,7 +45,7 @@ function inUse(key: string): WaymarkError {
 }
 
 async function perform<Value>(
-  invocation: Invocation,
+  invocation: InvocationState,
   name: string,
   fn: () => Promise<Value> | Value,
 ): Promise<Value> {

@@ -5,7 +5,7 @@ import { finishReason as finishReasonShape, type Output } from '../../protocol/t
 import { toPlainState } from '../../session/session-state.ts';
 import { signState } from '../persistence/sign-state.ts';
 import { transformState } from '../persistence/transform.ts';
-import type { Invocation } from '../turn/invocation.ts';
+import type { InvocationState } from '../turn/invocation-state.ts';
 import type { AgentResult } from './handler.ts';
 
 /** What a handler returned, checked. */
@@ -28,8 +28,11 @@ export function parseResult(result: AgentResult | undefined): HandlerResult | un
 }
 
 /** What an invocation gives back, as it may leave. */
-export function outputOf(invocation: Invocation, result: HandlerResult | undefined): Output {
-  const { sessionId, goodId, snapshotIds, spec, failure, usage, last, control } = invocation;
+export function outputOf(invocation: InvocationState, result: HandlerResult | undefined): Output {
+  const { spec, control, position, progress, lineage } = invocation;
+  const { failure, last } = invocation.ending;
+  const { snapshotIds, usage } = progress;
+  const { fallbackSnapshotId } = lineage;
   const { message, artifacts } = resultOf(invocation, result);
   const output = result?.output ?? last?.output;
   const state = spec.store === undefined ? clientHeld(invocation) : undefined;
@@ -37,8 +40,8 @@ export function outputOf(invocation: Invocation, result: HandlerResult | undefin
   const ended = last?.finishReason ?? (control.cause && 'aborted');
   const finishReason = failure === undefined ? ended : 'failed';
   return {
-    sessionId,
-    ...(goodId !== undefined && { snapshotId: goodId }),
+    sessionId: position.sessionId,
+    ...(fallbackSnapshotId !== undefined && { snapshotId: fallbackSnapshotId }),
     ...(snapshotIds.length > 0 && { snapshotIds: [...snapshotIds] }),
     ...(state && { state }),
     ...(message && failure === undefined && { message }),
@@ -52,16 +55,16 @@ export function outputOf(invocation: Invocation, result: HandlerResult | undefin
 }
 
 function resultOf(
-  invocation: Invocation,
+  invocation: InvocationState,
   result: HandlerResult | undefined,
 ): Pick<State, 'artifacts'> & Pick<Output, 'message'> {
-  const { spec, sessionId, working } = invocation;
+  const { spec, position, working } = invocation;
   const own = invocation.result();
   const message = result === undefined ? own.message : result.message;
   const artifacts = result === undefined ? own.artifacts : result.artifacts;
   const plain = { ...(message && { message }), ...(artifacts && { artifacts: [...artifacts] }) };
   if (spec.transform.state === undefined) return plain;
-  const whole = toPlainState(working.state, { sessionId });
+  const whole = toPlainState(working.state, { sessionId: position.sessionId });
   const shown = transformState(spec.transform, {
     ...whole,
     messages: message === undefined ? [] : [message],
@@ -78,9 +81,9 @@ function clientHeld({
   spec,
   host,
   request: { owner },
-  sessionId,
+  position: { sessionId },
   working,
-}: Invocation): State | undefined {
+}: InvocationState): State | undefined {
   const state = transformState(spec.transform, toPlainState(working.state, { sessionId }));
   if (state === undefined || spec.clientState === undefined) return state;
   const subject = { agent: spec.name, owner, now: host.clock.now() };

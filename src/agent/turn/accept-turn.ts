@@ -1,7 +1,6 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Input } from '../../protocol/turn.ts';
-import { hashState } from '../../session/session-state.ts';
 import type {
   RequestRecord,
   RunEvent,
@@ -16,7 +15,8 @@ import type { TurnBase, TurnRequest } from '../persistence/turn-store.ts';
 import { freshState } from '../spec/init.ts';
 import { type AgentHost, fullStore } from '../spec/spec.ts';
 import { claimWhenBusy } from './concurrency.ts';
-import type { ActiveRun, Invocation, InvocationRequest } from './invocation.ts';
+import type { ActiveRun, InvocationRequest, InvocationState } from './invocation-state.ts';
+import { claimedAt } from './lineage.ts';
 import { knownRequest, requestMarks } from './requests.ts';
 import type { Turn } from './turn-state.ts';
 
@@ -31,7 +31,7 @@ export interface KnownInput {
  * stopped before.
  */
 export async function acceptTurn(
-  invocation: Invocation,
+  invocation: InvocationState,
   input: Input,
 ): Promise<Turn | KnownInput | undefined> {
   const { run, host, request, control } = invocation;
@@ -58,7 +58,7 @@ export async function acceptTurn(
  * not begun goes to whoever the app's engine finds for it; the answer says where it is.
  */
 export async function claimDetached(
-  invocation: Invocation,
+  invocation: InvocationState,
   own: readonly Input[],
 ): Promise<'here' | 'elsewhere' | { readonly join: RequestRecord }> {
   const { inbox, turn, host, request } = invocation;
@@ -105,7 +105,7 @@ export async function claimDetached(
 
 /** Claims a run for these inputs; when there is but one, and it was accepted before, gives that run. */
 async function claimOrJoin(
-  invocation: Invocation,
+  invocation: InvocationState,
   inputs: readonly Input[],
 ): Promise<ActiveRun | { readonly join: RequestRecord }> {
   try {
@@ -124,18 +124,18 @@ function keyedTooLate(): WaymarkError {
   );
 }
 
-function dispatched(invocation: Invocation, ref: RunRef): DispatchedRun {
-  const { scope, sessionId, request } = invocation;
+function dispatched(invocation: InvocationState, ref: RunRef): DispatchedRun {
+  const { scope, position, request } = invocation;
   return {
     ...ref,
     scope,
-    sessionId,
+    sessionId: position.sessionId,
     ...versionOf(invocation),
     ...(request.queue && { queue: request.queue }),
   };
 }
 
-function versionOf({ spec: { version } }: Invocation): { readonly version?: string } {
+function versionOf({ spec: { version } }: InvocationState): { readonly version?: string } {
   return version === undefined ? {} : { version };
 }
 
@@ -144,7 +144,7 @@ export function checkOpen(host: AgentHost, { startedBy }: InvocationRequest): vo
   if (startedBy === undefined) host.checkOpen();
 }
 
-function detachableStore({ spec }: Invocation): Store {
+function detachableStore({ spec }: InvocationState): Store {
   const store = fullStore(spec);
   if (store?.runs === undefined || store.abort === undefined) {
     throw new WaymarkError(
@@ -158,7 +158,7 @@ function detachableStore({ spec }: Invocation): Store {
 }
 
 async function claimRun(
-  invocation: Invocation,
+  invocation: InvocationState,
   mode: RunMode,
   inputs: readonly Input[],
 ): Promise<ActiveRun> {
@@ -166,12 +166,16 @@ async function claimRun(
   return enterRun(invocation, request, await claimPosition(invocation, request));
 }
 
-function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input[]): TurnRequest {
-  const { spec, host, request, scope, sessionId, opened } = invocation;
+function requestOf(
+  invocation: InvocationState,
+  mode: RunMode,
+  inputs: readonly Input[],
+): TurnRequest {
+  const { spec, host, request, scope, position, lineage } = invocation;
   const requests = requestMarks(scope, inputs);
   return {
     runId: host.newId(),
-    sessionId,
+    sessionId: position.sessionId,
     mode,
     init: request.init,
     inputs,
@@ -179,14 +183,14 @@ function requestOf(invocation: Invocation, mode: RunMode, inputs: readonly Input
     ...versionOf(invocation),
     ...startOf(invocation),
     ...(spec.limits.session && { limited: true }),
-    ...(opened && { loaded: opened }),
+    ...(lineage.initBase && { loaded: lineage.initBase }),
     ...(request.startedBy && { startedBy: request.startedBy }),
     ...(requests.length > 0 && { requests }),
   };
 }
 
 function enterRun(
-  invocation: Invocation,
+  invocation: InvocationState,
   { runId, mode, requests = [] }: TurnRequest,
   turnBase: TurnBase,
 ): ActiveRun {
@@ -204,21 +208,21 @@ function enterRun(
 }
 
 /** Claims the session once more, after the last turn, to save what the handler did behind it; only where that turn left it. */
-export async function claimAgain(invocation: Invocation): Promise<ActiveRun> {
-  const { spec, scope, base } = invocation;
+export async function claimAgain(invocation: InvocationState): Promise<ActiveRun> {
+  const { spec, scope, lineage } = invocation;
   const request = requestOf(invocation, 'attached', []);
   const turnBase = await spec.turnStore.begin(scope, {
     ...request,
     from: 'head',
-    expectHead: base?.snapshotId ?? null,
+    expectHead: lineage.savedBase?.snapshotId ?? null,
   });
   return enterRun(invocation, request, turnBase);
 }
 
 /** Puts a claimed run on the list of those this process works on. */
 export function activateRun(
-  invocation: Invocation,
-  options: Pick<Invocation, 'spec' | 'host'> & {
+  invocation: InvocationState,
+  options: Pick<InvocationState, 'spec' | 'host'> & {
     readonly runId: string;
     readonly turnBase: TurnBase;
     readonly keys: readonly string[];
@@ -246,14 +250,14 @@ export function activateRun(
 function startOf({
   request,
   spec,
-  base,
-  turnsBegun,
-  followed,
-}: Invocation): Pick<TurnRequest, 'from' | 'expectHead'> {
+  lineage,
+  progress,
+  ending,
+}: InvocationState): Pick<TurnRequest, 'from' | 'expectHead'> {
   const { snapshotId } = request.init;
-  // Somebody else has worked on the last turn: the session is where that one left it.
-  if (followed !== undefined) return { from: 'head' };
-  if (turnsBegun === 0) {
+  // Another worker ran the last turn: the session is where that one left it.
+  if (ending.followed !== undefined) return { from: 'head' };
+  if (progress.turnsBegun === 0) {
     const { ifHead } = request;
     return {
       from: snapshotId === undefined ? 'head' : { snapshotId },
@@ -261,10 +265,10 @@ function startOf({
     };
   }
   if (spec.store === undefined || spec.concurrency === 'wait') return { from: 'head' };
-  return { from: 'head', expectHead: base?.snapshotId ?? null };
+  return { from: 'head', expectHead: lineage.savedBase?.snapshotId ?? null };
 }
 
-async function claimPosition(invocation: Invocation, request: TurnRequest): Promise<TurnBase> {
+async function claimPosition(invocation: InvocationState, request: TurnRequest): Promise<TurnBase> {
   const { spec, scope } = invocation;
   try {
     return await spec.turnStore.begin(scope, request);
@@ -272,39 +276,33 @@ async function claimPosition(invocation: Invocation, request: TurnRequest): Prom
     const busy = isWaymarkError(error) && error.status === 'ABORTED';
     if (!busy || spec.concurrency === 'reject') throw error;
     // A caller that names the head it expects wants this session or none.
-    const isNamed = invocation.turnsBegun === 0 && invocation.request.ifHead !== undefined;
+    const isNamed = invocation.progress.turnsBegun === 0 && invocation.request.ifHead !== undefined;
     if (isNamed && spec.concurrency === 'fork') throw error;
     return await claimWhenBusy(invocation, request, error);
   }
 }
 
 /** Goes to where the claim says the session stands. */
-function takePosition(invocation: Invocation, turnBase: TurnBase): void {
-  const { spec, base } = invocation;
-  const first = invocation.turnsBegun === 0;
-  invocation.sessionId = turnBase.sessionId;
+function takePosition(invocation: InvocationState, turnBase: TurnBase): void {
+  const { spec, lineage, progress, position } = invocation;
+  position.sessionId = turnBase.sessionId;
   if (spec.store === undefined) return;
-  const moved = turnBase.base?.snapshotId !== base?.snapshotId;
-  const { parent, listed } = turnBase;
-  if (first || moved) {
-    invocation.setState(turnBase.state ?? freshState(spec));
-    invocation.goodId = parent?.listed === false ? undefined : parent?.snapshotId;
-    invocation.lastSnapshot = listed && {
-      id: listed.snapshotId,
-      hash: hashState(listed.state),
-      state: listed.state,
-    };
+  const hasMoved = turnBase.base?.snapshotId !== lineage.savedBase?.snapshotId;
+  if (progress.turnsBegun === 0 || hasMoved) {
+    const state = turnBase.state ?? freshState(spec);
+    invocation.moveTo(claimedAt(lineage, turnBase, state));
+  } else {
+    invocation.lineage = claimedAt(lineage, turnBase);
   }
-  invocation.base = turnBase.base;
-  invocation.parentId = parent?.snapshotId;
-  invocation.totals = highestTotals(parent?.totals, turnBase.failedTotals);
-  invocation.turnIndex = parent?.turnIndex ?? -1;
-  invocation.nextIndex = turnBase.nextIndex;
+  const { parent } = turnBase;
+  position.totals = highestTotals(parent?.totals, turnBase.failedTotals);
+  position.turnIndex = parent?.turnIndex ?? -1;
+  position.nextIndex = turnBase.nextIndex;
 }
 
 /** Throws when the input is none for the state that the run goes on from. */
 async function checkReceivable(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   input: Input,
 ): Promise<readonly Message[]> {
@@ -322,25 +320,22 @@ async function checkReceivable(
   return await spec.receive(working.state, input, invocation.request.context);
 }
 
-async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): Promise<Turn> {
+async function startTurn(invocation: InvocationState, run: ActiveRun, input: Input): Promise<Turn> {
   const { spec, working, chunkSink } = invocation;
   const messages = await checkReceivable(invocation, run, input);
   const turn = createTurn(invocation, run, input, {
-    turnIndex: invocation.turnIndex + 1,
-    parentId: invocation.parentId,
+    turnIndex: invocation.position.turnIndex + 1,
+    parentId: invocation.lineage.nextParentId,
   });
   if (spec.store === undefined && input.resume !== undefined) {
     turn.answeredKey = await answerHeldState(invocation);
   }
   invocation.run = run;
-  invocation.turnIndex++;
-  invocation.turnsBegun++;
-  invocation.turnSnapshots = invocation.snapshotIds.length;
-  invocation.clearTurn(turn);
+  invocation.startTurn(turn);
   chunkSink.log = run.log;
   chunkSink.push({
     turnStart: {
-      sessionId: invocation.sessionId,
+      sessionId: invocation.position.sessionId,
       ...(spec.store !== undefined && { snapshotId: run.runId }),
       turnIndex: turn.info.turnIndex,
     },
@@ -350,10 +345,10 @@ async function startTurn(invocation: Invocation, run: ActiveRun, input: Input): 
 }
 
 /** Notes the answer to an interrupt of a client-held state, which can be sent any number of times; gives its key. */
-async function answerHeldState(invocation: Invocation): Promise<string> {
-  const { spec, host, scope, sessionId, working } = invocation;
+async function answerHeldState(invocation: InvocationState): Promise<string> {
+  const { spec, host, scope, position, working } = invocation;
   const guard = spec.clientState?.replayGuard;
-  const answered = { sessionId, state: working.state };
+  const answered = { sessionId: position.sessionId, state: working.state };
   if (guard !== undefined) {
     if ('open' in guard) await guard.open?.();
     await answerOnce(guard, scope, { ...answered, now: new Date(host.clock.now()).toISOString() });
@@ -363,7 +358,7 @@ async function answerHeldState(invocation: Invocation): Promise<string> {
 
 /** A turn of a run. */
 export function createTurn(
-  { spec, control, turnsBegun, spentBefore }: Invocation,
+  { spec, control, progress }: InvocationState,
   { runId }: ActiveRun,
   input: Input,
   options: {
@@ -381,7 +376,7 @@ export function createTurn(
     signal: control.signal,
   };
   // What an attempt before this one has used in the turn counts, whether the turn continues or starts over.
-  const spent = turnsBegun === 0 ? spentBefore : undefined;
+  const spent = progress.turnsBegun === 0 ? progress.spentBefore : undefined;
   return {
     info,
     input,
@@ -391,6 +386,7 @@ export function createTurn(
     leftBehind: false,
     usage: spent?.usage ?? {},
     toolCalls: spent?.toolCalls ?? 0,
+    generated: 0,
     hasSnapshots: false,
     toolIterations: 0,
     snapshotIds: [],
@@ -399,7 +395,7 @@ export function createTurn(
 }
 
 /** Lets go of a run that came to nothing. */
-export async function dropRun({ host, spec }: Invocation, run: ActiveRun): Promise<void> {
+export async function dropRun({ host, spec }: InvocationState, run: ActiveRun): Promise<void> {
   run.stopHeartbeat();
   host.logs.close(run.log);
   // What was refused must be heard of, and the claim expires in any case.

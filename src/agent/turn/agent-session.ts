@@ -2,19 +2,19 @@ import { SessionFace } from '../../session/session.ts';
 import { Steps } from '../persistence/step.ts';
 import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
 import { checkCustom } from '../spec/init.ts';
-import type { Invocation } from './invocation.ts';
+import type { InvocationState } from './invocation-state.ts';
 
 /** The session of an invocation, with its turn loop. */
 export class InvocationSession extends SessionFace<unknown> implements AgentSession {
-  readonly #invocation: Invocation;
+  readonly #invocation: InvocationState;
   readonly #loop: (fn: TurnFunction) => Promise<void>;
   #steps: Steps | undefined;
 
-  constructor(invocation: Invocation, loop: (fn: TurnFunction) => Promise<void>) {
+  constructor(invocation: InvocationState, loop: (fn: TurnFunction) => Promise<void>) {
     super({
-      id: () => invocation.sessionId,
+      id: () => invocation.position.sessionId,
       working: invocation.working,
-      snapshotIds: invocation.snapshotIds,
+      snapshotIds: invocation.progress.snapshotIds,
       checkCustom: (custom) => checkCustom(invocation.spec, custom),
     });
     this.#invocation = invocation;

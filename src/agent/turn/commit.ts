@@ -9,32 +9,41 @@ import type {
   StateWrite,
 } from '../../store/contract/store.ts';
 import { loseRunOnOutage } from '../persistence/lose-run-on-outage.ts';
-import type { ActiveRun, Invocation } from './invocation.ts';
+import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import { checkpointedAs, type ListedState, savedAs } from './lineage.ts';
 import type { Turn } from './turn-state.ts';
 
 /** Writes a snapshot; the chunk that tells of it is shown only once it is written. */
 export async function commit(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   chunk: Chunk,
   write: Omit<CommitWrite, keyof StateWrite | 'parentId' | 'turnIndex' | 'stateHash'>,
 ): Promise<Committed> {
-  const { spec, scope, working, parentId, turnIndex } = invocation;
-  const committed = await writeWithEvents(invocation, run, chunk, (events) =>
-    spec.turnStore.commit(scope, run.turnBase, {
+  const { spec, scope, working, lineage, position } = invocation;
+  const { nextParentId: parentId } = lineage;
+  const { turnIndex } = position;
+  const { snapshotId } = write;
+  let listed: ListedState | undefined;
+  const committed = await writeWithEvents(invocation, run, chunk, (events) => {
+    // Read here: the state may change while earlier events are written.
+    const stateHash = working.hash();
+    if (write.listed !== false) {
+      listed = { id: snapshotId, hash: stateHash, state: working.state };
+    }
+    return spec.turnStore.commit(scope, run.turnBase, {
       ...stateWrite(invocation),
       ...write,
       ...(parentId !== undefined && { parentId }),
       turnIndex,
-      stateHash: working.hash(),
+      stateHash,
       ...(events && { events }),
-    }),
-  );
+    });
+  });
   if (!write.end) run.onProgress?.();
-  if (write.listed !== false) invocation.nextIndex++;
+  if (listed !== undefined) position.nextIndex++;
   if (write.status === 'succeeded') {
-    invocation.base = committed.base;
-    invocation.parentId = write.snapshotId;
+    invocation.lineage = savedAs(invocation.lineage, committed.base, listed);
     working.saved();
   }
   return committed;
@@ -42,7 +51,7 @@ export async function commit(
 
 /** Ends a run without a snapshot. */
 export async function release(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   chunk: Chunk,
   requests?: RequestOutcome,
@@ -55,7 +64,7 @@ export async function release(
 
 /** Writes something together with the chunk that tells of it, and the events that the store does not have yet. */
 async function writeWithEvents<Value>(
-  { chunkSink }: Invocation,
+  { chunkSink }: InvocationState,
   { log }: ActiveRun,
   chunk: Chunk,
   write: (events: readonly RunEvent[] | undefined) => Promise<Value>,
@@ -72,7 +81,8 @@ async function writeWithEvents<Value>(
 }
 
 /** The state as it grew from what was saved last. */
-export function stateWrite({ base, working }: Invocation): StateWrite {
+export function stateWrite({ lineage, working }: InvocationState): StateWrite {
+  const { savedBase: base } = lineage;
   // A state that was brought up to a newer schema did not grow from the stored one by patches.
   const known = base !== undefined && base.state.custom === working.patchedFrom;
   return {
@@ -84,7 +94,7 @@ export function stateWrite({ base, working }: Invocation): StateWrite {
 
 /** Keeps the state reached so far with the run. */
 export async function checkpoint(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   midTurn: boolean,
 ): Promise<void> {
@@ -109,16 +119,17 @@ export async function checkpoint(
   );
   if (base !== undefined) {
     run.onProgress?.();
-    invocation.base = base;
+    invocation.lineage = checkpointedAs(invocation.lineage, base);
     working.saved();
   }
 }
 
 /** What was used up to now, for the next attempt. */
-function usedBy({ turn, usage, totals }: Invocation, midTurn: boolean): RunUsage {
+function usedBy({ turn, progress, position }: InvocationState, midTurn: boolean): RunUsage {
+  const { totals } = position;
   const spent =
     turn === undefined || !midTurn ? nothing : { usage: turn.usage, toolCalls: turn.toolCalls };
-  return { turn: spent, before: usage, ...(totals && { totals }) };
+  return { turn: spent, before: progress.usage, ...(totals && { totals }) };
 }
 
 const nothing: Spent = { usage: {}, toolCalls: 0 };

@@ -3,14 +3,14 @@ import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { runningOf } from '../../store/rules/errors.ts';
 import type { TurnBase, TurnRequest } from '../persistence/turn-store.ts';
 import { fullStore } from '../spec/spec.ts';
-import type { Invocation } from './invocation.ts';
+import type { InvocationState } from './invocation-state.ts';
 
 /** How often a waiting turn looks again when it hears nothing. */
 const pollIntervalMs = 250;
 
 /** Gets a turn in although the session is being worked on: after the other one, or in a session of its own. */
 export async function claimWhenBusy(
-  invocation: Invocation,
+  invocation: InvocationState,
   request: TurnRequest,
   busy: WaymarkError,
 ): Promise<TurnBase> {
@@ -20,7 +20,7 @@ export async function claimWhenBusy(
 }
 
 async function waitAndClaim(
-  invocation: Invocation,
+  invocation: InvocationState,
   request: TurnRequest,
   busy: WaymarkError,
 ): Promise<TurnBase> {
@@ -44,7 +44,7 @@ async function waitAndClaim(
 
 /** Resolves when something about the run may have changed, or after a while. */
 async function changeOf(
-  { spec, host, control }: Invocation,
+  { spec, host, control }: InvocationState,
   runId: string | undefined,
 ): Promise<void> {
   const over = new AbortController();
@@ -63,7 +63,7 @@ async function changeOf(
 }
 
 async function forkAndClaim(
-  invocation: Invocation,
+  invocation: InvocationState,
   request: TurnRequest,
   busy: WaymarkError,
 ): Promise<TurnBase> {
@@ -83,7 +83,7 @@ async function forkAndClaim(
 
 /** The snapshot that the turn would have gone on from: `null` in an empty session, `undefined` when it is no more. */
 async function placeOf(
-  { spec, scope }: Invocation,
+  { spec, scope }: InvocationState,
   { from, expectHead, sessionId }: TurnRequest,
 ): Promise<string | null | undefined> {
   if (expectHead === null) return null;

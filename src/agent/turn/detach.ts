@@ -4,35 +4,37 @@ import type { Chunk, Output } from '../../protocol/turn.ts';
 import { receiptFor } from '../persistence/receipt.ts';
 import { fullStore } from '../spec/spec.ts';
 import { checkpoint, commit, endChunk, stateWrite } from './commit.ts';
-import type { ActiveRun, Invocation } from './invocation.ts';
+import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import { inputDone } from './lineage.ts';
 import { totalsOf } from './turn-limits.ts';
 import type { Outcome, Turn } from './turn-state.ts';
 
 /** What the caller who detached is told. */
-export function detachedOutput({ sessionId, run, snapshotIds }: Invocation): Output {
+export function detachedOutput({ position, run, progress }: InvocationState): Output {
   return {
-    sessionId,
+    sessionId: position.sessionId,
     ...(run && { snapshotId: run.runId }),
-    snapshotIds: [...snapshotIds],
+    snapshotIds: [...progress.snapshotIds],
     finishReason: 'detached',
   };
 }
 
 /** The end of one turn of a detached run: no snapshot, only a checkpoint when another input follows. */
 export async function endDetachedTurn(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   outcome: Outcome,
 ): Promise<Outcome> {
-  invocation.totals = totalsOf(invocation, turn) ?? invocation.totals;
+  const { position, ending, working } = invocation;
+  position.totals = totalsOf(invocation, turn) ?? position.totals;
   turn.snapshotIds.push(run.runId);
   if (outcome.kind !== 'done') return outcome;
-  invocation.last = {
+  ending.last = {
     finishReason: outcome.finishReason,
     ...(outcome.output !== undefined && { output: outcome.output }),
   };
-  invocation.good = invocation.working.state;
+  invocation.lineage = inputDone(invocation.lineage, working.state);
   run.log.push(endChunk(turn, outcome.finishReason));
   if (run.detached !== undefined) run.detached.inputsDone++;
   if (invocation.inbox.queued.length > 0) await checkpoint(invocation, run, false);
@@ -40,7 +42,7 @@ export async function endDetachedTurn(
 }
 
 /** The end of a detached run: its pending snapshot gets its terminal status, unless an abort was first. */
-export async function finishDetached(invocation: Invocation, run: ActiveRun): Promise<void> {
+export async function finishDetached(invocation: InvocationState, run: ActiveRun): Promise<void> {
   const { host } = invocation;
   run.stopHeartbeat();
   try {
@@ -60,20 +62,26 @@ export async function finishDetached(invocation: Invocation, run: ActiveRun): Pr
 }
 
 /** Writes the terminal status; `undefined` when the run is no longer this one's to end. */
-async function commitEnd(invocation: Invocation, run: ActiveRun): Promise<Snapshot | undefined> {
-  const { control, failure, last, totals, usage, deadLetter } = invocation;
+async function commitEnd(
+  invocation: InvocationState,
+  run: ActiveRun,
+): Promise<Snapshot | undefined> {
+  const { control, position, progress, lineage } = invocation;
+  const { failure, last, deadLetter } = invocation.ending;
+  const { usage } = progress;
   if (control.cause?.kind === 'lost') return undefined;
   const status = statusOf(invocation);
   const finishReason = status === 'succeeded' ? last?.finishReason : status;
-  invocation.turnIndex = Math.max(0, invocation.turnIndex);
+  position.turnIndex = Math.max(0, position.turnIndex);
+  const { totals, turnIndex } = position;
   const chunk: Chunk = status === 'succeeded' ? {} : { turnEnd: { finishReason: status } };
   const error = failure && toErrorBody(failure);
   const requests = receiptFor(run, () => {
     const { message } = invocation.result();
     const isGood = status === 'succeeded';
-    const snapshotId = isGood ? run.runId : invocation.goodId;
+    const snapshotId = isGood ? run.runId : lineage.fallbackSnapshotId;
     return {
-      turnIndex: invocation.turnIndex,
+      turnIndex,
       ...(snapshotId !== undefined && { snapshotId }),
       ...(isGood && { snapshotIds: [run.runId] }),
       ...(isGood && message && { message }),
@@ -105,17 +113,18 @@ async function commitEnd(invocation: Invocation, run: ActiveRun): Promise<Snapsh
 
 /** Puts what the run had reached on the snapshot that somebody has aborted; `undefined` when it was taken over instead. */
 async function leaveToAborter(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
 ): Promise<Snapshot | undefined> {
-  const { working, spec, scope, usage, totals } = invocation;
+  const { working, spec, scope, progress, position } = invocation;
+  const { totals } = position;
   const ref = run.turnBase.run;
   const store = fullStore(spec);
   if (ref === undefined || store === undefined) return undefined;
   await store.runs?.attachPartial(ref, {
     ...stateWrite(invocation),
     stateHash: working.hash(),
-    usage,
+    usage: progress.usage,
     ...(totals && { totals }),
   });
   const snapshot = await store.getSnapshot(scope, { snapshotId: run.runId });
@@ -125,14 +134,14 @@ async function leaveToAborter(
 }
 
 function statusOf({
-  failure,
+  ending: { failure },
   control,
-}: Invocation): Exclude<SnapshotStatus, 'pending' | 'expired'> {
+}: InvocationState): Exclude<SnapshotStatus, 'pending' | 'expired'> {
   if (failure !== undefined || control.cause?.kind === 'failed') return 'failed';
   return control.cause === undefined ? 'succeeded' : 'aborted';
 }
 
-async function tell({ spec, failures, scope }: Invocation, snapshot: Snapshot): Promise<void> {
+async function tell({ spec, failures, scope }: InvocationState, snapshot: Snapshot): Promise<void> {
   try {
     await spec.onFinish?.({
       agent: spec.name,

@@ -1,6 +1,5 @@
 import { originalOf } from '../../core/error.ts';
 import type { ErrorInfo, ErrorPhase } from '../spec/error-reports.ts';
-import type { Invocation } from './invocation.ts';
 
 /** Causes that are followed; chains may be circular. */
 const maxCauses = 8;
@@ -18,16 +17,19 @@ export function isReported(error: unknown): boolean {
   return chainOf(error).some(isMarked);
 }
 
+/** What failed; the invocation adds where. */
+type FailureInfo = Pick<ErrorInfo, 'phase' | 'tool' | 'model'>;
+
 /**
  * Reports each failure of an invocation once, where it happens, and not again in the layers that the error passes on its
  * way out. The same error object may be thrown again, so the next turn starts without any.
  */
 export class Failures {
-  readonly #invocation: Invocation;
+  readonly #tell: (error: unknown, info: FailureInfo) => void;
   #reported: unknown[] = [];
 
-  constructor(invocation: Invocation) {
-    this.#invocation = invocation;
+  constructor(tell: (error: unknown, info: FailureInfo) => void) {
+    this.#tell = tell;
   }
 
   /** Reports an error that goes on to fail the turn. */
@@ -56,17 +58,6 @@ export class Failures {
     if (this.#reported.length === 0) return -1;
     const chain = chainOf(error);
     return this.#reported.findIndex((each) => chain.includes(each));
-  }
-
-  #tell(error: unknown, info: Pick<ErrorInfo, 'phase' | 'tool' | 'model'>): void {
-    const { host, spec, sessionId, run, turnIndex } = this.#invocation;
-    host.report(error, {
-      ...info,
-      agent: spec.name,
-      sessionId,
-      ...(run && { runId: run.runId }),
-      ...(turnIndex >= 0 && { turnIndex }),
-    });
   }
 }
 

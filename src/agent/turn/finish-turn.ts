@@ -10,17 +10,22 @@ import type { AgentSpec } from '../spec/spec.ts';
 import { claimAgain, dropRun } from './accept-turn.ts';
 import { checkpoint, commit, endChunk, release } from './commit.ts';
 import { endDetachedTurn, finishDetached } from './detach.ts';
-import type { ActiveRun, Invocation } from './invocation.ts';
+import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import { endedWith, failedFrom } from './lineage.ts';
 import { keepPartialAnswer } from './partial.ts';
 import { endElsewhere, giveUp, saveSurely } from './save-surely.ts';
 import { totalsOf } from './turn-limits.ts';
 import { lostError, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
 /** Saves what a turn came to and ends it: exactly one `turnEnd`, whatever happened. */
-export function finishTurn(invocation: Invocation, turn: Turn, outcome: Outcome): Promise<Outcome> {
+export function finishTurn(
+  invocation: InvocationState,
+  turn: Turn,
+  outcome: Outcome,
+): Promise<Outcome> {
   return invocation.locked(async () => {
-    invocation.usage = addUsage(invocation.usage, turn.usage);
-    const { run } = invocation;
+    const { run, progress } = invocation;
+    progress.usage = addUsage(progress.usage, turn.usage);
     try {
       if (run === undefined) return outcome;
       if (run.detached !== undefined) return await endDetachedTurn(invocation, run, turn, outcome);
@@ -32,7 +37,7 @@ export function finishTurn(invocation: Invocation, turn: Turn, outcome: Outcome)
 }
 
 async function endAttachedTurn(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   outcome: Outcome,
@@ -46,7 +51,7 @@ async function endAttachedTurn(
 }
 
 async function saveOutcome(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   outcome: Outcome,
@@ -81,7 +86,7 @@ async function saveOutcome(
         failure: savingFailed,
       });
       if (saved !== outcome) return saved;
-      invocation.last = { finishReason, ...(output !== undefined && { output }) };
+      invocation.ending.last = { finishReason, ...(output !== undefined && { output }) };
       return outcome;
     }
   }
@@ -98,25 +103,26 @@ interface GoodEnd {
 
 /** A good end: a snapshot if the policy says so; the latest state is saved in any case. */
 function goodEnd(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   finishReason: FinishReason,
   output: Json | undefined,
 ): GoodEnd {
-  const { spec, working, lastSnapshot } = invocation;
-  const listed = wantsSnapshot(invocation, 'turnEnd', invocation.turnIndex);
+  const { spec, working, position, progress, ending } = invocation;
+  const { policyBase } = invocation.lineage;
+  const listed = wantsSnapshot(invocation, 'turnEnd', position.turnIndex);
   // Without a store nothing is saved, and hashing what the client brought along would cost as much as all of it.
-  const changed = spec.store !== undefined && invocation.savedHash() !== working.hash();
+  const changed = spec.store !== undefined && invocation.hasUnsaved();
   const snapshotId = listed ? run.runId : undefined;
   const requests = receiptFor(run, () => {
-    const isSaved = lastSnapshot !== undefined && lastSnapshot.hash === working.hash();
-    const goodId = snapshotId ?? (isSaved ? lastSnapshot.id : undefined);
+    const isSaved = policyBase !== undefined && policyBase.hash === working.hash();
+    const lastId = snapshotId ?? (isSaved ? policyBase.id : undefined);
     const { message } = invocation.result();
     const told = turnReceipt(
       invocation,
       {
-        ...(goodId !== undefined && { snapshotId: goodId }),
+        ...(lastId !== undefined && { snapshotId: lastId }),
         ...(message && { message }),
         ...(output !== undefined && { output }),
         finishReason,
@@ -124,7 +130,7 @@ function goodEnd(
       },
       listed ? [run.runId] : [],
     );
-    invocation.receipt = { run, told, from: invocation.turnSnapshots };
+    ending.receipt = { run, told, from: progress.turnSnapshots };
     return told;
   });
   const chunk = endChunk(turn, finishReason, snapshotId);
@@ -149,30 +155,29 @@ function goodEnd(
 }
 
 async function saveGood(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   { chunk, write, listed, requests }: GoodEnd,
 ): Promise<void> {
   if (write === undefined) await release(invocation, run, chunk, requests);
   else {
     await commit(invocation, run, chunk, write);
-    if (write.totals !== undefined) invocation.totals = write.totals;
+    if (write.totals !== undefined) invocation.position.totals = write.totals;
   }
   if (listed) noteSnapshot(invocation, run.runId);
-  markGood(invocation);
+  endWell(invocation);
 }
 
 /** A failed end: the state is kept for inspection under the reserved id, and the session goes on from the last good one. */
 async function saveFailed(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   failure: WaymarkError,
 ): Promise<void> {
-  // Not on a snapshot within the turn: the session continues before the turn, and it hangs where that is.
-  invocation.parentId = turn.info.parentId;
+  invocation.lineage = failedFrom(invocation.lineage, turn.info.parentId);
   const error = toErrorBody(failure);
-  const { goodId } = invocation;
+  const { fallbackSnapshotId } = invocation.lineage;
   const totals = totalsOf(invocation, turn);
   await commit(invocation, run, endChunk(turn, 'failed'), {
     snapshotId: run.runId,
@@ -185,7 +190,7 @@ async function saveFailed(
     end: true,
     ...receiptFor(run, () =>
       turnReceipt(invocation, {
-        ...(goodId !== undefined && { snapshotId: goodId }),
+        ...(fallbackSnapshotId !== undefined && { snapshotId: fallbackSnapshotId }),
         finishReason: 'failed',
         error,
         ...(Object.keys(turn.usage).length > 0 && { usage: turn.usage }),
@@ -193,12 +198,12 @@ async function saveFailed(
     ),
   });
   turn.snapshotIds.push(run.runId);
-  invocation.failedId = run.runId;
-  invocation.working.reset(invocation.good);
+  invocation.ending.failedId = run.runId;
+  invocation.fallBack();
 }
 
 /** After all tools of one model message: a snapshot if the policy says so, a checkpoint if another process may go on. */
-export async function checkpointTurn(invocation: Invocation, turn: Turn): Promise<void> {
+export async function checkpointTurn(invocation: InvocationState, turn: Turn): Promise<void> {
   await invocation.locked(async () => {
     const { run, host, spec, chunkSink } = invocation;
     if (run === undefined || invocation.control.cause !== undefined) return;
@@ -231,37 +236,37 @@ export async function checkpointTurn(invocation: Invocation, turn: Turn): Promis
 
 /** The end of the invocation: what changed after the last turn is saved, as a snapshot if the policy says so. */
 export async function finishInvocation(
-  invocation: Invocation,
+  invocation: InvocationState,
   /** What the handler's result says. */
   finishReason?: FinishReason,
 ): Promise<void> {
-  const { turn, control } = invocation;
+  const { turn, control, ending } = invocation;
   if (turn !== undefined) await endUnworkedTurn(invocation, turn, finishReason);
   invocation.closeSession();
-  const { last } = invocation;
+  const { last, failure, followed } = ending;
   if (finishReason !== undefined && last !== undefined && last.finishReason !== 'aborted') {
-    invocation.last = { ...last, finishReason };
+    ending.last = { ...last, finishReason };
   }
-  const { run, failure } = invocation;
-  const ended =
-    failure !== undefined || control.cause?.kind === 'lost' || invocation.followed !== undefined;
+  const { run } = invocation;
+  const ended = failure !== undefined || control.cause?.kind === 'lost' || followed !== undefined;
   if (run?.detached !== undefined) {
     await invocation.locked(() => finishDetached(invocation, run));
   } else if (run !== undefined) {
     // Taken over with nothing left to do.
     await dropRun(invocation, run);
-  } else if (!ended && invocation.turnsBegun > 0) {
+  } else if (!ended && invocation.progress.turnsBegun > 0) {
     await invocation.locked(() => saveInvocationEnd(invocation));
   }
 }
 
 /** The handler never came to its turn loop. */
 async function endUnworkedTurn(
-  invocation: Invocation,
+  invocation: InvocationState,
   turn: Turn,
   finishReason: FinishReason = 'stop',
 ): Promise<void> {
-  const { failure, control } = invocation;
+  const { ending, control } = invocation;
+  const { failure } = ending;
   const outcome: Outcome =
     control.cause !== undefined
       ? stoppedBy(control.cause)
@@ -271,16 +276,17 @@ async function endUnworkedTurn(
   if (outcome.kind === 'stopped') keepPartialAnswer(invocation);
   invocation.closeSession();
   const ended = await finishTurn(invocation, turn, outcome);
-  if (ended.kind === 'failed') invocation.failure = ended.error;
+  if (ended.kind === 'failed') ending.failure = ended.error;
   if (ended.kind === 'elsewhere') invocation.followElsewhere(ended.output);
 }
 
-async function saveInvocationEnd(invocation: Invocation): Promise<void> {
-  const { spec, working, turnIndex, host } = invocation;
+async function saveInvocationEnd(invocation: InvocationState): Promise<void> {
+  const { spec, host, position, ending } = invocation;
+  const { turnIndex } = position;
   if (spec.store === undefined) return;
   let run: ActiveRun | undefined;
   try {
-    const changed = invocation.savedHash() !== working.hash();
+    const changed = invocation.hasUnsaved();
     const listed = wantsSnapshot(invocation, 'invocationEnd', turnIndex);
     if (!changed && !listed) return;
     run = await claimAgain(invocation);
@@ -289,34 +295,39 @@ async function saveInvocationEnd(invocation: Invocation): Promise<void> {
       snapshotId: run.runId,
       event: 'invocationEnd',
       status: 'succeeded',
-      ...(invocation.last && { finishReason: invocation.last.finishReason }),
-      ...(invocation.totals && { totals: invocation.totals }),
+      ...(ending.last && { finishReason: ending.last.finishReason }),
+      ...(position.totals && { totals: position.totals }),
       listed,
       end: true,
     });
     if (listed) noteSnapshot(invocation, run.runId);
-    markGood(invocation);
+    endWell(invocation);
   } catch (error) {
     if (run !== undefined) await spec.turnStore.release(run.turnBase).catch(() => {});
-    invocation.failure = savingFailed(error);
-    invocation.failures.report(invocation.failure, 'store');
-    working.reset(invocation.good);
+    ending.failure = savingFailed(error);
+    invocation.failures.report(ending.failure, 'store');
+    invocation.fallBack();
   } finally {
     if (run !== undefined) host.logs.close(run.log);
-    invocation.turnIndex = turnIndex;
+    position.turnIndex = turnIndex;
   }
 }
 
 /** Whether an event is to become a snapshot: the state must differ from the last one's, and the policy must want it. */
-function wantsSnapshot(invocation: Invocation, event: SnapshotEvent, eventIndex: number): boolean {
-  const { spec, working, lastSnapshot, turnIndex } = invocation;
-  if (spec.store === undefined || lastSnapshot?.hash === working.hash()) return false;
+function wantsSnapshot(
+  invocation: InvocationState,
+  event: SnapshotEvent,
+  eventIndex: number,
+): boolean {
+  const { spec, working, position } = invocation;
+  const { policyBase } = invocation.lineage;
+  if (spec.store === undefined || policyBase?.hash === working.hash()) return false;
   const candidate = new StateCandidate({
     event,
     state: working.state,
-    prevState: lastSnapshot?.state,
-    index: invocation.nextIndex,
-    turnIndex,
+    prevState: policyBase?.state,
+    index: position.nextIndex,
+    turnIndex: position.turnIndex,
     eventIndex,
   });
   try {
@@ -338,19 +349,14 @@ function decided({ name }: AgentSpec, wanted: unknown): boolean {
   return Boolean(wanted);
 }
 
-function noteSnapshot(invocation: Invocation, id: string): void {
-  const { working, turn } = invocation;
-  invocation.snapshotIds.push(id);
+function noteSnapshot({ progress, turn }: InvocationState, id: string): void {
+  progress.snapshotIds.push(id);
   turn?.snapshotIds.push(id);
-  invocation.lastSnapshot = { id, hash: working.hash(), state: working.state };
 }
 
-/** Says that the session goes on from the state as it is now. */
-function markGood(invocation: Invocation): void {
-  const { working, lastSnapshot } = invocation;
-  invocation.good = working.state;
-  const isSaved = lastSnapshot !== undefined && lastSnapshot.hash === working.hash();
-  invocation.goodId = isSaved ? lastSnapshot.id : undefined;
+/** From now on the session continues from the state as it is. */
+function endWell(invocation: InvocationState): void {
+  invocation.lineage = endedWith(invocation.lineage, invocation.working);
 }
 
 function savingFailed(cause: unknown): WaymarkError {

@@ -9,7 +9,7 @@ import { outputOfReceipt, receiptOf } from '../persistence/receipt.ts';
 import { transformSnapshot } from '../persistence/transform.ts';
 import type { EventId } from '../spec/agent.ts';
 import { fullStore } from '../spec/spec.ts';
-import type { Invocation } from './invocation.ts';
+import type { InvocationState } from './invocation-state.ts';
 import { requestKey } from './requests.ts';
 import { outputOfSnapshot } from './snapshot-output.ts';
 
@@ -28,7 +28,7 @@ export interface Followed {
  * when `over` aborts.
  */
 export async function followRun(
-  { spec, host, scope, chunkSink }: Invocation,
+  { spec, host, scope, chunkSink }: InvocationState,
   runId: string,
   { after, over }: { readonly after?: EventId | undefined; readonly over: AbortSignal },
 ): Promise<Followed> {
@@ -58,7 +58,7 @@ export async function followRun(
 
 /** Does something as often as it takes until the store is there; rejects when `over` aborts. */
 export async function whileAway<Value>(
-  clock: Invocation['host']['clock'],
+  clock: InvocationState['host']['clock'],
   over: AbortSignal,
   work: () => Promise<Value>,
 ): Promise<Value> {
@@ -86,7 +86,7 @@ export function isUnasked(error: unknown): boolean {
 
 /** The output of a run that has ended, whoever worked on it; `undefined` when it came to nothing. */
 export async function outputOfRun(
-  { spec, scope }: Pick<Invocation, 'spec' | 'scope'>,
+  { spec, scope }: Pick<InvocationState, 'spec' | 'scope'>,
   runId: string,
   requestId?: string,
 ): Promise<Output | undefined> {

@@ -5,11 +5,11 @@ import type { RequestRecord } from '../../store/contract/store.ts';
 import { receiptOf } from '../persistence/receipt.ts';
 import { fullStore } from '../spec/spec.ts';
 import { followRun, outputOfRun, whileAway } from './follow.ts';
-import type { Invocation } from './invocation.ts';
+import type { InvocationState } from './invocation-state.ts';
 import { requestKey } from './requests.ts';
 
 /** What a caller that detached is told of the run that an earlier request with the same id has started. */
-export function detachedBefore(invocation: Invocation, known: RequestRecord): Output {
+export function detachedBefore(invocation: InvocationState, known: RequestRecord): Output {
   checkSession(invocation, known);
   const { runId, sessionId } = known;
   return { sessionId, snapshotId: runId, snapshotIds: [], finishReason: 'detached' };
@@ -20,21 +20,21 @@ export function detachedBefore(invocation: Invocation, known: RequestRecord): Ou
  * output. `undefined` when it came to nothing, because its process died: then the input may be run again.
  */
 export async function joinRun(
-  invocation: Invocation,
+  invocation: InvocationState,
   input: Input,
   known: RequestRecord,
 ): Promise<Output | undefined> {
   checkSession(invocation, known);
   const { runId } = known;
-  const { spec, host, scope, leaving } = invocation;
+  const { spec, host, scope, callerGone } = invocation;
   const link = linkSignals(host.closing);
   // Whoever stops a request stops its run, which then ends with what it has reached.
   const stop = (): void =>
     void fullStore(spec)
       ?.abort?.abortSnapshot(scope, runId)
       .catch(() => {});
-  leaving.addEventListener('abort', stop, { once: true });
-  if (leaving.aborted) stop();
+  callerGone.addEventListener('abort', stop, { once: true });
+  if (callerGone.aborted) stop();
   try {
     const { told } = await followRun(invocation, runId, { over: link.signal });
     const output = await whileAway(host.clock, link.signal, () =>
@@ -51,12 +51,15 @@ export async function joinRun(
     );
   } finally {
     link.release();
-    leaving.removeEventListener('abort', stop);
+    callerGone.removeEventListener('abort', stop);
   }
 }
 
 // In `fork` the first request may have gone on in a session of its own.
-function checkSession({ request, spec }: Invocation, { runId, sessionId }: RequestRecord): void {
+function checkSession(
+  { request, spec }: InvocationState,
+  { runId, sessionId }: RequestRecord,
+): void {
   const given = request.init.sessionId;
   if (given === undefined || given === sessionId || spec.concurrency === 'fork') return;
   throw new WaymarkError(
@@ -68,7 +71,7 @@ function checkSession({ request, spec }: Invocation, { runId, sessionId }: Reque
 
 /** Sends the turn once more, in few chunks, when its events are no longer kept. */
 async function retell(
-  { chunkSink, scope, spec }: Invocation,
+  { chunkSink, scope, spec }: InvocationState,
   { requestId = '' }: Input,
   { runId, sessionId }: RequestRecord,
   output: Output,

@@ -7,9 +7,9 @@ import { type ModelChunk, modelChunk as modelChunkShape } from '../../protocol/t
 import type { WorkingState } from '../../session/working-state.ts';
 import type { Responder } from '../spec/handler.ts';
 import type { AgentSpec } from '../spec/spec.ts';
-import { streamsArtifact } from './artifact-chunks.ts';
 import type { ChunkSink } from './chunk-sink.ts';
 import { noteChunk } from './partial.ts';
+import { streamsArtifact } from './state-chunks.ts';
 import type { StopControl } from './stop-control.ts';
 import type { Turn } from './turn-state.ts';
 

@@ -7,8 +7,9 @@ import { addUsage } from '../../generate/usage.ts';
 import { pendingInterrupts } from '../../protocol/tool-round.ts';
 import { checkState, withCheckedState } from '../persistence/check-state.ts';
 import type { TurnFunction, TurnResult } from '../spec/handler.ts';
+import { appendGenerated } from './append-generated.ts';
 import { checkpointTurn, finishTurn } from './finish-turn.ts';
-import type { Invocation } from './invocation.ts';
+import type { InvocationState } from './invocation-state.ts';
 import { keepPartialAnswer } from './partial.ts';
 import { StopTimeoutError, turnStopTimeoutMs, withStopTimeout } from './stop-timeout.ts';
 import { checkTokensLeft, checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
@@ -16,7 +17,7 @@ import { lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
 /** Works on an input that was accepted, and saves what came of it. */
 export async function runTurn(
-  invocation: Invocation,
+  invocation: InvocationState,
   turn: Turn,
   fn: TurnFunction,
 ): Promise<Outcome> {
@@ -26,7 +27,7 @@ export async function runTurn(
     // A handler that did not await its loop may have returned: then the turn has been ended already.
     if (isCut && !invocation.working.isClosed) keepPartialAnswer(invocation);
     if (result.kind === 'failed') invocation.failures.report(result.error, 'turn');
-    if (turn.leftBehind) invocation.leaveBehind();
+    if (turn.leftBehind) invocation.closeAfterStop();
     const ended = await finishTurn(invocation, turn, result);
     if (ended.kind === 'failed') span.recordError(ended.error);
     nameSnapshots(invocation, turn, span);
@@ -34,7 +35,11 @@ export async function runTurn(
   });
 }
 
-async function perform(invocation: Invocation, turn: Turn, fn: TurnFunction): Promise<Outcome> {
+async function perform(
+  invocation: InvocationState,
+  turn: Turn,
+  fn: TurnFunction,
+): Promise<Outcome> {
   const { control, spec } = invocation;
   if (control.cause !== undefined) return stoppedBy(control.cause);
   const endTimeLimit = startTimeLimit(invocation, spec.limits.turn?.timeMs);
@@ -54,7 +59,7 @@ async function perform(invocation: Invocation, turn: Turn, fn: TurnFunction): Pr
   return stoppedBy(control.cause);
 }
 
-function done(invocation: Invocation, turn: Turn, result: TurnResult): Outcome {
+function done(invocation: InvocationState, turn: Turn, result: TurnResult): Outcome {
   const { finishReason, output, usage } = result;
   turn.usage = addUsage(turn.usage, usage);
   if (output !== undefined) turn.output = toJson(output, 'The output of the turn');
@@ -66,7 +71,7 @@ function done(invocation: Invocation, turn: Turn, result: TurnResult): Outcome {
   };
 }
 
-function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generateHooks.run>[0] {
+function hooksOf(invocation: InvocationState, turn: Turn): Parameters<typeof generateHooks.run>[0] {
   return {
     beforeModelCall: () => checkTokensLeft(invocation, turn),
     onModelCall: ({ usage }) => {
@@ -81,7 +86,7 @@ function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generate
       else invocation.failures.reportTool(error, tool);
     },
     onToolIteration: async ({ messages }) => {
-      invocation.appendGenerated(messages);
+      appendGenerated(invocation, turn, messages);
       turn.toolCalls += messages.at(-1)?.content.length ?? 0;
       checkUsage(invocation, turn);
       await checkState(invocation);
@@ -95,7 +100,7 @@ function hooksOf(invocation: Invocation, turn: Turn): Parameters<typeof generate
 }
 
 /** Joins the turn's span to its snapshots: by its id to the one it ended with, by their ids to all that were made. */
-function nameSnapshots({ spec }: Invocation, { snapshotIds }: Turn, span: Span): void {
+function nameSnapshots({ spec }: InvocationState, { snapshotIds }: Turn, span: Span): void {
   const last = snapshotIds.at(-1);
   if (last === undefined || !span.recording) return;
   span.setAttributes({
@@ -107,7 +112,7 @@ function nameSnapshots({ spec }: Invocation, { snapshotIds }: Turn, span: Span):
 }
 
 function inTurnSpan<Value>(
-  { spec, sessionId }: Invocation,
+  { spec, position: { sessionId } }: InvocationState,
   { info }: Turn,
   fn: (span: Span) => Promise<Value>,
 ): Promise<Value> {

@@ -4,7 +4,7 @@ import { after } from '../../core/time/after.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { endChunk, release } from './commit.ts';
 import { followRun, isAway, outputOfRun, whileAway } from './follow.ts';
-import type { ActiveRun, Invocation } from './invocation.ts';
+import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { lostError, type Outcome, type Turn, unknownEnd } from './turn-state.ts';
 
 /** After every event that an attempt can have had. */
@@ -24,7 +24,7 @@ interface Ending {
  * waits, and a run that somebody else has gone on with is followed to its end. What cannot be found out is `UNKNOWN`.
  */
 export async function saveSurely(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   { write, outcome, failure }: Ending,
@@ -45,18 +45,18 @@ export async function saveSurely(
 
 /** The end of a turn whose run is no longer this process's: what the other worker makes of it. */
 export async function endElsewhere(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   failure: WaymarkError,
 ): Promise<Outcome> {
-  const { host, chunkSink, working, good } = invocation;
+  const { host, chunkSink } = invocation;
   const { log, runId } = run;
   const attempt = run.turnBase.run?.attempt ?? 1;
   const failed = (error: WaymarkError): Outcome => {
     // What others see of the run is up to whoever has it now; its caller here still learns that the turn is over.
     chunkSink.deliver(endChunk(turn, 'failed'));
-    working.reset(good);
+    invocation.fallBack();
     // A run that continues in another process has not failed.
     if (!log.durable) invocation.failures.report(error, 'run');
     return { kind: 'failed', error };
@@ -66,7 +66,7 @@ export async function endElsewhere(
   if (host.closing.aborted) return failed(lostError(runId));
   let told = false;
   let output: Output | undefined;
-  const over = linkSignals(host.closing, invocation.leaving);
+  const over = linkSignals(host.closing, invocation.callerGone);
   try {
     if (log.durable) {
       const after = lastOf(attempt);
@@ -93,7 +93,7 @@ export async function endElsewhere(
 
 /** A write that was refused, or broke: when the run can be ended, nothing of the turn was saved, nor will be. */
 async function endUnsaved(
-  invocation: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   failure: WaymarkError,
@@ -107,34 +107,39 @@ async function endUnsaved(
     if (isAway(error)) return endUnknown(invocation, run, turn, error);
     sendEnd(invocation, run, turn);
   }
-  invocation.working.reset(invocation.good);
+  invocation.fallBack();
   return { kind: 'failed', error: failure };
 }
 
 function endUnknown(
-  { chunkSink, host, working, good }: Invocation,
+  invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   cause: unknown,
 ): Outcome {
+  const { chunkSink, host } = invocation;
   host.logs.forget(run.log);
   // It is no event: a server that has a reader for it goes on to look for the real one.
   chunkSink.deliver(endChunk(turn, 'failed'));
-  working.reset(good);
+  invocation.fallBack();
   return { kind: 'failed', error: unknownEnd(run.runId, cause) };
 }
 
 /** Ends a turn of which nothing is saved, and lets go of the session; a claim that cannot be given back expires by itself. */
-export async function giveUp(invocation: Invocation, run: ActiveRun, turn: Turn): Promise<void> {
+export async function giveUp(
+  invocation: InvocationState,
+  run: ActiveRun,
+  turn: Turn,
+): Promise<void> {
   try {
     await release(invocation, run, endChunk(turn, 'failed'));
   } catch {
     sendEnd(invocation, run, turn);
   }
-  invocation.working.reset(invocation.good);
+  invocation.fallBack();
 }
 
-function sendEnd({ chunkSink }: Invocation, { log }: ActiveRun, turn: Turn): void {
+function sendEnd({ chunkSink }: InvocationState, { log }: ActiveRun, turn: Turn): void {
   const chunk = endChunk(turn, 'failed');
   chunkSink.pushLogged(chunk, log.push(chunk));
 }
@@ -144,7 +149,7 @@ function sendEnd({ chunkSink }: Invocation, { log }: ActiveRun, turn: Turn): voi
  * when its claim must have expired.
  */
 async function whileWaitedFor(
-  invocation: Invocation,
+  invocation: InvocationState,
   { log }: ActiveRun,
   work: () => Promise<void>,
 ): Promise<void> {
@@ -165,7 +170,7 @@ async function whileWaitedFor(
       throw error;
     }
   };
-  const over = linkSignals(host.closing, invocation.leaving);
+  const over = linkSignals(host.closing, invocation.callerGone);
   const cancel = log.durable
     ? undefined
     : after(host.clock, host.ttl, () => over.abort(), { keepAlive: true });

@@ -1,5 +1,5 @@
 import { after } from '../../core/time/after.ts';
-import type { Invocation } from './invocation.ts';
+import type { InvocationState } from './invocation-state.ts';
 
 /** How long after a stop the function of a turn may take to come to its end before it is left behind. */
 export const turnStopTimeoutMs = 5_000;
@@ -12,7 +12,7 @@ export class StopTimeoutError extends Error {}
 
 /** Waits for work; after a stop only so long, for work that does not look at its signal. */
 export function withStopTimeout<Value>(
-  { control: { signal }, host: { clock } }: Invocation,
+  { control: { signal }, host: { clock } }: InvocationState,
   work: Promise<Value>,
   ms: number,
 ): Promise<Value> {

@@ -2,11 +2,14 @@ import { WaymarkError } from '../../core/error.ts';
 import { after } from '../../core/time/after.ts';
 import { totalTokens } from '../../generate/usage.ts';
 import type { Totals } from '../../store/contract/store.ts';
-import type { Invocation } from './invocation.ts';
+import type { InvocationState } from './invocation-state.ts';
 import type { Turn } from './turn-state.ts';
 
 /** Ends the turn when its time is up; returns the way to call that off. */
-export function startTimeLimit(invocation: Invocation, timeMs: number | undefined): () => void {
+export function startTimeLimit(
+  invocation: InvocationState,
+  timeMs: number | undefined,
+): () => void {
   if (timeMs === undefined) return () => {};
   const error = (): WaymarkError =>
     new WaymarkError('DEADLINE_EXCEEDED', `The turn took longer than its ${timeMs} ms.`);
@@ -16,9 +19,9 @@ export function startTimeLimit(invocation: Invocation, timeMs: number | undefine
 }
 
 /** What the session has used, this turn included; `undefined` where nothing limits it. */
-export function totalsOf(invocation: Invocation, turn: Turn): Totals | undefined {
+export function totalsOf(invocation: InvocationState, turn: Turn): Totals | undefined {
   if (invocation.spec.limits.session === undefined) return undefined;
-  const { tokens = 0, toolCalls = 0 } = invocation.totals ?? {};
+  const { tokens = 0, toolCalls = 0 } = invocation.position.totals ?? {};
   return {
     tokens: tokens + totalTokens(turn.usage),
     toolCalls: toolCalls + turn.toolCalls,
@@ -26,8 +29,8 @@ export function totalsOf(invocation: Invocation, turn: Turn): Totals | undefined
 }
 
 /** Throws when the session has nothing left to use, before anything is asked of a model. */
-export function checkUnspent({ spec, totals }: Invocation): void {
-  const { tokens = 0, toolCalls = 0 } = totals ?? {};
+export function checkUnspent({ spec, position }: InvocationState): void {
+  const { tokens = 0, toolCalls = 0 } = position.totals ?? {};
   const most = spec.limits.session;
   if (most?.tokens !== undefined && tokens >= most.tokens) {
     throw exhausted('session', 'tokens', tokens, most.tokens);
@@ -38,7 +41,7 @@ export function checkUnspent({ spec, totals }: Invocation): void {
 }
 
 /** Throws when the turn or its session has no tokens left for another model call. */
-export function checkTokensLeft(invocation: Invocation, turn: Turn): void {
+export function checkTokensLeft(invocation: InvocationState, turn: Turn): void {
   const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
   checkLeft('turn', totalTokens(turn.usage), ofTurn?.tokens);
   checkLeft('session', totalsOf(invocation, turn)?.tokens ?? 0, ofSession?.tokens);
@@ -49,7 +52,7 @@ function checkLeft(of: string, used: number, most: number | undefined): void {
 }
 
 /** Throws when the turn or its session has used more than it may. */
-export function checkUsage(invocation: Invocation, turn: Turn): void {
+export function checkUsage(invocation: InvocationState, turn: Turn): void {
   const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
   check('turn', 'tokens', totalTokens(turn.usage), ofTurn?.tokens);
   check('turn', 'toolCalls', turn.toolCalls, ofTurn?.toolCalls);

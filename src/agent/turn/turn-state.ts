@@ -23,6 +23,8 @@ export interface Turn {
   /** What it gave as structured output, once it is done. */
   output?: Json;
   toolCalls: number;
+  /** How many messages of its generate call are in the state already. */
+  generated: number;
   /** Whether there are snapshots within it, which are not the head before it has ended. */
   hasSnapshots: boolean;
   /** How many of its tool iterations have ended. */

@@ -1,0 +1,15 @@
+import type { Message } from '../../protocol/message.ts';
+import type { InvocationState } from './invocation-state.ts';
+import type { Turn } from './turn-state.ts';
+
+/** Adds the messages of a generate call that the turn has not added yet. A custom agent adds its own messages. */
+export function appendGenerated(
+  { spec, working }: InvocationState,
+  turn: Turn,
+  messages: readonly Message[],
+): void {
+  if (spec.recovery !== 'checkpoint') return;
+  const fresh = messages.slice(turn.generated);
+  turn.generated = messages.length;
+  if (fresh.length > 0) working.addMessages(fresh);
+}

@@ -1,0 +1,258 @@
+import type { Channel } from '../../core/async/channel.ts';
+import { Mutex } from '../../core/async/mutex.ts';
+import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
+import type { WaymarkError } from '../../core/error.ts';
+import type { Json, JsonObject } from '../../core/json/json.ts';
+import type { ModelRef } from '../../generate/model.ts';
+import { PartialAnswer } from '../../generate/partial-answer.ts';
+import type { SessionInfo } from '../../protocol/session.ts';
+import type { Chunk, FinishReason, Init, Output, Usage } from '../../protocol/turn.ts';
+import { hashState } from '../../session/session-state.ts';
+import { WorkingState } from '../../session/working-state.ts';
+import type { RunMode, Scope, Spent, Totals } from '../../store/contract/store.ts';
+import type { QueueOptions } from '../define/dispatcher.ts';
+import type { EventLog } from '../persistence/event-log.ts';
+import type { Receipt } from '../persistence/receipt.ts';
+import { createChunkTransform } from '../persistence/transform.ts';
+import type { TurnBase } from '../persistence/turn-store.ts';
+import type { AgentResult } from '../spec/handler.ts';
+import { freshState } from '../spec/init.ts';
+import { type AgentHost, type AgentSpec, scopeOf } from '../spec/spec.ts';
+import { ChunkSink } from './chunk-sink.ts';
+import { Failures } from './failures.ts';
+import { Inbox } from './inbox.ts';
+import { endedElsewhere, type Lineage, startedWith } from './lineage.ts';
+import { StopControl } from './stop-control.ts';
+import type { Turn } from './turn-state.ts';
+
+/** What an invocation is asked to do. */
+export interface InvocationRequest {
+  readonly init: Init;
+  /** The head that the session must have when the first turn is claimed; `null`: none. */
+  readonly ifHead?: string | null;
+  readonly owner?: string;
+  readonly mode: Exclude<RunMode, 'detached'>;
+  readonly context: JsonObject;
+  readonly model?: ModelRef;
+  readonly signal?: AbortSignal;
+  readonly startedBy?: SessionInfo['startedBy'];
+  /** Input and state come from a remote client. */
+  readonly remote?: boolean;
+  readonly queue?: QueueOptions;
+  /** Where the chunks go; absent for a run that was taken over. */
+  readonly caller?: Channel<Chunk>;
+}
+
+/** The run that is being worked on: one per turn, or one for all inputs that were queued when the caller detached. */
+export interface ActiveRun {
+  readonly runId: string;
+  readonly turnBase: TurnBase;
+  readonly log: EventLog;
+  /** Stops renewing the run's claim. */
+  readonly stopHeartbeat: () => void;
+  /** The idempotency keys that the run was claimed with. */
+  readonly keys: readonly string[];
+  /** For a detached run: how many inputs are done, whether the run has ended, and why its end could not be saved. */
+  detached?: { inputsDone: number; over?: boolean; trouble?: unknown };
+  /** Called for each new checkpoint and durable step. */
+  onProgress?: () => void;
+}
+
+/** Where the session stands. */
+export interface Position {
+  sessionId: string;
+  turnIndex: number;
+  /** The index that the next snapshot will have. */
+  nextIndex: number;
+  /** What the session has used; kept only where the agent limits it. */
+  totals: Totals | undefined;
+}
+
+/** What the invocation has done so far. */
+export interface Progress {
+  turnsBegun: number;
+  /** The snapshots of this invocation, in order. */
+  readonly snapshotIds: string[];
+  /** How many of them there were when the running turn began. */
+  turnSnapshots: number;
+  usage: Usage;
+  /** What earlier attempts have used in the turn that this one starts with. */
+  spentBefore: Spent | undefined;
+}
+
+/** How the invocation ends. */
+export interface Ending {
+  /** How its last turn ended. */
+  last: { readonly finishReason: FinishReason; readonly output?: Json } | undefined;
+  failure: WaymarkError | undefined;
+  /** The snapshot that keeps the state of a failed turn. */
+  failedId: string | undefined;
+  /** Whether the failed run goes to the dead-letter list. */
+  deadLetter: boolean;
+  /** The output of the last turn, when another process or an earlier request worked on it. */
+  followed: Output | undefined;
+  /** What was recorded for the request id of the last turn. */
+  receipt: { readonly run: ActiveRun; readonly told: Receipt; readonly from: number } | undefined;
+}
+
+/**
+ * The state of one connection to an agent. The steps of a turn (`open-session`, `accept-turn`, `run-turn`, `finish-turn`) are
+ * functions over it; `invocation.ts` calls them in order.
+ */
+export class InvocationState {
+  readonly spec: AgentSpec;
+  readonly host: AgentHost;
+  readonly request: InvocationRequest;
+  readonly scope: Scope;
+
+  readonly control: StopControl = new StopControl();
+  readonly inbox: Inbox = new Inbox();
+  readonly working: WorkingState;
+  readonly chunkSink: ChunkSink;
+  readonly failures: Failures;
+  /** What the model has said in the running turn, in case it is stopped. */
+  readonly partial: PartialAnswer = new PartialAnswer();
+
+  readonly position: Position;
+  readonly progress: Progress;
+  readonly ending: Ending;
+  lineage: Lineage;
+  run: ActiveRun | undefined;
+  turn: Turn | undefined;
+
+  readonly #mutex = new Mutex();
+  #callerGone: LinkedSignal | undefined;
+
+  constructor(spec: AgentSpec, host: AgentHost, request: InvocationRequest) {
+    this.spec = spec;
+    this.host = host;
+    this.request = request;
+    this.scope = scopeOf(spec, request.owner);
+    this.position = {
+      sessionId: request.init.sessionId ?? host.newId(),
+      turnIndex: -1,
+      nextIndex: 0,
+      totals: undefined,
+    };
+    this.progress = {
+      turnsBegun: 0,
+      snapshotIds: [],
+      turnSnapshots: 0,
+      usage: {},
+      spentBefore: undefined,
+    };
+    this.ending = {
+      last: undefined,
+      failure: undefined,
+      failedId: undefined,
+      deadLetter: false,
+      followed: undefined,
+      receipt: undefined,
+    };
+    this.lineage = startedWith(freshState(spec));
+    this.working = new WorkingState(this.lineage.fallbackState);
+    this.failures = new Failures((error, info) =>
+      host.report(error, { ...info, ...this.#errorPlace() }),
+    );
+    this.chunkSink = new ChunkSink({
+      caller: request.caller,
+      leave: createChunkTransform(spec.transform, () => this.working.state.custom),
+      signal: this.control.signal,
+    });
+    this.control.signal.addEventListener('abort', () => this.inbox.clear(), { once: true });
+    this.control.follow(request.signal);
+  }
+
+  /** Runs one step at a time: accepting a turn, saving it, detaching. */
+  locked<Value>(fn: () => Promise<Value>): Promise<Value> {
+    return this.#mutex.run(fn);
+  }
+
+  /** Moves to another place in the session's history, and to the state there. */
+  moveTo(lineage: Lineage): void {
+    this.lineage = lineage;
+    this.working.reset(lineage.fallbackState);
+  }
+
+  /** Drops what the running turn has changed. */
+  fallBack(): void {
+    this.working.reset(this.lineage.fallbackState);
+  }
+
+  /** Makes an accepted turn the running one. */
+  startTurn(turn: Turn): void {
+    this.turn = turn;
+    this.position.turnIndex = turn.info.turnIndex;
+    this.progress.turnsBegun++;
+    this.progress.turnSnapshots = this.progress.snapshotIds.length;
+    this.partial.clear();
+    this.failures.clear();
+  }
+
+  /** Takes the output of a turn that another worker ended. The session is read again before the next turn. */
+  followElsewhere(output: Output): void {
+    this.ending.followed = output;
+    this.position.sessionId = output.sessionId;
+    this.lineage = endedElsewhere(this.lineage);
+    if (output.error !== undefined) this.inbox.clear();
+  }
+
+  /** The default result of a handler. */
+  result(): AgentResult {
+    const { history, artifacts } = this.working.state;
+    const message = history.at(-1);
+    return { ...(message && { message }), artifacts };
+  }
+
+  /** Whether the state differs from what was saved last. */
+  hasUnsaved(): boolean {
+    const { savedBase } = this.lineage;
+    return savedBase === undefined || hashState(savedBase.state) !== this.working.hash();
+  }
+
+  /** Refuses changes of a handler that did not end in time after a stop. */
+  closeAfterStop(): void {
+    this.working.close(
+      'The turn was stopped and has ended: nothing can be changed by it any more.',
+    );
+  }
+
+  /** Refuses changes once the handler has returned: nothing would save them. */
+  closeSession(): void {
+    this.working.close(
+      'The session cannot be changed: its invocation has ended. Change it inside the handler or a tool, and await what does.',
+    );
+  }
+
+  /** Aborts when the caller no longer waits for the output. */
+  get callerGone(): AbortSignal {
+    this.#callerGone ??= linkSignals(this.request.signal);
+    if (this.control.cause?.kind === 'stop') this.#callerGone.abort();
+    return this.#callerGone.signal;
+  }
+
+  /** Stops what the caller waits for. A detached run is stopped by its id instead. */
+  stop(reason?: unknown): void {
+    if (this.run?.detached !== undefined) return;
+    this.control.stop(reason);
+    this.#callerGone?.abort(reason);
+  }
+
+  /** Releases what the invocation listens to. */
+  end(): void {
+    this.closeSession();
+    this.inbox.clear();
+    this.control.unfollow();
+    this.#callerGone?.release();
+  }
+
+  #errorPlace(): { agent: string; sessionId: string; runId?: string; turnIndex?: number } {
+    const { sessionId, turnIndex } = this.position;
+    return {
+      agent: this.spec.name,
+      sessionId,
+      ...(this.run && { runId: this.run.runId }),
+      ...(turnIndex >= 0 && { turnIndex }),
+    };
+  }
+}

@@ -1,0 +1,46 @@
+import { type Json, jsonEqual } from '../../core/json/json.ts';
+import type { Artifact } from '../../protocol/state.ts';
+import type { InvocationState } from './invocation-state.ts';
+import type { Turn } from './turn-state.ts';
+
+/** Streams what a turn changes in the session: artifacts, and the custom state as a whole once and then as patches. */
+export function streamStateChanges(invocation: InvocationState): void {
+  const { working, partial, chunkSink } = invocation;
+  working.listen({
+    onMessages: (messages) => {
+      if (messages.some(({ role }) => role === 'model')) partial.clear();
+    },
+    onArtifacts: (artifacts) => {
+      const { turn } = invocation;
+      if (turn === undefined) return;
+      for (const artifact of artifacts) {
+        if (streamsArtifact(turn, artifact)) chunkSink.push({ artifact });
+      }
+    },
+    onCustom: ({ patch, custom }) => {
+      const { turn } = invocation;
+      if (turn === undefined) return;
+      const whole = { op: 'replace', path: '', value: custom ?? null } as const;
+      chunkSink.push({ customPatch: turn.customSent ? [...patch] : [whole] });
+      turn.customSent = true;
+    },
+  });
+}
+
+/**
+ * Whether an artifact has to be streamed; notes that it is. A named artifact is not streamed twice with the same content:
+ * a handler may add an artifact and send it as well, in either order.
+ */
+export function streamsArtifact(turn: Turn | undefined, artifact: Artifact): boolean {
+  const { name } = artifact;
+  if (turn === undefined || name === undefined) return true;
+  const sent = turn.artifactsSent.get(name);
+  if (sent !== undefined && isSameArtifact(sent, artifact)) return false;
+  turn.artifactsSent.set(name, artifact);
+  return true;
+}
+
+/** Whether two artifacts have the same content. */
+export function isSameArtifact(a: Artifact, b: Artifact): boolean {
+  return jsonEqual(a as unknown as Json, b as unknown as Json);
+}
