@@ -31,10 +31,13 @@ beforeAll(async () => {
 afterAll(() => postgres.stop());
 
 let folder = '';
+let schema = '';
+let schemas = 0;
 /** One for each version, as they would be in two processes. */
 const pools = new Map<Released, pg.Pool>();
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'waymark-two-versions-'));
+  schema = `two_versions_${schemas++}`;
 });
 afterEach(async () => {
   await Promise.all([...pools.values()].map((pool) => pool.end()));
@@ -62,16 +65,17 @@ const kinds: Readonly<Record<string, (version: Released) => Store>> = {
   sqlite: (version) => version.sqliteStore(join(folder, 'store'), {}),
   'encrypted sqlite': (version) => version.sqliteStore(join(folder, 'store'), { encryption }),
   file: (version) => version.fileStore(join(folder, 'store')),
-  postgres: (version) => version.postgresStore({ pool: poolOf(version), schema: 'plain' }),
+  postgres: (version) => version.postgresStore({ pool: poolOf(version), schema }),
   'encrypted postgres': (version) =>
-    version.postgresStore({ pool: poolOf(version), schema: 'encrypted', encryption }),
+    version.postgresStore({ pool: poolOf(version), schema, encryption }),
 };
-const cases = runnable.flatMap((release) =>
-  Object.entries(kinds).map(([kind, open]) => ({ release, kind, open })),
-);
+// The file store of the commit between two releases has the format of this version.
+const cases = runnable
+  .flatMap((release) => Object.entries(kinds).map(([kind, open]) => ({ release, kind, open })))
+  .filter(({ release, kind }) => kind !== 'file' || release === '0.1.0');
 
-describe.each(cases)('a store ($kind) that $release has open', ({ release, kind, open }) => {
-  test('S234: is refused to it once this version has changed the format, or works in full', async () => {
+describe.each(cases)('a store ($kind) that $release has open', ({ release, open }) => {
+  test('S234: is refused to it once this version has changed the format', async () => {
     const old = await released(release);
     const before = open(old);
     await before.open?.();
@@ -96,10 +100,9 @@ describe.each(cases)('a store ($kind) that $release has open', ({ release, kind,
       () => true,
       () => false,
     );
-    // In Postgres, an older process finds the functions that it knows, and its turns count.
-    expect(wrote).toBe(kind.endsWith('postgres'));
+    expect(wrote).toBe(false);
     const after = await now.runs?.load(scope, { sessionId });
-    expect(after?.state.history.length).toBe(wrote ? 6 : 4);
+    expect(after?.state.history.length).toBe(4);
     await before.close?.();
 
     const again = open(old);

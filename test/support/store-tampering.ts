@@ -66,17 +66,25 @@ async function fill(store: Store): Promise<void> {
   }
 }
 
-const adas = "(SELECT no FROM @sessions WHERE owner = 'ada')";
-const eves = "(SELECT no FROM @sessions WHERE owner = 'eve')";
+const adas = "(SELECT row_id FROM @sessions WHERE owner = 'ada')";
+const eves = "(SELECT row_id FROM @sessions WHERE owner = 'eve')";
 const snapshotOf = (session: string, idx: number): string =>
-  `(SELECT no FROM @snapshots WHERE session = ${session} AND idx = ${idx})`;
+  `(SELECT row_id FROM @snapshots WHERE session = ${session} AND idx = ${idx})`;
 const idOf = (no: string, column: string): string =>
-  `(SELECT x.${column} FROM @snapshots x WHERE x.no = ${no})`;
+  `(SELECT x.${column} FROM @snapshots x WHERE x.row_id = ${no})`;
 const copy = (table: string, column: string, from: string, to: string): string =>
   `UPDATE @${table} SET ${column} = (SELECT x.${column} FROM @${table} x WHERE ${from}) WHERE ${to}`;
-const stateColumns = ['branch', 'upto', 'view', 'length', 'custom', 'artifacts', 'state_hash'];
+const stateColumns = [
+  'branch',
+  'branch_length',
+  'view',
+  'length',
+  'custom',
+  'artifacts',
+  'state_hash',
+];
 const firstRow = (session: string): string =>
-  `(SELECT MIN(b.no) FROM @branches b WHERE b.session = ${session}) * 4194304`;
+  `(SELECT MIN(b.row_id) FROM @branches b WHERE b.session = ${session}) * 4194304`;
 
 /** What somebody with write access may try. Everything that it makes readable must be as it was written, or be refused. */
 const attacks: Readonly<Record<string, string>> = {
@@ -91,31 +99,31 @@ const attacks: Readonly<Record<string, string>> = {
     UPDATE @messages SET id = ${firstRow(eves)} WHERE id = ${firstRow(eves)} + 1;
     UPDATE @messages SET id = ${firstRow(eves)} + 1 WHERE id = -1`,
   'a document of another session': `
-    UPDATE @snapshots SET custom = ${idOf(snapshotOf(adas, 1), 'custom')} WHERE no = ${snapshotOf(eves, 1)}`,
+    UPDATE @snapshots SET custom = ${idOf(snapshotOf(adas, 1), 'custom')} WHERE row_id = ${snapshotOf(eves, 1)}`,
   'the state of another session': stateColumns
     .map(
       (column) =>
-        `UPDATE @snapshots SET ${column} = ${idOf(snapshotOf(adas, 2), column)} WHERE no = ${snapshotOf(eves, 2)}`,
+        `UPDATE @snapshots SET ${column} = ${idOf(snapshotOf(adas, 2), column)} WHERE row_id = ${snapshotOf(eves, 2)}`,
     )
     .join(';'),
   'an older state under a newer id': stateColumns
     .map(
       (column) =>
-        `UPDATE @snapshots SET ${column} = ${idOf(snapshotOf(eves, 0), column)} WHERE no = ${snapshotOf(eves, 2)}`,
+        `UPDATE @snapshots SET ${column} = ${idOf(snapshotOf(eves, 0), column)} WHERE row_id = ${snapshotOf(eves, 2)}`,
     )
     .join(';'),
   'a snapshot that moves to another session': `
-    UPDATE @sessions SET head = ${snapshotOf(adas, 2)} WHERE no = ${eves};
-    UPDATE @snapshots SET session = ${eves}, idx = 9 WHERE no = ${snapshotOf(adas, 2)}`,
+    UPDATE @sessions SET head = ${snapshotOf(adas, 2)} WHERE row_id = ${eves};
+    UPDATE @snapshots SET session = ${eves}, idx = 9 WHERE row_id = ${snapshotOf(adas, 2)}`,
   'a session under another owner': `
     UPDATE @sessions SET owner = 'nobody' WHERE owner = 'eve';
     UPDATE @sessions SET owner = 'eve' WHERE owner = 'ada'`,
   'the title of another session': copy('sessions', 'title', "x.owner = 'ada'", "owner = 'eve'"),
   'metadata as a title': "UPDATE @sessions SET title = metadata WHERE owner = 'eve'",
   'the label of another snapshot': `
-    UPDATE @snapshots SET label = ${idOf(snapshotOf(adas, 2), 'label')} WHERE no = ${snapshotOf(eves, 1)}`,
+    UPDATE @snapshots SET label = ${idOf(snapshotOf(adas, 2), 'label')} WHERE row_id = ${snapshotOf(eves, 1)}`,
   'the error of another snapshot': `
-    UPDATE @snapshots SET error = ${idOf(snapshotOf(adas, 2), 'label')} WHERE no = ${snapshotOf(eves, 3)}`,
+    UPDATE @snapshots SET error = ${idOf(snapshotOf(adas, 2), 'label')} WHERE row_id = ${snapshotOf(eves, 3)}`,
   'the request of another run': copy('runs', 'request', `x.session = ${adas}`, `session = ${eves}`),
   'the events of another run': copy(
     'journal',
@@ -191,7 +199,9 @@ export function storeTampering(name: string, create: () => Promise<OpenDatabase>
         const made = must(turns.base()).state;
         const forgedState = { ...made, history: made.history.truncate(0) };
         const hash = hashState(forgedState);
-        await database.sql(`UPDATE @snapshots SET upto = 0, length = 0, state_hash = #${hash}#`);
+        await database.sql(
+          `UPDATE @snapshots SET branch_length = 0, length = 0, state_hash = #${hash}#`,
+        );
         const after = database.open({ key });
         const { sessionId } = turns;
         await expect(after.getSnapshot(eve, { sessionId })).rejects.toMatchObject({

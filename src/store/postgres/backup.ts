@@ -11,7 +11,7 @@ import { type BackupReport, checkFree, notThere } from '../backup.ts';
 import { code } from '../sql/values/codes.ts';
 import { lockKey, qualify, quoteName } from './dialect.ts';
 import { toStoreError } from './errors.ts';
-import { createTables, formatOf, newest } from './migrate.ts';
+import { createTables, formatOf, newest, upgradeTables } from './migrate.ts';
 import { checkSchema, loadPg } from './postgres-store.ts';
 
 /** Where a store is that is backed up or restored. */
@@ -147,6 +147,7 @@ class Restore {
   #length = 0;
   #count = 0;
   #isWhole = false;
+  #format = newest;
 
   constructor(client: Client, schema: string, source: string) {
     this.#client = client;
@@ -164,6 +165,7 @@ class Restore {
         `The backup "${this.#source}" has format ${format}, this version of waymark knows ${newest}. Update waymark.`,
       );
     }
+    this.#format = format;
     await createTables(this.#client, this.#schema, format);
   }
 
@@ -195,6 +197,8 @@ class Restore {
     const { end } = parseLine(line) as { readonly end: { readonly rows: number } };
     if (end.rows !== this.#count) throw cutOff(this.#source);
     await this.#continueNumbers();
+    // Tables of an older format lack the functions that the versions of their time had.
+    await upgradeTables(this.#client, this.#schema, this.#format);
     this.#isWhole = true;
   }
 

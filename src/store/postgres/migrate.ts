@@ -30,6 +30,15 @@ async function upgrade(client: PoolClient, schema: string, newId: NewId): Promis
   if (format === undefined) await create(client, schema, newId);
   const from = format ?? 0;
   if (from > steps.length) throw tooNew(schema, from);
+  await upgradeTables(client, schema, from);
+}
+
+/** Brings tables of a format to the newest one, in the caller's transaction. */
+export async function upgradeTables(
+  client: ClientBase,
+  schema: string,
+  from: number,
+): Promise<void> {
   for (const step of steps.slice(from)) await client.query(qualify(step, schema));
   await client.query(qualify(`UPDATE @meta SET format = ${steps.length}`, schema));
 }

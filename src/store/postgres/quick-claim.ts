@@ -19,12 +19,12 @@ import type { ClaimAnswer } from './functions/claim-turn.ts';
 
 const claim = statement<{ readonly claimed: string | null }>(
   'quick_claim',
-  'SELECT @claim_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS claimed',
+  'SELECT @claim_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS claimed',
 );
 
 const claimUnderKeys = statement<{ readonly claimed: string | null }>(
   'quick_claim_request',
-  `SELECT @claim_request($15, $16, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS claimed`,
+  `SELECT @claim_run_with_keys($15, $16, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS claimed`,
 );
 
 /** Claims in one round trip; `undefined` when it is not the usual case. */
@@ -57,8 +57,8 @@ export async function quickClaim(
       : await db.query(claimUnderKeys, [...values, ...keyValues(requests)]);
   if (row === undefined || row.claimed === null) return undefined;
   const turn = JSON.parse(row.claimed) as ClaimAnswer;
-  const { head_no, head_idx, start_no } = turn;
-  const leaves = head_no !== null && head_idx === null && head_no !== start_no;
+  const { head_row_id, head_idx, start_row_id } = turn;
+  const leaves = head_row_id !== null && head_idx === null && head_row_id !== start_row_id;
   const found = { ...turn, start_id: bytesOf(turn.start_id) };
   const start = turn.start_answered === 1 ? await db.read(() => withAnswer(found)) : found;
   const claimed = toClaim(request, {

@@ -49,12 +49,12 @@ const moreNames = Object.keys(moreParameters) as readonly (keyof MoreValues)[];
 const few = [...turnNames, ...stateNames];
 const all = [...few, ...moreNames];
 const commitTurn = {
-  few: callOf('quick_commit', '@commit_turn', few),
-  all: callOf('quick_commit_more', '@commit_turn', all),
+  few: callOf('quick_commit', '@commit_run', few),
+  all: callOf('quick_commit_more', '@commit_run', all),
 };
 const commitWithin = {
-  few: callOf('quick_within', '@commit_within', few),
-  all: callOf('quick_within_more', '@commit_within', all),
+  few: callOf('quick_within', '@commit_run_within', few),
+  all: callOf('quick_within_more', '@commit_run_within', all),
 };
 
 // The end of a turn, with what the keys of the run are told, in one statement.
@@ -73,7 +73,7 @@ function underKeys(name: string, given: readonly string[]): Statement<CommitRow>
   const [keys, receipts] = [given.length + 1, given.length + 2];
   return statement(
     name,
-    `WITH done AS MATERIALIZED (SELECT @commit_turn(${valuesOf(given)}) AS committed),
+    `WITH done AS MATERIALIZED (SELECT @commit_run(${valuesOf(given)}) AS committed),
      told AS (
        UPDATE @requests q SET receipt = k.receipt, at = ${now}
        FROM done CROSS JOIN unnest($${keys}::bytea[], $${receipts}::text[]) k(key, receipt)
@@ -104,7 +104,7 @@ export async function quickCommit(
   if (events === undefined || (write.base !== undefined && rows.base === undefined)) {
     return undefined;
   }
-  checkRoom((rows.base?.view?.upto ?? 0) + rows.bodies.length);
+  checkRoom((rows.base?.view?.to ?? 0) + rows.bodies.length);
   const values: PostgresValue[] = [];
   const turn = turnValues(ref, write, home, context);
   for (const name of turnNames) values.push(turn[name]);
@@ -173,12 +173,12 @@ function stateValues({ base, bodies, length, custom, artifacts }: StateRows): St
     from: base?.snapshot ?? null,
     fromLineage: base?.lineage ?? null,
     branch: base?.view?.branch ?? null,
-    upto: base?.view?.upto ?? null,
-    view: base?.viewNo ?? null,
+    branchLength: base?.view?.to ?? null,
+    view: base?.viewRowId ?? null,
     bodies: bodies.map(String),
     length,
-    custom: custom.kind === 'same' ? custom.ref.no : null,
-    list: artifacts.kind === 'same' ? artifacts.ref.no : null,
+    custom: custom.kind === 'same' ? custom.ref.rowId : null,
+    list: artifacts.kind === 'same' ? artifacts.ref.rowId : null,
   };
 }
 
@@ -206,7 +206,7 @@ function moreValues(
 
 // A branch that does not exist yet is written as 0, which means a view's own branch.
 function viewValues({ rewrite, base, bodies }: StateRows) {
-  const here = rewrite && base?.view && viewOfRewrite(rewrite, base.view.branch, base.view.upto, 0);
+  const here = rewrite && base?.view && viewOfRewrite(rewrite, base.view.branch, base.view.to, 0);
   const fresh = rewrite && viewOfRewrite(rewrite, 0, 0, bodies.length);
   return {
     ownFromHere: here?.from ?? null,
@@ -223,7 +223,7 @@ function customValues(write: DocumentWrite) {
   return {
     customBody: isWritten ? write.body : null,
     customHash: write.kind === 'whole' ? write.digest : null,
-    customPrev: write.kind === 'patch' ? write.to.no : null,
+    customPrev: write.kind === 'patch' ? write.to.rowId : null,
   };
 }
 
@@ -276,10 +276,10 @@ function committedOf(
   const common = rewrite === undefined ? base?.common : commonOf(rewrite.common, base);
   const location = asLocation({
     database,
-    snapshot: row.no,
-    lineage: isListed ? row.no : row.line,
+    snapshot: row.row_id,
+    lineage: isListed ? row.row_id : row.line,
     view: viewOf(rows, row),
-    viewNo: row.view,
+    viewRowId: row.view,
     common: isListed ? undefined : common,
     custom: documentRef(rows.custom, row.custom),
     artifacts: manifestRef(rows.artifacts, row),
@@ -300,15 +300,15 @@ function committedOf(
 function viewOf({ rewrite, base, bodies }: StateRows, { branch }: CommitAnswer): View {
   const before = base?.view;
   const isInPlace = before?.branch === branch;
-  const from = isInPlace ? before.upto : 0;
+  const from = isInPlace ? before.to : 0;
   if (rewrite !== undefined) return viewOfRewrite(rewrite, branch, from, bodies.length);
-  if (isInPlace) return { ...before, upto: from + bodies.length };
+  if (isInPlace) return { ...before, to: from + bodies.length };
   const shared = before === undefined ? [] : beforeChild(before);
-  return { before: shared, branch, from: 0, upto: bodies.length };
+  return { before: shared, branch, from: 0, to: bodies.length };
 }
 
 function manifestRef(write: ManifestWrite, row: CommitAnswer): ManifestRef | undefined {
   if (write.kind === 'same') return write.ref;
   if (write.kind === 'none' || row.artifacts === null) return undefined;
-  return { no: row.artifacts, parts: new Map([...write.known, ...(row.new_parts ?? [])]) };
+  return { rowId: row.artifacts, parts: new Map([...write.known, ...(row.new_parts ?? [])]) };
 }

@@ -44,21 +44,21 @@ const sendRuns = statement<SentRow>(
      FROM json_to_recordset($1::json) AS g(id text, attempt integer, request text, worker text)),
    held AS MATERIALIZED (
      SELECT r.session, r.id, r.turn, r.base, r.created_at, z.owner, z.agent, z.id AS session_id, z.next_index, v.request, v.worker
-     FROM given v JOIN @runs r ON r.id = v.id AND r.attempt = v.attempt JOIN @sessions z ON z.no = r.session
-     WHERE r.own IS NULL AND r.base IS NOT DISTINCT FROM z.head
+     FROM given v JOIN @runs r ON r.id = v.id AND r.attempt = v.attempt JOIN @sessions z ON z.row_id = r.session
+     WHERE r.own_snapshot IS NULL AND r.base IS NOT DISTINCT FROM z.head
      ORDER BY r.session FOR UPDATE OF z, r),
    made AS (
-     INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, upto, view, length,
+     INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, branch_length, view, length,
        custom, artifacts, state_hash, created_at, updated_at)
-     SELECT h.id, h.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END, h.next_index, h.turn,
-       ${code.detach}, ${code.pending}, g.branch, COALESCE(g.upto, 0), g.view, COALESCE(g.length, 0),
+     SELECT h.id, h.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END, h.next_index, h.turn,
+       ${code.detach}, ${code.pending}, g.branch, COALESCE(g.branch_length, 0), g.view, COALESCE(g.length, 0),
        g.custom, g.artifacts, COALESCE(g.state_hash, $2::bytea), h.created_at, ${now}
-     FROM held h LEFT JOIN @snapshots g ON g.no = h.base
-     RETURNING no, id, session, parent, idx, turn, event, status, state_hash, created_at, updated_at),
+     FROM held h LEFT JOIN @snapshots g ON g.row_id = h.base
+     RETURNING row_id, id, session, parent, idx, turn, event, status, state_hash, created_at, updated_at),
    counted AS (
-     UPDATE @sessions z SET next_index = z.next_index + 1 FROM made m WHERE z.no = m.session RETURNING z.no),
+     UPDATE @sessions z SET next_index = z.next_index + 1 FROM made m WHERE z.row_id = m.session RETURNING z.row_id),
    sent AS (
-     UPDATE @runs r SET mode = ${code.detached}, request = h.request, own = m.no, heartbeat = ${now},
+     UPDATE @runs r SET mode = ${code.detached}, request = h.request, own_snapshot = m.row_id, heartbeat = ${now},
        ttl = ${waitingTtl}, worker = h.worker
      FROM held h JOIN made m ON m.session = h.session WHERE r.session = h.session
      RETURNING r.session, r.heartbeat, r.ttl)
@@ -66,7 +66,7 @@ const sendRuns = statement<SentRow>(
      NULL::smallint AS finish, m.created_at, m.updated_at, NULL::bigint AS ttl, NULL::text AS usage,
      NULL::text AS error, NULL::text AS label, m.state_hash, s.heartbeat AS run_heartbeat, s.ttl AS run_ttl
    FROM made m JOIN held h ON h.session = m.session JOIN sent s ON s.session = m.session
-   LEFT JOIN @snapshots p ON p.no = m.parent LEFT JOIN @snapshots b ON b.no = h.base`,
+   LEFT JOIN @snapshots p ON p.row_id = m.parent LEFT JOIN @snapshots b ON b.row_id = h.base`,
 );
 
 /** Detaches runs that are handed over, those of the same moment in one transaction; `undefined` where it is not usual. */

@@ -27,7 +27,7 @@ const takeRuns = statement<RunRow & TakenSession & StartRow>(
    found AS MATERIALIZED (
      SELECT r.session, r.created_at, ${crashed} AS has_crashed,
        r.crashes + CASE WHEN ${crashed} THEN 1 ELSE 0 END AS crashes
-     FROM off CROSS JOIN @runs r JOIN @sessions z ON z.no = r.session
+     FROM off CROSS JOIN @runs r JOIN @sessions z ON z.row_id = r.session
      WHERE r.id = ANY($1::bytea[]) AND r.mode <> ${code.attached}
        AND (${now} - r.heartbeat >= r.ttl OR r.worker = $2::text) AND z.agent = ANY($3::text[])
      ORDER BY r.session FOR UPDATE OF r),
@@ -45,10 +45,10 @@ const takeRuns = statement<RunRow & TakenSession & StartRow>(
    SELECT ${now} AS now, t.session, t.id, z.owner, z.agent, z.id AS session_id, t.attempt, t.mode, t.worker, t.request,
      t.start, t.base, g.id AS base_id, t.checkpoint, t.inputs_done, t.mid_turn, t.stopping, t.crashed, t.ttl, t.heartbeat,
      t.created_at, z.head, h.id AS head_id, h.idx AS head_idx, z.next_index, ${startColumns}
-   FROM taken t JOIN @sessions z ON z.no = t.session
-   LEFT JOIN @snapshots g ON g.no = t.base
-   LEFT JOIN @snapshots h ON h.no = z.head
-   LEFT JOIN @snapshots s ON s.no = t.start
+   FROM taken t JOIN @sessions z ON z.row_id = t.session
+   LEFT JOIN @snapshots g ON g.row_id = t.base
+   LEFT JOIN @snapshots h ON h.row_id = z.head
+   LEFT JOIN @snapshots s ON s.row_id = t.start
    ORDER BY t.created_at, t.id`,
 );
 
@@ -65,7 +65,7 @@ export async function quickTake(
   const rows = await db.query(takeRuns, values);
   return rows.map((row) => ({
     row,
-    start: row.start_no === null ? undefined : row,
+    start: row.start_row_id === null ? undefined : row,
     session: row,
   }));
 }

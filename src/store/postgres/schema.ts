@@ -1,10 +1,12 @@
+import { renamedColumns } from '../sql/database/renamed-columns.ts';
 import { claimRequest } from './functions/claim-request.ts';
 import { claimTurn } from './functions/claim-turn.ts';
 import { commitTurn } from './functions/commit-turn.ts';
 import { commitWithin } from './functions/commit-within.ts';
 
 /**
- * The tables, one step a format; steps are only added, never changed. They are those of the SQLite store. Bodies are text:
+ * The tables, one step a format; steps are only added, never changed. They are those of the SQLite store, and the last step
+ * renames some columns of the first: see `renamedColumns`. Bodies are text:
  * jsonb would reorder keys, rewrite numbers and refuse some strings, and the hash would not fit any more.
  */
 export const steps: readonly string[] = [
@@ -125,8 +127,8 @@ export const steps: readonly string[] = [
   ALTER INDEX @messages_pkey SET (fillfactor = 100);
   ALTER INDEX @snapshots_pkey SET (fillfactor = 100);
   `,
-  // The steps of every turn. A function that changes gets another name, so that an older process still finds its own.
-  claimTurn + commitTurn,
+  // Had the functions of a turn, which the last step makes.
+  '',
   // Encrypted values are bound to their places, which older versions cannot read.
   `COMMENT ON TABLE @meta IS 'A store of waymark';`,
   // Crashes of the workers of a run, and the dead-letter list.
@@ -141,8 +143,8 @@ export const steps: readonly string[] = [
     run bytea PRIMARY KEY,                     -- snapshots.id; the snapshot may be gone
     request text NOT NULL);
   `,
-  // A snapshot within a turn is not the head before the turn has ended.
-  commitWithin,
+  // Had a function for snapshots within a turn.
+  '',
   // Idempotency keys.
   `
   CREATE TABLE @requests(                      -- idempotency keys, for a day after the end of their run
@@ -154,5 +156,17 @@ export const steps: readonly string[] = [
     receipt text);                             -- what the run came to
   CREATE INDEX requests_session ON @requests(session);
   CREATE INDEX requests_at ON @requests(at);
-  ${claimRequest}`,
+  `,
+  // Names that say what a column holds, and the functions of a turn. They have other names than those of earlier formats, so
+  // that a process of an older version gets an error instead of half a turn.
+  [
+    ...renamedColumns.map(
+      ({ table, from, to }) => `ALTER TABLE @${table} RENAME COLUMN "${from}" TO ${to};`,
+    ),
+    'DROP FUNCTION IF EXISTS @claim_turn, @claim_request, @commit_turn, @commit_within;',
+    claimTurn,
+    claimRequest,
+    commitTurn,
+    commitWithin,
+  ].join('\n'),
 ];

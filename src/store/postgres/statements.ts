@@ -70,9 +70,9 @@ export class Statements {
   #textOf(statement: Statement): string {
     let text = this.#texts.get(statement);
     if (text === undefined) {
-      const { text: source, givesNo } = statement;
+      const { text: source, givesRowId } = statement;
       const own = typeof source === 'string' ? source : source(this.#dialect);
-      text = qualify(givesNo === true ? `${own} RETURNING no` : own, this.#schema);
+      text = qualify(givesRowId === true ? `${own} RETURNING row_id` : own, this.#schema);
       this.#texts.set(statement, text);
     }
     return text;

@@ -47,12 +47,12 @@ export function maintenanceSupport(
   ): Promise<{ removed: number; spent: Set<number> }> => {
     let removed = 0;
     const spent = new Set<number>();
-    for await (const no of numbers((after) => sessionsAfter(after, scope))) {
+    for await (const rowId of numbers((after) => sessionsAfter(after, scope))) {
       for (let more = true; more; ) {
-        const step = await db.write(() => pruneSession(no, policy));
+        const step = await db.write(() => pruneSession(rowId, policy));
         removed += step.removed;
         more = step.more;
-        if (step.spent && !step.more) spent.add(no);
+        if (step.spent && !step.more) spent.add(rowId);
       }
     }
     return { removed, spent };
@@ -64,8 +64,8 @@ export function maintenanceSupport(
       const { removed, spent } = await pruneAll(policy, scope);
       let snapshots = removed;
       let sessions = 0;
-      for (const no of spent) {
-        const erased = await db.write(() => eraseSpent(no, spent));
+      for (const rowId of spent) {
+        const erased = await db.write(() => eraseSpent(rowId, spent));
         snapshots += erased?.snapshots ?? 0;
         sessions += erased?.sessions ?? 0;
         db.tell(erased?.hints ?? []);
@@ -97,11 +97,11 @@ export function maintenanceSupport(
         faults.push(...found);
         onProgress?.(++done);
       };
-      for await (const no of numbers((after) => sessionsAfter(after, undefined))) {
-        add(await faultsOf(() => db.read(() => verifySession(no, state))));
+      for await (const rowId of numbers((after) => sessionsAfter(after, undefined))) {
+        add(await faultsOf(() => db.read(() => verifySession(rowId, state))));
       }
-      for await (const no of numbers(branchesAfter)) {
-        add(await faultsOf(() => db.read(() => verifyBranch(no))));
+      for await (const rowId of numbers(branchesAfter)) {
+        add(await faultsOf(() => db.read(() => verifyBranch(rowId))));
       }
       for (let at: JournalAt | undefined = journalStart; at !== undefined; ) {
         const from: JournalAt = at;

@@ -18,7 +18,7 @@ export interface CheckedTable {
 }
 
 /** What every turn changes of a session. */
-const placeColumns = ['head', 'tip', 'next_index'] as const;
+const placeColumns = ['head', 'branch_end', 'next_index'] as const;
 
 /** What is neither in an index nor part of where the state lies, in the order in which a commit writes it. */
 const snapshotColumns = [
@@ -39,16 +39,16 @@ const snapshotColumns = [
 ] as const;
 
 /**
- * The tables as they are in format 5. Some columns are covered otherwise. Rows refer to each other by their numbers, and
- * `verify` follows these references. What is in an index is compared with it by SQLite's own check. Where a state lies, and
- * messages and documents, show in the hash of the state. The migration is made from these lists: a
- * column that comes later belongs into a list of its own format.
+ * The tables as they are since format 5, with the names of format 6. Some columns are covered otherwise. Rows refer to each
+ * other by their numbers, and `verify` follows these references. SQLite's own check compares indexed columns with their index.
+ * The hash of a state covers its messages and documents, and where they are stored. Format 5 is made from these lists, so a
+ * column that is added later needs a list of its own format.
  */
 export const checkedTables: readonly CheckedTable[] = [
   {
     name: 'sessions',
     what: 'A session',
-    keys: { no: -1 },
+    keys: { row_id: -1 },
     columns: [
       'owner',
       'agent',
@@ -66,7 +66,7 @@ export const checkedTables: readonly CheckedTable[] = [
     name: 'sessions',
     what: 'The place where a session stands',
     sum: 'place_sum',
-    keys: { no: -1 },
+    keys: { row_id: -1 },
     columns: placeColumns,
     // A session is at no snapshot when it is created.
     initial: [null, null, 0],
@@ -74,19 +74,19 @@ export const checkedTables: readonly CheckedTable[] = [
   {
     name: 'snapshots',
     what: 'A snapshot',
-    keys: { no: -1 },
+    keys: { row_id: -1 },
     columns: snapshotColumns,
   },
   {
     name: 'branches',
     what: 'A branch',
-    keys: { no: -1 },
+    keys: { row_id: -1 },
     columns: ['session', 'parent', 'fork', 'fork_view', 'fork_snapshot'],
   },
   {
     name: 'views',
     what: 'A view of a history',
-    keys: { no: -1 },
+    keys: { row_id: -1 },
     columns: ['branch', 'own_from', 'base', 'common'],
   },
   {
@@ -105,7 +105,7 @@ export const checkedTables: readonly CheckedTable[] = [
       'turn',
       'start',
       'base',
-      'own',
+      'own_snapshot',
       'checkpoint',
       'inputs_done',
       'mid_turn',

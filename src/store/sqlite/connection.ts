@@ -100,8 +100,8 @@ export class Connection {
   #query({ statement, values }: Query): readonly unknown[] {
     this.#onQuery?.(statement.name);
     const prepared = this.#prepared.get(statement) ?? this.#prepare(statement);
-    if (statement.givesNo === true) {
-      return [{ no: Number(prepared.statement.run(...values).lastInsertRowid) }];
+    if (statement.givesRowId === true) {
+      return [{ row_id: Number(prepared.statement.run(...values).lastInsertRowid) }];
     }
     const { columns } = prepared;
     const rows = prepared.statement.all(...values) as unknown as readonly (readonly SqlValue[])[];

@@ -30,9 +30,9 @@ const selectHeld = statement<HeldRow>(
   'quick_commit_run',
   (d) => `
     SELECT ${d.now} AS now, r.session, z.owner, z.agent, z.id AS session_id, z.next_index, r.created_at
-    FROM @runs r JOIN @sessions z ON z.no = r.session JOIN @snapshots f ON f.no = z.head
-    WHERE r.id = $1 AND r.attempt = $2 AND r.own IS NULL AND r.checkpoint IS NULL
-      AND z.head = $3 AND z.tip = $3 AND f.branch = $4 AND f.upto = $5 AND f.id = $6
+    FROM @runs r JOIN @sessions z ON z.row_id = r.session JOIN @snapshots f ON f.row_id = z.head
+    WHERE r.id = $1 AND r.attempt = $2 AND r.own_snapshot IS NULL AND r.checkpoint IS NULL
+      AND z.head = $3 AND z.branch_end = $3 AND f.branch = $4 AND f.branch_length = $5 AND f.id = $6
       AND f.idx IS NOT NULL AND f.status = ${code.succeeded}
       AND NOT EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id)`,
 );
@@ -83,24 +83,28 @@ function* goOn(
     attempt,
     parent,
     view.branch,
-    view.upto,
+    view.to,
     parentId,
   );
   if (held === undefined) return undefined;
   const { session, now, created_at: createdAt, next_index: index } = held;
-  const spot = { session, tip: parent, parent, replaces: null, hasBase: true, mayGoOn: true };
+  const spot = { session, branchEnd: parent, parent, replaces: null, hasBase: true, mayGoOn: true };
   const placed = yield* planState(write, rows, spot, context);
   const row = { session, home: homeOf(held), parent, index, createdAt, now };
-  const no = yield* insertCommitted(write, placed, row, context);
-  yield* moveSession(session, { head: no, tip: no, nextIndex: index + 1, now }, context);
+  const rowId = yield* insertCommitted(write, placed, row, context);
+  yield* moveSession(
+    session,
+    { head: rowId, branchEnd: rowId, nextIndex: index + 1, now },
+    context,
+  );
   yield* endRequests(uuidBytes(runId), write.requests, context.cipher);
   yield* endBareRun(session);
   const ref = asLocation({
     database: context.database,
-    snapshot: no,
-    lineage: no,
+    snapshot: rowId,
+    lineage: rowId,
     view: placed.view,
-    viewNo: placed.viewNo,
+    viewRowId: placed.viewRowId,
     common: undefined,
     custom: placed.custom,
     artifacts: placed.artifacts,

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { SqlValue } from '../sql/database/query.ts';
+import { formerName } from '../sql/database/renamed-columns.ts';
 import { type CheckedTable, checkedTables } from './checked-tables.ts';
 
 /**
@@ -70,4 +71,16 @@ function withSums(table: CheckedTable): string {
   END;`;
 }
 
-export const rowSums: string = checkedTables.map(withSums).join('\n');
+/** The checksums as format 5 adds them, when some columns had other names. */
+export const rowSums: string = checkedTables.map(withFormerNames).map(withSums).join('\n');
+
+function withFormerNames(table: CheckedTable): CheckedTable {
+  const { name, keys, columns } = table;
+  return {
+    ...table,
+    keys: Object.fromEntries(
+      Object.entries(keys).map(([key, value]) => [formerName(name, key), value]),
+    ),
+    columns: columns.map((column) => formerName(name, column)),
+  };
+}

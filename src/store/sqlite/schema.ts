@@ -1,7 +1,9 @@
+import { renamedColumns } from '../sql/database/renamed-columns.ts';
 import { rowSums } from './row-sums.ts';
 
 /**
- * The tables, one step a format; steps are only added, never changed. Tables with a body are rowid tables on purpose:
+ * The tables, one step a format; steps are only added, never changed. The last step renames some columns of the first: see
+ * `renamedColumns`. Tables with a body are rowid tables on purpose:
  * WITHOUT ROWID keeps at most a quarter page of a row in place and would triple the file. Numbers of branches, snapshots
  * and blobs are never used again, because notes of where a state lies may outlive the rows they name.
  */
@@ -148,4 +150,8 @@ export const steps: readonly string[] = [
   `,
   // A checksum for each row whose columns are not covered by the hash of a state.
   rowSums,
+  // Names that say what a column holds. SQLite renames them in the indexes and triggers as well.
+  renamedColumns
+    .map(({ table, from, to }) => `ALTER TABLE ${table} RENAME COLUMN "${from}" TO ${to};`)
+    .join('\n'),
 ];

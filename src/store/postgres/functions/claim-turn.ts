@@ -5,10 +5,10 @@ import { now } from '../dialect.ts';
 export interface ClaimAnswer {
   readonly fresh: boolean;
   readonly next_index: number;
-  readonly head_no: number | null;
+  readonly head_row_id: number | null;
   readonly head_id: string | null;
   readonly head_idx: number | null;
-  readonly start_no: number | null;
+  readonly start_row_id: number | null;
   readonly start_id: string | null;
   readonly start_turn: number | null;
   readonly start_finish: number | null;
@@ -18,7 +18,7 @@ export interface ClaimAnswer {
 }
 
 const startColumns =
-  's.no, s.id, s.idx, s.turn, s.finish, s.totals, s.session, s.status, h.no AS head_no, h.id AS head_id, h.idx AS head_idx';
+  's.row_id, s.id, s.idx, s.turn, s.finish, s.totals, s.session, s.status, h.row_id AS head_row_id, h.id AS head_id, h.idx AS head_idx';
 
 /**
  * Accepts a run of a session that nobody works on: the session, made if it is not there, and the run. It locks the session's
@@ -28,7 +28,7 @@ const startColumns =
  * The claim of an attached caller waits for no disk: what is written under it does, and makes it last as well.
  */
 export const claimTurn = `
-CREATE FUNCTION @claim_turn(
+CREATE FUNCTION @claim_run(
   _owner text, _agent text, _session text, _run bytea, _mode smallint, _worker text, _request text, _ttl bigint,
   _expects boolean, _head bytea, _byAgent text, _bySession text, _bySnapshot text, _from bytea)
 RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off AS $$
@@ -38,7 +38,7 @@ DECLARE
   answered boolean := false;
   waits text;
 BEGIN
-  SELECT z.no, z.head, z.next_index, false AS fresh INTO known FROM @sessions z
+  SELECT z.row_id, z.head, z.next_index, false AS fresh INTO known FROM @sessions z
   WHERE z.owner = _owner AND z.agent = _agent AND z.id = _session FOR UPDATE;
   IF NOT FOUND THEN
     IF _from IS NOT NULL OR (_expects AND _head IS NOT NULL)
@@ -47,32 +47,32 @@ BEGIN
     INSERT INTO @sessions AS z(owner, agent, id, started_by_agent, started_by_session, started_by_snapshot,
       created_at, updated_at)
     VALUES(_owner, _agent, _session, _byAgent, _bySession, _bySnapshot, ${now}, ${now})
-    ON CONFLICT DO NOTHING RETURNING z.no, z.head, z.next_index, true AS fresh INTO known;
+    ON CONFLICT DO NOTHING RETURNING z.row_id, z.head, z.next_index, true AS fresh INTO known;
     IF NOT FOUND THEN RETURN NULL; END IF;
   END IF;
   IF _from IS NULL THEN
-    SELECT ${startColumns.replaceAll('h.', 's.')} INTO start FROM @snapshots s WHERE s.no = known.head;
+    SELECT ${startColumns.replaceAll('h.', 's.')} INTO start FROM @snapshots s WHERE s.row_id = known.head;
   ELSE
-    SELECT ${startColumns} INTO start FROM @snapshots s LEFT JOIN @snapshots h ON h.no = known.head WHERE s.id = _from;
-    IF NOT FOUND OR start.session <> known.no OR start.status <> ${code.succeeded} THEN RETURN NULL; END IF;
+    SELECT ${startColumns} INTO start FROM @snapshots s LEFT JOIN @snapshots h ON h.row_id = known.head WHERE s.id = _from;
+    IF NOT FOUND OR start.session <> known.row_id OR start.status <> ${code.succeeded} THEN RETURN NULL; END IF;
   END IF;
-  IF start.head_no IS DISTINCT FROM known.head OR (_expects AND start.head_id IS DISTINCT FROM _head) THEN
+  IF start.head_row_id IS DISTINCT FROM known.head OR (_expects AND start.head_id IS DISTINCT FROM _head) THEN
     RETURN NULL;
   END IF;
   IF start.finish = ${code.interrupted} THEN
     answered := EXISTS (SELECT 1 FROM @snapshots a
-      WHERE a.session = known.no AND a.parent = start.no AND a.status = ${code.succeeded});
+      WHERE a.session = known.row_id AND a.parent = start.row_id AND a.status = ${code.succeeded});
   END IF;
   IF _mode = ${code.attached} THEN waits := set_config('synchronous_commit', 'off', true); END IF;
   INSERT INTO @runs(session, id, attempt, mode, worker, request, turn, start, base, ttl, heartbeat, created_at)
-  SELECT known.no, _run, 1, _mode, _worker, _request, COALESCE(start.turn, -1) + 1, start.no, start.no, _ttl,
+  SELECT known.row_id, _run, 1, _mode, _worker, _request, COALESCE(start.turn, -1) + 1, start.row_id, start.row_id, _ttl,
     ${now}, ${now}
   WHERE NOT EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = _run)
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN NULL; END IF;
   RETURN json_build_object('fresh', known.fresh, 'next_index', known.next_index,
-    'head_no', start.head_no, 'head_id', encode(start.head_id, 'hex'), 'head_idx', start.head_idx,
-    'start_no', start.no, 'start_id', encode(start.id, 'hex'), 'start_turn', start.turn, 'start_finish', start.finish,
+    'head_row_id', start.head_row_id, 'head_id', encode(start.head_id, 'hex'), 'head_idx', start.head_idx,
+    'start_row_id', start.row_id, 'start_id', encode(start.id, 'hex'), 'start_turn', start.turn, 'start_finish', start.finish,
     'start_idx', start.idx, 'start_totals', start.totals, 'start_answered', answered::integer);
 END $$;
 `;

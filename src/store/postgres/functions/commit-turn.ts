@@ -31,7 +31,7 @@ export const stateParameters = {
   from: 'bigint',
   fromLineage: 'bigint',
   branch: 'bigint',
-  upto: 'integer',
+  branchLength: 'integer',
   view: 'bigint',
   bodies: 'text[]',
   length: 'integer',
@@ -69,7 +69,7 @@ export const moreParameters = {
 /** What a commit gives, as JSON. Ids and hashes are hexadecimal. */
 export interface CommitAnswer {
   readonly now: number;
-  readonly no: number;
+  readonly row_id: number;
   readonly session_id: string;
   readonly created_at: number;
   readonly line: number | null;
@@ -79,7 +79,7 @@ export interface CommitAnswer {
   readonly view: number | null;
   readonly custom: number | null;
   readonly artifacts: number | null;
-  readonly new_parts: readonly (readonly [hash: string, no: number])[] | null;
+  readonly new_parts: readonly (readonly [hash: string, rowId: number])[] | null;
   /** How much may have become unreachable. */
   readonly discarded: number | null;
 }
@@ -93,23 +93,23 @@ export const declared: string = [
 ].join(', ');
 
 const findOrAdd =
-  'ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING b.no';
+  'ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING b.row_id';
 
 // The run under its attempt, held together with its session, and the snapshot that the commit says it goes on from.
 const read = `
-  SELECT r.session, r.own, r.base, r.checkpoint, r.created_at, z.id, z.head, z.tip, z.next_index INTO held
-  FROM @runs r JOIN @sessions z ON z.no = r.session
+  SELECT r.session, r.own_snapshot, r.base, r.checkpoint, r.created_at, z.id, z.head, z.branch_end, z.next_index INTO held
+  FROM @runs r JOIN @sessions z ON z.row_id = r.session
   WHERE r.id = _run AND r.attempt = _attempt FOR UPDATE OF z, r;
   IF NOT FOUND THEN RETURN NULL; END IF;
-  SELECT s.no, s.idx, s.parent, s.branch, s.upto, s.session, s.status INTO before FROM @snapshots s WHERE s.id = _parent;
-  line := before.no;
+  SELECT s.row_id, s.idx, s.parent, s.branch, s.branch_length, s.session, s.status INTO before FROM @snapshots s WHERE s.id = _parent;
+  line := before.row_id;
   line_id := _parent;
   has_journal := EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run);`;
 
 // An attached turn that grew from the session's head, which is listed: there is nothing to look at.
-const isPlain = `held.own IS NULL AND NOT _isOwn AND _snapshot = _run AND held.checkpoint IS NULL
+const isPlain = `held.own_snapshot IS NULL AND NOT _isOwn AND _snapshot = _run AND held.checkpoint IS NULL
     AND before.session = held.session AND before.status = ${code.succeeded} AND before.idx IS NOT NULL
-    AND before.no = held.head AND before.no = _from AND before.branch = _branch AND before.upto = _upto
+    AND before.row_id = held.head AND before.row_id = _from AND before.branch = _branch AND before.branch_length = _branchLength
     AND _eventBody IS NULL`;
 
 /*
@@ -117,25 +117,25 @@ const isPlain = `held.own IS NULL AND NOT _isOwn AND _snapshot = _run AND held.c
  * would be abandoned, a base that has gone, an id that another run has, events that are there already.
  */
 const checks = `
-    IF (held.own IS NOT NULL) <> _isOwn THEN RETURN NULL; END IF;
+    IF (held.own_snapshot IS NOT NULL) <> _isOwn THEN RETURN NULL; END IF;
     IF _parent IS NOT NULL THEN
       IF (before.session = held.session AND before.status = ${code.succeeded}) IS NOT TRUE THEN RETURN NULL; END IF;
       IF before.idx IS NULL THEN
         line := before.parent;
         line_id := NULL;
-        SELECT s.id INTO line_id FROM @snapshots s WHERE s.no = line;
+        SELECT s.id INTO line_id FROM @snapshots s WHERE s.row_id = line;
       END IF;
     END IF;
-    IF held.head = before.no THEN
+    IF held.head = before.row_id THEN
       IF before.idx IS NULL THEN replaced := held.head; END IF;
     ELSIF held.head IS NOT NULL THEN
-      IF NOT EXISTS (SELECT 1 FROM @snapshots h WHERE h.no = held.head AND h.idx IS NOT NULL) THEN RETURN NULL; END IF;
+      IF NOT EXISTS (SELECT 1 FROM @snapshots h WHERE h.row_id = held.head AND h.idx IS NOT NULL) THEN RETURN NULL; END IF;
     END IF;
     IF _from IS NOT NULL THEN
-      IF _from IS DISTINCT FROM before.no THEN
-        SELECT s.branch, s.upto INTO before.branch, before.upto FROM @snapshots s WHERE s.no = _from;
+      IF _from IS DISTINCT FROM before.row_id THEN
+        SELECT s.branch, s.branch_length INTO before.branch, before.branch_length FROM @snapshots s WHERE s.row_id = _from;
       END IF;
-      IF (before.branch = _branch AND before.upto = _upto) IS NOT TRUE THEN RETURN NULL; END IF;
+      IF (before.branch = _branch AND before.branch_length = _branchLength) IS NOT TRUE THEN RETURN NULL; END IF;
     END IF;
     IF held.checkpoint IS NOT NULL AND held.checkpoint IS DISTINCT FROM held.base THEN
       bare := held.checkpoint;
@@ -146,30 +146,30 @@ const checks = `
       AND (e.attempt > _eventAttempt OR (e.attempt = _eventAttempt AND e.last >= _eventSeq))) THEN RETURN NULL; END IF;
     -- A detached run was listed where the state that it goes on from would put it now.
     IF _isOwn AND NOT (_isListed AND EXISTS (SELECT 1 FROM @snapshots o
-      WHERE o.no = held.own AND o.id = _snapshot AND o.parent IS NOT DISTINCT FROM line)) THEN RETURN NULL; END IF;`;
+      WHERE o.row_id = held.own_snapshot AND o.id = _snapshot AND o.parent IS NOT DISTINCT FROM line)) THEN RETURN NULL; END IF;`;
 
 // Messages go on in place, or begin a branch.
 const messages = `
-  IF (held.tip = _from AND (line = _from
+  IF (held.branch_end = _from AND (line = _from
     OR (_from IN (replaced, bare) AND line IS NOT DISTINCT FROM _fromLineage))) IS NOT TRUE THEN
     INSERT INTO @branches AS b(session, parent, fork, fork_view, fork_snapshot)
-    VALUES(held.session, _branch, CASE WHEN _common IS NULL THEN _upto END, CASE WHEN _common IS NULL THEN _view END, line)
-    RETURNING b.no INTO _branch;
-    _upto := 0;
+    VALUES(held.session, _branch, CASE WHEN _common IS NULL THEN _branchLength END, CASE WHEN _common IS NULL THEN _view END, line)
+    RETURNING b.row_id INTO _branch;
+    _branchLength := 0;
     _view := NULL;
     _ownFromHere := _ownFromNew;
     _viewHere := _viewNew;
   END IF;
-  INSERT INTO @messages(id, body) SELECT _branch * ${rowsPerBranch} + _upto + t.n - 1, t.body
+  INSERT INTO @messages(id, body) SELECT _branch * ${rowsPerBranch} + _branchLength + t.n - 1, t.body
   FROM unnest(_bodies) WITH ORDINALITY t(body, n);`;
 
 // Documents are found by their hash, so nobody may be removing any meanwhile. A patch has none.
 const more = `
     IF _common IS NOT NULL THEN
       INSERT INTO @views AS v(branch, own_from, base, common) VALUES(_branch, _ownFromHere, _viewHere, _common)
-      RETURNING v.no INTO _view;
-      INSERT INTO @view_refs(branch, view, of)
-      SELECT t.no, _view, _branch FROM unnest(_viewRefs) t(no) WHERE t.no <> _branch;
+      RETURNING v.row_id INTO _view;
+      INSERT INTO @view_refs(branch, view, view_branch)
+      SELECT t.row_id, _view, _branch FROM unnest(_viewRefs) t(row_id) WHERE t.row_id <> _branch;
     END IF;
     IF _customHash IS NOT NULL OR _listHash IS NOT NULL THEN PERFORM pg_advisory_xact_lock_shared(_blobLock); END IF;
     IF _customBody IS NOT NULL THEN
@@ -179,9 +179,9 @@ const more = `
       WITH added AS (
         INSERT INTO @blobs AS b(hash, body) SELECT t.hash, t.body FROM unnest(_partHashes, _partBodies) t(hash, body)
         ${findOrAdd}, b.hash)
-      SELECT json_agg(json_build_array(encode(a.hash, 'hex'), a.no)), array_agg(a.no) INTO new_parts, parts FROM added a;
+      SELECT json_agg(json_build_array(encode(a.hash, 'hex'), a.row_id)), array_agg(a.row_id) INTO new_parts, parts FROM added a;
       INSERT INTO @blobs AS b(hash, body) VALUES(_listHash, _listBody) ${findOrAdd} INTO _list;
-      INSERT INTO @blob_parts(part, list) SELECT t.no, _list FROM unnest(parts || _knownParts) t(no) ON CONFLICT DO NOTHING;
+      INSERT INTO @blob_parts(part, list) SELECT t.row_id, _list FROM unnest(parts || _knownParts) t(row_id) ON CONFLICT DO NOTHING;
     END IF;
     IF _eventBody IS NOT NULL THEN
       INSERT INTO @journal(run, session, attempt, seq, last, body)
@@ -193,35 +193,35 @@ const snapshot = `
   IF _isOwn THEN
     UPDATE @snapshots s SET updated_at = moment, turn = _turn, event = _event, status = _status, finish = _finish,
       state_hash = _hash, usage = _usage, totals = _totals, error = _error, branch = _branch,
-      upto = _upto + cardinality(_bodies), view = _view, length = _length, custom = _custom, artifacts = _list
-    WHERE s.no = held.own RETURNING s.no, s.idx, s.created_at INTO made;
+      branch_length = _branchLength + cardinality(_bodies), view = _view, length = _length, custom = _custom, artifacts = _list
+    WHERE s.row_id = held.own_snapshot RETURNING s.row_id, s.idx, s.created_at INTO made;
   ELSE
     INSERT INTO @snapshots AS s(id, session, parent, idx, turn, event, status, finish, state_hash, usage, totals,
-      error, branch, upto, view, length, custom, artifacts, created_at, updated_at)
+      error, branch, branch_length, view, length, custom, artifacts, created_at, updated_at)
     VALUES(_snapshot, held.session, line, CASE WHEN _isListed THEN held.next_index END, _turn, _event, _status, _finish,
-      _hash, _usage, _totals, _error, _branch, _upto + cardinality(_bodies), _view, _length, _custom, _list,
+      _hash, _usage, _totals, _error, _branch, _branchLength + cardinality(_bodies), _view, _length, _custom, _list,
       CASE WHEN _snapshot = _run THEN held.created_at ELSE moment END, moment)
-    RETURNING s.no, s.idx, s.created_at INTO made;
+    RETURNING s.row_id, s.idx, s.created_at INTO made;
   END IF;
   IF replaced IS NOT NULL OR bare IS NOT NULL THEN
     WITH gone AS (
-      DELETE FROM @snapshots s WHERE s.no IN (replaced, bare) AND s.idx IS NULL
+      DELETE FROM @snapshots s WHERE s.row_id IN (replaced, bare) AND s.idx IS NULL
       RETURNING s.branch, s.custom, s.artifacts)
-    INSERT INTO @trash(kind, no)
-    SELECT DISTINCT t.kind, t.no FROM gone g CROSS JOIN LATERAL (VALUES
+    INSERT INTO @trash(kind, row_id)
+    SELECT DISTINCT t.kind, t.row_id FROM gone g CROSS JOIN LATERAL (VALUES
       (${trashKind.branch}, CASE WHEN _common IS NOT NULL OR g.branch <> _branch THEN g.branch END),
       (${trashKind.blob}, CASE WHEN g.custom IS DISTINCT FROM _custom THEN g.custom END),
-      (${trashKind.blob}, CASE WHEN g.artifacts IS DISTINCT FROM _list THEN g.artifacts END)) t(kind, no)
-    WHERE t.no IS NOT NULL ON CONFLICT DO NOTHING;
+      (${trashKind.blob}, CASE WHEN g.artifacts IS DISTINCT FROM _list THEN g.artifacts END)) t(kind, row_id)
+    WHERE t.row_id IS NOT NULL ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS discarded = ROW_COUNT;
   END IF;
-  UPDATE @sessions z SET head = made.no, tip = made.no, updated_at = moment,
+  UPDATE @sessions z SET head = made.row_id, branch_end = made.row_id, updated_at = moment,
     next_index = CASE WHEN _isListed AND NOT _isOwn THEN z.next_index + 1 ELSE z.next_index END
-  WHERE z.no = held.session;`;
+  WHERE z.row_id = held.session;`;
 
 const run = `
   IF NOT _isEnd THEN
-    UPDATE @runs r SET base = made.no, checkpoint = made.no,
+    UPDATE @runs r SET base = made.row_id, checkpoint = made.row_id,
       inputs_done = r.inputs_done + CASE WHEN _isMidTurn THEN 0 ELSE 1 END,
       mid_turn = CASE WHEN _isMidTurn THEN 1 ELSE 0 END
     WHERE r.session = held.session;
@@ -237,7 +237,7 @@ const run = `
 
 /** Writes all of a turn's end. It gives NULL, and has written nothing, when that is not a usual one. */
 export const commitTurn = `
-CREATE FUNCTION @commit_turn(${declared})
+CREATE FUNCTION @commit_run(${declared})
 RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off AS $$
 DECLARE
   held record;        -- the run and its session
@@ -264,7 +264,7 @@ ${more}
   END IF;
 ${snapshot}
 ${run}
-  RETURN json_build_object('now', moment, 'no', made.no, 'session_id', held.id, 'created_at', made.created_at,
+  RETURN json_build_object('now', moment, 'row_id', made.row_id, 'session_id', held.id, 'created_at', made.created_at,
     'line', line, 'line_id', encode(line_id, 'hex'), 'idx', made.idx, 'branch', _branch, 'view', _view,
     'custom', _custom, 'artifacts', _list, 'new_parts', new_parts, 'discarded', discarded);
 END $$;

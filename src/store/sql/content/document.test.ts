@@ -26,7 +26,7 @@ test('any line of documents reads as the last one, and its note is right', () =>
   fc.assert(
     fc.property(fc.array(fc.jsonValue(), { minLength: 1, maxLength: 12 }), (values) => {
       const { ref, rows } = write(values as Json[]);
-      const read = readDocument(ref?.no ?? 0, rows);
+      const read = readDocument(ref?.rowId ?? 0, rows);
       expect(read?.value).toEqual(toJson(values.at(-1), 'custom'));
       expect(read?.ref).toEqual(ref);
     }),
@@ -52,7 +52,7 @@ test('patches never outweigh their document', () => {
 
 test('what did not change is written no second time', () => {
   const value = toJson({ a: [1, 2] }, 'custom');
-  const ref = { no: 5, patches: 0, patchLength: 0, length: 9 };
+  const ref = { rowId: 5, patches: 0, patchLength: 0, length: 9 };
   expect(writeDocument({ ref, value }, toJson({ a: [1, 2] }, 'custom'), undefined, cipher)).toEqual(
     {
       kind: 'same',
@@ -64,7 +64,7 @@ test('what did not change is written no second time', () => {
 test('a patch that does not lead there is not believed', () => {
   const text = 'x'.repeat(200);
   const value = toJson({ text, n: 1 }, 'custom');
-  const ref = { no: 1, patches: 0, patchLength: 0, length: JSON.stringify(value).length };
+  const ref = { rowId: 1, patches: 0, patchLength: 0, length: JSON.stringify(value).length };
   const wrong = [{ op: 'replace', path: '/n', value: 3 }] as const;
   const written = writeDocument({ ref, value }, toJson({ text, n: 2 }, 'custom'), wrong, cipher);
   const rows = [written.kind === 'patch' ? String(written.body) : '', JSON.stringify(value)];

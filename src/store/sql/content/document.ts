@@ -7,7 +7,7 @@ import { documentPlace } from './places.ts';
 
 /** A stored document: the row in `blobs`, and what it would take to read it. */
 export interface DocumentRef {
-  readonly no: number;
+  readonly rowId: number;
   /** Patches since the last whole document, and their length. */
   readonly patches: number;
   readonly patchLength: number;
@@ -74,8 +74,8 @@ function whole(value: Json, cipher: Cipher): DocumentWrite {
 }
 
 /** The note of a document that was written under this number. */
-export function documentRef(write: DocumentWrite, no: number | null): DocumentRef | undefined {
-  if (no === null) return undefined;
+export function documentRef(write: DocumentWrite, rowId: number | null): DocumentRef | undefined {
+  if (rowId === null) return undefined;
   switch (write.kind) {
     case 'none':
       return undefined;
@@ -83,16 +83,16 @@ export function documentRef(write: DocumentWrite, no: number | null): DocumentRe
       return write.ref;
     case 'patch': {
       const { patches, patchLength, length } = write.to;
-      return { no, patches: patches + 1, patchLength: patchLength + write.length, length };
+      return { rowId, patches: patches + 1, patchLength: patchLength + write.length, length };
     }
     case 'whole':
-      return { no, patches: 0, patchLength: 0, length: write.length };
+      return { rowId, patches: 0, patchLength: 0, length: write.length };
   }
 }
 
 /** A document from its rows, the newest patch first and the whole document last. */
 export function readDocument(
-  no: number,
+  rowId: number,
   texts: readonly string[],
 ): { readonly value: Json; readonly ref: DocumentRef } | undefined {
   const wholeText = texts.at(-1);
@@ -103,7 +103,7 @@ export function readDocument(
   return {
     value: operations.length === 0 ? document : applyPatch(document, operations),
     ref: {
-      no,
+      rowId,
       patches: patches.length,
       patchLength: patches.reduce((sum, text) => sum + text.length, 0),
       length: wholeText.length,

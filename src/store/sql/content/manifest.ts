@@ -11,7 +11,7 @@ const largePart = 512;
 
 /** A stored list of artifacts: the row in `blobs`, and the rows of its large parts by digest. */
 export interface ManifestRef {
-  readonly no: number;
+  readonly rowId: number;
   readonly parts: ReadonlyMap<string, number>;
 }
 

@@ -48,7 +48,7 @@ const tables: readonly SealedTable[] = [
   { name: 'messages', keys: { id: -1 }, places: { body: () => messagePlace } },
   {
     name: 'sessions',
-    keys: { no: -1 },
+    keys: { row_id: -1 },
     also: 't.owner, t.agent, t.id AS session_id',
     places: {
       title: (row) => sessionPlace('title', home(row)),
@@ -57,18 +57,19 @@ const tables: readonly SealedTable[] = [
   },
   {
     name: 'snapshots',
-    keys: { no: -1 },
+    keys: { row_id: -1 },
     also: `t.id, ${homeColumns}`,
     hasSession: true,
     // The row of an open run holds no hash of its own.
-    except: 'EXISTS (SELECT 1 FROM @runs r WHERE r.session = t.session AND r.own = t.no)',
+    except:
+      'EXISTS (SELECT 1 FROM @runs r WHERE r.session = t.session AND r.own_snapshot = t.row_id)',
     places: {
       error: (row) => snapshotPlace('error', home(row), bytes(row, 'id')),
       label: (row) => snapshotPlace('label', home(row), bytes(row, 'id')),
       state_hash: (row) => snapshotPlace('state_hash', home(row), bytes(row, 'id')),
     },
   },
-  { name: 'blobs', keys: { no: -1 }, places: { body: () => documentPlace } },
+  { name: 'blobs', keys: { row_id: -1 }, places: { body: () => documentPlace } },
   {
     name: 'runs',
     keys: { session: -1 },
@@ -120,7 +121,7 @@ const statements: readonly Statements[] = tables.map((table) => {
       `rotate_${name}`,
       (d) => `
         SELECT ${list}, ${columns.map((column) => `t.${column}`).join(', ')}${also === undefined ? '' : `, ${also}`}
-        FROM @${name} t ${hasSession ? 'JOIN @sessions z ON z.no = t.session' : ''}
+        FROM @${name} t ${hasSession ? 'JOIN @sessions z ON z.row_id = t.session' : ''}
         WHERE (${list}) > (${after}) ${except === undefined ? '' : `AND NOT (${except})`}
         ORDER BY ${list} LIMIT ${batch} ${d.lock('t')}`,
     ),

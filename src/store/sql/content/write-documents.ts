@@ -3,15 +3,15 @@ import { hexOf } from '../values/bytes.ts';
 import { type DocumentRef, type DocumentWrite, documentRef } from './document.ts';
 import type { ManifestRef, ManifestWrite } from './manifest.ts';
 
-const insertPatch = statement<{ no: number }>(
+const insertPatch = statement<{ row_id: number }>(
   'place_patch',
-  'INSERT INTO @blobs(prev, body) VALUES($1, $2) RETURNING no',
+  'INSERT INTO @blobs(prev, body) VALUES($1, $2) RETURNING row_id',
 );
 // An update that changes nothing: the row is returned, and held, also when it was there.
-const insertBlob = statement<{ no: number }>(
+const insertBlob = statement<{ row_id: number }>(
   'place_blob',
   `INSERT INTO @blobs(hash, body) VALUES($1, $2)
-   ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING no`,
+   ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING row_id`,
 );
 const insertPart = statement(
   'place_part',
@@ -27,8 +27,8 @@ export function* writeCustom(write: DocumentWrite): Plan<DocumentRef | undefined
     case 'same':
       return write.ref;
     case 'patch': {
-      const { no } = yield* one(insertPatch, write.to.no, write.body);
-      return documentRef(write, no);
+      const { row_id: rowId } = yield* one(insertPatch, write.to.rowId, write.body);
+      return documentRef(write, rowId);
     }
     case 'whole':
       return documentRef(write, yield* writeBlob(write.digest, write.body));
@@ -43,13 +43,13 @@ export function* writeArtifacts(write: ManifestWrite): Plan<ManifestRef | undefi
   for (const { digest, body } of write.fresh) {
     parts.set(hexOf(digest), yield* writeBlob(digest, body));
   }
-  const no = yield* writeBlob(write.digest, write.body);
-  for (const part of parts.values()) yield* run(insertPart, part, no);
-  return { no, parts };
+  const rowId = yield* writeBlob(write.digest, write.body);
+  for (const part of parts.values()) yield* run(insertPart, part, rowId);
+  return { rowId, parts };
 }
 
 function* writeBlob(digest: Uint8Array, body: SqlValue): Plan<number> {
   yield* run(shareBlobs);
-  const { no } = yield* one(insertBlob, digest, body);
-  return no;
+  const { row_id: rowId } = yield* one(insertBlob, digest, body);
+  return rowId;
 }

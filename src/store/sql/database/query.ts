@@ -11,7 +11,7 @@ export interface Statement<Row = unknown> {
   readonly name: string;
   readonly text: string | ((dialect: Dialect) => string);
   /** It inserts one row and gives its number, which a driver may know without asking for it. */
-  readonly givesNo?: true;
+  readonly givesRowId?: true;
   /** It locks rows and reads others that hang on them, which must be read once the locks are held. */
   readonly underLock?: true;
   /** Only a type: what a row looks like. */
@@ -44,8 +44,8 @@ export function readUnderLock<Row>(name: string, text: Statement['text']): State
 export function insertion(
   name: string,
   text: Statement['text'],
-): Statement<{ readonly no: number }> {
-  return { name, text, givesNo: true };
+): Statement<{ readonly row_id: number }> {
+  return { name, text, givesRowId: true };
 }
 
 /** All rows of a query. */

@@ -1,6 +1,6 @@
 import type { Dialect } from '../database/dialect.ts';
 import { code } from '../values/codes.ts';
-import { fromStored, rowId, type Segment, type View } from './segments.ts';
+import { fromStored, messageRowId, type Segment, type View } from './segments.ts';
 
 /**
  * A branch on the way from a state to the root: the rows of it that belong to the state (`upto`, under a view), and the
@@ -8,8 +8,8 @@ import { fromStored, rowId, type Segment, type View } from './segments.ts';
  */
 export interface Level {
   readonly branch: number;
-  readonly upto: number;
-  readonly viewNo: number | null;
+  readonly to: number;
+  readonly viewRowId: number | null;
   readonly ownFrom: number | null;
   readonly base: string | null;
   readonly common: number | null;
@@ -23,30 +23,39 @@ export interface Level {
  */
 export function lineageTable(d: Dialect, name: string, source: string): string {
   const columns = 'b.parent, b.fork, b.fork_view, b.fork_snapshot';
-  return `${name}(d, no, upto, view, parent, fork, fork_view, fork_snapshot, lim) AS (
-    SELECT 0, b.no, l.upto, l.view, ${columns},
-      CASE WHEN l.status = ${code.succeeded} THEN l.no ELSE COALESCE(l.parent, 0) END
-    FROM ${source} JOIN @branches b ON b.no = l.branch
+  return `${name}(d, row_id, branch_length, view, parent, fork, fork_view, fork_snapshot, lim) AS (
+    SELECT 0, b.row_id, l.branch_length, l.view, ${columns},
+      CASE WHEN l.status = ${code.succeeded} THEN l.row_id ELSE COALESCE(l.parent, 0) END
+    FROM ${source} JOIN @branches b ON b.row_id = l.branch
     UNION ALL
-    SELECT a.d + 1, b.no, a.fork, a.fork_view, ${columns}, a.fork_snapshot
-    FROM ${name} a ${d.lookup('branches', 'b', 'b.no = a.parent')})`;
+    SELECT a.d + 1, b.row_id, a.fork, a.fork_view, ${columns}, a.fork_snapshot
+    FROM ${name} a ${d.lookup('branches', 'b', 'b.row_id = a.parent')})`;
 }
 
 /** What is active of a session `h`, joined to it as `l`: its head, and the last snapshot of the turn that is worked on. */
-export const activeTips =
-  'LEFT JOIN @runs w ON w.session = h.no JOIN @snapshots l ON l.no IN (h.head, w.base)';
+export const activeEnds =
+  'LEFT JOIN @runs w ON w.session = h.row_id JOIN @snapshots l ON l.row_id IN (h.head, w.base)';
 
 /** The levels of a lineage table as one JSON value. */
 export function lineageColumn(d: Dialect, name: string): string {
-  const columns = ['a.d', 'a.no', 'a.upto', 'a.view', 'v.own_from', 'v.base', 'v.common', 'a.lim'];
-  return `(SELECT ${d.rowsAsJson(columns)} FROM ${name} a LEFT JOIN @views v ON v.branch = a.no AND v.no = a.view)`;
+  const columns = [
+    'a.d',
+    'a.row_id',
+    'a.branch_length',
+    'a.view',
+    'v.own_from',
+    'v.base',
+    'v.common',
+    'a.lim',
+  ];
+  return `(SELECT ${d.rowsAsJson(columns)} FROM ${name} a LEFT JOIN @views v ON v.branch = a.row_id AND v.row_id = a.view)`;
 }
 
 type StoredLevel = readonly [
   depth: number,
   branch: number,
-  upto: number,
-  viewNo: number | null,
+  to: number,
+  viewRowId: number | null,
   ownFrom: number | null,
   base: string | null,
   common: number | null,
@@ -57,10 +66,10 @@ type StoredLevel = readonly [
 export function parseLineage(text: string | null): readonly Level[] {
   if (text === null) return [];
   const levels = (JSON.parse(text) as StoredLevel[]).sort(([a], [b]) => a - b);
-  return levels.map(([, branch, upto, viewNo, ownFrom, base, common, limit]) => ({
+  return levels.map(([, branch, to, viewRowId, ownFrom, base, common, limit]) => ({
     branch,
-    upto,
-    viewNo,
+    to,
+    viewRowId,
     ownFrom,
     base,
     common,
@@ -74,14 +83,14 @@ export function viewOf(levels: readonly Level[]): View | undefined {
   if (own === undefined) return undefined;
   const before: Segment[] = [];
   for (const level of levels) {
-    const { branch, upto, ownFrom, base } = level;
-    if (level !== own && upto > (ownFrom ?? 0)) {
-      before.unshift([rowId(branch, ownFrom ?? 0), rowId(branch, upto)]);
+    const { branch, to, ownFrom, base } = level;
+    if (level !== own && to > (ownFrom ?? 0)) {
+      before.unshift([messageRowId(branch, ownFrom ?? 0), messageRowId(branch, to)]);
     }
     if (base !== null) {
       before.unshift(...fromStored(base, branch));
       break;
     }
   }
-  return { before, branch: own.branch, from: own.ownFrom ?? 0, upto: own.upto };
+  return { before, branch: own.branch, from: own.ownFrom ?? 0, to: own.to };
 }

@@ -17,7 +17,7 @@ export interface Location {
   /** Messages; `undefined` while there is no branch yet. */
   readonly view: View | undefined;
   /** The row in `views` when the history was rewritten on this branch. */
-  readonly viewNo: number | null;
+  readonly viewRowId: number | null;
   /** Of a state that is not listed: how much of its lineage's history is left at its beginning, when it was rewritten. */
   readonly common: number | undefined;
   readonly custom: DocumentRef | undefined;

@@ -6,7 +6,7 @@ import type { Level } from './lineage.ts';
 
 /** A listed, succeeded snapshot of a session, as one JSON value. */
 export type MarkRow = readonly [
-  no: number,
+  rowId: number,
   id: string,
   branch: number,
   length: number,
@@ -18,7 +18,7 @@ export type MarkRow = readonly [
 /** The column that gives a {@link MarkRow} of the snapshot `s` with its view `v`. */
 export function markRows(d: Dialect): string {
   const marks = `CASE WHEN s.event = ${code.toolIterationEnd} THEN 0 ELSE 1 END`;
-  const columns = ['s.no', d.hex('s.id'), 's.branch', 's.length', 's.view', 'v.common', marks];
+  const columns = ['s.row_id', d.hex('s.id'), 's.branch', 's.length', 's.view', 'v.common', marks];
   return d.asJson(columns);
 }
 
@@ -33,14 +33,14 @@ export function marksFrom(
 ): Marks {
   const marks = new Map<number, string>();
   const commons = new Map(rows.map(([, , , , view, common]) => [view, common]));
-  for (const { viewNo, common } of levels) commons.set(viewNo, common);
+  for (const { viewRowId, common } of levels) commons.set(viewRowId, common);
   const newestFirst = rows.toSorted(([a], [b]) => b - a);
   const byBranch = Map.groupBy(newestFirst, ([, , branch]) => branch);
   let bound = length;
   for (const level of levels) {
-    let view = level.viewNo;
-    for (const [no, id, , size, at, , leavesMark] of byBranch.get(level.branch) ?? []) {
-      if (no > level.limit) continue;
+    let view = level.viewRowId;
+    for (const [rowId, id, , size, at, , leavesMark] of byBranch.get(level.branch) ?? []) {
+      if (rowId > level.limit) continue;
       if (at !== view) bound = Math.min(bound, commons.get(view) ?? bound);
       view = at;
       if (leavesMark === 1 && size > 0 && size <= bound && !marks.has(size - 1)) {

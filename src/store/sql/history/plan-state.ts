@@ -6,8 +6,8 @@ import { writeArtifacts, writeCustom } from '../content/write-documents.ts';
 import { insertion, one, type Plan, run, statement } from '../database/query.ts';
 import type { Location } from './location.ts';
 import {
+  messageRowId,
   otherBranches,
-  rowId,
   rowsPerBranch,
   toStored,
   type View,
@@ -15,22 +15,22 @@ import {
 } from './segments.ts';
 import { type StateContext, type StateRows, stateRows } from './state-rows.ts';
 
-const insertBranch = statement<{ no: number }>(
+const insertBranch = statement<{ row_id: number }>(
   'place_branch',
   `INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot) VALUES($1, $2, $3, $4, $5)
-   RETURNING no`,
+   RETURNING row_id`,
 );
 const insertSummed = insertion(
   'place_branch_summed',
   'INSERT INTO @branches(session, parent, fork, fork_view, fork_snapshot, sum) VALUES($1, $2, $3, $4, $5, $6)',
 );
-const insertView = statement<{ no: number }>(
+const insertView = statement<{ row_id: number }>(
   'place_view',
-  'INSERT INTO @views(branch, own_from, base, common) VALUES($1, $2, $3, $4) RETURNING no',
+  'INSERT INTO @views(branch, own_from, base, common) VALUES($1, $2, $3, $4) RETURNING row_id',
 );
 const insertViewRef = statement(
   'place_view_ref',
-  'INSERT INTO @view_refs(branch, view, of) VALUES($1, $2, $3)',
+  'INSERT INTO @view_refs(branch, view, view_branch) VALUES($1, $2, $3)',
 );
 const insertMessage = statement('place_message', 'INSERT INTO @messages(id, body) VALUES($1, $2)');
 
@@ -38,7 +38,7 @@ const insertMessage = statement('place_message', 'INSERT INTO @messages(id, body
 export interface StatePosition {
   readonly session: number;
   /** The snapshot that was placed last in the session. */
-  readonly tip: number | null;
+  readonly branchEnd: number | null;
   /** The listed snapshot that the new one hangs on; `null` for the first of a session. */
   readonly parent: number | null;
   /** A row that goes away with this write: a checkpoint, or a head that was not listed. */
@@ -52,7 +52,7 @@ export interface StatePosition {
 /** Where a state was put. */
 export interface StoredState {
   readonly view: View;
-  readonly viewNo: number | null;
+  readonly viewRowId: number | null;
   readonly common: number | undefined;
   readonly length: number;
   readonly custom: DocumentRef | undefined;
@@ -62,10 +62,10 @@ export interface StoredState {
 /** Whether a base is still where its note says. */
 export function isStillThere(
   base: Location | undefined,
-  found: { readonly from_branch: number | null; readonly from_upto: number | null },
+  found: { readonly from_branch: number | null; readonly from_branch_length: number | null },
 ): boolean {
   if (base?.view === undefined) return false;
-  return found.from_branch === base.view.branch && found.from_upto === base.view.upto;
+  return found.from_branch === base.view.branch && found.from_branch_length === base.view.to;
 }
 
 /**
@@ -84,18 +84,18 @@ export function* planState(
   const { base } = rows;
   const isNext = base !== undefined && goesOnInPlace(base, spot);
   const start = isNext ? inPlace(base) : yield* onNewBranch(rows, spot, context);
-  const { view, viewNo, common } = yield* writeMessages(rows, start);
+  const { view, viewRowId, common } = yield* writeMessages(rows, start);
   const custom = yield* writeCustom(rows.custom);
   const artifacts = yield* writeArtifacts(rows.artifacts);
-  return { view, viewNo, common, length: rows.length, custom, artifacts };
+  return { view, viewRowId, common, length: rows.length, custom, artifacts };
 }
 
 /** Whether a state that grew from here goes on in place. */
 function goesOnInPlace(
   base: Location,
-  { tip, parent, replaces, mayGoOn }: Omit<StatePosition, 'session'>,
+  { branchEnd, parent, replaces, mayGoOn }: Omit<StatePosition, 'session'>,
 ): boolean {
-  if (!mayGoOn || tip !== base.snapshot) return false;
+  if (!mayGoOn || branchEnd !== base.snapshot) return false;
   return base.snapshot === parent || (base.snapshot === replaces && base.lineage === parent);
 }
 
@@ -104,14 +104,14 @@ interface Start {
   readonly row: number;
   readonly before: View['before'];
   readonly from: number;
-  readonly viewNo: number | null;
+  readonly viewRowId: number | null;
 }
 
-const noView: View = { before: [], branch: 0, from: 0, upto: 0 };
+const noView: View = { before: [], branch: 0, from: 0, to: 0 };
 
-function inPlace({ view, viewNo }: Location): Start {
-  const { branch, upto, before, from } = view ?? noView;
-  return { branch, row: upto, before, from, viewNo };
+function inPlace({ view, viewRowId }: Location): Start {
+  const { branch, to, before, from } = view ?? noView;
+  return { branch, row: to, before, from, viewRowId };
 }
 
 // After a rewrite the view says which of the parent's rows it needs; the branch itself needs none.
@@ -121,37 +121,37 @@ function* onNewBranch(
   { sumOf }: StateContext,
 ): Plan<Start> {
   const { view } = base ?? {};
-  const fork = rewrite === undefined ? (view?.upto ?? null) : null;
-  const forkView = rewrite === undefined ? (base?.viewNo ?? null) : null;
+  const fork = rewrite === undefined ? (view?.to ?? null) : null;
+  const forkView = rewrite === undefined ? (base?.viewRowId ?? null) : null;
   const values = [session, view?.branch ?? null, fork, forkView, parent];
-  const { no } =
+  const { row_id: rowId } =
     sumOf === undefined
       ? yield* one(insertBranch, ...values)
       : yield* one(insertSummed, ...values, sumOf(values));
   const before = view === undefined ? [] : beforeChild(view);
-  return { branch: no, row: 0, before, from: 0, viewNo: null };
+  return { branch: rowId, row: 0, before, from: 0, viewRowId: null };
 }
 
 /** What stands before the rows of a branch that leaves another one here. */
-export function beforeChild({ before, branch, from, upto }: View): View['before'] {
-  return upto > from ? [...before, [rowId(branch, from), rowId(branch, upto)]] : before;
+export function beforeChild({ before, branch, from, to }: View): View['before'] {
+  return to > from ? [...before, [messageRowId(branch, from), messageRowId(branch, to)]] : before;
 }
 
 function* writeMessages(
   { bodies, rewrite, base }: StateRows,
-  { branch, row, before, from, viewNo }: Start,
-): Plan<Pick<StoredState, 'view' | 'viewNo' | 'common'>> {
+  { branch, row, before, from, viewRowId }: Start,
+): Plan<Pick<StoredState, 'view' | 'viewRowId' | 'common'>> {
   checkRoom(row + bodies.length);
   let at = row;
-  for (const body of bodies) yield* run(insertMessage, rowId(branch, at++), body);
+  for (const body of bodies) yield* run(insertMessage, messageRowId(branch, at++), body);
   if (rewrite === undefined) {
-    return { view: { before, branch, from, upto: at }, viewNo, common: base?.common };
+    return { view: { before, branch, from, to: at }, viewRowId, common: base?.common };
   }
   const view = viewOfRewrite(rewrite, branch, row, bodies.length);
   const common = commonOf(rewrite.common, base);
   const stored = yield* one(insertView, branch, view.from, toStored(view), common);
-  for (const other of otherBranches(view)) yield* run(insertViewRef, other, stored.no, branch);
-  return { view, viewNo: stored.no, common };
+  for (const other of otherBranches(view)) yield* run(insertViewRef, other, stored.row_id, branch);
+  return { view, viewRowId: stored.row_id, common };
 }
 
 /** How much of the path before is left at the beginning, when what it grew from is not on the path itself. */

@@ -33,12 +33,12 @@ const kinds = { message: 0, custom: 1, artifacts: 2, mark: 3 } as const;
 const stateRows = (d: Dialect): string => `
   SELECT ${kinds.message} AS kind, m.id AS at, m.body AS body FROM ${d.messageRanges('$1')}
   UNION ALL SELECT ${kinds.custom}, c.d, c.body FROM chain c
-  UNION ALL SELECT ${kinds.artifacts}, b.no, b.body FROM @blobs b WHERE b.no = $3`;
+  UNION ALL SELECT ${kinds.artifacts}, b.row_id, b.body FROM @blobs b WHERE b.row_id = $3`;
 
-const chain = (d: Dialect): string => `chain(d, no, prev, body) AS (
-    SELECT 0, b.no, b.prev, b.body FROM @blobs b WHERE b.no = $2
+const chain = (d: Dialect): string => `chain(d, row_id, prev, body) AS (
+    SELECT 0, b.row_id, b.prev, b.body FROM @blobs b WHERE b.row_id = $2
     UNION ALL
-    SELECT c.d + 1, b.no, b.prev, b.body FROM chain c ${d.lookup('blobs', 'b', 'b.no = c.prev')})`;
+    SELECT c.d + 1, b.row_id, b.prev, b.body FROM chain c ${d.lookup('blobs', 'b', 'b.row_id = c.prev')})`;
 
 const selectState = statement<StateRow>(
   'read_state',
@@ -48,14 +48,14 @@ const selectState = statement<StateRow>(
 const selectMarkedState = statement<StateRow>(
   'read_marked_state',
   (d) => `WITH RECURSIVE ${chain(d)} ${stateRows(d)}
-    UNION ALL SELECT ${kinds.mark}, s.no, ${markRows(d)} FROM @snapshots s
-    LEFT JOIN @views v ON v.branch = s.branch AND v.no = s.view
+    UNION ALL SELECT ${kinds.mark}, s.row_id, ${markRows(d)} FROM @snapshots s
+    LEFT JOIN @views v ON v.branch = s.branch AND v.row_id = s.view
     WHERE s.session = $4 AND s.idx IS NOT NULL AND s.status = ${code.succeeded}`,
 );
 
-const selectParts = statement<{ no: number; hash: Uint8Array; body: SqlValue }>(
+const selectParts = statement<{ row_id: number; hash: Uint8Array; body: SqlValue }>(
   'read_parts',
-  (d) => `SELECT b.no, b.hash, b.body FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
+  (d) => `SELECT b.row_id, b.hash, b.body FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
 );
 
 /** Where a state lies, as a row says it. */
@@ -138,18 +138,18 @@ function parse(text: string): unknown {
 }
 
 function* readArtifacts(
-  no: number | null,
+  rowId: number | null,
   manifest: StoredManifest | undefined,
   cipher: StateContext['cipher'],
 ): Plan<{ readonly value: readonly Artifact[]; readonly ref: ManifestRef } | undefined> {
-  if (no === null || manifest === undefined) return undefined;
+  if (rowId === null || manifest === undefined) return undefined;
   const names = partsOf(manifest);
   const rows = names.length > 0 ? yield* all(selectParts, JSON.stringify(names)) : [];
   const texts = new Map(
     rows.map(({ hash, body }) => [hexOf(hash), cipher.decrypt(body, documentPlace)]),
   );
-  const parts = new Map(rows.map((row) => [hexOf(row.hash), row.no]));
-  return { value: readManifest(manifest, texts), ref: { no, parts } };
+  const parts = new Map(rows.map((row) => [hexOf(row.hash), row.row_id]));
+  return { value: readManifest(manifest, texts), ref: { rowId, parts } };
 }
 
 function verify(state: SessionState, expected: string): void {

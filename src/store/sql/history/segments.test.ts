@@ -4,9 +4,9 @@ import type { HistoryPiece } from '../../../session/delta.ts';
 import {
   fromStored,
   gapsBetween,
+  messageRowId,
   otherBranches,
   rewriteOf,
-  rowId,
   rowsPerBranch,
   type Segment,
   segmentsOf,
@@ -30,12 +30,12 @@ function messages(count: number): HistoryPiece & { readonly kind: 'new' } {
   };
 }
 
-const own: View = { before: [], branch: 3, from: 0, upto: 10 };
+const own: View = { before: [], branch: 3, from: 0, to: 10 };
 
 test('a window that slides over the rows of its branch is one number', () => {
   const rewrite = rewriteOf(own, [{ kind: 'kept', from: 4, to: 10 }, messages(2)], 0);
   const view = viewOfRewrite(rewrite, 3, 10, 2);
-  expect(view).toEqual({ before: [], branch: 3, from: 4, upto: 12 });
+  expect(view).toEqual({ before: [], branch: 3, from: 4, to: 12 });
   expect(toStored(view)).toBe('[]');
 });
 
@@ -43,10 +43,10 @@ test('a piece that was put in the middle is told from what follows', () => {
   const pieces = [{ kind: 'kept', from: 0, to: 2 }, messages(1), { kind: 'kept', from: 5, to: 10 }];
   const rewrite = rewriteOf(own, pieces as HistoryPiece[], 2);
   const view = viewOfRewrite(rewrite, 3, 10, 1);
-  const id = (row: number): number => rowId(3, row);
+  const id = (row: number): number => messageRowId(3, row);
   expect(idsOf(view)).toEqual([0, 1, 10, 5, 6, 7, 8, 9].map(id));
   // What is appended next follows.
-  expect(idsOf({ ...view, upto: view.upto + 1 }).at(-1)).toBe(id(11));
+  expect(idsOf({ ...view, to: view.to + 1 }).at(-1)).toBe(id(11));
 });
 
 test('a rewrite on a branch of its own holds rows of the other', () => {
@@ -54,18 +54,25 @@ test('a rewrite on a branch of its own holds rows of the other', () => {
   const view = viewOfRewrite(rewrite, 7, 0, 2);
   expect(otherBranches(view)).toEqual([3]);
   expect(idsOf(view)).toEqual(
-    [0, 1, 2, 3].map((row) => rowId(3, row)).concat([rowId(7, 0), rowId(7, 1)]),
+    [0, 1, 2, 3]
+      .map((row) => messageRowId(3, row))
+      .concat([messageRowId(7, 0), messageRowId(7, 1)]),
   );
 });
 
 const segment = fc
   .tuple(fc.integer({ min: 1, max: 2 ** 20 }), fc.nat(1000), fc.integer({ min: 1, max: 1000 }))
-  .map(([branch, from, length]): Segment => [rowId(branch, from), rowId(branch, from + length)]);
+  .map(
+    ([branch, from, length]): Segment => [
+      messageRowId(branch, from),
+      messageRowId(branch, from + length),
+    ],
+  );
 
 test('stored ranges read as they were written', () => {
   fc.assert(
     fc.property(fc.array(segment), fc.integer({ min: 1, max: 2 ** 20 }), (before, branch) => {
-      const view: View = { before, branch, from: 0, upto: 0 };
+      const view: View = { before, branch, from: 0, to: 0 };
       expect(fromStored(toStored(view), branch)).toEqual(before);
     }),
   );
@@ -89,8 +96,10 @@ test('whatever is kept, moved, dropped and added, the view names the same messag
       let next = row;
       const expected = pieces.flatMap((each) =>
         each.kind === 'kept'
-          ? Array.from({ length: each.to - each.from }, (_, place) => rowId(3, each.from + place))
-          : each.messages.map(() => rowId(branch, next++)),
+          ? Array.from({ length: each.to - each.from }, (_, place) =>
+              messageRowId(3, each.from + place),
+            )
+          : each.messages.map(() => messageRowId(branch, next++)),
       );
       expect(idsOf(view)).toEqual(expected);
     }),

@@ -4,7 +4,7 @@ import type { HistoryPiece } from '../../../session/delta.ts';
 export const rowsPerBranch = 2 ** 22;
 
 /** The id of a row. */
-export function rowId(branch: number, row: number): number {
+export function messageRowId(branch: number, row: number): number {
   return branch * rowsPerBranch + row;
 }
 
@@ -17,13 +17,13 @@ export interface View {
   /** The rows of the state's own branch that follow. */
   readonly branch: number;
   readonly from: number;
-  readonly upto: number;
+  readonly to: number;
 }
 
 /** All ranges of a view. */
-export function segmentsOf({ before, branch, from, upto }: View): readonly Segment[] {
-  const own: Segment = [rowId(branch, from), rowId(branch, upto)];
-  return upto > from ? [...before, own] : before;
+export function segmentsOf({ before, branch, from, to }: View): readonly Segment[] {
+  const own: Segment = [messageRowId(branch, from), messageRowId(branch, to)];
+  return to > from ? [...before, own] : before;
 }
 
 /** A view that was rewritten: ranges already stored and ranges among the new rows. */
@@ -80,7 +80,7 @@ export function viewOfRewrite(rewrite: Rewrite, branch: number, row: number, row
   for (const part of rewrite.parts) {
     const next: Segment =
       'newFrom' in part
-        ? [rowId(branch, row + part.newFrom), rowId(branch, row + part.newTo)]
+        ? [messageRowId(branch, row + part.newFrom), messageRowId(branch, row + part.newTo)]
         : part;
     const last = before.at(-1);
     if (last !== undefined && last[1] === next[0]) before[before.length - 1] = [last[0], next[1]];
@@ -88,18 +88,22 @@ export function viewOfRewrite(rewrite: Rewrite, branch: number, row: number, row
   }
   let from = row + rewrite.inParts;
   const last = before.at(-1);
-  if (last !== undefined && last[1] === rowId(branch, from) && last[0] >= rowId(branch, 0)) {
-    from = last[0] - rowId(branch, 0);
+  if (
+    last !== undefined &&
+    last[1] === messageRowId(branch, from) &&
+    last[0] >= messageRowId(branch, 0)
+  ) {
+    from = last[0] - messageRowId(branch, 0);
     before.pop();
   }
-  return { before, branch, from, upto: row + rows };
+  return { before, branch, from, to: row + rows };
 }
 
 /** The ranges before a view's own rows as they are stored: `[branch, from, to]`, branch 0 being its own. */
 export function toStored({ before, branch }: View): string {
   const rows = before.map(([from, to]) => {
     const of = Math.floor(from / rowsPerBranch);
-    return [of === branch ? 0 : of, from % rowsPerBranch, to - rowId(of, 0)];
+    return [of === branch ? 0 : of, from % rowsPerBranch, to - messageRowId(of, 0)];
   });
   return JSON.stringify(rows);
 }
@@ -107,7 +111,10 @@ export function toStored({ before, branch }: View): string {
 /** Stored ranges of a view on a branch. */
 export function fromStored(text: string, branch: number): Segment[] {
   const rows = JSON.parse(text) as readonly (readonly [number, number, number])[];
-  return rows.map(([of, from, to]) => [rowId(of || branch, from), rowId(of || branch, to)]);
+  return rows.map(([of, from, to]) => [
+    messageRowId(of || branch, from),
+    messageRowId(of || branch, to),
+  ]);
 }
 
 /** The other branches that a view holds rows of. */

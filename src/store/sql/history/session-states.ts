@@ -5,7 +5,7 @@ import { all, first, type Plan, statement } from '../database/query.ts';
 import { orphanedColumn } from '../snapshots/locate.ts';
 import { openHash, type SnapshotRow, snapshotColumns } from '../snapshots/snapshot-row.ts';
 import { fromTotals } from '../values/codes.ts';
-import { activeTips, lineageColumn, lineageTable, parseLineage } from './lineage.ts';
+import { activeEnds, lineageColumn, lineageTable, parseLineage } from './lineage.ts';
 import { readState } from './read-state.ts';
 import type { StateContext } from './state-rows.ts';
 
@@ -13,10 +13,10 @@ import type { StateContext } from './state-rows.ts';
 export interface TreeRow extends SnapshotRow {
   readonly now: number;
   readonly orphaned: number;
-  readonly no: number;
+  readonly row_id: number;
   readonly parent: number | null;
   readonly branch: number | null;
-  readonly upto: number;
+  readonly branch_length: number;
   readonly view: number | null;
   readonly length: number;
   readonly custom: number | null;
@@ -27,18 +27,18 @@ export interface TreeRow extends SnapshotRow {
 const selectTree = statement<TreeRow>(
   'tree_rows',
   (d) => `
-    WITH RECURSIVE ${lineageTable(d, 'active', `@sessions h ${activeTips} AND h.no = $1`)}
-    SELECT ${d.now} AS now, ${snapshotColumns}, ${orphanedColumn('s', 'p')}, s.no, s.parent, s.branch,
-      s.upto, s.view, s.length, s.custom, s.artifacts, s.totals
-    FROM @snapshots s JOIN @sessions z ON z.no = s.session
-    LEFT JOIN @snapshots p ON p.no = s.parent
-    LEFT JOIN @runs r ON r.own = s.no AND r.session = z.no
-    WHERE s.session = $1 ORDER BY CASE WHEN s.idx IS NULL THEN 1 ELSE 0 END, s.idx, s.no`,
+    WITH RECURSIVE ${lineageTable(d, 'active', `@sessions h ${activeEnds} AND h.row_id = $1`)}
+    SELECT ${d.now} AS now, ${snapshotColumns}, ${orphanedColumn('s', 'p')}, s.row_id, s.parent, s.branch,
+      s.branch_length, s.view, s.length, s.custom, s.artifacts, s.totals
+    FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
+    LEFT JOIN @snapshots p ON p.row_id = s.parent
+    LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id
+    WHERE s.session = $1 ORDER BY CASE WHEN s.idx IS NULL THEN 1 ELSE 0 END, s.idx, s.row_id`,
 );
 const selectLineage = statement<{ lineage: string | null }>(
   'tree_lineage',
   (d) => `
-    WITH RECURSIVE ${lineageTable(d, 'up', '(SELECT * FROM @snapshots WHERE no = $1) l')}
+    WITH RECURSIVE ${lineageTable(d, 'up', '(SELECT * FROM @snapshots WHERE row_id = $1) l')}
     SELECT ${lineageColumn(d, 'up')} AS lineage`,
 );
 
@@ -95,7 +95,7 @@ export class StateReader {
   }
 
   *#readAlone(row: TreeRow): Plan<ReadResult> {
-    const found = yield* first(selectLineage, row.no);
+    const found = yield* first(selectLineage, row.row_id);
     try {
       const place = {
         levels: parseLineage(found?.lineage ?? null),

@@ -8,23 +8,23 @@ import { trashKind } from './gc-queue.ts';
 
 /** A session that is to be erased. */
 export interface ErasedRow extends HolderRow {
-  readonly no: number;
+  readonly row_id: number;
   readonly owner: string;
   readonly agent: string;
   readonly id: string;
 }
 
 const columns = (now: string): string => `
-  SELECT ${now} AS now, z.no, z.owner, z.agent, z.id, ${holderColumns}
-  FROM @sessions z LEFT JOIN @runs r ON r.session = z.no`;
+  SELECT ${now} AS now, z.row_id, z.owner, z.agent, z.id, ${holderColumns}
+  FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id`;
 
 const selectSession = readUnderLock<ErasedRow>(
   'erase_session',
   (d) => `${columns(d.now)} WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
 );
-const selectByNo = readUnderLock<ErasedRow>(
-  'erase_session_by_no',
-  (d) => `${columns(d.now)} WHERE z.no = $1 ${d.lock('z')}`,
+const selectByRowId = readUnderLock<ErasedRow>(
+  'erase_session_by_row_id',
+  (d) => `${columns(d.now)} WHERE z.row_id = $1 ${d.lock('z')}`,
 );
 const selectStarted = readUnderLock<ErasedRow>(
   'erase_sub_sessions',
@@ -57,10 +57,10 @@ const deleteRuns = statement<{ id: Uint8Array }>(
   'erase_runs',
   'DELETE FROM @runs WHERE session = $1 RETURNING id',
 );
-const deleteSession = statement('erase', 'DELETE FROM @sessions WHERE no = $1');
+const deleteSession = statement('erase', 'DELETE FROM @sessions WHERE row_id = $1');
 const insertTrash = statement(
   'erase_trash',
-  'INSERT INTO @trash(kind, no) VALUES($1, $2) ON CONFLICT DO NOTHING',
+  'INSERT INTO @trash(kind, row_id) VALUES($1, $2) ON CONFLICT DO NOTHING',
 );
 
 /** What an erasure took. */
@@ -72,10 +72,10 @@ export interface Erased {
 
 /** A session and, however deep, the sessions of the sub-agents that were started in it. */
 function* withSubSessions(session: ErasedRow): Plan<readonly ErasedRow[]> {
-  const found = new Map([[session.no, session]]);
+  const found = new Map([[session.row_id, session]]);
   for (const { owner, agent, id } of found.values()) {
     for (const sub of yield* all(selectStarted, owner, agent, id)) {
-      if (!found.has(sub.no)) found.set(sub.no, sub);
+      if (!found.has(sub.row_id)) found.set(sub.row_id, sub);
     }
   }
   return [...found.values()];
@@ -91,11 +91,11 @@ export function* eraseSession(scope: Scope, sessionId: string): Plan<Erased | un
 }
 
 /** Erases sessions by number, unless one of them or of their sub-agents' is not among them or is being worked on. */
-export function* eraseSpent(no: number, spent: ReadonlySet<number>): Plan<Erased | undefined> {
-  const session = yield* first(selectByNo, no);
+export function* eraseSpent(rowId: number, spent: ReadonlySet<number>): Plan<Erased | undefined> {
+  const session = yield* first(selectByRowId, rowId);
   if (session === undefined) return undefined;
   const family = yield* withSubSessions(session);
-  if (!family.every((each) => spent.has(each.no) && !isHeld(each))) return undefined;
+  if (!family.every((each) => spent.has(each.row_id) && !isHeld(each))) return undefined;
   return yield* eraseRows(family);
 }
 
@@ -112,18 +112,18 @@ function* eraseRows(rows: readonly ErasedRow[]): Plan<Erased> {
   let snapshots = 0;
   const hints: Hint[] = [];
   if (rows.length > 0) {
-    const sessions = JSON.stringify(rows.map(({ no }) => no));
+    const sessions = JSON.stringify(rows.map(({ row_id: rowId }) => rowId));
     yield* run(deleteJournal, sessions);
     yield* run(deleteDead, sessions);
     yield* run(deleteRequests, sessions);
   }
-  for (const { no } of rows) {
-    snapshots += (yield* one(countSnapshots, no)).count;
-    for (const { id } of yield* all(deleteRuns, no)) {
+  for (const { row_id: rowId } of rows) {
+    snapshots += (yield* one(countSnapshots, rowId)).count;
+    for (const { id } of yield* all(deleteRuns, rowId)) {
       hints.push({ kind: 'run', id: uuidText(id) }, { kind: 'events', id: uuidText(id) });
     }
-    yield* run(deleteSession, no);
-    yield* run(insertTrash, trashKind.session, no);
+    yield* run(deleteSession, rowId);
+    yield* run(insertTrash, trashKind.session, rowId);
   }
   return { sessions: rows.length, snapshots, hints };
 }

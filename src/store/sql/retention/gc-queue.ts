@@ -5,7 +5,7 @@ export const trashKind = { branch: 0, blob: 1, session: 2 } as const;
 
 const insertTrash = statement(
   'trash_add',
-  'INSERT INTO @trash(kind, no) VALUES($1, $2) ON CONFLICT DO NOTHING',
+  'INSERT INTO @trash(kind, row_id) VALUES($1, $2) ON CONFLICT DO NOTHING',
 );
 
 /** Where a row that is removed, or moved, pointed to. */
@@ -19,12 +19,12 @@ export const pointerColumns = 'branch, custom, artifacts';
 
 const deleteBare = statement<Pointers>(
   'trash_bare',
-  `DELETE FROM @snapshots WHERE no = $1 AND id IS NULL RETURNING ${pointerColumns}`,
+  `DELETE FROM @snapshots WHERE row_id = $1 AND id IS NULL RETURNING ${pointerColumns}`,
 );
 
 const deleteRow = statement<Pointers>(
   'trash_row',
-  `DELETE FROM @snapshots WHERE no = $1 RETURNING ${pointerColumns}`,
+  `DELETE FROM @snapshots WHERE row_id = $1 RETURNING ${pointerColumns}`,
 );
 
 /** Notes what a row pointed to, in the transaction that removes the row, so that nothing is forgotten in a crash. */
@@ -42,14 +42,14 @@ export function* discard(
 }
 
 /** Removes a checkpoint; a committed snapshot that served as one stays. */
-export function* dropCheckpoint(no: number | null, kept?: Pointers): Plan<void> {
-  if (no === null) return;
-  const [gone] = yield* all(deleteBare, no);
+export function* dropCheckpoint(rowId: number | null, kept?: Pointers): Plan<void> {
+  if (rowId === null) return;
+  const [gone] = yield* all(deleteBare, rowId);
   yield* discard(gone, kept);
 }
 
 /** Removes a snapshot. */
-export function* dropSnapshot(no: number, kept?: Pointers): Plan<void> {
-  const [gone] = yield* all(deleteRow, no);
+export function* dropSnapshot(rowId: number, kept?: Pointers): Plan<void> {
+  const [gone] = yield* all(deleteRow, rowId);
   yield* discard(gone, kept);
 }

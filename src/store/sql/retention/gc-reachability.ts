@@ -1,5 +1,5 @@
 import { all, first, type Plan, run, statement } from '../database/query.ts';
-import { fromStored, rowId, rowsPerBranch } from '../history/segments.ts';
+import { fromStored, messageRowId, rowsPerBranch } from '../history/segments.ts';
 
 const selectBranch = statement<{
   session: number;
@@ -11,26 +11,26 @@ const selectBranch = statement<{
   'need_branch',
   (d) => `
     SELECT b.session, b.parent, b.fork, b.fork_view, b.fork_snapshot FROM @branches b
-    WHERE b.no = $1 ${d.lock('b')}`,
+    WHERE b.row_id = $1 ${d.lock('b')}`,
 );
 const lockSession = statement(
   'need_session',
-  (d) => `SELECT z.no FROM @sessions z WHERE z.no = $1 ${d.lock('z')}`,
+  (d) => `SELECT z.row_id FROM @sessions z WHERE z.row_id = $1 ${d.lock('z')}`,
 );
-const selectUses = statement<{ view: number | null; upto: number }>(
+const selectUses = statement<{ view: number | null; branch_length: number }>(
   'need_uses',
-  `SELECT s.view, MAX(s.upto) AS upto FROM @snapshots s
+  `SELECT s.view, MAX(s.branch_length) AS branch_length FROM @snapshots s
    WHERE s.session = $2 AND s.branch = $1 GROUP BY s.view
    UNION ALL
    SELECT c.fork_view, MAX(c.fork) FROM @branches c WHERE c.parent = $1 AND c.fork IS NOT NULL
    GROUP BY c.fork_view`,
 );
-const selectViews = statement<{ no: number; branch: number; own_from: number; base: string }>(
+const selectViews = statement<{ row_id: number; branch: number; own_from: number; base: string }>(
   'need_views',
-  `SELECT v.no, v.branch, v.own_from, v.base FROM @views v WHERE v.branch = $1
+  `SELECT v.row_id, v.branch, v.own_from, v.base FROM @views v WHERE v.branch = $1
    UNION ALL
-   SELECT v.no, v.branch, v.own_from, v.base FROM @view_refs x
-   JOIN @views v ON v.branch = x.of AND v.no = x.view
+   SELECT v.row_id, v.branch, v.own_from, v.base FROM @view_refs x
+   JOIN @views v ON v.branch = x.view_branch AND v.row_id = x.view
    WHERE x.branch = $1`,
 );
 const countSnapshots = statement<{ count: number }>(
@@ -65,8 +65,8 @@ export function* reachabilityOf(branch: number): Plan<Reachability | undefined> 
   // Whoever writes to the branch holds its session.
   yield* run(lockSession, row.session);
   const uses = new Map<number | null, number>();
-  for (const { view, upto } of yield* all(selectUses, branch, row.session)) {
-    uses.set(view, Math.max(upto, uses.get(view) ?? 0));
+  for (const { view, branch_length: to } of yield* all(selectUses, branch, row.session)) {
+    uses.set(view, Math.max(to, uses.get(view) ?? 0));
   }
   const ranges: Range[] = [];
   const byDefault = uses.get(null);
@@ -74,10 +74,10 @@ export function* reachabilityOf(branch: number): Plan<Reachability | undefined> 
   const usedViews: number[] = [];
   const unusedViews: number[] = [];
   for (const view of yield* all(selectViews, branch)) {
-    const upto = view.branch === branch ? uses.get(view.no) : undefined;
-    if (view.branch === branch) (upto === undefined ? unusedViews : usedViews).push(view.no);
-    if (upto !== undefined) ranges.push([view.own_from, upto]);
-    if (upto !== undefined || view.branch !== branch) {
+    const to = view.branch === branch ? uses.get(view.row_id) : undefined;
+    if (view.branch === branch) (to === undefined ? unusedViews : usedViews).push(view.row_id);
+    if (to !== undefined) ranges.push([view.own_from, to]);
+    if (to !== undefined || view.branch !== branch) {
       ranges.push(...rangesOn(branch, fromStored(view.base, view.branch)));
     }
   }
@@ -96,7 +96,7 @@ export function* reachabilityOf(branch: number): Plan<Reachability | undefined> 
 }
 
 function rangesOn(branch: number, segments: readonly Range[]): Range[] {
-  const start = rowId(branch, 0);
+  const start = messageRowId(branch, 0);
   return segments
     .filter(([from]) => from >= start && from < start + rowsPerBranch)
     .map(([from, to]) => [from - start, to - start]);

@@ -2,20 +2,20 @@ import type { Cipher } from '../content/cipher.ts';
 import { partNamesIn } from '../content/manifest.ts';
 import { documentPlace } from '../content/places.ts';
 import { all, first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
-import { gapsBetween, rowId } from '../history/segments.ts';
+import { gapsBetween, messageRowId } from '../history/segments.ts';
 import { discard, type Pointers, trashKind } from './gc-queue.ts';
 import { type Reachability, reachabilityOf } from './gc-reachability.ts';
 
 const ownBlobs = statement('collect_own', (d) => d.ownBlobs);
-const selectTrash = statement<{ kind: number; no: number }>(
+const selectTrash = statement<{ kind: number; row_id: number }>(
   'collect_next',
-  'SELECT kind, no FROM @trash ORDER BY kind DESC, no DESC LIMIT 1',
+  'SELECT kind, row_id FROM @trash ORDER BY kind DESC, row_id DESC LIMIT 1',
 );
 const insertTrash = statement(
   'collect_add',
-  'INSERT INTO @trash(kind, no) VALUES($1, $2) ON CONFLICT DO NOTHING',
+  'INSERT INTO @trash(kind, row_id) VALUES($1, $2) ON CONFLICT DO NOTHING',
 );
-const deleteTrash = statement('collect_done', 'DELETE FROM @trash WHERE kind = $1 AND no = $2');
+const deleteTrash = statement('collect_done', 'DELETE FROM @trash WHERE kind = $1 AND row_id = $2');
 
 /** How many rows a batch removes: few enough that nobody waits for long. */
 const batch = 200;
@@ -30,15 +30,15 @@ export function* sweepSome(cipher: Cipher): Plan<boolean> {
     const item = yield* first(selectTrash);
     if (item === undefined) return false;
     const collect = collectors[item.kind];
-    const removed = collect === undefined ? 0 : yield* collect(item.no, cipher);
-    if (removed < batch) yield* run(deleteTrash, item.kind, item.no);
+    const removed = collect === undefined ? 0 : yield* collect(item.row_id, cipher);
+    if (removed < batch) yield* run(deleteTrash, item.kind, item.row_id);
     left -= removed;
   }
   return true;
 }
 
 // Each removes at most a batch and says how many rows that were; a full batch means that it is to be called again.
-const collectors: Readonly<Record<number, (no: number, cipher: Cipher) => Plan<number>>> = {
+const collectors: Readonly<Record<number, (rowId: number, cipher: Cipher) => Plan<number>>> = {
   [trashKind.branch]: collectBranch,
   [trashKind.blob]: collectBlob,
   [trashKind.session]: collectSession,
@@ -48,13 +48,13 @@ const collectors: Readonly<Record<number, (no: number, cipher: Cipher) => Plan<n
 
 const deleteSnapshots = statement<Pointers>(
   'collect_snapshots',
-  `DELETE FROM @snapshots WHERE no IN (SELECT no FROM @snapshots WHERE session = $1 LIMIT ${batch})
+  `DELETE FROM @snapshots WHERE row_id IN (SELECT row_id FROM @snapshots WHERE session = $1 LIMIT ${batch})
    RETURNING branch, custom, artifacts`,
 );
 
 /** The snapshots of a session that has been erased. */
-function* collectSession(no: number): Plan<number> {
-  const gone = yield* all(deleteSnapshots, no);
+function* collectSession(rowId: number): Plan<number> {
+  const gone = yield* all(deleteSnapshots, rowId);
   for (const pointers of gone) yield* discard(pointers);
   return gone.length;
 }
@@ -67,24 +67,24 @@ const deleteMessages = statement<{ id: number }>(
      (SELECT id FROM @messages WHERE id >= $1 AND id < $2 LIMIT CAST($3 AS BIGINT))
    RETURNING id`,
 );
-const deleteView = statement('collect_view', 'DELETE FROM @views WHERE no = $1');
+const deleteView = statement('collect_view', 'DELETE FROM @views WHERE row_id = $1');
 const deleteViewRefs = statement<{ branch: number }>(
   'collect_view_refs',
   'DELETE FROM @view_refs WHERE view = $1 RETURNING branch',
 );
-const selectChildren = statement<{ no: number; fork: number | null }>(
+const selectChildren = statement<{ row_id: number; fork: number | null }>(
   'collect_children',
-  'SELECT no, fork FROM @branches WHERE parent = $1',
+  'SELECT row_id, fork FROM @branches WHERE parent = $1',
 );
 const moveChild = statement(
   'collect_move_child',
-  `UPDATE @branches SET parent = $2, fork = $3, fork_view = $4, fork_snapshot = $5 WHERE no = $1`,
+  `UPDATE @branches SET parent = $2, fork = $3, fork_view = $4, fork_snapshot = $5 WHERE row_id = $1`,
 );
 const cutParent = statement(
   'collect_cut_parent',
-  'UPDATE @branches SET fork = NULL, fork_view = NULL WHERE no = $1',
+  'UPDATE @branches SET fork = NULL, fork_view = NULL WHERE row_id = $1',
 );
-const deleteBranch = statement('collect_branch', 'DELETE FROM @branches WHERE no = $1');
+const deleteBranch = statement('collect_branch', 'DELETE FROM @branches WHERE row_id = $1');
 
 /** The rows of a branch that no state holds, and the branch itself when nothing holds to it. */
 function* collectBranch(branch: number): Plan<number> {
@@ -108,7 +108,7 @@ function* dropView(view: number): Plan<void> {
 function* removeRows(branch: number, ranges: Reachability['ranges']): Plan<number> {
   let removed = 0;
   for (const [from, to] of gapsBetween(ranges)) {
-    const ids = [rowId(branch, from), rowId(branch, to)] as const;
+    const ids = [messageRowId(branch, from), messageRowId(branch, to)] as const;
     removed += (yield* all(deleteMessages, ...ids, batch - removed)).length;
     if (removed >= batch) return removed;
   }
@@ -130,7 +130,7 @@ function* dropBranch(
   for (const child of yield* all(selectChildren, branch)) {
     const isShared = child.fork !== null;
     const through = isShared ? [fork, forkView] : [null, null];
-    yield* run(moveChild, child.no, parent, ...through, forkSnapshot);
+    yield* run(moveChild, child.row_id, parent, ...through, forkSnapshot);
   }
   yield* run(deleteBranch, branch);
   if (parent !== null) yield* run(insertTrash, trashKind.branch, parent);
@@ -147,11 +147,11 @@ const selectBlobUses = statement<{ uses: number }>(
 );
 const deleteBlob = statement<{ prev: number | null; body: SqlValue }>(
   'collect_blob',
-  'DELETE FROM @blobs WHERE no = $1 RETURNING prev, body',
+  'DELETE FROM @blobs WHERE row_id = $1 RETURNING prev, body',
 );
-const selectParts = statement<{ no: number }>(
+const selectParts = statement<{ row_id: number }>(
   'collect_parts',
-  (d) => `SELECT b.no FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
+  (d) => `SELECT b.row_id FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
 );
 const deletePart = statement(
   'collect_part',
@@ -159,16 +159,16 @@ const deletePart = statement(
 );
 
 /** A document that no snapshot, no patch and no list names; then perhaps what it named. */
-function* collectBlob(no: number, cipher: Cipher): Plan<number> {
-  const { uses } = yield* one(selectBlobUses, no);
+function* collectBlob(rowId: number, cipher: Cipher): Plan<number> {
+  const { uses } = yield* one(selectBlobUses, rowId);
   if (uses > 0) return 0;
-  const gone = yield* first(deleteBlob, no);
+  const gone = yield* first(deleteBlob, rowId);
   if (gone === undefined) return 0;
   const names = partNamesIn(cipher.decrypt(gone.body, documentPlace));
   const parts = names.length === 0 ? [] : yield* all(selectParts, JSON.stringify(names));
   for (const part of parts) {
-    yield* run(deletePart, part.no, no);
-    yield* run(insertTrash, trashKind.blob, part.no);
+    yield* run(deletePart, part.row_id, rowId);
+    yield* run(insertTrash, trashKind.blob, part.row_id);
   }
   if (gone.prev !== null) yield* run(insertTrash, trashKind.blob, gone.prev);
   return 1;

@@ -4,7 +4,7 @@ import { toReadError } from '../../rules/errors.ts';
 import { openJson } from '../content/open-json.ts';
 import { homeOf, journalPlace } from '../content/places.ts';
 import { all, first, one, type Plan, type SqlValue, statement } from '../database/query.ts';
-import { gapsBetween, rowId, rowsPerBranch } from '../history/segments.ts';
+import { gapsBetween, messageRowId, rowsPerBranch } from '../history/segments.ts';
 import { StateReader, type TreeRow, treeOf } from '../history/session-states.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { journal } from '../runs/journal.ts';
@@ -25,15 +25,15 @@ const selectSession = statement<
 >(
   'verify_session',
   (d) => `
-    SELECT ${d.now} AS now, ${sessionColumns}, z.head, CASE WHEN h.session = z.no THEN h.status END AS head_status
-    FROM ${sessionTables} WHERE z.no = $1`,
+    SELECT ${d.now} AS now, ${sessionColumns}, z.head, CASE WHEN h.session = z.row_id THEN h.status END AS head_status
+    FROM ${sessionTables} WHERE z.row_id = $1`,
 );
 const selectRun = statement<{ id: Uint8Array; missing: number }>(
   'verify_run',
-  `SELECT r.id, CASE WHEN (r.base IS NOT NULL AND b.no IS NULL) OR (r.own IS NOT NULL AND o.no IS NULL)
-     OR (r.checkpoint IS NOT NULL AND c.no IS NULL) THEN 1 ELSE 0 END AS missing
-   FROM @runs r LEFT JOIN @snapshots b ON b.no = r.base LEFT JOIN @snapshots o ON o.no = r.own
-   LEFT JOIN @snapshots c ON c.no = r.checkpoint WHERE r.session = $1`,
+  `SELECT r.id, CASE WHEN (r.base IS NOT NULL AND b.row_id IS NULL) OR (r.own_snapshot IS NOT NULL AND o.row_id IS NULL)
+     OR (r.checkpoint IS NOT NULL AND c.row_id IS NULL) THEN 1 ELSE 0 END AS missing
+   FROM @runs r LEFT JOIN @snapshots b ON b.row_id = r.base LEFT JOIN @snapshots o ON o.row_id = r.own_snapshot
+   LEFT JOIN @snapshots c ON c.row_id = r.checkpoint WHERE r.session = $1`,
 );
 const selectCheckpoints = statement<{ checkpoint: number | null }>(
   'verify_checkpoints',
@@ -59,7 +59,7 @@ export function* verifySession(session: number, context: StateContext): Plan<rea
   check('hash', undefined, () => toSessionInfo(found, cipher));
   const rows = yield* treeOf(session);
   const reader = new StateReader(rows, context);
-  const known = new Set(rows.map((row) => row.no));
+  const known = new Set(rows.map((row) => row.row_id));
   const kept = new Set((yield* all(selectCheckpoints, session)).map((row) => row.checkpoint));
   const fault = (kind: Fault['kind'], row: TreeRow, message: string): void => {
     const snapshot = row.id === null ? {} : { snapshotId: uuidText(row.id) };
@@ -78,7 +78,7 @@ export function* verifySession(session: number, context: StateContext): Plan<rea
     if (row.parent !== null && !known.has(row.parent)) {
       fault('parent', row, 'Its parent is not there.');
     }
-    if (row.idx === null && row.no !== head && !kept.has(row.no)) {
+    if (row.idx === null && row.row_id !== head && !kept.has(row.row_id)) {
       fault('unreachable', row, 'It is not listed, and neither the head nor a checkpoint.');
     }
   }
@@ -115,7 +115,7 @@ export const journalStart: JournalAt = [new Uint8Array(), -2, -1];
 const selectJournal = statement<JournalRow>(
   'verify_journal',
   `SELECT j.run, j.attempt, j.seq, j.last, j.body, z.owner, z.agent, z.id AS session_id
-   FROM @journal j JOIN @sessions z ON z.no = j.session
+   FROM @journal j JOIN @sessions z ON z.row_id = j.session
    WHERE (j.run, j.attempt, j.seq) > ($1, $2, $3) AND j.attempt <> ${journal.end}
    ORDER BY j.run, j.attempt, j.seq LIMIT 100`,
 );
@@ -148,9 +148,9 @@ function problemOf(read: () => unknown): string | undefined {
   }
 }
 
-const selectBranches = statement<{ no: number }>(
+const selectBranches = statement<{ row_id: number }>(
   'verify_branches',
-  'SELECT no FROM @branches WHERE no > $1 ORDER BY no LIMIT 100',
+  'SELECT row_id FROM @branches WHERE row_id > $1 ORDER BY row_id LIMIT 100',
 );
 const countRows = statement<{ count: number }>(
   'verify_rows',
@@ -158,8 +158,8 @@ const countRows = statement<{ count: number }>(
 );
 
 /** The numbers of the branches after one, a hundred at a time. */
-export function* branchesAfter(no: number): Plan<readonly number[]> {
-  return (yield* all(selectBranches, no)).map((row) => row.no);
+export function* branchesAfter(rowId: number): Plan<readonly number[]> {
+  return (yield* all(selectBranches, rowId)).map((row) => row.row_id);
 }
 
 /** Rows of a branch that no state holds. */
@@ -168,7 +168,7 @@ export function* verifyBranch(branch: number): Plan<readonly Fault[]> {
   if (need === undefined) return [];
   let rows = 0;
   for (const [from, to] of gapsBetween(need.ranges)) {
-    rows += (yield* one(countRows, rowId(branch, from), rowId(branch, to))).count;
+    rows += (yield* one(countRows, messageRowId(branch, from), messageRowId(branch, to))).count;
   }
   const faults: Fault[] = [];
   if (rows > 0) faults.push(unreachable(`${rows} messages of branch ${branch}`));
@@ -184,16 +184,16 @@ const countStray = statement<{ messages: number; blobs: number; snapshots: numbe
   'verify_stray',
   `SELECT
      (SELECT COUNT(*) FROM @messages m
-      WHERE NOT EXISTS (SELECT 1 FROM @branches b WHERE b.no = m.id / ${rowsPerBranch})) AS messages,
+      WHERE NOT EXISTS (SELECT 1 FROM @branches b WHERE b.row_id = m.id / ${rowsPerBranch})) AS messages,
      (SELECT COUNT(*) FROM @blobs x
-      WHERE NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.custom = x.no)
-        AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.artifacts = x.no)
-        AND NOT EXISTS (SELECT 1 FROM @blobs y WHERE y.prev = x.no)
-        AND NOT EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = x.no)) AS blobs,
+      WHERE NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.custom = x.row_id)
+        AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.artifacts = x.row_id)
+        AND NOT EXISTS (SELECT 1 FROM @blobs y WHERE y.prev = x.row_id)
+        AND NOT EXISTS (SELECT 1 FROM @blob_parts p WHERE p.part = x.row_id)) AS blobs,
      (SELECT COUNT(*) FROM @snapshots s
-      WHERE NOT EXISTS (SELECT 1 FROM @sessions z WHERE z.no = s.session)) AS snapshots,
+      WHERE NOT EXISTS (SELECT 1 FROM @sessions z WHERE z.row_id = s.session)) AS snapshots,
      (SELECT COUNT(*) FROM @runs r
-      WHERE NOT EXISTS (SELECT 1 FROM @sessions z WHERE z.no = r.session)) AS runs`,
+      WHERE NOT EXISTS (SELECT 1 FROM @sessions z WHERE z.row_id = r.session)) AS runs`,
 );
 
 /** Rows that hang on nothing. */

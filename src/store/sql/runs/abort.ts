@@ -19,7 +19,7 @@ interface AbortRow extends EndingRun, ReachedRow {
   readonly mode: number;
   readonly start: number | null;
   readonly base: number | null;
-  readonly own: number | null;
+  readonly own_snapshot: number | null;
   readonly checkpoint: number | null;
   readonly heartbeat: number;
   readonly ttl: number;
@@ -28,7 +28,7 @@ interface AbortRow extends EndingRun, ReachedRow {
 const selectRun = readUnderLock<AbortRow>(
   'abort_run',
   (d) => `
-    SELECT ${d.now} AS now, r.id, r.session, r.attempt, r.mode, r.start, r.base, r.own, r.checkpoint,
+    SELECT ${d.now} AS now, r.id, r.session, r.attempt, r.mode, r.start, r.base, r.own_snapshot, r.checkpoint,
       r.heartbeat, r.ttl, ${reachedColumns}, ${endingColumns}
     FROM ${reachedTables}
     WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('z, r')}`,
@@ -40,21 +40,21 @@ const selectStatus = statement<
   (d) => `
     SELECT ${d.now} AS now, s.status, s.updated_at, s.ttl, NULLIF(0, 0) AS run_heartbeat,
       NULLIF(0, 0) AS run_ttl
-    FROM @snapshots s JOIN @sessions z ON z.no = s.session
+    FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
     WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3`,
 );
 const updateStopping = statement('abort_stop', 'UPDATE @runs SET stopping = 1 WHERE session = $1');
 const updateReached = statement<Pointers>(
   'abort_reached',
-  `UPDATE @snapshots SET branch = t.branch, upto = t.upto, view = t.view, length = t.length,
+  `UPDATE @snapshots SET branch = t.branch, branch_length = t.branch_length, view = t.view, length = t.length,
      custom = t.custom, artifacts = t.artifacts
-   FROM (SELECT * FROM @snapshots WHERE no = $2) t
-   WHERE @snapshots.no = $1
+   FROM (SELECT * FROM @snapshots WHERE row_id = $2) t
+   WHERE @snapshots.row_id = $1
    RETURNING @snapshots.branch, @snapshots.custom, @snapshots.artifacts`,
 );
-const updateTip = statement(
-  'abort_tip',
-  'UPDATE @sessions SET tip = $2 WHERE tip = $1 AND no = $3',
+const updateBranchEnd = statement(
+  'abort_branch_end',
+  'UPDATE @sessions SET branch_end = $2 WHERE branch_end = $1 AND row_id = $3',
 );
 const updateAborted = statement(
   'abort_snapshot',
@@ -65,7 +65,7 @@ const updateAborted = statement(
 );
 const updateSession = statement(
   'abort_session',
-  (d) => `UPDATE @sessions SET updated_at = ${d.now} WHERE no = $1`,
+  (d) => `UPDATE @sessions SET updated_at = ${d.now} WHERE row_id = $1`,
 );
 
 /** Stops a run: see {@link AbortSupport.abortSnapshot}. */
@@ -82,7 +82,7 @@ export function* abortSnapshot(
     return row && statusOf(row, row.now);
   }
   const isExpired = isStale(found.heartbeat, found.ttl, found.now);
-  if (found.own !== null || (found.mode === code.accepted && isExpired)) {
+  if (found.own_snapshot !== null || (found.mode === code.accepted && isExpired)) {
     yield* end(found, context);
     return 'aborted';
   }
@@ -92,7 +92,7 @@ export function* abortSnapshot(
 
 /** Ends a run that nobody waits for. What it had reached stays for inspection. */
 function* end(found: AbortRow, context: StateContext): Plan<void> {
-  const { id, session, own, attempt } = found;
+  const { id, session, own_snapshot: own, attempt } = found;
   if (own === null) yield* expireRun(session, context);
   else {
     yield* takeReached(own, found);
@@ -107,6 +107,6 @@ function* takeReached(own: number, { checkpoint, base, session }: AbortRow): Pla
   if (checkpoint === null) return;
   const { branch, custom, artifacts } = yield* one(updateReached, own, checkpoint);
   if (checkpoint === base) return;
-  yield* run(updateTip, checkpoint, own, session);
+  yield* run(updateBranchEnd, checkpoint, own, session);
   yield* dropCheckpoint(checkpoint, { branch, custom, artifacts });
 }

@@ -2,13 +2,13 @@ import { isWaymarkError } from '../../../core/error.ts';
 import type { Committed, CommitWrite, RunRef } from '../../contract/store.ts';
 import { first, type Plan, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { findByNo, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
+import { findByRowId, locationOfRow, metadataOf, stateOf } from '../snapshots/locate.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { toStatus } from '../values/codes.ts';
 
-const selectWritten = statement<{ no: number }>(
+const selectWritten = statement<{ row_id: number }>(
   'doubt_written',
-  'SELECT no FROM @snapshots WHERE id = $1 AND status = $2',
+  'SELECT row_id FROM @snapshots WHERE id = $1 AND status = $2',
 );
 
 /** Commits of which nobody knows whether they were done, because the connection broke before the answer. */
@@ -32,7 +32,7 @@ export function* alreadyCommitted(
 ): Plan<Committed | undefined> {
   const id = uuidBytes(write.snapshotId);
   const found = yield* first(selectWritten, id, toStatus(write.status));
-  const row = found && (yield* findByNo(found.no));
+  const row = found && (yield* findByRowId(found.row_id));
   if (row === undefined) return undefined;
   const read = yield* stateOf(row, context, { marked: false });
   const snapshot = metadataOf(row, context);

@@ -15,34 +15,37 @@ import { noCrashes, type OpenRun, openRun } from './open-run.ts';
 
 export type CheckpointWrite = Parameters<RunSupport['checkpoint']>[1];
 
-const insertCheckpoint = statement<{ no: number }>(
+const insertCheckpoint = statement<{ row_id: number }>(
   'checkpoint_insert',
-  `INSERT INTO @snapshots(session, parent, turn, event, status, branch, upto, view, length, custom,
+  `INSERT INTO @snapshots(session, parent, turn, event, status, branch, branch_length, view, length, custom,
      artifacts, state_hash, created_at, updated_at, usage, totals)
    VALUES($1, $2, $3, ${code.turnEnd}, ${code.pending}, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13)
-   RETURNING no`,
+   RETURNING row_id`,
 );
 const selectPointers = statement<Pointers>(
   'checkpoint_before',
-  `SELECT ${pointerColumns} FROM @snapshots WHERE no = $1`,
+  `SELECT ${pointerColumns} FROM @snapshots WHERE row_id = $1`,
 );
 const moveSnapshot = statement(
   'checkpoint_move',
-  `UPDATE @snapshots SET branch = $2, upto = $3, view = $4, length = $5, custom = $6, artifacts = $7,
+  `UPDATE @snapshots SET branch = $2, branch_length = $3, view = $4, length = $5, custom = $6, artifacts = $7,
      state_hash = $8, updated_at = $9, usage = COALESCE($10, usage), totals = COALESCE($11, totals)
-   WHERE no = $1`,
+   WHERE row_id = $1`,
 );
 const moveCheckpoint = statement(
   'checkpoint_move_used',
-  `UPDATE @snapshots SET branch = $2, upto = $3, view = $4, length = $5, custom = $6, artifacts = $7,
+  `UPDATE @snapshots SET branch = $2, branch_length = $3, view = $4, length = $5, custom = $6, artifacts = $7,
      state_hash = $8, updated_at = $9, usage = $10, totals = $11
-   WHERE no = $1`,
+   WHERE row_id = $1`,
 );
 const updateRun = statement(
   'checkpoint_run',
   `UPDATE @runs SET checkpoint = $2, inputs_done = $3, mid_turn = $4, ${noCrashes} WHERE session = $1`,
 );
-const updateTip = statement('checkpoint_tip', 'UPDATE @sessions SET tip = $2 WHERE no = $1');
+const updateBranchEnd = statement(
+  'checkpoint_branch_end',
+  'UPDATE @sessions SET branch_end = $2 WHERE row_id = $1',
+);
 
 /** Keeps the state that a run has reached: see {@link RunSupport.checkpoint}. */
 export function* checkpoint(
@@ -57,7 +60,7 @@ export function* checkpoint(
   const parent = held.base_lineage;
   const spot = {
     session: held.session,
-    tip: held.tip,
+    branchEnd: held.branch_end,
     parent,
     replaces: goesOn ? before : null,
     hasBase: isStillThere(rows.base, held),
@@ -66,19 +69,19 @@ export function* checkpoint(
   const placed = yield* planState(write, rows, spot, context);
   const place = snapshotPlace('state_hash', homeOf(held), null);
   const hash = context.cipher.sealHash(write.stateHash, place);
-  const no = goesOn
+  const rowId = goesOn
     ? yield* move(before, held.now, { ...write, hash }, placed, rows)
     : yield* replace(before, held, { ...write, hash }, placed, rows);
   if (write.events !== undefined) yield* appendEvents(held, write.events, context);
-  yield* run(updateTip, held.session, no);
-  yield* run(updateRun, held.session, no, write.inputsDone, write.midTurn ? 1 : 0);
-  const { view, viewNo, common, custom, artifacts } = placed;
+  yield* run(updateBranchEnd, held.session, rowId);
+  yield* run(updateRun, held.session, rowId, write.inputsDone, write.midTurn ? 1 : 0);
+  const { view, viewRowId, common, custom, artifacts } = placed;
   const location = asLocation({
     database: context.database,
-    snapshot: no,
+    snapshot: rowId,
     lineage: parent,
     view,
-    viewNo,
+    viewRowId,
     common,
     custom,
     artifacts,
@@ -91,16 +94,16 @@ type HashedWrite = CheckpointWrite & { readonly hash: Uint8Array };
 
 /** The same row goes on to the new state. */
 function* move(
-  no: number,
+  rowId: number,
   now: number,
   write: HashedWrite,
   placed: StoredState,
   rows: StateRows,
 ): Plan<number> {
-  const before = yield* first(selectPointers, no);
-  yield* run(moveCheckpoint, no, ...placeValues(placed), write.hash, now, ...usedValues(write));
+  const before = yield* first(selectPointers, rowId);
+  yield* run(moveCheckpoint, rowId, ...placeValues(placed), write.hash, now, ...usedValues(write));
   yield* discard(before, pointersOf(placed, rows));
-  return no;
+  return rowId;
 }
 
 /** A row of its own; one that the state did not grow from is of no use any more. */
@@ -111,7 +114,7 @@ function* replace(
   placed: StoredState,
   rows: StateRows,
 ): Plan<number> {
-  const { no } = yield* one(
+  const { row_id: rowId } = yield* one(
     insertCheckpoint,
     held.session,
     held.base_lineage,
@@ -122,7 +125,7 @@ function* replace(
     ...usedValues(write),
   );
   yield* dropCheckpoint(before, pointersOf(placed, rows));
-  return no;
+  return rowId;
 }
 
 function usedValues({ used }: CheckpointWrite): readonly [string | null, string | null] {
@@ -131,27 +134,30 @@ function usedValues({ used }: CheckpointWrite): readonly [string | null, string 
 
 interface AbortedRow extends Pointers {
   readonly now: number;
-  readonly no: number;
+  readonly row_id: number;
   readonly session: number;
   readonly owner: string;
   readonly agent: string;
   readonly session_id: string;
-  readonly tip: number | null;
+  readonly branch_end: number | null;
   readonly parent: number | null;
-  readonly upto: number;
+  readonly branch_length: number;
   readonly from_branch: number | null;
-  readonly from_upto: number | null;
+  readonly from_branch_length: number | null;
 }
 
 const selectAborted = readUnderLock<AbortedRow>(
   'partial_aborted',
   (d) => `
-    SELECT ${d.now} AS now, s.no, s.session, z.owner, z.agent, z.id AS session_id, z.tip, s.parent, s.upto, s.branch, s.custom, s.artifacts,
-      f.branch AS from_branch, f.upto AS from_upto
-    FROM @snapshots s JOIN @sessions z ON z.no = s.session LEFT JOIN @snapshots f ON f.no = $3
+    SELECT ${d.now} AS now, s.row_id, s.session, z.owner, z.agent, z.id AS session_id, z.branch_end, s.parent, s.branch_length, s.branch, s.custom, s.artifacts,
+      f.branch AS from_branch, f.branch_length AS from_branch_length
+    FROM @snapshots s JOIN @sessions z ON z.row_id = s.session LEFT JOIN @snapshots f ON f.row_id = $3
     WHERE s.id = $1 AND s.status = ${code.aborted} AND s.partial = $2 ${d.lock('s, z')}`,
 );
-const endPartial = statement('partial_end', 'UPDATE @snapshots SET partial = NULL WHERE no = $1');
+const endPartial = statement(
+  'partial_end',
+  'UPDATE @snapshots SET partial = NULL WHERE row_id = $1',
+);
 
 /** Puts the partial state on an aborted snapshot, once: see {@link RunSupport.attachPartial}. */
 export function* attachPartial(
@@ -167,9 +173,9 @@ export function* attachPartial(
   const grown = onRow(rows, row);
   const spot = {
     session: row.session,
-    tip: row.tip,
+    branchEnd: row.branch_end,
     parent: row.parent,
-    replaces: row.no,
+    replaces: row.row_id,
     hasBase: grown !== rows || isStillThere(rows.base, row),
     mayGoOn: grown !== rows,
   };
@@ -177,16 +183,19 @@ export function* attachPartial(
   const place = snapshotPlace('state_hash', homeOf(row), runId);
   const hash = context.cipher.sealHash(write.stateHash, place);
   const used = [toUsage(write.usage), toTotals(write.totals)] as const;
-  yield* run(moveSnapshot, row.no, ...placeValues(placed), hash, row.now, ...used);
-  yield* run(endPartial, row.no);
+  yield* run(moveSnapshot, row.row_id, ...placeValues(placed), hash, row.now, ...used);
+  yield* run(endPartial, row.row_id);
   yield* discard(row, pointersOf(placed, rows));
   return true;
 }
 
 // The checkpoint that the state grew from has gone over into the aborted row.
-function onRow(rows: StateRows, { no, parent, branch, upto }: AbortedRow): StateRows {
+function onRow(
+  rows: StateRows,
+  { row_id: rowId, parent, branch, branch_length: to }: AbortedRow,
+): StateRows {
   const { base } = rows;
   if (base?.view === undefined || base.snapshot === parent) return rows;
-  if (base.view.branch !== branch || base.view.upto !== upto) return rows;
-  return { ...rows, base: { ...base, snapshot: no, lineage: parent } };
+  if (base.view.branch !== branch || base.view.to !== to) return rows;
+  return { ...rows, base: { ...base, snapshot: rowId, lineage: parent } };
 }

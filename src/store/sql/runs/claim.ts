@@ -29,7 +29,7 @@ import { addRequests, freeRequests } from './requests.ts';
 
 /** The snapshot that a run goes on from. */
 export interface StartRow {
-  readonly start_no: number | null;
+  readonly start_row_id: number | null;
   readonly start_id: Uint8Array | null;
   readonly start_turn: number | null;
   readonly start_finish: number | null;
@@ -40,7 +40,7 @@ export interface StartRow {
 
 /** What a claim looks at before it writes: the session, its head as the start, its run. */
 interface ClaimRow extends HolderRow, StartRow {
-  readonly no: number;
+  readonly row_id: number;
   readonly next_index: number;
   /** Whether the reserved id is another snapshot's or run's. */
   readonly is_taken: number;
@@ -53,35 +53,35 @@ interface FoundRow extends StartRow {
 
 // Whether a succeeded snapshot goes on from `s` already is looked up for interrupted ones only; see `withAnswer`.
 /** The columns of the snapshot `s` that a run goes on from. */
-export const startColumns = `s.no AS start_no, s.id AS start_id, s.turn AS start_turn, s.finish AS start_finish,
+export const startColumns = `s.row_id AS start_row_id, s.id AS start_id, s.turn AS start_turn, s.finish AS start_finish,
   s.idx AS start_idx, s.totals AS start_totals,
   CASE WHEN s.finish = ${code.interrupted} AND EXISTS (
     SELECT 1 FROM @snapshots a
-    WHERE a.session = s.session AND a.parent = s.no AND a.status = ${code.succeeded})
+    WHERE a.session = s.session AND a.parent = s.row_id AND a.status = ${code.succeeded})
   THEN 1 ELSE 0 END AS start_answered`;
 
 const selectSession = readUnderLock<ClaimRow>(
   'claim_session',
   (d) => `
-    SELECT ${d.now} AS now, z.no, z.next_index, ${startColumns}, ${holderColumns},
+    SELECT ${d.now} AS now, z.row_id, z.next_index, ${startColumns}, ${holderColumns},
       CASE WHEN EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $4)
         OR EXISTS (SELECT 1 FROM @runs t WHERE t.id = $4) THEN 1 ELSE 0 END AS is_taken
-    FROM @sessions z LEFT JOIN @snapshots s ON s.no = z.head LEFT JOIN @runs r ON r.session = z.no
+    FROM @sessions z LEFT JOIN @snapshots s ON s.row_id = z.head LEFT JOIN @runs r ON r.session = z.row_id
     WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
 );
 const selectStart = statement<StartRow>(
   'claim_start',
-  `SELECT ${startColumns} FROM @snapshots s WHERE s.no = $1`,
+  `SELECT ${startColumns} FROM @snapshots s WHERE s.row_id = $1`,
 );
 const selectStartById = statement<FoundRow>(
   'claim_start_by_id',
   `SELECT ${startColumns}, z.id AS session_id, s.status
-   FROM @snapshots s JOIN @sessions z ON z.no = s.session
+   FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
    WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3`,
 );
 const selectRunSession = statement<{ session_id: string }>(
   'claim_run_session',
-  `SELECT z.id AS session_id FROM @runs r JOIN @sessions z ON z.no = r.session
+  `SELECT z.id AS session_id FROM @runs r JOIN @sessions z ON z.row_id = r.session
    WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
 );
 const selectTaken = statement<{ found: number }>(
@@ -90,22 +90,22 @@ const selectTaken = statement<{ found: number }>(
 );
 const selectFailedTotals = statement<{ totals: string }>(
   'claim_failed_totals',
-  `SELECT f.totals FROM @sessions z LEFT JOIN @snapshots s ON s.no = $4
-   LEFT JOIN @snapshots l ON l.no = CASE WHEN s.idx IS NULL THEN s.parent ELSE s.no END
-   JOIN @snapshots f ON f.session = z.no AND f.idx > COALESCE(l.idx, -1)
+  `SELECT f.totals FROM @sessions z LEFT JOIN @snapshots s ON s.row_id = $4
+   LEFT JOIN @snapshots l ON l.row_id = CASE WHEN s.idx IS NULL THEN s.parent ELSE s.row_id END
+   JOIN @snapshots f ON f.session = z.row_id AND f.idx > COALESCE(l.idx, -1)
    WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 AND f.status IN (${code.failed}, ${code.aborted})
      AND f.totals IS NOT NULL
-     AND (f.parent = l.no OR (f.parent IS NULL AND l.no IS NULL))
+     AND (f.parent = l.row_id OR (f.parent IS NULL AND l.row_id IS NULL))
    ORDER BY f.idx DESC LIMIT 1`,
 );
 const selectAnswer = statement<{ found: number }>(
   'claim_answer',
-  `WITH RECURSIVE c(no, event) AS (
-     SELECT a.no, a.event FROM @snapshots s JOIN @snapshots a ON a.session = s.session AND a.parent = s.no
-     WHERE s.no = $1 AND a.status = ${code.succeeded}
+  `WITH RECURSIVE c(row_id, event) AS (
+     SELECT a.row_id, a.event FROM @snapshots s JOIN @snapshots a ON a.session = s.session AND a.parent = s.row_id
+     WHERE s.row_id = $1 AND a.status = ${code.succeeded}
      UNION ALL
-     SELECT a.no, a.event FROM c JOIN @snapshots b ON b.no = c.no
-     JOIN @snapshots a ON a.session = b.session AND a.parent = b.no
+     SELECT a.row_id, a.event FROM c JOIN @snapshots b ON b.row_id = c.row_id
+     JOIN @snapshots a ON a.session = b.session AND a.parent = b.row_id
      WHERE c.event = ${code.toolIterationEnd} AND a.status = ${code.succeeded})
    SELECT COUNT(*) AS found FROM c WHERE c.event <> ${code.toolIterationEnd}`,
 );
@@ -134,12 +134,12 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
   if (session !== undefined) checkFree(session, request.sessionId);
   checkHead(session, request.expectHead);
   if (session !== undefined) yield* displace(session, context);
-  const no = session?.no ?? (yield* createSession(scope, request.sessionId, request));
+  const rowId = session?.row_id ?? (yield* createSession(scope, request.sessionId, request));
   const turn = start?.start_turn ?? -1;
   yield* run(
     insertRun,
     runId,
-    no,
+    rowId,
     toMode(request.mode),
     request.worker,
     toRequest(
@@ -148,10 +148,10 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
       context.cipher,
     ),
     turn + 1,
-    start?.start_no ?? null,
+    start?.start_row_id ?? null,
     request.ttl,
   );
-  yield* addRequests(runId, no, request.requests);
+  yield* addRequests(runId, rowId, request.requests);
   const claimed = toClaim(request, {
     fresh: session === undefined,
     start: start && (yield* withAnswer(start)),
@@ -168,8 +168,8 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
  * before the turn has ended well. Needed only where something goes on from an interrupted one already.
  */
 export function* withAnswer<Row extends StartRow>(start: Row): Plan<Row> {
-  if (start.start_answered !== 1 || start.start_no === null) return start;
-  const { found } = yield* one(selectAnswer, start.start_no);
+  if (start.start_answered !== 1 || start.start_row_id === null) return start;
+  const { found } = yield* one(selectAnswer, start.start_row_id);
   return { ...start, start_answered: found > 0 ? 1 : 0 };
 }
 
@@ -178,11 +178,11 @@ export function withFailed(claimed: Claim, failedTotals: Totals | undefined): Cl
   return failedTotals === undefined ? claimed : { ...claimed, failedTotals };
 }
 
-type Start = Pick<StartRow, 'start_no' | 'start_idx'> | undefined;
+type Start = Pick<StartRow, 'start_row_id' | 'start_idx'> | undefined;
 
 // Most sessions have nothing behind their head, and nothing has to be looked up.
 function mayHaveFailed(start: Start, nextIndex: number): boolean {
-  if (start === undefined || start.start_no === null) return nextIndex > 0;
+  if (start === undefined || start.start_row_id === null) return nextIndex > 0;
   return start.start_idx === null || nextIndex > start.start_idx + 1;
 }
 
@@ -192,7 +192,7 @@ export function* totalsOfFailed(
   where: { readonly scope: Scope; readonly sessionId: string; readonly nextIndex: number },
 ): Plan<Totals | undefined> {
   if (!mayHaveFailed(start, where.nextIndex)) return undefined;
-  const values = [...scopeKey(where.scope), where.sessionId, start?.start_no ?? null] as const;
+  const values = [...scopeKey(where.scope), where.sessionId, start?.start_row_id ?? null] as const;
   const row = yield* first(selectFailedTotals, ...values);
   return fromTotals(row?.totals ?? null);
 }
@@ -210,8 +210,8 @@ export function* checkUnused(snapshotId: string): Plan<void> {
 }
 
 /** The snapshot that a run was claimed from. */
-export function* startRow(no: number): Plan<StartRow | undefined> {
-  return yield* first(selectStart, no);
+export function* startRow(rowId: number): Plan<StartRow | undefined> {
+  return yield* first(selectStart, rowId);
 }
 
 function* startOf(
@@ -237,7 +237,7 @@ function checkHead(session: ClaimRow | undefined, expected: string | null | unde
 // What an expired run leaves behind is listed, and so is an unlisted head before the head leaves it.
 function nextIndex(session: ClaimRow, start: StartRow | undefined): number {
   const left = session.run_session === null ? 0 : 1;
-  const isLeft = session.start_no !== null && session.start_no !== start?.start_no;
+  const isLeft = session.start_row_id !== null && session.start_row_id !== start?.start_row_id;
   return session.next_index + left + (isLeft && session.start_idx === null ? 1 : 0);
 }
 
@@ -248,7 +248,7 @@ export function* createSession(
   { startedBy }: Pick<ClaimRequest, 'startedBy'> = {},
 ): Plan<number> {
   const values = [...scopeKey(scope), sessionId, ...startedByValues(startedBy)];
-  return (yield* one(insertSession, ...values)).no;
+  return (yield* one(insertSession, ...values)).row_id;
 }
 
 /** The columns of who started a session. */

@@ -39,19 +39,19 @@ export function outcomeValues(
 /** The columns that say where a state lies. */
 export function placeValues({
   view,
-  viewNo,
+  viewRowId,
   length,
   custom,
   artifacts,
 }: StoredState): readonly [
   branch: number,
-  upto: number,
+  to: number,
   view: number | null,
   length: number,
   custom: number | null,
   artifacts: number | null,
 ] {
-  return [view.branch, view.upto, viewNo, length, custom?.no ?? null, artifacts?.no ?? null];
+  return [view.branch, view.to, viewRowId, length, custom?.rowId ?? null, artifacts?.rowId ?? null];
 }
 
 /** What is known of a snapshot besides what was asked to be written. */

@@ -26,35 +26,35 @@ import { endRequests } from './requests.ts';
 const selectOwn = statement<{ idx: number; parent: number | null; parent_id: Uint8Array | null }>(
   'commit_own',
   `SELECT s.idx, s.parent, p.id AS parent_id FROM @snapshots s
-   LEFT JOIN @snapshots p ON p.no = s.parent WHERE s.no = $1`,
+   LEFT JOIN @snapshots p ON p.row_id = s.parent WHERE s.row_id = $1`,
 );
 const insertSnapshot = insertion(
   'commit_snapshot',
   `INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
-     state_hash, usage, totals, error, branch, upto, view, length, custom, artifacts)
+     state_hash, usage, totals, error, branch, branch_length, view, length, custom, artifacts)
    VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 );
 const insertSummed = insertion(
   'commit_snapshot_summed',
   `INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
-     state_hash, usage, totals, error, branch, upto, view, length, custom, artifacts, sum)
+     state_hash, usage, totals, error, branch, branch_length, view, length, custom, artifacts, sum)
    VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 );
 const updateOwn = statement(
   'commit_own_snapshot',
   `UPDATE @snapshots SET updated_at = $2, turn = $3, event = $4, status = $5, finish = $6,
-     state_hash = $7, usage = $8, totals = $9, error = $10, branch = $11, upto = $12, view = $13,
+     state_hash = $7, usage = $8, totals = $9, error = $10, branch = $11, branch_length = $12, view = $13,
      length = $14, custom = $15, artifacts = $16
-   WHERE no = $1`,
+   WHERE row_id = $1`,
 );
 const updateSession = statement(
   'commit_session',
-  'UPDATE @sessions SET head = $2, tip = $3, next_index = $4, updated_at = $5 WHERE no = $1',
+  'UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, updated_at = $5 WHERE row_id = $1',
 );
 const updateSummed = statement(
   'commit_session_summed',
-  `UPDATE @sessions SET head = $2, tip = $3, next_index = $4, updated_at = $5, place_sum = $6
-   WHERE no = $1`,
+  `UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, updated_at = $5, place_sum = $6
+   WHERE row_id = $1`,
 );
 const updateRun = statement(
   'commit_run',
@@ -80,17 +80,17 @@ export function* commit(
   checkWrite(held, write);
   const succeeds = write.status === 'succeeded';
   if (isOwn(held, write) && !succeeds) yield* hangOnStart(held);
-  const own = isOwn(held, write) ? yield* one(selectOwn, held.own) : undefined;
+  const own = isOwn(held, write) ? yield* one(selectOwn, held.own_snapshot) : undefined;
   const line = own === undefined ? lineOf(held) : { parent: own.parent, id: own.parent_id };
   // A snapshot within a turn leaves the head where it is: a turn that fails leaves the session where it was.
   const moves = succeeds && !isWithinTurn(write);
-  const isStart = held.head === held.start || held.head === held.parent_no;
+  const isStart = held.head === held.start || held.head === held.parent_row_id;
   const replaced = moves && isStart && hasUnlistedHead(held) ? held.head : null;
   // A head that was not listed is listed before it is left.
   const leaves = succeeds && !isStart && hasUnlistedHead(held);
   const spot = {
     session: held.session,
-    tip: held.tip,
+    branchEnd: held.branch_end,
     parent: line.parent,
     replaces: bareCheckpoint(held, write, rows) ?? replaced,
     hasBase: isStillThere(rows.base, held),
@@ -98,7 +98,7 @@ export function* commit(
   };
   const placed = yield* planState(write, rows, spot, context);
   const index = yield* indexOf(held, write, { leaves, own: own?.idx });
-  const no =
+  const rowId =
     own === undefined
       ? yield* insertCommitted(
           write,
@@ -118,19 +118,23 @@ export function* commit(
   if (replaced !== null) yield* dropSnapshot(replaced, kept);
   if (supersedes(write)) yield* dropCheckpoint(held.checkpoint, kept);
   if (write.events !== undefined) yield* appendEvents(held, write.events, context);
-  const head = moves ? no : held.head;
-  const tip = succeeds ? no : held.tip;
-  yield* moveSession(held.session, { head, tip, nextIndex: index.next, now: held.now }, context);
+  const head = moves ? rowId : held.head;
+  const branchEnd = succeeds ? rowId : held.branch_end;
+  yield* moveSession(
+    held.session,
+    { head, branchEnd, nextIndex: index.next, now: held.now },
+    context,
+  );
   yield* endRequests(held.id, write.requests, context.cipher);
-  yield* end(held, write, no);
+  yield* end(held, write, rowId);
   const orphaned = succeeds ? false : yield* isOrphaned(held, line.parent);
   const isListed = write.listed !== false;
   const location = asLocation({
     database: context.database,
-    snapshot: no,
-    lineage: isListed ? no : line.parent,
+    snapshot: rowId,
+    lineage: isListed ? rowId : line.parent,
     view: placed.view,
-    viewNo: placed.viewNo,
+    viewRowId: placed.viewRowId,
     common: isListed ? undefined : placed.common,
     custom: placed.custom,
     artifacts: placed.artifacts,
@@ -154,15 +158,15 @@ export function* moveSession(
   session: number,
   to: {
     readonly head: number | null;
-    readonly tip: number | null;
+    readonly branchEnd: number | null;
     readonly nextIndex: number;
     readonly now: number;
   },
   { sumOf }: StateContext,
 ): Plan<void> {
-  const values = [to.head, to.tip, to.nextIndex, to.now];
+  const values = [to.head, to.branchEnd, to.nextIndex, to.now];
   if (sumOf === undefined) yield* run(updateSession, session, ...values);
-  else yield* run(updateSummed, session, ...values, sumOf([to.head, to.tip, to.nextIndex]));
+  else yield* run(updateSummed, session, ...values, sumOf([to.head, to.branchEnd, to.nextIndex]));
 }
 
 /** Refuses a write that no run can make. */
@@ -175,7 +179,7 @@ export function checkCommit(write: CommitWrite): void {
 
 function checkWrite(held: OpenRun, write: CommitWrite): void {
   const ends = isOwn(held, write) && write.end;
-  if (!ends && held.own !== null && (write.end || isOwn(held, write))) {
+  if (!ends && held.own_snapshot !== null && (write.end || isOwn(held, write))) {
     throw invalid(`A detached run ends with its own snapshot "${uuidText(held.id)}".`);
   }
   if (!ends && held.is_taken === 1) throw taken(write.snapshotId);
@@ -188,7 +192,7 @@ function checkWrite(held: OpenRun, write: CommitWrite): void {
 
 /** Whether it is the row that a detached run listed. */
 function isOwn(held: OpenRun, write: CommitWrite): boolean {
-  return held.own !== null && write.snapshotId === uuidText(held.id);
+  return held.own_snapshot !== null && write.snapshotId === uuidText(held.id);
 }
 
 function createdAt(held: OpenRun, write: CommitWrite): number {
@@ -199,7 +203,7 @@ function createdAt(held: OpenRun, write: CommitWrite): number {
 function lineOf(held: OpenRun): { readonly parent: number | null; readonly id: Uint8Array | null } {
   return held.parent_idx === null
     ? { parent: held.parent_parent, id: held.parent_parent_id }
-    : { parent: held.parent_no, id: held.parent_id };
+    : { parent: held.parent_row_id, id: held.parent_id };
 }
 
 function hasUnlistedHead({ head, head_idx }: OpenRun): boolean {
@@ -228,8 +232,8 @@ export function pointersOf(
 ): Pointers {
   return {
     branch: rewrite === undefined ? view.branch : null,
-    custom: custom?.no ?? null,
-    artifacts: artifacts?.no ?? null,
+    custom: custom?.rowId ?? null,
+    artifacts: artifacts?.rowId ?? null,
   };
 }
 
@@ -266,14 +270,14 @@ export function* insertCommitted(
   const values = [uuidBytes(write.snapshotId), session, parent, index, createdAt, now];
   const { sumOf } = context;
   if (sumOf === undefined) {
-    return (yield* one(insertSnapshot, ...values, ...outcome, ...placeValues(placed))).no;
+    return (yield* one(insertSnapshot, ...values, ...outcome, ...placeValues(placed))).row_id;
   }
   const [turn, event, status, finish, , usage, totals, error] = outcome;
   const { length } = placed;
   const told = [turn, event, status, finish, usage, totals, error, length];
   // A new snapshot has no label and no time to live.
   const sum = sumOf([parent, createdAt, now, ...told, null, null, null]);
-  return (yield* one(insertSummed, ...values, ...outcome, ...placeValues(placed), sum)).no;
+  return (yield* one(insertSummed, ...values, ...outcome, ...placeValues(placed), sum)).row_id;
 }
 
 function* update(
@@ -282,20 +286,20 @@ function* update(
   placed: StoredState,
   context: StateContext,
 ): Plan<number> {
-  const no = held.own ?? 0;
+  const rowId = held.own_snapshot ?? 0;
   const values = [...outcomeValues(write, homeOf(held), context), ...placeValues(placed)];
-  yield* run(updateOwn, no, held.now, ...values);
-  return no;
+  yield* run(updateOwn, rowId, held.now, ...values);
+  return rowId;
 }
 
 /** Ends the run, or lets it hang on what was just written and start over from it. */
-function* end(held: OpenRun, write: CommitWrite, no: number): Plan<void> {
+function* end(held: OpenRun, write: CommitWrite, rowId: number): Plan<void> {
   if (write.deadLetter === true) yield* bury(held.session);
   if (write.end) yield* endRun(withEvents(held, write.events));
   else if (write.status === 'succeeded') {
     const isMidTurn = write.event === 'toolIterationEnd';
     const done = isMidTurn ? held.inputs_done : held.inputs_done + 1;
-    yield* run(updateRun, held.session, no, done, isMidTurn ? 1 : 0);
+    yield* run(updateRun, held.session, rowId, done, isMidTurn ? 1 : 0);
   }
 }
 

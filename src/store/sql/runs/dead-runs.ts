@@ -31,7 +31,7 @@ interface DeadRow {
 // A letter whose snapshot was pruned is not shown; it is deleted with its session.
 const columns = `
   SELECT l.run, z.owner, z.agent, z.id AS session_id, l.since, l.inputs_done, l.mode, l.request, s.error
-  FROM @dead_runs l JOIN @sessions z ON z.no = l.session JOIN @snapshots s ON s.id = l.run`;
+  FROM @dead_runs l JOIN @sessions z ON z.row_id = l.session JOIN @snapshots s ON s.id = l.run`;
 
 const selectDead = statement<DeadRow>('dead_list', `${columns} ORDER BY l.since, l.run`);
 const selectDeadOf = statement<DeadRow>(
@@ -41,7 +41,7 @@ const selectDeadOf = statement<DeadRow>(
 const deleteDead = statement<{ run: Uint8Array }>(
   'dead_drop',
   `DELETE FROM @dead_runs WHERE run = $1 AND session IN
-     (SELECT z.no FROM @sessions z WHERE z.owner = $2 AND z.agent = $3)
+     (SELECT z.row_id FROM @sessions z WHERE z.owner = $2 AND z.agent = $3)
    RETURNING run`,
 );
 

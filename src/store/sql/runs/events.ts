@@ -36,7 +36,7 @@ const selectOpen = statement<JournalKey & Parameters<typeof homeOf>[0]>(
   'events_run',
   (d) => `
     SELECT r.id, r.session, z.owner, z.agent, z.id AS session_id
-    FROM @runs r JOIN @sessions z ON z.no = r.session
+    FROM @runs r JOIN @sessions z ON z.row_id = r.session
     WHERE r.id = $1 AND r.attempt = $2 ${d.lock('r')}`,
 );
 const selectLast = statement<{ attempt: number; last: number }>(
@@ -49,7 +49,7 @@ const selectKept = statement<{ ended: number } & Parameters<typeof homeOf>[0]>(
   `SELECT k.ended, z.owner, z.agent, z.id AS session_id FROM (
      SELECT session, 0 AS ended FROM @runs WHERE id = $1
      UNION ALL SELECT session, 1 FROM @journal WHERE run = $1 AND attempt = ${journal.end}) k
-   JOIN @sessions z ON z.no = k.session WHERE z.owner = $2 AND z.agent = $3`,
+   JOIN @sessions z ON z.row_id = k.session WHERE z.owner = $2 AND z.agent = $3`,
 );
 const selectEvents = statement<{ attempt: number; seq: number; last: number; body: SqlValue }>(
   'events_read',

@@ -12,20 +12,20 @@ const selectRun = statement<EndingRun & ReachedRow & { checkpoint: number | null
 );
 const insertLeft = statement<Pointers>(
   'leave_behind',
-  `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, upto, view, length,
+  `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, branch_length, view, length,
      custom, artifacts, state_hash, created_at, updated_at, ttl)
-   SELECT r.id, r.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END, z.next_index, r.turn,
-     ${code.turnEnd}, ${code.pending}, t.branch, COALESCE(t.upto, 0), t.view, COALESCE(t.length, 0),
+   SELECT r.id, r.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END, z.next_index, r.turn,
+     ${code.turnEnd}, ${code.pending}, t.branch, COALESCE(t.branch_length, 0), t.view, COALESCE(t.length, 0),
      t.custom, t.artifacts, $2, r.created_at, r.heartbeat, r.ttl
-   FROM @runs r JOIN @sessions z ON z.no = r.session
-   LEFT JOIN @snapshots g ON g.no = r.start
-   LEFT JOIN @snapshots t ON t.no = COALESCE(r.checkpoint, r.base)
+   FROM @runs r JOIN @sessions z ON z.row_id = r.session
+   LEFT JOIN @snapshots g ON g.row_id = r.start
+   LEFT JOIN @snapshots t ON t.row_id = COALESCE(r.checkpoint, r.base)
    WHERE r.session = $1 AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.id = r.id)
    RETURNING ${pointerColumns}`,
 );
 const countIndex = statement(
   'leave_behind_index',
-  'UPDATE @sessions SET next_index = next_index + 1 WHERE no = $1',
+  'UPDATE @sessions SET next_index = next_index + 1 WHERE row_id = $1',
 );
 
 /**

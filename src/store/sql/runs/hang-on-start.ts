@@ -3,8 +3,8 @@ import { type Plan, run, statement } from '../database/query.ts';
 const updateParent = statement(
   'run_hang_on_start',
   `UPDATE @snapshots SET parent = (
-     SELECT CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END FROM @snapshots g WHERE g.no = $2)
-   WHERE no = $1`,
+     SELECT CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END FROM @snapshots g WHERE g.row_id = $2)
+   WHERE row_id = $1`,
 );
 
 /**
@@ -12,11 +12,11 @@ const updateParent = statement(
  * turn, which nothing continues from.
  */
 export function* hangOnStart({
-  own,
+  own_snapshot: own,
   start,
   base,
 }: {
-  readonly own: number | null;
+  readonly own_snapshot: number | null;
   readonly start: number | null;
   readonly base: number | null;
 }): Plan<void> {

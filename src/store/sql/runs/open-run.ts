@@ -19,7 +19,7 @@ export interface OpenRun extends EndingRun {
   readonly base: number | null;
   /** What a snapshot that goes on from the base hangs on. */
   readonly base_lineage: number | null;
-  readonly own: number | null;
+  readonly own_snapshot: number | null;
   readonly checkpoint: number | null;
   readonly inputs_done: number;
   readonly crashes: number;
@@ -27,12 +27,12 @@ export interface OpenRun extends EndingRun {
   readonly head: number | null;
   readonly head_idx: number | null;
   readonly next_index: number;
-  readonly tip: number | null;
+  readonly branch_end: number | null;
   /** Where the snapshot that the written state grew from lies now; `null` when it has gone. */
   readonly from_branch: number | null;
-  readonly from_upto: number | null;
+  readonly from_branch_length: number | null;
   /** The snapshot that the written one goes on from, by its id. */
-  readonly parent_no: number | null;
+  readonly parent_row_id: number | null;
   readonly parent_id: Uint8Array | null;
   readonly parent_session: number | null;
   readonly parent_status: number | null;
@@ -47,21 +47,21 @@ const selectRun = readUnderLock<OpenRun>(
   'open_run',
   (d) => `
     SELECT ${d.now} AS now, r.id, r.session, z.owner, z.agent, z.id AS session_id, r.mode, r.turn, r.start, r.base,
-      CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END AS base_lineage,
-      r.own, r.checkpoint, r.inputs_done, r.crashes, r.created_at,
+      CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END AS base_lineage,
+      r.own_snapshot, r.checkpoint, r.inputs_done, r.crashes, r.created_at,
       ${endingColumns},
-      z.head, h.idx AS head_idx, z.next_index, z.tip,
-      f.branch AS from_branch, f.upto AS from_upto,
-      p.no AS parent_no, p.id AS parent_id, p.session AS parent_session, p.status AS parent_status,
+      z.head, h.idx AS head_idx, z.next_index, z.branch_end,
+      f.branch AS from_branch, f.branch_length AS from_branch_length,
+      p.row_id AS parent_row_id, p.id AS parent_id, p.session AS parent_session, p.status AS parent_status,
       p.idx AS parent_idx, p.parent AS parent_parent, pp.id AS parent_parent_id,
       CASE WHEN EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $5)
         OR EXISTS (SELECT 1 FROM @runs t WHERE t.id = $5 AND t.id <> r.id) THEN 1 ELSE 0 END AS is_taken
-    FROM @runs r JOIN @sessions z ON z.no = r.session
-    LEFT JOIN @snapshots g ON g.no = r.base
-    LEFT JOIN @snapshots h ON h.no = z.head
-    LEFT JOIN @snapshots f ON f.no = $3
+    FROM @runs r JOIN @sessions z ON z.row_id = r.session
+    LEFT JOIN @snapshots g ON g.row_id = r.base
+    LEFT JOIN @snapshots h ON h.row_id = z.head
+    LEFT JOIN @snapshots f ON f.row_id = $3
     LEFT JOIN @snapshots p ON p.id = $4
-    LEFT JOIN @snapshots pp ON pp.no = p.parent
+    LEFT JOIN @snapshots pp ON pp.row_id = p.parent
     WHERE r.id = $1 AND r.attempt = $2 ${d.lock('z, r')}`,
 );
 

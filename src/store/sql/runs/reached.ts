@@ -3,8 +3,8 @@ import { homeOf, snapshotPlace } from '../content/places.ts';
 import { openHash } from '../snapshots/snapshot-row.ts';
 
 /** An open run `r` with its session `z` and the row `t` whose state it has reached. */
-export const reachedTables = `@runs r JOIN @sessions z ON z.no = r.session
-  LEFT JOIN @snapshots t ON t.no = COALESCE(r.checkpoint, r.base)`;
+export const reachedTables = `@runs r JOIN @sessions z ON z.row_id = r.session
+  LEFT JOIN @snapshots t ON t.row_id = COALESCE(r.checkpoint, r.base)`;
 
 export const reachedColumns = `z.owner, z.agent, z.id AS session_id, t.id AS reached_id, t.state_hash AS reached_hash`;
 

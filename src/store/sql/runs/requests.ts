@@ -39,7 +39,7 @@ const selectRequest = readUnderLock<RequestRow>(
   (d) => `
     SELECT ${d.now} AS now, q.run, q.session, z.id AS session_id, q.digest, q.at, s.status,
       CASE WHEN q.receipt IS NULL THEN 0 ELSE 1 END AS has_receipt, ${holderColumns}
-    FROM @requests q LEFT JOIN @sessions z ON z.no = q.session
+    FROM @requests q LEFT JOIN @sessions z ON z.row_id = q.session
     LEFT JOIN @runs r ON r.id = q.run LEFT JOIN @snapshots s ON s.id = q.run
     WHERE q.key = $1 ${d.lock('q')}`,
 );
@@ -47,8 +47,8 @@ const selectHolder = readUnderLock<HolderRow>(
   'request_holder',
   (d) => `
     SELECT ${d.now} AS now, ${holderColumns}
-    FROM @sessions z LEFT JOIN @runs r ON r.session = z.no AND r.id = $2
-    WHERE z.no = $1 ${d.lock('z')}`,
+    FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id AND r.id = $2
+    WHERE z.row_id = $1 ${d.lock('z')}`,
 );
 const deleteRequest = statement('request_free', 'DELETE FROM @requests WHERE key = $1');
 const insertRequest = statement(
@@ -63,7 +63,7 @@ const updateRequest = statement(
 const selectRecord = statement<{ run: Uint8Array; session_id: string; receipt: SqlValue }>(
   'request_read',
   (d) => `
-    SELECT q.run, z.id AS session_id, q.receipt FROM @requests q JOIN @sessions z ON z.no = q.session
+    SELECT q.run, z.id AS session_id, q.receipt FROM @requests q JOIN @sessions z ON z.row_id = q.session
     WHERE q.key = $1 AND (q.at > ${d.now} - ${requestTtl}
       OR EXISTS (SELECT 1 FROM @runs r WHERE r.id = q.run))`,
 );

@@ -38,7 +38,7 @@ const columns = (now: string): string => `
   SELECT ${now} AS now, r.session, r.id, z.owner, z.agent, z.id AS session_id, r.attempt, r.mode, r.worker,
     r.request, r.start, r.base, g.id AS base_id, r.checkpoint, r.inputs_done, r.mid_turn, r.stopping,
     r.crashed, r.ttl, r.heartbeat, r.created_at
-  FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots g ON g.no = r.base`;
+  FROM @runs r JOIN @sessions z ON z.row_id = r.session LEFT JOIN @snapshots g ON g.row_id = r.base`;
 
 const selectRun = statement<RunRow>(
   'run_get',

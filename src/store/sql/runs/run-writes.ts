@@ -43,23 +43,23 @@ export function* heartbeat({ runId, attempt }: RunRef): Plan<RunSignal> {
 const updateDetached = statement(
   'run_detach',
   (d) =>
-    `UPDATE @runs SET mode = $2, request = $3, own = $4, heartbeat = ${d.now} WHERE session = $1`,
+    `UPDATE @runs SET mode = $2, request = $3, own_snapshot = $4, heartbeat = ${d.now} WHERE session = $1`,
 );
-const insertOwn = statement<{ no: number }>(
+const insertOwn = statement<{ row_id: number }>(
   'run_detach_snapshot',
   (d) => `
-    INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, upto, view, length,
+    INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch, branch_length, view, length,
       custom, artifacts, state_hash, created_at, updated_at)
-    SELECT r.id, r.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.no END, z.next_index, r.turn,
-      ${code.detach}, ${code.pending}, g.branch, COALESCE(g.upto, 0), g.view, COALESCE(g.length, 0),
+    SELECT r.id, r.session, CASE WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END, z.next_index, r.turn,
+      ${code.detach}, ${code.pending}, g.branch, COALESCE(g.branch_length, 0), g.view, COALESCE(g.length, 0),
       g.custom, g.artifacts, COALESCE(g.state_hash, $2), r.created_at, ${d.now}
-    FROM @runs r JOIN @sessions z ON z.no = r.session LEFT JOIN @snapshots g ON g.no = r.base
+    FROM @runs r JOIN @sessions z ON z.row_id = r.session LEFT JOIN @snapshots g ON g.row_id = r.base
     WHERE r.session = $1
-    RETURNING no`,
+    RETURNING row_id`,
 );
 const countIndex = statement(
   'run_detach_index',
-  'UPDATE @sessions SET next_index = next_index + 1 WHERE no = $1',
+  'UPDATE @sessions SET next_index = next_index + 1 WHERE row_id = $1',
 );
 const updateSentAway = statement(
   'run_detach_hand_over',
@@ -76,8 +76,8 @@ export function* detach(
 ): Plan<Snapshot> {
   const held = yield* openRun(ref);
   if (events !== undefined) yield* appendEvents(held, events, context);
-  const own = held.own ?? (yield* one(insertOwn, held.session, noHash)).no;
-  if (held.own === null) yield* run(countIndex, held.session);
+  const own = held.own_snapshot ?? (yield* one(insertOwn, held.session, noHash)).row_id;
+  if (held.own_snapshot === null) yield* run(countIndex, held.session);
   const home = homeOf(held);
   const sealed = toRequest(request, requestPlace(home, ref.runId), context.cipher);
   yield* run(updateDetached, held.session, toMode(request.mode), sealed, own);
@@ -91,7 +91,7 @@ export function* detach(
 // A session that is as its first claim made it: nothing was written to it, said about it or started in it.
 const deleteBlank = statement(
   'run_release_session',
-  `DELETE FROM @sessions WHERE no = $1 AND head IS NULL AND next_index = 0 AND title IS NULL AND metadata IS NULL
+  `DELETE FROM @sessions WHERE row_id = $1 AND head IS NULL AND next_index = 0 AND title IS NULL AND metadata IS NULL
      AND NOT EXISTS (SELECT 1 FROM @snapshots s WHERE s.session = $1)
      AND NOT EXISTS (SELECT 1 FROM @sessions c WHERE c.owner = @sessions.owner
        AND c.started_by_agent = @sessions.agent AND c.started_by_session = @sessions.id)`,
@@ -105,7 +105,7 @@ export function* release(
   context: StateContext,
 ): Plan<void> {
   const held = yield* openRun(ref);
-  if (held.own !== null) {
+  if (held.own_snapshot !== null) {
     throw precondition(
       'A detached run ends with a commit or an abort: its pending snapshot needs a terminal status.',
     );

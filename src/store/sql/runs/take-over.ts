@@ -4,7 +4,7 @@ import { isSnapshotId } from '../../rules/ids.ts';
 import { anySuspects, pickRuns } from '../../rules/suspects.ts';
 import { all, one, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { findByNo, locationOfRow, stateOf } from '../snapshots/locate.ts';
+import { findByRowId, locationOfRow, stateOf } from '../snapshots/locate.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromRunUsage, fromTotals } from '../values/codes.ts';
 import { type StartRow, startRow, toParent, totalsOfFailed } from './claim.ts';
@@ -39,7 +39,7 @@ const selectExpired = statement<FoundRow>(
   'take_over_find',
   (d) => `
     SELECT ${foundColumns(d.now, '$4', "''")}
-    FROM @runs r JOIN @sessions z ON z.no = r.session
+    FROM @runs r JOIN @sessions z ON z.row_id = r.session
     WHERE ${outlives} AND ${expired(d.now)} AND z.agent IN ${d.texts('$1')}
       AND ($3 = '' OR substr(r.worker, 1, length($3)) <> $3)
     ORDER BY CASE WHEN r.crashes + CASE WHEN ${hasCrashed(d.now, '$4', "''")} THEN 1 ELSE 0 END >= $5 THEN 0
@@ -49,7 +49,7 @@ const selectExpired = statement<FoundRow>(
 const selectExpiredRun = statement<FoundRow>(
   'take_over_find_one',
   (d) => `
-    SELECT ${foundColumns(d.now, '$4', '$3')} FROM @runs r JOIN @sessions z ON z.no = r.session
+    SELECT ${foundColumns(d.now, '$4', '$3')} FROM @runs r JOIN @sessions z ON z.row_id = r.session
     WHERE ${outlives} AND (${expired(d.now)} OR r.worker = $3)
       AND z.agent IN ${d.texts('$1')} AND r.id = $2 ${d.lock('r')}`,
 );
@@ -76,7 +76,7 @@ export interface TakenSession {
 const selectSession = statement<TakenSession>(
   'take_over_session',
   `SELECT z.head, h.id AS head_id, h.idx AS head_idx, z.next_index
-   FROM @sessions z LEFT JOIN @snapshots h ON h.no = z.head WHERE z.no = $1`,
+   FROM @sessions z LEFT JOIN @snapshots h ON h.row_id = z.head WHERE z.row_id = $1`,
 );
 
 /** Takes expired runs, oldest first; gives their sessions. Nothing of theirs is read yet. */
@@ -188,8 +188,12 @@ function usedAt(row: ReadBase | undefined, isCommitted: boolean): RunUsage | und
   return { ...fromRunUsage(row.usage), ...(totals === undefined ? {} : { totals }) };
 }
 
-function* readBase(no: number, runId: string, context: StateContext): Plan<ReadBase | undefined> {
-  const row = yield* findByNo(no);
+function* readBase(
+  rowId: number,
+  runId: string,
+  context: StateContext,
+): Plan<ReadBase | undefined> {
+  const row = yield* findByRowId(rowId);
   if (row === undefined) return undefined;
   const read = yield* stateOf(row, context, { marked: false });
   const ref = locationOfRow(row, read, context.database);

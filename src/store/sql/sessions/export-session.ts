@@ -25,7 +25,7 @@ export function* exportSession(
 ): Plan<ExportedSession | undefined> {
   const session = yield* findSession(scope, sessionId);
   if (session === undefined) return undefined;
-  const tree = (yield* treeOf(session.no)).filter((row) => row.status !== code.pending);
+  const tree = (yield* treeOf(session.row_id)).filter((row) => row.status !== code.pending);
   const reader = new StateReader(tree, context);
   const rows: ExportRow[] = [];
   for (const row of tree) {

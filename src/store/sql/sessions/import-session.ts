@@ -20,22 +20,22 @@ const selectTaken = statement<{ found: number }>(
   'import_taken',
   `SELECT 1 AS found FROM @snapshots WHERE id = $1 UNION ALL SELECT 1 FROM @runs WHERE id = $1`,
 );
-const insertSession = statement<{ no: number }>(
+const insertSession = statement<{ row_id: number }>(
   'import_session',
   `INSERT INTO @sessions(owner, agent, id, title, metadata, forked_from, started_by_agent,
      started_by_session, started_by_snapshot, created_at, updated_at)
-   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING no`,
+   VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING row_id`,
 );
-const insertSnapshot = statement<{ no: number }>(
+const insertSnapshot = statement<{ row_id: number }>(
   'import_snapshot',
-  `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, finish, branch, upto, view,
+  `INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, finish, branch, branch_length, view,
      length, custom, artifacts, state_hash, created_at, updated_at, usage, totals, error, label)
    VALUES($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
-   RETURNING no`,
+   RETURNING row_id`,
 );
 const updateHead = statement(
   'import_head',
-  'UPDATE @sessions SET head = $2, tip = $3, next_index = $4 WHERE no = $1',
+  'UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4 WHERE row_id = $1',
 );
 
 /** Puts a session that was read from a document into the tables. */
@@ -50,20 +50,25 @@ export function* importSession(
   checkSessionId(sessionId);
   if ((yield* findSession(scope, sessionId)) !== undefined) throw sessionExists(sessionId);
   const imported = (yield* isTaken(read)) ? renewIds(read, newId) : read;
-  const no = yield* createSession(scope, sessionId, imported, context);
+  const rowId = yield* createSession(scope, sessionId, imported, context);
   const home = homeIn(scope, sessionId);
   const bases = new Map<string, Inserted>();
-  let tip: number | null = null;
+  let branchEnd: number | null = null;
   for (const row of imported.snapshots) {
     const parent = bases.get(row.snapshot.parentId ?? '');
-    const inserted: Inserted = yield* insertRow({ session: no, tip, home }, row, parent, context);
+    const inserted: Inserted = yield* insertRow(
+      { session: rowId, branchEnd, home },
+      row,
+      parent,
+      context,
+    );
     bases.set(row.snapshot.snapshotId, inserted);
-    if (row.snapshot.status === 'succeeded') tip = inserted.no;
+    if (row.snapshot.status === 'succeeded') branchEnd = inserted.rowId;
   }
   const { headId } = imported.session;
-  const head = headId === undefined ? null : (bases.get(headId)?.no ?? null);
+  const head = headId === undefined ? null : (bases.get(headId)?.rowId ?? null);
   const indexes = imported.snapshots.map((row) => row.snapshot.index);
-  yield* run(updateHead, no, head, tip, Math.max(-1, ...indexes) + 1);
+  yield* run(updateHead, rowId, head, branchEnd, Math.max(-1, ...indexes) + 1);
   const info = yield* findSession(scope, sessionId);
   if (info === undefined) throw notFound('session', sessionId);
   return toSessionInfo(info, context.cipher);
@@ -84,7 +89,7 @@ function* createSession(
 ): Plan<number> {
   const home = homeIn(scope, sessionId);
   const { title, metadata, forkedFrom, startedBy, createdAt, updatedAt } = session;
-  const { no } = yield* one(
+  const { row_id: rowId } = yield* one(
     insertSession,
     ...scopeKey(scope),
     sessionId,
@@ -95,15 +100,19 @@ function* createSession(
     Date.parse(createdAt),
     Date.parse(updatedAt),
   );
-  return no;
+  return rowId;
 }
 
 interface Inserted extends StateBase {
-  readonly no: number;
+  readonly rowId: number;
 }
 
 function* insertRow(
-  { session, tip, home }: { readonly session: number; readonly tip: number | null; home: Home },
+  {
+    session,
+    branchEnd,
+    home,
+  }: { readonly session: number; readonly branchEnd: number | null; home: Home },
   { snapshot, totals, state }: ImportRow,
   parent: Inserted | undefined,
   context: StateContext,
@@ -111,34 +120,34 @@ function* insertRow(
   const write = parent === undefined ? { state } : { state, base: parent };
   const spot = {
     session,
-    tip,
-    parent: parent?.no ?? null,
+    branchEnd,
+    parent: parent?.rowId ?? null,
     replaces: null,
     hasBase: parent !== undefined,
     mayGoOn: snapshot.status === 'succeeded',
   };
   const placed = yield* planState(write, stateRows(write, context), spot, context);
-  const { view, viewNo, length, custom, artifacts } = placed;
+  const { view, viewRowId, length, custom, artifacts } = placed;
   const { error, label } = snapshot;
   const { cipher } = context;
   const placeOf = (column: Parameters<typeof snapshotPlace>[0]): string =>
     snapshotPlace(column, home, snapshot.snapshotId);
-  const { no } = yield* one(
+  const { row_id: rowId } = yield* one(
     insertSnapshot,
     uuidBytes(snapshot.snapshotId),
     session,
-    parent?.no ?? null,
+    parent?.rowId ?? null,
     snapshot.index < 0 ? null : snapshot.index,
     snapshot.turnIndex,
     toEvent(snapshot.event),
     toStatus(snapshot.status),
     toFinish(snapshot.finishReason),
     view.branch,
-    view.upto,
-    viewNo,
+    view.to,
+    viewRowId,
     length,
-    custom?.no ?? null,
-    artifacts?.no ?? null,
+    custom?.rowId ?? null,
+    artifacts?.rowId ?? null,
     cipher.sealHash(snapshot.stateHash, placeOf('state_hash')),
     Date.parse(snapshot.createdAt),
     Date.parse(snapshot.updatedAt),
@@ -150,13 +159,13 @@ function* insertRow(
   const { database } = context;
   const ref = asLocation({
     database,
-    snapshot: no,
-    lineage: no,
+    snapshot: rowId,
+    lineage: rowId,
     view,
-    viewNo,
+    viewRowId,
     common: undefined,
     custom,
     artifacts,
   });
-  return { no, snapshotId: snapshot.snapshotId, state, ref };
+  return { rowId, snapshotId: snapshot.snapshotId, state, ref };
 }

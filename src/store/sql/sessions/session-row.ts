@@ -9,16 +9,16 @@ import { iso, uuidText } from '../values/bytes.ts';
 
 /** What is known of the session `z` with its head `h` and its open run `r`. */
 export const sessionColumns = `
-  z.no, z.id, z.owner, z.agent, z.title, z.metadata, z.forked_from, z.started_by_agent, z.started_by_session,
+  z.row_id, z.id, z.owner, z.agent, z.title, z.metadata, z.forked_from, z.started_by_agent, z.started_by_session,
   z.started_by_snapshot, z.created_at, z.updated_at, h.id AS head_id, h.turn AS head_turn,
   ${holderColumns}`;
 
 export const sessionTables = `@sessions z
-  LEFT JOIN @snapshots h ON h.no = z.head
-  LEFT JOIN @runs r ON r.session = z.no`;
+  LEFT JOIN @snapshots h ON h.row_id = z.head
+  LEFT JOIN @runs r ON r.session = z.row_id`;
 
 export interface SessionRow extends HolderRow {
-  readonly no: number;
+  readonly row_id: number;
   readonly id: string;
   readonly owner: string;
   readonly agent: string;

@@ -30,14 +30,14 @@ const selectSessions = statement<SessionRow>(
     WHERE z.owner = $1 AND z.agent = $2 AND (z.updated_at < $3 OR (z.updated_at = $3 AND z.id > $4))
     ORDER BY z.updated_at DESC, z.id LIMIT $5`,
 );
-const updateTitle = statement('session_title', 'UPDATE @sessions SET title = $2 WHERE no = $1');
+const updateTitle = statement('session_title', 'UPDATE @sessions SET title = $2 WHERE row_id = $1');
 const updateMetadata = statement(
   'session_metadata',
-  'UPDATE @sessions SET metadata = $2 WHERE no = $1',
+  'UPDATE @sessions SET metadata = $2 WHERE row_id = $1',
 );
 const touch = statement(
   'session_touch',
-  (d) => `UPDATE @sessions SET updated_at = ${d.now} WHERE no = $1`,
+  (d) => `UPDATE @sessions SET updated_at = ${d.now} WHERE row_id = $1`,
 );
 
 /** The row of a session. */
@@ -110,13 +110,13 @@ export function* updateSession(
   const home = homeIn(scope, sessionId);
   if (title !== undefined) {
     const text = title === null ? null : checkTitle(title);
-    yield* run(updateTitle, row.no, sealed(text, sessionPlace('title', home), cipher));
+    yield* run(updateTitle, row.row_id, sealed(text, sessionPlace('title', home), cipher));
   }
   if (metadata !== undefined) {
     const json = metadata === null ? null : checkMetadata(metadata);
-    yield* run(updateMetadata, row.no, sealed(json, sessionPlace('metadata', home), cipher));
+    yield* run(updateMetadata, row.row_id, sealed(json, sessionPlace('metadata', home), cipher));
   }
-  yield* run(touch, row.no);
+  yield* run(touch, row.row_id);
   const after = yield* findSession(scope, sessionId);
   return toSessionInfo(after ?? row, cipher);
 }

@@ -4,14 +4,14 @@ import { lineageTable } from '../history/lineage.ts';
 const selectActive = statement<{ active: number }>(
   'is_active',
   (d) => `
-    WITH RECURSIVE ${lineageTable(d, 'active', '@sessions z JOIN @snapshots l ON l.no = z.head AND z.no = $1')}
-    SELECT COUNT(*) AS active FROM @snapshots s JOIN active a ON a.no = s.branch AND s.no <= a.lim
-    WHERE s.no = $2`,
+    WITH RECURSIVE ${lineageTable(d, 'active', '@sessions z JOIN @snapshots l ON l.row_id = z.head AND z.row_id = $1')}
+    SELECT COUNT(*) AS active FROM @snapshots s JOIN active a ON a.row_id = s.branch AND s.row_id <= a.lim
+    WHERE s.row_id = $2`,
 );
 const listUnlisted = statement(
   'list_head',
-  `UPDATE @snapshots SET idx = (SELECT next_index FROM @sessions WHERE no = $1)
-   WHERE no = (SELECT head FROM @sessions WHERE no = $1) AND idx IS NULL`,
+  `UPDATE @snapshots SET idx = (SELECT next_index FROM @sessions WHERE row_id = $1)
+   WHERE row_id = (SELECT head FROM @sessions WHERE row_id = $1) AND idx IS NULL`,
 );
 
 /** Whether a snapshot is on the path from its session's head to the root. */

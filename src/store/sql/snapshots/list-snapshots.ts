@@ -3,7 +3,7 @@ import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { ListOptions, Scope } from '../../contract/store.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, statement } from '../database/query.ts';
-import { activeTips, lineageTable } from '../history/lineage.ts';
+import { activeEnds, lineageTable } from '../history/lineage.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { checkLimit, fromCursor, toCursor } from '../values/cursor.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
@@ -19,14 +19,14 @@ interface ListedRow extends SnapshotRow {
 
 // A row that an open run works on shows what the run has reached.
 const list = (d: Dialect): string => `
-  WITH RECURSIVE o AS (SELECT no, head FROM @sessions WHERE owner = $1 AND agent = $2 AND id = $3),
-  ${lineageTable(d, 'active', `o JOIN @sessions h ON h.no = o.no ${activeTips}`)}
+  WITH RECURSIVE o AS (SELECT row_id, head FROM @sessions WHERE owner = $1 AND agent = $2 AND id = $3),
+  ${lineageTable(d, 'active', `o JOIN @sessions h ON h.row_id = o.row_id ${activeEnds}`)}
   SELECT ${d.now} AS now, ${snapshotColumns}, t.id AS reached_id, t.state_hash AS reached_hash, ${orphanedColumn('s', 'p')}
-  FROM o JOIN @sessions z ON z.no = o.no
-  JOIN @snapshots s ON s.session = z.no
-  LEFT JOIN @snapshots p ON p.no = s.parent
-  LEFT JOIN @runs r ON r.own = s.no AND r.session = z.no
-  LEFT JOIN @snapshots t ON t.no = COALESCE(r.checkpoint, r.base)
+  FROM o JOIN @sessions z ON z.row_id = o.row_id
+  JOIN @snapshots s ON s.session = z.row_id
+  LEFT JOIN @snapshots p ON p.row_id = s.parent
+  LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id
+  LEFT JOIN @snapshots t ON t.row_id = COALESCE(r.checkpoint, r.base)
   WHERE s.idx > $4`;
 
 const selectAll = statement<ListedRow>(

@@ -5,7 +5,7 @@ import { isSnapshotId } from '../../rules/ids.ts';
 import type { Cipher } from '../content/cipher.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { first, type Plan, statement } from '../database/query.ts';
-import { activeTips, lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';
+import { activeEnds, lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';
 import { asLocation, type Location } from '../history/location.ts';
 import { marksFrom } from '../history/mark-rows.ts';
 import { readState, type StateRead } from '../history/read-state.ts';
@@ -19,14 +19,14 @@ import { openHash, type SnapshotRow, snapshotColumns, toSnapshot } from './snaps
 export interface LocatedRow extends SnapshotRow {
   readonly now: number;
   readonly orphaned: number;
-  readonly session_no: number;
-  readonly snapshot_no: number | null;
+  readonly session_row_id: number;
+  readonly snapshot_row_id: number | null;
   readonly totals: string | null;
   readonly run_id: Uint8Array | null;
   readonly run_turn: number | null;
   readonly run_created_at: number | null;
   /** The row that holds the state: the snapshot itself, or what its open run has reached. */
-  readonly at_no: number | null;
+  readonly at_row_id: number | null;
   readonly at_idx: number | null;
   readonly at_parent: number | null;
   readonly at_view: number | null;
@@ -40,47 +40,47 @@ export interface LocatedRow extends SnapshotRow {
 
 /** Whether a snapshot is on the path from its session's head to the root, by the table `active`. */
 function isActive(alias: string): string {
-  return `EXISTS (SELECT 1 FROM active a WHERE a.no = ${alias}.branch AND ${alias}.no <= a.lim)`;
+  return `EXISTS (SELECT 1 FROM active a WHERE a.row_id = ${alias}.branch AND ${alias}.row_id <= a.lim)`;
 }
 
 /** A succeeded snapshot is orphaned off the active path, any other when its parent is. */
 export function orphanedColumn(s: string, p: string): string {
-  return `CASE WHEN ${s}.no = z.head THEN 0
+  return `CASE WHEN ${s}.row_id = z.head THEN 0
     WHEN ${s}.status = ${code.succeeded} THEN CASE WHEN ${isActive(s)} THEN 0 ELSE 1 END
-    WHEN ${p}.no IS NULL OR ${p}.no = z.head THEN 0
+    WHEN ${p}.row_id IS NULL OR ${p}.row_id = z.head THEN 0
     WHEN ${isActive(p)} THEN 0 ELSE 1 END AS orphaned`;
 }
 
 // `x` says which snapshot, which run and which session; the rest is the same however they were found.
 const locate = (d: Dialect, x: string): string => `
   WITH RECURSIVE x AS (${x}),
-  ${lineageTable(d, 'up', 'x JOIN @snapshots l ON l.no = x.at_no')},
-  ${lineageTable(d, 'active', `x JOIN @sessions h ON h.no = x.session_no ${activeTips}`)}
+  ${lineageTable(d, 'up', 'x JOIN @snapshots l ON l.row_id = x.at_row_id')},
+  ${lineageTable(d, 'active', `x JOIN @sessions h ON h.row_id = x.session_row_id ${activeEnds}`)}
   SELECT ${snapshotColumns}, ${d.now} AS now, ${orphanedColumn('s', 'p')},
-    z.no AS session_no, s.no AS snapshot_no, s.totals,
+    z.row_id AS session_row_id, s.row_id AS snapshot_row_id, s.totals,
     r.id AS run_id, r.turn AS run_turn, r.created_at AS run_created_at,
-    t.no AS at_no, t.idx AS at_idx, t.parent AS at_parent, t.view AS at_view, tp.view AS at_parent_view,
+    t.row_id AS at_row_id, t.idx AS at_idx, t.parent AS at_parent, t.view AS at_view, tp.view AS at_parent_view,
     t.custom AS at_custom, t.artifacts AS at_artifacts, t.id AS at_id, t.state_hash AS at_hash,
     ${lineageColumn(d, 'up')} AS lineage
-  FROM x JOIN @sessions z ON z.no = x.session_no
-  LEFT JOIN @snapshots s ON s.no = x.snapshot_no
+  FROM x JOIN @sessions z ON z.row_id = x.session_row_id
+  LEFT JOIN @snapshots s ON s.row_id = x.snapshot_row_id
   LEFT JOIN @runs r ON r.session = x.run_session
-  LEFT JOIN @snapshots g ON g.no = r.start
-  LEFT JOIN @snapshots t ON t.no = x.at_no
-  LEFT JOIN @snapshots tp ON tp.no = t.parent
-  LEFT JOIN @snapshots p ON p.no =
-    CASE WHEN s.no IS NOT NULL THEN s.parent WHEN g.idx IS NULL THEN g.parent ELSE g.no END`;
+  LEFT JOIN @snapshots g ON g.row_id = r.start
+  LEFT JOIN @snapshots t ON t.row_id = x.at_row_id
+  LEFT JOIN @snapshots tp ON tp.row_id = t.parent
+  LEFT JOIN @snapshots p ON p.row_id =
+    CASE WHEN s.row_id IS NOT NULL THEN s.parent WHEN g.idx IS NULL THEN g.parent ELSE g.row_id END`;
 
 // The reserved id of an open run reads as pending; a snapshot that has been written under it comes first.
 const locateById = statement<LocatedRow>('locate_by_id', (d) =>
   locate(
     d,
-    `SELECT s.no AS snapshot_no, r.session AS run_session, COALESCE(s.session, r.session) AS session_no,
-      CASE WHEN r.session IS NULL THEN s.no ELSE COALESCE(r.checkpoint, r.base) END AS at_no
+    `SELECT s.row_id AS snapshot_row_id, r.session AS run_session, COALESCE(s.session, r.session) AS session_row_id,
+      CASE WHEN r.session IS NULL THEN s.row_id ELSE COALESCE(r.checkpoint, r.base) END AS at_row_id
     FROM (SELECT id FROM @snapshots WHERE id = $1 UNION SELECT id FROM @runs WHERE id = $1) i
     LEFT JOIN @snapshots s ON s.id = i.id
-    LEFT JOIN @runs r ON r.id = i.id AND (s.no IS NULL OR s.status = ${code.pending})
-    JOIN @sessions o ON o.no = COALESCE(s.session, r.session)
+    LEFT JOIN @runs r ON r.id = i.id AND (s.row_id IS NULL OR s.status = ${code.pending})
+    JOIN @sessions o ON o.row_id = COALESCE(s.session, r.session)
     WHERE o.owner = $2 AND o.agent = $3`,
   ),
 );
@@ -88,23 +88,23 @@ const locateById = statement<LocatedRow>('locate_by_id', (d) =>
 const locateHead = statement<LocatedRow>('locate_head', (d) =>
   locate(
     d,
-    `SELECT o.head AS snapshot_no, NULLIF(0, 0) AS run_session, o.no AS session_no, o.head AS at_no
+    `SELECT o.head AS snapshot_row_id, NULLIF(0, 0) AS run_session, o.row_id AS session_row_id, o.head AS at_row_id
     FROM @sessions o WHERE o.id = $1 AND o.owner = $2 AND o.agent = $3 AND o.head IS NOT NULL`,
   ),
 );
 
 // For what has no id of its own, such as the checkpoint of a run.
-const locateByNo = statement<LocatedRow>('locate_by_no', (d) =>
+const locateByRowId = statement<LocatedRow>('locate_by_row_id', (d) =>
   locate(
     d,
-    `SELECT s.no AS snapshot_no, NULLIF(0, 0) AS run_session, s.session AS session_no, s.no AS at_no
-    FROM @snapshots s WHERE s.no = $1`,
+    `SELECT s.row_id AS snapshot_row_id, NULLIF(0, 0) AS run_session, s.session AS session_row_id, s.row_id AS at_row_id
+    FROM @snapshots s WHERE s.row_id = $1`,
   ),
 );
 
 /** The row with this number. */
-export function* findByNo(no: number): Plan<LocatedRow | undefined> {
-  return yield* first(locateByNo, no);
+export function* findByRowId(rowId: number): Plan<LocatedRow | undefined> {
+  return yield* first(locateByRowId, rowId);
 }
 
 /** What a lookup finds, without its state. */
@@ -120,9 +120,9 @@ export function* findRow(scope: Scope, lookup: Lookup): Plan<LocatedRow | undefi
 /** The metadata of what was found. A run that has no row yet reads as a pending snapshot. */
 export function metadataOf(row: LocatedRow, { cipher }: StateContext): Snapshot {
   const reading = { now: row.now, orphaned: row.orphaned === 1 };
-  if (row.snapshot_no !== null && row.run_id === null) return toSnapshot(row, reading, cipher);
+  if (row.snapshot_row_id !== null && row.run_id === null) return toSnapshot(row, reading, cipher);
   const reached = { ...reading, stateHash: reachedHash(row, cipher) };
-  if (row.snapshot_no !== null) return toSnapshot(row, reached, cipher);
+  if (row.snapshot_row_id !== null) return toSnapshot(row, reached, cipher);
   const pending: SnapshotRow = {
     ...row,
     id: row.run_id ?? row.id,
@@ -153,7 +153,7 @@ export function* stateOf(
     artifacts: row.at_artifacts,
     stateHash: reachedHash(row, context.cipher),
   };
-  return yield* readState(place, context, options.marked ? row.session_no : undefined);
+  return yield* readState(place, context, options.marked ? row.session_row_id : undefined);
 }
 
 /** A snapshot with its plain state, marked. */
@@ -180,7 +180,7 @@ export function* loadState(
   if (row === undefined) return undefined;
   const read = yield* stateOf(row, context, { marked: false });
   const ref = locationOfRow(row, read, context.database);
-  const snapshotId = uuidText(row.snapshot_no === null ? (row.run_id ?? row.id) : row.id);
+  const snapshotId = uuidText(row.snapshot_row_id === null ? (row.run_id ?? row.id) : row.id);
   return { snapshotId, state: read.state, ref, snapshot: metadataOf(row, context) };
 }
 
@@ -190,16 +190,16 @@ export function locationOfRow(
   { view, custom, artifacts }: StateRead,
   database: string,
 ): Location | undefined {
-  if (row.at_no === null) return undefined;
+  if (row.at_row_id === null) return undefined;
   const isListed = row.at_idx !== null;
   const isRewritten = !isListed && row.at_view !== null && row.at_view !== row.at_parent_view;
   const [own] = parseLineage(row.lineage);
   return asLocation({
     database,
-    snapshot: row.at_no,
-    lineage: isListed ? row.at_no : row.at_parent,
+    snapshot: row.at_row_id,
+    lineage: isListed ? row.at_row_id : row.at_parent,
     view,
-    viewNo: row.at_view,
+    viewRowId: row.at_view,
     common: isRewritten ? (own?.common ?? undefined) : undefined,
     custom,
     artifacts,

@@ -27,12 +27,12 @@ import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, toEvent, toFinish, toStatus, toUsage } from '../values/codes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { listHead } from './active-path.ts';
-import { findByNo, locationOfRow, readSnapshot, stateOf } from './locate.ts';
+import { findByRowId, locationOfRow, readSnapshot, stateOf } from './locate.ts';
 
 type Mutate = (current: Snapshot | undefined) => Snapshot | undefined;
 
 interface SavedRow extends Pointers {
-  readonly no: number;
+  readonly row_id: number;
   readonly parent: number | null;
   readonly idx: number | null;
   readonly status: number;
@@ -43,56 +43,56 @@ const lockId = statement('save_lock', (d) => d.lockName('$1'));
 const selectRow = readUnderLock<SavedRow>(
   'save_find',
   (d) => `
-    SELECT s.no, s.parent, s.idx, s.status, s.branch, s.custom, s.artifacts, z.id AS session_id
-    FROM @snapshots s JOIN @sessions z ON z.no = s.session
+    SELECT s.row_id, s.parent, s.idx, s.status, s.branch, s.custom, s.artifacts, z.id AS session_id
+    FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
     WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('s')}`,
 );
 interface SessionRow extends HolderRow {
-  readonly no: number;
+  readonly row_id: number;
   readonly head: number | null;
   readonly head_idx: number | null;
   readonly next_index: number;
-  readonly tip: number | null;
+  readonly branch_end: number | null;
 }
 
 const selectSession = readUnderLock<SessionRow>(
   'save_session',
   (d) => `
-    SELECT ${d.now} AS now, z.no, z.head, h.idx AS head_idx, z.next_index, z.tip, ${holderColumns}
-    FROM @sessions z LEFT JOIN @snapshots h ON h.no = z.head
-    LEFT JOIN @runs r ON r.session = z.no
+    SELECT ${d.now} AS now, z.row_id, z.head, h.idx AS head_idx, z.next_index, z.branch_end, ${holderColumns}
+    FROM @sessions z LEFT JOIN @snapshots h ON h.row_id = z.head
+    LEFT JOIN @runs r ON r.session = z.row_id
     WHERE z.owner = $1 AND z.agent = $2 AND z.id = $3 ${d.lock('z')}`,
 );
-const selectParent = statement<{ no: number; session: number }>(
+const selectParent = statement<{ row_id: number; session: number }>(
   'save_parent',
-  'SELECT no, session FROM @snapshots WHERE id = $1',
+  'SELECT row_id, session FROM @snapshots WHERE id = $1',
 );
-const insertRow = statement<{ no: number }>(
+const insertRow = statement<{ row_id: number }>(
   'save_insert',
   (d) => `
-    INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, upto, length, state_hash,
+    INSERT INTO @snapshots(id, session, parent, idx, turn, event, status, branch_length, length, state_hash,
       created_at, updated_at)
-    VALUES($1, $2, $3, $4, 0, 0, ${code.pending}, 0, 0, $5, ${d.now}, ${d.now}) RETURNING no`,
+    VALUES($1, $2, $3, $4, 0, 0, ${code.pending}, 0, 0, $5, ${d.now}, ${d.now}) RETURNING row_id`,
 );
 const updateRow = statement(
   'save_update',
   (d) => `
     UPDATE @snapshots SET turn = $2, event = $3, status = $4, finish = COALESCE($5, finish),
       error = COALESCE($6, error), usage = COALESCE($7, usage), ttl = $8, updated_at = ${d.now}
-    WHERE no = $1`,
+    WHERE row_id = $1`,
 );
 const updatePlace = statement(
   'save_state',
-  `UPDATE @snapshots SET branch = $2, upto = $3, view = $4, length = $5, custom = $6, artifacts = $7,
+  `UPDATE @snapshots SET branch = $2, branch_length = $3, view = $4, length = $5, custom = $6, artifacts = $7,
      state_hash = $8
-   WHERE no = $1`,
+   WHERE row_id = $1`,
 );
 const updateSession = statement(
   'save_head',
   (d) =>
-    `UPDATE @sessions SET head = $2, tip = $3, next_index = $4, updated_at = ${d.now} WHERE no = $1`,
+    `UPDATE @sessions SET head = $2, branch_end = $3, next_index = $4, updated_at = ${d.now} WHERE row_id = $1`,
 );
-const updateLabel = statement('save_label', 'UPDATE @snapshots SET label = $2 WHERE no = $1');
+const updateLabel = statement('save_label', 'UPDATE @snapshots SET label = $2 WHERE row_id = $1');
 
 /** The atomic read-modify-write: see {@link SnapshotStore.saveSnapshot}. */
 export function* saveSnapshot(
@@ -139,7 +139,7 @@ function* change(
   next: Snapshot,
   context: StateContext,
 ): Plan<void> {
-  const no = known?.no ?? (yield* insert(scope, next, context));
+  const rowId = known?.row_id ?? (yield* insert(scope, next, context));
   const session = yield* one(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
   const before = known ?? (yield* one(selectRow, uuidBytes(next.snapshotId), ...scopeKey(scope)));
   if (next.state !== undefined || before.branch === null) {
@@ -148,7 +148,7 @@ function* change(
   const status = next.status === 'expired' ? 'pending' : next.status;
   yield* run(
     updateRow,
-    no,
+    rowId,
     next.turnIndex,
     toEvent(next.event),
     toStatus(status),
@@ -159,17 +159,17 @@ function* change(
   );
   const isHead = status === 'succeeded';
   const leaves = isHead && session.head !== null && session.head_idx === null;
-  if (leaves) yield* listHead(session.no);
+  if (leaves) yield* listHead(session.row_id);
   const first = session.next_index + (leaves ? 1 : 0);
-  yield* run(listOnce, no, first);
+  yield* run(listOnce, rowId, first);
   const counted = known === undefined ? first + 1 : first;
-  const head = isHead ? no : session.head;
-  yield* run(updateSession, session.no, head, isHead ? no : session.tip, counted);
+  const head = isHead ? rowId : session.head;
+  yield* run(updateSession, session.row_id, head, isHead ? rowId : session.branch_end, counted);
 }
 
 const listOnce = statement(
   'save_list',
-  'UPDATE @snapshots SET idx = $2 WHERE no = $1 AND idx IS NULL',
+  'UPDATE @snapshots SET idx = $2 WHERE row_id = $1 AND idx IS NULL',
 );
 
 function* insert(scope: Scope, next: Snapshot, context: StateContext): Plan<number> {
@@ -178,17 +178,24 @@ function* insert(scope: Scope, next: Snapshot, context: StateContext): Plan<numb
   checkSnapshotId(next.snapshotId);
   yield* checkUnused(next.snapshotId);
   const session = yield* first(selectSession, ...scopeKey(scope), sessionKey(next.sessionId));
-  const parent = yield* parentOf(session?.no, next.parentId);
-  const sessionNo = session?.no ?? (yield* createSession(scope, next.sessionId));
+  const parent = yield* parentOf(session?.row_id, next.parentId);
+  const sessionRowId = session?.row_id ?? (yield* createSession(scope, next.sessionId));
   const hash = sealedHash(emptyState, scope, next, context);
-  const { no } = yield* one(insertRow, uuidBytes(next.snapshotId), sessionNo, parent, null, hash);
-  return no;
+  const { row_id: rowId } = yield* one(
+    insertRow,
+    uuidBytes(next.snapshotId),
+    sessionRowId,
+    parent,
+    null,
+    hash,
+  );
+  return rowId;
 }
 
 function* parentOf(session: number | undefined, parentId: string | undefined): Plan<number | null> {
   if (parentId === undefined) return null;
   const row = isSnapshotId(parentId) ? yield* first(selectParent, uuidBytes(parentId)) : undefined;
-  if (row !== undefined && row.session === session) return row.no;
+  if (row !== undefined && row.session === session) return row.row_id;
   throw invalid(`The parent "${parentId}" is no snapshot of the same session.`);
 }
 
@@ -205,30 +212,30 @@ function* writeState(
   const write = { state, ...(base === undefined ? {} : { base }) };
   const rows = stateRows(write, context);
   const spot = {
-    session: session.no,
-    tip: session.tip,
+    session: session.row_id,
+    branchEnd: session.branch_end,
     parent: before.parent,
     replaces: null,
     hasBase: base !== undefined,
     mayGoOn: next.status === 'succeeded',
   };
   const placed = yield* planState(write, rows, spot, context);
-  const { view, viewNo, length, custom, artifacts } = placed;
+  const { view, viewRowId, length, custom, artifacts } = placed;
   const values: SqlValue[] = [
     view.branch,
-    view.upto,
-    viewNo,
+    view.to,
+    viewRowId,
     length,
-    custom?.no ?? null,
-    artifacts?.no ?? null,
+    custom?.rowId ?? null,
+    artifacts?.rowId ?? null,
     sealedHash(state, scope, next, context),
   ];
-  yield* run(updatePlace, before.no, ...values);
+  yield* run(updatePlace, before.row_id, ...values);
   yield* discard(before);
 }
 
-function* baseOf(no: number, context: StateContext): Plan<StateBase | undefined> {
-  const row = yield* findByNo(no);
+function* baseOf(rowId: number, context: StateContext): Plan<StateBase | undefined> {
+  const row = yield* findByRowId(rowId);
   if (row === undefined) return undefined;
   const read = yield* stateOf(row, context, { marked: false });
   const ref = locationOfRow(row, read, context.database);
@@ -238,7 +245,7 @@ function* baseOf(no: number, context: StateContext): Plan<StateBase | undefined>
 function* relabel(scope: Scope, next: Snapshot, context: StateContext): Plan<void> {
   const row = yield* one(selectParent, uuidBytes(next.snapshotId));
   const text = next.label === undefined ? null : sealed(next.label, 'label', scope, next, context);
-  yield* run(updateLabel, row.no, text);
+  yield* run(updateLabel, row.row_id, text);
 }
 
 function sealed(

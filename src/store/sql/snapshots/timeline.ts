@@ -23,7 +23,7 @@ import { findRow, metadataOf } from './locate.ts';
 import { openHash } from './snapshot-row.ts';
 
 interface WrittenRow extends HolderRow {
-  readonly no: number;
+  readonly row_id: number;
   readonly status: number;
   readonly idx: number | null;
   readonly session: number;
@@ -39,49 +39,52 @@ interface WrittenRow extends HolderRow {
 const selectWritten = readUnderLock<WrittenRow>(
   'timeline_snapshot',
   (d) => `
-    SELECT ${d.now} AS now, s.no, s.status, s.idx, s.session, s.state_hash, z.owner,
+    SELECT ${d.now} AS now, s.row_id, s.status, s.idx, s.session, s.state_hash, z.owner,
       z.agent, z.id AS session_id, z.head,
       h.idx AS head_idx, h.id AS head_id, ${holderColumns}
-    FROM @snapshots s JOIN @sessions z ON z.no = s.session
-    LEFT JOIN @snapshots h ON h.no = z.head
-    LEFT JOIN @runs r ON r.session = z.no
+    FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
+    LEFT JOIN @snapshots h ON h.row_id = z.head
+    LEFT JOIN @runs r ON r.session = z.row_id
     WHERE s.id = $1 AND z.owner = $2 AND z.agent = $3 ${d.lock('z')}`,
 );
 const selectReserved = statement<{ found: number }>(
   'timeline_reserved',
-  `SELECT 1 AS found FROM @runs r JOIN @sessions z ON z.no = r.session
+  `SELECT 1 AS found FROM @runs r JOIN @sessions z ON z.row_id = r.session
    WHERE r.id = $1 AND z.owner = $2 AND z.agent = $3`,
 );
 const countIndex = statement(
   'timeline_index',
-  'UPDATE @sessions SET next_index = next_index + 1 WHERE no = $1',
+  'UPDATE @sessions SET next_index = next_index + 1 WHERE row_id = $1',
 );
 const moveHead = statement(
   'timeline_head',
-  (d) => `UPDATE @sessions SET head = $2, updated_at = ${d.now} WHERE no = $1`,
+  (d) => `UPDATE @sessions SET head = $2, updated_at = ${d.now} WHERE row_id = $1`,
 );
-const updateLabel = statement('timeline_label', 'UPDATE @snapshots SET label = $2 WHERE no = $1');
+const updateLabel = statement(
+  'timeline_label',
+  'UPDATE @snapshots SET label = $2 WHERE row_id = $1',
+);
 const listSnapshot = statement(
   'timeline_list',
-  `UPDATE @snapshots SET idx = (SELECT next_index FROM @sessions WHERE no = $2) WHERE no = $1`,
+  `UPDATE @snapshots SET idx = (SELECT next_index FROM @sessions WHERE row_id = $2) WHERE row_id = $1`,
 );
-const insertBranch = statement<{ no: number }>(
+const insertBranch = statement<{ row_id: number }>(
   'timeline_fork_branch',
   `INSERT INTO @branches(session, parent, fork, fork_view)
-   SELECT $1, branch, upto, view FROM @snapshots WHERE no = $2 RETURNING no`,
+   SELECT $1, branch, branch_length, view FROM @snapshots WHERE row_id = $2 RETURNING row_id`,
 );
-const insertFork = statement<{ no: number }>(
+const insertFork = statement<{ row_id: number }>(
   'timeline_fork',
   (d) => `
-    INSERT INTO @snapshots(id, session, idx, turn, event, status, finish, branch, upto, length, custom,
+    INSERT INTO @snapshots(id, session, idx, turn, event, status, finish, branch, branch_length, length, custom,
       artifacts, state_hash, totals, created_at, updated_at)
     SELECT $1, $2, 0, turn, event, status, finish, $4, 0, length, custom, artifacts, $5, totals,
       ${d.now}, ${d.now}
-    FROM @snapshots WHERE no = $3 RETURNING no`,
+    FROM @snapshots WHERE row_id = $3 RETURNING row_id`,
 );
 const updateFork = statement(
   'timeline_fork_session',
-  'UPDATE @sessions SET head = $2, tip = $2, next_index = 1, forked_from = $3 WHERE no = $1',
+  'UPDATE @sessions SET head = $2, branch_end = $2, next_index = 1, forked_from = $3 WHERE row_id = $1',
 );
 
 /** A snapshot that has been written; a turn that is being worked on cannot be gone back to or named yet. */
@@ -123,11 +126,11 @@ export function* restore(
   checkFree(row, row.session_id);
   checkHead(row, expectHead);
   yield* displace(row, context);
-  if (row.head !== null && row.head_idx === null && row.head !== row.no) {
+  if (row.head !== null && row.head_idx === null && row.head !== row.row_id) {
     yield* listHead(row.session);
     yield* run(countIndex, row.session);
   }
-  yield* run(moveHead, row.session, row.no);
+  yield* run(moveHead, row.session, row.row_id);
   return yield* reread(scope, snapshotId, context);
 }
 
@@ -143,9 +146,9 @@ export function* label(
   const place = snapshotPlace('label', homeIn(scope, row.session_id), snapshotId);
   const value =
     text === null ? null : context.cipher.encrypt(JSON.stringify(checkLabel(text)), place);
-  yield* run(updateLabel, row.no, value);
+  yield* run(updateLabel, row.row_id, value);
   if (text !== null && row.idx === null) {
-    yield* run(listSnapshot, row.no, row.session);
+    yield* run(listSnapshot, row.row_id, row.session);
     yield* run(countIndex, row.session);
   }
   return yield* reread(scope, snapshotId, context);
@@ -169,15 +172,15 @@ export function* fork(
   }
   const session = yield* createSession(scope, target.sessionId);
   const id = uuidBytes(target.snapshotId);
-  const branch = yield* one(insertBranch, session, source.no);
+  const branch = yield* one(insertBranch, session, source.row_id);
   const { cipher } = context;
   const place = snapshotPlace('state_hash', homeIn(scope, target.sessionId), id);
   const hash = cipher.sealHash(
     openHash(source, { ...source, id: uuidBytes(snapshotId) }, cipher),
     place,
   );
-  const { no } = yield* one(insertFork, id, session, source.no, branch.no, hash);
+  const { row_id: rowId } = yield* one(insertFork, id, session, source.row_id, branch.row_id, hash);
   const origin = JSON.stringify({ sessionId: source.session_id, snapshotId });
-  yield* run(updateFork, session, no, origin);
+  yield* run(updateFork, session, rowId, origin);
   return yield* reread(scope, target.snapshotId, context);
 }
