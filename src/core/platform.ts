@@ -51,13 +51,16 @@ export function randomBytes(into: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuff
   return globalThis.crypto.getRandomValues(into);
 }
 
-/** Resolves after whatever else is due: timers, answers of the network, signals. */
+/** Calls a function after everything else that is due in this turn of the event loop: timers, network responses, signals. */
+export const afterThisTurn: (fn: () => void) => void =
+  typeof setImmediate === 'function'
+    ? (fn) => void setImmediate(fn)
+    : // In browsers. It takes up to a few milliseconds.
+      (fn) => void setTimeout(fn, 0);
+
+/** Resolves after everything else that is due in this turn of the event loop. */
 export function letOthersRun(): Promise<void> {
-  return new Promise((resolve) => {
-    // Not every platform has the first, and the second takes a millisecond.
-    if (typeof setImmediate === 'function') setImmediate(resolve);
-    else setTimeout(resolve, 0);
-  });
+  return new Promise((resolve) => afterThisTurn(resolve));
 }
 
 /** A value that follows a call through its awaits. */

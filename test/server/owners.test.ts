@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Operation, routes } from '../../src/protocol/routes.ts';
-import { createServed } from '../../src/server/http/handler.ts';
-import { createRouter } from '../../src/server/http/router.ts';
+import { createServerContext } from '../../src/server/handler.ts';
 import type { AuthorizeCall } from '../../src/server/index.ts';
+import { createRouter } from '../../src/server/router.ts';
 import { allEvents, createTestApp, get, post, startServer, streamTurn, userInput } from './kit.ts';
 
 let server: Awaited<ReturnType<typeof startServer>>;
@@ -66,7 +66,7 @@ const natives = Object.entries(routes).filter(([, { path }]) => /:session|:snaps
 
 /** What is mounted, as `METHOD path`; what is not tried below must be named here, with a reason. */
 const mounted = createRouter(
-  createServed(createTestApp(), { reflection: true, auth: () => undefined }),
+  createServerContext(createTestApp(), { reflection: true, auth: () => undefined }),
 )
   .routes.filter(({ method }) => method !== 'ALL')
   .map(({ method, path }) => `${method} ${path}`);

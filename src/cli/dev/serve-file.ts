@@ -1,7 +1,7 @@
 import { reportText } from '../../agent/spec/error-reports.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { LogEntry } from '../../server/http/log.ts';
-import type { RunningServer } from '../../server/http/serve.ts';
+import type { RunningServer } from '../../server/serve.ts';
 import { closeApp } from '../source/close-app.ts';
 import { loadApp } from '../source/load-app.ts';
 import { studioFolder } from './studio-folder.ts';
@@ -86,9 +86,9 @@ async function listen(
   }
 }
 
-async function loadServer(): Promise<typeof import('../../server/http/serve.ts')> {
+async function loadServer(): Promise<typeof import('../../server/serve.ts')> {
   try {
-    return await import('../../server/http/serve.ts');
+    return await import('../../server/serve.ts');
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND')) {
       throw cause;

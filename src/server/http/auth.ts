@@ -20,6 +20,11 @@ export interface Caller {
   readonly context?: JsonObject;
 }
 
+/** The owner under which a caller's sessions live. */
+export function ownerOf({ principal }: Caller): { readonly owner?: string } {
+  return principal === undefined ? {} : { owner: principal };
+}
+
 /** What a caller is about to do, for `authorize` to judge. */
 export interface AuthorizeCall extends Caller {
   /**

@@ -1,9 +1,9 @@
 import type { GenericSchema, InferOutput } from 'valibot';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import { letOthersRun } from '../../core/platform.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { withTimeout } from '../../core/time/timeout.ts';
 import { parseShape } from '../../protocol/parse.ts';
-import { nextTurn } from '../stream/event-loop.ts';
 import { headerOf } from './connection.ts';
 import { checkPieces } from './join-pieces.ts';
 import { exceededBound } from './json-scan.ts';
@@ -56,13 +56,13 @@ export async function parseInSteps<Schema extends GenericSchema>(
   text: string,
   options: TextOptions,
 ): Promise<InferOutput<Schema>> {
-  await nextTurn();
+  await letOthersRun();
   if (options.isChecked !== true) {
     checkJsonText(text, options.limits);
-    await nextTurn();
+    await letOthersRun();
   }
   const parsed = parseText(schema, text, { ...options, isChecked: true });
-  await nextTurn();
+  await letOthersRun();
   return parsed;
 }
 

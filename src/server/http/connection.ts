@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import type { FrameSink, FrameSource } from '../stream/frame-stream.ts';
+import type { FrameSink, FrameSource } from './frame-sink.ts';
 
 /** What a Node server tells of the line a request came on; nothing elsewhere. */
 export interface NodeBindings {

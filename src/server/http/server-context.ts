@@ -3,9 +3,7 @@ import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { Operation } from '../../protocol/routes.ts';
-import { ownerOf } from '../stream/turn.ts';
-import type { Studio } from '../studio/mount.ts';
-import { type AuthorizeCall, type Caller, checkAuthorized } from './auth.ts';
+import { type AuthorizeCall, type Caller, checkAuthorized, ownerOf } from './auth.ts';
 import type { NodeBindings } from './connection.ts';
 import type { HandlerOptions } from './handler-options.ts';
 import type { Identify } from './identify.ts';
@@ -36,8 +34,6 @@ export interface ServerContext {
   readonly unsubscribe: () => void;
   readonly streams: Slots;
   readonly turns: Slots;
-  /** The web app for those who work on the agents; `serve` brings it, as it is read from files. */
-  readonly studio?: Studio;
 }
 
 /** What travels with a request. */

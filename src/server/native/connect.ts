@@ -2,10 +2,12 @@ import type { WebSocket } from 'ws';
 import type { Agent, AgentConnection } from '../../agent/spec/agent.ts';
 import { linkSignals } from '../../core/async/signal.ts';
 import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
+import { letOthersRun } from '../../core/platform.ts';
 import { after } from '../../core/time/after.ts';
 import { type ClientFrame, clientFrame } from '../../protocol/frames.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { Caller } from '../http/auth.ts';
+import { ownerOf } from '../http/auth.ts';
 import { checkBackgroundRuns } from '../http/background-runs.ts';
 import {
   checkJsonText,
@@ -19,10 +21,9 @@ import { logFault } from '../http/fault.ts';
 import { topLevelString } from '../http/json-scan.ts';
 import { toPublicOutput } from '../http/public-output.ts';
 import { checkCall, findAgent, type ServerContext, type Subject } from '../http/server-context.ts';
-import { nextTurn } from '../stream/event-loop.ts';
 import type { FeedBatch } from '../stream/feed.ts';
 import { isTurnEnd, LiveFeed } from '../stream/live-feed.ts';
-import { invokeOptions, ownerOf } from '../stream/turn.ts';
+import { invokeOptions } from '../stream/turn.ts';
 import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
 
 /** Inputs that wait to be taken at most. */
@@ -128,7 +129,7 @@ class SocketConnection {
       let isChecked = false;
       if (!this.#caller) {
         // Reading a long one took its time.
-        if (isLongText(this.#unread[0])) await nextTurn();
+        if (isLongText(this.#unread[0])) await letOthersRun();
         await this.#identify(this.#unread[0] ?? '');
         isChecked = true;
       }
@@ -139,7 +140,7 @@ class SocketConnection {
           ? await parseInSteps(clientFrame, text, options)
           : parseText(clientFrame, text, options);
         if (!this.#final) this.#carryOut(frame, text.length);
-        if (isLongText(text)) await nextTurn();
+        if (isLongText(text)) await letOthersRun();
         isChecked = false;
       }
     } catch (error) {
@@ -156,7 +157,7 @@ class SocketConnection {
     const { request, identify } = this.#options;
     checkJsonText(first, this.#serverContext.limits);
     if (!request.headers.has('authorization')) {
-      if (isLongText(first)) await nextTurn();
+      if (isLongText(first)) await letOthersRun();
       this.#authorization = topLevelString(first, 'authorization');
     }
     const authorized = withAuthorization(request, this.#authorization);

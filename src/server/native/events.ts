@@ -1,10 +1,10 @@
 import { routes } from '../../protocol/routes.ts';
+import { ownerOf } from '../http/auth.ts';
 import { fromAnswer, logFault } from '../http/fault.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import { openCall, type Router, type ServerContext } from '../http/server-context.ts';
 import { type FeedBatch, runFeed } from '../stream/feed.ts';
 import { acquireStreamSlot, waitForAcceptance } from '../stream/stream-response.ts';
-import { ownerOf } from '../stream/turn.ts';
 import { nativeFormat } from './format.ts';
 import { lastEventId } from './query.ts';
 import { snapshotParam } from './snapshots.ts';

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { WaymarkError } from '../../core/error.ts';
 import { currentTrace, inSpan } from '../../core/trace.ts';
+import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { logFault } from '../http/fault.ts';
 import { jsonResponse } from '../http/json-response.ts';
@@ -9,7 +10,6 @@ import { requestIdOf } from '../http/request-id.ts';
 import { requireLoopback } from '../http/require-loopback.ts';
 import { checkCall, type Router, type ServerContext } from '../http/server-context.ts';
 import { acquireStreamSlot } from '../stream/stream-response.ts';
-import { ownerOf } from '../stream/turn.ts';
 import { createActive } from './active.ts';
 import { toReflectionError } from './error.ts';
 import { actionLines, ending, lineFormat } from './lines.ts';

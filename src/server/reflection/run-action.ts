@@ -15,11 +15,12 @@ import {
   toGenkitStatus,
 } from '../genkit/shapes.ts';
 import type { Caller } from '../http/auth.ts';
+import { ownerOf } from '../http/auth.ts';
 import { short } from '../http/not-found.ts';
 import { underRequestId } from '../http/request-id.ts';
 import type { ServedApp } from '../http/served-app.ts';
 import type { Subject } from '../http/server-context.ts';
-import { invokeOptions, ownerOf } from '../stream/turn.ts';
+import { invokeOptions } from '../stream/turn.ts';
 
 /** What the development tools ask to run. */
 export interface RunRequest {

@@ -1,5 +1,6 @@
+import { afterThisTurn } from '../../core/platform.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import { afterThisTurn } from './event-loop.ts';
+import type { FrameSink, FrameSource } from '../http/frame-sink.ts';
 
 /** How a body of frames is written, and how it behaves towards its reader. */
 export interface FrameStreamOptions<Event> {
@@ -20,23 +21,6 @@ export type FrameStreamEnd = 'complete' | 'disconnected' | 'stalled' | 'stopped'
 
 /** Bytes that wait for the reader at most, and one frame. */
 const bufferBytes = 64 * 1024;
-
-/** Where frames go. */
-export interface FrameSink {
-  /** Whether nothing more should be written until it says that there is room. */
-  isFull(): boolean;
-  write(text: string): void;
-  close(): void;
-  fail(): void;
-}
-
-/** What a body of frames tells its source of its reader. */
-export interface FrameSource {
-  /** There is room again. */
-  pulled(): void;
-  /** The reader has left. */
-  left(): void;
-}
 
 const encoder = new TextEncoder();
 

@@ -2,8 +2,8 @@ import { eventOf, toEventId } from '../../agent/persistence/event-id.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { waitingIn } from '../../core/async/channel.ts';
 import { jsonLength } from '../../core/json/length.ts';
+import { letOthersRun } from '../../core/platform.ts';
 import type { Chunk, Output } from '../../protocol/turn.ts';
-import { nextTurn } from './event-loop.ts';
 import { type FeedBatch, type FeedEvent, type FollowOptions, watchRun } from './feed.ts';
 
 /** How many chunks a reader may be behind the turn; one that is further behind reads on from the store. */
@@ -93,7 +93,7 @@ export class LiveFeed {
         this.#accepted.resolve();
         if (done) break;
         // What comes in the same moment goes out together, and a model that never waits does not keep the event loop.
-        await nextTurn();
+        await letOthersRun();
         this.#take(value);
         for (const chunk of waitingIn(this.#source)) this.#take(chunk);
         this.#wake();

@@ -2,7 +2,7 @@ import type { Agent, InvokeOptions } from '../../agent/spec/agent.ts';
 import { abortError, linkSignals } from '../../core/async/signal.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Chunk, Init, Input, Output } from '../../protocol/turn.ts';
-import type { Caller } from '../http/auth.ts';
+import { type Caller, ownerOf } from '../http/auth.ts';
 import { toWireError } from '../http/error-response.ts';
 import { toPublicOutput } from '../http/public-output.ts';
 import type { FeedBatch } from './feed.ts';
@@ -79,11 +79,6 @@ export function invokeOptions(
     ...(principal !== undefined && { owner: principal }),
     ...(context !== undefined && { context: context as JsonObject }),
   };
-}
-
-/** The owner under which a caller's sessions live. */
-export function ownerOf({ principal }: Caller): { readonly owner?: string } {
-  return principal === undefined ? {} : { owner: principal };
 }
 
 async function* turnEvents(

@@ -1,6 +1,7 @@
 import { isWaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
 import type { State } from '../../protocol/state.ts';
+import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { logFault } from '../http/fault.ts';
 import { jsonResponse } from '../http/json-response.ts';
@@ -17,7 +18,6 @@ import { answerTurn } from '../stream/answer-turn.ts';
 import { type FeedEvent, runFeed } from '../stream/feed.ts';
 import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
 import { acquireStreamSlot, isFinal, type StreamFormat } from '../stream/stream-response.ts';
-import { ownerOf } from '../stream/turn.ts';
 import { createUiEncoder } from './encode.ts';
 import { toTurn } from './input.ts';
 import { toUiMessages } from './messages.ts';

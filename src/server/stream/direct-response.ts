@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { afterThisTurn } from '../stream/event-loop.ts';
-import type { FrameSink, FrameSource } from '../stream/frame-stream.ts';
+import { afterThisTurn } from '../../core/platform.ts';
+import type { FrameSink, FrameSource } from '../http/frame-sink.ts';
 
 /**
  * Begins a response of frames straight on a Node response: headers, frames and end leave in one piece where they come

@@ -1,28 +1,28 @@
 import { Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { cors } from 'hono/cors';
-import { WaymarkError } from '../../core/error.ts';
-import { extractTrace, inSpan } from '../../core/trace.ts';
-import { mountGenkit, prepareGenkit } from '../genkit/mount.ts';
-import { mountNative } from '../native/mount.ts';
-import { mountOpenApi } from '../native/openapi.ts';
-import { mountReflection } from '../reflection/mount.ts';
-import { mountStudio } from '../studio/mount.ts';
-import { mountUiStream } from '../ui-stream/mount.ts';
-import { addressOf } from './address.ts';
-import { headerOf, headersOf } from './connection.ts';
-import { errorResponse } from './error-response.ts';
-import { logFault } from './fault.ts';
-import { checkNotForwarded } from './forwarded.ts';
-import type { CorsOptions } from './handler-options.ts';
-import { mountHealth } from './health.ts';
-import { short } from './not-found.ts';
-import { checkLoopbackHost, checkOrigin, isPlainLoopback } from './origin.ts';
-import { addSafetyHeaders } from './safety-headers.ts';
-import type { RequestContext, Router, ServerContext, ServerEnv } from './server-context.ts';
+import { WaymarkError } from '../core/error.ts';
+import { extractTrace, inSpan } from '../core/trace.ts';
+import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
+import { addressOf } from './http/address.ts';
+import { headerOf, headersOf } from './http/connection.ts';
+import { errorResponse } from './http/error-response.ts';
+import { logFault } from './http/fault.ts';
+import { checkNotForwarded } from './http/forwarded.ts';
+import type { CorsOptions } from './http/handler-options.ts';
+import { mountHealth } from './http/health.ts';
+import { short } from './http/not-found.ts';
+import { checkLoopbackHost, checkOrigin, isPlainLoopback } from './http/origin.ts';
+import { addSafetyHeaders } from './http/safety-headers.ts';
+import type { RequestContext, Router, ServerContext, ServerEnv } from './http/server-context.ts';
+import { mountNative } from './native/mount.ts';
+import { mountOpenApi } from './native/openapi.ts';
+import { mountReflection } from './reflection/mount.ts';
+import { mountStudio, type Studio } from './studio/mount.ts';
+import { mountUiStream } from './ui-stream/mount.ts';
 
 /** All dialects on one router, behind the checks that every request goes through. */
-export function createRouter(serverContext: ServerContext): Router {
+export function createRouter(serverContext: ServerContext, studio?: Studio): Router {
   const { options } = serverContext;
   const router = new Hono<ServerEnv>().basePath(options.basePath ?? '');
   router.onError((error, c) => answerError(serverContext, c, error));
@@ -37,7 +37,7 @@ export function createRouter(serverContext: ServerContext): Router {
   mountHealth(router, serverContext);
   router.use(checkOpen(serverContext));
   mountOpenApi(router);
-  if (serverContext.studio) mountStudio(router, serverContext, serverContext.studio);
+  if (studio) mountStudio(router, serverContext, studio);
   router.use(identify(serverContext));
 
   mountNative(router, serverContext);

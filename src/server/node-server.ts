@@ -1,26 +1,27 @@
 import { createServer, type Server, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
-import { WaymarkError } from '../../core/error.ts';
-import { answerBadRequest } from './bad-request.ts';
-import { cutWhenIdle, type NodeBindings } from './connection.ts';
-import { writeDirectly } from './direct-response.ts';
-import { errorResponse } from './error-response.ts';
-import { fetchOf } from './handler.ts';
-import { joinPieces } from './join-pieces.ts';
-import type { ServerContext } from './server-context.ts';
+import { WaymarkError } from '../core/error.ts';
+import { createFetch } from './handler.ts';
+import { answerBadRequest } from './http/bad-request.ts';
+import { cutWhenIdle, type NodeBindings } from './http/connection.ts';
+import { errorResponse } from './http/error-response.ts';
+import { joinPieces } from './http/join-pieces.ts';
+import type { ServerContext } from './http/server-context.ts';
+import { writeDirectly } from './stream/direct-response.ts';
+import type { Studio } from './studio/mount.ts';
 import { createUpgrade } from './upgrade.ts';
 
-export { writeRuntimeFile } from '../reflection/runtime-file.ts';
-export { openStudio } from '../studio/open.ts';
+export { writeRuntimeFile } from './reflection/runtime-file.ts';
+export { openStudio } from './studio/open.ts';
 
 // Asked for its body, it is a plain response also where somebody has put the adapter's own in the place of the global one.
 void alreadySent.body;
 
 /** A Node server over what the dialects share, with limits on how slowly and how much a client may send. */
-export function createNodeServer(serverContext: ServerContext): Server {
+export function createNodeServer(serverContext: ServerContext, studio?: Studio): Server {
   const { limits } = serverContext;
-  const fetch = fetchOf(serverContext);
+  const fetch = createFetch(serverContext, studio);
   const answer = async (request: Request, env: NodeBindings): Promise<Response> => {
     const { incoming, outgoing } = env;
     const response = await fetch(request, { incoming, outgoing, own: ownLine(incoming, outgoing) });

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import { WaymarkError } from '../../core/error.ts';
-import { routes } from '../../protocol/routes.ts';
-import { serveConnection } from '../native/connect.ts';
-import { addressOf } from './address.ts';
-import { answerRaw } from './bad-request.ts';
-import { checkNotForwarded } from './forwarded.ts';
-import { checkLoopbackHost, checkOrigin } from './origin.ts';
-import { findAgent, type ServerContext } from './server-context.ts';
+import { WaymarkError } from '../core/error.ts';
+import { routes } from '../protocol/routes.ts';
+import { addressOf } from './http/address.ts';
+import { answerRaw } from './http/bad-request.ts';
+import { checkNotForwarded } from './http/forwarded.ts';
+import { checkLoopbackHost, checkOrigin } from './http/origin.ts';
+import { findAgent, type ServerContext } from './http/server-context.ts';
+import { serveConnection } from './native/connect.ts';
 
 /** Takes the upgrade requests of a Node server and serves the WebSockets they become. */
 export function createUpgrade(

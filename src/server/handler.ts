@@ -1,16 +1,17 @@
-import { systemClock } from '../../core/time/clock.ts';
-import type { NodeBindings } from './connection.ts';
-import type { HandlerOptions } from './handler-options.ts';
-import { createIdentify } from './identify.ts';
-import { createLifetime } from './lifetime.ts';
-import { resolveLimits } from './limits.ts';
-import { describeError } from './log.ts';
-import { createPresence } from './presence.ts';
+import { systemClock } from '../core/time/clock.ts';
+import type { NodeBindings } from './http/connection.ts';
+import type { HandlerOptions } from './http/handler-options.ts';
+import { createIdentify } from './http/identify.ts';
+import { createLifetime } from './http/lifetime.ts';
+import { resolveLimits } from './http/limits.ts';
+import { describeError } from './http/log.ts';
+import { createPresence } from './http/presence.ts';
+import type { ServedApp } from './http/served-app.ts';
+import type { ServerContext } from './http/server-context.ts';
+import { createSessionOf } from './http/session-of.ts';
+import { createSlots } from './http/slots.ts';
 import { createRouter } from './router.ts';
-import type { ServedApp } from './served-app.ts';
-import type { ServerContext } from './server-context.ts';
-import { createSessionOf } from './session-of.ts';
-import { createSlots } from './slots.ts';
+import type { Studio } from './studio/mount.ts';
 
 /** Answers requests; `env` is what a Node adapter knows of the connection. */
 export interface FetchHandler {
@@ -21,11 +22,11 @@ export interface FetchHandler {
 
 /** An app as a fetch handler, to be mounted inside another server. It has no WebSocket; `serve` has. */
 export function handler(app: ServedApp, options: HandlerOptions = {}): FetchHandler {
-  return fetchOf(createServed(app, options));
+  return createFetch(createServerContext(app, options));
 }
 
 /** Everything that the dialects of one server share. */
-export function createServed(app: ServedApp, options: HandlerOptions): ServerContext {
+export function createServerContext(app: ServedApp, options: HandlerOptions): ServerContext {
   const { clock = systemClock, log = () => {} } = options;
   const limits = resolveLimits(options.limits);
   // Without a log the app goes on to print what fails.
@@ -63,8 +64,8 @@ export function createServed(app: ServedApp, options: HandlerOptions): ServerCon
 }
 
 /** The fetch handler over what is shared. */
-export function fetchOf(serverContext: ServerContext): FetchHandler {
-  const router = createRouter(serverContext);
+export function createFetch(serverContext: ServerContext, studio?: Studio): FetchHandler {
+  const router = createRouter(serverContext, studio);
   const { disconnect } = serverContext.presence;
   const fetch = async (request: Request, env?: NodeBindings): Promise<Response> =>
     router.fetch(request, env ?? {});

@@ -1,12 +1,12 @@
 import type { Server } from 'node:http';
-import { WaymarkError } from '../../core/error.ts';
-import { systemClock } from '../../core/time/clock.ts';
-import { createServed } from './handler.ts';
-import type { HandlerOptions } from './handler-options.ts';
-import { jsonLines } from './log.ts';
-import { isLoopback } from './origin.ts';
-import { createPendingConnections } from './pending-connections.ts';
-import type { ServedApp } from './served-app.ts';
+import { WaymarkError } from '../core/error.ts';
+import { systemClock } from '../core/time/clock.ts';
+import { createServerContext } from './handler.ts';
+import type { HandlerOptions } from './http/handler-options.ts';
+import { jsonLines } from './http/log.ts';
+import { isLoopback } from './http/origin.ts';
+import { createPendingConnections } from './http/pending-connections.ts';
+import type { ServedApp } from './http/served-app.ts';
 
 /** How an app is served by Node. */
 export interface ServeOptions extends Omit<HandlerOptions, 'basePath'> {
@@ -51,17 +51,16 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     );
   }
   const log = options.log ?? jsonLines((line) => void process.stdout.write(line));
-  const shared = createServed(app, { ...options, log });
+  const shared = createServerContext(app, { ...options, log });
   // Loaded here, so that whoever mounts `handler` elsewhere needs neither Node nor its adapters.
   const { createNodeServer, openStudio, writeRuntimeFile } = await import('./node-server.ts');
   const { auth, studio } = options;
   const opened = studio ? await openStudio(studio, { clock: shared.clock, auth }) : undefined;
   const serverContext = {
     ...shared,
-    ...(opened && { studio: opened.studio }),
     pendingConnections: createPendingConnections(shared.limits),
   };
-  const server = createNodeServer(serverContext);
+  const server = createNodeServer(serverContext, opened?.studio);
   const bound = await listen(server, port, host).catch((error: unknown) => {
     opened?.close();
     serverContext.unsubscribe();
