@@ -3,6 +3,7 @@ import { createCustomAgent } from './agent/define/custom-agent.ts';
 import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent/define/define.ts';
 import { createPromptAgent, type PromptAgentOptions } from './agent/define/prompt-agent.ts';
 import { createEventLogs } from './agent/persistence/event-log.ts';
+import type { AgentHost } from './agent/persistence/host.ts';
 import { createLiveRuns } from './agent/persistence/live-runs.ts';
 import { createSessionCache } from './agent/persistence/session-cache.ts';
 import type { Agent } from './agent/spec/agent.ts';
@@ -12,7 +13,6 @@ import {
   type ErrorReports,
 } from './agent/spec/error-reports.ts';
 import type { AgentHandler } from './agent/spec/handler.ts';
-import type { AgentHost } from './agent/spec/spec.ts';
 import { idempotencyKeyOf, invocationKey } from './agent/turn/invocation-context.ts';
 import type { Action } from './core/action.ts';
 import { WaymarkError } from './core/error.ts';

@@ -1,7 +1,7 @@
 export { type AgentToolOptions, agentTool } from './agent/define/agent-tool.ts';
 export { backgroundAgentTools } from './agent/define/background-tools.ts';
 export type { AgentOptions, CustomAgentOptions } from './agent/define/define.ts';
-export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/define/dispatcher.ts';
+export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/spec/dispatcher.ts';
 export { resumeRun } from './agent/define/resume-run.ts';
 export type {
   Agent,

@@ -1,4 +1,4 @@
-import { isReported } from '../agent/turn/failures.ts';
+import { isReported } from '../agent/spec/reported-errors.ts';
 import { isWaymarkError, messageOf, toErrorBody } from '../core/error.ts';
 import { errorText } from '../core/error-text.ts';
 import type { Command } from './command.ts';

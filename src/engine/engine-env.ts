@@ -1,9 +1,10 @@
 import { internalsOf } from '../agent/define/create-agent.ts';
 import { retryDeadRun, toDeadRun } from '../agent/define/dead-runs.ts';
-import { noDeadRun } from '../agent/define/dispatcher.ts';
 import { resumeRun } from '../agent/define/resume-run.ts';
+import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
-import { type AgentHost, fullStore } from '../agent/spec/spec.ts';
+import { noDeadRun } from '../agent/spec/dispatcher.ts';
+import { fullStore } from '../agent/spec/spec.ts';
 import {
   type DeadRunRecord,
   handedOverHint,

@@ -1,5 +1,5 @@
-import type { Dispatcher } from '../agent/define/dispatcher.ts';
 import type { Agent } from '../agent/spec/agent.ts';
+import type { Dispatcher } from '../agent/spec/dispatcher.ts';
 import type { ErrorInfo } from '../agent/spec/error-reports.ts';
 import type { WaymarkError } from '../core/error.ts';
 import type { Clock } from '../core/time/clock.ts';

@@ -1,7 +1,8 @@
 import { internalsOf } from '../agent/define/create-agent.ts';
 import { resumeRun } from '../agent/define/resume-run.ts';
+import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
-import { type AgentHost, fullStore } from '../agent/spec/spec.ts';
+import { fullStore } from '../agent/spec/spec.ts';
 import { messageOf } from '../core/error.ts';
 import type { RunSupport, Store, TakenRun } from '../store/contract/store.ts';
 import { givenUpError } from './given-up.ts';

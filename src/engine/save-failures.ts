@@ -1,4 +1,4 @@
-import type { AgentHost } from '../agent/spec/spec.ts';
+import type { AgentHost } from '../agent/persistence/host.ts';
 import { publicMessageOf, toWaymarkError, WaymarkError } from '../core/error.ts';
 import { backoff } from '../core/time/backoff.ts';
 import type { RunRef, Store } from '../store/contract/store.ts';

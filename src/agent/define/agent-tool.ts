@@ -11,7 +11,7 @@ import { type Chunk, type Input, type Output, resume as resumeShape } from '../.
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
 import type { Agent, AgentTypes, InvokeOptions } from '../spec/agent.ts';
-import { markReported } from '../turn/failures.ts';
+import { markReported } from '../spec/reported-errors.ts';
 import { invocationKey } from '../turn/invocation-context.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
 import { isSameArtifact } from '../turn/state-chunks.ts';

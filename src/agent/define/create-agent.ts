@@ -10,17 +10,18 @@ import type { ExpectHead, Scope, Store, TimelineSupport } from '../../store/cont
 import { AgentChat } from '../connection/chat.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream, type TurnStreamOptions } from '../connection/turn-stream.ts';
-import { waitForRun, watchRun } from '../connection/watch.ts';
+import type { AgentHost } from '../persistence/host.ts';
 import { toRunInfo } from '../persistence/run-info.ts';
 import { transformSnapshot, transformState } from '../persistence/transform.ts';
+import { waitForRun, watchRun } from '../persistence/watch.ts';
 import type { Agent, CallOptions, InvokeOptions, RunOptions } from '../spec/agent.ts';
 import { parseInit } from '../spec/init.ts';
-import { metadataOf } from '../spec/options.ts';
-import { type AgentHost, type AgentSpec, fullStore, scopeOf } from '../spec/spec.ts';
+import { type AgentSpec, fullStore, scopeOf } from '../spec/spec.ts';
 import type { InvocationRequest } from '../turn/invocation-state.ts';
 import { withPendingInput } from '../turn/pending-input.ts';
 import { underRequest } from '../turn/requests.ts';
 import { retryDeadRun, toDeadRun } from './dead-runs.ts';
+import { metadataOf } from './metadata.ts';
 
 /** An agent's insides, for the layers that run agents on behalf of others. */
 export interface AgentInternals {

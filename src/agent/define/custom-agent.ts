@@ -6,8 +6,9 @@ import type { SessionState } from '../../session/session-state.ts';
 import type { Agent } from '../spec/agent.ts';
 import type { AgentHandler } from '../spec/handler.ts';
 import { checkCustomInput } from '../spec/input.ts';
-import { type AgentEnv, type AgentOptionsBase, commonSpec } from '../spec/options.ts';
+import type { AgentOptionsBase } from '../spec/options.ts';
 import { lastRound } from '../turn/turn-state.ts';
+import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
 
 /** Declares an agent whose turn loop is the caller's own. */

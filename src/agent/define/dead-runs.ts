@@ -4,7 +4,7 @@ import type { RetryResult } from '../../protocol/requests.ts';
 import { type DeadRun, deadRun } from '../../protocol/run.ts';
 import type { DeadRunRecord, RunSupport, Scope } from '../../store/contract/store.ts';
 import type { Agent } from '../spec/agent.ts';
-import { noDeadRun } from './dispatcher.ts';
+import { noDeadRun } from '../spec/dispatcher.ts';
 
 const details = v.object({ attempts: deadRun.entries.attempts });
 

@@ -17,10 +17,11 @@ import type { SessionState } from '../../session/session-state.ts';
 import type { Agent } from '../spec/agent.ts';
 import type { AgentHandler, HandlerIo, TurnInfo, TurnResult } from '../spec/handler.ts';
 import { checkPromptInput } from '../spec/input.ts';
-import { type AgentEnv, type AgentOptionsBase, commonSpec } from '../spec/options.ts';
+import type { AgentOptionsBase } from '../spec/options.ts';
 import { appendGenerated } from '../turn/append-generated.ts';
 import { invocationKey } from '../turn/invocation-context.ts';
 import { lastRound } from '../turn/turn-state.ts';
+import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
 
 /** How an agent over a prompt is declared. */

@@ -1,12 +1,17 @@
 import type { Clock } from '../../core/time/clock.ts';
 import type { RunRef, Store } from '../../store/contract/store.ts';
-import type { StopControl } from '../turn/stop-control.ts';
 
 /** A run that this process works on. */
 export interface LiveRun {
   readonly ref: RunRef;
   readonly store: Store;
-  readonly control: StopControl;
+  /** Stops the work on the run. */
+  readonly control: {
+    /** Stops it and keeps what it has reached. */
+    stop(): void;
+    /** Stops it at once: another worker may have the run, so nothing more may be written. */
+    markLost(): void;
+  };
   /** Goes on in another process when this one lets go of it. */
   readonly recoverable: () => boolean;
 }

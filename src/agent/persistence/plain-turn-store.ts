@@ -9,7 +9,8 @@ import type {
   SnapshotStore,
 } from '../../store/contract/store.ts';
 import { headMoved } from '../../store/rules/errors.ts';
-import type { TurnBase, TurnStore, TurnStoreOptions } from './turn-store.ts';
+import type { TurnBase, TurnStore } from '../spec/turn-store.ts';
+import type { TurnStoreOptions } from './claim-turn-store.ts';
 
 /**
  * Over a store that can only read and save snapshots. Two turns at once on one session are not kept apart: the agent's
@@ -17,7 +18,7 @@ import type { TurnBase, TurnStore, TurnStoreOptions } from './turn-store.ts';
  */
 export function plainTurnStore(
   store: SnapshotStore,
-  { clock, upgrade }: TurnStoreOptions,
+  { clock, upgrade }: Pick<TurnStoreOptions, 'clock' | 'upgrade'>,
 ): TurnStore {
   const read = async (scope: Scope, lookup: Lookup): Promise<Snapshot | undefined> => {
     const snapshot = await store.getSnapshot(scope, lookup);

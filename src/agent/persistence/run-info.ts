@@ -1,6 +1,7 @@
 import type { RunInfo } from '../../protocol/run.ts';
 import type { RunRecord } from '../../store/contract/store.ts';
-import type { AgentHost, AgentSpec } from '../spec/spec.ts';
+import type { AgentSpec } from '../spec/spec.ts';
+import type { AgentHost } from './host.ts';
 import { createChunkTransform } from './transform.ts';
 
 /** A run as it may be shown, with the last status it sent where this process knows it. */

@@ -2,8 +2,7 @@ import { isWaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { timeoutSignal } from '../../core/time/timeout.ts';
 import type { ClaimRequest, RunSupport, Scope } from '../../store/contract/store.ts';
-import { whileAway } from '../turn/follow.ts';
-import { unknownEnd } from '../turn/turn-state.ts';
+import { retryWhileUnavailable, unknownOutcome } from './outage.ts';
 
 /**
  * Takes back a claim whose answer was lost, and throws the error that it was lost with. An attached run would only be waited
@@ -23,7 +22,7 @@ export async function takeBackClaim(
   }
   const over = timeoutSignal(clock, ttl);
   try {
-    const isOpen = await whileAway(clock, over.signal, async () => {
+    const isOpen = await retryWhileUnavailable(clock, over.signal, async () => {
       try {
         await release();
         return false;
@@ -35,9 +34,9 @@ export async function takeBackClaim(
     });
     if (!isOpen) throw error;
   } catch (cause) {
-    throw cause === error ? error : unknownEnd(runId, cause);
+    throw cause === error ? error : unknownOutcome(runId, cause);
   } finally {
     over.release();
   }
-  throw unknownEnd(runId, error);
+  throw unknownOutcome(runId, error);
 }

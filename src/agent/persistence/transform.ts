@@ -5,8 +5,8 @@ import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
 import type { Chunk } from '../../protocol/turn.ts';
+import { markReported } from '../spec/reported-errors.ts';
 import type { Transform } from '../spec/spec.ts';
-import { markReported } from '../turn/failures.ts';
 
 /** The same transform; what it throws is also given to `report`, and then stands for a failure that was reported. */
 export function reportingTransform(

@@ -10,7 +10,7 @@ import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { ListOptions, Lookup } from '../../store/contract/store.ts';
-import type { QueueOptions } from '../define/dispatcher.ts';
+import type { QueueOptions } from './dispatcher.ts';
 
 /**
  * Why a turn failed. From an agent of this process it has the message of what was thrown, the stack, and the thrown value as

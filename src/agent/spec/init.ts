@@ -4,11 +4,9 @@ import { toJson } from '../../core/json/json.ts';
 import { parse } from '../../core/schema/schema.ts';
 import type { Message } from '../../protocol/message.ts';
 import { isParsedMessage, parseShape } from '../../protocol/parse.ts';
-import type { State } from '../../protocol/state.ts';
 import { type Init, init as initShape } from '../../protocol/turn.ts';
 import { giveOut, historyOf } from '../../session/given-out.ts';
-import { emptyState, fromPlainState, type SessionState } from '../../session/session-state.ts';
-import { checkSignature, type SignatureSubject } from '../persistence/sign-state.ts';
+import { emptyState, type SessionState } from '../../session/session-state.ts';
 import type { AgentSpec } from './spec.ts';
 
 /** Where a caller wants to start; nothing in it has been checked. */
@@ -70,21 +68,6 @@ export function freshState(spec: AgentSpec): SessionState {
     : { ...emptyState, custom: spec.initialState };
 }
 
-/** A state that a client held, checked. */
-export async function clientState(
-  spec: AgentSpec,
-  state: State,
-  subject: Omit<SignatureSubject, 'agent'>,
-): Promise<SessionState> {
-  if (spec.clientState !== undefined) {
-    checkSignature(spec.clientState, { ...subject, agent: spec.name }, state);
-  }
-  const loaded = withInitial(spec, fromPlainState(state));
-  if (loaded.custom === undefined || spec.stateSchema === undefined) return loaded;
-  const custom = await parse(spec.stateSchema, loaded.custom, 'The custom state');
-  return { ...loaded, custom: toJson(custom, 'custom state') };
-}
-
 /** A custom state that is set as a whole, checked as far as that can be done at once. */
 export function checkCustom({ stateSchema }: AgentSpec, custom: unknown): unknown {
   if (stateSchema === undefined || custom === undefined) return custom;
@@ -97,7 +80,8 @@ export function checkCustom({ stateSchema }: AgentSpec, custom: unknown): unknow
 
 type StateRules = Pick<AgentSpec, 'name' | 'stateSchema' | 'initialState' | 'upgradeState'>;
 
-function withInitial({ initialState }: StateRules, state: SessionState): SessionState {
+/** A state whose custom part is the agent's initial one, if it has none yet. */
+export function withInitial({ initialState }: StateRules, state: SessionState): SessionState {
   if (state.custom !== undefined || initialState === undefined) return state;
   return { ...state, custom: initialState };
 }

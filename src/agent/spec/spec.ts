@@ -1,7 +1,5 @@
-import type { NewId } from '../../core/id.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Schema } from '../../core/schema/schema.ts';
-import type { Clock } from '../../core/time/clock.ts';
 import { checkId } from '../../protocol/lookup.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { AgentInfo } from '../../protocol/requests.ts';
@@ -11,14 +9,9 @@ import type { Chunk, Input } from '../../protocol/turn.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
-import type { Dispatcher } from '../define/dispatcher.ts';
-import type { EventLogs } from '../persistence/event-log.ts';
-import type { LiveRuns } from '../persistence/live-runs.ts';
-import type { SessionCache } from '../persistence/session-cache.ts';
-import type { ClientStateOptions } from '../persistence/sign-state.ts';
-import type { TurnStore } from '../persistence/turn-store.ts';
-import type { ErrorInfo } from './error-reports.ts';
+import type { ClientStateOptions } from './client-state.ts';
 import type { AgentHandler } from './handler.ts';
+import type { TurnStore } from './turn-store.ts';
 
 /** What happens to a turn on a session that is being worked on. */
 export type Concurrency = 'reject' | 'wait' | 'fork';
@@ -84,29 +77,6 @@ export interface AgentSpec {
   /** Rebuilds what is not JSON in the context of a run that is taken over. */
   readonly restoreContext?: (context: JsonObject) => JsonObject;
   readonly onFinish?: (end: RunEnd) => void | Promise<void>;
-}
-
-/** What agents of one app share. */
-export interface AgentHost {
-  readonly clock: Clock;
-  readonly newId: NewId;
-  /** Names this process in claims. */
-  readonly worker: string;
-  /** Milliseconds without a heartbeat after which a claim has expired. */
-  readonly ttl: number;
-  readonly cache: SessionCache;
-  readonly live: LiveRuns;
-  readonly logs: EventLogs;
-  /** Where runs go that are detached from their start. */
-  readonly dispatcher?: Dispatcher;
-  /** Aborts when the app begins to close: connections take no more inputs. */
-  readonly closing: AbortSignal;
-  /** Throws when the app takes no new work. */
-  checkOpen(): void;
-  /** Tells the owner of the process what failed. */
-  report(error: unknown, info: ErrorInfo): void;
-  /** Keeps `close` from finishing before this background work has. */
-  background(work: Promise<unknown>): void;
 }
 
 /** What a session's ids live under. */

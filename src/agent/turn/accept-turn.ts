@@ -9,11 +9,12 @@ import type {
   Store,
 } from '../../store/contract/store.ts';
 import { highestTotals } from '../../store/rules/totals.ts';
-import type { DispatchedRun } from '../define/dispatcher.ts';
+import type { AgentHost } from '../persistence/host.ts';
 import { answeredStateKey, answerOnce } from '../persistence/replay-guard.ts';
-import type { TurnBase, TurnRequest } from '../persistence/turn-store.ts';
+import type { DispatchedRun } from '../spec/dispatcher.ts';
 import { freshState } from '../spec/init.ts';
-import { type AgentHost, fullStore } from '../spec/spec.ts';
+import { fullStore } from '../spec/spec.ts';
+import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
 import { claimWhenBusy } from './concurrency.ts';
 import type { ActiveRun, InvocationRequest, InvocationState } from './invocation-state.ts';
 import { claimedAt } from './lineage.ts';

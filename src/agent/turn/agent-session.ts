@@ -1,8 +1,8 @@
 import { SessionFace } from '../../session/session.ts';
-import { Steps } from '../persistence/step.ts';
 import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
 import { checkCustom } from '../spec/init.ts';
 import type { InvocationState } from './invocation-state.ts';
+import { Steps } from './steps.ts';
 
 /** The session of an invocation, with its turn loop. */
 export class InvocationSession extends SessionFace<unknown> implements AgentSession {

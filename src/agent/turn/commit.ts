@@ -8,9 +8,9 @@ import type {
   Spent,
   StateWrite,
 } from '../../store/contract/store.ts';
-import { loseRunOnOutage } from '../persistence/lose-run-on-outage.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { checkpointedAs, type ListedState, savedAs } from './lineage.ts';
+import { loseRunOnOutage } from './lose-run-on-outage.ts';
 import type { Turn } from './turn-state.ts';
 
 /** Writes a snapshot; the chunk that tells of it is shown only once it is written. */

@@ -1,8 +1,8 @@
 import { raceSignal } from '../../core/async/signal.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { runningOf } from '../../store/rules/errors.ts';
-import type { TurnBase, TurnRequest } from '../persistence/turn-store.ts';
 import { fullStore } from '../spec/spec.ts';
+import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
 import type { InvocationState } from './invocation-state.ts';
 
 /** How often a waiting turn looks again when it hears nothing. */

@@ -1,12 +1,12 @@
 import { isWaymarkError, toErrorBody } from '../../core/error.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { Chunk, Output } from '../../protocol/turn.ts';
-import { receiptFor } from '../persistence/receipt.ts';
 import { fullStore } from '../spec/spec.ts';
 import { checkpoint, commit, endChunk, stateWrite } from './commit.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { inputDone } from './lineage.ts';
 import { totalsOf } from './turn-limits.ts';
+import { receiptFor } from './turn-receipt.ts';
 import type { Outcome, Turn } from './turn-state.ts';
 
 /** What the caller who detached is told. */

@@ -1,21 +1,6 @@
 import { originalOf } from '../../core/error.ts';
 import type { ErrorInfo, ErrorPhase } from '../spec/error-reports.ts';
-
-/** Causes that are followed; chains may be circular. */
-const maxCauses = 8;
-
-// Each was created for one failure, so it stands for a reported one wherever it is rethrown.
-const reportedOnce = new WeakSet<object>();
-
-/** Marks an error as standing for a reported failure; only for errors that are created for one failure. */
-export function markReported(error: object): void {
-  reportedOnce.add(error);
-}
-
-/** Whether an error stands for a reported failure. */
-export function isReported(error: unknown): boolean {
-  return chainOf(error).some(isMarked);
-}
+import { causesOf, isReported, markReported } from '../spec/reported-errors.ts';
 
 /** What failed; the invocation adds where. */
 type FailureInfo = Pick<ErrorInfo, 'phase' | 'tool' | 'model'>;
@@ -56,21 +41,7 @@ export class Failures {
 
   #find(error: unknown): number {
     if (this.#reported.length === 0) return -1;
-    const chain = chainOf(error);
+    const chain = causesOf(error);
     return this.#reported.findIndex((each) => chain.includes(each));
   }
-}
-
-function isMarked(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && reportedOnce.has(error);
-}
-
-function chainOf(error: unknown): readonly unknown[] {
-  const chain = [error];
-  for (let last = error; last instanceof Error && chain.length < maxCauses; ) {
-    if (last.cause === undefined) break;
-    last = last.cause;
-    chain.push(last);
-  }
-  return chain;
 }

@@ -5,7 +5,6 @@ import type { SnapshotEvent } from '../../protocol/snapshot.ts';
 import type { Chunk, FinishReason } from '../../protocol/turn.ts';
 import { StateCandidate } from '../../session/policy.ts';
 import type { RequestOutcome } from '../../store/contract/store.ts';
-import { receiptFor, turnReceipt } from '../persistence/receipt.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { claimAgain, dropRun } from './accept-turn.ts';
 import { checkpoint, commit, endChunk, release } from './commit.ts';
@@ -15,6 +14,7 @@ import { endedWith, failedFrom } from './lineage.ts';
 import { keepPartialAnswer } from './partial.ts';
 import { endElsewhere, giveUp, saveSurely } from './save-surely.ts';
 import { totalsOf } from './turn-limits.ts';
+import { receiptFor, turnReceipt } from './turn-receipt.ts';
 import { lostError, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
 /** Saves what a turn came to and ends it: exactly one `turnEnd`, whatever happened. */

@@ -1,20 +1,16 @@
 import { isWaymarkError } from '../../core/error.ts';
-import { isJsonObject } from '../../core/json/json.ts';
-import { backoff } from '../../core/time/backoff.ts';
 import { parseEventId } from '../../protocol/event-id.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Output } from '../../protocol/turn.ts';
-import { waitForRun, watchRun } from '../connection/watch.ts';
+import { retryWhileUnavailable } from '../persistence/outage.ts';
 import { outputOfReceipt, receiptOf } from '../persistence/receipt.ts';
 import { transformSnapshot } from '../persistence/transform.ts';
+import { waitForRun, watchRun } from '../persistence/watch.ts';
 import type { EventId } from '../spec/agent.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { requestKey } from './requests.ts';
 import { outputOfSnapshot } from './snapshot-output.ts';
-
-/** How long to wait before a store that is away is asked again, in milliseconds. */
-const askAgainMs = 100;
 
 /** What a run came to that somebody else worked on. */
 export interface Followed {
@@ -35,7 +31,7 @@ export async function followRun(
   const watching = { spec, host, scope, runId, signal: over };
   let place = after;
   let told = false;
-  return await whileAway(host.clock, over, async () => {
+  return await retryWhileUnavailable(host.clock, over, async () => {
     const run = await fullStore(spec)?.runs?.getRun(scope, runId);
     // Nobody keeps the events of an attached run for other processes, and an expired one never ends.
     if (run?.mode === 'attached' && host.logs.get(runId, scope) === undefined) {
@@ -54,34 +50,6 @@ export async function followRun(
     if (isWaymarkError(error) && error.status === 'NOT_FOUND') return { told };
     throw error;
   });
-}
-
-/** Does something as often as it takes until the store is there; rejects when `over` aborts. */
-export async function whileAway<Value>(
-  clock: InvocationState['host']['clock'],
-  over: AbortSignal,
-  work: () => Promise<Value>,
-): Promise<Value> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (over.aborted || !isAway(error)) throw error;
-    }
-    await clock.sleep(backoff(attempt, { baseMs: askAgainMs, maxMs: 2_000 }), over);
-  }
-}
-
-/** Whether a store could not be reached. What it was asked for may have been done all the same. */
-export function isAway(error: unknown): boolean {
-  return isWaymarkError(error) && error.status === 'UNAVAILABLE';
-}
-
-/** Whether a store that could not be reached has certainly not been asked. */
-export function isUnasked(error: unknown): boolean {
-  if (!isWaymarkError(error)) return false;
-  const { details } = error;
-  return isJsonObject(details) && details.written === false;
 }
 
 /** The output of a run that has ended, whoever worked on it; `undefined` when it came to nothing. */

@@ -10,14 +10,15 @@ import type { Chunk, FinishReason, Init, Output, Usage } from '../../protocol/tu
 import { hashState } from '../../session/session-state.ts';
 import { WorkingState } from '../../session/working-state.ts';
 import type { RunMode, Scope, Spent, Totals } from '../../store/contract/store.ts';
-import type { QueueOptions } from '../define/dispatcher.ts';
 import type { EventLog } from '../persistence/event-log.ts';
+import type { AgentHost } from '../persistence/host.ts';
 import type { Receipt } from '../persistence/receipt.ts';
 import { createChunkTransform } from '../persistence/transform.ts';
-import type { TurnBase } from '../persistence/turn-store.ts';
+import type { QueueOptions } from '../spec/dispatcher.ts';
 import type { AgentResult } from '../spec/handler.ts';
 import { freshState } from '../spec/init.ts';
-import { type AgentHost, type AgentSpec, scopeOf } from '../spec/spec.ts';
+import { type AgentSpec, scopeOf } from '../spec/spec.ts';
+import type { TurnBase } from '../spec/turn-store.ts';
 import { ChunkSink } from './chunk-sink.ts';
 import { Failures } from './failures.ts';
 import { Inbox } from './inbox.ts';

@@ -2,17 +2,17 @@ import { toWaymarkError, WaymarkError } from '../../core/error.ts';
 import { callContext } from '../../generate/hooks.ts';
 import type { Input, Output } from '../../protocol/turn.ts';
 import { sessionKey } from '../../session/session.ts';
-import { completeReceipt } from '../persistence/receipt.ts';
+import type { AgentHost } from '../persistence/host.ts';
 import type { AgentSession, TurnFunction } from '../spec/handler.ts';
 import { isInputError } from '../spec/input.ts';
-import { type HandlerResult, outputOf, parseResult } from '../spec/output.ts';
-import type { AgentHost, AgentSpec } from '../spec/spec.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 import { acceptTurn, claimDetached, type KnownInput } from './accept-turn.ts';
 import { InvocationSession } from './agent-session.ts';
 import { detachedOutput } from './detach.ts';
 import { finishInvocation } from './finish-turn.ts';
 import { closedError, type QueuedInput } from './inbox.ts';
 import { invocationKey } from './invocation-context.ts';
+import { type HandlerResult, outputOf, parseResult } from './invocation-output.ts';
 import { inInvocationSpan } from './invocation-span.ts';
 import { type InvocationRequest, InvocationState } from './invocation-state.ts';
 import { detachedBefore, joinRun } from './join.ts';
@@ -21,6 +21,7 @@ import { createResponder } from './responder.ts';
 import { runTurn } from './run-turn.ts';
 import { streamStateChanges } from './state-chunks.ts';
 import { handlerStopTimeoutMs, StopTimeoutError, withStopTimeout } from './stop-timeout.ts';
+import { completeReceipt } from './turn-receipt.ts';
 import type { Outcome, Turn } from './turn-state.ts';
 
 /** One connection to an agent: opens the session, accepts inputs, runs their turns, and finishes with an output. */

@@ -2,9 +2,10 @@ import { linkSignals } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { RequestRecord } from '../../store/contract/store.ts';
+import { retryWhileUnavailable } from '../persistence/outage.ts';
 import { receiptOf } from '../persistence/receipt.ts';
 import { fullStore } from '../spec/spec.ts';
-import { followRun, outputOfRun, whileAway } from './follow.ts';
+import { followRun, outputOfRun } from './follow.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { requestKey } from './requests.ts';
 
@@ -37,7 +38,7 @@ export async function joinRun(
   if (callerGone.aborted) stop();
   try {
     const { told } = await followRun(invocation, runId, { over: link.signal });
-    const output = await whileAway(host.clock, link.signal, () =>
+    const output = await retryWhileUnavailable(host.clock, link.signal, () =>
       outputOfRun(invocation, runId, input.requestId),
     );
     if (output !== undefined && !told) await retell(invocation, input, known, output);

@@ -1,6 +1,6 @@
 import { hashState, type SessionState } from '../../session/session-state.ts';
 import type { LoadedState, StateBase, TakenRun } from '../../store/contract/store.ts';
-import type { TurnBase } from '../persistence/turn-store.ts';
+import type { TurnBase } from '../spec/turn-store.ts';
 
 /** A state that is a snapshot, with its hash. */
 export interface ListedState {

@@ -1,6 +1,12 @@
 import { WaymarkError } from '../../core/error.ts';
+import { toJson } from '../../core/json/json.ts';
+import { parse } from '../../core/schema/schema.ts';
 import { fitsLookup } from '../../protocol/lookup.ts';
-import { clientState } from '../spec/init.ts';
+import type { State } from '../../protocol/state.ts';
+import { fromPlainState, type SessionState } from '../../session/session-state.ts';
+import { checkSignature, type SignatureSubject } from '../persistence/sign-state.ts';
+import { withInitial } from '../spec/init.ts';
+import type { AgentSpec } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { openedAt, startedWith } from './lineage.ts';
 import { withoutProviderOptions } from './remote-input.ts';
@@ -14,7 +20,7 @@ export async function openSession(invocation: InvocationState): Promise<void> {
     const subject = { owner: request.owner, now: host.clock.now() };
     const isForeign = request.remote === true && spec.clientState === undefined;
     const held = isForeign ? withoutProviderOptions(init.state) : init.state;
-    const state = await clientState(spec, held, subject);
+    const state = await loadClientState(spec, held, subject);
     invocation.moveTo(startedWith(state));
     position.turnIndex = state.history.countUserMessages() - 1;
   } else if (init.snapshotId !== undefined) {
@@ -42,4 +48,19 @@ async function openSnapshot(invocation: InvocationState, snapshotId: string): Pr
   }
   invocation.position.sessionId = snapshot.sessionId;
   invocation.moveTo(openedAt(loaded));
+}
+
+/** Checks a state that the client held. */
+async function loadClientState(
+  spec: AgentSpec,
+  state: State,
+  subject: Omit<SignatureSubject, 'agent'>,
+): Promise<SessionState> {
+  if (spec.clientState !== undefined) {
+    checkSignature(spec.clientState, { ...subject, agent: spec.name }, state);
+  }
+  const loaded = withInitial(spec, fromPlainState(state));
+  if (loaded.custom === undefined || spec.stateSchema === undefined) return loaded;
+  const custom = await parse(spec.stateSchema, loaded.custom, 'The custom state');
+  return { ...loaded, custom: toJson(custom, 'custom state') };
 }

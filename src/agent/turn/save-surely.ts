@@ -2,10 +2,11 @@ import { linkSignals } from '../../core/async/signal.ts';
 import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
 import { after } from '../../core/time/after.ts';
 import type { Output } from '../../protocol/turn.ts';
+import { isUnavailable, retryWhileUnavailable, unknownOutcome } from '../persistence/outage.ts';
 import { endChunk, release } from './commit.ts';
-import { followRun, isAway, outputOfRun, whileAway } from './follow.ts';
+import { followRun, outputOfRun } from './follow.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
-import { lostError, type Outcome, type Turn, unknownEnd } from './turn-state.ts';
+import { lostError, type Outcome, type Turn } from './turn-state.ts';
 
 /** After every event that an attempt can have had. */
 const lastOf = (attempt: number): string => `${attempt}.999999999`;
@@ -38,7 +39,7 @@ export async function saveSurely(
     }
     // What the caller is told may be another error that was first.
     invocation.failures.report(error, 'store');
-    if (isAway(error)) return endUnknown(invocation, run, turn, error);
+    if (isUnavailable(error)) return endUnknown(invocation, run, turn, error);
     return await endUnsaved(invocation, run, turn, failure(error));
   }
 }
@@ -73,11 +74,11 @@ export async function endElsewhere(
       ({ told } = await followRun(invocation, runId, { after, over: over.signal }));
     }
     const { requestId } = turn.input;
-    output = await whileAway(host.clock, over.signal, () =>
+    output = await retryWhileUnavailable(host.clock, over.signal, () =>
       outputOfRun(invocation, runId, requestId),
     );
   } catch (error) {
-    return failed(unknownEnd(runId, error));
+    return failed(unknownOutcome(runId, error));
   } finally {
     over.release();
   }
@@ -104,7 +105,7 @@ async function endUnsaved(
   } catch (error) {
     // It was saved after all, or somebody else has it.
     if (hasStatus(error, 'ABORTED')) return await endElsewhere(invocation, run, turn, failure);
-    if (isAway(error)) return endUnknown(invocation, run, turn, error);
+    if (isUnavailable(error)) return endUnknown(invocation, run, turn, error);
     sendEnd(invocation, run, turn);
   }
   invocation.fallBack();
@@ -122,7 +123,7 @@ function endUnknown(
   // It is no event: a server that has a reader for it goes on to look for the real one.
   chunkSink.deliver(endChunk(turn, 'failed'));
   invocation.fallBack();
-  return { kind: 'failed', error: unknownEnd(run.runId, cause) };
+  return { kind: 'failed', error: unknownOutcome(run.runId, cause) };
 }
 
 /** Ends a turn of which nothing is saved, and lets go of the session; a claim that cannot be given back expires by itself. */
@@ -159,7 +160,7 @@ async function whileWaitedFor(
     await work();
     return;
   } catch (error) {
-    if (!isAway(error)) throw error;
+    if (!isUnavailable(error)) throw error;
     last = error;
   }
   const tracked = async (): Promise<void> => {
@@ -175,7 +176,7 @@ async function whileWaitedFor(
     ? undefined
     : after(host.clock, host.ttl, () => over.abort(), { keepAlive: true });
   try {
-    await whileAway(host.clock, over.signal, tracked);
+    await retryWhileUnavailable(host.clock, over.signal, tracked);
   } catch {
     // Why it was last away says more than that the wait was over.
     throw last;

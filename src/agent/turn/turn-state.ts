@@ -62,15 +62,6 @@ export function lostError(runId: string): WaymarkError {
   );
 }
 
-/** The error of a turn of which nobody can say whether it was saved. */
-export function unknownEnd(runId: string, cause: unknown): WaymarkError {
-  return new WaymarkError(
-    'UNKNOWN',
-    `The store cannot be reached, so it is not known whether the turn was saved. Look up run "${runId}" later, or send the input again with the same request id.`,
-    { details: { snapshotId: runId }, cause },
-  );
-}
-
 /** How the work on a turn came out that was told to end. */
 export function stoppedBy(cause: StopCause): Outcome {
   switch (cause.kind) {

@@ -1,5 +1,5 @@
 import type { JobInsert } from 'pg-boss';
-import type { DispatchedRun } from '../../agent/define/dispatcher.ts';
+import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
 import type { Transaction } from '../../store/contract/store.ts';
 import { groupOf, toRunJob } from './job.ts';
 import { type Queue, runQueue } from './queue.ts';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { DispatchedRun } from '../../agent/define/dispatcher.ts';
+import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
 import type { Scope } from '../../store/contract/store.ts';
 
 /** What a job says: which run somebody should work on. Ids only; all else is in the store. */

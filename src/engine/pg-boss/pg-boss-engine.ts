@@ -1,5 +1,5 @@
-import type { DispatchedRun } from '../../agent/define/dispatcher.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
+import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
 import type { QueueHandoff } from '../../store/contract/store.ts';
 import {
   type DeadLetter,

@@ -1,8 +1,8 @@
 import { toWaymarkError } from '../../core/error.ts';
 import { parse } from '../../core/schema/schema.ts';
 import { checkCustomSize, maxCustomLength } from '../../store/rules/size-limits.ts';
-import type { InvocationState } from '../turn/invocation-state.ts';
-import type { Outcome } from '../turn/turn-state.ts';
+import type { InvocationState } from './invocation-state.ts';
+import type { Outcome } from './turn-state.ts';
 
 /**
  * Refuses a custom state that is too large, or was changed piece by piece and no longer fits its schema: saved, it could

@@ -3,11 +3,12 @@ import { WaymarkError } from '../../core/error.ts';
 import { parseEventId } from '../../protocol/event-id.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { EventCursor, RunEvent, RunRecord, Scope } from '../../store/contract/store.ts';
-import { toEventId } from '../persistence/event-id.ts';
-import type { EventLog } from '../persistence/event-log.ts';
-import { createChunkTransform, transformSnapshot } from '../persistence/transform.ts';
 import type { WatchEvent } from '../spec/agent.ts';
-import { type AgentHost, type AgentSpec, fullStore } from '../spec/spec.ts';
+import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import { toEventId } from './event-id.ts';
+import type { EventLog } from './event-log.ts';
+import type { AgentHost } from './host.ts';
+import { createChunkTransform, transformSnapshot } from './transform.ts';
 
 /** How often a watcher looks again when it hears nothing; hints may be lost. */
 const pollIntervalMs = 1_000;

@@ -5,8 +5,8 @@ import { finishReason as finishReasonShape, type Output } from '../../protocol/t
 import { toPlainState } from '../../session/session-state.ts';
 import { signState } from '../persistence/sign-state.ts';
 import { transformState } from '../persistence/transform.ts';
-import type { InvocationState } from '../turn/invocation-state.ts';
-import type { AgentResult } from './handler.ts';
+import type { AgentResult } from '../spec/handler.ts';
+import type { InvocationState } from './invocation-state.ts';
 
 /** What a handler returned, checked. */
 export interface HandlerResult extends Omit<AgentResult, 'output'> {

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
 import { fullStore } from '../spec/spec.ts';
-import type { InvocationState } from '../turn/invocation-state.ts';
+import type { InvocationState } from './invocation-state.ts';
 import { loseRunOnOutage } from './lose-run-on-outage.ts';
 
 /** Durable steps: recorded with the run where the store can, else only for the life of the invocation. */

@@ -1,5 +1,5 @@
 import { isWaymarkError } from '../../core/error.ts';
-import type { InvocationState } from '../turn/invocation-state.ts';
+import type { InvocationState } from './invocation-state.ts';
 
 /**
  * Reads or writes what belongs to a run. While the store is away nobody can hold a run: a detached one is left to whoever

@@ -1,0 +1,119 @@
+import { WaymarkError } from '../../core/error.ts';
+import { toJson } from '../../core/json/json.ts';
+import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
+import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
+import type { SnapshotStore, Store } from '../../store/contract/store.ts';
+import type { AgentHost } from '../persistence/host.ts';
+import { namedStore } from '../persistence/named-store.ts';
+import { checkClientState } from '../persistence/sign-state.ts';
+import { reportingTransform } from '../persistence/transform.ts';
+import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
+import { storedState } from '../spec/init.ts';
+import type { AgentOptionsBase } from '../spec/options.ts';
+import type { AgentSpec } from '../spec/spec.ts';
+import { invocationKey } from '../turn/invocation-context.ts';
+
+/** What an agent's definition needs from the app. */
+export interface AgentEnv {
+  readonly host: AgentHost;
+  readonly store: Store | SnapshotStore | undefined;
+}
+
+type Common = Omit<AgentSpec, 'recovery' | 'handler' | 'checkInput' | 'receive'>;
+
+/** The part of a spec that does not depend on who writes the turn loop, checked. */
+export function commonSpec(
+  options: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
+  { host, store: appStore }: AgentEnv,
+): Common {
+  const { name, state: stateSchema, description } = options;
+  const given = options.store === false ? undefined : (options.store ?? appStore);
+  const store = given && namedStore(given);
+  checkOptions(options, store);
+  if (stateSchema !== undefined) toJsonSchema(stateSchema);
+  const initialState = initialOf(options);
+  const spec: Common = {
+    name,
+    ...(description !== undefined && { description }),
+    ...(options.version !== undefined && { version: options.version }),
+    store,
+    turnStore: clientTurnStore,
+    policy: policyOf(options.snapshot),
+    concurrency: options.concurrency ?? 'reject',
+    limits: options.limits ?? {},
+    transform: reportingTransform(options.transform ?? {}, (error) =>
+      reportTransform(host, name, error),
+    ),
+    ...(options.clientState && { clientState: options.clientState }),
+    ...(stateSchema && { stateSchema }),
+    ...(options.status && { statusSchema: options.status }),
+    ...(initialState !== undefined && { initialState }),
+    ...(options.upgradeState && { upgradeState: options.upgradeState }),
+    ...(options.restoreContext && { restoreContext: options.restoreContext }),
+    ...(options.onFinish && { onFinish: options.onFinish }),
+  };
+  if (store === undefined) return spec;
+  const { cache, clock, worker, ttl } = host;
+  const upgrade: Parameters<typeof turnStoreOf>[1]['upgrade'] = (state) => storedState(spec, state);
+  return { ...spec, turnStore: turnStoreOf(store, { cache, clock, worker, ttl, upgrade }) };
+}
+
+// What is read of a session passes through the transform as well, outside of any turn.
+function reportTransform(host: AgentHost, agent: string, error: unknown): void {
+  const invocation = invocationKey.get();
+  if (invocation?.spec.name === agent) invocation.failures.report(error, 'transform');
+  else host.report(error, { phase: 'transform', agent });
+}
+
+function checkOptions(
+  {
+    name,
+    snapshot,
+    clientState,
+    concurrency,
+  }: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
+  store: Store | SnapshotStore | undefined,
+): void {
+  if (!/^[\w.-]{1,128}$/.test(name)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `"${name.slice(0, 64)}" cannot be the name of an agent: use letters, digits, ".", "_" and "-", at most 128.`,
+    );
+  }
+  if (store === undefined && snapshot !== undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${name}" has a snapshot policy but no store to keep snapshots in. Give it, or the app, a \`store\`.`,
+    );
+  }
+  if (store !== undefined && clientState !== undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${name}" keeps its sessions in a store, so there is no client-held state to sign. Drop \`clientState\`, or set \`store: false\`.`,
+    );
+  }
+  if (clientState !== undefined) checkClientState(name, clientState);
+  const claims = store !== undefined && 'runs' in store && store.runs !== undefined;
+  if (concurrency !== undefined && concurrency !== 'reject' && !claims) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${name}" cannot ${concurrency} when a session is busy: its store does not know whether one is.`,
+    );
+  }
+}
+
+function initialOf({
+  name,
+  state,
+  initialState,
+}: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>): AgentSpec['initialState'] {
+  if (initialState === undefined) return undefined;
+  const what = `The initial state of agent "${name}"`;
+  return toJson(state === undefined ? initialState : parseSync(state, initialState, what), what);
+}
+
+function policyOf(snapshot: SnapshotPolicy | 'always' | 'never' | undefined): SnapshotPolicy {
+  if (snapshot === 'always') return always;
+  if (snapshot === 'never') return () => false;
+  return snapshot ?? on('turnEnd', 'invocationEnd');
+}

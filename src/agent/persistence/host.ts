@@ -1,0 +1,30 @@
+import type { NewId } from '../../core/id.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import type { Dispatcher } from '../spec/dispatcher.ts';
+import type { ErrorInfo } from '../spec/error-reports.ts';
+import type { EventLogs } from './event-log.ts';
+import type { LiveRuns } from './live-runs.ts';
+import type { SessionCache } from './session-cache.ts';
+
+/** What agents of one app share. */
+export interface AgentHost {
+  readonly clock: Clock;
+  readonly newId: NewId;
+  /** Names this process in claims. */
+  readonly worker: string;
+  /** Milliseconds without a heartbeat after which a claim has expired. */
+  readonly ttl: number;
+  readonly cache: SessionCache;
+  readonly live: LiveRuns;
+  readonly logs: EventLogs;
+  /** Where runs go that are detached from their start. */
+  readonly dispatcher?: Dispatcher;
+  /** Aborts when the app begins to close: connections take no more inputs. */
+  readonly closing: AbortSignal;
+  /** Throws when the app takes no new work. */
+  checkOpen(): void;
+  /** Tells the owner of the process what failed. */
+  report(error: unknown, info: ErrorInfo): void;
+  /** Keeps `close` from finishing before this background work has. */
+  background(work: Promise<unknown>): void;
+}

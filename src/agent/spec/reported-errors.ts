@@ -1,0 +1,30 @@
+/** Causes that are followed; chains may be circular. */
+const maxCauses = 8;
+
+// Each was created for one failure, so it stands for a reported one wherever it is rethrown.
+const reportedOnce = new WeakSet<object>();
+
+/** Marks an error as standing for a reported failure; only for errors that are created for one failure. */
+export function markReported(error: object): void {
+  reportedOnce.add(error);
+}
+
+/** Whether an error stands for a reported failure. */
+export function isReported(error: unknown): boolean {
+  return causesOf(error).some(isMarked);
+}
+
+function isMarked(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && reportedOnce.has(error);
+}
+
+/** An error and its causes. */
+export function causesOf(error: unknown): readonly unknown[] {
+  const chain = [error];
+  for (let last = error; last instanceof Error && chain.length < maxCauses; ) {
+    if (last.cause === undefined) break;
+    last = last.cause;
+    chain.push(last);
+  }
+  return chain;
+}

@@ -1,0 +1,57 @@
+import type { SessionState } from '../../session/session-state.ts';
+import type {
+  ClaimRequest,
+  Committed,
+  CommitWrite,
+  LoadedState,
+  Lookup,
+  ParentRef,
+  RequestOutcome,
+  RunEvent,
+  RunRef,
+  Scope,
+  StateBase,
+  Totals,
+} from '../../store/contract/store.ts';
+
+/** What a turn asks its store for. */
+export interface TurnRequest extends Omit<ClaimRequest, 'ttl' | 'worker'> {
+  /** What was loaded before the claim, so that it need not be loaded again. */
+  readonly loaded?: StateBase;
+}
+
+/** Where a turn stands: its session, what it goes on from, and the claim it holds, if the store has claims. */
+export interface TurnBase {
+  readonly sessionId: string;
+  readonly run?: RunRef;
+  readonly parent?: ParentRef;
+  /** What was last saved, as it was saved. */
+  readonly base?: StateBase;
+  /** The state to go on with: the base's, brought up to the agent's present schema. Absent in an empty session. */
+  readonly state?: SessionState;
+  /** The last snapshot on the way here: the base, unless that is only the latest saved state. */
+  readonly listed?: StateBase;
+  /** The index that the next snapshot will have. */
+  readonly nextIndex: number;
+  /** What failed turns have used that started from the parent; see {@link Claim.failedTotals}. */
+  readonly failedTotals?: Totals;
+}
+
+/**
+ * How an agent reads and writes sessions, whatever its store can do: with claims, with plain snapshots only, or, for a
+ * client-managed agent, not at all. The turn loop knows only this.
+ */
+export interface TurnStore {
+  /** The state to go on from, without claiming anything. */
+  load(scope: Scope, lookup: Lookup): Promise<LoadedState | undefined>;
+  /** Accepts a turn. */
+  begin(scope: Scope, request: TurnRequest): Promise<TurnBase>;
+  /** Saves a snapshot. */
+  commit(scope: Scope, turnBase: TurnBase, write: CommitWrite): Promise<Committed>;
+  /** Ends a turn without a snapshot; the events are written with it. */
+  release(
+    turnBase: TurnBase,
+    events?: readonly RunEvent[],
+    requests?: RequestOutcome,
+  ): Promise<void>;
+}
