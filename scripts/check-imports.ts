@@ -102,6 +102,7 @@ const layers: readonly (readonly (readonly string[])[])[] = [
     ],
     ['core/trace.ts', 'core/action.ts'],
   ],
+  [['agent/spec'], ['agent/persistence'], ['agent/turn'], ['agent/connection'], ['agent/define']],
   [
     ['server/http'],
     ['server/stream'],
@@ -205,7 +206,7 @@ for (const file of [...filesBelow(src), ...filesBelow(join(root, 'studio/src'))]
   graph.set(file, [...new Set(local.map((specifier) => resolve(dirname(file), specifier)))]);
 }
 /** Folders whose cycles are still to be removed. Add none. */
-const withCycles = ['src/agent/', 'src/store/sql/', 'src/store/file/'];
+const withCycles = ['src/store/sql/', 'src/store/file/'];
 for (const cycle of cyclesIn(graph)) {
   if (withCycles.some((folder) => relative(root, cycle[0] ?? '').startsWith(folder))) continue;
   breaches.push(`Import cycle: ${cycle.map((file) => relative(root, file)).join(', ')}`);

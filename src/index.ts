@@ -1,7 +1,6 @@
 export { type AgentToolOptions, agentTool } from './agent/define/agent-tool.ts';
 export { backgroundAgentTools } from './agent/define/background-tools.ts';
 export type { AgentOptions, CustomAgentOptions } from './agent/define/define.ts';
-export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/spec/dispatcher.ts';
 export { resumeRun } from './agent/define/resume-run.ts';
 export type {
   Agent,
@@ -25,6 +24,7 @@ export type {
   WatchEvent,
   WireTypes,
 } from './agent/spec/agent.ts';
+export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/spec/dispatcher.ts';
 export type { ErrorInfo, ErrorListener, ErrorPhase } from './agent/spec/error-reports.ts';
 export type {
   AgentHandler,
