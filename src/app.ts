@@ -2,7 +2,7 @@ import { agentActions } from './agent/define/agent-actions.ts';
 import { createCustomAgent } from './agent/define/custom-agent.ts';
 import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent/define/define.ts';
 import { createPromptAgent, type PromptAgentOptions } from './agent/define/prompt-agent.ts';
-import { createEventLogs } from './agent/persistence/event-log.ts';
+import { createEventLogs } from './agent/persistence/event-logs.ts';
 import type { AgentHost } from './agent/persistence/host.ts';
 import { createLiveRuns } from './agent/persistence/live-runs.ts';
 import { createSessionCache } from './agent/persistence/session-cache.ts';

@@ -102,9 +102,9 @@ export function defineAction<
   };
 
   const stream: Ours['stream'] = (input, runOptions = {}) => {
-    // Without a limit, so that whoever waits for the output alone does not wait forever.
-    const chunks = createChannel<Parsed<Chunk>>({ capacity: Number.POSITIVE_INFINITY });
-    const output = run(input, { ...runOptions, onChunk: (chunk) => chunks.send(chunk) });
+    // Unbounded: a caller may wait for the output without reading the chunks.
+    const chunks = createChannel<Parsed<Chunk>>();
+    const output = run(input, { ...runOptions, onChunk: (chunk) => chunks.push(chunk) });
     output.then(
       () => chunks.close(),
       (error: unknown) => chunks.fail(error),

@@ -82,9 +82,9 @@ class StreamedCall<Value> extends StartedCall<Value> implements GenerateStream<V
       pass: (chunk: GenerateChunk<Value>) => void,
     ) => Promise<GenerateResponse>,
   ) {
-    // Without a limit: who waits for the response alone must not have to read the pieces.
-    const chunks = createChannel<GenerateChunk<Value>>({ capacity: Number.POSITIVE_INFINITY });
-    super((progress) => run(progress, (chunk) => chunks.trySend(chunk)));
+    // Unbounded: a caller may wait for the response without reading the pieces.
+    const chunks = createChannel<GenerateChunk<Value>>();
+    super((progress) => run(progress, (chunk) => chunks.push(chunk)));
     this.stream = chunks;
     // Watched here, so that a failure is not unhandled when only the stream is read.
     this.response.then(

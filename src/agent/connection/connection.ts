@@ -1,8 +1,8 @@
-import { type Channel, createChannel } from '../../core/async/channel.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Message } from '../../protocol/message.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { type Chunk, type Input, input as inputShape, type Output } from '../../protocol/turn.ts';
+import { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import type { AgentConnection, RequestOptions, ResumeInput } from '../spec/agent.ts';
 import type { AgentSpec } from '../spec/spec.ts';
@@ -13,13 +13,10 @@ import { withoutOptions } from '../turn/remote-input.ts';
 import { checkRequestId, underRequest, withoutAutoId } from '../turn/requests.ts';
 import { createReaderTimeout, type ReaderTimeout } from './reader-timeout.ts';
 
-/** Chunks that wait for a slow reader before the turn does. */
-const maxUnread = 192;
-
-/** A connection to an agent of this process: the turns run as inputs come, the caller reads as it likes. */
+/** A connection to an agent of this process: turns run as inputs come, and the caller reads their chunks at its own pace. */
 export class Connection implements AgentConnection {
-  /** What waits for the caller. */
-  readonly chunks: Channel<Chunk>;
+  /** The caller's place in the events of its turns. */
+  readonly cursor: CallerCursor;
   readonly #spec: AgentSpec;
   readonly #host: AgentHost;
   readonly #invocation: Invocation | undefined;
@@ -30,13 +27,13 @@ export class Connection implements AgentConnection {
   constructor(spec: AgentSpec, host: AgentHost, createRequest: () => InvocationRequest) {
     this.#spec = spec;
     this.#host = host;
-    this.chunks = createChannel({ capacity: maxUnread, onWait: (sent) => this.#watch(sent) });
-    // Nobody has to look at a result; an unhandled rejection would end the process.
+    this.cursor = new CallerCursor({ onWait: (sent) => this.#watch(sent) });
+    // The caller may ignore the result; an unhandled rejection would end the process.
     this.#settled.promise.catch(() => {});
     try {
       const request = createRequest();
       checkOpen(host, request);
-      this.#invocation = new Invocation(spec, host, { ...request, caller: this.chunks });
+      this.#invocation = new Invocation(spec, host, { ...request, caller: this.cursor });
       host.background(
         this.#invocation.execute().then(
           (output) => this.#finish(output),
@@ -44,7 +41,7 @@ export class Connection implements AgentConnection {
         ),
       );
     } catch (error) {
-      // A bad init is told like one that is found out later.
+      // Report an invalid init in the same way as an error found later.
       this.#fail(error);
     }
   }
@@ -82,11 +79,11 @@ export class Connection implements AgentConnection {
   }
 
   receive(): AsyncIterable<Chunk> {
-    return this.chunks;
+    return this.cursor;
   }
 
   turn(): AsyncIterable<Chunk> {
-    return untilTurnEnd(this.chunks);
+    return untilTurnEnd(this.cursor);
   }
 
   async detach(input?: Input): Promise<Output> {
@@ -101,9 +98,14 @@ export class Connection implements AgentConnection {
     this.#invocation?.state.inbox.close();
   }
 
+  /** The output, once the turns have ended; unlike `output` this changes nothing. */
+  get settled(): Promise<Output> {
+    return this.#settled.promise;
+  }
+
   output(): Promise<Output> {
     this.close();
-    this.chunks.unbound();
+    this.cursor.unbound();
     return this.#settled.promise;
   }
 
@@ -126,15 +128,15 @@ export class Connection implements AgentConnection {
   #finish(output: Output): void {
     this.#end();
     this.#settled.resolve(output);
-    this.chunks.close();
+    this.cursor.close();
   }
 
   #fail(error: unknown): void {
-    // What becomes of a detached run later is not this connection's any more.
+    // The connection has ended with a detach: a later failure of the run is not its own.
     if (this.#isSettled) return;
     this.#end();
     this.#settled.reject(error);
-    this.chunks.fail(error);
+    this.cursor.fail(error);
   }
 
   #end(): void {
@@ -144,17 +146,17 @@ export class Connection implements AgentConnection {
 
   #watch(sent: Promise<void>): void {
     this.#readerTimeout ??= createReaderTimeout(this.#host.clock, () =>
-      this.chunks.fail(readerGone()),
+      this.cursor.fail(readerGone()),
     );
     this.#readerTimeout.watch(sent);
   }
 }
 
-// What waited can still be read; then whoever comes back learns what became of the rest.
+// A caller that reads again gets the unread chunks first, and then this error.
 function readerGone(): WaymarkError {
   return new WaymarkError(
     'OUT_OF_RANGE',
-    'The chunks were not read for five minutes, and the turn went on without its reader. Its output has the answer.',
+    'The chunks were not read for five minutes, so the turn continued without waiting. Read the answer from its output.',
   );
 }
 

@@ -1,19 +1,19 @@
-import { type Channel, type Waiting, waiting } from '../../core/async/channel.ts';
 import { handled } from '../../core/async/handled.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
+import type { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { AgentStream } from '../spec/agent.ts';
 import type { Connection } from './connection.ts';
 
 /** How the one turn of a connection is followed. */
 export interface TurnStreamOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Hears of the output before the stream is at its end; leaving the stream early then waits for the turn. */
+  /** Called with the output before the stream ends; leaving the stream early then waits for the turn. */
   readonly follow?: ((output: Output) => void) | undefined;
 }
 
 /**
- * One input on a connection of its own, its chunks as they come. The turn waits for a slow reader; once the reader leaves,
- * or somebody asks for the output, it no longer does.
+ * One input on a connection of its own, with its chunks as they come. The turn waits for a slow caller until the caller
+ * leaves the stream or asks for the output.
  */
 export class TurnStream implements AgentStream {
   readonly stream: TurnChunks;
@@ -26,13 +26,29 @@ export class TurnStream implements AgentStream {
     this.#connection = connection;
     this.#follow = follow;
     this.#sent = handled(this.#send(input, signal));
-    this.stream = new TurnChunks(connection.chunks, this.#sent, () => this.#leave());
+    this.stream = new TurnChunks(connection.cursor, this.#sent, () => this.#leave());
   }
 
   get output(): Promise<Output> {
-    // Whoever takes it out together with the stream may learn of a failure from that one alone.
+    // A caller that also reads the stream may learn of a failure there and never look at this promise.
     this.#asked ??= handled(this.#ask());
     return this.#asked;
+  }
+
+  /** Reads the events of the turn in batches, with their numbers. */
+  get cursor(): CallerCursor {
+    return this.#connection.cursor;
+  }
+
+  /** Resolves when the input was taken; rejects when it was refused. */
+  get sent(): Promise<void> {
+    return this.#sent;
+  }
+
+  /** The output, once the turn has ended. Unlike `output`, the turn still waits for a slow caller. */
+  async settled(): Promise<Output> {
+    await this.#sent;
+    return await this.#connection.settled;
   }
 
   async #send(input: Input, signal: AbortSignal | undefined): Promise<void> {
@@ -40,7 +56,7 @@ export class TurnStream implements AgentStream {
       await this.#connection.send(input);
       this.#connection.close();
     } catch (error) {
-      // What was stopped before it began ends like what was stopped after: with an output that says so.
+      // A turn stopped before it began ends like one stopped later: with an output that says so.
       if (signal?.aborted) return;
       this.#connection.abort();
       throw error;
@@ -56,6 +72,7 @@ export class TurnStream implements AgentStream {
 
   async #leave(): Promise<void> {
     const { output } = this;
+    this.#connection.cursor.leave();
     if (this.#follow !== undefined) await output.catch(() => {});
   }
 }
@@ -63,15 +80,15 @@ export class TurnStream implements AgentStream {
 const done = { value: undefined, done: true } as const;
 
 /** The chunks of a connection, once its input has been taken. */
-class TurnChunks implements AsyncIterableIterator<Chunk, undefined>, Waiting<Chunk> {
-  readonly #chunks: Channel<Chunk>;
+class TurnChunks implements AsyncIterableIterator<Chunk, undefined> {
+  readonly #cursor: CallerCursor;
   readonly #sent: Promise<void>;
   readonly #leave: () => Promise<void>;
   #hasBegun = false;
   #hasLeft = false;
 
-  constructor(chunks: Channel<Chunk>, sent: Promise<void>, leave: () => Promise<void>) {
-    this.#chunks = chunks;
+  constructor(cursor: CallerCursor, sent: Promise<void>, leave: () => Promise<void>) {
+    this.#cursor = cursor;
     this.#sent = sent;
     this.#leave = leave;
   }
@@ -80,14 +97,10 @@ class TurnChunks implements AsyncIterableIterator<Chunk, undefined>, Waiting<Chu
     return this;
   }
 
-  [waiting](): readonly Chunk[] {
-    return this.#hasLeft ? [] : this.#chunks[waiting]();
-  }
-
   next(): Promise<IteratorResult<Chunk, undefined>> {
     if (this.#hasLeft) return Promise.resolve(done);
-    // What waits is handed out as it is: an async function around each chunk would cost more than the chunk.
-    return this.#hasBegun && this.#chunks.size > 0 ? this.#chunks.receive() : this.#wait();
+    // Unread chunks are handed out directly: an async function around each would cost more than the chunk.
+    return this.#hasBegun && this.#cursor.hasNext ? this.#cursor.next() : this.#wait();
   }
 
   async return(): Promise<IteratorResult<Chunk, undefined>> {
@@ -98,7 +111,7 @@ class TurnChunks implements AsyncIterableIterator<Chunk, undefined>, Waiting<Chu
     try {
       await this.#sent;
       this.#hasBegun = true;
-      const result = await this.#chunks.receive();
+      const result = await this.#cursor.next();
       return result.done ? await this.#end() : result;
     } catch (error) {
       await this.#end();

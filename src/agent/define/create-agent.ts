@@ -27,6 +27,10 @@ import { metadataOf } from './metadata.ts';
 export interface AgentInternals {
   readonly spec: AgentSpec;
   readonly host: AgentHost;
+  /** As `agent.stream`; the result also has its cursor. */
+  stream(input: Input, options?: RunOptions): TurnStream;
+  /** As `agent.streamBidi`; the connection also has its cursor. */
+  connect(options?: InvokeOptions): Connection;
 }
 
 const internals = new WeakMap<object, AgentInternals>();
@@ -67,7 +71,7 @@ export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
     ...reading(spec, host, () => agent),
     ...timeline(spec, host),
   };
-  internals.set(agent, { spec, host });
+  internals.set(agent, { spec, host, stream: one, connect: open });
   return agent;
 }
 

@@ -1,18 +1,13 @@
 import { isWaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { Chunk } from '../../protocol/turn.ts';
-import type {
-  EventCursor,
-  EventSupport,
-  RunEvent,
-  RunRef,
-  Scope,
-} from '../../store/contract/store.ts';
+import type { EventCursor, EventSupport, RunRef, Scope } from '../../store/contract/store.ts';
+import { EventBuffer, type LogEvent } from './event-buffer.ts';
 
-/** Events kept in memory for those who watch a turn of this process; a longer turn loses its oldest. */
+/** Events kept in memory; a longer turn drops its oldest. */
 const maxEvents = 20_000;
 
-/** How long events wait for company before they are written. */
+/** How long events are collected before they are written as one batch, in milliseconds. */
 const flushAfter = 25;
 
 export interface EventLogOptions {
@@ -21,23 +16,26 @@ export interface EventLogOptions {
   readonly attempt: number;
 }
 
-/** The events of one run as they happen: numbered, kept for watchers, and written in batches when the run is durable. */
+/**
+ * The events of one run: numbered, kept in memory for the caller's cursor and for watchers, and written in batches when the
+ * run is durable.
+ */
 export class EventLog {
   readonly runId: string;
   readonly scope: Scope;
   readonly attempt: number;
+  readonly buffer: EventBuffer;
   readonly #clock: Clock;
-  #events: RunEvent[] = [];
-  #truncated = false;
   #seq = 0;
-  #prepared: RunEvent | undefined;
-  readonly #held: RunEvent[] = [];
+  #staged: LogEvent | undefined;
+  /** Events that came while one was staged: they become visible after it. */
+  #held: LogEvent[] | undefined;
   #ended = false;
   #status: Chunk['status'];
-  readonly #listeners = new Set<() => void>();
   #sink: { readonly events: EventSupport; readonly run: RunRef } | undefined;
   #durable = false;
-  #written = 0;
+  /** The sequence number of the first event that the store does not have. */
+  #unwritten = 0;
   #stopFlushing: (() => void) | undefined;
   #appending: Promise<void> | undefined;
 
@@ -45,6 +43,7 @@ export class EventLog {
     this.runId = options.runId;
     this.scope = options.scope;
     this.attempt = options.attempt;
+    this.buffer = new EventBuffer(options.runId);
     this.#clock = options.clock;
   }
 
@@ -62,22 +61,27 @@ export class EventLog {
     return this.#sink !== undefined && !this.#isLate();
   }
 
-  /** Whether the oldest events are no longer here. */
+  /** Whether the oldest events have been dropped. */
   get truncated(): boolean {
-    return this.#truncated;
+    return this.buffer.first > 0;
   }
 
-  /** From now on events go to the store as well, those that came before included. */
+  /** Whether the store keeps the run's events, including those of a process that took the run over. */
+  get durable(): boolean {
+    return this.#durable;
+  }
+
+  /** Writes events to the store from now on, including those that came before. */
   writeTo(events: EventSupport, run: RunRef): void {
     this.#sink = { events, run };
     this.#durable = true;
-    if (this.#events.length > 0) this.#schedule();
+    if (this.#isLate()) this.#schedule();
   }
 
-  /** As {@link EventLog.writeTo}, once this write has succeeded, which takes along the events that came before. */
+  /** As {@link EventLog.writeTo}, once this write has succeeded. The write stores the events that came before. */
   async writeWith<Value>(
     sink: { readonly events: EventSupport; readonly run: RunRef },
-    write: (events: readonly RunEvent[]) => Promise<Value>,
+    write: (events: readonly LogEvent[]) => Promise<Value>,
   ): Promise<Value> {
     this.#sink = sink;
     try {
@@ -90,39 +94,37 @@ export class EventLog {
     }
   }
 
-  /** Whether the store has the run's events, also those of whoever took it over from this process. */
-  get durable(): boolean {
-    return this.#durable;
-  }
-
-  push(chunk: Chunk): RunEvent {
-    const event = this.#number(chunk);
-    // What comes while something is being saved comes after the event that tells of it.
-    if (this.#prepared === undefined) this.#publish(event);
-    else this.#held.push(event);
+  /** Logs a chunk, with what the caller may see of it. */
+  push(chunk: Chunk, shown: Chunk | undefined): LogEvent {
+    const event = this.#number(chunk, shown);
+    if (this.#staged === undefined) this.#publish(event);
+    else {
+      this.#held ??= [];
+      this.#held.push(event);
+    }
     if (this.#sink !== undefined) this.#schedule();
     return event;
   }
 
-  /** The next event, which nobody sees yet: it says that something is saved which is not. */
-  stage(chunk: Chunk): RunEvent {
-    this.#prepared = this.#number(chunk);
-    return this.#prepared;
+  /** Numbers an event without showing it: what it reports has not been saved yet. */
+  stage(chunk: Chunk): LogEvent {
+    this.#staged = this.#number(chunk, chunk);
+    return this.#staged;
   }
 
-  /** Shows an event that has been written together with what it tells of. */
-  publishStaged(event: RunEvent): void {
+  /** Shows a staged event, which was written together with what it reports. */
+  publishStaged(event: LogEvent): void {
     this.#publish(event);
-    // Of a run that only this process knows, nothing is in the store before it is detached.
-    if (this.#sink !== undefined) this.#written = event.seq + 1;
-    this.#letGo();
+    // Nothing of an attached run is in the store before the run is detached.
+    if (this.#sink !== undefined) this.#unwritten = event.seq + 1;
+    this.#publishHeld();
   }
 
   /**
-   * Does a write that takes along the events that the store does not have yet; they count as written when it succeeds. No
-   * other batch is on its way meanwhile, so that none overtakes another.
+   * Does a write that also stores the unwritten events; they count as written when it succeeds. No other batch is on its way
+   * meanwhile, so batches never overtake each other.
    */
-  async takeAlong<Value>(write: (events: readonly RunEvent[]) => Promise<Value>): Promise<Value> {
+  async takeAlong<Value>(write: (events: readonly LogEvent[]) => Promise<Value>): Promise<Value> {
     while (this.#appending !== undefined) await this.#appending;
     if (this.#sink === undefined) return await this.#takeNothingAlong(write);
     const events = this.#takeUnwritten();
@@ -131,89 +133,74 @@ export class EventLog {
     try {
       return await writing;
     } catch (error) {
-      this.#written = events[0]?.seq ?? this.#written;
+      this.#unwritten = events[0]?.seq ?? this.#unwritten;
       throw error;
     } finally {
       this.#appending = undefined;
-      this.#letGo();
+      this.#publishHeld();
     }
   }
 
-  /** No batch can be on its way to a store that is given none. */
+  /** Without a sink no batch can be on its way. */
   async #takeNothingAlong<Value>(
-    write: (events: readonly RunEvent[]) => Promise<Value>,
+    write: (events: readonly LogEvent[]) => Promise<Value>,
   ): Promise<Value> {
     try {
       return await write([]);
     } finally {
-      this.#letGo();
+      this.#publishHeld();
     }
   }
 
-  read(after: EventCursor | undefined): readonly RunEvent[] {
-    if (after === undefined || after.attempt < this.attempt) return this.#events.slice();
-    if (after.attempt > this.attempt) return [];
-    return this.#events.slice(this.#placeOf(after.seq + 1));
-  }
-
-  onEvent(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  /** The position in the buffer after an event. */
+  positionAfter(after: EventCursor | undefined): number {
+    if (after === undefined || after.attempt < this.attempt) return 0;
+    return after.attempt > this.attempt ? this.buffer.end : this.buffer.positionOf(after.seq + 1);
   }
 
   end(): void {
     this.#ended = true;
-    this.#rest();
-    this.#wake();
+    this.#stopWhenWritten();
+    this.buffer.wake();
+  }
+
+  #number(chunk: Chunk, shown: Chunk | undefined): LogEvent {
+    return { attempt: this.attempt, seq: this.#seq++, chunk, shown, kept: this.#durable };
+  }
+
+  #publish(event: LogEvent): void {
+    const { status, agent } = event.chunk;
+    if (status !== undefined && agent === undefined) this.#status = status;
+    this.buffer.push(event);
+    if (this.buffer.end - this.buffer.first > maxEvents) this.#drop();
+  }
+
+  #publishHeld(): void {
+    this.#staged = undefined;
+    const held = this.#held;
+    if (held === undefined) return;
+    this.#held = undefined;
+    for (const event of held) this.#publish(event);
   }
 
   #drop(): void {
-    // What the store is going to have must reach it first.
-    const written = this.#sink === undefined ? maxEvents : this.#placeOf(this.#written);
-    this.#events.splice(0, Math.min(maxEvents / 10, written));
-    this.#truncated = true;
+    const { buffer } = this;
+    const tenth = buffer.first + maxEvents / 10;
+    // Events must reach the store before they are dropped.
+    const written = this.#sink === undefined ? tenth : buffer.positionOf(this.#unwritten);
+    buffer.drop(Math.min(tenth, written));
   }
 
-  #number(chunk: Chunk): RunEvent {
-    return { attempt: this.attempt, seq: this.#seq++, chunk };
-  }
-
-  #publish(event: RunEvent): void {
-    const { status, agent } = event.chunk;
-    if (status !== undefined && agent === undefined) this.#status = status;
-    this.#events.push(event);
-    if (this.#events.length > maxEvents) this.#drop();
-    this.#wake();
-  }
-
-  /** The events that the store does not have yet. They count as written from now on. */
-  #takeUnwritten(): readonly RunEvent[] {
+  /** The events that the store does not have. They count as written from now on. */
+  #takeUnwritten(): readonly LogEvent[] {
     if (this.#sink === undefined) return [];
-    const events = this.#events.slice(this.#placeOf(this.#written));
-    this.#written = (events.at(-1)?.seq ?? this.#written - 1) + 1;
+    const events = this.buffer.from(this.buffer.positionOf(this.#unwritten));
+    this.#unwritten = (events.at(-1)?.seq ?? this.#unwritten - 1) + 1;
     return events;
   }
 
-  #letGo(): void {
-    this.#prepared = undefined;
-    if (this.#held.length === 0) return;
-    for (const event of this.#held.splice(0)) this.#publish(event);
-  }
-
-  /** Where the first event from a number on stands; numbers grow, but some may be missing. */
-  #placeOf(seq: number): number {
-    let low = 0;
-    let high = this.#events.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#events[middle]?.seq ?? seq) < seq) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  #wake(): void {
-    for (const listener of this.#listeners) listener();
+  #isLate(): boolean {
+    return this.#sink !== undefined && this.buffer.positionOf(this.#unwritten) < this.buffer.end;
   }
 
   #schedule(): void {
@@ -222,21 +209,16 @@ export class EventLog {
   }
 
   async #flush(): Promise<void> {
-    // The batch before this one is still on its way.
+    // The previous batch is still being written.
     if (this.#appending !== undefined) return;
     await this.#append();
-    this.#rest();
+    this.#stopWhenWritten();
   }
 
-  /** Looks no longer when the store has everything. */
-  #rest(): void {
+  #stopWhenWritten(): void {
     if (this.#isLate()) return;
     this.#stopFlushing?.();
     this.#stopFlushing = undefined;
-  }
-
-  #isLate(): boolean {
-    return this.#sink !== undefined && this.#placeOf(this.#written) < this.#events.length;
   }
 
   async #append(): Promise<void> {
@@ -245,9 +227,9 @@ export class EventLog {
     const first = batch[0];
     if (sink === undefined || first === undefined) return;
     this.#appending = sink.events.append(sink.run, batch).catch((error: unknown) => {
-      // A run that was lost may write no more; its worker learns so from its heartbeat. Anything else may pass: try again.
+      // A lost run may not write any more; its worker learns that from its heartbeat. Retry after any other error.
       if (isWaymarkError(error) && error.status === 'ABORTED') this.#sink = undefined;
-      else this.#written = first.seq;
+      else this.#unwritten = first.seq;
     });
     await this.#appending;
     this.#appending = undefined;
@@ -255,51 +237,3 @@ export class EventLog {
 }
 
 function ignore(): void {}
-
-/** The logs of the runs of this process, and of those that ended a little while ago and whose events no store has. */
-export interface EventLogs {
-  open(options: EventLogOptions): EventLog;
-  /** The log of a run in this scope; another owner's is unknown. */
-  get(runId: string, scope: Scope): EventLog | undefined;
-  close(log: EventLog): void;
-  /** Another process has the run: what is known of it is in the store. */
-  forget(log: EventLog): void;
-}
-
-/** How many ended runs can still be watched from memory. */
-const maxEnded = 100;
-
-export function createEventLogs(clock: Clock): EventLogs {
-  // Each in a place of its own that is emptied: what a map has let go of stays in the heap for a while.
-  const places = new Map<string, { log: EventLog | undefined }>();
-  const ended: EventLog[] = [];
-  const remove = (log: EventLog): void => {
-    const place = places.get(log.runId);
-    if (place?.log !== log) return;
-    places.delete(log.runId);
-    place.log = undefined;
-  };
-  return {
-    open(options) {
-      const log = new EventLog({ ...options, clock });
-      places.set(options.runId, { log });
-      return log;
-    },
-    get(runId, { agent, owner }) {
-      const log = places.get(runId)?.log;
-      return log?.scope.agent === agent && log.scope.owner === owner ? log : undefined;
-    },
-    forget(log) {
-      log.end();
-      remove(log);
-    },
-    close(log) {
-      log.end();
-      // Whoever still asks for it gets it from there.
-      if (log.isStored) return remove(log);
-      ended.push(log);
-      const oldest = ended.length > maxEnded ? ended.shift() : undefined;
-      if (oldest !== undefined) remove(oldest);
-    },
-  };
-}

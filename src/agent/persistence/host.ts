@@ -2,7 +2,7 @@ import type { NewId } from '../../core/id.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { Dispatcher } from '../spec/dispatcher.ts';
 import type { ErrorInfo } from '../spec/error-reports.ts';
-import type { EventLogs } from './event-log.ts';
+import type { EventLogs } from './event-logs.ts';
 import type { LiveRuns } from './live-runs.ts';
 import type { SessionCache } from './session-cache.ts';
 

@@ -96,26 +96,26 @@ async function* localEvents(
   log: EventLog,
   after: EventCursor | undefined,
 ): AsyncGenerator<RunEvent, void> {
-  let cursor = after;
-  for (;;) {
-    let woken = Promise.withResolvers<void>();
-    const unlisten = log.onEvent(() => woken.resolve());
-    try {
-      for (;;) {
-        const { ended } = log;
-        for (const event of log.read(cursor)) {
-          // The log has dropped what a slow reader has not seen yet; the store has it, if anybody has.
-          if (log.durable && event.seq > (cursor?.seq ?? -1) + 1) return;
-          cursor = event;
-          yield event;
-        }
-        if (ended) return;
-        await raceSignal(woken.promise, signal);
-        woken = Promise.withResolvers<void>();
+  const { buffer } = log;
+  let position = log.positionAfter(after);
+  let woken = Promise.withResolvers<void>();
+  const unlisten = buffer.onEvent(() => woken.resolve());
+  try {
+    for (;;) {
+      const { ended } = log;
+      while (position < buffer.end) {
+        // The log has dropped events before this watcher read them. The store has those of a durable run.
+        if (position < buffer.first && log.durable) return;
+        position = Math.max(position, buffer.first);
+        const event = buffer.at(position++);
+        if (event !== undefined) yield event;
       }
-    } finally {
-      unlisten();
+      if (ended) return;
+      await raceSignal(woken.promise, signal);
+      woken = Promise.withResolvers<void>();
     }
+  } finally {
+    unlisten();
   }
 }
 

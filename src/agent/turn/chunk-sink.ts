@@ -1,94 +1,82 @@
-import type { Channel } from '../../core/async/channel.ts';
 import { settled } from '../../core/async/handled.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
-import type { EventCursor, RunEvent } from '../../store/contract/store.ts';
-import { noteEventId } from '../persistence/event-id.ts';
+import type { EventCursor } from '../../store/contract/store.ts';
+import type { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { EventLog } from '../persistence/event-log.ts';
 
-/** Chunks after which whoever sends without ever waiting lets others run: a stop must reach it, and its claim be kept. */
-const unbroken = 1_000;
+/** Sends without waiting after which other work gets the event loop: a stop must arrive, and the claim be prolonged. */
+const maxUnbroken = 1_000;
 
-/** Where the chunks of an invocation go: to the run's log as they are, to the caller as they may leave. */
+/** Takes the chunks of an invocation to the log of its run, where the caller's cursor and watchers read them. */
 export class ChunkSink {
-  readonly #leave: (chunk: Chunk) => Chunk | undefined;
+  readonly #transform: (chunk: Chunk) => Chunk | undefined;
   readonly #signal: AbortSignal;
-  #caller: Channel<Chunk> | undefined;
+  #caller: CallerCursor | undefined;
   #log: EventLog | undefined;
   #sent = 0;
 
   constructor(options: {
-    readonly caller: Channel<Chunk> | undefined;
+    readonly caller: CallerCursor | undefined;
     readonly leave: (chunk: Chunk) => Chunk | undefined;
     readonly signal: AbortSignal;
   }) {
     this.#caller = options.caller;
-    this.#leave = options.leave;
+    this.#transform = options.leave;
     this.#signal = options.signal;
   }
 
-  /** The run whose events the chunks are from now on. */
-  set log(log: EventLog | undefined) {
+  /** The log that chunks go to from now on. */
+  set log(log: EventLog) {
     this.#log = log;
+    this.#caller?.follow(log.buffer);
   }
 
-  /** Sends a chunk and waits for a slow reader. After a stop it is dropped, and this returns at once. */
+  /** Sends a chunk and waits for a slow caller. After a stop the chunk is dropped, and this returns at once. */
   send(chunk: Chunk): Promise<void> {
     if (this.#signal.aborted) return settled;
-    let leaving: Chunk | undefined;
     try {
-      leaving = this.#record(chunk);
+      this.push(chunk);
     } catch (error) {
       return Promise.reject(error);
     }
-    const caller = this.#caller;
-    if (leaving !== undefined && caller !== undefined && !caller.trySend(leaving)) {
-      return caller.send(leaving, this.#signal).catch(() => {});
-    }
-    return ++this.#sent % unbroken === 0 ? letOthersRun() : settled;
+    if (this.#caller?.isFull) return this.#caller.room(this.#signal);
+    return ++this.#sent % maxUnbroken === 0 ? letOthersRun() : settled;
   }
 
-  /** Sends what must arrive, also after a stop, without waiting for anybody. */
+  /** Sends a chunk that must arrive, also after a stop, without waiting for the caller. */
   push(chunk: Chunk): void {
-    const leaving = this.#record(chunk);
-    if (leaving !== undefined) this.#hand(leaving);
-  }
-
-  /** Sends a chunk that the log already has. */
-  pushLogged(chunk: Chunk, event: RunEvent): void {
-    const leaving = this.#leave(chunk);
-    if (leaving === undefined) return;
-    this.#hand(noteEventId(leaving, event));
+    let shown: Chunk | undefined;
+    try {
+      shown = this.#transform(chunk);
+    } finally {
+      // An event is logged even when its transform throws: only the caller does not see it.
+      if (this.#log !== undefined) {
+        this.#caller?.follow(this.#log.buffer);
+        this.#log.push(chunk, shown);
+      } else if (shown !== undefined) this.#show(shown);
+    }
   }
 
   /** Sends a chunk to the caller alone. */
   deliver(chunk: Chunk): void {
-    const leaving = this.#leave(chunk);
-    if (leaving !== undefined) this.#hand(leaving);
+    const shown = this.#transform(chunk);
+    if (shown !== undefined) this.#show(shown);
   }
 
-  /** Sends a chunk of a run that is worked on elsewhere, which has gone through the transforms, and waits for a slow reader. */
-  async relay(chunk: Chunk, event: EventCursor): Promise<void> {
-    const noted = noteEventId(chunk, event);
-    const caller = this.#caller;
-    if (caller === undefined || caller.trySend(noted)) return;
-    await caller.send(noted).catch(() => {});
+  /** Sends a transformed chunk of a run in another process, and waits for a slow caller. */
+  async relay(chunk: Chunk, { attempt, seq }: EventCursor): Promise<void> {
+    this.#caller?.push({ attempt, seq, chunk, shown: chunk, kept: true });
+    await this.#caller?.room();
   }
 
-  /** Nobody listens any more; the log goes on. */
+  /** The caller sees nothing more; the log continues. */
   disconnect(): void {
+    this.#caller?.close();
     this.#caller = undefined;
   }
 
-  #hand(chunk: Chunk): void {
-    this.#caller?.push(chunk);
-  }
-
-  #record(chunk: Chunk): Chunk | undefined {
-    const event = this.#log?.push(chunk);
-    const leaving = this.#leave(chunk);
-    // Only an event that is kept can be come back to.
-    const isKept = event !== undefined && this.#log?.durable === true;
-    return isKept && leaving !== undefined ? noteEventId(leaving, event) : leaving;
+  #show(chunk: Chunk): void {
+    this.#caller?.push({ attempt: 0, seq: 0, chunk, shown: chunk, kept: false });
   }
 }

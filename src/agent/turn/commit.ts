@@ -25,7 +25,7 @@ export async function commit(
   const { turnIndex } = position;
   const { snapshotId } = write;
   let listed: ListedState | undefined;
-  const committed = await writeWithEvents(invocation, run, chunk, (events) => {
+  const committed = await writeWithEvents(run, chunk, (events) => {
     // Read here: the state may change while earlier events are written.
     const stateHash = working.hash();
     if (write.listed !== false) {
@@ -57,14 +57,11 @@ export async function release(
   requests?: RequestOutcome,
 ): Promise<void> {
   const { turnStore } = invocation.spec;
-  await writeWithEvents(invocation, run, chunk, (events) =>
-    turnStore.release(run.turnBase, events, requests),
-  );
+  await writeWithEvents(run, chunk, (events) => turnStore.release(run.turnBase, events, requests));
 }
 
 /** Writes something together with the chunk that tells of it, and the events that the store does not have yet. */
 async function writeWithEvents<Value>(
-  { chunkSink }: InvocationState,
   { log }: ActiveRun,
   chunk: Chunk,
   write: (events: readonly RunEvent[] | undefined) => Promise<Value>,
@@ -72,10 +69,7 @@ async function writeWithEvents<Value>(
   return await log.takeAlong(async (unwritten) => {
     const event = Object.keys(chunk).length === 0 ? undefined : log.stage(chunk);
     const value = await write(log.durable ? [...unwritten, ...(event ? [event] : [])] : undefined);
-    if (event !== undefined) {
-      log.publishStaged(event);
-      chunkSink.pushLogged(chunk, event);
-    }
+    if (event !== undefined) log.publishStaged(event);
     return value;
   });
 }

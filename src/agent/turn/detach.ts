@@ -35,7 +35,8 @@ export async function endDetachedTurn(
     ...(outcome.output !== undefined && { output: outcome.output }),
   };
   invocation.lineage = inputDone(invocation.lineage, working.state);
-  run.log.push(endChunk(turn, outcome.finishReason));
+  const end = endChunk(turn, outcome.finishReason);
+  run.log.push(end, end);
   if (run.detached !== undefined) run.detached.inputsDone++;
   if (invocation.inbox.queued.length > 0) await checkpoint(invocation, run, false);
   return outcome;

@@ -291,6 +291,7 @@ async function saveInvocationEnd(invocation: InvocationState): Promise<void> {
     if (!changed && !listed) return;
     run = await claimAgain(invocation);
     run.stopHeartbeat();
+    invocation.chunkSink.log = run.log;
     await commit(invocation, run, listed ? { snapshotCreated: run.runId } : {}, {
       snapshotId: run.runId,
       event: 'invocationEnd',

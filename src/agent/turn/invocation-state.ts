@@ -1,4 +1,3 @@
-import type { Channel } from '../../core/async/channel.ts';
 import { Mutex } from '../../core/async/mutex.ts';
 import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
 import type { WaymarkError } from '../../core/error.ts';
@@ -6,10 +5,11 @@ import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import { PartialAnswer } from '../../generate/partial-answer.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
-import type { Chunk, FinishReason, Init, Output, Usage } from '../../protocol/turn.ts';
+import type { FinishReason, Init, Output, Usage } from '../../protocol/turn.ts';
 import { hashState } from '../../session/session-state.ts';
 import { WorkingState } from '../../session/working-state.ts';
 import type { RunMode, Scope, Spent, Totals } from '../../store/contract/store.ts';
+import type { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { EventLog } from '../persistence/event-log.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import type { Receipt } from '../persistence/receipt.ts';
@@ -40,8 +40,8 @@ export interface InvocationRequest {
   /** Input and state come from a remote client. */
   readonly remote?: boolean;
   readonly queue?: QueueOptions;
-  /** Where the chunks go; absent for a run that was taken over. */
-  readonly caller?: Channel<Chunk>;
+  /** Reads the chunks; absent for a run that was taken over. */
+  readonly caller?: CallerCursor;
 }
 
 /** The run that is being worked on: one per turn, or one for all inputs that were queued when the caller detached. */

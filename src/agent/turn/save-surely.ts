@@ -87,7 +87,7 @@ export async function endElsewhere(
     const { finishReason = 'unknown', snapshotIds } = output;
     const snapshotId = snapshotIds?.includes(runId) ? runId : undefined;
     const chunk = endChunk(turn, finishReason, snapshotId);
-    await chunkSink.relay(chunk, { attempt, seq: log.push(chunk).seq });
+    await chunkSink.relay(chunk, log.stage(chunk));
   }
   return { kind: 'elsewhere', output };
 }
@@ -106,7 +106,7 @@ async function endUnsaved(
     // It was saved after all, or somebody else has it.
     if (hasStatus(error, 'ABORTED')) return await endElsewhere(invocation, run, turn, failure);
     if (isUnavailable(error)) return endUnknown(invocation, run, turn, error);
-    sendEnd(invocation, run, turn);
+    sendEnd(run, turn);
   }
   invocation.fallBack();
   return { kind: 'failed', error: failure };
@@ -135,14 +135,14 @@ export async function giveUp(
   try {
     await release(invocation, run, endChunk(turn, 'failed'));
   } catch {
-    sendEnd(invocation, run, turn);
+    sendEnd(run, turn);
   }
   invocation.fallBack();
 }
 
-function sendEnd({ chunkSink }: InvocationState, { log }: ActiveRun, turn: Turn): void {
-  const chunk = endChunk(turn, 'failed');
-  chunkSink.pushLogged(chunk, log.push(chunk));
+function sendEnd({ log }: ActiveRun, turn: Turn): void {
+  const end = endChunk(turn, 'failed');
+  log.push(end, end);
 }
 
 /**

@@ -1,4 +1,6 @@
 import type { WebSocket } from 'ws';
+import type { Connection } from '../../agent/connection/connection.ts';
+import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent, AgentConnection } from '../../agent/spec/agent.ts';
 import { linkSignals } from '../../core/async/signal.ts';
 import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
@@ -21,8 +23,8 @@ import { logFault } from '../http/fault.ts';
 import { topLevelString } from '../http/json-scan.ts';
 import { toPublicOutput } from '../http/public-output.ts';
 import { checkCall, findAgent, type ServerContext, type Subject } from '../http/server-context.ts';
+import { cursorFeed, isTurnEnd } from '../stream/cursor-feed.ts';
 import type { FeedBatch } from '../stream/feed.ts';
-import { isTurnEnd, LiveFeed } from '../stream/live-feed.ts';
 import { invokeOptions } from '../stream/turn.ts';
 import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
 
@@ -258,7 +260,7 @@ class SocketConnection {
     this.#agent = agent;
     await this.#check('connect');
     if (this.#final) throw this.#reader.signal.reason;
-    const line = agent.streamBidi({
+    const line = internalsOf(agent).connect({
       ...invokeOptions(frame.init, caller),
       accept: agent.metadata.watchable,
     });
@@ -302,16 +304,17 @@ class SocketConnection {
   }
 
   // Sends what happens, turn after turn, and then the output.
-  async #forward(agent: Agent, line: AgentConnection): Promise<void> {
-    const live = new LiveFeed(agent, line.receive() as AsyncIterable<Chunk>, {
+  async #forward(agent: Agent, line: Connection): Promise<void> {
+    const batches = cursorFeed(line.cursor, {
+      agent,
       ...ownerOf(this.#caller ?? {}),
       reader: this.#reader.signal,
       watched: agent.metadata.watchable,
     });
     try {
-      const elsewhere = await this.#sendAll(live.batches());
+      const elsewhere = await this.#sendAll(batches);
       if (this.#final || this.#reader.signal.aborted) return;
-      await this.#finish(undefined, elsewhere ?? ((await line.output()) as Output));
+      await this.#finish(undefined, elsewhere ?? (await line.output()));
     } catch (error) {
       await this.#finish(error);
     }

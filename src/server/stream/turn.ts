@@ -1,12 +1,14 @@
+import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent, InvokeOptions } from '../../agent/spec/agent.ts';
+import { handled } from '../../core/async/handled.ts';
 import { abortError, linkSignals } from '../../core/async/signal.ts';
 import type { JsonObject } from '../../core/json/json.ts';
-import type { Chunk, Init, Input, Output } from '../../protocol/turn.ts';
+import type { Init, Input, Output } from '../../protocol/turn.ts';
 import { type Caller, ownerOf } from '../http/auth.ts';
 import { toWireError } from '../http/error-response.ts';
 import { toPublicOutput } from '../http/public-output.ts';
+import { accepted, cursorFeed } from './cursor-feed.ts';
 import type { FeedBatch } from './feed.ts';
-import { LiveFeed } from './live-feed.ts';
 
 /** What a server was asked to run, and for whom. */
 export interface TurnOptions {
@@ -44,24 +46,23 @@ export function startTurn(
   // A state that only the client holds is lost with the client.
   const stop = stopWithReader || agent.metadata.stateManagement === 'client';
   const link = stop ? linkSignals(reader) : undefined;
-  const started = agent.stream(input, {
+  const turn = internalsOf(agent).stream(input, {
     ...invokeOptions(init, caller),
     accept: agent.metadata.watchable,
     ...(link && { signal: link.signal }),
   });
-  // A detached turn is only reported; who wants to see it watches it.
+  // A detached turn is only reported; to see its events, watch it.
   const watched = agent.metadata.watchable && input.detach !== true;
-  const live = new LiveFeed(agent, started.stream as AsyncIterable<Chunk>, {
-    ...ownerOf(caller),
-    reader,
-    watched,
-  });
-  // Asked for when all chunks have come: from then on the turn would no longer wait for a slow reader.
-  const output = live.ended.then(() => started.output as Promise<Output>);
+  const output = turn.settled();
   const end = (): void => link?.release();
   const done = output.then(end, end);
-  const events = turnEvents(live, output, { reader, resumable: watched && resumable, onFault });
-  return { accepted: live.accepted, events, done };
+  const batches = cursorFeed(turn.cursor, { agent, ...ownerOf(caller), reader, watched });
+  const events = turnEvents(turn.sent, batches, output, {
+    reader,
+    resumable: watched && resumable,
+    onFault,
+  });
+  return { accepted: handled(turn.sent.then(() => accepted(turn.cursor))), events, done };
 }
 
 /** The options of a call that begins a turn: what a client sent, and who it is. */
@@ -82,7 +83,8 @@ export function invokeOptions(
 }
 
 async function* turnEvents(
-  live: LiveFeed,
+  sent: Promise<void>,
+  batches: ReturnType<typeof cursorFeed>,
   output: Promise<Output>,
   {
     reader,
@@ -91,7 +93,8 @@ async function* turnEvents(
   }: Pick<TurnOptions, 'reader' | 'onFault'> & { readonly resumable: boolean },
 ): AsyncGenerator<FeedBatch> {
   try {
-    const elsewhere = yield* live.batches();
+    await sent;
+    const elsewhere = yield* batches;
     if (!reader.aborted)
       yield [{ type: 'output', output: elsewhere ?? toPublicOutput(await output) }];
     else if (!resumable) throw abortError(reader);

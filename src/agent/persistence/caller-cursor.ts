@@ -1,0 +1,260 @@
+import type { Chunk } from '../../protocol/turn.ts';
+import { type BufferReader, EventBuffer, type LogEvent } from './event-buffer.ts';
+
+/** Unread events at which the turn waits for its caller. */
+const maxUnread = 192;
+
+/** The caller's place in one buffer. */
+interface Segment extends BufferReader {
+  readonly buffer: EventBuffer;
+  position: number;
+  holds: boolean;
+  /** Where the caller's part of the buffer ends; a detached run continues without its caller. */
+  end: number;
+  readonly unlisten: () => void;
+}
+
+interface Waiter {
+  readonly accept: (result: IteratorResult<Chunk, undefined>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const done = { value: undefined, done: true } as const;
+
+/**
+ * The caller's position in the event logs of its turns, one log after the other. It copies nothing: events stay in the logs
+ * until they are read.
+ */
+export class CallerCursor implements AsyncIterable<Chunk> {
+  readonly #onWait: ((sent: Promise<void>) => void) | undefined;
+  readonly #segments: Segment[] = [];
+  readonly #waiters: Waiter[] = [];
+  readonly #rooms = new Set<() => void>();
+  /** Chunks that belong to no log of this process. */
+  #loose: EventBuffer | undefined;
+  #readable: PromiseWithResolvers<void> | undefined;
+  #holds = true;
+  #isBounded = true;
+  #ended: { readonly error?: unknown } | undefined;
+
+  constructor(options: { readonly onWait?: (sent: Promise<void>) => void } = {}) {
+    this.#onWait = options.onWait;
+  }
+
+  /** Set once nothing more comes. With an `error`, reading ends with it. */
+  get ended(): { readonly error?: unknown } | undefined {
+    return this.#ended;
+  }
+
+  /** Whether the turn should wait for the caller before it sends more. */
+  get isFull(): boolean {
+    return this.#holds && this.#isBehind();
+  }
+
+  /** Reads what comes in this buffer from now on, after what came before in others. */
+  follow(buffer: EventBuffer): void {
+    if (this.#ended !== undefined) return;
+    const last = this.#segments.at(-1);
+    if (last?.buffer === buffer) return;
+    if (last !== undefined) endSegment(last);
+    const segment: Segment = {
+      buffer,
+      position: buffer.end,
+      end: Number.POSITIVE_INFINITY,
+      holds: this.#holds,
+      unlisten: buffer.onEvent(this.#onEvent),
+    };
+    buffer.reader = segment;
+    this.#segments.push(segment);
+  }
+
+  /** Shows the caller an event that is in no log of this process. */
+  push(event: LogEvent): void {
+    if (this.#ended !== undefined) return;
+    if (this.#loose === undefined || this.#segments.at(-1)?.buffer !== this.#loose) {
+      this.#loose = new EventBuffer();
+      this.follow(this.#loose);
+    }
+    this.#loose.push(event);
+  }
+
+  /** Resolves when the caller has caught up, has left, or the signal aborts. */
+  room(signal?: AbortSignal): Promise<void> {
+    if (!this.#isBehind() || signal?.aborted) return Promise.resolve();
+    const sent = new Promise<void>((resolve) => {
+      const accept = (): void => {
+        this.#rooms.delete(accept);
+        signal?.removeEventListener('abort', accept);
+        resolve();
+      };
+      this.#rooms.add(accept);
+      signal?.addEventListener('abort', accept);
+    });
+    this.#onWait?.(sent);
+    return sent;
+  }
+
+  /** Whether an event can be read now. */
+  get hasNext(): boolean {
+    this.#advance();
+    const segment = this.#segments[0];
+    return segment !== undefined && unreadIn(segment) > 0 && !isMissing(segment);
+  }
+
+  /** All events that can be read now. */
+  take(): readonly LogEvent[] {
+    const events: LogEvent[] = [];
+    for (let event = this.#shift(); event !== undefined; event = this.#shift()) events.push(event);
+    this.#makeRoom();
+    return events;
+  }
+
+  /** The run whose next events were dropped before they were read; the store has them. */
+  get missedRun(): string | undefined {
+    const segment = this.#segments[0];
+    return segment !== undefined && isMissing(segment) ? segment.buffer.runId : undefined;
+  }
+
+  /** Continues after the missed run, once its events were read from the store. */
+  skipMissed(): void {
+    const segment = this.#segments[0];
+    if (segment === undefined) return;
+    segment.position = Math.min(segment.buffer.end, segment.end);
+    this.#makeRoom();
+  }
+
+  /** Resolves when there is something to read, or nothing more comes. */
+  readable(): Promise<void> {
+    if (this.#ended !== undefined || this.hasNext || this.missedRun !== undefined)
+      return Promise.resolve();
+    this.#readable ??= Promise.withResolvers();
+    return this.#readable.promise;
+  }
+
+  next(): Promise<IteratorResult<Chunk, undefined>> {
+    const event = this.#shift();
+    if (event?.shown !== undefined) {
+      if (this.#rooms.size > 0) this.#makeRoom();
+      return Promise.resolve({ value: event.shown, done: false });
+    }
+    if (this.#ended === undefined) {
+      return new Promise((accept, reject) => this.#waiters.push({ accept, reject }));
+    }
+    return 'error' in this.#ended ? Promise.reject(this.#ended.error) : Promise.resolve(done);
+  }
+
+  /** Iterates over the chunks. Leaving the loop early keeps the position: the next loop continues there. */
+  [Symbol.asyncIterator](): AsyncIterator<Chunk, undefined> {
+    return { next: () => this.next(), return: () => Promise.resolve(done) };
+  }
+
+  /** No send waits for the caller any more. */
+  unbound(): void {
+    this.#isBounded = false;
+    this.#makeRoom();
+  }
+
+  /** No send waits, and the logs may drop what the store has: the caller reads the rest there. */
+  readFromStore(): void {
+    this.#holds = false;
+    for (const segment of this.#segments) segment.holds = false;
+    for (const accept of this.#rooms) accept();
+  }
+
+  /** Nothing after this is for the caller. What came before can still be read. */
+  close(): void {
+    this.#end({});
+  }
+
+  /** As {@link CallerCursor.close}; reading ends with the error. */
+  fail(error: unknown): void {
+    this.#end({ error });
+  }
+
+  /** The caller reads no more: its logs keep nothing for it. */
+  leave(): void {
+    this.#end({});
+    for (const segment of this.#segments.splice(0)) this.#release(segment);
+  }
+
+  #end(ended: { readonly error?: unknown }): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = ended;
+    for (const segment of this.#segments) endSegment(segment);
+    for (const { accept, reject } of this.#waiters.splice(0)) {
+      if ('error' in ended) reject(ended.error);
+      else accept(done);
+    }
+    this.#readable?.resolve();
+    this.#makeRoom();
+  }
+
+  readonly #onEvent = (): void => {
+    while (this.#waiters.length > 0) {
+      const event = this.#shift();
+      if (event?.shown === undefined) return;
+      this.#waiters.shift()?.accept({ value: event.shown, done: false });
+    }
+    if (this.#readable === undefined) return;
+    this.#readable.resolve();
+    this.#readable = undefined;
+  };
+
+  /** The next event that the caller may see. */
+  #shift(): LogEvent | undefined {
+    if (!this.hasNext) return undefined;
+    const segment = this.#segments[0];
+    const event = segment?.buffer.at(segment.position);
+    if (segment === undefined || event === undefined) return undefined;
+    segment.position++;
+    return event;
+  }
+
+  /** Passes hidden events, and leaves buffers that were read to their end when another one follows. */
+  #advance(): void {
+    for (let segment = this.#segments[0]; segment !== undefined; segment = this.#segments[0]) {
+      let unread = unreadIn(segment);
+      for (; unread > 0; unread--) {
+        const event = segment.buffer.at(segment.position);
+        if (event === undefined || event.shown !== undefined) return;
+        segment.position++;
+      }
+      if (this.#segments.length < 2) return;
+      this.#segments.shift();
+      this.#release(segment);
+    }
+  }
+
+  #release(segment: Segment): void {
+    segment.unlisten();
+    if (segment.buffer.reader === segment) segment.buffer.reader = undefined;
+  }
+
+  #unread(): number {
+    let unread = 0;
+    for (const segment of this.#segments) unread += unreadIn(segment);
+    return unread;
+  }
+
+  #isBehind(): boolean {
+    return this.#isBounded && this.#ended === undefined && this.#unread() > maxUnread;
+  }
+
+  #makeRoom(): void {
+    if (this.#rooms.size === 0 || this.#isBehind()) return;
+    for (const accept of this.#rooms) accept();
+  }
+}
+
+function endSegment(segment: Segment): void {
+  segment.end = Math.min(segment.end, segment.buffer.end);
+  segment.unlisten();
+}
+
+function unreadIn({ buffer, position, end }: Segment): number {
+  return Math.min(buffer.end, end) - position;
+}
+
+function isMissing({ buffer, position, end }: Segment): boolean {
+  return position < buffer.first && position < end;
+}

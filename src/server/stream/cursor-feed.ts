@@ -1,0 +1,152 @@
+import type { CallerCursor } from '../../agent/persistence/caller-cursor.ts';
+import type { LogEvent } from '../../agent/persistence/event-buffer.ts';
+import { toEventId } from '../../agent/persistence/event-id.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
+import { letOthersRun } from '../../core/platform.ts';
+import type { Chunk, Output } from '../../protocol/turn.ts';
+import { type FeedBatch, type FeedEvent, type FollowOptions, watchRun } from './feed.ts';
+
+export interface CursorFeedOptions extends FollowOptions {
+  readonly agent: Agent;
+  /** Whether the store has the events as well. If not, the turn waits for a slow client. */
+  readonly watched: boolean;
+}
+
+/**
+ * The events of turns that run in this process, without their output. A slow client of a watched run does not hold up the
+ * turn: events that memory no longer has are read from the store. Ends early when the client has left; returns an output
+ * only when another process took over a run, so that the output of this process does not count.
+ */
+export function cursorFeed(
+  cursor: CallerCursor,
+  options: CursorFeedOptions,
+): AsyncGenerator<FeedBatch, Output | undefined> {
+  if (options.watched) cursor.readFromStore();
+  options.reader.addEventListener('abort', () => cursor.leave(), { once: true });
+  return new CursorFeed(cursor, options).batches();
+}
+
+/** Resolves with the first event; rejects when the turn was refused. */
+export async function accepted(cursor: CallerCursor): Promise<void> {
+  await cursor.readable();
+  const { ended } = cursor;
+  if (ended !== undefined && 'error' in ended && !cursor.hasNext) throw ended.error;
+}
+
+class CursorFeed {
+  readonly #cursor: CallerCursor;
+  readonly #options: CursorFeedOptions;
+  #runId: string | undefined;
+  /** The last event of the current run that the client got. */
+  #lastId: string | undefined;
+  #attempt = 0;
+
+  constructor(cursor: CallerCursor, options: CursorFeedOptions) {
+    this.#cursor = cursor;
+    this.#options = options;
+  }
+
+  async *batches(): AsyncGenerator<FeedBatch, Output | undefined> {
+    const { reader } = this.#options;
+    const cursor = this.#cursor;
+    try {
+      while (!reader.aborted) {
+        const events = cursor.take();
+        const { missedRun } = cursor;
+        if (events.length > 0) {
+          const output = yield* this.#send(events);
+          if (output) return output;
+        } else if (missedRun !== undefined) {
+          const output = yield* this.#readMissed(missedRun);
+          if (output) return output;
+        } else if (cursor.ended === undefined) {
+          await cursor.readable();
+          // Events of the same turn of the event loop are sent together.
+          await letOthersRun();
+        } else if ('error' in cursor.ended) {
+          throw cursor.ended.error;
+        } else return undefined;
+      }
+      return undefined;
+    } finally {
+      cursor.leave();
+    }
+  }
+
+  async *#send(events: readonly LogEvent[]): AsyncGenerator<FeedBatch, Output | undefined> {
+    const { watched } = this.#options;
+    let batch: FeedEvent[] = [];
+    for (const { attempt, seq, kept, shown } of events) {
+      if (shown === undefined) continue;
+      this.#seeStart(shown);
+      if (!kept || !watched) {
+        if (watched && this.#runId !== undefined && isTurnEnd(shown)) {
+          // This end is not an event of the run: the run continues in another process.
+          if (batch.length > 0) yield batch;
+          batch = [];
+          const output = yield* this.#readStored(this.#runId, { isElsewhere: true });
+          if (output || this.#options.reader.aborted) return output;
+        } else batch.push({ type: 'chunk', chunk: shown });
+        continue;
+      }
+      if (this.#lastId !== undefined && attempt > this.#attempt) {
+        // Another process took over the run, and the turn here follows it.
+        batch.push({ type: 'reset', id: this.#lastId, attempt });
+      }
+      this.#attempt = attempt;
+      this.#lastId = toEventId({ attempt, seq });
+      batch.push({ type: 'chunk', id: this.#lastId, chunk: shown });
+    }
+    if (batch.length > 0) yield batch;
+    return undefined;
+  }
+
+  async *#readMissed(runId: string): AsyncGenerator<FeedBatch, Output | undefined> {
+    this.#startRun(runId);
+    const output = yield* this.#readStored(runId, { isElsewhere: false });
+    this.#cursor.skipMissed();
+    return output;
+  }
+
+  /** Sends the rest of a run from the store; gives its output when another process has worked on it. */
+  async *#readStored(
+    runId: string,
+    { isElsewhere }: { readonly isElsewhere: boolean },
+  ): AsyncGenerator<FeedBatch, Output | undefined> {
+    const { agent, watched: _, ...follow } = this.#options;
+    const after = this.#lastId;
+    let elsewhere = isElsewhere;
+    const events = watchRun(agent, runId, { ...follow, ...(after !== undefined && { after }) });
+    for await (const event of events) {
+      if (event.type === 'output') return elsewhere ? event.output : undefined;
+      if (event.type === 'reset') elsewhere = true;
+      if (event.type === 'chunk' && event.id !== undefined) {
+        this.#lastId = event.id;
+        this.#attempt = Number.parseInt(event.id, 10);
+      }
+      yield [event];
+      if (!elsewhere && event.type === 'chunk' && isTurnEnd(event.chunk)) return undefined;
+    }
+    return undefined;
+  }
+
+  #seeStart({ agent, turnStart }: Chunk): void {
+    // A sub-agent's turn starts within that of its caller.
+    if (agent === undefined && turnStart?.snapshotId !== undefined) {
+      this.#startRun(turnStart.snapshotId);
+    }
+  }
+
+  /** A run that another process has taken over starts once more, with the same id. */
+  #startRun(runId: string): void {
+    if (runId === this.#runId) return;
+    this.#runId = runId;
+    this.#lastId = undefined;
+    this.#attempt = 0;
+  }
+}
+
+/** Whether a chunk ends a turn of the agent itself. */
+export function isTurnEnd({ agent, turnEnd }: Chunk): boolean {
+  return agent === undefined && turnEnd !== undefined;
+}
