@@ -91,6 +91,7 @@ function toHolder(run: RunRow): HolderFact<RunRow> {
 export function startFact(row: SnapshotRow): StartFact<SnapshotRow> {
   return {
     key: row,
+    index: row.index,
     isListed: row.index >= 0,
     parent: row.parent ?? null,
     snapshotId: row.id,

@@ -1,17 +1,12 @@
 import type { Claim, ClaimRequest, RequestMark, Scope } from '../contract/store.ts';
+import { toClaim } from '../rules/decide-claim.ts';
 import { isSnapshotId } from '../rules/ids.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import { homeIn, requestPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
-import {
-  startedByValues,
-  toClaim,
-  toRequest,
-  totalsOfFailed,
-  withAnswer,
-  withFailed,
-} from '../sql/runs/claim.ts';
-import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
+import { startedByValues, toRequest } from '../sql/runs/claim.ts';
+import { isAnswered, toStartFact, totalsOfFailed } from '../sql/runs/start-row.ts';
+import { fromHex, uuidBytes, uuidText } from '../sql/values/bytes.ts';
 import { toMode } from '../sql/values/codes.ts';
 import { scopeKey } from '../sql/values/scope.ts';
 import type { PostgresDatabase } from './database.ts';
@@ -57,19 +52,28 @@ export async function quickClaim(
       : await db.query(claimUnderKeys, [...values, ...keyValues(requests)]);
   if (row === undefined || row.claimed === null) return undefined;
   const turn = JSON.parse(row.claimed) as ClaimAnswer;
-  const { head_row_id, head_idx, start_row_id } = turn;
-  const leaves = head_row_id !== null && head_idx === null && head_row_id !== start_row_id;
   const found = { ...turn, start_id: bytesOf(turn.start_id) };
-  const start = turn.start_answered === 1 ? await db.read(() => withAnswer(found)) : found;
-  const claimed = toClaim(request, {
-    fresh: turn.fresh,
-    start,
-    headId: bytesOf(turn.head_id),
-    nextIndex: turn.next_index + (leaves ? 1 : 0),
-  });
-  if (request.limited !== true) return claimed;
-  const where = { scope, sessionId: request.sessionId, nextIndex: turn.next_index };
-  return withFailed(claimed, await db.read(() => totalsOfFailed(turn, where)));
+  const answered = found.start_answered === 1 && (await db.read(() => isAnswered(found)));
+  const start = toStartFact(found, answered);
+  const { sessionId } = request;
+  const where = { scope, sessionId, nextIndex: turn.next_index };
+  const failedTotals =
+    request.limited === true ? await db.read(() => totalsOfFailed(start, where)) : undefined;
+  return toClaim(
+    { runId: request.runId, attempt: 1, sessionId },
+    {
+      start,
+      head: headOf(turn),
+      isNewSession: turn.fresh,
+      nextIndex: turn.next_index,
+      failedTotals,
+    },
+  );
+}
+
+function headOf({ head_row_id, head_id, head_idx }: ClaimAnswer) {
+  if (head_row_id === null || head_id === null) return null;
+  return { key: head_row_id, isListed: head_idx !== null, snapshotId: uuidText(fromHex(head_id)) };
 }
 
 function keyValues(requests: readonly RequestMark[]): readonly (readonly Uint8Array[])[] {

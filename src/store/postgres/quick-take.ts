@@ -1,8 +1,8 @@
 import { isSnapshotId } from '../rules/ids.ts';
 import { anySuspects } from '../rules/suspects.ts';
 import { statement } from '../sql/database/query.ts';
-import { type StartRow, startColumns } from '../sql/runs/claim.ts';
 import type { RunRow } from '../sql/runs/run-record.ts';
+import { type StartRow, startColumns } from '../sql/runs/start-row.ts';
 import {
   hasCrashed,
   type TakenRows,

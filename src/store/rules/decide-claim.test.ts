@@ -26,6 +26,7 @@ const holder: fc.Arbitrary<HolderFact<string>> = fc.record({
 });
 const start: fc.Arbitrary<StartFact<number>> = fc.record({
   key: fc.integer({ min: 1, max: 3 }),
+  index: fc.nat(9),
   isListed: fc.boolean(),
   parent: fc.constant(null),
   snapshotId: fc.integer({ min: 1, max: 3 }).map(id),

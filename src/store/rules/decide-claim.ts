@@ -9,6 +9,8 @@ import { type HolderFact, isHolder } from './holder.ts';
 
 /** A snapshot that a run can start from. */
 export interface StartFact<Key> extends SnapshotFact<Key> {
+  /** Its place in the list; -1: not listed. */
+  readonly index: number;
   readonly snapshotId: string;
   readonly turnIndex: number;
   readonly finishReason: FinishReason | undefined;

@@ -14,7 +14,7 @@ import { stateRows } from './history/state-rows.ts';
 import { AmbiguousCommits, alreadyCommitted } from './runs/ambiguous-commits.ts';
 import { attachPartial, checkpoint } from './runs/checkpoint.ts';
 import { checkClaim, claim } from './runs/claim.ts';
-import { type CommitResult, checkCommit, commit } from './runs/commit.ts';
+import { type CommitResult, commit } from './runs/commit.ts';
 import { dropDead, listDead } from './runs/dead-runs.ts';
 import { limitHeartbeats } from './runs/limit-heartbeats.ts';
 import { endRequests, readRequest } from './runs/requests.ts';
@@ -126,7 +126,6 @@ export function runSupport({ db, state, cipher, gcScheduler, turns }: SqlContext
       return base;
     },
     async commit(ref, write) {
-      checkCommit(write);
       const grown = onCheckpoint(ref, write);
       const { committed, discards } = await committedOnce(ref, grown);
       tell(ref.runId, write.snapshotId);

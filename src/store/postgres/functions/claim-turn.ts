@@ -13,12 +13,13 @@ export interface ClaimAnswer {
   readonly start_turn: number | null;
   readonly start_finish: number | null;
   readonly start_idx: number | null;
+  readonly start_parent: number | null;
   readonly start_totals: string | null;
   readonly start_answered: number;
 }
 
 const startColumns =
-  's.row_id, s.id, s.idx, s.turn, s.finish, s.totals, s.session, s.status, h.row_id AS head_row_id, h.id AS head_id, h.idx AS head_idx';
+  's.row_id, s.id, s.idx, s.parent, s.turn, s.finish, s.totals, s.session, s.status, h.row_id AS head_row_id, h.id AS head_id, h.idx AS head_idx';
 
 /**
  * Accepts a run of a session that nobody works on: the session, made if it is not there, and the run. It locks the session's
@@ -73,6 +74,6 @@ BEGIN
   RETURN json_build_object('fresh', known.fresh, 'next_index', known.next_index,
     'head_row_id', start.head_row_id, 'head_id', encode(start.head_id, 'hex'), 'head_idx', start.head_idx,
     'start_row_id', start.row_id, 'start_id', encode(start.id, 'hex'), 'start_turn', start.turn, 'start_finish', start.finish,
-    'start_idx', start.idx, 'start_totals', start.totals, 'start_answered', answered::integer);
+    'start_idx', start.idx, 'start_parent', start.parent, 'start_totals', start.totals, 'start_answered', answered::integer);
 END $$;
 `;

@@ -59,11 +59,14 @@ export interface StoredState {
   readonly artifacts: ManifestRef | undefined;
 }
 
+/** Where the snapshot that a state grew from lies now; `null` when it is gone. */
+export interface FoundBase {
+  readonly from_branch: number | null;
+  readonly from_branch_length: number | null;
+}
+
 /** Whether a base is still where its note says. */
-export function isStillThere(
-  base: Location | undefined,
-  found: { readonly from_branch: number | null; readonly from_branch_length: number | null },
-): boolean {
+export function isStillThere(base: Location | undefined, found: FoundBase): boolean {
   if (base?.view === undefined) return false;
   return found.from_branch === base.view.branch && found.from_branch_length === base.view.to;
 }

@@ -1,33 +1,28 @@
-import {
-  type Committed,
-  type CommitWrite,
-  isWithinTurn,
-  type RunRef,
-} from '../../contract/store.ts';
-import { invalid, precondition, taken } from '../../rules/errors.ts';
-import { checkSnapshotId } from '../../rules/ids.ts';
+import type { Committed, CommitWrite, RunRef } from '../../contract/store.ts';
+import { type CommitDecision, decideCommit } from '../../rules/decide-commit.ts';
+import { accepted } from '../../rules/decision.ts';
 import { type Home, homeOf } from '../content/places.ts';
 import { insertion, one, type Plan, run, statement } from '../database/query.ts';
-import { asLocation } from '../history/location.ts';
-import { isStillThere, planState, type StoredState } from '../history/plan-state.ts';
+import { asLocation, type Location } from '../history/location.ts';
+import {
+  type FoundBase,
+  isStillThere,
+  planState,
+  type StatePosition,
+  type StoredState,
+} from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
-import { uuidBytes, uuidText } from '../values/bytes.ts';
-import { code } from '../values/codes.ts';
+import { uuidBytes } from '../values/bytes.ts';
+import { commitFacts, parentIdOf } from './commit-facts.ts';
 import { outcomeValues, placeValues, snapshotOf } from './commit-row.ts';
 import { bury } from './dead-runs.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
-import { hangOnStart } from './hang-on-start.ts';
 import { noCrashes, type OpenRun, openRun } from './open-run.ts';
 import { endRequests } from './requests.ts';
 
-const selectOwn = statement<{ idx: number; parent: number | null; parent_id: Uint8Array | null }>(
-  'commit_own',
-  `SELECT s.idx, s.parent, p.id AS parent_id FROM @snapshots s
-   LEFT JOIN @snapshots p ON p.row_id = s.parent WHERE s.row_id = $1`,
-);
 const insertSnapshot = insertion(
   'commit_snapshot',
   `INSERT INTO @snapshots(id, session, parent, idx, created_at, updated_at, turn, event, status, finish,
@@ -44,7 +39,7 @@ const updateOwn = statement(
   'commit_own_snapshot',
   `UPDATE @snapshots SET updated_at = $2, turn = $3, event = $4, status = $5, finish = $6,
      state_hash = $7, usage = $8, totals = $9, error = $10, branch = $11, branch_length = $12, view = $13,
-     length = $14, custom = $15, artifacts = $16
+     length = $14, custom = $15, artifacts = $16, parent = $17
    WHERE row_id = $1`,
 );
 const updateSession = statement(
@@ -77,80 +72,77 @@ export function* commit(
 ): Plan<CommitResult> {
   const { parentId, snapshotId } = write;
   const held = yield* openRun(ref, { from: rows.base, parentId, snapshotId });
-  checkWrite(held, write);
-  const succeeds = write.status === 'succeeded';
-  if (isOwn(held, write) && !succeeds) yield* hangOnStart(held);
-  const own = isOwn(held, write) ? yield* one(selectOwn, held.own_snapshot) : undefined;
-  const line = own === undefined ? lineOf(held) : { parent: own.parent, id: own.parent_id };
-  // A snapshot within a turn leaves the head where it is: a turn that fails leaves the session where it was.
-  const moves = succeeds && !isWithinTurn(write);
-  const isStart = held.head === held.start || held.head === held.parent_row_id;
-  const replaced = moves && isStart && hasUnlistedHead(held) ? held.head : null;
-  // A head that was not listed is listed before it is left.
-  const leaves = succeeds && !isStart && hasUnlistedHead(held);
-  const spot = {
-    session: held.session,
-    branchEnd: held.branch_end,
-    parent: line.parent,
-    replaces: bareCheckpoint(held, write, rows) ?? replaced,
-    hasBase: isStillThere(rows.base, held),
-    mayGoOn: succeeds,
-  };
-  const placed = yield* planState(write, rows, spot, context);
-  const index = yield* indexOf(held, write, { leaves, own: own?.idx });
-  const rowId =
-    own === undefined
-      ? yield* insertCommitted(
-          write,
-          placed,
-          {
-            session: held.session,
-            home: homeOf(held),
-            parent: line.parent,
-            index: index.own,
-            createdAt: createdAt(held, write),
-            now: held.now,
-          },
-          context,
-        )
-      : yield* update(held, write, placed, context);
+  const decision = accepted(decideCommit(commitFacts(held), write));
+  const placed = yield* planState(write, rows, positionOf(held, decision, rows), context);
+  if (decision.listHeadAs !== null) yield* listHead(held.session);
+  const rowId = yield* writeRow(held, write, placed, decision, context);
   const kept = pointersOf(placed, rows);
-  if (replaced !== null) yield* dropSnapshot(replaced, kept);
-  if (supersedes(write)) yield* dropCheckpoint(held.checkpoint, kept);
+  if (decision.replaces !== null) yield* dropSnapshot(decision.replaces, kept);
+  if (decision.dropsCheckpoint) yield* dropCheckpoint(held.checkpoint, kept);
   if (write.events !== undefined) yield* appendEvents(held, write.events, context);
-  const head = moves ? rowId : held.head;
-  const branchEnd = succeeds ? rowId : held.branch_end;
-  yield* moveSession(
-    held.session,
-    { head, branchEnd, nextIndex: index.next, now: held.now },
-    context,
-  );
+  const head = decision.movesHead ? rowId : held.head;
+  const branchEnd = decision.movesBranchEnd ? rowId : held.branch_end;
+  const to = { head, branchEnd, nextIndex: decision.nextIndex, now: held.now };
+  yield* moveSession(held.session, to, context);
   yield* endRequests(held.id, write.requests, context.cipher);
-  yield* end(held, write, rowId);
-  const orphaned = succeeds ? false : yield* isOrphaned(held, line.parent);
-  const isListed = write.listed !== false;
-  const location = asLocation({
-    database: context.database,
-    snapshot: rowId,
-    lineage: isListed ? rowId : line.parent,
-    view: placed.view,
-    viewRowId: placed.viewRowId,
-    common: isListed ? undefined : placed.common,
-    custom: placed.custom,
-    artifacts: placed.artifacts,
-  });
+  if (write.deadLetter === true) yield* bury(held.session);
+  yield* moveRun(held, write, decision.run, rowId);
+  const orphaned = decision.movesBranchEnd ? false : yield* isOrphaned(held, decision.parent);
+  const location = locationAfter(rowId, decision, placed, context);
   const snapshot = snapshotOf(write, {
-    createdAt: createdAt(held, write),
+    createdAt: createdAt(held, decision),
     now: held.now,
     sessionId: held.session_id,
-    parentId: line.id,
-    index: index.own,
+    parentId: parentIdOf(held, decision.parent),
+    index: decision.index,
     orphaned,
   });
   return {
     committed: { base: { snapshotId, state: write.state, ref: location }, snapshot },
-    discards: replaced !== null || held.checkpoint !== null,
+    discards: decision.replaces !== null || held.checkpoint !== null,
   };
+}
+
+type Decision = CommitDecision<number>;
+
+/** Where the state of a commit is to be put. */
+export function positionOf(
+  held: Pick<OpenRun, 'session' | 'branch_end' | 'checkpoint' | 'base'> & FoundBase,
+  decision: Decision,
+  rows: StateRows,
+): StatePosition {
+  const { checkpoint, base } = held;
+  // The run's own checkpoint, when the state grew from it and takes over its rows.
+  const takesOver =
+    decision.dropsCheckpoint && checkpoint !== base && rows.base?.snapshot === checkpoint;
+  return {
+    session: held.session,
+    branchEnd: held.branch_end,
+    parent: decision.parent,
+    replaces: takesOver ? checkpoint : decision.replaces,
+    hasBase: isStillThere(rows.base, held),
+    mayGoOn: decision.movesBranchEnd,
+  };
+}
+
+/** Where the state of a commit lies, for the next write. */
+export function locationAfter(
+  rowId: number,
+  { index, parent }: Pick<Decision, 'index' | 'parent'>,
+  { view, viewRowId, common, custom, artifacts }: Omit<StoredState, 'length'>,
+  { database }: StateContext,
+): Location {
+  const isListed = index !== null;
+  return asLocation({
+    database,
+    snapshot: rowId,
+    lineage: isListed ? rowId : parent,
+    view,
+    viewRowId,
+    common: isListed ? undefined : common,
+    custom,
+    artifacts,
+  });
 }
 
 /** Says where a session stands after a commit. */
@@ -169,60 +161,8 @@ export function* moveSession(
   else yield* run(updateSummed, session, ...values, sumOf([to.head, to.branchEnd, to.nextIndex]));
 }
 
-/** Refuses a write that no run can make. */
-export function checkCommit(write: CommitWrite): void {
-  checkSnapshotId(write.snapshotId);
-  if (write.listed === false && write.status !== 'succeeded') {
-    throw invalid(`A ${write.status} snapshot is always listed.`);
-  }
-}
-
-function checkWrite(held: OpenRun, write: CommitWrite): void {
-  const ends = isOwn(held, write) && write.end;
-  if (!ends && held.own_snapshot !== null && (write.end || isOwn(held, write))) {
-    throw invalid(`A detached run ends with its own snapshot "${uuidText(held.id)}".`);
-  }
-  if (!ends && held.is_taken === 1) throw taken(write.snapshotId);
-  const isGood = held.parent_session === held.session && held.parent_status === code.succeeded;
-  if (write.parentId === undefined || isGood) return;
-  throw precondition(
-    `Snapshot "${write.parentId}" is no succeeded snapshot of session "${held.session_id}", so nothing can go on from it.`,
-  );
-}
-
-/** Whether it is the row that a detached run listed. */
-function isOwn(held: OpenRun, write: CommitWrite): boolean {
-  return held.own_snapshot !== null && write.snapshotId === uuidText(held.id);
-}
-
-function createdAt(held: OpenRun, write: CommitWrite): number {
-  return write.snapshotId === uuidText(held.id) ? held.created_at : held.now;
-}
-
-/** What a snapshot hangs on: never a state that is not listed. */
-function lineOf(held: OpenRun): { readonly parent: number | null; readonly id: Uint8Array | null } {
-  return held.parent_idx === null
-    ? { parent: held.parent_parent, id: held.parent_parent_id }
-    : { parent: held.parent_row_id, id: held.parent_id };
-}
-
-function hasUnlistedHead({ head, head_idx }: OpenRun): boolean {
-  return head !== null && head_idx === null;
-}
-
-/** Whether a checkpoint before this write is of no use any more. */
-function supersedes({ end, status }: CommitWrite): boolean {
-  return end || status === 'succeeded';
-}
-
-/** The run's own checkpoint, when the state grew from it and takes over its rows. */
-function bareCheckpoint(
-  { checkpoint, base }: OpenRun,
-  write: CommitWrite,
-  rows: StateRows,
-): number | null {
-  const isBase = checkpoint !== base && rows.base?.snapshot === checkpoint;
-  return isBase && supersedes(write) ? checkpoint : null;
+function createdAt(held: OpenRun, decision: Decision): number {
+  return decision.createdAt === 'claim' ? held.created_at : held.now;
 }
 
 /** What is still needed of what the rows before pointed to. A rewritten history may need less of its branch. */
@@ -237,16 +177,24 @@ export function pointersOf(
   };
 }
 
-/** The snapshot's index and the session's next one. */
-function* indexOf(
+/** Adds the row of a snapshot, or fills in that of a detached run. Gives its row id. */
+function* writeRow(
   held: OpenRun,
   write: CommitWrite,
-  known: { readonly leaves: boolean; readonly own?: number | undefined },
-): Plan<{ readonly own: number | null; readonly next: number }> {
-  if (known.leaves) yield* listHead(held.session);
-  const next = held.next_index + (known.leaves ? 1 : 0);
-  if (known.own !== undefined) return { own: known.own, next };
-  return write.listed === false ? { own: null, next } : { own: next, next: next + 1 };
+  placed: StoredState,
+  decision: Decision,
+  context: StateContext,
+): Plan<number> {
+  const home = homeOf(held);
+  const { row, parent, index } = decision;
+  if (row !== null) {
+    const values = [...outcomeValues(write, home, context), ...placeValues(placed), parent];
+    yield* run(updateOwn, row, held.now, ...values);
+    return row;
+  }
+  const { session, now } = held;
+  const known = { session, home, parent, index, createdAt: createdAt(held, decision), now };
+  return yield* insertCommitted(write, placed, known, context);
 }
 
 /** What the row of a snapshot says besides what is written. */
@@ -280,26 +228,16 @@ export function* insertCommitted(
   return (yield* one(insertSummed, ...values, ...outcome, ...placeValues(placed), sum)).row_id;
 }
 
-function* update(
+/** Ends the run, or makes the snapshot what a takeover continues from. */
+function* moveRun(
   held: OpenRun,
-  write: CommitWrite,
-  placed: StoredState,
-  context: StateContext,
-): Plan<number> {
-  const rowId = held.own_snapshot ?? 0;
-  const values = [...outcomeValues(write, homeOf(held), context), ...placeValues(placed)];
-  yield* run(updateOwn, rowId, held.now, ...values);
-  return rowId;
-}
-
-/** Ends the run, or lets it hang on what was just written and start over from it. */
-function* end(held: OpenRun, write: CommitWrite, rowId: number): Plan<void> {
-  if (write.deadLetter === true) yield* bury(held.session);
-  if (write.end) yield* endRun(withEvents(held, write.events));
-  else if (write.status === 'succeeded') {
-    const isMidTurn = write.event === 'toolIterationEnd';
-    const done = isMidTurn ? held.inputs_done : held.inputs_done + 1;
-    yield* run(updateRun, held.session, rowId, done, isMidTurn ? 1 : 0);
+  { events }: CommitWrite,
+  after: Decision['run'],
+  rowId: number,
+): Plan<void> {
+  if (after === 'ends') yield* endRun(withEvents(held, events));
+  else if (after !== 'stays') {
+    yield* run(updateRun, held.session, rowId, after.inputsDone, after.midTurn ? 1 : 0);
   }
 }
 

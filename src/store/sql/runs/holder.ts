@@ -1,9 +1,9 @@
-import { busy } from '../../rules/errors.ts';
+import { refuseHolder } from '../../rules/decide-claim.ts';
+import { type HolderFact, isHolder } from '../../rules/holder.ts';
 import type { Plan } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { isStale } from '../snapshots/snapshot-row.ts';
 import { uuidText } from '../values/bytes.ts';
-import { code } from '../values/codes.ts';
+import { fromMode } from '../values/codes.ts';
 import { expireRun } from './expire-run.ts';
 
 /** The columns of a session's open run `r`. */
@@ -22,17 +22,29 @@ export interface HolderRow {
   readonly run_ttl: number | null;
 }
 
-/** Whether a run holds the session. An expired attached one holds nothing: nobody else will go on with it. */
-export function isHeld(row: HolderRow): boolean {
-  if (row.run_session === null) return false;
-  const isGone = isStale(row.run_heartbeat ?? 0, row.run_ttl ?? 0, row.now);
-  return !(row.run_mode === code.attached && isGone);
+/** The open run of a session; its key is the session's row id. */
+export function holderFact(row: HolderRow): HolderFact<number> | null {
+  if (row.run_session === null || row.run_id === null) return null;
+  return {
+    key: row.run_session,
+    runId: uuidText(row.run_id),
+    worker: row.run_worker ?? '',
+    mode: fromMode(row.run_mode ?? 0),
+    heartbeatAt: row.run_heartbeat ?? 0,
+    ttl: row.run_ttl ?? 0,
+  };
 }
 
-/** Refuses what must not happen to a session that is being worked on. */
+/** Whether a run holds the session. */
+export function isHeld(row: HolderRow): boolean {
+  const run = holderFact(row);
+  return run !== null && isHolder(run, row.now);
+}
+
+/** Refuses a change to a session that a run holds. */
 export function checkFree(row: HolderRow, sessionId: string): void {
-  if (!isHeld(row) || row.run_id === null) return;
-  throw busy(sessionId, row.run_worker ?? '', uuidText(row.run_id));
+  const refusal = refuseHolder(holderFact(row), sessionId, row.now);
+  if (refusal !== undefined) throw refusal;
 }
 
 /** Takes a free session from an expired attached run, so that its caller, if only slow, cannot write any more. */

@@ -39,6 +39,14 @@ export interface OpenRun extends EndingRun {
   readonly parent_idx: number | null;
   readonly parent_parent: number | null;
   readonly parent_parent_id: Uint8Array | null;
+  readonly start_id: Uint8Array | null;
+  readonly start_idx: number | null;
+  readonly start_parent: number | null;
+  readonly start_parent_id: Uint8Array | null;
+  /** Of a detached run: its own pending snapshot. */
+  readonly own_idx: number | null;
+  readonly own_parent: number | null;
+  readonly own_parent_id: Uint8Array | null;
   /** Whether the id to be written is another snapshot's, or another run's. */
   readonly is_taken: number;
 }
@@ -54,6 +62,8 @@ const selectRun = readUnderLock<OpenRun>(
       f.branch AS from_branch, f.branch_length AS from_branch_length,
       p.row_id AS parent_row_id, p.id AS parent_id, p.session AS parent_session, p.status AS parent_status,
       p.idx AS parent_idx, p.parent AS parent_parent, pp.id AS parent_parent_id,
+      a.id AS start_id, a.idx AS start_idx, a.parent AS start_parent, ap.id AS start_parent_id,
+      o.idx AS own_idx, o.parent AS own_parent, op.id AS own_parent_id,
       CASE WHEN EXISTS (SELECT 1 FROM @snapshots t WHERE t.id = $5)
         OR EXISTS (SELECT 1 FROM @runs t WHERE t.id = $5 AND t.id <> r.id) THEN 1 ELSE 0 END AS is_taken
     FROM @runs r JOIN @sessions z ON z.row_id = r.session
@@ -62,6 +72,10 @@ const selectRun = readUnderLock<OpenRun>(
     LEFT JOIN @snapshots f ON f.row_id = $3
     LEFT JOIN @snapshots p ON p.id = $4
     LEFT JOIN @snapshots pp ON pp.row_id = p.parent
+    LEFT JOIN @snapshots a ON a.row_id = r.start
+    LEFT JOIN @snapshots ap ON ap.row_id = a.parent
+    LEFT JOIN @snapshots o ON o.row_id = r.own_snapshot
+    LEFT JOIN @snapshots op ON op.row_id = o.parent
     WHERE r.id = $1 AND r.attempt = $2 ${d.lock('z, r')}`,
 );
 

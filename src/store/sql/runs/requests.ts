@@ -1,4 +1,3 @@
-import type { WaymarkError } from '../../../core/error.ts';
 import type { Json } from '../../../core/json/json.ts';
 import {
   type RequestMark,
@@ -6,7 +5,7 @@ import {
   type RequestRecord,
   requestTtl,
 } from '../../contract/store.ts';
-import { requestTaken } from '../../rules/request-taken.ts';
+import type { RequestFact } from '../../rules/decide-request.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
 import { receiptPlace } from '../content/places.ts';
@@ -18,10 +17,9 @@ import {
   type SqlValue,
   statement,
 } from '../database/query.ts';
-import type { StateContext } from '../history/state-rows.ts';
 import { fromHex, hexOf, uuidText } from '../values/bytes.ts';
-import { code } from '../values/codes.ts';
-import { displace, type HolderRow, holderColumns, isHeld } from './holder.ts';
+import { fromStatus } from '../values/codes.ts';
+import { type HolderRow, holderColumns, holderFact, isHeld } from './holder.ts';
 
 interface RequestRow extends HolderRow {
   readonly run: Uint8Array;
@@ -78,20 +76,43 @@ const deleteOld = statement(
   (d) => `DELETE FROM @requests AS q WHERE ${isOld(d.now)}`,
 );
 
-/**
- * Refuses a claim under keys that belong to another run. Those of a dead one are free again: an attached run that has expired
- * gives way, so that it can save nothing any more.
- */
+/** What is known of the keys of a claim, in their order, and the time at which it was. */
+export function* requestFacts(marks: readonly RequestMark[] = []): Plan<{
+  readonly facts: readonly (RequestFact<number> | null)[];
+  readonly now: number;
+}> {
+  const facts: (RequestFact<number> | null)[] = [];
+  let now = 0;
+  for (const { key } of marks) {
+    const row = yield* first(selectRequest, fromHex(key));
+    if (row !== undefined) now = row.now;
+    facts.push(row === undefined ? null : yield* requestFact(row));
+  }
+  return { facts, now };
+}
+
+function* requestFact(row: RequestRow): Plan<RequestFact<number>> {
+  // A run that has expired may be heard of meanwhile; under the lock of its session it cannot.
+  const isDead = row.run_session !== null && !isHeld(row);
+  const holder = isDead ? yield* first(selectHolder, row.session, row.run) : row;
+  return {
+    runId: uuidText(row.run),
+    sessionId: row.session_id,
+    digest: hexOf(row.digest),
+    at: row.at,
+    hasReceipt: row.has_receipt === 1,
+    status: row.status === null ? null : fromStatus(row.status),
+    run: holder === undefined ? null : holderFact(holder),
+  };
+}
+
+/** Takes keys from the runs that they belonged to. */
 export function* freeRequests(
   marks: readonly RequestMark[] = [],
-  context: StateContext,
+  facts: readonly (RequestFact<number> | null)[],
 ): Plan<void> {
-  for (const { key, digest } of marks) {
-    const row = yield* first(selectRequest, fromHex(key));
-    if (row === undefined) continue;
-    if (isTaken(row)) throw takenBy(row, digest);
-    if (row.run_session !== null) yield* giveWay(row, digest, context);
-    yield* run(deleteRequest, fromHex(key));
+  for (const [at, { key }] of marks.entries()) {
+    if (facts[at] !== null) yield* run(deleteRequest, fromHex(key));
   }
 }
 
@@ -142,25 +163,4 @@ export function* forgetRequests(): Plan<boolean> {
   if ((yield* first(selectOld)) === undefined) return false;
   yield* run(deleteOld);
   return true;
-}
-
-/** Whether a request has a result, or a run that may still come to one. */
-function isTaken(row: RequestRow): boolean {
-  if (row.session_id === null) return false;
-  if (row.run_session !== null) return isHeld(row);
-  if (row.at <= row.now - requestTtl) return false;
-  return row.has_receipt === 1 || (row.status !== null && row.status !== code.pending);
-}
-
-/** Takes its session from a run that has expired; one that was heard of meanwhile keeps it. */
-function* giveWay(row: RequestRow, digest: string, context: StateContext): Plan<void> {
-  const holder = yield* first(selectHolder, row.session, row.run);
-  if (holder === undefined) return;
-  if (isHeld(holder)) throw takenBy(row, digest);
-  yield* displace(holder, context);
-}
-
-function takenBy({ run: id, session_id, digest }: RequestRow, given: string): WaymarkError {
-  const known = { runId: uuidText(id), sessionId: session_id ?? '', digest: hexOf(digest) };
-  return requestTaken(known, given);
 }

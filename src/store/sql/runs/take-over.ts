@@ -1,5 +1,6 @@
 import type { SessionState } from '../../../session/session-state.ts';
 import type { RunSupport, RunUsage, StateBase, TakenRun } from '../../contract/store.ts';
+import { toClaim } from '../../rules/decide-claim.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
 import { anySuspects, pickRuns } from '../../rules/suspects.ts';
 import { all, one, type Plan, run, statement } from '../database/query.ts';
@@ -7,8 +8,8 @@ import type { StateContext } from '../history/state-rows.ts';
 import { findByRowId, locationOfRow, stateOf } from '../snapshots/locate.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromRunUsage, fromTotals } from '../values/codes.ts';
-import { type StartRow, startRow, toParent, totalsOfFailed } from './claim.ts';
 import { type RunRow, runsOf, toRecord } from './run-record.ts';
+import { type StartRow, startRow, toStartFact, totalsOfFailed } from './start-row.ts';
 
 /** Which runs are taken over, by whom. */
 export type TakeOver = Parameters<RunSupport['takeOver']>[0];
@@ -134,8 +135,6 @@ export interface TakenRows {
 /** Reads the states that a run goes on from. */
 export function* readRun({ row, start, session }: TakenRows, context: StateContext): Plan<Taken> {
   const record = toRecord(row, context.cipher);
-  // It was accepted while the interrupt was open; its own snapshots are no second answer.
-  const parent = start && toParent({ ...start, start_answered: 0 });
   const base = row.base === null ? undefined : yield* readBase(row.base, record.runId, context);
   const isCommitted = row.checkpoint === row.base;
   const reached =
@@ -146,22 +145,20 @@ export function* readRun({ row, start, session }: TakenRows, context: StateConte
     row.checkpoint === null ? undefined : usedAt(isCommitted ? base : reached, isCommitted);
   const { scope, sessionId } = record;
   const where = { scope, sessionId, nextIndex: session.next_index };
-  const failedTotals = yield* totalsOfFailed(start, where);
+  const from = start === undefined ? null : toStartFact(start, false);
+  const failedTotals = yield* totalsOfFailed(from, where);
   const checkpoint =
     row.checkpoint === null ? undefined : isCommitted ? base?.state : onBase(base, reached?.state);
-  const leaves = session.head !== null && session.head_idx === null && session.head !== row.base;
   return {
     run: record,
-    claim: {
-      runId: record.runId,
-      attempt: record.attempt,
-      sessionId: record.sessionId,
-      fresh: false,
-      ...(parent === undefined ? {} : { parent }),
-      ...(session.head_id === null ? {} : { headId: uuidText(session.head_id) }),
-      nextIndex: session.next_index + (leaves ? 1 : 0),
-      ...(failedTotals === undefined ? {} : { failedTotals }),
-    },
+    claim: toClaim(record, {
+      start: from,
+      base: row.base,
+      head: headOf(session),
+      isNewSession: false,
+      nextIndex: session.next_index,
+      failedTotals,
+    }),
     ...(base === undefined ? {} : { base: toBase(base) }),
     ...(checkpoint === undefined ? {} : { checkpoint }),
     ...(used === undefined ? {} : { used }),
@@ -169,6 +166,11 @@ export function* readRun({ row, start, session }: TakenRows, context: StateConte
       ? {}
       : { from: { ...toBase(reached), state: checkpoint } }),
   };
+}
+
+function headOf({ head, head_id, head_idx }: TakenSession) {
+  if (head === null || head_id === null) return null;
+  return { key: head, isListed: head_idx !== null, snapshotId: uuidText(head_id) };
 }
 
 /** A state with what its row says of what was used. */
