@@ -94,6 +94,7 @@ export async function quickCommit(
   context: StateContext,
 ): Promise<CommitResult | undefined> {
   if (write.status !== 'succeeded' || !isSnapshotId(ref.runId)) return undefined;
+  if (!isSnapshotId(write.snapshotId)) return undefined;
   // A run that was taken over and continues forgets the crashes before.
   if (!write.end && ref.attempt > 1) return undefined;
   if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
