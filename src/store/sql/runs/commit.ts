@@ -106,7 +106,7 @@ export function* commit(
 type Decision = CommitDecision<number>;
 
 /** Where the state of a commit is to be put. */
-export function positionOf(
+function positionOf(
   held: Pick<OpenRun, 'session' | 'branch_end' | 'checkpoint' | 'base'> & FoundBase,
   decision: Decision,
   rows: StateRows,
@@ -126,7 +126,7 @@ export function positionOf(
 }
 
 /** Where the state of a commit lies, for the next write. */
-export function locationAfter(
+function locationAfter(
   rowId: number,
   { index, parent }: Pick<Decision, 'index' | 'parent'>,
   { view, viewRowId, common, custom, artifacts }: Omit<StoredState, 'length'>,
