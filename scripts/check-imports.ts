@@ -40,6 +40,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     'generate',
     'session',
     'store/contract',
+    'store/rules',
     'store',
     'agent',
     'engine',

@@ -5,17 +5,19 @@ export interface OptionSpec {
   readonly type: 'string' | 'boolean';
   /** One letter, for `-o`. */
   readonly short?: string;
-  /** May be given more than once. */
+  /** Can be repeated. */
   readonly multiple?: boolean;
-  /** What stands for the value in the help: `--port <number>`. */
+  /** The name of the value in the help: `--port <number>`. */
   readonly value?: string;
   /** One line of help. */
   readonly about: string;
+  /** Deletes data or skips a safeguard: never suggested for a mistyped option. */
+  readonly destructive?: boolean;
 }
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
 
-/** What was given for the options, by name. */
+/** The parsed options, by name. */
 export type OptionValues<Specs extends OptionSpecs> = {
   readonly [Name in keyof Specs]?: Specs[Name]['type'] extends 'boolean'
     ? boolean
@@ -24,13 +26,13 @@ export type OptionValues<Specs extends OptionSpecs> = {
       : string;
 };
 
-/** Options that every command has. */
+/** Options of every command. */
 export const commonOptions = {
   help: { type: 'boolean', short: 'h', about: 'Show this help' },
-  debug: { type: 'boolean', about: 'Show where an error comes from' },
+  debug: { type: 'boolean', about: 'Show the stack of an error' },
 } as const satisfies OptionSpecs;
 
-/** What a command is called with. */
+/** The arguments of a command, parsed. */
 export interface CommandCall<Specs extends OptionSpecs = OptionSpecs> {
   readonly args: readonly string[];
   readonly options: OptionValues<Specs & typeof commonOptions>;
@@ -44,16 +46,20 @@ export interface Command {
   readonly summary: string;
   /** The arguments, as the help shows them: `<a> <b>`, `[file]`. */
   readonly usage: string;
-  /** What else there is to know; shown by `--help`. */
+  /** A longer description; shown by `--help`. */
   readonly about?: string;
+  /** Shown when there are too many arguments. */
+  readonly hint?: string;
+  /** Deletes data or stops work: never suggested for a mistyped command. */
+  readonly destructive?: boolean;
   /** Command lines to copy, without the leading `waymark`. */
   readonly examples?: readonly string[];
   readonly options: OptionSpecs;
-  /** Resolves to the exit code; nothing is 0. */
+  /** Resolves to the exit code; `undefined` is 0. */
   run(call: CommandCall): Promise<number | undefined>;
 }
 
-/** Declares a command; the types of its options are read off their specs. */
+/** Declares a command. The types of its options are inferred from their specs. */
 export function defineCommand<const Specs extends OptionSpecs>(
   command: Omit<Command, 'options' | 'run'> & {
     readonly options: Specs;
@@ -62,7 +68,7 @@ export function defineCommand<const Specs extends OptionSpecs>(
 ): Command {
   return {
     ...command,
-    // The values were parsed by the very specs that their type is read off.
+    // The values were parsed with the specs that the type is inferred from.
     run: async (call) => (await command.run(call as CommandCall<Specs>)) ?? undefined,
   };
 }

@@ -5,12 +5,18 @@ import { dev } from './commands/dev.ts';
 import { diff } from './commands/diff.ts';
 import { erase } from './commands/erase.ts';
 import { exportCommand } from './commands/export.ts';
+import { fork } from './commands/fork.ts';
 import { importCommand } from './commands/import.ts';
 import { init } from './commands/init.ts';
+import { label } from './commands/label.ts';
 import { migrate } from './commands/migrate.ts';
 import { prune } from './commands/prune.ts';
+import { rename } from './commands/rename.ts';
 import { restore } from './commands/restore.ts';
+import { restoreBackup } from './commands/restore-backup.ts';
 import { retry } from './commands/retry.ts';
+import { runs } from './commands/runs.ts';
+import { serve } from './commands/serve.ts';
 import { sessions } from './commands/sessions.ts';
 import { show } from './commands/show.ts';
 import { snapshots } from './commands/snapshots.ts';
@@ -19,10 +25,11 @@ import { watch } from './commands/watch.ts';
 import { worker } from './commands/worker.ts';
 import type { CommandGroups } from './help.ts';
 
-/** Every command, as the help lists them. A new one is a file of its own and a line here. */
+/** Every command, in the order of the help. To add one, write a file and add it here. */
 export const groups: CommandGroups = [
-  ['Start', [init, dev, chat]],
-  ['Look', [sessions, snapshots, show, diff]],
-  ['Background runs', [worker, watch, abort, retry]],
-  ['Stores', [backup, restore, verify, prune, erase, exportCommand, importCommand, migrate]],
+  ['Develop', [init, dev, chat]],
+  ['Production', [serve, worker]],
+  ['Sessions', [sessions, snapshots, show, diff, restore, fork, label, rename]],
+  ['Runs', [runs, watch, abort, retry]],
+  ['Stores', [backup, restoreBackup, verify, prune, erase, exportCommand, importCommand, migrate]],
 ];

@@ -1,6 +1,6 @@
 import { isWaymarkError, type Status } from '../core/error.ts';
 
-/** What a script can read off the end of a command; docs/cli.md lists them. */
+/** The exit codes of the command line, for scripts. */
 export const exitCode = {
   ok: 0,
   failed: 1,
@@ -11,6 +11,19 @@ export const exitCode = {
   waiting: 6,
   interrupted: 130,
 } as const;
+
+/** What each exit code means; shown by `--help`, and listed in docs/cli.md. */
+export const exitCodeMeanings: Readonly<Record<number, string>> = {
+  [exitCode.ok]: 'success',
+  [exitCode.failed]:
+    'failure: a failed turn or run, a fault found by verify, a wrong configuration',
+  [exitCode.usage]: 'wrong usage, an ambiguous id, or a confirmation is missing (--yes)',
+  [exitCode.notFound]: 'not found: a session, snapshot, run, agent, file or store',
+  [exitCode.conflict]: 'conflict: the session is busy, or the id or folder exists already',
+  [exitCode.unavailable]: 'unavailable: a server or store cannot be reached, or a port is in use',
+  [exitCode.waiting]: 'a tool waits for an answer',
+  [exitCode.interrupted]: 'interrupted by Ctrl-C, or a confirmation was declined',
+};
 
 const byStatus: Partial<Record<Status, number>> = {
   INVALID_ARGUMENT: exitCode.usage,

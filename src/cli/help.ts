@@ -1,7 +1,8 @@
 import { type Command, commonOptions, type OptionSpec } from './command.ts';
+import { exitCodeMeanings } from './exit-code.ts';
 import type { Style } from './text/style.ts';
 
-/** The commands as `--help` lists them, in groups. */
+/** The commands in the order and groups of `--help`. */
 export type CommandGroups = readonly (readonly [title: string, commands: readonly Command[]])[];
 
 /** The help of the whole command line. */
@@ -15,11 +16,18 @@ export function generalHelp(groups: CommandGroups, style: Style): string {
     ].join('\n'),
   );
   return [
-    'waymark: agents whose every turn leaves a snapshot to come back to.',
+    'waymark: create, run and inspect stateful agents.',
     `${style.bold('Usage')}\n  waymark <command> [options]`,
     ...lists,
-    'waymark <command> --help tells more. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found,\n4 conflict, 5 unavailable, 6 waits for an answer, 130 interrupted.',
+    `${style.bold('Exit codes')}\n${exitCodeLines()}`,
+    'Where an id is expected, a unique prefix is enough. For the options of a command: waymark <command> --help',
   ].join('\n\n');
+}
+
+function exitCodeLines(): string {
+  return Object.entries(exitCodeMeanings)
+    .map(([code, meaning]) => `  ${code.padStart(3)}  ${meaning}`)
+    .join('\n');
 }
 
 /** The help of one command. */
@@ -36,7 +44,7 @@ export function commandHelp(command: Command, style: Style): string {
   ].join('\n\n');
 }
 
-/** An option as it is written: `-o, --out <file>`. */
+/** An option as the help shows it: `-o, --out <file>`. */
 export function optionName(name: string, { short, value, type }: OptionSpec): string {
   const letter = short === undefined ? '' : `-${short}, `;
   return `${letter}--${name}${type === 'string' ? ` <${value ?? 'value'}>` : ''}`;

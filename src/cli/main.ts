@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 const wanted = [22, 18] as const;
 
-// Before anything is imported that an older Node does not have: its own words for that help nobody.
+// Checked before the imports: on an older Node they fail with a message that does not help.
 if (isOlder(process.versions.node, wanted)) {
   process.stderr.write(
-    `waymark needs Node ${wanted.join('.')} or newer, and this is ${process.versions.node}. Install a newer one, or add the package "node" to the project and use npx.\n`,
+    `waymark needs Node ${wanted.join('.')} or newer, and this is ${process.versions.node}. Install a newer version, or add the package "node" to the project and use npx.\n`,
   );
   process.exit(1);
 }
@@ -12,7 +12,7 @@ const { run } = await import('./run.ts');
 const { createTerminal } = await import('./terminal.ts');
 
 const code = await run(process.argv.slice(2), createTerminal(process));
-// What is written to a pipe is still on its way; a timer or a socket that somebody forgot must not keep the shell waiting.
+// Flush pipes first, then exit: an open timer or socket must not keep the shell waiting.
 process.exitCode = code;
 process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
 

@@ -3,12 +3,12 @@ import { WaymarkError } from '../core/error.ts';
 import { type Command, type CommandCall, commonOptions, type OptionSpecs } from './command.ts';
 import { nearest } from './text/nearest.ts';
 
-/** What stood on the command line behind a command's name. */
+/** The parsed arguments after a command's name. */
 export type ParsedArguments = Pick<CommandCall, 'args' | 'options'>;
 
-/** Parses the arguments of a command; what does not fit is INVALID_ARGUMENT and says what would. */
+/** Parses the arguments of a command. A mistake is INVALID_ARGUMENT, and the message says what is expected. */
 export function parseArguments(
-  command: Pick<Command, 'name' | 'usage' | 'options'>,
+  command: Pick<Command, 'name' | 'usage' | 'options' | 'hint'>,
   argv: readonly string[],
 ): ParsedArguments {
   const specs: OptionSpecs = { ...command.options, ...commonOptions };
@@ -43,14 +43,15 @@ function wrongOption(
   const message = error instanceof Error ? error.message : String(error);
   const unknown = /Unknown option '(--?[\w-]+)'/.exec(message)?.[1];
   if (unknown === undefined) return usageError(`${message.replace(/\.$/, '')}.`, name);
-  const near = nearest(unknown.replace(/^-+/, ''), Object.keys(specs));
+  const safe = Object.keys(specs).filter((each) => !specs[each]?.destructive);
+  const near = nearest(unknown.replace(/^-+/, ''), safe);
   const hint = near === undefined ? '' : ` Did you mean --${near}?`;
   return usageError(`"waymark ${name}" has no option ${unknown}.${hint}`, name);
 }
 
-// `<a>` must be there, `[b]` may, `[c...]` may be many.
+// `<a>` is required, `[b]` is optional, `[c...]` can be repeated.
 function checkCount(
-  { name, usage }: Pick<Command, 'name' | 'usage'>,
+  { name, usage, hint }: Pick<Command, 'name' | 'usage' | 'hint'>,
   args: readonly string[],
 ): void {
   const places = usage.match(/<[^>]+>|\[[^\]]+\]/g) ?? [];
@@ -62,7 +63,11 @@ function checkCount(
   }
   if (!isOpen && args.length > places.length) {
     const expected = places.length === 0 ? 'takes no arguments' : `takes ${usage}`;
-    throw usageError(`"waymark ${name}" ${expected}, but got "${args[places.length]}" too.`, name);
+    const more = hint === undefined ? '' : ` ${hint}`;
+    throw usageError(
+      `"waymark ${name}" ${expected}, but "${args[places.length]}" was given as well.${more}`,
+      name,
+    );
   }
 }
 
@@ -72,7 +77,7 @@ export function usageError(message: string, command?: string): WaymarkError {
   return new WaymarkError('INVALID_ARGUMENT', `${message} See "${hint}".`);
 }
 
-/** A whole number of at least `least` out of an option's text. */
+/** Parses the text of an option as a whole number of at least `least`. */
 export function wholeNumber(text: string, name: string, least = 0): number {
   const number = Number(text);
   if (Number.isInteger(number) && number >= least && text.trim() !== '') return number;

@@ -47,26 +47,28 @@ function find(name: string): Command {
   const commands = groups.flatMap(([, list]) => list);
   const command = commands.find((each) => each.name === name);
   if (command) return command;
+  // A typo must not lead to a command that deletes something.
+  const safe = commands.filter((each) => !each.destructive);
   const near = nearest(
     name,
-    commands.map((each) => each.name),
+    safe.map((each) => each.name),
   );
   const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
   throw usageError(`There is no command "${name}".${hint}`);
 }
 
-/** One sentence on the standard error; with `--json` the error as data, with `--debug` where it comes from. */
+/** Prints the message to the standard error; with `--json` the error as data, with `--debug` the stack. */
 function report(error: unknown, argv: readonly string[], { note, style }: Terminal): void {
   if (argv.includes('--json')) {
     note(JSON.stringify({ error: { ...toErrorBody(error), message: firstLineOf(error) } }));
   } else {
     note(`${style.bad('✗')} ${safe(firstLineOf(error))}`);
   }
-  // What the app has reported is on the screen already.
+  // The app has already reported and printed it.
   if (argv.includes('--debug') && !isReported(error)) note(safe(errorText(error)));
 }
 
-// The user's own machine and code: what they threw is theirs to read.
+// The command runs on the user's machine, so the original message is shown.
 function firstLineOf(error: unknown): string {
   return isWaymarkError(error) ? error.message : (messageOf(error).split('\n')[0] ?? '');
 }

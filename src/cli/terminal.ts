@@ -1,23 +1,23 @@
 import { createStyle, type Style } from './text/style.ts';
 
-/** Where a command reads and writes. */
+/** The input and output of a command. */
 export interface Terminal {
   /** Results, to the standard output. */
   write(text: string): void;
   /** A line of results. */
   print(line?: string): void;
-  /** A line about what is going on, to the standard error. */
+  /** A line of information, to the standard error. */
   note(line: string): void;
-  /** Shows how far something is, in place, where somebody looks; elsewhere nothing. */
+  /** Shows progress on one line of a terminal; elsewhere does nothing. */
   progress(text: string): void;
-  /** Whether a person can be asked. */
+  /** Whether the user can be asked: input and output are a terminal. */
   readonly interactive: boolean;
   readonly style: Style;
   readonly input: NodeJS.ReadStream;
   readonly output: NodeJS.WriteStream;
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Hears of Ctrl-C instead of the process's end; returns the way to stop hearing. */
+  /** Calls the listener on Ctrl-C and SIGTERM, instead of ending the process. Returns a function that unsubscribes. */
   onInterrupt(listener: () => void): () => void;
 }
 
@@ -29,7 +29,7 @@ export function createTerminal(process: NodeJS.Process): Terminal {
     if (shown > 0) stderr.write(`\r${' '.repeat(shown)}\r`);
     shown = 0;
   };
-  // Whoever reads the output may leave early, as `head` does.
+  // The reader of a pipe may close it early, as `head` does.
   stdout.on('error', (error) => {
     if ('code' in error && error.code === 'EPIPE') process.exit(0);
     throw error;

@@ -78,7 +78,7 @@ describe('show', () => {
     expect(stdout).toBe('# Notes\n\n- tea\n');
     const missing = await run('show', shot(1), '--artifact', 'nope.md');
     expect(missing.code).toBe(3);
-    expect(missing.stderr).toContain('there is notes.md');
+    expect(missing.stderr).toContain('the snapshot has notes.md');
   });
 
   test('gives the snapshot as JSON', async () => {

@@ -59,7 +59,8 @@ describe('prune', () => {
   });
 
   test('keeps the newest of each session', async () => {
-    const pruned = await run('prune', '--keep-last', '2', '--json', '--store', 'file:copy');
+    const args = ['prune', '--keep-last', '2', '--json', '--store', 'file:copy'];
+    const pruned = await run(...args, '--yes');
     expect(JSON.parse(pruned.stdout)).toEqual({ snapshots: 2, sessions: 0 });
     expect((await run('verify', '--store', 'file:copy')).code).toBe(0);
   });
@@ -90,11 +91,11 @@ describe('verify', () => {
 });
 
 describe('erase', () => {
-  test('asks first where somebody can answer, and otherwise wants --yes', async () => {
+  test('needs --yes without a terminal', async () => {
     expect(await run('erase', 'two', ...file)).toMatchObject({ code: 2 });
     expect(await run('erase', 'two', '--yes', ...file)).toMatchObject({
       code: 0,
-      stdout: 'Erased 1 session.\n',
+      stdout: 'Deleted 1 session.\n',
     });
     expect((await run('erase', 'two', '--yes', ...file)).code).toBe(3);
     const { items } = JSON.parse((await run('sessions', '--json', ...file)).stdout);

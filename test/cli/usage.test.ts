@@ -1,17 +1,25 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
+import { exitCodeMeanings } from '../../src/cli/exit-code.ts';
 import { agentsFile, command, tempFolder } from './support/command.ts';
 
 const folder = tempFolder();
 afterAll(() => folder.remove());
 
+const docs = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 const run = (...args: string[]) => command(folder.path, args);
 
 describe('how the command is called', () => {
   test('help lists every command, and each command has its own', async () => {
     const { code, stdout } = await run('--help');
     expect(code).toBe(0);
+    for (const [exit, meaning] of Object.entries(exitCodeMeanings)) {
+      expect(stdout).toContain(`${exit.padStart(5)}  ${meaning}`);
+      expect(docs).toContain(`| ${exit} | ${meaning} |`);
+    }
     const names =
-      'init dev chat sessions snapshots show diff watch abort verify prune erase export import migrate';
+      'init dev chat serve worker sessions snapshots show diff restore fork label rename runs watch abort retry ' +
+      'backup restore-backup verify prune erase export import migrate';
     for (const name of names.split(' ')) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'));
     const chat = await run('chat', '--help');
     expect(chat.stdout).toContain('waymark chat [agent] [message] [options]');
@@ -35,6 +43,18 @@ describe('how the command is called', () => {
     );
     expect(second.code).toBe(2);
     expect(second.stderr).toContain('Did you mean --query?');
+  });
+
+  test('a typo never leads to something that deletes', async () => {
+    const [command, short, option] = await Promise.all([
+      run('eras', 'x'),
+      run('abor', 'x'),
+      run('erase', 'x', '--ye'),
+    ]);
+    expect(command.stderr).toBe('✗ There is no command "eras". See "waymark --help".\n');
+    expect(short.stderr).not.toContain('"abort"');
+    expect(option.code).toBe(2);
+    expect(option.stderr).not.toContain('--yes');
   });
 
   test('what is missing and what is too much is said', async () => {
@@ -82,6 +102,6 @@ describe('how the command is called', () => {
   test('an unknown agent is told which there are', async () => {
     const { code, stderr } = await run('chat', 'nobody', 'Hi', '--file', agentsFile);
     expect(code).toBe(3);
-    expect(stderr).toContain('there is talker, bare, worker, thrower');
+    expect(stderr).toContain('Agents: talker, bare, worker, thrower');
   });
 });

@@ -78,7 +78,7 @@ describe.each(kinds)('$name', ({ name, store, copy, spec }) => {
     await turns.stop();
 
     const [again = '', ...into] = spec(copy());
-    const restored = await run('restore', target, again, ...into);
+    const restored = await run('restore-backup', target, again, ...into);
     expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Restored \d+ s/) });
     // The claims of the process that was killed have expired.
     const { connectionString } = clock;
@@ -88,7 +88,7 @@ describe.each(kinds)('$name', ({ name, store, copy, spec }) => {
     await expectContinues(where, before, turns.sleeper());
 
     // Nothing is overwritten.
-    const twice = await run('restore', target, again, ...into);
+    const twice = await run('restore-backup', target, again, ...into);
     expect(twice).toMatchObject({ code: 4, stderr: expect.stringContaining('overwritten') });
     const over = await run('backup', live, target, ...schema);
     expect(over).toMatchObject({ code: 4, stderr: expect.stringContaining('overwritten') });
@@ -103,12 +103,12 @@ test('S225: what is no store, or no backup, is refused and leaves nothing', asyn
     [3, ['backup', 'sqlite:nowhere.db', 'x']],
     [3, ['backup', 'file:nowhere', 'x']],
     [3, ['backup', url, 'x', ...schema]],
-    [3, ['restore', 'nowhere', 'sqlite:x']],
-    [3, ['restore', 'nowhere', 'file:x']],
-    [3, ['restore', 'nowhere', url, ...schema]],
-    [1, ['restore', 'text', 'sqlite:x']],
-    [3, ['restore', 'text', 'file:x']],
-    [2, ['restore', 'text', url, ...schema]],
+    [3, ['restore-backup', 'nowhere', 'sqlite:x']],
+    [3, ['restore-backup', 'nowhere', 'file:x']],
+    [3, ['restore-backup', 'nowhere', url, ...schema]],
+    [1, ['restore-backup', 'text', 'sqlite:x']],
+    [3, ['restore-backup', 'text', 'file:x']],
+    [2, ['restore-backup', 'text', url, ...schema]],
     [2, ['backup', 'nonsense', 'x']],
     [2, ['backup', 'sqlite:a.db']],
   ];

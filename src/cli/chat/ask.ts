@@ -4,7 +4,7 @@ import type { Input, Resume } from '../../protocol/turn.ts';
 import type { Terminal } from '../terminal.ts';
 import { safe, shortJson } from '../text/safe.ts';
 
-/** Asks for a line; `undefined` when nobody answers. */
+/** Asks for a line; `undefined` at the end of the input. */
 export type Ask = (prompt: string) => Promise<string | undefined>;
 
 type Answer =
@@ -15,8 +15,8 @@ type Answer =
 const declined = 'The user declined.';
 
 /**
- * Asks about each tool call that waits, and gives the input that answers them all; `undefined` when nobody answers. Yes runs
- * the tool again, no declines, and anything else is the answer in its place.
+ * Asks about each interrupted tool call, and returns the input that answers them all; `undefined` at the end of the input.
+ * "yes" runs the tool, "no" declines, and anything else is the answer in place of the tool.
  */
 export async function askInterrupts(
   requests: readonly ToolRequestPart[],
@@ -29,7 +29,7 @@ export async function askInterrupts(
     answer.type === 'decline' ? answer.reason : undefined,
   );
   if (reasons.every((reason) => reason !== undefined)) {
-    // A plain message closes what is open as declined, whatever a tool's answer would have to look like.
+    // A plain message declines all open requests, whatever the output schema of the tools.
     const text = ['No.', ...new Set(reasons.filter(Boolean))].join(' ');
     return { message: { role: 'user', content: [{ text }] } };
   }
@@ -73,7 +73,7 @@ async function askOne(
   }
 }
 
-/** A sub-agent that waits brings its own requests along; their answers go to it as one. */
+/** Asks about the requests of an interrupted sub-agent, which gets all answers together. */
 async function askInside(
   requests: readonly ToolRequestPart[],
   ask: Ask,
@@ -108,7 +108,7 @@ function toAnswer(text: string): Answer {
   return { type: 'answer', output: asJson(text) };
 }
 
-/** A tool that asked for an approval hears a no as well, and the reason with it. */
+/** A tool that asked for an approval gets the refusal and its reason. */
 function told(answer: Answer, data: Json | undefined): Answer {
   if (answer.type !== 'decline' || !isJsonObject(data) || !('approval' in data)) return answer;
   return { type: 'restart', resumed: { approved: false, reason: answer.reason } };

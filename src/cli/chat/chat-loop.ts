@@ -9,17 +9,17 @@ import type { Conversation } from './conversation.ts';
 import { Lines } from './lines.ts';
 import { runSlash, showLast } from './slash-commands.ts';
 
-/** How a chat goes. */
+/** Options of a chat. */
 export interface ChatOptions {
   readonly conversation: Conversation;
   readonly terminal: Terminal;
-  /** What a command line must say to reach the same agents. */
+  /** The options that reach the same agents. */
   readonly sourceArguments: string;
-  /** Whether what fails in this process is shown with its stack. */
+  /** The app prints failures with their stacks. */
   readonly isDebug: boolean;
 }
 
-/** Talks until there is nothing more to say; resolves to the exit code. */
+/** Reads lines and runs turns until the user leaves; resolves to the exit code. */
 export class ChatLoop {
   readonly #conversation: Conversation;
   readonly #terminal: Terminal;
@@ -52,7 +52,7 @@ export class ChatLoop {
     return this.#isLeaving ? exitCode.interrupted : exitCode.ok;
   }
 
-  /** One message and its answer; a question that comes back is asked where somebody can answer. */
+  /** One message and its answer. In a terminal, interrupts are asked about. */
   async say(text: string, json: boolean): Promise<number> {
     let output = await this.#orLeft(this.#turn(textInput(text), json));
     if (!json && output?.finishReason === 'interrupted' && this.#terminal.interactive) {
@@ -63,18 +63,20 @@ export class ChatLoop {
     if (output.error) return exitCode.failed;
     if (output.finishReason === 'aborted') return exitCode.interrupted;
     if (output.finishReason !== 'interrupted') return exitCode.ok;
-    this.#terminal.note('A tool waits for an answer. Come back without a message to be asked.');
+    this.#terminal.note(
+      'A tool waits for an answer. To answer, continue the chat without a message.',
+    );
     return exitCode.waiting;
   }
 
-  /** Gives the terminal back, and says where one can come back to. */
+  /** Releases the terminal, and prints how to continue. */
   end(): void {
     this.#forget();
     this.#lines.close();
     const { snapshotId, agent, isKept } = this.#conversation;
     if (!isKept || snapshotId === undefined) return;
     const command = `waymark chat ${agent.name} --snapshot ${snapshotId}${this.#sourceArguments}`;
-    this.#terminal.note(`Come back with: ${command}`);
+    this.#terminal.note(`Continue with: ${command}`);
   }
 
   async #act(line: string): Promise<void> {
@@ -82,8 +84,7 @@ export class ChatLoop {
     const [, message = ''] = /^\/detach\s*(.*)$/s.exec(text) ?? [];
     try {
       if (message !== '') await this.#turn({ ...textInput(message), detach: true });
-      else if (text === '/detach' || text === '/stop')
-        this.#terminal.note('Nothing runs right now.');
+      else if (text === '/detach' || text === '/stop') this.#terminal.note('No turn is running.');
       else if (text.startsWith('/')) await this.#slash(text);
       else {
         await this.#turn(textInput(line));
@@ -103,7 +104,7 @@ export class ChatLoop {
   async #turn(input: Input, quiet = false): Promise<Output> {
     const printer = new ChunkPrinter(this.#terminal);
     this.#isStopping = false;
-    // What is typed while a turn runs waits, but for what is about the turn.
+    // Lines typed during a turn wait, except for commands about the turn.
     this.#lines.onEarly = () => this.#early();
     const turn = this.#conversation.turn(input, (chunk) => quiet || printer.print(chunk));
     this.#early();
@@ -135,24 +136,26 @@ export class ChatLoop {
     if (error) this.#fault(error);
     else if (finishReason === 'detached') {
       this.#terminal.note(
-        `In the background. waymark watch ${snapshotId} --agent ${name}${this.#sourceArguments}`,
+        `Running in the background. To follow it: waymark watch ${snapshotId} --agent ${name}${this.#sourceArguments}`,
       );
-    } else if (finishReason === 'aborted') this.#terminal.note('Stopped. What was said is kept.');
-    else if (finishReason === 'length') this.#terminal.note('The answer was cut off at its limit.');
+    } else if (finishReason === 'aborted')
+      this.#terminal.note('Stopped. The partial answer is kept.');
+    else if (finishReason === 'length')
+      this.#terminal.note('The answer was cut off: it reached the token limit.');
     else if (finishReason === 'blocked') this.#terminal.note('The model refused to answer.');
   }
 
   #fault(error: NonNullable<Output['error']>): void {
     const { style, note } = this.#terminal;
-    // From a server it is plain data.
+    // An error from a server is plain data.
     const isLocal = isWaymarkError(error);
-    // Shown with its stack already.
+    // Already printed with its stack.
     if (this.#isDebug && isLocal) return;
     note(`${style.bad('✗')} ${oneLine(error.message, 400)} (${error.status})`);
     if (isLocal) note(style.dim('To see the stack, use --debug.'));
   }
 
-  /** Asks about what waits until nothing does; an answer that does not fit is asked for again. */
+  /** Asks about interrupts until none is left; asks again when an answer is invalid. */
   async #answerInterrupts(): Promise<Output | undefined> {
     let output: Output | undefined;
     while (!this.#isLeaving) {
@@ -169,7 +172,7 @@ export class ChatLoop {
       const input = await askInterrupts(requests, ask, this.#terminal);
       if (isCommand) break;
       if (input === undefined || this.#isLeaving) {
-        this.#terminal.note('It waits for an answer, and will when you come back.');
+        this.#terminal.note('The tool still waits for an answer.');
         break;
       }
       try {
@@ -185,7 +188,7 @@ export class ChatLoop {
   #interrupt(): void {
     if (this.#conversation.isRunning && !this.#isStopping) {
       this.#isStopping = true;
-      this.#terminal.note('\nStopping. Ctrl-C again leaves.');
+      this.#terminal.note('\nStopping. Press Ctrl-C again to leave.');
       this.#conversation.stop();
     } else if (this.#isLeaving) process.exit(exitCode.interrupted);
     else this.#leave();
@@ -197,15 +200,15 @@ export class ChatLoop {
     this.#left.resolve(undefined);
   }
 
-  /** What comes first: the end of some work, or of the patience of the person waiting for it. */
+  /** Waits for some work, or until the user leaves. */
   async #orLeft<Value>(work: Promise<Value>): Promise<Value | undefined> {
-    // Work that is left behind may fail later; nobody waits for it then.
+    // Abandoned work may fail later.
     work.catch(() => {});
     return await Promise.race([work, this.#left.promise]);
   }
 }
 
-/** An output with the message that its error has in this process. */
+/** An output with the original message of its error. */
 function withMessage(output: Output): object {
   const { error } = output;
   return error ? { ...output, error: { ...error, message: error.message } } : output;

@@ -1,33 +1,33 @@
 import type { AgentConnection, StateOf, WireTypes } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { fitsLookup } from '../../protocol/lookup.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { pendingInterrupts } from '../../protocol/tool-round.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { AgentAccess } from '../source/agent-access.ts';
+import { agentReader, lookUpSession, noSession } from '../source/find-session.ts';
 import { findSnapshot } from '../source/find-snapshot.ts';
 import { readTimeline } from '../source/read-timeline.ts';
 
-/** Where a conversation stands. */
+/** The session and snapshot that a conversation continues from. */
 interface Place {
   readonly sessionId?: string | undefined;
   readonly snapshotId?: string | undefined;
-  /** Of an agent without a store. */
+  /** Only for an agent without a store. */
   readonly state?: State | undefined;
-  /** Whether the next turn goes on from the snapshot, even where that is not the head of its session. */
+  /** The next turn continues from the snapshot, even where it is not the head of its session. */
   readonly atSnapshot?: boolean;
 }
 
-/** One conversation with an agent, at one place at a time. */
+/** A conversation with an agent, in one session at a time. */
 export class Conversation {
   readonly agent: AgentAccess;
   readonly isKept: boolean;
   #place: Place = {};
   #running: AgentConnection | undefined;
 
-  /** `isKept`: the agent has a store, so that there are snapshots to come back to. */
+  /** `isKept`: the agent has a store, so there are snapshots to restore. */
   constructor(agent: AgentAccess, isKept: boolean) {
     this.agent = agent;
     this.isKept = isKept;
@@ -37,7 +37,7 @@ export class Conversation {
     return this.#place.sessionId;
   }
 
-  /** The snapshot to come back to. */
+  /** The snapshot that the next turn continues from. */
   get snapshotId(): string | undefined {
     return this.#place.snapshotId;
   }
@@ -46,7 +46,7 @@ export class Conversation {
     return this.#running !== undefined;
   }
 
-  /** One turn. Each has a connection of its own, so that between turns nothing is in the way of going back. */
+  /** Runs one turn on a new connection, so that the session is free for a restore between turns. */
   async turn(input: Input, onChunk: (chunk: Chunk) => void): Promise<Output> {
     const connection = this.agent.streamBidi(this.#init());
     this.#running = connection;
@@ -62,17 +62,17 @@ export class Conversation {
     }
   }
 
-  /** Stops the turn that runs; what the model had said is kept. */
+  /** Stops the running turn; the partial answer is kept. */
   stop(): void {
     this.#running?.abort();
   }
 
-  /** Lets the turn that runs go on in the background. */
+  /** Moves the running turn to the background. */
   async detach(): Promise<void> {
     await this.#running?.detach();
   }
 
-  /** Goes back some turns: the head of the session moves there, and what came after stays as a branch. */
+  /** Restores the snapshot some turns earlier; later turns stay as a branch. */
   async back(turns: number): Promise<Snapshot> {
     const { sessionId, snapshotId } = this.#kept();
     const timeline = await readTimeline(this.agent, sessionId);
@@ -85,7 +85,7 @@ export class Conversation {
     if (target === undefined) {
       throw new WaymarkError(
         'OUT_OF_RANGE',
-        `This is turn ${(here?.turnIndex ?? -1) + 1}, so there is no way ${turns} back. /new starts a new session.`,
+        `Cannot go back ${turns} ${turns === 1 ? 'turn' : 'turns'}: this is turn ${(here?.turnIndex ?? -1) + 1}. /new starts a new session.`,
       );
     }
     await this.agent.restore(target.snapshotId);
@@ -94,34 +94,40 @@ export class Conversation {
     return (restored ?? target) as Snapshot;
   }
 
-  /** Goes on in a new session that shares the history up to here. */
+  /** Forks: continues in a new session that shares the history so far. */
   async branch(): Promise<Snapshot> {
     const first = (await this.agent.fork(this.#kept().snapshotId)) as Snapshot;
     this.#place = { sessionId: first.sessionId, snapshotId: first.snapshotId };
     return first;
   }
 
-  /** Goes to a new session. */
+  /** Starts a new session. */
   restart(): void {
     this.#place = {};
   }
 
-  /** Goes to where a session stands; `make`: one that is not there begins under this id. */
-  async open(sessionId: string, make = false): Promise<void> {
-    const session = await this.agent.getSession(sessionId);
-    if (session === undefined && !make) {
-      throw new WaymarkError('NOT_FOUND', `There is no session "${sessionId}".`);
-    }
-    this.#place = { sessionId, snapshotId: session?.headId };
+  /**
+   * Continues a session from its head. `make`: an unknown id starts a session under it. Then only a generated id can be
+   * shortened, as "trip" must not continue "trip-2".
+   */
+  async open(given: string, make = false): Promise<void> {
+    const exact = await this.agent.getSession(given);
+    const canShorten = !make || /^[0-9a-f]{4}[0-9a-f-]*$/.test(given);
+    const session =
+      exact ??
+      (canShorten ? (await lookUpSession([agentReader(this.agent)], given))?.session : undefined);
+    if (session === undefined && !make) throw noSession(given, '/sessions lists them.');
+    this.#place = { sessionId: session?.sessionId ?? given, snapshotId: session?.headId };
   }
 
-  /** Goes to a snapshot, wherever in its session it is; given a session, only to one of that session. */
-  async openSnapshot(snapshotId: string, sessionId?: string): Promise<void> {
-    const { snapshot } = await findSnapshot([this.agent], snapshotId);
-    if (!fitsLookup({ snapshotId, sessionId }, snapshot.sessionId)) {
+  /** Continues from any snapshot; with a session, only from a snapshot of that session. */
+  async openSnapshot(given: string, sessionId?: string): Promise<void> {
+    const { snapshot } = await findSnapshot([this.agent], given);
+    const { snapshotId } = snapshot;
+    if (sessionId !== undefined && !snapshot.sessionId.startsWith(sessionId)) {
       throw new WaymarkError(
         'NOT_FOUND',
-        `There is no snapshot "${snapshotId}" in session "${sessionId}". Leave out --session to open it in its own session.`,
+        `There is no snapshot "${snapshotId}" in session "${sessionId}". To open it in its own session, leave out --session.`,
       );
     }
     this.#place = { sessionId: snapshot.sessionId, snapshotId, atSnapshot: true };
@@ -136,7 +142,7 @@ export class Conversation {
     return snapshot?.state as State | undefined;
   }
 
-  /** The tool calls that wait for an answer. */
+  /** The interrupted tool calls that are not answered yet. */
   async interrupts(): Promise<readonly ToolRequestPart[]> {
     return pendingInterrupts((await this.state())?.messages ?? []);
   }
@@ -145,26 +151,26 @@ export class Conversation {
     if (!this.isKept) {
       throw new WaymarkError(
         'FAILED_PRECONDITION',
-        `Agent "${this.agent.name}" has no store, so it keeps nothing to go back to.`,
+        `Agent "${this.agent.name}" has no store, so there are no snapshots to restore.`,
       );
     }
     const { sessionId, snapshotId } = this.#place;
     if (sessionId === undefined || snapshotId === undefined) {
-      throw new WaymarkError('FAILED_PRECONDITION', 'Nothing has been said yet.');
+      throw new WaymarkError('FAILED_PRECONDITION', 'This session has no turns yet.');
     }
     return { sessionId, snapshotId };
   }
 
   #init(): Parameters<AgentAccess['streamBidi']>[0] {
     const { sessionId, snapshotId, state, atSnapshot } = this.#place;
-    // Read from an output of this agent, so it has its type.
+    // It comes from an output of this agent, so it has the agent's type.
     if (!this.isKept) return state === undefined ? {} : { state: state as StateOf<WireTypes> };
     if (atSnapshot && snapshotId !== undefined) return { snapshotId };
     return sessionId === undefined ? {} : { sessionId };
   }
 
   #follow({ sessionId, snapshotId, state, finishReason }: Output): void {
-    // A run in the background cannot be gone on from before it has ended.
+    // A background run cannot be continued before it has ended.
     const kept = finishReason === 'detached' ? undefined : snapshotId;
     this.#place = {
       sessionId,

@@ -1,14 +1,14 @@
 import { createInterface, type Interface } from 'node:readline';
 import type { Terminal } from '../terminal.ts';
 
-/** The lines that somebody types or a pipe brings, one at a time, in order. */
+/** The lines of the standard input, one at a time. */
 export class Lines {
   readonly #reader: Interface;
   readonly #interactive: boolean;
   readonly #queue: string[] = [];
   #waiting: ((line: string | undefined) => void) | undefined;
   #hasEnded = false;
-  /** Hears of a line that came while nobody waited for one. */
+  /** Called for a line that arrives while none is awaited. */
   onEarly: (() => void) | undefined;
 
   constructor(terminal: Terminal, onInterrupt: () => void) {
@@ -17,11 +17,11 @@ export class Lines {
     this.#reader = createInterface(interactive ? { input, output } : { input });
     this.#reader.on('line', (line) => this.#arrive(line));
     this.#reader.on('close', () => this.#end());
-    // In a terminal that is read key by key, Ctrl-C is a key.
+    // In raw mode, Ctrl-C is a key, not a signal.
     this.#reader.on('SIGINT', onInterrupt);
   }
 
-  /** The next line; `undefined` when there are no more. */
+  /** The next line; `undefined` at the end of the input. */
   next(prompt: string): Promise<string | undefined> {
     const early = this.#queue.shift();
     if (early !== undefined) return Promise.resolve(early);
@@ -35,13 +35,13 @@ export class Lines {
     });
   }
 
-  /** The next line if it is there already and is wanted. */
+  /** The next line, if it has arrived and matches. */
   takeIf(isWanted: (line: string) => boolean): string | undefined {
     const [line] = this.#queue;
     return line !== undefined && isWanted(line) ? this.#queue.shift() : undefined;
   }
 
-  /** Puts a line back, to be the next one. */
+  /** Puts a line back at the front. */
   unread(line: string): void {
     this.#queue.unshift(line);
   }

@@ -11,11 +11,11 @@ import { timelineTree } from '../text/timeline-tree.ts';
 import { when } from '../text/when.ts';
 import type { Conversation } from './conversation.ts';
 
-/** What a slash command works on. */
+/** The context of a slash command. */
 export interface SlashCall {
   readonly conversation: Conversation;
   readonly terminal: Terminal;
-  /** What stood behind the command. */
+  /** The text after the command. */
   readonly rest: string;
 }
 
@@ -25,35 +25,35 @@ interface SlashCommand {
   run(call: SlashCall): Promise<void>;
 }
 
-/** Commands of a chat that act between turns. `/detach`, `/stop` and `/quit` are the loop's own. */
+/** Commands of a chat that run between turns. `/detach`, `/stop` and `/quit` belong to the loop. */
 const commands: Readonly<Record<string, SlashCommand>> = {
   back: {
     usage: '/back [n]',
-    about: 'go back n turns (1); what came after stays as a branch',
+    about: 'go back n turns (1); later turns stay as a branch',
     async run({ conversation, terminal, rest }) {
       const turns = Number(rest || 1);
       if (!Number.isInteger(turns) || turns < 1)
         return terminal.note('/back takes a number of turns.');
       const { state, snapshotId } = await conversation.back(turns);
-      terminal.note(`Back at ${snapshotId}. What you say now takes another way from here.`);
+      terminal.note(`Restored ${snapshotId}. Your next message starts a new branch.`);
       showLast(state, terminal);
     },
   },
   branch: {
     usage: '/branch',
-    about: 'go on from here in a new session; this one stays as it is',
+    about: 'continue in a new session; this one does not change',
     async run({ conversation, terminal }) {
       const { sessionId } = await conversation.branch();
-      terminal.note(`On a branch: session ${sessionId}.`);
+      terminal.note(`Forked into session ${sessionId}.`);
     },
   },
   sessions: {
     usage: '/sessions [id]',
-    about: 'list the sessions of this agent, or go to one',
+    about: 'list the sessions of this agent, or open one',
     async run({ conversation, terminal, rest }) {
       if (rest === '') return await listSessions(conversation, terminal);
       await conversation.open(rest);
-      terminal.note(`Session ${oneLine(rest, 80)}.`);
+      terminal.note(`Session ${oneLine(conversation.sessionId ?? rest, 80)}.`);
       showLast(await conversation.state(), terminal);
     },
   },
@@ -62,14 +62,14 @@ const commands: Readonly<Record<string, SlashCommand>> = {
     about: 'start a new session',
     async run({ conversation, terminal }) {
       conversation.restart();
-      terminal.note('A new session.');
+      terminal.note('Started a new session.');
     },
   },
   tree: {
     usage: '/tree',
-    about: 'draw the snapshots of this session',
+    about: 'show the snapshots of this session',
     async run({ conversation: { agent, sessionId }, terminal }) {
-      if (sessionId === undefined) return terminal.note('Nothing has been said yet.');
+      if (sessionId === undefined) return terminal.note('This session has no turns yet.');
       const snapshots = await readTimeline(agent, sessionId);
       const texts = await snapshotTexts(agent, snapshots);
       const session = await agent.getSession(sessionId);
@@ -78,29 +78,29 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   },
   help: {
     usage: '/help',
-    about: 'show this',
+    about: 'show this help',
     async run({ terminal }) {
       terminal.note(helpText());
     },
   },
 };
 
-/** Runs a command; an unknown one says what there is. */
+/** Runs a slash command. */
 export async function runSlash(line: string, call: Omit<SlashCall, 'rest'>): Promise<void> {
   const [, name = '', rest = ''] = /^\/(\S*)\s*(.*)$/s.exec(line.trim()) ?? [];
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command) return await command.run({ ...call, rest });
   const near = nearest(name, [...Object.keys(commands), 'detach', 'stop', 'quit']);
   const hint = near === undefined ? '' : ` Did you mean /${near}?`;
-  call.terminal.note(`There is no /${oneLine(name, 40)}.${hint} /help lists what there is.`);
+  call.terminal.note(`There is no /${oneLine(name, 40)}.${hint} /help lists the commands.`);
 }
 
 function helpText(): string {
   const rows = [
     ...Object.values(commands).map(({ usage, about }) => [usage, about]),
-    ['/detach [message]', 'send the message, or the turn that runs, into the background'],
-    ['/stop', 'stop the turn that runs, as Ctrl-C does; what was said is kept'],
-    ['/quit', 'leave (so does Ctrl-C twice, and the end of the input)'],
+    ['/detach [message]', 'run the message, or the running turn, in the background'],
+    ['/stop', 'stop the running turn, as Ctrl-C does; the partial answer is kept'],
+    ['/quit', 'leave (or press Ctrl-C twice, or end the input)'],
   ];
   return table(rows);
 }
@@ -120,7 +120,7 @@ async function listSessions({ agent }: Conversation, terminal: Terminal): Promis
   );
 }
 
-/** The end of a conversation, so that one sees where one is. */
+/** Prints the last turn of a conversation. */
 export function showLast(state: State | undefined, terminal: Terminal): void {
   const messages = state?.messages ?? [];
   const start = messages.findLastIndex(({ role }) => role === 'user');

@@ -7,22 +7,24 @@ import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts
 export const abort = defineCommand({
   name: 'abort',
   summary: 'Stop a turn or a background run',
-  usage: '<snapshot>',
+  usage: '<run>',
+  destructive: true,
   about:
-    'A background run becomes "aborted" at once. A turn that somebody waits for is asked to stop, keeps what\nthe model had said, and reads "pending" until it has. What had ended stays as it was.',
-  examples: ['abort 019b2f6e-… --url http://127.0.0.1:3000'],
+    'A background run becomes "aborted" at once. A turn that a caller waits for is asked to stop: it stays "pending" until it\nhas stopped, and keeps the partial answer. A run that has ended does not change.',
+  examples: ['abort 019b2f6e-…', 'abort 019b2f6e-… --url http://127.0.0.1:3000'],
   options: { ...agentOption, ...jsonOption, ...agentsOptions },
   async run({ args, options, terminal }) {
-    const [snapshotId = ''] = args;
+    const [given = ''] = args;
     const open = await openAgents(options, terminal);
     try {
-      const { agent } = await findSnapshot(open.agents, snapshotId, options.agent);
+      const { agent, snapshot } = await findSnapshot(open.agents, given, options.agent);
+      const { snapshotId } = snapshot;
       const status = await agent.abort(snapshotId);
       if (status === undefined) {
         throw new WaymarkError('NOT_FOUND', `There is no run "${snapshotId}".`);
       }
       if (options.json) terminal.print(JSON.stringify({ snapshotId, status }));
-      else terminal.print(status === 'pending' ? 'pending: it was asked to stop' : status);
+      else terminal.print(status === 'pending' ? 'pending: the turn was asked to stop' : status);
     } finally {
       await open.close();
     }

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { defineCommand, jsonOption } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import { parseStore, schemaOption } from '../source/open-store.ts';
+import { count } from '../text/count.ts';
 
 /** `waymark backup` */
 export const backup = defineCommand({
@@ -9,7 +10,7 @@ export const backup = defineCommand({
   summary: 'Copy a whole store while it is in use',
   usage: '<store> <target>',
   about:
-    'The copy has every turn that had ended when the backup began. SQLite stores are copied to a file and file stores to a\nfolder, which are stores themselves. Postgres stores are written to a compressed file. Encrypted content stays\nencrypted. A target that is there already is refused.',
+    'The copy contains every turn that had ended when the backup started. SQLite stores are copied to a file and file stores\nto a folder, which are stores themselves. Postgres stores are written to a compressed file. Encrypted content stays\nencrypted. The target must not exist yet. "waymark restore-backup" creates a store from a backup.',
   examples: [
     'backup sqlite:waymark.db nightly.db',
     'backup file:./sessions ./sessions-backup',
@@ -19,16 +20,13 @@ export const backup = defineCommand({
   async run({ args, options, terminal }) {
     const [spec, given] = args;
     if (spec === undefined || given === undefined) {
-      throw usageError('Name a store and where its backup goes.', 'backup');
+      throw usageError('Name a store and the target of its backup.', 'backup');
     }
     const target = resolve(terminal.cwd, given);
     const store = parseStore(spec, terminal.cwd);
     const { sessions } = await backUp(store, target, options.schema);
     if (options.json) terminal.print(JSON.stringify({ sessions, target }));
-    else
-      terminal.print(
-        `Backed up ${sessions} ${sessions === 1 ? 'session' : 'sessions'} to ${given}.`,
-      );
+    else terminal.print(`Backed up ${count(sessions, 'session')} to ${given}.`);
   },
 });
 

@@ -9,10 +9,10 @@ import type { Terminal } from '../terminal.ts';
 /** `waymark chat` */
 export const chat = defineCommand({
   name: 'chat',
-  summary: 'Talk to an agent in the terminal',
+  summary: 'Chat with an agent in the terminal',
   usage: '[agent] [message]',
   about:
-    'Without a message, talks until /quit; /help lists what can be done on the way, such as /back and /branch.\nWith one, prints the answer and ends: with 6 when a tool waits for an approval, with 1 when the turn failed.\nThe agent may be left out where there is only one. Ctrl-C stops the turn; a second one leaves.',
+    'Without a message, starts a conversation; /help lists its commands, such as /back and /branch, and /quit leaves. With a\nmessage, prints the answer and exits: with 6 when a tool waits for an answer, with 1 when the turn failed. You can leave\nout the agent when the app has only one. Ctrl-C stops the turn; press it again to leave.',
   examples: [
     'chat story',
     'chat story "Look around"',
@@ -20,8 +20,12 @@ export const chat = defineCommand({
     'chat trip-planner --url http://127.0.0.1:3000',
   ],
   options: {
-    session: { type: 'string', value: 'id', about: 'Go on with this session' },
-    snapshot: { type: 'string', value: 'id', about: 'Go on from this snapshot' },
+    session: {
+      type: 'string',
+      value: 'id',
+      about: 'Continue this session, or start it under this id',
+    },
+    snapshot: { type: 'string', value: 'id', about: 'Continue from this snapshot' },
     ...jsonOption,
     ...agentsOptions,
   },
@@ -29,7 +33,7 @@ export const chat = defineCommand({
     const [name, message] = args;
     if (options.json && message === undefined) {
       throw usageError(
-        '--json is for a single message: waymark chat <agent> <message> --json.',
+        '--json works with a single message only: waymark chat <agent> <message> --json.',
         'chat',
       );
     }
@@ -72,9 +76,9 @@ function greet(
 ): void {
   if (!interactive) return;
   const where = sessionId === undefined ? 'a new session' : `session ${sessionId}`;
-  const store = isKept ? '' : ', not kept';
+  const store = isKept ? '' : ', not stored';
   note(
     `${style.bold(agent.name)} · ${where}${store}${modelNote === undefined ? '' : ` · ${modelNote}`}`,
   );
-  note(style.dim('/help lists what you can do, Ctrl-C stops, /quit leaves.'));
+  note(style.dim('/help lists the commands, Ctrl-C stops the turn, /quit leaves.'));
 }

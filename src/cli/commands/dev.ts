@@ -1,3 +1,4 @@
+import { WaymarkError } from '../../core/error.ts';
 import { defineCommand } from '../command.ts';
 import { childMark } from '../dev/child-message.ts';
 import { openBrowser } from '../dev/open-browser.ts';
@@ -5,7 +6,8 @@ import { servedText } from '../dev/screen.ts';
 import { serveChild } from '../dev/serve-child.ts';
 import { type Served, type ServeFileOptions, serveFile } from '../dev/serve-file.ts';
 import { Supervisor } from '../dev/supervise.ts';
-import { usageError, wholeNumber } from '../parse-arguments.ts';
+import { isPortInUse } from '../serving/load-server.ts';
+import { parsePort } from '../serving/port-option.ts';
 import { findAgentsFile, shownPath } from '../source/find-file.ts';
 import type { Terminal } from '../terminal.ts';
 import { safe } from '../text/safe.ts';
@@ -13,27 +15,29 @@ import { safe } from '../text/safe.ts';
 /** `waymark dev` */
 export const dev = defineCommand({
   name: 'dev',
-  summary: 'Serve a file of agents, with the studio, and reload on change',
+  summary: 'Serve an app with the Studio, and reload on change',
   usage: '[file]',
   about:
-    'The file exports `app` (agents.ts, agents.js or one of these in src/ when none is named), and `modelNote` if there\nis something to say about the model. Listens on this machine only. Ctrl-C ends it; unfinished background runs\ngo on at the next start.',
+    'The file exports `app` (agents.ts or agents.js, also in src/, when no file is named), and optionally `modelNote`, a text\nabout the model. Listens on this machine only. Ctrl-C stops the server; unfinished background runs continue at the next\nstart.',
   examples: ['dev', 'dev examples/agents.ts --port 4000 --open'],
   options: {
     port: {
       type: 'string',
       short: 'p',
       value: 'number',
-      about: 'Where to listen [3000, or any free one]',
+      about: 'The port to listen on [3000, or a free one]',
     },
     host: { type: 'string', value: 'address', about: 'A loopback address [127.0.0.1]' },
-    open: { type: 'boolean', about: 'Open the studio in the browser' },
-    reload: { type: 'boolean', about: 'Start anew when a file changes; --no-reload does not' },
+    open: { type: 'boolean', about: 'Open the Studio in the browser' },
+    reload: {
+      type: 'boolean',
+      about: 'Restart when a file changes [on]; --no-reload turns it off',
+    },
     verbose: { type: 'boolean', about: 'Log every request' },
   },
   async run({ args, options, terminal }) {
     const path = findAgentsFile(args[0], terminal.cwd);
-    const port = options.port === undefined ? undefined : wholeNumber(options.port, 'port');
-    if (port !== undefined && port > 65_535) throw usageError('--port takes at most 65535.', 'dev');
+    const port = options.port === undefined ? undefined : parsePort(options.port, 'dev');
     const serving: ServeFileOptions = {
       path,
       cwd: terminal.cwd,
@@ -74,25 +78,35 @@ async function superviseFile(
   const { style } = terminal;
   const args = ['dev', path, '--host', host];
   const fixed = port === undefined ? [] : ['--port', String(port)];
+  // Waiting for a change of a file does not free a port.
+  const unusable = Promise.withResolvers<never>();
+  let isFirst = true;
   const supervisor = new Supervisor([...args, ...(verbose ? ['--verbose'] : []), ...fixed], {
     serving(served, isRestart) {
+      isFirst = false;
       if (isRestart) terminal.note(style.good('Reloaded.'));
       else show(served);
     },
-    failed({ message }, stack) {
+    failed(body, stack) {
+      const { status, message, details } = body;
+      const error = new WaymarkError(status, message, details === undefined ? {} : { details });
+      if (isFirst && isPortInUse(error)) return unusable.reject(error);
       terminal.note(`${style.bad('✗')} ${safe(message)}`);
       if (isDebug && stack !== undefined) terminal.note(stack);
       terminal.note(style.dim('Waiting for a change.'));
     },
     died: (code) =>
-      terminal.note(`${style.bad('✗')} The app ended by itself (${code}). Waiting for a change.`),
+      terminal.note(`${style.bad('✗')} The app exited (${code}). Waiting for a change.`),
     changed: (changed) => terminal.note(style.dim(`${shownPath(changed, cwd)} changed.`)),
   });
   const interrupted = interruptOf(terminal);
   supervisor.start(path);
-  await interrupted;
-  terminal.onInterrupt(() => supervisor.kill());
-  await supervisor.close();
+  try {
+    await Promise.race([interrupted, unusable.promise]);
+  } finally {
+    terminal.onInterrupt(() => supervisor.kill());
+    await supervisor.close();
+  }
 }
 
 /** Resolves at the first Ctrl-C. */

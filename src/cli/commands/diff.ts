@@ -14,7 +14,8 @@ export const diff = defineCommand({
   name: 'diff',
   summary: 'Show what changed from one snapshot to another',
   usage: '<from> <to>',
-  about: 'Messages that were added and removed, custom state by path, artifacts by line.',
+  about:
+    'Lists added and removed messages, changed paths of the custom state, and changed lines of artifacts.',
   examples: ['diff 019b2f6e-… 019b2f70-…'],
   options: { ...agentOption, ...jsonOption, ...agentsOptions },
   async run({ args, options, terminal }) {
@@ -23,7 +24,7 @@ export const diff = defineCommand({
     try {
       const { agent, snapshot: before } = await findSnapshot(open.agents, from, options.agent);
       const { snapshot: after } = await findSnapshot([agent], to);
-      const changes = await agent.diff(from, to);
+      const changes = await agent.diff(before.snapshotId, after.snapshotId);
       if (options.json) terminal.print(JSON.stringify(changes, null, 2));
       else terminal.print(diffText(changes, before, after, terminal.style));
     } finally {

@@ -1,57 +1,113 @@
-import { WaymarkError } from '../../core/error.ts';
+import type { SessionInfo } from '../../protocol/session.ts';
+import type { Scope } from '../../store/contract/store.ts';
 import { defineCommand, jsonOption } from '../command.ts';
+import { checkCanConfirm, confirmDeletion, deletionOptions } from '../confirm-deletion.ts';
 import { usageError } from '../parse-arguments.ts';
-import { agentsOf, openStore, scopeOptions, storeOptions } from '../source/open-store.ts';
+import { type OpenStore, openStore, scopeOptions, storeOptions } from '../source/open-store.ts';
+import { rehearse } from '../source/rehearse.ts';
+import { findStoredSession, scopesOf, sessionsIn } from '../source/stored-session.ts';
 import type { Terminal } from '../terminal.ts';
-import { confirm } from '../text/confirm.ts';
+import { count } from '../text/count.ts';
+import { sessionTable } from '../text/session-table.ts';
 
 /** `waymark erase` */
 export const erase = defineCommand({
   name: 'erase',
-  summary: 'Erase a session, or everything of one owner, for good',
+  summary: 'Delete a session, or all sessions of an owner, permanently',
   usage: '[session]',
+  destructive: true,
   about:
-    'The session goes with its snapshots, runs, events, steps and the sessions of its sub-agents; what a fork\nshares with it stays. No text of it is left in the store’s files.',
-  examples: ['erase 019b2f6e-… --yes', 'erase --owner ada --store sqlite:waymark.db'],
-  options: {
-    yes: { type: 'boolean', short: 'y', about: 'Do not ask' },
-    ...scopeOptions,
-    ...jsonOption,
-    ...storeOptions,
-  },
+    'Deletes the session with its snapshots, runs, events, steps and the sessions of its sub-agents. Content that a fork\nshares with it stays. The text is removed from the store’s files. Shows the sessions first, and asks.',
+  examples: [
+    'erase 019b2f6e-… --dry-run',
+    'erase 019b2f6e-…',
+    'erase --owner ada --store sqlite:waymark.db --yes',
+  ],
+  options: { ...deletionOptions, ...scopeOptions, ...jsonOption, ...storeOptions },
   async run({ args, options, terminal }) {
-    const [sessionId] = args;
+    const [given] = args;
     const { owner } = options;
-    if (sessionId === undefined && owner === undefined) {
+    if (given === undefined && owner === undefined) {
       throw usageError('Name a session, or an owner with --owner.', 'erase');
     }
-    const what = sessionId === undefined ? `all sessions of ${owner}` : `session ${sessionId}`;
-    await checkMeant(what, options.yes === true, terminal);
+    if (given === undefined && options.agent !== undefined) {
+      throw usageError(
+        '--owner without a session deletes the sessions of all agents: leave out --agent.',
+        'erase',
+      );
+    }
+    checkCanConfirm(options, terminal, 'erase');
     const open = await openStore(options, terminal);
     try {
-      const erased =
-        sessionId === undefined
-          ? await open.maintenance.eraseOwner(owner ?? '')
-          : await eraseSession(sessionId);
-      if (options.json) terminal.print(JSON.stringify({ sessions: erased }));
-      else terminal.print(`Erased ${erased} ${erased === 1 ? 'session' : 'sessions'}.`);
+      const target =
+        given === undefined
+          ? await ownerTarget(open, owner ?? '', options.store, terminal)
+          : await sessionTarget(open, options, given);
+      if (options['dry-run']) return showTarget(target, options.json === true, terminal);
+      if (!options.yes && !options.json) showTarget(target, false, terminal);
+      await confirmDeletion(`Delete ${target.what} permanently?`, options, terminal);
+      const deleted = await target.delete();
+      if (options.json) terminal.print(JSON.stringify({ sessions: deleted }));
+      else terminal.print(`Deleted ${count(deleted, 'session')}.`);
     } finally {
       await open.close();
-    }
-
-    async function eraseSession(id: string): Promise<number> {
-      for (const agent of agentsOf(options, open)) {
-        const scope = { agent, ...(owner !== undefined && { owner }) };
-        if (await open.timeline.deleteSession(scope, id)) return 1;
-      }
-      throw new WaymarkError('NOT_FOUND', `There is no session "${id}".`);
     }
   },
 });
 
-async function checkMeant(what: string, isSure: boolean, terminal: Terminal): Promise<void> {
-  if (isSure) return;
-  if (!terminal.interactive) throw usageError(`Add --yes to erase ${what}.`, 'erase');
-  if (await confirm(`Erase ${what} for good?`, terminal)) return;
-  throw new WaymarkError('CANCELLED', 'Nothing was erased.');
+/** What is going to be deleted. */
+interface Target {
+  readonly what: string;
+  /** Absent where the agents of the store are not known. */
+  readonly sessions?: readonly SessionInfo[];
+  /** How many sessions, where only that is known. */
+  readonly total?: number;
+  delete(): Promise<number>;
+}
+
+async function sessionTarget(
+  open: OpenStore,
+  options: { readonly agent?: string; readonly owner?: string },
+  given: string,
+): Promise<Target> {
+  const { scope, session } = await findStoredSession(open, options, given);
+  return {
+    what: `session ${session.sessionId} of agent ${scope.agent}`,
+    sessions: [session],
+    delete: async () => Number(await open.timeline.deleteSession(scope, session.sessionId)),
+  };
+}
+
+async function ownerTarget(
+  open: OpenStore,
+  owner: string,
+  spec: string | undefined,
+  { cwd }: Terminal,
+): Promise<Target> {
+  const target = {
+    what: `all sessions of owner "${owner}"`,
+    delete: () => open.maintenance.eraseOwner(owner),
+  };
+  if (spec !== undefined) {
+    const total = await rehearse(spec, cwd, (copy) => copy.eraseOwner(owner));
+    return total === undefined ? target : { ...target, total };
+  }
+  const scopes: Scope[] = scopesOf({ owner }, open);
+  const sessions = (await Promise.all(scopes.map((scope) => sessionsIn(open, scope)))).flat();
+  return { ...target, sessions };
+}
+
+function showTarget({ what, sessions, total }: Target, json: boolean, terminal: Terminal): void {
+  const number = sessions?.length ?? total;
+  if (json) {
+    const ids = sessions?.map(({ agent, sessionId }) => ({ agent, sessionId }));
+    terminal.print(JSON.stringify({ dryRun: true, sessions: number, ...(ids && { items: ids }) }));
+    return;
+  }
+  terminal.print(
+    number === undefined
+      ? `Would delete ${what}. A Postgres store is not counted beforehand: to list them, use --file.`
+      : `Would delete ${what}: ${count(number, 'session')}.`,
+  );
+  if (sessions && sessions.length > 0) terminal.print(sessionTable(sessions, terminal.style));
 }

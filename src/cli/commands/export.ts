@@ -1,26 +1,20 @@
 import { createWriteStream } from 'node:fs';
 import { resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
-import { WaymarkError } from '../../core/error.ts';
 import type { Scope, SessionExport } from '../../store/contract/store.ts';
 import { defineCommand } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
-import { allPages } from '../source/all-pages.ts';
-import {
-  agentsOf,
-  type OpenStore,
-  openStore,
-  scopeOptions,
-  storeOptions,
-} from '../source/open-store.ts';
+import { type OpenStore, openStore, scopeOptions, storeOptions } from '../source/open-store.ts';
+import { findStoredSession, scopesOf, sessionsIn } from '../source/stored-session.ts';
+import { count } from '../text/count.ts';
 
 /** `waymark export` */
 export const exportCommand = defineCommand({
   name: 'export',
-  summary: 'Write sessions out, each as one JSON document',
+  summary: 'Export sessions, each as one JSON document',
   usage: '[session]',
   about:
-    'A document holds the whole tree of a session; messages, states and artifacts stand in it once. There is one\ndocument a line, so that "waymark import" can read any number of them.',
+    'A document contains the whole tree of a session; each message, state and artifact is stored once. Documents are written\none per line (JSON Lines), and "waymark import" reads them.',
   examples: ['export 019b2f6e-… --out session.json', 'export --all --out sessions.jsonl'],
   options: {
     all: { type: 'boolean', about: 'Every session' },
@@ -34,9 +28,9 @@ export const exportCommand = defineCommand({
     ...storeOptions,
   },
   async run({ args, options, terminal }) {
-    const [sessionId] = args;
-    if ((sessionId === undefined) === (options.all !== true)) {
-      throw usageError('Name a session, or give --all.', 'export');
+    const [given] = args;
+    if ((given === undefined) === (options.all !== true)) {
+      throw usageError('Name a session, or use --all.', 'export');
     }
     const open = await openStore(options, terminal);
     const file =
@@ -49,21 +43,14 @@ export const exportCommand = defineCommand({
         else terminal.write(line);
         terminal.progress(`Exported ${++written} …`);
       };
-      for (const scope of scopesOf(options, open)) {
-        for (const id of sessionId === undefined ? await sessionsOf(open, scope) : [sessionId]) {
-          const document = await open.maintenance.exportSession(scope, id);
-          if (document) write(document);
-        }
-      }
-      if (sessionId !== undefined && written === 0) {
-        throw new WaymarkError('NOT_FOUND', `There is no session "${sessionId}".`);
+      for (const [scope, id] of await selected(open, options, given)) {
+        const document = await open.maintenance.exportSession(scope, id);
+        if (document) write(document);
       }
       if (file) {
         file.end();
         await finished(file);
-        terminal.note(
-          `Wrote ${written} ${written === 1 ? 'session' : 'sessions'} to ${options.out}.`,
-        );
+        terminal.note(`Wrote ${count(written, 'session')} to ${options.out}.`);
       }
     } finally {
       file?.destroy();
@@ -72,17 +59,18 @@ export const exportCommand = defineCommand({
   },
 });
 
-function scopesOf(
-  options: { readonly agent?: string; readonly owner?: string },
+/** The sessions to export: the given one, or all. */
+async function selected(
   open: OpenStore,
-): Scope[] {
-  const { owner } = options;
-  return agentsOf(options, open).map((agent) => ({ agent, ...(owner !== undefined && { owner }) }));
-}
-
-async function sessionsOf({ timeline }: OpenStore, scope: Scope): Promise<string[]> {
-  const sessions = await allPages((cursor) =>
-    timeline.listSessions(scope, { limit: 200, ...(cursor !== undefined && { cursor }) }),
+  options: { readonly agent?: string; readonly owner?: string },
+  given: string | undefined,
+): Promise<readonly (readonly [Scope, string])[]> {
+  if (given !== undefined) {
+    const { scope, session } = await findStoredSession(open, options, given);
+    return [[scope, session.sessionId]];
+  }
+  const lists = scopesOf(options, open).map(async (scope) =>
+    (await sessionsIn(open, scope)).map(({ sessionId }) => [scope, sessionId] as const),
   );
-  return sessions.map(({ sessionId }) => sessionId);
+  return (await Promise.all(lists)).flat();
 }

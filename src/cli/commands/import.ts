@@ -7,17 +7,18 @@ import { defineCommand, jsonOption } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import { openStore, scopeOptions, storeOptions } from '../source/open-store.ts';
 import type { Terminal } from '../terminal.ts';
+import { count } from '../text/count.ts';
 
 /** `waymark import` */
 export const importCommand = defineCommand({
   name: 'import',
-  summary: 'Read in what "waymark export" wrote',
+  summary: 'Import sessions that "waymark export" wrote',
   usage: '<file>',
   about:
-    'Every hash is checked. A session whose id is taken is refused; give a single one another id with --session.\nA file named - is the standard input.',
+    'Every hash is checked. A session whose id exists already is refused; to import a single session under another id, use\n--session. Use - to read the standard input.',
   examples: ['import sessions.jsonl --store sqlite:other.db', 'import session.json --session copy'],
   options: {
-    session: { type: 'string', value: 'id', about: 'The id that the session is to have' },
+    session: { type: 'string', value: 'id', about: 'Import the session under this id' },
     ...scopeOptions,
     ...jsonOption,
     ...storeOptions,
@@ -30,7 +31,7 @@ export const importCommand = defineCommand({
       const imported: string[] = [];
       for await (const document of documentsOf(path, terminal)) {
         if (sessionId !== undefined && imported.length > 0) {
-          throw usageError('--session is for a file with one session.', 'import');
+          throw usageError('--session works with a file of one session only.', 'import');
         }
         const agent = options.agent ?? document.session.agent;
         const scope = { agent, ...(owner !== undefined && { owner }) };
@@ -41,10 +42,7 @@ export const importCommand = defineCommand({
         terminal.progress(`Imported ${imported.length} …`);
       }
       if (options.json) terminal.print(JSON.stringify({ sessions: imported }));
-      else
-        terminal.print(
-          `Imported ${imported.length} ${imported.length === 1 ? 'session' : 'sessions'}.`,
-        );
+      else terminal.print(`Imported ${count(imported.length, 'session')}.`);
     } finally {
       await open.close();
     }
@@ -74,7 +72,7 @@ function parseDocument(text: string, path: string, line: number): SessionExport 
   } catch (cause) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',
-      `Line ${line} of ${path} is not JSON. Expected one exported session a line.`,
+      `Line ${line} of ${path} is not JSON. Expected one exported session per line.`,
       { cause },
     );
   }
@@ -86,7 +84,7 @@ function parseDocument(text: string, path: string, line: number): SessionExport 
     typeof document.session === 'object' &&
     document.session !== null &&
     'agent' in document.session;
-  // The store checks the rest of it.
+  // The store validates the rest.
   if (isExport) return document as SessionExport;
   throw new WaymarkError('INVALID_ARGUMENT', `Line ${line} of ${path} is not an exported session.`);
 }

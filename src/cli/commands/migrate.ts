@@ -4,10 +4,10 @@ import { openStore, storeOptions } from '../source/open-store.ts';
 /** `waymark migrate` */
 export const migrate = defineCommand({
   name: 'migrate',
-  summary: 'Bring a store to the format of this version',
+  summary: 'Upgrade a store to the format of this version',
   usage: '',
   about:
-    'Stores do this by themselves when they are opened; run it before a deployment to have it done once, and to\nsee that it works. A store that is not there yet is made. To move sessions to another store, use export and import.',
+    'A store is also upgraded when an app opens it; run this before a deployment to do it once, and to see that it works.\nA store that does not exist yet is created. To move sessions to another store, use export and import.',
   examples: [
     'migrate --store sqlite:waymark.db',
     'migrate --store postgres:postgres://localhost/waymark',
@@ -19,7 +19,7 @@ export const migrate = defineCommand({
     try {
       const { name } = open.store;
       if (options.json) terminal.print(JSON.stringify({ store: name, ready: true }));
-      else terminal.print(`The ${name} store has the format of this version.`);
+      else terminal.print(`The ${name} store is up to date.`);
     } finally {
       await open.close();
     }

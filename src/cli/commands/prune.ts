@@ -1,84 +1,121 @@
-import type { RetentionPolicy } from '../../store/contract/store.ts';
+import { systemClock } from '../../core/time/clock.ts';
+import type { PruneReport, RetentionPolicy, Scope } from '../../store/contract/store.ts';
 import { defineCommand, jsonOption } from '../command.ts';
-import { usageError, wholeNumber } from '../parse-arguments.ts';
-import { openStore, scopeOptions, storeOptions } from '../source/open-store.ts';
-import { durationMs } from '../text/when.ts';
+import { checkCanConfirm, confirmDeletion, deletionOptions } from '../confirm-deletion.ts';
+import { usageError } from '../parse-arguments.ts';
+import { type OpenStore, openStore, scopeOptions, storeOptions } from '../source/open-store.ts';
+import { type PrunePreview, previewPrune } from '../source/preview-prune.ts';
+import { policyOf, pruneOptions } from '../source/prune-policy.ts';
+import { rehearse } from '../source/rehearse.ts';
+import type { Terminal } from '../terminal.ts';
+import { count } from '../text/count.ts';
+import { oneLine } from '../text/safe.ts';
+import { table } from '../text/table.ts';
+import { when } from '../text/when.ts';
 
 /** `waymark prune` */
 export const prune = defineCommand({
   name: 'prune',
-  summary: 'Remove old snapshots',
+  summary: 'Delete old snapshots',
   usage: '',
+  destructive: true,
   about:
-    'A snapshot goes when it is older than --older-than, or not among the newest --keep-last of its session.\nHeads, labelled snapshots, open interrupts and what is being worked on stay.',
+    'Deletes snapshots that are older than --older-than, or not among the newest --keep-last of their session. Heads,\nlabelled snapshots, unanswered interrupts and running turns stay. Without --agent, the whole store is pruned, for all\nowners. Shows what would be deleted, and asks.',
   examples: [
-    'prune --older-than 30d --store sqlite:waymark.db',
+    'prune --older-than 30d --store sqlite:waymark.db --dry-run',
+    'prune --older-than 30d --store sqlite:waymark.db --yes',
     'prune --keep-last 20 --agent chat --drop-sessions --older-than 90d',
   ],
   options: {
-    'older-than': { type: 'string', value: 'time', about: 'Such as 12h, 30d or 8w' },
-    'keep-last': { type: 'string', value: 'number', about: 'The newest n of each session stay' },
-    'keep-session': {
-      type: 'string',
-      multiple: true,
-      value: 'id',
-      about: 'Never touch this session',
-    },
-    labelled: { type: 'boolean', about: 'Labelled ones go as well' },
-    'drop-sessions': {
-      type: 'boolean',
-      about: 'Sessions go of which nothing but an old head would be left',
-    },
+    ...pruneOptions,
+    ...deletionOptions,
     ...scopeOptions,
     ...jsonOption,
     ...storeOptions,
   },
   async run({ options, terminal }) {
-    const policy = policyOf(options);
     const { agent, owner } = options;
-    if (owner !== undefined && agent === undefined) throw usageError('--owner needs --agent.');
+    const given = policyOf(options);
+    if (owner !== undefined && agent === undefined) {
+      throw usageError('--owner needs --agent.', 'prune');
+    }
+    checkCanConfirm(options, terminal, 'prune');
     const open = await openStore(options, terminal);
     try {
-      terminal.progress('Pruning …');
       const scope =
         agent === undefined ? undefined : { agent, ...(owner !== undefined && { owner }) };
-      const report = await open.maintenance.prune(policy, scope);
-      if (options.json) terminal.print(JSON.stringify(report));
-      else {
-        terminal.print(
-          `Removed ${count(report.snapshots, 'snapshot')} and ${count(report.sessions, 'session')}.`,
-        );
+      const policy = await given.resolve(open, scope);
+      const isJson = options.json === true;
+      if (options['dry-run'] || !options.yes) {
+        terminal.progress('Looking …');
+        const preview = await look(open, policy, scope, options.store, terminal);
+        if (options['dry-run']) return showPreview(preview, isJson, terminal);
+        if (!isJson) showPreview(preview, false, terminal);
+        if (preview && isEmpty(preview.report)) return;
       }
+      await confirmDeletion('Prune permanently?', options, terminal);
+      terminal.progress('Pruning …');
+      const report = await open.maintenance.prune(policy, scope);
+      terminal.print(isJson ? JSON.stringify(report) : `Deleted ${reportText(report)}.`);
     } finally {
       await open.close();
     }
   },
 });
 
-function policyOf(options: {
-  readonly 'older-than'?: string;
-  readonly 'keep-last'?: string;
-  readonly 'keep-session'?: readonly string[];
-  readonly labelled?: boolean;
-  readonly 'drop-sessions'?: boolean;
-}): RetentionPolicy {
-  const { 'older-than': age, 'keep-last': last, 'keep-session': keepSessions } = options;
-  if (age === undefined && last === undefined) {
-    throw usageError('Say what may go: --older-than, --keep-last or both.', 'prune');
-  }
-  const olderThan = age === undefined ? undefined : durationMs(age);
-  if (age !== undefined && olderThan === undefined) {
-    throw usageError(`--older-than takes a time such as 12h, 30d or 8w, not "${age}".`, 'prune');
-  }
-  return {
-    ...(olderThan !== undefined && { olderThan }),
-    ...(last !== undefined && { keepLast: wholeNumber(last, 'keep-last') }),
-    ...(keepSessions && { keepSessions }),
-    ...(options.labelled === true && { keepLabelled: false }),
-    ...(options['drop-sessions'] === true && { dropSessions: true }),
-  };
+interface Preview {
+  readonly report: PruneReport;
+  /** Per session; absent where only the totals are known. */
+  readonly sessions?: readonly PrunePreview[];
 }
 
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
+/** `undefined` where the store cannot tell beforehand: a whole store whose owners are not known. */
+async function look(
+  open: OpenStore,
+  policy: RetentionPolicy,
+  scope: Scope | undefined,
+  spec: string | undefined,
+  { cwd }: Terminal,
+): Promise<Preview | undefined> {
+  if (scope === undefined) {
+    const report =
+      spec === undefined ? undefined : await rehearse(spec, cwd, (copy) => copy.prune(policy));
+    return report && { report };
+  }
+  const sessions = await previewPrune(open, policy, scope, systemClock.now());
+  const snapshots = sessions.reduce((sum, each) => sum + each.snapshots, 0);
+  const dropped = sessions.filter((each) => each.dropped).length;
+  return { report: { snapshots, sessions: dropped }, sessions };
+}
+
+function showPreview(preview: Preview | undefined, json: boolean, terminal: Terminal): void {
+  if (preview === undefined) {
+    if (json) throw usageError(uncounted, 'prune');
+    terminal.print(uncounted);
+  } else if (json) terminal.print(JSON.stringify({ dryRun: true, ...preview.report }));
+  else terminal.print(previewText(preview));
+}
+
+const uncounted =
+  'What would be deleted cannot be counted for the whole store. To see it, use --agent (and --owner), or name a SQLite or file store with --store.';
+
+function previewText({ report, sessions = [] }: Preview): string {
+  if (isEmpty(report)) return 'Nothing to delete: no snapshot matches.';
+  const rows = sessions.map(({ session, snapshots, dropped }) => [
+    oneLine(session.sessionId, 64),
+    dropped ? `all ${snapshots}` : String(snapshots),
+    when(session.updatedAt),
+    oneLine(session.title ?? ''),
+  ]);
+  const list =
+    rows.length > 0 ? `\n${table([['SESSION', 'SNAPSHOTS', 'UPDATED', 'TITLE'], ...rows])}` : '';
+  return `Would delete ${reportText(report)}.${list}`;
+}
+
+function isEmpty({ snapshots, sessions }: PruneReport): boolean {
+  return snapshots === 0 && sessions === 0;
+}
+
+function reportText({ snapshots, sessions }: PruneReport): string {
+  return `${count(snapshots, 'snapshot')} and ${count(sessions, 'session')}`;
 }

@@ -13,11 +13,11 @@ import { when } from '../text/when.ts';
 /** `waymark show` */
 export const show = defineCommand({
   name: 'show',
-  summary: 'Show a snapshot: its conversation, state and artifacts',
+  summary: 'Show the conversation, state and artifacts of a snapshot',
   usage: '<snapshot>',
   examples: ['show 019b2f6e-…', 'show 019b2f6e-… --artifact draft.md > draft.md'],
   options: {
-    artifact: { type: 'string', value: 'name', about: 'Print the text of one artifact instead' },
+    artifact: { type: 'string', value: 'name', about: 'Print the text of this artifact only' },
     ...agentOption,
     ...jsonOption,
     ...agentsOptions,
@@ -42,7 +42,7 @@ function textOf({ state }: Snapshot, name: string): string {
   const text = found && artifactText(found);
   if (text !== undefined) return text.endsWith('\n') ? text : `${text}\n`;
   const names = artifacts.map((each) => each.name ?? '(unnamed)').join(', ') || 'none';
-  throw notThere(name, found === undefined ? `there is ${names}` : 'it is not a text');
+  throw notThere(name, found === undefined ? `the snapshot has ${names}` : 'it is not text');
 }
 
 function snapshotText(snapshot: Snapshot, style: Style): string {
@@ -90,5 +90,5 @@ function section(title: string, lines: readonly string[], style: Style): string 
 }
 
 function notThere(name: string, reason: string): WaymarkError {
-  return new WaymarkError('NOT_FOUND', `No text artifact "${oneLine(name)}" here: ${reason}.`);
+  return new WaymarkError('NOT_FOUND', `There is no text artifact "${oneLine(name)}": ${reason}.`);
 }

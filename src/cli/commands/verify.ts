@@ -1,15 +1,16 @@
 import { defineCommand, jsonOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { openStore, storeOptions } from '../source/open-store.ts';
+import { count } from '../text/count.ts';
 import { oneLine } from '../text/safe.ts';
 
 /** `waymark verify` */
 export const verify = defineCommand({
   name: 'verify',
-  summary: 'Check that a store is whole',
+  summary: 'Check a store for damage',
   usage: '',
   about:
-    'Works out the hash of every state anew and follows every reference. Exits with 1 when something is wrong.',
+    'Recomputes the hash of every state and follows every reference. Exits with 1 when it finds a fault.',
   examples: ['verify --store sqlite:waymark.db', 'verify --json'],
   options: { ...jsonOption, ...storeOptions },
   async run({ options, terminal }) {
@@ -27,8 +28,8 @@ export const verify = defineCommand({
         for (const { kind, message } of faults) terminal.print(`${kind}  ${oneLine(message, 300)}`);
         terminal.note(
           faults.length === 0
-            ? `Checked ${checked}, all of it is whole.`
-            : `Checked ${checked}, found ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}.`,
+            ? `Checked ${count(checked, 'snapshot')}, found no faults.`
+            : `Checked ${count(checked, 'snapshot')}, found ${count(faults.length, 'fault')}.`,
         );
       }
       return faults.length === 0 ? exitCode.ok : exitCode.failed;

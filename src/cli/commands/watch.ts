@@ -12,24 +12,25 @@ import { oneLine } from '../text/safe.ts';
 /** `waymark watch` */
 export const watch = defineCommand({
   name: 'watch',
-  summary: 'Follow a running turn, or one in the background, to its end',
-  usage: '<snapshot>',
+  summary: 'Follow a run to its end',
+  usage: '<run>',
   about:
-    'Shows what has come so far and what comes. Ctrl-C leaves; the run goes on. With --json, one\nevent a line. Exits with 0 when the run succeeded, else with 1.',
+    'Prints past and live events of a turn or a background run. Ctrl-C stops watching; the run continues. With --json, one\nevent per line. Exits with 0 when the run succeeded, otherwise with 1.',
   examples: ['watch 019b2f6e-… --url http://127.0.0.1:3000', 'watch 019b2f6e-… --after 1.42'],
   options: {
-    after: { type: 'string', value: 'event', about: 'Go on behind this event, such as 1.42' },
+    after: { type: 'string', value: 'event', about: 'Continue after this event, such as 1.42' },
     ...agentOption,
     ...jsonOption,
     ...agentsOptions,
   },
   async run({ args, options, terminal }) {
-    const [snapshotId = ''] = args;
+    const [given = ''] = args;
     const open = await openAgents(options, terminal, 'running');
     const over = new AbortController();
     const forget = terminal.onInterrupt(() => over.abort());
     try {
-      const { agent } = await findSnapshot(open.agents, snapshotId, options.agent);
+      const { agent, snapshot } = await findSnapshot(open.agents, given, options.agent);
+      const { snapshotId } = snapshot;
       const seen = await follow(agent, snapshotId, {
         terminal,
         json: options.json === true,
@@ -38,7 +39,9 @@ export const watch = defineCommand({
       });
       if (seen.end !== undefined) return seen.end ? exitCode.ok : exitCode.failed;
       const after = seen.last === undefined ? '' : ` --after ${seen.last}`;
-      terminal.note(`The run goes on. waymark watch ${snapshotId}${after}${open.sourceArguments}`);
+      terminal.note(
+        `The run continues. To watch it again: waymark watch ${snapshotId}${after}${open.sourceArguments}`,
+      );
       return exitCode.interrupted;
     } finally {
       forget();
@@ -47,7 +50,7 @@ export const watch = defineCommand({
   },
 });
 
-/** How far a run was followed: the last event, and whether it ended well if it ended. */
+/** The last event that was read, and whether the run succeeded if it ended. */
 interface Followed {
   readonly last: string | undefined;
   readonly end: boolean | undefined;

@@ -1,21 +1,35 @@
+import { WaymarkError } from '../../core/error.ts';
 import { defineCommand } from '../command.ts';
 import { usageError, wholeNumber } from '../parse-arguments.ts';
+import { closeApp } from '../source/close-app.ts';
 import { findAgentsFile, shownPath } from '../source/find-file.ts';
 import { loadApp } from '../source/load-app.ts';
 
 /** `waymark worker` */
 export const worker = defineCommand({
   name: 'worker',
-  summary: 'Work on background runs that servers have accepted',
+  summary: 'Process background runs from a queue',
   usage: '[file]',
   about:
-    'The file exports `app`, with an engine that has a queue (waymark/pg-boss). SIGTERM or Ctrl-C drains: nothing new is\nbegun, what runs may finish within the deadline, and the rest goes on in another worker.',
+    'The file exports `app`, with an engine that has a queue, such as pgBossEngine of waymark/pg-boss. On SIGTERM or Ctrl-C\nthe worker drains: it starts no new runs, lets running ones finish until the deadline, and hands over the rest.',
   examples: ['worker', 'worker agents.ts --slots 20 --agents writer,researcher --drain 5000'],
   options: {
-    file: { type: 'string', value: 'path', about: 'The file of agents, as the argument' },
-    slots: { type: 'string', value: 'number', about: 'Runs at a time [what the engine says]' },
+    file: {
+      type: 'string',
+      value: 'path',
+      about: 'The file that exports the app, as the argument',
+    },
+    slots: {
+      type: 'string',
+      value: 'number',
+      about: 'How many runs at a time [the setting of the engine]',
+    },
     agents: { type: 'string', value: 'a,b', about: 'Only runs of these agents [all]' },
-    drain: { type: 'string', value: 'ms', about: 'How long what runs may take to finish [10000]' },
+    drain: {
+      type: 'string',
+      value: 'ms',
+      about: 'How long running turns may take to finish [10000]',
+    },
   },
   async run({ args, options, terminal }) {
     const path = findAgentsFile(options.file ?? args[0], terminal.cwd);
@@ -23,17 +37,30 @@ export const worker = defineCommand({
     if (slots === 0) throw usageError('--slots takes at least 1.', 'worker');
     const deadlineMs = options.drain === undefined ? 10_000 : wholeNumber(options.drain, 'drain');
     const agents = options.agents?.split(',').map((name) => name.trim());
-    // It starts working below, with what was asked for, and not as soon as it is loaded.
+    // The engine starts below, with these options, and not as soon as the app is loaded.
     const { app } = await loadApp(path, terminal.cwd, 'reading');
     for (const name of agents ?? []) app.agent(name);
+    if (app.engine.dispatcher === undefined) {
+      await closeApp(app);
+      throw noQueue(shownPath(path, terminal.cwd), app.engine.name);
+    }
     const ended = terminationOf();
     app.engine.start({ ...(slots !== undefined && { slots }), ...(agents && { agents }) });
-    terminal.note(`Working on runs of ${shownPath(path, terminal.cwd)} (${app.engine.name}).`);
+    terminal.note(
+      `Working on runs of ${shownPath(path, terminal.cwd)} (${app.engine.name}). Press Ctrl-C to drain and stop.`,
+    );
     await ended;
     terminal.note('Draining …');
     await app.close({ deadlineMs });
   },
 });
+
+function noQueue(shown: string, engine: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `The app in ${shown} has no queue: its engine "${engine}" runs background work in the process that accepted it, so a worker has nothing to do. Set \`engine: pgBossEngine({ pool })\` of waymark/pg-boss, or start the app with "waymark serve".`,
+  );
+}
 
 function terminationOf(): Promise<void> {
   return new Promise((resolve) => {

@@ -1,10 +1,10 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
-/** Milliseconds of quiet after a change: editors write a file in several steps. */
-const quietMs = 80;
+/** Debounce, in milliseconds: editors write a file in several steps. */
+const debounceMs = 80;
 
-/** Watches files, and calls once for a burst of changes. */
+/** Watches files; calls once for a burst of changes. */
 export class FileWatch {
   readonly #onChange: (path: string) => void;
   readonly #folders = new Map<
@@ -17,7 +17,7 @@ export class FileWatch {
     this.#onChange = onChange;
   }
 
-  /** Watches one more file. Its folder is watched, as many editors put a new file in the place of the old. */
+  /** Adds a file. Its folder is watched, because many editors replace the file. */
   add(path: string): void {
     const folder = dirname(path);
     const known = this.#folders.get(folder);
@@ -33,7 +33,7 @@ export class FileWatch {
       watcher.on('error', () => watcher.close());
       this.#folders.set(folder, { watcher, names });
     } catch {
-      // A folder that cannot be watched costs the reload, nothing else.
+      // Without a watcher there is no reload; everything else works.
     }
   }
 
@@ -45,6 +45,6 @@ export class FileWatch {
 
   #changed(sibling: string, name: string): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#onChange(`${dirname(sibling)}/${name}`), quietMs);
+    this.#timer = setTimeout(() => this.#onChange(`${dirname(sibling)}/${name}`), debounceMs);
   }
 }

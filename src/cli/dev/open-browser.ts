@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-/** Opens an address in the browser of whoever sits here; where there is none, nothing happens. */
+/** Opens an address in the default browser; does nothing where there is none. */
 export function openBrowser(url: string, platform: NodeJS.Platform = process.platform): void {
   const [command, ...args] =
     platform === 'darwin'

@@ -1,14 +1,14 @@
 import type { Terminal } from '../terminal.ts';
 import { oneLine, safe } from '../text/safe.ts';
-import type { Served } from './serve-file.ts';
+import { defaultPort, type Served } from './serve-file.ts';
 
-/** What is shown once a file is served. */
+/** The text of the screen once the server has started. */
 export function servedText(served: Served, { style }: Pick<Terminal, 'style'>): string {
-  const { url, agents, stores, modelNote, studio } = served;
+  const { url, agents, stores, modelNote, studio, isOtherPort } = served;
   const width = Math.max(0, ...agents.map(({ name }) => name.length));
   const facts = [
     ['Studio', studio ? style.accent(`${url}/studio/`) : style.dim('not built')],
-    ['Server', style.accent(url)],
+    ['Server', style.accent(url) + (isOtherPort ? `  (port ${defaultPort} is in use)` : '')],
     ['Model', modelNote === undefined ? '' : safe(modelNote)],
     ['Store', storeText(stores)],
   ].filter(([, value]) => value !== '');
@@ -24,7 +24,7 @@ export function servedText(served: Served, { style }: Pick<Terminal, 'style'>): 
 }
 
 function storeText(stores: readonly string[]): string {
-  if (stores.length === 0) return 'none: sessions are kept by the client';
-  const isForgetful = stores.includes('memory');
-  return `${stores.join(', ')}${isForgetful ? ' (memory: a restart forgets its sessions)' : ''}`;
+  if (stores.length === 0) return 'none: clients keep the sessions';
+  const isMemory = stores.includes('memory');
+  return `${stores.join(', ')}${isMemory ? ' (memory: sessions are lost on restart)' : ''}`;
 }

@@ -3,10 +3,10 @@ import type { ChildMessage, ParentMessage } from './child-message.ts';
 import { onFileLoaded } from './loaded-files.ts';
 import { type ServedFile, type ServeFileOptions, serveFile } from './serve-file.ts';
 
-/** Serves on behalf of a watching process, and tells it what goes on; ends when that one says so, or is gone. */
+/** Serves a file under a supervisor, and reports to it. Ends when the supervisor asks for it, or is gone. */
 export async function serveChild(options: ServeFileOptions): Promise<void> {
   const tell = (message: ChildMessage): void => void process.send?.(message);
-  // Ctrl-C reaches the whole group; the watching process decides what happens then.
+  // Ctrl-C reaches the whole process group; the supervisor handles it.
   process.on('SIGINT', () => {});
   const told = Promise.withResolvers<void>();
   process.on('message', ({ type }: ParentMessage) => type === 'close' && told.resolve());

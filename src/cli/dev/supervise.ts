@@ -4,19 +4,19 @@ import { type ChildMessage, childMark, type ParentMessage } from './child-messag
 import { FileWatch } from './file-watch.ts';
 import type { Served } from './serve-file.ts';
 
-/** What happens to a served file, for the screen. */
+/** Events of the serving process, for the screen. */
 export interface SuperviseEvents {
   serving(served: Served, isRestart: boolean): void;
   failed(error: ErrorBody, stack: string | undefined): void;
-  /** The process ended by itself. */
+  /** The process exited on its own. */
   died(code: number | null): void;
   changed(path: string): void;
 }
 
-/** Milliseconds that a process has to end by itself. */
-const patienceMs = 6_000;
+/** How long a process may take to close before it is killed, in milliseconds. */
+const closeTimeoutMs = 6_000;
 
-/** Runs the serving process, and starts it anew when a file that it loaded changes. */
+/** Runs the serving process, and restarts it when a file that it loaded changes. */
 export class Supervisor {
   readonly #args: readonly string[];
   readonly #events: SuperviseEvents;
@@ -44,13 +44,13 @@ export class Supervisor {
     await this.#stop();
   }
 
-  /** Ends the serving process at once. */
+  /** Kills the serving process. */
   kill(): void {
     this.#child?.kill('SIGKILL');
   }
 
   #fork(): void {
-    // The address stays the same over restarts, so that an open page finds its server again.
+    // A restart keeps the port, so that open pages reconnect.
     const port = this.#port === undefined ? [] : ['--port', String(this.#port)];
     const entry = process.argv[1] ?? '';
     const child = fork(entry, [...this.#args, ...port], {
@@ -103,7 +103,7 @@ export class Supervisor {
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     const message: ParentMessage = { type: 'close' };
     if (child.connected) child.send(message);
-    const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
+    const timer = setTimeout(() => child.kill('SIGKILL'), closeTimeoutMs);
     await ended;
     clearTimeout(timer);
   }

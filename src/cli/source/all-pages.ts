@@ -1,6 +1,6 @@
 import type { Page } from '../../protocol/session.ts';
 
-/** Every item of a list that comes in pages. */
+/** All items of a paged list. */
 export async function allPages<Item>(
   read: (cursor: string | undefined) => Promise<Page<Item>>,
 ): Promise<Item[]> {

@@ -2,10 +2,10 @@ import { existsSync, statSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { WaymarkError } from '../../core/error.ts';
 
-/** Where a file of agents is looked for, in this order. */
+/** The default files, in this order. */
 const usualFiles = ['agents.ts', 'agents.js', 'agents.mjs', 'src/agents.ts', 'src/agents.js'];
 
-/** The file of agents that is meant: the given one, or the first of the usual ones. */
+/** The given file, or the first default file that exists. */
 export function findAgentsFile(given: string | undefined, cwd: string): string {
   if (given !== undefined) {
     const path = resolve(cwd, given);
@@ -16,11 +16,11 @@ export function findAgentsFile(given: string | undefined, cwd: string): string {
   if (found !== undefined) return found;
   throw new WaymarkError(
     'NOT_FOUND',
-    `There is no file of agents here (${usualFiles.join(', ')}). Name one with --file, a server with --url, or make a project with "waymark init".`,
+    `There is no file with an app here (${usualFiles.join(', ')}). Name a file with --file or a server with --url, or create a project with "waymark init".`,
   );
 }
 
-/** A path as a person in this folder would write it. */
+/** A path relative to the current folder, where it is below it. */
 export function shownPath(path: string, cwd: string): string {
   const short = relative(cwd, path);
   return short.startsWith('..') ? path : short;

@@ -1,19 +1,22 @@
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { App } from '../../app.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import type { ServeOptions } from '../../server/serve.ts';
 import { shownPath } from './find-file.ts';
 
-/** An app out of a file of agents. */
+/** An app, loaded from a file. */
 export interface LoadedApp {
   readonly app: App;
-  /** What the file says about its model, for the person in front of the screen. */
+  /** What the file says about its model, for the screen. */
   readonly modelNote?: string;
+  /** The options that `waymark serve` passes to the server, such as `auth`. */
+  readonly serverOptions?: ServeOptions;
 }
 
-/** What an app is loaded for: who only reads takes over nobody's unfinished runs. */
+/** What an app is loaded for. One that only reads does not take over unfinished runs. */
 export type AppUse = 'reading' | 'running';
 
-/** Loads a file that exports `app`, and has the app check itself. */
+/** Loads a file that exports `app`, and checks the app with `ready()`. */
 export async function loadApp(path: string, cwd: string, use: AppUse): Promise<LoadedApp> {
   if (use === 'reading') process.env.WAYMARK_RECOVER = '0';
   const shown = shownPath(path, cwd);
@@ -28,12 +31,16 @@ export async function loadApp(path: string, cwd: string, use: AppUse): Promise<L
   if (!isApp(app)) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      `${shown} exports no app. Write \`export const app = waymark({ … })\` in it.`,
+      `${shown} does not export an app. Add \`export const app = waymark({ … })\`.`,
     );
   }
   await app.ready();
-  const { modelNote } = module;
-  return typeof modelNote === 'string' ? { app, modelNote } : { app };
+  const { modelNote, serverOptions } = module;
+  return {
+    app,
+    ...(typeof modelNote === 'string' && { modelNote }),
+    ...(typeof serverOptions === 'object' && serverOptions !== null && { serverOptions }),
+  };
 }
 
 async function load(path: string, shown: string, cwd: string): Promise<Record<string, unknown>> {
@@ -46,7 +53,7 @@ async function load(path: string, shown: string, cwd: string): Promise<Record<st
   }
 }
 
-// What went wrong while a module of the user's loaded, and on which line of theirs if that is known.
+// The error while the user's module loaded, and the line of their code if it is known.
 function faultOf(
   cause: unknown,
   cwd: string,
@@ -54,7 +61,7 @@ function faultOf(
   if (!(cause instanceof Error)) return { reason: `it threw ${String(cause)}.` };
   const missing = /Cannot find package '([^']+)'/.exec(cause.message)?.[1];
   if (missing !== undefined) {
-    return { reason: `it needs the package "${missing}": npm install ${missing}.` };
+    return { reason: `the package "${missing}" is not installed. Run "npm install ${missing}".` };
   }
   const [first = ''] = cause.message.split('\n');
   const reason = `${(first || cause.name).replace(/\.$/, '')}.`;
@@ -65,7 +72,7 @@ function faultOf(
   return { place: `${shownPath(path, cwd)}:${line}`, reason };
 }
 
-// By its shape, as it may come from another copy of this package.
+// Checked by shape: it may come from another copy of this package.
 function isApp(value: unknown): value is App {
   return (
     typeof value === 'object' &&

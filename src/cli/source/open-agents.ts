@@ -2,36 +2,36 @@ import { WaymarkError } from '../../core/error.ts';
 import type { OptionSpecs, OptionValues } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';
-import { type AgentAccess, localAgent } from './agent-access.ts';
+import { type AgentAccess, localAgent, remoteAgent } from './agent-access.ts';
 import { closeApp } from './close-app.ts';
 import { findAgentsFile } from './find-file.ts';
 import { type AppUse, loadApp } from './load-app.ts';
 import { showErrors } from './show-errors.ts';
 
-/** Where agents are: a file, which is loaded into this process, or a server. */
+/** Where agents run: in this process, loaded from a file, or on a server. */
 export const agentsOptions = {
   file: {
     type: 'string',
     short: 'f',
     value: 'file',
-    about: 'The file of agents [agents.ts, src/agents.ts, …]',
+    about: 'The file that exports the app [agents.ts, src/agents.ts, …]',
   },
   url: {
     type: 'string',
     short: 'u',
     value: 'url',
-    about: 'A running server instead of a file',
+    about: 'The address of a running server, instead of a file',
   },
   header: {
     type: 'string',
     multiple: true,
     value: 'name: value',
-    about: 'Sent to the server, such as "authorization: Bearer …"',
+    about: 'A request header, such as "authorization: Bearer …"',
   },
   owner: {
     type: 'string',
     value: 'id',
-    about: 'Whose sessions, where the file’s app serves several owners',
+    about: 'Use the sessions of this owner [those without an owner]',
   },
 } as const satisfies OptionSpecs;
 
@@ -40,18 +40,18 @@ export const agentOption = {
   agent: { type: 'string', short: 'a', value: 'name', about: 'Only this agent' },
 } as const satisfies OptionSpecs;
 
-/** Agents that are within reach. */
+/** Agents that are open. */
 export interface OpenAgents {
   readonly agents: readonly AgentAccess[];
   readonly modelNote?: string;
-  /** How a command line reaches the same agents: `--file agents.ts`. */
+  /** The options that reach the same agents: `--file agents.ts`. */
   readonly sourceArguments: string;
-  /** Whether background work ends with this process. */
+  /** Loaded into this process: background work ends with it. */
   readonly inProcess: boolean;
   close(): Promise<void>;
 }
 
-/** Opens what `--file` or `--url` say. */
+/** Loads the app that `--file` names, or connects to the server that `--url` names. */
 export async function openAgents(
   options: OptionValues<typeof agentsOptions> & { readonly debug?: boolean },
   { cwd, note }: Pick<Terminal, 'cwd' | 'note'>,
@@ -59,14 +59,17 @@ export async function openAgents(
 ): Promise<OpenAgents> {
   const { file, url, owner } = options;
   if (url !== undefined) {
-    if (file !== undefined) throw usageError('Give either --file or --url, not both.');
-    if (owner !== undefined) throw usageError('--owner is for --file: a server knows its callers.');
+    if (file !== undefined) throw usageError('Use either --file or --url, not both.');
+    if (owner !== undefined)
+      throw usageError(
+        '--owner works with --file only. A server takes the owner from your credentials: use --header.',
+      );
     return await openServer(url, options.header ?? []);
   }
   const { app, modelNote } = await loadApp(findAgentsFile(file, cwd), cwd, use);
   showErrors(app, note, options.debug === true);
   return {
-    agents: app.agents().map((agent) => localAgent(agent, owner)),
+    agents: app.agents().map((agent) => localAgent(agent, owner, app.store)),
     ...(modelNote !== undefined && { modelNote }),
     sourceArguments:
       (file === undefined ? '' : ` --file ${file}`) +
@@ -74,6 +77,28 @@ export async function openAgents(
     inProcess: true,
     close: () => closeApp(app),
   };
+}
+
+/** Opens agents for one piece of work, and closes them. */
+export async function withAgents<Value>(
+  options: Parameters<typeof openAgents>[0],
+  terminal: Terminal,
+  work: (open: OpenAgents) => Promise<Value>,
+): Promise<Value> {
+  const open = await openAgents(options, terminal);
+  try {
+    return await work(open);
+  } finally {
+    await open.close();
+  }
+}
+
+/** The agents that `--agent` leaves. */
+export function chosenAgents(
+  agents: readonly AgentAccess[],
+  name: string | undefined,
+): readonly AgentAccess[] {
+  return name === undefined ? agents : [pickAgent(agents, name)];
 }
 
 async function openServer(url: string, headers: readonly string[]): Promise<OpenAgents> {
@@ -87,7 +112,7 @@ async function openServer(url: string, headers: readonly string[]): Promise<Open
   });
   const known = await client.agents();
   return {
-    agents: known.map(({ name }) => client.agent(name)),
+    agents: known.map(({ name }) => remoteAgent(client.agent(name))),
     sourceArguments: ` --url ${url}`,
     inProcess: false,
     close: async () => {},
@@ -100,15 +125,15 @@ function toHeader(text: string): [string, string] {
   return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
 }
 
-/** The agent of a name, or the only one there is. */
+/** The agent with this name, or the only agent. */
 export function pickAgent(agents: readonly AgentAccess[], name: string | undefined): AgentAccess {
   const names = agents.map((each) => each.name).join(', ') || 'none';
   if (name !== undefined) {
     const found = agents.find((each) => each.name === name);
     if (found) return found;
-    throw new WaymarkError('NOT_FOUND', `There is no agent "${name}"; there is ${names}.`);
+    throw new WaymarkError('NOT_FOUND', `There is no agent "${name}". Agents: ${names}.`);
   }
   const [first, ...others] = agents;
   if (first && others.length === 0) return first;
-  throw usageError(`Name one of the agents: ${names}.`);
+  throw usageError(`Name an agent: ${names}.`);
 }

@@ -9,19 +9,19 @@ import { closeApp } from './close-app.ts';
 import { findAgentsFile } from './find-file.ts';
 import { loadApp } from './load-app.ts';
 
-/** Where sessions are kept, for the commands that work on a whole store. */
+/** Names a store, for the commands that work on a whole store. */
 export const storeOptions = {
   file: {
     type: 'string',
     short: 'f',
     value: 'file',
-    about: 'The file of agents, whose app has the store [agents.ts, …]',
+    about: 'The file that exports the app, whose store is used [agents.ts, …]',
   },
   store: {
     type: 'string',
     short: 's',
     value: 'store',
-    about: 'The store itself: sqlite:<path>, file:<folder> or postgres:<url>',
+    about: 'The store: sqlite:<path>, file:<folder> or postgres:<url>',
   },
 } as const satisfies OptionSpecs;
 
@@ -30,10 +30,10 @@ export const schemaOption = {
   schema: { type: 'string', value: 'name', about: 'The schema of a Postgres store [waymark]' },
 } as const satisfies OptionSpecs;
 
-/** Options that say whose sessions are meant. */
+/** Options that select sessions. */
 export const scopeOptions = {
-  agent: { type: 'string', short: 'a', value: 'name', about: 'The agent whose sessions are meant' },
-  owner: { type: 'string', value: 'id', about: 'Whose sessions, where there are several owners' },
+  agent: { type: 'string', short: 'a', value: 'name', about: 'Only sessions of this agent' },
+  owner: { type: 'string', value: 'id', about: 'Sessions of this owner [those without an owner]' },
 } as const satisfies OptionSpecs;
 
 /** A store that is open. */
@@ -41,19 +41,19 @@ export interface OpenStore {
   readonly store: Store;
   readonly maintenance: MaintenanceSupport;
   readonly timeline: TimelineSupport;
-  /** The names of the agents over the store, when they are known. */
+  /** The names of the app's agents; empty for a store that was opened by itself. */
   readonly agents: readonly string[];
   close(): Promise<void>;
 }
 
-/** Opens what `--store` or `--file` say. `make`: a store that is not there yet is made. */
+/** Opens the store that `--store` names, or that of the app that `--file` names. `make`: creates a missing store. */
 export async function openStore(
   { file, store: spec }: OptionValues<typeof storeOptions>,
   { cwd }: Pick<Terminal, 'cwd'>,
   { make = false }: { readonly make?: boolean } = {},
 ): Promise<OpenStore> {
   if (spec !== undefined) {
-    if (file !== undefined) throw usageError('Give either --file or --store, not both.');
+    if (file !== undefined) throw usageError('Use either --file or --store, not both.');
     const store = await createStore(spec, cwd, make);
     await store.open?.();
     return withParts(store, [], async () => await store.close?.());
@@ -65,7 +65,7 @@ export async function openStore(
     await close();
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      'The app in this file has no store of its own. Name one with --store.',
+      'The app in this file has no store. Name one with --store.',
     );
   }
   const agents = app.agents().map(({ name }) => name);
@@ -77,7 +77,7 @@ function withParts(store: Store, agents: readonly string[], close: () => Promise
   if (maintenance && timeline) return { store, maintenance, timeline, agents, close };
   throw new WaymarkError(
     'FAILED_PRECONDITION',
-    `The ${store.name} store keeps no timeline, so there is nothing to maintain.`,
+    `The ${store.name} store has no timeline, so this command does not work with it.`,
   );
 }
 
@@ -97,12 +97,12 @@ async function createStore(spec: string, cwd: string, make: boolean): Promise<St
   }
 }
 
-/** A store as it is named on the command line. */
+/** A store, as named on the command line. */
 export type NamedStore =
   | { readonly kind: 'sqlite' | 'file'; readonly path: string; readonly shown: string }
   | { readonly kind: 'postgres'; readonly connectionString: string };
 
-/** Reads what names a store: `sqlite:<path>`, `file:<folder>` or `postgres:<url>`. */
+/** Parses the name of a store: `sqlite:<path>`, `file:<folder>` or `postgres:<url>`. */
 export function parseStore(spec: string, cwd: string): NamedStore {
   const at = spec.indexOf(':');
   const [kind, where] = at < 0 ? [spec, ''] : [spec.slice(0, at), spec.slice(at + 1)];
@@ -113,7 +113,7 @@ export function parseStore(spec: string, cwd: string): NamedStore {
       return { kind, path: resolve(cwd, where), shown: where };
     case 'postgres':
     case 'postgresql':
-      // Both `postgres:postgres://…` and the address as it is.
+      // Both `postgres:postgres://…` and the plain address.
       return { kind: 'postgres', connectionString: where.startsWith('//') ? spec : where };
     default:
       throw badStore(spec);
@@ -131,16 +131,16 @@ function checkThere(
 
 function badStore(spec: string): WaymarkError {
   return usageError(
-    `A store is named by sqlite:<path>, file:<folder> or postgres:<url>, not "${spec}".`,
+    `Name a store as sqlite:<path>, file:<folder> or postgres:<url>, not "${spec}".`,
   );
 }
 
-/** The agents whose sessions a command is about: the named one, or all that are known. */
+/** The agents whose sessions are selected: the named one, or all of the app. */
 export function agentsOf(
   { agent }: { readonly agent?: string },
   { agents }: Pick<OpenStore, 'agents'>,
 ): readonly string[] {
   if (agent !== undefined) return [agent];
   if (agents.length > 0) return agents;
-  throw usageError('A store alone does not know its agents. Name one with --agent.');
+  throw usageError('A store does not list its agents. Name one with --agent, or use --file.');
 }

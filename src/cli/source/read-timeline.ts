@@ -2,7 +2,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { AgentAccess } from './agent-access.ts';
 import { allPages } from './all-pages.ts';
 
-/** All snapshots of a session, orphaned ones too. */
+/** All snapshots of a session, including orphaned ones. */
 export async function readTimeline(
   agent: Pick<AgentAccess, 'listSnapshots'>,
   sessionId: string,

@@ -4,11 +4,11 @@ import { messageOf } from '../../core/error.ts';
 import { oneLine, safe } from '../text/safe.ts';
 
 /**
- * Shows what fails in a loaded app. With `--debug` all of it, with stacks; otherwise only what the command does not show
- * itself, in a line.
+ * Prints failures of a loaded app: with `--debug` all of them with their stacks, otherwise one line for those that the
+ * command does not print itself.
  */
 export function showErrors(app: App, note: (line: string) => void, isDebug: boolean): void {
-  // An app of an older version of this package cannot be listened to; it prints nothing itself.
+  // An app of an older version of this package has no such method.
   app.subscribeToErrors?.((error, info) => {
     if (isDebug) note(safe(reportText(error, info)));
     else if (info.phase === 'hook' || info.phase === 'run') {

@@ -4,7 +4,7 @@ import type { Terminal } from '../terminal.ts';
 import { artifactSummary, partText } from './message-text.ts';
 import { safe, shortJson } from './safe.ts';
 
-/** Writes a turn to the terminal as it comes: text runs on, everything else has a line of its own. */
+/** Prints a turn as it streams: text continues on its line, everything else starts a new one. */
 export class ChunkPrinter {
   readonly #terminal: Terminal;
   readonly #margin: string;
@@ -28,13 +28,13 @@ export class ChunkPrinter {
     if (artifact) this.line(style.accent(`▤ ${artifactSummary(artifact)}`));
   }
 
-  /** A line of its own, whatever was being written. */
+  /** Prints a line, after the end of the current one. */
   line(text: string): void {
     this.end();
     this.#terminal.print(`${this.#margin}${text}`);
   }
 
-  /** Ends the line that is being written. */
+  /** Ends the current line. */
   end(): void {
     if (!this.#atLineStart) this.#terminal.write('\n');
     this.#atLineStart = true;
@@ -51,7 +51,7 @@ export class ChunkPrinter {
     if ('text' in part) this.#text(safe(part.text));
     else if ('reasoning' in part) this.#text(style.dim(safe(part.reasoning)));
     else if ('toolResponse' in part) {
-      // A tool that shows how far it is gives several; only a change is news.
+      // A tool that streams progress repeats its output; print only changes.
       const text = partText(part, style);
       if (this.#answered.has(text)) return;
       this.#answered.add(text);

@@ -4,10 +4,10 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** Lines beyond which the middle is shown as replaced as a whole: comparing costs the product of the two lengths. */
+/** Above this size the middle is shown as replaced: the comparison takes the product of both lengths. */
 const maxCells = 4_000_000;
 
-/** The lines of two texts, with what was added and removed. */
+/** The added, removed and common lines of two texts. */
 export function lineDiff(from: string, to: string): DiffLine[] {
   const a = from.split('\n');
   const b = to.split('\n');
@@ -31,7 +31,7 @@ function middle(a: readonly string[], b: readonly string[]): DiffLine[] {
     return [...removed, ...added];
   }
   const width = b.length + 1;
-  // How many lines the rest of one has in common with the rest of the other.
+  // The length of the longest common subsequence of the remaining lines.
   const common = new Uint32Array((a.length + 1) * width);
   const at = (i: number, j: number): number => common[i * width + j] ?? 0;
   for (let i = a.length - 1; i >= 0; i--) {
@@ -57,7 +57,7 @@ function middle(a: readonly string[], b: readonly string[]): DiffLine[] {
   return lines;
 }
 
-/** Only the changed lines and those next to them; what is left out shows as one `…`. */
+/** The changed lines with their context; a gap is shown as `…`. */
 export function withContext(lines: readonly DiffLine[], around = 2): DiffLine[] {
   const shown = new Set<number>();
   for (const [at, { kind }] of lines.entries()) {

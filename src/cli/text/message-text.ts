@@ -5,7 +5,7 @@ import type { Style } from './style.ts';
 
 const speakers = { user: 'You', model: 'Agent', tool: 'Tool', system: 'System' } as const;
 
-/** A message as lines: who speaks, then each of its parts. */
+/** A message as lines, after the name of its role. */
 export function messageLines({ role, content }: Message, style: Style): string[] {
   const lines = content.flatMap((part) => partText(part, style).split('\n'));
   return lines.map((line, at) => {
@@ -37,13 +37,13 @@ export function messageSummary({ content }: Message, length?: number): string {
   return oneLine(text, length);
 }
 
-/** The text of an artifact; `undefined` when it is none. */
+/** The text of an artifact; `undefined` when it is not text. */
 export function artifactText({ parts }: Artifact): string | undefined {
   if (!parts.every((part) => 'text' in part)) return undefined;
   return parts.map((part) => ('text' in part ? part.text : '')).join('');
 }
 
-/** An artifact on one line: its name and how big it is. */
+/** An artifact on one line: its name and size. */
 export function artifactSummary(artifact: Artifact): string {
   const { name = '(unnamed)', parts } = artifact;
   const text = artifactText(artifact);

@@ -1,4 +1,4 @@
-/** The candidate that a mistyped word probably meant; `undefined` when none is near. */
+/** The candidate closest to a mistyped word; `undefined` when none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
   let least = Math.max(1, Math.floor(word.length / 2)) + 1;
@@ -11,7 +11,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best;
 }
 
-/** How many letters must be added, removed or changed to make one word of another. */
+/** The Levenshtein distance of two words. */
 function editSteps(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (const [i, letter] of [...a].entries()) {

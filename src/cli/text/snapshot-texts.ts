@@ -3,10 +3,10 @@ import type { State } from '../../protocol/state.ts';
 import type { AgentAccess } from '../source/agent-access.ts';
 import { messageSummary } from './message-text.ts';
 
-/** Branches whose texts are read; each costs the loading of its state. */
+/** How many branches are read: each loads a state. */
 const maxTips = 32;
 
-/** What the user said in each turn, by the id of its snapshot. The last message of a turn carries the id. */
+/** The user's message of each turn, by snapshot id. The last message of a turn carries the id. */
 export async function snapshotTexts(
   agent: Pick<AgentAccess, 'getSnapshot'>,
   snapshots: readonly Snapshot[],

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 
 type Format = Parameters<typeof styleText>[0];
 
-/** Says things in a colour where there are colours. */
+/** Formats text for a terminal. */
 export interface Style {
   dim(text: string): string;
   bold(text: string): string;
@@ -12,7 +12,7 @@ export interface Style {
   warn(text: string): string;
 }
 
-/** The styles of a terminal; without colours a text stays as it is. */
+/** The styles of a terminal; without colours, text does not change. */
 export function createStyle(colours: boolean): Style {
   const style =
     (format: Format) =>

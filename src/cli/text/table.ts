@@ -1,4 +1,4 @@
-/** Rows as columns, each as wide as its widest cell; the last one as it is. */
+/** Aligns rows in columns, each as wide as its widest cell. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {

@@ -2,17 +2,17 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import { oneLine } from './safe.ts';
 import type { Style } from './style.ts';
 
-/** What is drawn. */
+/** The data of a tree. */
 export interface TimelineView {
   readonly snapshots: readonly Snapshot[];
   readonly headId?: string | undefined;
-  /** What the user said in the turn of a snapshot, where it is known. */
+  /** The user's message of each turn, by snapshot id. */
   readonly texts: ReadonlyMap<string, string>;
 }
 
 /**
- * The tree of a session, a row for each snapshot. The way to the head goes straight down; what branched off stands beside
- * it, where it left. Marks differ by shape: ◉ head, ● on the way to it, ○ orphaned, ✗ failed, ▬ aborted, ◐ pending.
+ * The tree of a session, one row per snapshot. The path to the head runs straight down; branches are indented where they
+ * start. Marks: ◉ head, ● ancestor of the head, ○ orphaned, ✗ failed, ▬ aborted, ◐ pending.
  */
 export function timelineTree(view: TimelineView, style: Style): string {
   const children = childrenOf(view.snapshots);
@@ -39,7 +39,7 @@ interface Row {
   readonly snapshot: Snapshot;
 }
 
-// Of several ways on, the one to the head; else the latest that one can go on from, else the latest.
+// Of several children, the one that leads to the head; otherwise the latest that succeeded, otherwise the latest.
 function mainOf(next: readonly Snapshot[], onPath: ReadonlySet<string>): Snapshot | undefined {
   return (
     next.find(({ snapshotId }) => onPath.has(snapshotId)) ??
@@ -48,7 +48,7 @@ function mainOf(next: readonly Snapshot[], onPath: ReadonlySet<string>): Snapsho
   );
 }
 
-// By parent; what hangs on one that is gone, or on another session's, is a root and stands under ''.
+// Children by parent id. A snapshot whose parent was pruned, or is in another session, is a root, under ''.
 function childrenOf(snapshots: readonly Snapshot[]): Map<string, Snapshot[]> {
   const known = new Set(snapshots.map(({ snapshotId }) => snapshotId));
   const children = new Map<string, Snapshot[]>();

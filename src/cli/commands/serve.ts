@@ -1,0 +1,97 @@
+import { WaymarkError } from '../../core/error.ts';
+import { isLoopback } from '../../server/http/origin.ts';
+import type { ServeOptions } from '../../server/serve.ts';
+import { defineCommand } from '../command.ts';
+import { wholeNumber } from '../parse-arguments.ts';
+import { startServer } from '../serving/load-server.ts';
+import { parsePort } from '../serving/port-option.ts';
+import { findAgentsFile, shownPath } from '../source/find-file.ts';
+import { loadApp } from '../source/load-app.ts';
+import { count } from '../text/count.ts';
+
+/** `waymark serve` */
+export const serve = defineCommand({
+  name: 'serve',
+  summary: 'Serve an app in production',
+  usage: '[file]',
+  about:
+    'The file exports `app`, and `serverOptions` for the server: `export const serverOptions: ServeOptions = { auth }`.\nWithout `auth`, the server listens on this machine only, because every caller could read all sessions. Logs are JSON\nlines on the standard output. On SIGTERM or Ctrl-C the server drains: running turns may finish until the deadline.\nUnlike "waymark dev", it has no Studio and does not reload.',
+  examples: ['serve', 'serve agents.ts --host 0.0.0.0 --port 8080', 'serve agents.ts --no-work'],
+  options: {
+    port: {
+      type: 'string',
+      short: 'p',
+      value: 'number',
+      about: 'The port to listen on [PORT of the environment, or 3000]',
+    },
+    host: {
+      type: 'string',
+      value: 'address',
+      about: 'The address to listen on; others than 127.0.0.1 need auth [127.0.0.1]',
+    },
+    drain: {
+      type: 'string',
+      value: 'ms',
+      about: 'How long running turns may take to finish [10000]',
+    },
+    work: {
+      type: 'boolean',
+      about: 'Also process background runs [on]; --no-work leaves them to "waymark worker"',
+    },
+  },
+  async run({ args, options, terminal }) {
+    const path = findAgentsFile(args[0], terminal.cwd);
+    const shown = shownPath(path, terminal.cwd);
+    const deadlineMs = wholeNumber(options.drain ?? '10000', 'drain');
+    const port = portOf(options.port, terminal.env.PORT);
+    const stopped = new Promise<void>((resolve) => {
+      const unsubscribe = terminal.onInterrupt(() => {
+        unsubscribe();
+        resolve();
+      });
+    });
+    const use = options.work === false ? 'reading' : 'running';
+    const { app, serverOptions = {} } = await loadApp(path, terminal.cwd, use);
+    try {
+      const serving: ServeOptions = {
+        ...serverOptions,
+        ...(options.host !== undefined && { host: options.host }),
+        ...(port !== undefined && { port }),
+        grace: deadlineMs,
+      };
+      checkAuth(serving, shown);
+      const server = await startServer(app, serving);
+      terminal.note(
+        `Serving ${count(app.agents().length, 'agent')} of ${shown} at ${server.url}. Press Ctrl-C to drain and stop.`,
+      );
+      if (serving.auth === undefined) terminal.note(withoutAuth);
+      await stopped;
+      terminal.note('Draining …');
+      await server.close();
+    } finally {
+      await app.close({ deadlineMs });
+    }
+  },
+});
+
+const withoutAuth =
+  'There is no authentication: only this machine can connect, and all callers share all sessions. To accept other machines, export `serverOptions` with `auth`; see docs/serving-and-auth.md.';
+
+function portOf(given: string | undefined, env: string | undefined): number | undefined {
+  if (given !== undefined) return parsePort(given, 'serve');
+  return env === undefined || env === '' ? undefined : parsePort(env, 'serve', 'PORT');
+}
+
+function checkAuth({ auth, host = '127.0.0.1' }: ServeOptions, shown: string): void {
+  if (auth !== undefined && typeof auth !== 'function') {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `\`serverOptions.auth\` in ${shown} is not a function. Expected (request) => ({ principal }) or undefined.`,
+    );
+  }
+  if (auth !== undefined || isLoopback(host)) return;
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Listening on ${host} lets other machines connect, so it needs authentication. Export it from ${shown}: \`export const serverOptions = { auth: (request) => … }\`. To serve this machine only, leave out --host.`,
+  );
+}

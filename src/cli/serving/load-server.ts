@@ -1,0 +1,43 @@
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import type { RunningServer, ServeOptions } from '../../server/serve.ts';
+import type { ServedApp } from '../../server/http/served-app.ts';
+
+/** Starts a server. Missing packages and a port in use are errors that say what to do. */
+export async function startServer(app: ServedApp, options: ServeOptions): Promise<RunningServer> {
+  const { serve } = await loadServer();
+  try {
+    return await serve(app, options);
+  } catch (error) {
+    const { port = 3000, host = '127.0.0.1' } = options;
+    if (!isPortInUse(error)) throw error;
+    throw new WaymarkError(
+      'UNAVAILABLE',
+      `Port ${port} on ${host} is in use. Stop the other process, or choose another port with --port.`,
+      { cause: error, details: { portInUse: port } },
+    );
+  }
+}
+
+/** Whether a server could not start because another process listens on its port. */
+export function isPortInUse(error: unknown): boolean {
+  if (!isWaymarkError(error) || error.status !== 'UNAVAILABLE') return false;
+  const { cause, details } = error;
+  const isListed = typeof details === 'object' && details !== null && 'portInUse' in details;
+  const code = typeof cause === 'object' && cause !== null && 'code' in cause && cause.code;
+  return isListed || code === 'EADDRINUSE';
+}
+
+async function loadServer(): Promise<typeof import('../../server/serve.ts')> {
+  try {
+    return await import('../../server/serve.ts');
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND')) {
+      throw cause;
+    }
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'The server needs three more packages. Run "npm install hono @hono/node-server ws".',
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,24 @@
+import type { OptionValues } from '../command.ts';
+import type { agentOption, agentsOptions } from '../source/open-agents.ts';
+
+type Filters = OptionValues<typeof agentOption & typeof agentsOptions> & {
+  readonly query?: string;
+};
+
+/** Why a list is empty: which filters were applied, and whose data was read. */
+export function emptyList(what: string, { agent, query, owner, url }: Filters): string {
+  const filters = [
+    agent === undefined ? '' : ` of agent "${agent}"`,
+    query === undefined ? '' : ` that match "${query}"`,
+    owner === undefined ? '' : ` of owner "${owner}"`,
+  ].join('');
+  return `No ${what}${filters}. ${whose(owner, url)}`.trim();
+}
+
+function whose(owner: string | undefined, url: string | undefined): string {
+  if (url !== undefined) {
+    return 'A server lists only what its caller owns: to authenticate, use --header.';
+  }
+  if (owner !== undefined) return '';
+  return 'Only those without an owner were read: for an owner’s, use --owner.';
+}
