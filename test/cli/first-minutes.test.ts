@@ -1,6 +1,6 @@
-/** From an empty folder to the first answer of one's own agent, with the package as it is built. */
+/** From an empty folder to the first answer of an agent of one's own, with the package as it is built. */
 import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -17,6 +17,7 @@ const waymark = join(project, 'node_modules/.bin/waymark');
 beforeAll(() => {
   mkdirSync(installed);
   cpSync(join(root, 'package.json'), join(installed, 'package.json'));
+  cpSync(join(root, 'templates'), join(installed, 'templates'), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
   execFileSync(bin('tsdown'), ['--out-dir', join(installed, 'dist'), '--silent'], { cwd: root });
 });
@@ -43,43 +44,22 @@ const run = (command: string, args: readonly string[], cwd: string): string =>
     stdio: 'pipe',
     env: { ...process.env, NO_COLOR: '1' },
   });
+const init = (...args: string[]): string =>
+  run(process.execPath, [join(installed, 'dist/cli.mjs'), 'init', ...args], folder.path);
 
 describe('the first minutes', () => {
-  test('a new project answers after one command, with fewer than ten lines of its own', () => {
+  test('a new project answers after one command', () => {
     const started = performance.now();
-    const printed = run(
-      process.execPath,
-      [join(installed, 'dist/cli.mjs'), 'init', 'my-agents'],
-      folder.path,
-    );
-    expect(printed).toContain('npm start');
-    expect(readdirSync(project).sort()).toEqual(
-      ['.gitignore', 'README.md', 'agents.ts', 'package.json', 'tsconfig.json'].sort(),
-    );
+    expect(init('my-agents')).toContain('npm start');
     install();
-    const answer = run(waymark, ['chat', 'hello', 'My name is Ada'], project);
+    const answer = run(waymark, ['chat', 'desk', 'Where is order 7?'], project);
     const seconds = (performance.now() - started) / 1000;
     console.log(`init to first answer: ${seconds.toFixed(2)} s`);
-    expect(answer).toBe('Nice to meet you, Ada.\n');
-    expect(seconds).toBeLessThan(10);
-
-    const own = readFileSync(join(project, 'agents.ts'), 'utf8')
-      .split('\n')
-      .filter((line) => line.trim() !== '' && !/^(import|\/\/)/.test(line.trim()));
-    expect(own.length).toBeLessThan(10);
+    expect(answer).toContain('← look_up_order {"order":"7","item":"Desk lamp","paid":40}');
   });
 
-  test('what it wrote compiles as strictly as this repository does', () => {
-    const config = join(project, 'tsconfig.check.json');
-    writeFileSync(
-      config,
-      JSON.stringify({
-        extends: join(root, 'tsconfig.json'),
-        compilerOptions: { typeRoots: [join(root, 'node_modules/@types')] },
-        include: [join(project, 'agents.ts')],
-      }),
-    );
-    expect(() => run(bin('tsc'), ['--noEmit', '-p', config], project)).not.toThrow();
+  test('its test passes', () => {
+    expect(run(process.execPath, ['--test'], project)).toMatch(/pass 1\n/);
   });
 
   test('npm start serves it, and the session of before is there', async () => {
@@ -90,11 +70,11 @@ describe('the first minutes', () => {
       let printed = '';
       for await (const text of dev.stdout) {
         printed += String(text);
-        if (/^ {2}hello/m.test(printed)) break;
+        if (/^ {2}desk/m.test(printed)) break;
       }
       const [, url = ''] = /Server +(http:\S+)/.exec(printed) ?? [];
-      const response = await fetch(`${url}/agents/hello/sessions`);
-      expect(await response.json()).toMatchObject({ items: [{ agent: 'hello', turnCount: 1 }] });
+      const response = await fetch(`${url}/agents/desk/sessions`);
+      expect(await response.json()).toMatchObject({ items: [{ agent: 'desk', turnCount: 1 }] });
     } finally {
       dev.kill('SIGINT');
       await new Promise((ended) => dev.once('exit', ended));
@@ -104,7 +84,7 @@ describe('the first minutes', () => {
   test('init leaves a folder with files in it alone', () => {
     const again = (...options: string[]): string =>
       run(waymark, ['init', '--json', ...options], project);
-    expect(() => again()).toThrow(/has files in it/);
+    expect(() => again()).toThrow(/is not empty/);
     writeFileSync(join(project, 'agents.ts'), '// mine\n');
     expect(JSON.parse(again('--force'))).toMatchObject({ files: [] });
     expect(readFileSync(join(project, 'agents.ts'), 'utf8')).toBe('// mine\n');

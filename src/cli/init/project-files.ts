@@ -1,88 +1,63 @@
-/** The files of a new project, by name. */
-export function projectFiles({
-  name,
-  version,
-}: {
-  readonly name: string;
-  readonly version: string;
-}): readonly (readonly [name: string, text: string])[] {
-  return [
-    ['package.json', manifest(name, version)],
-    ['agents.ts', agents],
-    ['tsconfig.json', compilerOptions],
-    ['README.md', readme(name)],
-    ['.gitignore', 'node_modules/\n*.db\n*.db-shm\n*.db-wal\n'],
-  ];
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageRoot } from '../package-root.ts';
+
+/** The folders that each template consists of; a later folder overrides files of earlier ones. */
+const templates = {
+  default: ['shared', 'default'],
+  hono: ['shared', 'auth', 'hono'],
+  next: ['shared', 'next'],
+  worker: ['shared', 'auth', 'worker'],
+} as const;
+
+export type Template = keyof typeof templates;
+
+/** The names of the templates. */
+export const templateNames = Object.keys(templates) as readonly Template[];
+
+/** Whether a template has this name. */
+export function isTemplate(name: string): name is Template {
+  return Object.hasOwn(templates, name);
 }
 
-function manifest(name: string, version: string): string {
-  const content = {
-    name:
-      name
-        .toLowerCase()
-        .replace(/[^a-z0-9._-]+/g, '-')
-        .replace(/^[._-]+/, '') || 'my-agents',
-    private: true,
-    type: 'module',
-    scripts: { start: 'waymark dev', chat: 'waymark chat hello' },
-    dependencies: {
-      '@hono/node-server': '^2',
-      hono: '^4',
-      waymark: `^${version}`,
-      ws: '^8',
-      zod: '^4',
-    },
-    engines: { node: '>=22.18' },
-  };
-  return `${JSON.stringify(content, null, 2)}\n`;
+/** The files of a new project: texts by path. */
+export function projectFiles(
+  template: Template,
+  project: { readonly name: string; readonly version: string },
+): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  for (const layer of templates[template]) {
+    const folder = join(packageRoot(), 'templates', layer);
+    for (const path of filesBelow(folder)) {
+      const text = readFileSync(join(folder, path), 'utf8');
+      // npm leaves files of this name out of packages, so it is stored without the dot.
+      files.set(path === 'gitignore' ? '.gitignore' : path, fillIn(path, text, project));
+    }
+  }
+  return new Map([...files].sort(([a], [b]) => a.localeCompare(b)));
 }
 
-const agents = `import { waymark } from 'waymark';
-import { sqliteStore } from 'waymark/sqlite';
-import { scriptedModel } from 'waymark/testing';
+function filesBelow(folder: string, below = ''): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(join(folder, below), { withFileTypes: true }).flatMap((entry) => {
+    const path = below === '' ? entry.name : `${below}/${entry.name}`;
+    return entry.isDirectory() ? filesBelow(folder, path) : [path];
+  });
+}
 
-// Plays a script. For a real one: npm install @ai-sdk/openai, then \`const model = openai('gpt-5')\`.
-const model = scriptedModel({
-  patterns: [[/my name is (\\w+)/i, ([, name]) => \`Nice to meet you, \${name}.\`]],
-  otherwise: 'Hello! What is your name? Say "My name is ...".',
-});
+function fillIn(
+  path: string,
+  text: string,
+  { name, version }: { readonly name: string; readonly version: string },
+): string {
+  if (path === 'README.md') return text.replaceAll('{name}', name);
+  if (path !== 'package.json') return text;
+  return text
+    .replace('"name": "my-agents"', `"name": ${JSON.stringify(packageName(name))}`)
+    .replace('"waymark": "*"', `"waymark": "^${version}"`);
+}
 
-export const app = waymark({ model, store: sqliteStore('waymark.db') });
-
-app.defineAgent({ name: 'hello', system: 'You are a friendly assistant.' });
-`;
-
-const compilerOptions = `${JSON.stringify(
-  {
-    compilerOptions: {
-      target: 'es2024',
-      module: 'nodenext',
-      strict: true,
-      noEmit: true,
-      verbatimModuleSyntax: true,
-      erasableSyntaxOnly: true,
-      allowImportingTsExtensions: true,
-      skipLibCheck: true,
-    },
-    include: ['*.ts', 'src'],
-  },
-  null,
-  2,
-)}
-`;
-
-function readme(name: string): string {
-  return `# ${name}
-
-An agent on Waymark: every turn leaves a snapshot to come back to.
-
-\`\`\`sh
-npm install
-npm start            # the studio, in the browser; reloads when agents.ts changes
-npm run chat         # the same agent in the terminal; /help lists what you can do
-\`\`\`
-
-The agents are in \`agents.ts\`, their sessions in \`waymark.db\`. Look at them with \`npx waymark sessions\`,
-\`npx waymark snapshots <session>\` and \`npx waymark --help\`.
-`;
+function packageName(name: string): string {
+  const clean = name.toLowerCase().replace(/[^a-z0-9._-]+/g, '-');
+  return clean.replace(/^[._-]+/, '') || 'my-agents';
 }
