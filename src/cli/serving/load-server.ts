@@ -1,6 +1,6 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
-import type { RunningServer, ServeOptions } from '../../server/serve.ts';
 import type { ServedApp } from '../../server/http/served-app.ts';
+import type { RunningServer, ServeOptions } from '../../server/serve.ts';
 
 /** Starts a server. Missing packages and a port in use are errors that say what to do. */
 export async function startServer(app: ServedApp, options: ServeOptions): Promise<RunningServer> {
