@@ -13,7 +13,8 @@ import {
   type ErrorReports,
 } from './agent/spec/error-reports.ts';
 import type { AgentHandler } from './agent/spec/handler.ts';
-import { idempotencyKeyOf, invocationKey } from './agent/turn/invocation-context.ts';
+import { InvocationSession } from './agent/turn/agent-session.ts';
+import { idempotencyKeyOf } from './agent/turn/idempotency-key.ts';
 import type { Action } from './core/action.ts';
 import { WaymarkError } from './core/error.ts';
 import { createIds, type NewId } from './core/id.ts';
@@ -113,9 +114,10 @@ export function waymark(options: AppOptions = {}): App {
     model: options.model,
     templateState: () => sessionKey.get()?.custom,
     toolExtras: ({ name }) => {
-      const invocation = invocationKey.get();
+      const session = sessionKey.get();
+      const invocation = InvocationSession.stateOf(session);
       return {
-        session: sessionKey.get(),
+        session,
         ...(invocation && { idempotencyKey: idempotencyKeyOf(invocation, name) }),
       };
     },

@@ -12,7 +12,7 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { createGenerator, type Generator } from './generator.ts';
-import { callContext, generateHooks } from './hooks.ts';
+import { generateScope } from './hooks.ts';
 import { modelMessage, systemMessage, userMessage } from './message.ts';
 import { closeToolRequests } from './open-requests.ts';
 import { resource } from './resource.ts';
@@ -444,7 +444,7 @@ describe('tools', () => {
     app.defineTool(
       { name: 'look', description: 'd' },
       (_, { session, context, idempotencyKey, resumed }) => {
-        seen.push(session, context, idempotencyKey, resumed, callContext.get());
+        seen.push(session, context, idempotencyKey, resumed, generateScope.get()?.context);
       },
     );
     await app.generate({ prompt: 'go', tools: ['look'], context: { user: 'ann' } });
@@ -839,13 +839,15 @@ describe('hooks from above', () => {
   test('hear of each tool iteration before the model is called again, and of each model call', async () => {
     const { app, model } = setUp([askWeather(), 'done']);
     const heard: unknown[] = [];
-    await generateHooks.run(
+    await generateScope.run(
       {
-        onToolIteration: ({ messages, usage }) => {
-          heard.push(['tools', messages.length, usage.totalTokens, model.requests.length]);
-        },
-        onModelCall: ({ model: name, finishReason }) => {
-          heard.push(['model', name, finishReason]);
+        hooks: {
+          onToolIteration: ({ messages, usage }) => {
+            heard.push(['tools', messages.length, usage.totalTokens, model.requests.length]);
+          },
+          onModelCall: ({ model: name, finishReason }) => {
+            heard.push(['model', name, finishReason]);
+          },
         },
       },
       () => app.generate({ prompt: 'x', tools: [weather] }),
@@ -866,8 +868,10 @@ describe('hooks from above', () => {
     });
     const iterations = vi.fn();
     const calls: string[] = [];
-    await generateHooks.run(
-      { onToolIteration: iterations, onModelCall: ({ model }) => void calls.push(model) },
+    await generateScope.run(
+      {
+        hooks: { onToolIteration: iterations, onModelCall: ({ model }) => void calls.push(model) },
+      },
       () => app.generate({ prompt: 'x', tools: [nested] }),
     );
     expect(calls).toEqual(['scripted', 'inner', 'inner', 'scripted']);
@@ -877,7 +881,7 @@ describe('hooks from above', () => {
   test('end the call with what they throw', async () => {
     const { app } = setUp([askWeather(), 'never']);
     const error = new WaymarkError('RESOURCE_EXHAUSTED', 'session limit');
-    const run = generateHooks.run({ onToolIteration: () => Promise.reject(error) }, () =>
+    const run = generateScope.run({ hooks: { onToolIteration: () => Promise.reject(error) } }, () =>
       app.generate({ prompt: 'x', tools: [weather] }),
     );
     expect(await failure(run)).toBe(error);

@@ -7,7 +7,7 @@ import { timeoutSignal } from '../core/time/timeout.ts';
 import { type Answer, callModel, type ModelCallScope } from './call-model.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { finished, type GenerateResponse, interruptedResponse } from './generate-response.ts';
-import { callContext, generateHooks } from './hooks.ts';
+import { generateScope } from './hooks.ts';
 import { checkTokens, checkToolCalls, checkTurns } from './limits.ts';
 import { toolRequestsOf } from './message.ts';
 import type { Model, ModelRef, ModelRequest } from './model.ts';
@@ -54,9 +54,11 @@ export async function runGenerate(
       ? linkSignals(signal)
       : timeoutSignal(env.clock, limits.timeMs, signal);
   try {
-    const context = options.context ?? callContext.get() ?? {};
+    const outer = generateScope.get();
+    const context = options.context ?? outer?.context ?? {};
     const call = prepare(env, options, { progress, stop, context });
-    return await (options.context ? callContext.run(context, () => loop(call)) : loop(call));
+    if (options.context === undefined) return await loop(call);
+    return await generateScope.run({ ...outer, context }, () => loop(call));
   } catch (error) {
     // Whatever is still at work on this call should hear that nobody waits for it.
     stop.abort(error);
@@ -105,7 +107,7 @@ async function loop(call: Call): Promise<GenerateResponse> {
 }
 
 async function answerOf(call: Call, request: ModelRequest): Promise<Answer> {
-  const hooks = generateHooks.get();
+  const hooks = generateScope.get()?.hooks;
   hooks?.beforeModelCall?.();
   let answer: Answer;
   try {
@@ -122,7 +124,7 @@ async function answerOf(call: Call, request: ModelRequest): Promise<Answer> {
 }
 
 async function reportIteration(progress: Progress): Promise<void> {
-  await generateHooks.get()?.onToolIteration?.(progress);
+  await generateScope.get()?.hooks?.onToolIteration?.(progress);
 }
 
 function prepare(

@@ -20,7 +20,7 @@ import {
   startGenerate,
   streamGenerate,
 } from './generate-stream.ts';
-import { callContext } from './hooks.ts';
+import { generateScope } from './hooks.ts';
 import { type InterruptOptions, interrupt } from './interrupt.ts';
 import { fromLanguageModel, isLanguageModel } from './language-model/language-model.ts';
 import type { LanguageModel } from './language-model/types.ts';
@@ -127,7 +127,7 @@ export function createGenerator<Extras extends object = object>(
   const engine = createDotpromptEngine((name) => toJsonSchema(findSchema(name)));
   const promptEnv: PromptEnv = {
     engine,
-    ambientScope: () => ({ state: templateState?.(), context: callContext.get() ?? {} }),
+    ambientScope: () => ({ state: templateState?.(), context: generateScope.get()?.context ?? {} }),
     generate: (call) => runGenerate(env, call, new Progress()),
     stream: (call, output) => streamGenerate(env, call, output),
   };

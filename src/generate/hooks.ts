@@ -33,16 +33,20 @@ export interface GenerateHooks {
 /** What failed. */
 type FailureSubject = { readonly model?: string; readonly tool?: string };
 
-/** Where the layers above leave their hooks for the generate calls inside them. */
-export const generateHooks: ContextKey<GenerateHooks> = createContextKey('generate hooks');
+/** What a generate call takes from the code around it: your handlers and tools do not pass it on. */
+export interface GenerateScope {
+  readonly hooks?: GenerateHooks | undefined;
+  /** The caller's context, for calls without a `context` of their own. */
+  readonly context?: ActionContext | undefined;
+}
 
-/** The caller's context for generate calls that are not given one of their own. */
-export const callContext: ContextKey<ActionContext> = createContextKey('call context');
+/** The scope of the generate calls inside it. */
+export const generateScope: ContextKey<GenerateScope> = createContextKey('generate scope');
 
 /** Runs a tool so that a generate call inside it counts its tokens, but is no iteration of the conversation around it. */
 export function insideTool<T>(fn: () => T): T {
-  const hooks = generateHooks.get();
+  const { hooks, context } = generateScope.get() ?? {};
   if (!hooks?.onToolIteration) return fn();
   const { onToolIteration: _, ...inside } = hooks;
-  return generateHooks.run(inside, fn);
+  return generateScope.run({ hooks: inside, context }, fn);
 }

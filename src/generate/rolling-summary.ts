@@ -1,6 +1,6 @@
 import type { Message } from '../protocol/message.ts';
 import type { HistoryScope, HistorySelection } from './history.ts';
-import { generateHooks } from './hooks.ts';
+import { generateScope } from './hooks.ts';
 import { systemMessage, textOf, userMessage } from './message.ts';
 
 /** What is to be put into a summary: what came before in brief, and the messages that followed. */
@@ -82,7 +82,7 @@ async function askForSummary({ previous, messages, scope }: SummaryRequest): Pro
   const before = previous === undefined ? '' : `What came before:\n${previous}\n\n`;
   const said = messages.map(({ role, content }) => `${role}: ${contentText(content)}`).join('\n');
   const { model, signal } = scope;
-  const hooks = generateHooks.get();
+  const hooks = generateScope.get()?.hooks;
   hooks?.beforeModelCall?.();
   const {
     message,

@@ -9,7 +9,7 @@ import { genAi, operations } from '../core/trace-names.ts';
 import type { ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
 import { isBadCall, markBadCall } from './bad-call.ts';
-import { generateHooks, insideTool } from './hooks.ts';
+import { generateScope, insideTool } from './hooks.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { composeTool, type Middleware } from './middleware/middleware.ts';
 import { respond } from './open-requests.ts';
@@ -103,7 +103,7 @@ async function runTool(
         span.recordError(error);
         // A call that the model got wrong is for the model to mend.
         if (!scope.signal.aborted && !isBadCall(error)) {
-          generateHooks.get()?.onFailure?.(error, { tool: name });
+          generateScope.get()?.hooks?.onFailure?.(error, { tool: name });
         }
         return { response: errorResponse({ name, ref }, error) };
       }

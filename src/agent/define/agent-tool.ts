@@ -12,7 +12,7 @@ import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
 import type { Agent, AgentTypes, InvokeOptions } from '../spec/agent.ts';
 import { markReported } from '../spec/reported-errors.ts';
-import { invocationKey } from '../turn/invocation-context.ts';
+import { invocationOf } from '../turn/agent-session.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
 import { isSameArtifact } from '../turn/state-chunks.ts';
 import { lastRound } from '../turn/turn-state.ts';
@@ -47,7 +47,7 @@ export function agentTool<Types extends AgentTypes>(
   const { name = spec.name, description = spec.description ?? `Asks the agent ${spec.name}.` } =
     options;
   return tool({ name, description, input: messageInput }, async (input, context) => {
-    const parent = invocationKey.get();
+    const parent = invocationOf(context);
     const done = await finishedBefore(internals, parent, context);
     const output =
       done ?? (await runInside(internals, parent, context, textField(input, 'message')));

@@ -1,12 +1,12 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { textOf } from '../../generate/message.ts';
-import { type Tool, tool } from '../../generate/tool.ts';
+import { type Tool, type ToolContext, tool } from '../../generate/tool.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
 import type { Agent, AgentTypes } from '../spec/agent.ts';
-import { invocationKey } from '../turn/invocation-context.ts';
+import { invocationOf } from '../turn/agent-session.ts';
 import { type AgentToolOptions, callOf, messageInput, textField } from './agent-tool.ts';
 import { internalsOf, requestOf } from './create-agent.ts';
 
@@ -33,18 +33,14 @@ export function backgroundAgentTools<Types extends AgentTypes>(
     );
   }
   const { name = spec.name, description = spec.description ?? `the agent ${spec.name}` } = options;
-  const owner = (): { readonly owner?: string } => {
-    const { owner: of } = invocationKey.get()?.scope ?? {};
-    return of === undefined ? {} : { owner: of };
-  };
   const start = tool(
     {
       name: `${name}_start`,
       description: `Starts in the background: ${description}`,
       input: messageInput,
     },
-    async (input) => {
-      const call = callOf(invocationKey.get());
+    async (input, context) => {
+      const call = callOf(invocationOf(context));
       const connection = new Connection(spec, host, () => requestOf(spec, call));
       const { snapshotId = '' } = await new TurnStream(connection, {
         ...textInput(textField(input, 'message')),
@@ -55,22 +51,32 @@ export function backgroundAgentTools<Types extends AgentTypes>(
   );
   const check = tool(
     { name: `${name}_check`, description: 'Says how a background run stands.', input: runInput },
-    async (input) =>
-      report(await agent.getSnapshot({ snapshotId: runIdOf(input) }, owner()), runIdOf(input)),
+    async (input, context) => {
+      const snapshotId = runIdOf(input);
+      return report(await agent.getSnapshot({ snapshotId }, ownerOf(context)), snapshotId);
+    },
   );
   const wait = tool(
     { name: `${name}_wait`, description: 'Waits for a background run to end.', input: runInput },
-    async (input, { signal }) =>
-      report(await agent.wait(runIdOf(input), { ...owner(), signal }), runIdOf(input)),
+    async (input, context) => {
+      const snapshotId = runIdOf(input);
+      const options = { ...ownerOf(context), signal: context.signal };
+      return report(await agent.wait(snapshotId, options), snapshotId);
+    },
   );
   const abort = tool(
     { name: `${name}_abort`, description: 'Stops a background run.', input: runInput },
-    async (input) => {
-      const status = await agent.abort(runIdOf(input), owner());
+    async (input, context) => {
+      const status = await agent.abort(runIdOf(input), ownerOf(context));
       return report(status === undefined ? undefined : { status }, runIdOf(input));
     },
   );
   return [start, check, wait, abort];
+}
+
+function ownerOf(context: ToolContext): { readonly owner?: string } {
+  const { owner } = invocationOf(context)?.scope ?? {};
+  return owner === undefined ? {} : { owner };
 }
 
 const runIdOf = (input: Json): string => textField(input, 'runId');

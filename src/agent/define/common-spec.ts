@@ -11,7 +11,6 @@ import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
 import { storedState } from '../spec/init.ts';
 import type { AgentOptionsBase } from '../spec/options.ts';
 import type { AgentSpec } from '../spec/spec.ts';
-import { invocationKey } from '../turn/invocation-context.ts';
 
 /** What an agent's definition needs from the app. */
 export interface AgentEnv {
@@ -26,7 +25,7 @@ export function commonSpec(
   options: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
   { host, store: appStore }: AgentEnv,
 ): Common {
-  const { name, state: stateSchema, description } = options;
+  const { name, state: stateSchema, description, transform = {} } = options;
   const given = options.store === false ? undefined : (options.store ?? appStore);
   const store = given && namedStore(given);
   checkOptions(options, store);
@@ -41,9 +40,10 @@ export function commonSpec(
     policy: policyOf(options.snapshot),
     concurrency: options.concurrency ?? 'reject',
     limits: options.limits ?? {},
-    transform: reportingTransform(options.transform ?? {}, (error) =>
-      reportTransform(host, name, error),
+    transform: reportingTransform(transform, (error) =>
+      host.report(error, { phase: 'transform', agent: name }),
     ),
+    transformReportingTo: (report) => reportingTransform(transform, report),
     ...(options.clientState && { clientState: options.clientState }),
     ...(stateSchema && { stateSchema }),
     ...(options.status && { statusSchema: options.status }),
@@ -56,13 +56,6 @@ export function commonSpec(
   const { cache, clock, worker, ttl } = host;
   const upgrade: Parameters<typeof turnStoreOf>[1]['upgrade'] = (state) => storedState(spec, state);
   return { ...spec, turnStore: turnStoreOf(store, { cache, clock, worker, ttl, upgrade }) };
-}
-
-// What is read of a session passes through the transform as well, outside of any turn.
-function reportTransform(host: AgentHost, agent: string, error: unknown): void {
-  const invocation = invocationKey.get();
-  if (invocation?.spec.name === agent) invocation.failures.report(error, 'transform');
-  else host.report(error, { phase: 'transform', agent });
 }
 
 function checkOptions(

@@ -23,7 +23,7 @@ export function createCustomAgent(
       recovery: 'restart',
       checkInput: checkCustomInput,
       receive: async (state, input) => receive(state, input),
-      handler,
+      handler: (session, io) => handler(session, io),
     },
     env.host,
   );

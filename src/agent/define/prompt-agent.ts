@@ -15,11 +15,15 @@ import type { AgentInfo, ToolInfo } from '../../protocol/requests.ts';
 import type { Input } from '../../protocol/turn.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Agent } from '../spec/agent.ts';
-import type { AgentHandler, HandlerIo, TurnInfo, TurnResult } from '../spec/handler.ts';
+import type {
+  HandlerIo,
+  RunningTurn,
+  TurnInfo,
+  TurnLoopHandler,
+  TurnResult,
+} from '../spec/handler.ts';
 import { checkPromptInput } from '../spec/input.ts';
 import type { AgentOptionsBase } from '../spec/options.ts';
-import { appendGenerated } from '../turn/append-generated.ts';
-import { invocationKey } from '../turn/invocation-context.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
@@ -189,10 +193,12 @@ function handlerOf(
   options: PromptAgentOptions,
   render: Render,
   generator: Generator,
-): AgentHandler {
-  return (session, io) =>
+): TurnLoopHandler {
+  return (session, io, runningTurn) =>
     session
-      .run((input, turn) => answer({ input, turn, io, options, render, generator }))
+      .run((input, turn) =>
+        answer({ input, turn, io, running: runningTurn(), options, render, generator }),
+      )
       .then(() => {});
 }
 
@@ -201,26 +207,23 @@ async function answer(call: {
   readonly input: Input;
   readonly turn: TurnInfo;
   readonly io: HandlerIo;
+  readonly running: RunningTurn;
   readonly options: PromptAgentOptions;
   readonly render: Render;
   readonly generator: Generator;
 }): Promise<TurnResult> {
-  const { input, turn, io, options, generator } = call;
-  const invocation = invocationKey.get();
-  if (invocation === undefined) throw new TypeError('A turn runs inside its invocation.');
-  const { turn: running } = invocation;
-  if (running === undefined) throw new TypeError('A turn is running.');
-  const { history, custom } = invocation.working.state;
+  const { input, turn, io, running, options, generator } = call;
+  const { history, custom } = running.state;
   const rendered = await call
     .render({ state: custom, context: io.context })
     .catch((error: unknown) => {
-      invocation.failures.report(error, 'prompt');
+      running.reportPromptError(error);
       throw error;
     });
   const generation = generator.startGenerate({
     ...rendered,
     messages: history.toArray(),
-    ...(input.resume && !running.continued && { resume: input.resume }),
+    ...(input.resume && !running.isContinued && { resume: input.resume }),
     ...(options.history && { history: options.history }),
     ...(io.model !== undefined && { model: io.model }),
     signal: turn.signal,
@@ -229,10 +232,10 @@ async function answer(call: {
   });
   try {
     const { messages, finishReason, output } = await generation.response;
-    appendGenerated(invocation, running, messages);
+    running.appendGenerated(messages);
     return { finishReason, ...(output !== undefined && { output }) };
   } catch (error) {
-    appendGenerated(invocation, running, generation.messages);
+    running.appendGenerated(generation.messages);
     throw error;
   }
 }

@@ -5,7 +5,7 @@ import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { type Output, output as outputShape } from '../../protocol/turn.ts';
 import type { RequestRecord } from '../../store/contract/store.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import type { Transform } from '../spec/spec.ts';
 import { transformState } from './transform.ts';
 
 const { sessionId: _sessionId, state: _state, ...kept } = outputShape.entries;
@@ -30,7 +30,7 @@ export function receiptOf({ receipt }: RequestRecord): Receipt | undefined {
 
 /** The output that was given for a run, as it may leave. `snapshot` is where the session went on from it, if it is there. */
 export function outputOfReceipt(
-  { transform }: AgentSpec,
+  transform: Transform,
   { turnIndex: _, ...receipt }: Receipt,
   sessionId: string,
   snapshot: Snapshot | undefined,

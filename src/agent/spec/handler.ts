@@ -4,6 +4,7 @@ import type { Message } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import type { Chunk, FinishReason, Init, Input, ModelChunk, Usage } from '../../protocol/turn.ts';
 import type { Session } from '../../session/session.ts';
+import type { SessionState } from '../../session/session-state.ts';
 
 /** What a turn function is told of its turn. */
 export interface TurnInfo {
@@ -81,6 +82,24 @@ export interface HandlerIo<Status = unknown> {
   /** The model that the caller wants instead of the agent's. */
   readonly model?: ModelRef;
 }
+
+/** What the prompt agent is told of the running turn, besides what every handler gets. */
+export interface RunningTurn {
+  /** The state at the start of the turn, with its input. */
+  readonly state: SessionState;
+  /** Another worker started the turn and saved a checkpoint: the answers to interrupts are in the state already. */
+  readonly isContinued: boolean;
+  /** Adds the messages of a generate call that the turn has not added yet. */
+  appendGenerated(messages: readonly Message[]): void;
+  reportPromptError(error: unknown): void;
+}
+
+/** A handler as the turn loop calls it. */
+export type TurnLoopHandler = (
+  session: AgentSession,
+  io: HandlerIo,
+  runningTurn: () => RunningTurn,
+) => Promise<AgentResult | void> | AgentResult | void;
 
 /** An agent's own turn loop. */
 export type AgentHandler<Custom = unknown, Status = unknown> = (

@@ -10,7 +10,7 @@ import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { ClientStateOptions } from './client-state.ts';
-import type { AgentHandler } from './handler.ts';
+import type { TurnLoopHandler } from './handler.ts';
 import type { TurnStore } from './turn-store.ts';
 
 /** What happens to a turn on a session that is being worked on. */
@@ -61,13 +61,15 @@ export interface AgentSpec {
   readonly concurrency: Concurrency;
   readonly limits: AgentLimits;
   readonly transform: Transform;
+  /** The same transform, whose errors go to `report` instead of to the app. */
+  transformReportingTo(report: (error: unknown) => void): Transform;
   /** How the state that clients hold is signed. */
   readonly clientState?: ClientStateOptions;
   readonly stateSchema?: Schema;
   readonly statusSchema?: Schema;
   readonly initialState?: Json;
   readonly upgradeState?: (custom: Json) => unknown;
-  readonly handler: AgentHandler;
+  readonly handler: TurnLoopHandler;
   /** Throws when an input is not one for this agent. */
   checkInput(input: Input): void;
   /** The messages that an input adds to a state at the start of its turn; rejects when it is no input for that state. */

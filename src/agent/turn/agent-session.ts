@@ -1,3 +1,4 @@
+import type { ToolContext } from '../../generate/tool.ts';
 import { SessionFace } from '../../session/session.ts';
 import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
 import { checkCustom } from '../spec/init.ts';
@@ -21,6 +22,12 @@ export class InvocationSession extends SessionFace<unknown> implements AgentSess
     this.#loop = loop;
   }
 
+  /** The invocation of a session; `undefined` for anything else. */
+  static stateOf(session: unknown): InvocationState | undefined {
+    const isOurs = typeof session === 'object' && session !== null && #invocation in session;
+    return isOurs ? session.#invocation : undefined;
+  }
+
   run(fn: TurnFunction): Promise<void> {
     return this.#loop(fn);
   }
@@ -33,4 +40,9 @@ export class InvocationSession extends SessionFace<unknown> implements AgentSess
     this.#steps ??= new Steps(this.#invocation);
     return this.#steps.once(key, fn);
   }
+}
+
+/** The invocation that a tool was called in. */
+export function invocationOf(context: ToolContext): InvocationState | undefined {
+  return 'session' in context ? InvocationSession.stateOf(context.session) : undefined;
 }

@@ -54,7 +54,11 @@ export async function followRun(
 
 /** The output of a run that has ended, whoever worked on it; `undefined` when it came to nothing. */
 export async function outputOfRun(
-  { spec, scope }: Pick<InvocationState, 'spec' | 'scope'>,
+  {
+    spec,
+    scope,
+    transform = spec.transform,
+  }: Pick<InvocationState, 'spec' | 'scope'> & Partial<Pick<InvocationState, 'transform'>>,
   runId: string,
   requestId?: string,
 ): Promise<Output | undefined> {
@@ -70,13 +74,13 @@ export async function outputOfRun(
     const snapshot = await store.getSnapshot(scope, { snapshotId });
     const { status } = snapshot ?? {};
     const good = status === 'succeeded' ? snapshot : undefined;
-    return outputOfReceipt(spec, receipt, record.sessionId, good);
+    return outputOfReceipt(transform, receipt, record.sessionId, good);
   }
   const snapshot = await store.getSnapshot(scope, { snapshotId: runId });
   if (snapshot === undefined || snapshot.status === 'pending' || snapshot.status === 'expired') {
     return undefined;
   }
-  const { snapshotId, ...output } = outputOfSnapshot(transformSnapshot(spec.transform, snapshot));
+  const { snapshotId, ...output } = outputOfSnapshot(transformSnapshot(transform, snapshot));
   // A state that is only the latest one is no snapshot.
   if (snapshot.index < 0) return output;
   return {

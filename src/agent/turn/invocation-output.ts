@@ -58,14 +58,14 @@ function resultOf(
   invocation: InvocationState,
   result: HandlerResult | undefined,
 ): Pick<State, 'artifacts'> & Pick<Output, 'message'> {
-  const { spec, position, working } = invocation;
+  const { transform, position, working } = invocation;
   const own = invocation.result();
   const message = result === undefined ? own.message : result.message;
   const artifacts = result === undefined ? own.artifacts : result.artifacts;
   const plain = { ...(message && { message }), ...(artifacts && { artifacts: [...artifacts] }) };
-  if (spec.transform.state === undefined) return plain;
+  if (transform.state === undefined) return plain;
   const whole = toPlainState(working.state, { sessionId: position.sessionId });
-  const shown = transformState(spec.transform, {
+  const shown = transformState(transform, {
     ...whole,
     messages: message === undefined ? [] : [message],
     artifacts: [...(artifacts ?? [])],
@@ -83,8 +83,9 @@ function clientHeld({
   request: { owner },
   position: { sessionId },
   working,
+  transform,
 }: InvocationState): State | undefined {
-  const state = transformState(spec.transform, toPlainState(working.state, { sessionId }));
+  const state = transformState(transform, toPlainState(working.state, { sessionId }));
   if (state === undefined || spec.clientState === undefined) return state;
   const subject = { agent: spec.name, owner, now: host.clock.now() };
   return { ...state, seal: signState(spec.clientState, subject, state) };

@@ -17,7 +17,7 @@ import { createChunkTransform } from '../persistence/transform.ts';
 import type { QueueOptions } from '../spec/dispatcher.ts';
 import type { AgentResult } from '../spec/handler.ts';
 import { freshState } from '../spec/init.ts';
-import { type AgentSpec, scopeOf } from '../spec/spec.ts';
+import { type AgentSpec, scopeOf, type Transform } from '../spec/spec.ts';
 import type { TurnBase } from '../spec/turn-store.ts';
 import { ChunkSink } from './chunk-sink.ts';
 import { Failures } from './failures.ts';
@@ -109,6 +109,8 @@ export class InvocationState {
   readonly control: StopControl = new StopControl();
   readonly inbox: Inbox = new Inbox();
   readonly working: WorkingState;
+  /** The agent's transform; its errors are reported as failures of this invocation. */
+  readonly transform: Transform;
   readonly chunkSink: ChunkSink;
   readonly failures: Failures;
   /** What the model has said in the running turn, in case it is stopped. */
@@ -155,9 +157,10 @@ export class InvocationState {
     this.failures = new Failures((error, info) =>
       host.report(error, { ...info, ...this.#errorPlace() }),
     );
+    this.transform = spec.transformReportingTo((error) => this.failures.report(error, 'transform'));
     this.chunkSink = new ChunkSink({
       caller: request.caller,
-      leave: createChunkTransform(spec.transform, () => this.working.state.custom),
+      leave: createChunkTransform(this.transform, () => this.working.state.custom),
       signal: this.control.signal,
     });
     this.control.signal.addEventListener('abort', () => this.inbox.clear(), { once: true });

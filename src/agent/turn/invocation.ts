@@ -1,5 +1,5 @@
 import { toWaymarkError, WaymarkError } from '../../core/error.ts';
-import { callContext } from '../../generate/hooks.ts';
+import { generateScope } from '../../generate/hooks.ts';
 import type { Input, Output } from '../../protocol/turn.ts';
 import { sessionKey } from '../../session/session.ts';
 import type { AgentHost } from '../persistence/host.ts';
@@ -11,7 +11,6 @@ import { InvocationSession } from './agent-session.ts';
 import { detachedOutput } from './detach.ts';
 import { finishInvocation } from './finish-turn.ts';
 import { closedError, type QueuedInput } from './inbox.ts';
-import { invocationKey } from './invocation-context.ts';
 import { type HandlerResult, outputOf, parseResult } from './invocation-output.ts';
 import { inInvocationSpan } from './invocation-span.ts';
 import { type InvocationRequest, InvocationState } from './invocation-state.ts';
@@ -19,6 +18,7 @@ import { detachedBefore, joinRun } from './join.ts';
 import { openSession } from './open-session.ts';
 import { createResponder } from './responder.ts';
 import { runTurn } from './run-turn.ts';
+import { runningTurn } from './running-turn.ts';
 import { streamStateChanges } from './state-chunks.ts';
 import { handlerStopTimeoutMs, StopTimeoutError, withStopTimeout } from './stop-timeout.ts';
 import { completeReceipt } from './turn-receipt.ts';
@@ -155,8 +155,8 @@ export class Invocation {
     };
     try {
       const work = sessionKey.run(session, () =>
-        invocationKey.run(state, () =>
-          callContext.run(request.context, async () => spec.handler(session, io)),
+        generateScope.run({ context: request.context }, async () =>
+          spec.handler(session, io, () => runningTurn(state)),
         ),
       );
       const given = await withStopTimeout(state, work, handlerStopTimeoutMs);
@@ -219,7 +219,7 @@ export class Invocation {
     const { followed, receipt } = state.ending;
     if (followed !== undefined) return followed;
     if (receipt !== undefined) await completeReceipt(state, result);
-    return invocationKey.run(state, () => outputOf(state, result));
+    return outputOf(state, result);
   }
 
   /** Whether an error of the handler is new, and not that of a turn that failed, was refused or was stopped. */

@@ -2,15 +2,15 @@ import { isWaymarkError, toWaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import { inSpan, type Span } from '../../core/trace.ts';
 import { genAi, attributes as names } from '../../core/trace-names.ts';
-import { generateHooks } from '../../generate/hooks.ts';
+import { type GenerateHooks, generateScope } from '../../generate/hooks.ts';
 import { addUsage } from '../../generate/usage.ts';
 import { pendingInterrupts } from '../../protocol/tool-round.ts';
 import type { TurnFunction, TurnResult } from '../spec/handler.ts';
-import { appendGenerated } from './append-generated.ts';
 import { checkState, withCheckedState } from './check-state.ts';
 import { checkpointTurn, finishTurn } from './finish-turn.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { keepPartialAnswer } from './partial.ts';
+import { appendGenerated } from './running-turn.ts';
 import { StopTimeoutError, turnStopTimeoutMs, withStopTimeout } from './stop-timeout.ts';
 import { checkTokensLeft, checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
 import { lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
@@ -45,8 +45,9 @@ async function perform(
   const endTimeLimit = startTimeLimit(invocation, spec.limits.turn?.timeMs);
   try {
     checkUnspent(invocation);
-    const work = generateHooks.run(hooksOf(invocation, turn), async () =>
-      fn(turn.input, turn.info),
+    const work = generateScope.run(
+      { hooks: hooksOf(invocation, turn), context: invocation.request.context },
+      async () => fn(turn.input, turn.info),
     );
     const result = (await withStopTimeout(invocation, work, turnStopTimeoutMs)) ?? {};
     if (control.cause === undefined) return done(invocation, turn, result);
@@ -71,7 +72,7 @@ function done(invocation: InvocationState, turn: Turn, result: TurnResult): Outc
   };
 }
 
-function hooksOf(invocation: InvocationState, turn: Turn): Parameters<typeof generateHooks.run>[0] {
+function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
   return {
     beforeModelCall: () => checkTokensLeft(invocation, turn),
     onModelCall: ({ usage }) => {
