@@ -16,7 +16,7 @@ import { givenUpError } from './given-up.ts';
 import { byStore, createRecovery, takeSuspects } from './recovery.ts';
 import { createSuspects } from './suspects.ts';
 
-/** What an engine sees of an app. */
+/** Creates the view of an app that its engine works with. */
 export function createEngineEnv(
   host: AgentHost,
   agents: () => readonly Agent[],
@@ -28,7 +28,7 @@ export function createEngineEnv(
   const claimed = (agent: Agent, taken: TakenRun): ClaimedRun => ({
     run: taken.run,
     agent,
-    async goOn({ failure } = {}) {
+    async execute({ failure } = {}) {
       const { runId } = taken.run;
       const poison = givenUpError(taken.run, attempts);
       const error = failure ?? poison;

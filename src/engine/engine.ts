@@ -15,32 +15,32 @@ export interface EngineAgent {
 
 /** Which runs to take over. */
 export interface ClaimRuns {
-  /** Their ids, as the engine was given them by its {@link Dispatcher}. */
+  /** The ids that the {@link Dispatcher} passed to the engine. */
   readonly runIds: readonly string[];
-  /** The name they wait under: the `worker` of the `HandOver` that let go of them. */
+  /** The worker name of queued runs: the `worker` of the `QueueHandoff` that enqueued them. */
   readonly waitingAs: string;
-  /** Names whoever works on them, so that recovery can tell them from others. */
+  /** The worker name to record, so that recovery can tell queued runs from others. */
   readonly worker: string;
 }
 
-/** A run that this process has taken over. Whatever is written from now on names its attempt. */
+/** A run that this process has claimed. Every write carries its attempt number as a fencing token. */
 export interface ClaimedRun {
   readonly run: RunRecord;
   readonly agent: Agent;
   /**
-   * Works on it. Resolves when it has `ended`, or when this process has `left` it to somebody else. With `failure` nothing
-   * more is done: it ends as a failed one. A run whose process has died too often is given up.
+   * Executes the run. Resolves to `ended`, or to `left` when another worker continues it. With `failure` the run is not
+   * executed: it ends as failed. A run whose process has died too often is moved to the dead-letter queue.
    */
-  goOn(options?: { readonly failure?: WaymarkError }): Promise<'ended' | 'left'>;
+  execute(options?: { readonly failure?: WaymarkError }): Promise<'ended' | 'left'>;
 }
 
-/** A run of the dead-letter list: it was given up because its process died too often without progress. */
+/** A run in the dead-letter queue: its process died too often without progress. */
 export interface DeadLetter extends Omit<DeadRun, 'snapshotId'> {
   readonly runId: string;
   readonly owner?: string;
 }
 
-/** What an engine sees of the app that it works for: all that it needs to bring runs to agents. */
+/** The app as its engine sees it: everything needed to dispatch runs to agents. */
 export interface EngineEnv {
   readonly clock: Clock;
   /** Names this process. */
@@ -48,34 +48,34 @@ export interface EngineEnv {
   /** The agents as they are defined now. */
   agents(): readonly EngineAgent[];
   /**
-   * Takes runs over; those that are over, or somebody else's, or of agents that are not here, are left out. Of runs whose
-   * process has died, only one at a time is taken: ask again for the others.
+   * Claims runs. Skips runs that have ended, belong to another worker, or belong to unknown agents. Runs whose process has
+   * died are claimed one at a time: call again for the others.
    */
   claim(request: ClaimRuns): Promise<readonly ClaimedRun[]>;
-  /** Whether a run has not ended, whoever has it. */
+  /** Whether a run has not ended, whichever worker holds it. */
   isOpen(scope: Scope, runId: string): Promise<boolean>;
-  /** Calls back soon after any process handed a run over. A hint: it may be late, or lost. Returns the way to stop. */
+  /** Calls back soon after any process has enqueued a run. Only a hint: it may be late or lost. Returns an unsubscribe function. */
   onHandedOver(listener: () => void): () => void;
-  /** The search for runs that have no place in a queue: turns that a server accepted, and runs detached in their midst. */
+  /** Recovery of runs that are not in a queue: turns that a server accepted, and turns detached while they ran. */
   recovery(options?: {
-    /** Leaves runs alone whose worker's name begins with this. */
+    /** Skips runs whose worker name starts with this prefix. */
     readonly exceptWorker?: string;
     /** Only runs of these agents. @default all */
     readonly agents?: () => readonly Agent[];
   }): Recovery;
-  /** The dead-letter list of all agents and owners, oldest first. */
+  /** The dead-letter queue of all agents and owners, oldest first. */
   deadLetters(): Promise<readonly DeadLetter[]>;
-  /** Starts a run of the dead-letter list again, as a new run; resolves to its id. */
+  /** Retries a dead-lettered run as a new run; resolves to its id. */
   retry(runId: string): Promise<string>;
-  /** How many runs and turns this process works on. */
+  /** Number of runs and turns that this process is executing. */
   running(): number;
-  /** Keeps `app.close` from finishing before this work has. */
+  /** Makes `app.close` wait for this work. */
   background(work: Promise<unknown>): void;
-  /** Tells the app's `onError`. */
+  /** Calls the app's `onError`. */
   report(error: unknown, about?: Pick<ErrorInfo, 'agent' | 'sessionId' | 'runId'>): void;
 }
 
-/** What a process works on; takes the place of what the engine was made with. */
+/** What a process works on; overrides the options of the engine. */
 export interface WorkOptions {
   /** Runs at a time. */
   readonly slots?: number;
@@ -83,46 +83,46 @@ export interface WorkOptions {
   readonly agents?: readonly string[];
 }
 
-/** How much there is to do, for health checks and metrics. */
+/** Queue depth and load, for health checks and metrics. */
 export interface EngineStatus {
   readonly engine: string;
-  /** Runs of this process. */
+  /** Runs that this process is executing. */
   readonly running: number;
-  /** Runs that wait for a worker, and for how long the oldest has. */
+  /** Number of runs that wait for a worker, and how long the oldest has waited. */
   readonly waiting?: number;
   readonly oldestMs?: number;
 }
 
 /**
- * Where runs without a caller are worked on. The truth about a run is in the store: its claim, its attempt, its
- * checkpoints, its events. An engine only brings runs to workers. Its `dispatcher` lets go of a run as it is accepted, in
- * the step that records it (*dispatch*); a worker takes it over by its id and goes on with it (*claim*); what the run says
- * goes to whoever watches it through the store, which also tells workers that there is something to do (*events*). What an
- * engine forgets or brings twice does no harm, because every write names its attempt.
+ * Executes runs that have no caller. The store is the source of truth: it holds a run's claim, attempt, checkpoints and
+ * events. An engine only dispatches runs to workers. Its `dispatcher` enqueues a run in the transaction that records it
+ * (*dispatch*); a worker claims it by its id and executes it (*claim*); clients read its output through the store, which
+ * also notifies workers of new work (*events*). Dispatch may be lossy or duplicated, because every write is fenced by the
+ * attempt number.
  */
 export interface Engine {
   /** Shown in status and logs. */
   readonly name: string;
-  /** Times that the process of a run may die without progress before the run is given up. @default 3 */
+  /** How often the process of a run may die without progress before the run moves to the dead-letter queue. @default 3 */
   readonly attempts?: number;
-  /** Where runs go that are detached from their start; without one they stay where they were accepted. */
+  /** Dispatches runs that are detached from their start. Without it they run in the process that accepted them. */
   readonly dispatcher?: Dispatcher;
-  /** Called once, by the app that it is given to. */
+  /** Called once, by the app that uses this engine. */
   attach(env: EngineEnv): void;
-  /** Connects to whatever it needs; called by `app.ready()`, and by itself when it is needed sooner. */
+  /** Opens connections. Called by `app.ready()`, or by the engine itself when it needs them earlier. */
   open?(): Promise<void>;
-  /** Looks for runs to work on, now and from then on. */
+  /** Starts polling for runs. */
   start(options?: WorkOptions): void;
-  /** Looks no more; what is being worked on goes on. */
+  /** Stops polling; runs that are executing continue. */
   stop(): void;
-  /** Looks once for runs that somebody has let go of; resolves to how many were taken over. */
+  /** Polls once for abandoned runs; resolves to the number taken over. */
   recover(): Promise<number>;
   status(): Promise<EngineStatus>;
-  /** Lets go of everything; what has not ended goes to others. Called after {@link Engine.stop}, when the app has drained. */
+  /** Releases all resources, and returns unfinished runs to the queue. Called after {@link Engine.stop}, when the app has drained. */
   close?(): Promise<void>;
 }
 
-/** What an engine throws that has not been given to an app. */
+/** The error of an engine that is used before an app has attached it. */
 export function notAttached(): TypeError {
-  return new TypeError('This engine belongs to no app yet: give it to waymark({ engine }).');
+  return new TypeError('This engine is not attached to an app. Pass it to waymark({ engine }).');
 }

@@ -2,10 +2,10 @@ import { WaymarkError } from '../core/error.ts';
 import { toJson } from '../core/json/json.ts';
 import type { RunRecord } from '../store/contract/store.ts';
 
-/** Crashes after which a run is given up. */
+/** Number of crashes after which a run moves to the dead-letter queue. */
 export const defaultAttempts = 3;
 
-/** Refuses a number of attempts that is none. */
+/** Rejects an invalid number of attempts. */
 export function checkAttempts(attempts: number): number {
   if (Number.isSafeInteger(attempts) && attempts > 0) return attempts;
   throw new WaymarkError(
@@ -14,7 +14,7 @@ export function checkAttempts(attempts: number): number {
   );
 }
 
-/** The error of a run that has crashed its process too often; `undefined` while it is worth another attempt. */
+/** The error of a run that has crashed its process too often; `undefined` while it may be retried. */
 export function givenUpError(
   { crashes = [] }: RunRecord,
   attempts: number,

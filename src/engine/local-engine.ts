@@ -1,21 +1,27 @@
 import { type DeadLetter, type Engine, type EngineEnv, notAttached } from './engine.ts';
 import type { Recovery } from './recovery.ts';
 
-/** How runs are worked on in one process. */
+/** Options of the engine for a single process. */
 export interface LocalEngineOptions {
-  /** Times that the process of a run may die without progress before the run is given up. @default 3 */
+  /** How often the process of a run may die without progress before the run moves to the dead-letter queue. @default 3 */
   readonly attempts?: number;
 }
 
-/** The engine of one process. */
+/** The engine for a single process. */
 export interface LocalEngine extends Engine {
-  /** Runs that were given up because their process died too often, of all agents and owners. */
+  /** The dead-letter queue of all agents and owners: runs whose process died too often. */
   deadLetters(): Promise<readonly DeadLetter[]>;
-  /** Starts one of them again, as a new run; resolves to its id. */
+  /** Retries a dead-lettered run as a new run; resolves to its id. */
   retry(runId: string): Promise<string>;
 }
 
-/** The engine of one process: detached runs continue where they were accepted, and expired ones are taken over from the store. */
+/**
+ * The engine for a single process: detached runs continue in the process that accepted them, and expired runs are taken over
+ * from the store.
+ *
+ * @example
+ * const app = waymark({ store, engine: localEngine({ attempts: 5 }) });
+ */
 export function localEngine({ attempts }: LocalEngineOptions = {}): LocalEngine {
   let env: EngineEnv | undefined;
   let recovery: Recovery | undefined;

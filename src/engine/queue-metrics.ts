@@ -1,6 +1,6 @@
 import { observeGauges } from '../core/metrics.ts';
 
-/** Tells OpenTelemetry, where somebody measures, how much waits and for how long. Returns the way to stop. */
+/** Reports queue depth and age to OpenTelemetry, if a meter is set up. Returns a function that stops it. */
 export function observeQueue(
   depth: () => Promise<{ readonly waiting: number; readonly oldestMs: number }>,
 ): () => void {

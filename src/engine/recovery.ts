@@ -9,19 +9,19 @@ import { givenUpError } from './given-up.ts';
 import { createSaveFailures, givenUp } from './save-failures.ts';
 import type { Suspects } from './suspects.ts';
 
-/** Runs taken over at a time. */
+/** Maximum number of runs taken over per poll. */
 const maxAtOnce = 16;
 
-/** Looks for runs whose workers are no more. */
+/** Polls for runs whose workers have died. */
 export interface Recovery {
-  /** Looks now and from then on. With names, only for runs of those agents. */
+  /** Starts polling. With names, only for runs of those agents. */
   start(names?: readonly string[]): void;
   stop(): void;
-  /** Looks once, and resolves when what was found has been taken over. */
+  /** Polls once; resolves when the runs it found have been taken over. */
   look(): Promise<number>;
 }
 
-/** Takes over expired runs of an app's agents from their stores, its own former ones included. */
+/** Takes over expired runs of an app's agents from their stores, including runs of an earlier process of this app. */
 export function createRecovery(
   {
     host,
@@ -32,11 +32,11 @@ export function createRecovery(
     readonly host: AgentHost;
     readonly agents: () => readonly Agent[];
     readonly suspects: Suspects;
-    /** Crashes after which a run is given up. */
+    /** Number of crashes after which a run moves to the dead-letter queue. */
     readonly attempts: number;
   },
   options: {
-    /** Leaves runs alone whose worker's name begins with this. */
+    /** Skips runs whose worker name starts with this prefix. */
     readonly exceptWorker?: string;
   } = {},
 ): Recovery {
@@ -45,10 +45,10 @@ export function createRecovery(
   let looking: Promise<number> | undefined;
   let only: readonly string[] | undefined;
   const saveFailures = createSaveFailures(host);
-  /** What a store said at the last look, where it could not be read. */
+  /** The last error of each store that could not be read. */
   const away = new Map<Store, string>();
 
-  const goOn = async (agent: Agent, store: Store, taken: TakenRun): Promise<void> => {
+  const execute = async (agent: Agent, store: Store, taken: TakenRun): Promise<void> => {
     const { runId, scope } = taken.run;
     const { attempt } = taken.claim;
     const before = saveFailures.of(runId);
@@ -83,7 +83,7 @@ export function createRecovery(
           runId: each.run.runId,
         });
       const over = (): void => suspects.clear(each.run.runId);
-      host.background(goOn(agent, store, each).catch(report).finally(over));
+      host.background(execute(agent, store, each).catch(report).finally(over));
     }
     return taken.length;
   };
@@ -93,14 +93,14 @@ export function createRecovery(
   };
   const lookThrough = async (): Promise<number> => {
     let found = 0;
-    // A process that stood still finds its own claims expired: they are not for it to take.
+    // After a pause of the whole process, its own claims look expired. Renew them first, so that it does not take them over.
     await host.live.beat();
     for (const [store, names] of byStore(wanted())) {
       try {
         found += await recoverFrom(store, names);
         away.delete(store);
       } catch (error) {
-        // The store may be away for a moment; the next look tries again. One outage is one failure.
+        // The store may be unavailable for a moment; the next poll tries again. Report each outage once.
         const message = messageOf(error);
         if (away.get(store) === message) continue;
         away.set(store, message);
@@ -121,7 +121,7 @@ export function createRecovery(
       only = names;
       if (stopTicking !== undefined) return;
       const stopLooking = host.clock.every(Math.max(20, ttl / 2), () => void look());
-      // A look that is under way may have asked too early.
+      // A poll that is in progress may have read the store too early.
       const stopWaiting = suspects.onFree(() => void (looking ?? Promise.resolve()).then(look));
       stopTicking = () => {
         stopLooking();
@@ -137,7 +137,7 @@ export function createRecovery(
   };
 }
 
-/** Takes runs over, suspects one at a time. */
+/** Takes over runs; suspects one at a time. */
 export async function takeSuspects(
   runs: RunSupport | undefined,
   request: Parameters<RunSupport['takeOver']>[0],
@@ -158,10 +158,10 @@ export async function takeSuspects(
 }
 
 function notEnded(runId: string): Error {
-  return new Error(`Run "${runId}" was worked on, but is still open.`);
+  return new Error(`Run "${runId}" was executed, but is still open.`);
 }
 
-/** The stores that keep runs of these agents, with the names of the agents. */
+/** The stores that hold runs of these agents, with the names of the agents. */
 export function byStore(agents: readonly Agent[]): Map<Store, string[]> {
   const stores = new Map<Store, string[]>();
   for (const agent of agents) {

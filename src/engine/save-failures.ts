@@ -3,32 +3,32 @@ import { publicMessageOf, toWaymarkError, WaymarkError } from '../core/error.ts'
 import { backoff } from '../core/time/backoff.ts';
 import type { RunRef, Store } from '../store/contract/store.ts';
 
-/** Attempts of one run whose end could not be saved; the next one only writes that it failed. */
-const maxTroubles = 5;
+/** Failed saves of one run after which the next attempt only marks it as failed. */
+const maxSaveFailures = 5;
 
 /** The longest pause before another attempt, in milliseconds. */
-const longestPause = 60_000;
+const maxPauseMs = 60_000;
 
-/** What went wrong with a run here, and how often in a row. */
-export interface Trouble {
+/** The last save error of a run, and the number of consecutive failures. */
+export interface SaveFailure {
   readonly times: number;
   readonly error: unknown;
 }
 
 /**
- * The runs of this process whose end could not be saved. Each attempt asks its models again, so a store that refuses what a
- * run has come to must not be tried for ever.
+ * The runs of this process whose result could not be saved. Each attempt calls the model again, so a store that rejects a
+ * result must not be retried without limit.
  */
-export interface Troubles {
-  of(runId: string): Trouble | undefined;
+export interface SaveFailures {
+  of(runId: string): SaveFailure | undefined;
   note(runId: string, error: unknown): void;
   forget(runId: string): void;
-  /** Waits before another attempt, longer each time, and keeps the claim. Gives whether the run is still this process's. */
-  rest(trouble: Trouble, store: Store, ref: RunRef): Promise<boolean>;
+  /** Waits before another attempt with exponential backoff, and keeps the claim. Resolves to whether this process still holds it. */
+  rest(trouble: SaveFailure, store: Store, ref: RunRef): Promise<boolean>;
 }
 
-export function createSaveFailures({ clock, ttl, closing }: AgentHost): Troubles {
-  const known = new Map<string, Trouble>();
+export function createSaveFailures({ clock, ttl, closing }: AgentHost): SaveFailures {
+  const known = new Map<string, SaveFailure>();
   return {
     of: (runId) => known.get(runId),
     note(runId, error) {
@@ -36,14 +36,14 @@ export function createSaveFailures({ clock, ttl, closing }: AgentHost): Troubles
     },
     forget: (runId) => void known.delete(runId),
     async rest({ times }, store, ref) {
-      // The claim that expired was the first pause.
-      const pause = times < 2 ? 0 : backoff(times, { baseMs: ttl, maxMs: longestPause });
+      // Waiting for the claim to expire was the first pause.
+      const pause = times < 2 ? 0 : backoff(times, { baseMs: ttl, maxMs: maxPauseMs });
       const end = clock.now() + pause;
       while (clock.now() < end) {
         try {
           await clock.sleep(Math.min(ttl / 3, end - clock.now()), closing);
         } catch {
-          // Somebody else need not wait for the claim to expire.
+          // Release the claim, so that another worker need not wait for it to expire.
           await store.runs?.handOver(ref).catch(() => {});
           return false;
         }
@@ -54,12 +54,12 @@ export function createSaveFailures({ clock, ttl, closing }: AgentHost): Troubles
   };
 }
 
-/** What a run ends with when its end could not be saved too often; `undefined` while it is worth another attempt. */
-export function givenUp(trouble: Trouble | undefined): WaymarkError | undefined {
-  if (trouble === undefined || trouble.times < maxTroubles) return undefined;
+/** The error of a run whose result could not be saved too often; `undefined` while it may be retried. */
+export function givenUp(trouble: SaveFailure | undefined): WaymarkError | undefined {
+  if (trouble === undefined || trouble.times < maxSaveFailures) return undefined;
   const failure = toWaymarkError(trouble.error);
   const told = (message: string): string =>
-    `The run was given up after ${trouble.times} attempts whose end could not be saved: ${message}`;
+    `The run was given up after ${trouble.times} attempts whose result could not be saved: ${message}`;
   return new WaymarkError(failure.status, told(failure.message), {
     cause: trouble.error,
     publicMessage: told(publicMessageOf(failure)),

@@ -2,29 +2,29 @@ import { createEmitter } from '../core/async/emitter.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { SuspectLimit } from '../store/contract/store.ts';
 
-/** Milliseconds for which a run that has lost a worker is the only suspect that is started. */
+/** Milliseconds for which no other suspect is started after a run that has lost a worker. */
 const aloneMs = 10_000;
-/** The same for a run whose next crash would be its last; a sub-agent that it waits for may be a suspect, too. */
+/** The same for a run whose next crash would be its last. Limited, because a sub-agent that it waits for may be a suspect too. */
 const lastChanceMs = 300_000;
 
-/** Permission to take over suspects, until it is known which were taken. */
+/** Permission to take over suspects, held until the caller reports which were taken. */
 export interface SuspectPermit extends SuspectLimit {
-  /** Says which were taken. */
+  /** Reports which runs were taken. */
   settle(taken: readonly { readonly runId: string; readonly crashes: number }[]): void;
 }
 
 /**
- * The suspects that this process works on: runs whose workers have died since their last progress. Nobody knows which of the
- * runs of a process has killed it, so they are retried one at a time, and the next crash shows which it was.
+ * The suspects that this process executes: runs whose workers have died since their last progress. Any run of a dead process
+ * may have killed it, so they are retried one at a time, and the next crash shows which one did.
  */
 export interface Suspects {
-  /** What may be taken over now. Until it is settled, nobody else gets any. */
+  /** What may be taken over now. Until it is settled, other callers get none. */
   permit(): SuspectPermit;
   /** The run has made progress, or has ended. */
   clear(runId: string): void;
-  /** Calls back when the next suspect may be taken. Returns the way to stop. */
+  /** Calls back when the next suspect may be taken. Returns an unsubscribe function. */
   onFree(listener: () => void): () => void;
-  /** Ends all waiting. */
+  /** Cancels all timers. */
   close(): void;
 }
 
@@ -61,7 +61,7 @@ export function createSuspects(clock: Clock, attempts: number): Suspects {
     };
     rest().catch(() => {});
   };
-  // A run that may be given up wrongly is tried with no other suspect about.
+  // A run that one more crash would dead-letter is retried alone, so that another suspect cannot cause that crash.
   const maxCrashes = (): number => {
     if (isAsked || [...trials.values()].some(({ isAlone }) => isAlone)) return 0;
     return trials.size === 0 ? attempts - 1 : attempts - 2;

@@ -2,26 +2,33 @@ import { abortError } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { Clock } from '../core/time/clock.ts';
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that only moves when a test advances it. */
 export interface FakeClock extends Clock {
-  /** Moves time on and wakes everything whose time has come, in order; resolves when what woke up has run. */
+  /** Advances the time and fires due timers in order; resolves after their callbacks have run. */
   advance(ms: number): Promise<void>;
-  /** How many sleeps and intervals are waiting. */
+  /** Number of pending sleeps and intervals. */
   readonly waiting: number;
 }
 
 interface Timer {
   due: number;
-  /** Set for an interval, which goes on. */
+  /** Set for an interval, which repeats. */
   readonly every?: number;
   readonly wake: () => void;
 }
 
-/** A clock for tests, standing at a time: a date, its ISO form, or milliseconds since the epoch. */
+/**
+ * Creates a clock for tests that starts at a date, an ISO string, or milliseconds since the epoch.
+ *
+ * @example
+ * const clock = fakeClock('2026-01-01');
+ * const app = waymark({ store: memoryStore({ clock }), clock });
+ * await clock.advance(60_000);
+ */
 export function fakeClock(start: Date | string | number = 0): FakeClock {
   let now = new Date(start).getTime();
   if (Number.isNaN(now)) throw new WaymarkError('INVALID_ARGUMENT', `Not a time: ${start}.`);
-  // In the order they were set, which is the order in which those that are due together go off.
+  // In insertion order: timers that are due at the same time fire in the order they were set.
   const timers = new Set<Timer>();
 
   const nextDue = (until: number): Timer | undefined => {
@@ -55,7 +62,7 @@ export function fakeClock(start: Date | string | number = 0): FakeClock {
         signal?.addEventListener('abort', onAbort, { once: true });
       }),
     every(ms, fn) {
-      // An interval of nothing would go off for ever within one step.
+      // An interval of 0 ms would fire endlessly within one step.
       const timer: Timer = { due: now + Math.max(ms, 1), every: Math.max(ms, 1), wake: fn };
       timers.add(timer);
       return () => timers.delete(timer);
@@ -75,7 +82,7 @@ export function fakeClock(start: Date | string | number = 0): FakeClock {
   };
 }
 
-// A turn of the event loop: everything that is ready to run, and what that makes ready, has run by then.
+// One turn of the event loop: all pending microtasks, and those they queue, have run by then.
 function settle(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0);

@@ -7,30 +7,30 @@ import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/
 import type { Part } from '../protocol/message.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
 
-/** What a scripted model answers: a text, or everything an answer can be. */
+/** The reply of a scripted model: a text, or a full answer. */
 export type ScriptedReply = string | ScriptedAnswer;
 
-/** An answer in full; what is left out is not there. */
+/** A full answer; omitted fields are not part of it. */
 export interface ScriptedAnswer {
-  /** Streamed as one piece; for several, `chunks`. */
+  /** Streamed as one chunk; use `chunks` for several. */
   readonly text?: string;
-  /** The text in the pieces it is streamed in. */
+  /** The text, split into the chunks to stream. */
   readonly chunks?: readonly string[];
   readonly reasoning?: string;
   readonly toolCalls?: readonly ScriptedToolCall[];
-  /** Further parts, such as media. */
+  /** More parts, such as media. */
   readonly parts?: readonly Part[];
-  /** Milliseconds before the first piece. */
+  /** Milliseconds before the first chunk. */
   readonly delayMs?: number;
-  /** Milliseconds before each further piece. */
+  /** Milliseconds before each further chunk. */
   readonly chunkDelayMs?: number;
-  /** Thrown after everything else was streamed. */
+  /** Thrown after everything else has been streamed. */
   readonly error?: unknown;
-  /** Never comes to an end after everything else was streamed, unless it is stopped. */
+  /** Never finishes after everything else has been streamed, until it is aborted. */
   readonly hang?: boolean;
   /** @default 'stop' */
   readonly finishReason?: FinishReason;
-  /** @default one token for each message, and one for each piece */
+  /** @default one token per message, and one per chunk */
   readonly usage?: Usage;
 }
 
@@ -38,49 +38,55 @@ export interface ScriptedAnswer {
 export interface ScriptedToolCall {
   readonly name: string;
   readonly input?: Json;
-  /** @default `call-1`, `call-2` and so on over the model's life */
+  /** @default `call-1`, `call-2` and so on, counted per model */
   readonly ref?: string;
 }
 
-/** A reply, or a function that makes one from what the model was asked. */
+/** A reply, or a function that creates one from the request. */
 export type ScriptStep =
   | ScriptedReply
   | ((request: ModelRequest, call: number) => ScriptedReply | Promise<ScriptedReply>);
 
-/** Answers by what the user said last: the first pattern that fits speaks. */
+/** Replies by the last user message: the first matching pattern is used. */
 export interface ScriptPatterns {
   readonly patterns: readonly (readonly [
     RegExp,
     ScriptedReply | ((match: RegExpExecArray, request: ModelRequest) => ScriptedReply),
   ])[];
   /**
-   * What is said when tools have answered; it gets their results.
-   * @default the results themselves
+   * Creates the reply after tool results.
+   * @default the results as text
    */
   readonly afterTools?: (request: ModelRequest, results: readonly Json[]) => ScriptedReply;
-  /** What is said when nothing fits. */
+  /** The reply when no pattern matches. */
   readonly otherwise: ScriptStep;
 }
 
-/** How a scripted model is set up. */
+/** Options of a scripted model. */
 export interface ScriptedModelOptions {
   /** @default 'scripted' */
   readonly name?: string;
-  /** Where its delays come from. @default systemClock */
+  /** The clock for delays. @default systemClock */
   readonly clock?: Clock;
 }
 
-/** A model that says what it was told to say, and remembers what it was asked. */
+/** A model that replies from a script and records its requests. */
 export interface ScriptedModel extends Model {
-  /** What it was asked, in order. */
+  /** All requests, in order. */
   readonly requests: readonly ModelRequest[];
-  /** How often its answer was stopped. */
+  /** Number of calls that were aborted. */
   readonly stops: number;
-  /** Adds to the script. */
+  /** Appends steps to the script. */
   add(...steps: readonly ScriptStep[]): void;
 }
 
-/** A model for tests and demos, with a reply for each call or by pattern. A call beyond the script is FAILED_PRECONDITION. */
+/**
+ * Creates a model for tests and demos that replies call by call, or by pattern. A call beyond the script throws FAILED_PRECONDITION.
+ *
+ * @example
+ * const model = scriptedModel([{ toolCalls: [{ name: 'weather', input: { city: 'Lisbon' } }] }, 'It is sunny.']);
+ * await chat.runText('How is Lisbon?', { model });
+ */
 export function scriptedModel(
   script: readonly ScriptStep[] | ScriptPatterns,
   { name = 'scripted', clock = systemClock }: ScriptedModelOptions = {},
@@ -175,7 +181,7 @@ function piecesOf(answer: ScriptedAnswer, { newRef }: Stage): Part[] {
   ];
 }
 
-// The whole answer: pieces of text that follow each other are one text.
+// The whole message: consecutive texts are joined into one part.
 function join(pieces: readonly Part[]): Part[] {
   const content: Part[] = [];
   for (const piece of pieces) {
@@ -223,6 +229,6 @@ function said(result: Json): string {
 function scriptEnded(name: string, length: number): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
-    `The script of model "${name}" has ${length} replies, and this is one call more. Add a reply.`,
+    `The script of model "${name}" has only ${length} replies, but the model was called again. Add a reply.`,
   );
 }

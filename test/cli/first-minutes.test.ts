@@ -2,7 +2,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tempFolder } from './support/command.ts';
 
@@ -49,12 +48,9 @@ const init = (...args: string[]): string =>
 
 describe('the first minutes', () => {
   test('a new project answers after one command', () => {
-    const started = performance.now();
     expect(init('my-agents')).toContain('npm start');
     install();
     const answer = run(waymark, ['chat', 'desk', 'Where is order 7?'], project);
-    const seconds = (performance.now() - started) / 1000;
-    console.log(`init to first answer: ${seconds.toFixed(2)} s`);
     expect(answer).toContain('← look_up_order {"order":"7","item":"Desk lamp","paid":40}');
   });
 

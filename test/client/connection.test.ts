@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { type AgentConnection, client } from '../../src/client/index.ts';
+import { deliverIo } from '../support/deliver-io.ts';
 import { type Loopback, type LoopbackRun, type Script, startLoopback } from './support/loopback.ts';
 
 let server: Loopback | undefined;
@@ -35,10 +36,14 @@ function finish(run: LoopbackRun, finishReason: 'stop' | 'aborted' = 'stop'): vo
   run.end({ finishReason, snapshotIds: [run.id] });
 }
 
-async function readTurn(connection: AgentConnection): Promise<string> {
+async function readTurn(
+  connection: AgentConnection,
+  onText: (soFar: string) => void = () => {},
+): Promise<string> {
   let text = '';
   for await (const { modelChunk } of connection.turn()) {
     for (const part of modelChunk?.content ?? []) if ('text' in part) text += part.text;
+    onText(text);
   }
   return text;
 }
@@ -102,9 +107,11 @@ test('a turn whose socket is cut is followed to its end over HTTP', async () => 
   });
   const connection = open(loopback);
   await connection.sendText('x');
-  const read = readTurn(connection);
-  await expect.poll(() => running?.events.length).toBe(2);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  let seen = '';
+  const read = readTurn(connection, (soFar) => {
+    seen = soFar;
+  });
+  await expect.poll(() => seen).toBe('before ');
   loopback.cutSockets();
   running?.chunk({ modelChunk: { content: [{ text: 'after' }] } });
   if (running) finish(running);
@@ -120,7 +127,7 @@ test('after a cut between turns the next one goes on there over a new socket', a
   await connection.sendText('one');
   await readTurn(connection);
   loopback.cutSockets();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await deliverIo();
   await connection.sendText('two');
   expect(await readTurn(connection)).toBe('echo two');
   expect(loopback.frames.filter(({ type }) => type === 'init')).toMatchObject([

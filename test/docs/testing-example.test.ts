@@ -54,8 +54,13 @@ import { storeContract } from 'waymark/testing/contract';
 storeContract(
   'my store',
   async () => {
-    const store = memoryStore(); // yours
-    return { store, close: async () => await store.close?.() };
+    const clock = fakeClock('2026-01-01');
+    const store = memoryStore({ clock }); // yours
+    return {
+      store,
+      close: async () => await store.close?.(),
+      advance: (ms) => clock.advance(ms),
+    };
   },
   { durable: false, runs: 5 },
 );

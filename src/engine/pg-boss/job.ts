@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import type { DispatchedRun } from '../../agent/spec/dispatcher.ts';
 import type { Scope } from '../../store/contract/store.ts';
 
-/** What a job says: which run somebody should work on. Ids only; all else is in the store. */
+/** The payload of a job: which run to execute. Only ids; everything else is in the store. */
 export const runJob = v.object({
   agent: v.string(),
   sessionId: v.string(),
@@ -21,12 +21,12 @@ export function toRunJob({ scope, sessionId, version }: DispatchedRun): RunJob {
   };
 }
 
-/** Whose run it is. */
+/** The scope of the job's run. */
 export function scopeOfJob({ agent, owner }: Pick<RunJob, 'agent' | 'owner'>): Scope {
   return owner === undefined ? { agent } : { agent, owner };
 }
 
-/** What a worker can leave out when it looks for jobs: all of one version of an agent. */
+/** The job group of an agent version; a worker can ignore whole groups when it fetches jobs. */
 export function groupOf({ agent, version }: Pick<RunJob, 'agent' | 'version'>): string {
   return version === undefined ? agent : `${agent}@${version}`;
 }

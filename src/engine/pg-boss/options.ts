@@ -10,22 +10,22 @@ type Source =
     }
   | { readonly pool: Pool; readonly connectionString?: never; readonly max?: never };
 
-/** How runs are queued and worked on. */
+/** Options of the pg-boss engine. */
 export type PgBossEngineOptions = Source & {
-  /** The schema of pg-boss; made when it is not there. @default 'waymark_queue' */
+  /** The schema of pg-boss; created if it does not exist. @default 'waymark_queue' */
   readonly schema?: string;
-  /** Runs that this process works on at a time. @default 10 */
+  /** Number of runs that this process executes concurrently. @default 10 */
   readonly slots?: number;
   /** Only runs of these agents; others are left to other workers. @default all that the app defines */
   readonly agents?: readonly string[];
-  /** Times that the process of a run may die without progress before the run is given up. @default 3 */
+  /** How often the process of a run may die without progress before the run moves to the dead-letter queue. @default 3 */
   readonly attempts?: number;
-  /** Milliseconds for which a run is left to workers of its agent's version. @default 30000 */
+  /** Milliseconds for which only workers with the same agent version may take a run. @default 30000 */
   readonly versionGraceMs?: number;
-  /** Runs that may wait; more are refused with RESOURCE_EXHAUSTED. @default 10000 */
+  /** Maximum number of waiting runs; further runs are rejected with RESOURCE_EXHAUSTED. @default 10000 */
   readonly maxWaiting?: number;
-  /** Seconds without a sign of life after which the work of a dead worker is given to another; at least 10. @default 10 */
+  /** Seconds without a heartbeat after which another worker takes over a run; at least 10. @default 10 */
   readonly heartbeatSeconds?: number;
-  /** Seconds for which the queue remembers what is done. @default 60 */
+  /** Seconds for which the queue keeps completed jobs. @default 60 */
   readonly keepDoneSeconds?: number;
 };

@@ -14,31 +14,37 @@ import { createJobInsert } from './insert-jobs.ts';
 import { createJobCompletion, type JobCompletion } from './job-completion.ts';
 import type { PgBossEngineOptions } from './options.ts';
 import { createQueue } from './queue.ts';
-import { createGauge, type Gauge } from './queue-depth.ts';
+import { createQueueGauge, type QueueGauge } from './queue-depth.ts';
 import { createSchedules, type RunSchedule } from './schedules.ts';
 import { queueWorker, workJob } from './work-job.ts';
 import { Worker } from './worker.ts';
 
-/** Runs on any number of machines, over one Postgres. */
+/** An engine for any number of machines that share one Postgres. */
 export interface PgBossEngine extends Engine {
-  /** Runs that were given up because their process died too often, of all agents and owners. */
+  /** The dead-letter queue of all agents and owners: runs whose process died too often. */
   deadLetters(): Promise<readonly DeadLetter[]>;
-  /** Starts one of them again, as a new run; resolves to its id. */
+  /** Retries a dead-lettered run as a new run; resolves to its id. */
   retry(runId: string): Promise<string>;
-  /** Sets or replaces a schedule. */
+  /** Creates or replaces a schedule. */
   schedule(schedule: RunSchedule): Promise<void>;
   unschedule(key: string): Promise<void>;
   schedules(): Promise<readonly RunSchedule[]>;
-  /** Begins a run of a schedule now, whatever its time. */
+  /** Starts a run of a schedule now, regardless of its cron time. */
   runNow(key: string): Promise<void>;
 }
 
-/** Milliseconds between two looks at what the schedules have made due. */
+/** Milliseconds between two polls for due schedules. */
 const schedulesEvery = 1_000;
 
 /**
- * An engine over pg-boss, in the database of the app's Postgres store. A run that is detached from its start is put into
- * the queue by the transaction that records it, and worked on by whichever process fetches it.
+ * An engine over pg-boss, in the database of the app's Postgres store. The transaction that records a detached run also
+ * enqueues it, and any worker process can execute it.
+ *
+ * @example
+ * const app = waymark({
+ *   store: postgresStore({ connectionString }),
+ *   engine: pgBossEngine({ connectionString, slots: 20 }),
+ * });
  */
 export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
   const { slots = 10, heartbeatSeconds = 10, attempts } = options;
@@ -48,7 +54,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     | {
         readonly worker: Worker;
         readonly recovery: Recovery;
-        readonly gauge: Gauge;
+        readonly gauge: QueueGauge;
         readonly completion: JobCompletion;
       }
     | undefined;
@@ -65,7 +71,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     if (parts === undefined) throw notAttached();
     return parts;
   };
-  // Also where nobody works: a queue grows most where no worker is there to tell of it.
+  // Also in processes that do not work: a queue grows most when there is no worker to report it.
   const observe = (): void => {
     stopObserving ??= observeQueue(() => started().gauge.depth());
   };
@@ -96,7 +102,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     attach(to) {
       env = to;
       const completion = createJobCompletion(queue, { clock: to.clock, onError });
-      const gauge = createGauge(queue, to.clock, maxWaiting);
+      const gauge = createQueueGauge(queue, to.clock, maxWaiting);
       const work = { engine: to, completion };
       const worker = new Worker({
         engine: to,
@@ -108,7 +114,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         workOn: (batch) => workJob(work, batch),
         onError,
       });
-      // Turns that a server accepted, and runs detached in their midst, have no job: they are found in the store.
+      // Turns that a server accepted, and turns detached while they ran, have no job: recovery finds them in the store.
       const recovery = to.recovery({
         exceptWorker: queueWorker,
         agents: () => own().map(({ agent }) => agent),

@@ -2,31 +2,31 @@ import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { type Queue, runQueue } from './queue.ts';
 
-/** What waits in the queue. */
+/** The waiting runs of the queue. */
 export interface QueueDepth {
-  /** Runs that could begin now; counted up to the limit. */
+  /** Number of runs that could start now; counted up to the limit. */
   readonly waiting: number;
   readonly oldestMs: number;
 }
 
-/** Knows how much waits, and refuses more than there may. */
-export interface Gauge {
+/** Measures the queue, and rejects runs beyond its limit. */
+export interface QueueGauge {
   depth(): Promise<QueueDepth>;
-  /** RESOURCE_EXHAUSTED when the queue is full. */
+  /** Throws RESOURCE_EXHAUSTED when the queue is full. */
   admit(): Promise<void>;
 }
 
-/** Milliseconds for which a count is good enough. */
+/** Milliseconds for which a count is cached. */
 const freshMs = 500;
 const retryAfterSeconds = 5;
 
-export function createGauge(queue: Queue, clock: Clock, maxWaiting: number): Gauge {
+export function createQueueGauge(queue: Queue, clock: Clock, maxWaiting: number): QueueGauge {
   let last: { readonly at: number; readonly depth: QueueDepth } | undefined;
   let counting: Promise<QueueDepth> | undefined;
   let admitted = 0;
 
   const count = async (): Promise<QueueDepth> => {
-    // One more than the limit is as good as a million.
+    // Counting further than one above the limit would only cost time.
     const [row] = await queue.query<{ waiting: number; oldest: number | null }>(
       `SELECT count(*)::int AS waiting,
          (extract(epoch FROM now() - min(since)) * 1000)::float8 AS oldest

@@ -3,18 +3,18 @@ import type { Db, JobWithMetadata, PgBoss } from 'pg-boss';
 import { WaymarkError } from '../../core/error.ts';
 import type { PgBossEngineOptions } from './options.ts';
 
-/** Runs that somebody should work on. */
+/** The queue of runs to execute. */
 export const runQueue = 'runs';
-/** Runs that a schedule says should begin. */
+/** The queue of runs that a schedule starts. */
 export const scheduleQueue = 'scheduled-runs';
 
-/** Expiry is up to the heartbeat; this is as long as pg-boss lets a job be worked on. */
+/** The longest expiry that pg-boss allows: heartbeats decide when a job expires. */
 const longest = 24 * 60 * 60 - 1;
 
-/** The connection to pg-boss: made when it is first needed. */
+/** The connection to pg-boss, opened on first use. */
 export interface Queue {
   readonly schema: string;
-  /** Opens it: makes or upgrades its tables, and the queues. `supervise`: this process looks after dead workers' jobs. */
+  /** Creates or migrates the tables and queues. With `supervise` this process also returns jobs of dead workers to the queue. */
   open(options?: { readonly supervise: boolean }): Promise<PgBoss>;
   query<Row>(text: string, values: readonly unknown[]): Promise<readonly Row[]>;
   close(): Promise<void>;
@@ -48,7 +48,7 @@ export function createQueue(
       schema,
       supervise,
       schedule: supervise,
-      // Whichever worker comes first looks for dead ones; both intervals together say how often.
+      // One worker at a time checks for dead workers; both intervals together determine how often.
       superviseIntervalSeconds: 1,
       monitorIntervalSeconds: 1,
       maintenanceIntervalSeconds: 30,
@@ -78,7 +78,7 @@ export function createQueue(
     },
     async query(text, values) {
       const { rows } = await (await openPool()).query(text, [...values]);
-      // The statement says what its rows are.
+      // The caller's statement determines the type of its rows.
       return rows as never;
     },
     async close() {
@@ -97,7 +97,7 @@ async function createQueues(boss: PgBoss, options: PgBossEngineOptions): Promise
     heartbeatSeconds,
     expireInSeconds: longest,
     deleteAfterSeconds: keepDoneSeconds,
-    // How often is enough is up to us: a run that changes hands in an orderly way has not failed.
+    // The store counts crashes; a run that is handed over has not failed.
     retryLimit: 1_000_000,
     retryDelay: 0,
   };

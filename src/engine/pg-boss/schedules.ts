@@ -5,9 +5,9 @@ import { parseShape } from '../../protocol/parse.ts';
 import { type Input, input } from '../../protocol/turn.ts';
 import { type Queue, scheduleQueue } from './queue.ts';
 
-/** Runs of an agent that begin by the clock. */
+/** A cron schedule that starts runs of an agent. */
 export interface RunSchedule {
-  /** Names it; the same key replaces it. */
+  /** Identifies the schedule; setting the same key replaces it. */
   readonly key: string;
   /** Five fields, to the minute: `0 7 * * 1-5`. */
   readonly cron: string;
@@ -16,7 +16,7 @@ export interface RunSchedule {
   readonly agent: string;
   readonly input: Input;
   readonly owner?: string;
-  /** The session that all its runs go on in. @default a new one each time */
+  /** The session that all its runs continue. @default a new session for each run */
   readonly sessionId?: string;
 }
 
@@ -31,9 +31,9 @@ export interface Schedules {
   set(schedule: RunSchedule): Promise<void>;
   remove(key: string): Promise<void>;
   list(): Promise<readonly RunSchedule[]>;
-  /** Begins a run of a schedule now. */
+  /** Starts a run of a schedule now. */
   runNow(key: string): Promise<void>;
-  /** Begins the runs that are due; gives how many. */
+  /** Starts the runs that are due; resolves to their number. */
   begin(): Promise<number>;
 }
 
@@ -57,7 +57,7 @@ export function createSchedules(
       };
     });
   };
-  /** Under the job's id, so that a second attempt finds what the first one began. */
+  /** Uses the job's id as the session id, so that a second attempt finds the run of the first. */
   const beginOne = async (jobId: string, data: object): Promise<boolean> => {
     const { agent: name, sessionId = jobId, owner, ...due } = parseShape(scheduled, data, 'job');
     const agent = agentOf(name);
@@ -68,7 +68,7 @@ export function createSchedules(
     try {
       await agent.run({ ...due.input, detach: true }, { sessionId, ...whose });
     } catch (error) {
-      // The session is still busy with the run before: this one is left out.
+      // The session is still busy with the previous run: skip this one.
       if (!isWaymarkError(error) || error.status !== 'ABORTED') throw error;
       onError(error);
     }
@@ -82,7 +82,7 @@ export function createSchedules(
       try {
         await boss.schedule(scheduleQueue, cron, data, { key, tz: timeZone });
       } catch (cause) {
-        // What the database says has a code; the rest is about what was given.
+        // Database errors have a code; any other error is about the arguments.
         if (!(cause instanceof Error) || 'code' in cause) throw cause;
         throw new WaymarkError(
           'INVALID_ARGUMENT',

@@ -5,7 +5,7 @@ import { runJob, scopeOfJob } from './job.ts';
 import type { JobCompletion } from './job-completion.ts';
 import type { FetchedJob } from './queue.ts';
 
-/** Under this name runs wait in the queue and are worked on from it. */
+/** Prefix of the worker names of queued runs. */
 export const queueWorker = 'queue/';
 
 export interface WorkEnv {
@@ -13,26 +13,26 @@ export interface WorkEnv {
   readonly completion: JobCompletion;
 }
 
-/** Milliseconds after which somebody looks again at a run that is still held, or has to wait for its turn as a suspect. */
+/** Milliseconds before the queue offers a run again that another worker holds, or that waits for its turn as a suspect. */
 const heldMs = 1_000;
 
-/** A job, and the agent that works on its run. */
+/** A job, and the agent of its run. */
 export interface Assignment {
   readonly agent: Agent;
   readonly job: FetchedJob;
 }
 
 /**
- * Works on the runs of jobs, each until it has ended or somebody else has it, and tells the queue. They are claimed
- * together; a promise for each says when it is done with.
+ * Executes the runs of jobs, each until it has ended or another worker has taken it, and completes or returns the job. Claims
+ * all of them in one query. Returns a promise for each job.
  */
 export function workJob(env: WorkEnv, batch: readonly Assignment[]): readonly Promise<void>[] {
   const claiming = claimAll(env, batch);
-  // Each of them hears of it below; without any of them nobody would.
+  // Every job below handles the rejection; an empty batch would leave it unhandled.
   claiming.catch(() => {});
   return batch.map(async ({ agent, job }) => {
     try {
-      await goOn(env, job, (await claiming).get(job.id));
+      await execute(env, job, (await claiming).get(job.id));
     } catch (error) {
       env.engine.report(error, { agent: agent.name, runId: job.id });
       await env.completion.putBack(job, 'error', { delayMs: heldMs });
@@ -52,7 +52,7 @@ async function claimAll(
   return new Map(claimed.map((each) => [each.run.runId, each]));
 }
 
-async function goOn(
+async function execute(
   { engine, completion }: WorkEnv,
   job: FetchedJob,
   claimed: ClaimedRun | undefined,
@@ -64,7 +64,7 @@ async function goOn(
     } else completion.done(job);
     return;
   }
-  const outcome = await claimed.goOn();
+  const outcome = await claimed.execute();
   if (outcome === 'ended') completion.done(job);
   else await completion.putBack(job, 'handed-over');
 }

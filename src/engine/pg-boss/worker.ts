@@ -9,7 +9,7 @@ export interface WorkerEnv {
   readonly engine: EngineEnv;
   readonly queue: Queue;
   readonly completion: JobCompletion;
-  /** The agents whose runs this process works on. */
+  /** The agents whose runs this process executes. */
   readonly agents: () => readonly EngineAgent[];
   readonly heartbeatSeconds: number;
   readonly versionGraceMs: number;
@@ -17,16 +17,16 @@ export interface WorkerEnv {
   readonly onError: (error: unknown) => void;
 }
 
-/** Milliseconds after which a worker looks again when nobody has told it of work. */
+/** Milliseconds between two polls without a notification. */
 const pollInterval = 1_000;
-/** Milliseconds between two looks while there is work, so that several jobs come with one look. */
+/** Minimum milliseconds between two polls while there is work, so that one poll fetches several jobs. */
 const gatherMs = 10;
 
-/** Fetches jobs while it has free slots, and keeps those alive that it works on. */
+/** Fetches jobs while it has free slots, and sends heartbeats for the jobs it executes. */
 export class Worker {
   readonly #env: WorkerEnv;
   readonly #active = new Map<string, FetchedJob>();
-  /** Groups that are left to others, until when. */
+  /** Groups that are left to other workers, with the time until which they are. */
   readonly #left = new Map<string, number>();
   #slots = 0;
   #running: Promise<void> | undefined;
@@ -43,7 +43,7 @@ export class Worker {
     return this.#active.size;
   }
 
-  /** Works on so many runs at a time. */
+  /** Starts with this concurrency. */
   start(slots: number): void {
     this.#slots = slots;
     const { engine, heartbeatSeconds } = this.#env;
@@ -54,7 +54,7 @@ export class Worker {
     });
   }
 
-  /** There may be something to do. */
+  /** Polls now, because there may be work. */
   wake(): void {
     this.#isWoken = true;
     this.#wake?.();
@@ -65,7 +65,7 @@ export class Worker {
     this.wake();
   }
 
-  /** Gives back what has not ended. */
+  /** Returns unfinished jobs to the queue. */
   async close(): Promise<void> {
     this.stop();
     await this.#running;
@@ -84,7 +84,7 @@ export class Worker {
       this.#isWoken = false;
       const begun = engine.clock.now();
       const found = free === 0 ? 0 : await this.#fetch(free).catch(failed);
-      // A full batch means that there may be more; a slot that is given back wakes the loop.
+      // A full batch means that there may be more; a released slot wakes the loop.
       if (found < free || free === 0) await this.#sleep();
       const early = gatherMs - (engine.clock.now() - begun);
       if (found > 0 && early > 0) await engine.clock.sleep(early);
@@ -114,7 +114,7 @@ export class Worker {
     return jobs.length;
   }
 
-  /** Takes a slot for a job; `undefined` when it is left to others. */
+  /** Acquires a slot for a job; `undefined` when it is left to other workers. */
   #assign(job: FetchedJob & { readonly data: RunJob }): Assignment | undefined {
     const { engine, agents, completion } = this.#env;
     const found = agents().find(({ agent }) => agent.name === job.data.agent);
@@ -133,7 +133,7 @@ export class Worker {
     if (wasFull) this.wake();
   }
 
-  /** Whether workers of the run's own version still have the first right to it. By the database's clock alone. */
+  /** Whether the run is still reserved for workers of its own version. Uses only the database's clock. */
   #isForOthers({ version }: EngineAgent, job: FetchedJob & { readonly data: RunJob }): boolean {
     if (job.data.version === version) return false;
     const freeSince = Math.max(job.createdOn.getTime(), job.startAfter.getTime());

@@ -5,8 +5,11 @@ import { play } from './play.ts';
 import { type ContractHost, openStage } from './stage.ts';
 
 /**
- * Declares the tests that agents are held to, whatever their store and however they are reached. `open` gives an empty store
- * for each case, and the way to the agents of an app.
+ * Declares the conformance tests for agents, over any store and transport. `open` returns an empty store for each case, and
+ * access to the agents of an app.
+ *
+ * @example
+ * agentContract('my store', async () => ({ store: await openMyStore(), close: async () => {} }));
  */
 export function agentContract(name: string, open: () => Promise<ContractHost>): void {
   describe(`agents, ${name}`, () => {
@@ -23,7 +26,7 @@ async function playCase(each: ContractCase, open: () => Promise<ContractHost>): 
       try {
         await play(stage, step);
       } catch (error) {
-        // The runner shows where in the runner it failed; what matters is where in the case.
+        // The stack trace points into the runner; name the failing step of the case instead.
         if (error instanceof Error) error.message = `step ${index} (${step.do}): ${error.message}`;
         throw error;
       }

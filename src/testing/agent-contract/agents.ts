@@ -8,7 +8,7 @@ import type { Artifact } from '../../protocol/state.ts';
 import { currentSession } from '../../session/session.ts';
 import type { Store } from '../../store/contract/store.ts';
 
-/** The agents that the contract speaks of. */
+/** The agents of the contract. */
 export type ContractAgentName =
   | 'chat'
   | 'helper'
@@ -40,7 +40,7 @@ const notesSchema = {
   additionalProperties: false,
 } as const;
 
-/** The custom state of the agents that have one. */
+/** The custom state of the stateful agents. */
 interface Notes {
   notes: string[];
 }
@@ -53,9 +53,9 @@ export function createContractApp(options: {
   const app = waymark({
     store: options.store,
     model: options.model,
-    // Longer than a process stands still on a busy machine.
+    // Longer than a busy machine may pause a process.
     claimTtl: 60_000,
-    // Many cases let turns fail on purpose.
+    // Many cases make turns fail on purpose.
     onError: () => {},
   });
   const tools = defineTools(app);
@@ -86,7 +86,7 @@ function oneText(name: string): JsonSchema {
 
 function defineTools(app: App): Tools {
   return {
-    /** Writes into the custom state and into an artifact. */
+    /** Changes the custom state and an artifact. */
     note: app.defineTool(
       { name: 'note', description: 'Takes a note.', input: oneText('text') },
       (input) => {
@@ -100,7 +100,7 @@ function defineTools(app: App): Tools {
         return notes.length;
       },
     ),
-    /** Asks before it does anything. */
+    /** Pauses for approval. */
     transfer: app.defineTool(
       { name: 'transfer', description: 'Moves money.', input: oneText('to') },
       (input, { interrupt, resumed }) => {
@@ -109,7 +109,7 @@ function defineTools(app: App): Tools {
         return { moved: (input as { to: string }).to, resumed: resumed ?? null };
       },
     ),
-    /** Returns one of the values that look like nothing. */
+    /** Returns a falsy value. */
     nothing: app.defineTool(
       { name: 'nothing', description: 'Returns next to nothing.', input: oneText('kind') },
       (input) => {
@@ -117,7 +117,7 @@ function defineTools(app: App): Tools {
         return values[(input as { kind: string }).kind];
       },
     ),
-    /** Asks with one of the values that look like nothing. */
+    /** Interrupts with a falsy value. */
     ask: app.defineTool(
       { name: 'ask', description: 'Asks with next to nothing.', input: oneText('kind') },
       (input, { interrupt }) => {
@@ -125,9 +125,9 @@ function defineTools(app: App): Tools {
         return interrupt(values[(input as { kind: string }).kind]);
       },
     ),
-    /** Never comes to an end. */
+    /** Never finishes. */
     slow: app.defineTool(
-      { name: 'slow', description: 'Takes for ever.' },
+      { name: 'slow', description: 'Never finishes.' },
       () => new Promise(() => {}),
     ),
   };
@@ -144,7 +144,7 @@ function definePromptAgents(app: App, { note, transfer, nothing, ask, slow }: To
   app.defineAgent({ name: 'thrifty', snapshot: ({ eventIndex }) => eventIndex % 3 === 2 });
   app.defineAgent({
     name: 'promising',
-    // JavaScript can be written without the types.
+    // Callers in plain JavaScript have no types.
     snapshot: (() => Promise.reject(new Error('of no interest'))) as never,
   });
   app.defineAgent({ name: 'patient', concurrency: 'wait' });
@@ -174,7 +174,7 @@ function defineClientAgents(app: App): void {
   });
 }
 
-/** Does what the user says: `state`, `patch`, `artifact`, `status`, `output`, `rewrite`, and echoes everything. */
+/** Executes the command in the user message: `state`, `patch`, `artifact`, `status`, `output`, `rewrite`; echoes everything. */
 function defineKeeper(app: App): void {
   app.defineCustomAgent(
     { name: 'keeper', state: notesSchema, initialState: { notes: [] } },
@@ -197,7 +197,7 @@ function defineKeeper(app: App): void {
         session.addMessages({ role: 'model', content: [{ text: `echo ${text}` }] });
       });
       if (result === undefined) return undefined;
-      // Changed behind the last turn: the end of the invocation has something to save.
+      // A change after the last turn: it is saved at the end of the invocation.
       session.updateCustom((draft) => {
         (draft as unknown as Notes).notes.push('after the last turn');
       });
@@ -210,7 +210,7 @@ function defineKeeper(app: App): void {
   );
 }
 
-/** Fails where the user wants it to. */
+/** Fails in the phase that the user message names. */
 function defineMoody(app: App): void {
   app.defineCustomAgent({ name: 'moody' }, async (session, { respond }) => {
     let after = false;
@@ -225,7 +225,7 @@ function defineMoody(app: App): void {
   });
 }
 
-/** Adds, sends and sets artifacts as the user says: `add:a`, `send:a=text`, `set:a,b=text`. */
+/** Adds, sends and sets artifacts by command: `add:a`, `send:a=text`, `set:a,b=text`. */
 function definePainter(app: App): void {
   const artifactOf = (spec: string): Artifact => {
     const [name = '', text = '0'] = spec.split('=');
@@ -245,7 +245,7 @@ function definePainter(app: App): void {
   );
 }
 
-/** What a prompt agent does, as a turn loop of its own. */
+/** A custom agent that behaves like a prompt agent. */
 function defineLoop(app: App, { transfer, slow }: Tools): void {
   app.defineCustomAgent({ name: 'loop' }, (session, { respond }) =>
     session.run(async ({ resume }, { signal }) => {
@@ -262,7 +262,7 @@ function defineLoop(app: App, { transfer, slow }: Tools): void {
   );
 }
 
-/** Starts its turn loop twice; its output says what came of each. */
+/** Starts its turn loop twice; its output contains both results. */
 function defineDoubled(app: App): void {
   app.defineCustomAgent({ name: 'doubled' }, async (session, { respond }) => {
     const loop = (): Promise<void> =>
@@ -278,7 +278,7 @@ function defineDoubled(app: App): void {
   });
 }
 
-/** Uses one key for two steps at once, then once more; its output says what came of each. */
+/** Uses one key for two concurrent steps, then again; its output contains all results. */
 function defineStepper(app: App): void {
   app.defineCustomAgent({ name: 'stepper' }, (session) =>
     session.run(async () => {
@@ -295,7 +295,7 @@ function defineStepper(app: App): void {
   );
 }
 
-/** Sends what the user says as its status, as a number where it is one. */
+/** Sends the user message as its status; as a number if it is one. */
 function defineSignaller(app: App): void {
   const status = {
     type: 'object',
@@ -311,7 +311,7 @@ function defineSignaller(app: App): void {
   );
 }
 
-/** Leaves a tool request with what the user says as its `metadata.interrupt`, as JSON. */
+/** Adds a tool request whose `metadata.interrupt` is the user message, parsed as JSON. */
 function defineAsker(app: App): void {
   app.defineCustomAgent({ name: 'asker' }, (session) =>
     session.run(({ message }) => {

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import type { ContractAgent } from './stage.ts';
 
-/** What a caller without types may pass for an id. */
+/** Values that an untyped caller may pass as an id. */
 const notIds: readonly unknown[] = [undefined, null, 7, {}, ['a']];
 
-/** What no event has for an id. */
+/** Values that are not valid event ids. */
 const notEventIds: readonly unknown[] = [
   '',
   '1',
@@ -26,7 +26,7 @@ const notEventIds: readonly unknown[] = [
   {},
 ];
 
-/** Expects a watcher that names no event to be refused with one text, whatever is wrong. */
+/** Expects `watch` to reject every invalid event id with the same message. */
 export async function expectCursorsChecked(agent: ContractAgent, id: string): Promise<void> {
   for (const after of notEventIds) {
     const events = agent.watch(id, { after: after as string });
@@ -40,7 +40,7 @@ export async function expectCursorsChecked(agent: ContractAgent, id: string): Pr
   }
 }
 
-/** Expects every call of an agent that takes an id to refuse what is not a string. */
+/** Expects every agent method that takes an id to reject values that are not strings. */
 export async function expectIdsChecked(agent: ContractAgent, snapshotId: string): Promise<void> {
   const calls: Record<string, (id: never) => Promise<unknown>> = {
     'getSnapshot snapshotId': (id) => agent.getSnapshot({ snapshotId: id }),
@@ -68,7 +68,7 @@ export async function expectIdsChecked(agent: ContractAgent, snapshotId: string)
       });
     }
   }
-  // Absent ids of an init are no ids; null and the like are bad ones.
+  // Omitted ids of an init are allowed; null and similar values are not.
   for (const bad of notIds.filter((each) => each !== undefined)) {
     const starts: Record<string, object> = {
       'run snapshotId': { snapshotId: bad },

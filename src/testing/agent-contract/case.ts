@@ -7,31 +7,31 @@ import type { ScriptedReply } from '../scripted-model.ts';
 import type { ContractAgentName } from './agents.ts';
 
 /**
- * One promise about agents, as data: which rules of docs/semantics.md it holds, what the model says, and what is done and
- * expected step by step. Strings that begin with `$` stand for what an earlier step has kept: `$first.snapshotId`.
+ * One test case as data: the rules of docs/semantics.md it covers, the replies of the model, and the steps with their expected
+ * results. Strings that begin with `$` refer to a value that an earlier step has saved: `$first.snapshotId`.
  */
 export interface ContractCase {
   readonly name: string;
   readonly rules: readonly string[];
   readonly agent: ContractAgentName;
-  /** What the model answers, call by call. @default it answers nothing */
+  /** The replies of the model, call by call. @default none */
   readonly script?: readonly ScriptedReply[];
   readonly steps: readonly Step[];
 }
 
 /**
- * What is expected of a value: objects may have more than the pattern says, arrays may not. `{ $absent: true }`: is not there.
- * `{ $any: true }`: is there. `{ $told: […] }`: messages that say this, as `role: text`. `{ $not: … }`: anything else.
+ * The pattern of an expected value. Objects may have more properties than the pattern, arrays must have the same length.
+ * `{ $absent: true }`: missing. `{ $any: true }`: present. `{ $told: […] }`: messages as `role: text`. `{ $not: … }`: no match.
  */
 export type Pattern = Json;
 
-/** Expects a call to be refused. */
+/** Expects a call to be rejected. */
 export interface Refusal {
   readonly status: string;
   readonly details?: { readonly [name: string]: Json };
 }
 
-/** Where a turn starts; the state may be one that was kept. */
+/** Where a turn starts; the state may be a saved one. */
 export interface StepInit {
   readonly snapshotId?: string;
   readonly sessionId?: string;
@@ -39,26 +39,26 @@ export interface StepInit {
   readonly ifHead?: string | null;
 }
 
-/** A text is a user's message. */
+/** A string is a user message. */
 export type StepInput = string | Input;
 
 interface Refusable {
   readonly refused?: Refusal;
 }
 
-/** A turn by itself. */
+/** Single turns. */
 interface RunStep extends Refusable {
   readonly do: 'run' | 'stream';
   readonly input: StepInput;
   readonly at?: StepInit;
-  /** Keeps the output under this name. */
+  /** Saves the output under this name. */
   readonly as?: string;
   readonly output?: Pattern;
   /** All chunks of the turn, adjacent text joined; with `stream` only. */
   readonly chunks?: readonly Pattern[];
 }
 
-/** On a connection. */
+/** Steps on a connection. */
 type ConnectionStep =
   | { readonly do: 'open'; readonly connection: string; readonly at?: StepInit }
   | ({
@@ -66,13 +66,13 @@ type ConnectionStep =
       readonly connection: string;
       readonly input: StepInput;
     } & Refusable)
-  /** Several at once, none waiting for the one before. */
+  /** Several at once, without waiting in between. */
   | {
       readonly do: 'sendAll';
       readonly connection: string;
       readonly inputs: readonly StepInput[];
     }
-  /** Reads up to a chunk that fits. */
+  /** Reads up to a matching chunk. */
   | {
       readonly do: 'receive';
       readonly connection: string;
@@ -95,7 +95,7 @@ type ConnectionStep =
       readonly output?: Pattern;
     } & Refusable);
 
-/** Reading. */
+/** Read steps. */
 type ReadStep =
   | {
       readonly do: 'getSnapshot';
@@ -120,9 +120,9 @@ type ReadStep =
       readonly events: readonly Pattern[];
       readonly as?: string;
     }
-  /** A watcher that starts after something that is not an event id. */
+  /** `watch` with an invalid event id. */
   | { readonly do: 'badCursors'; readonly id: string }
-  /** A chat: the session it shows before its first turn (`null`: none), and after each of these inputs. */
+  /** The session of a `Chat` before its first turn (`null`: none), and after each input. */
   | {
       readonly do: 'chat';
       readonly at?: StepInit;
@@ -131,7 +131,7 @@ type ReadStep =
     }
   | { readonly do: 'diff'; readonly from: string; readonly to: string; readonly diff: Pattern };
 
-/** Changing the timeline. */
+/** Steps that change the timeline. */
 type TimelineStep =
   | ({
       readonly do: 'restore' | 'fork';
@@ -164,16 +164,16 @@ type TimelineStep =
       readonly status: SnapshotStatus | null;
     };
 
-/** About the model and the process. */
+/** Steps about the model and the process. */
 type StageStep =
-  /** Every call that takes an id refuses what is not a string; `id` is a snapshot to compare with. */
+  /** Every method that takes an id rejects values that are not strings; `id` is a snapshot to compare with. */
   | { readonly do: 'badIds'; readonly id: string }
-  /** What the model was asked last. */
+  /** The last request to the model. */
   | { readonly do: 'asked'; readonly told: readonly string[]; readonly calls?: number }
-  /** How often the model's answer was stopped so far. */
+  /** How many model calls have been aborted so far. */
   | { readonly do: 'stopped'; readonly times: number }
-  /** Another process on the same store takes the place of this one. */
+  /** Replaces the process with another one on the same store. */
   | { readonly do: 'restart' };
 
-/** One thing that is done, and what is expected of it. */
+/** An action and its expected result. */
 export type Step = RunStep | ConnectionStep | ReadStep | TimelineStep | StageStep;

@@ -11,7 +11,7 @@ import { stoppingCases } from './cases/stopping.ts';
 import { timelineCases } from './cases/timeline.ts';
 import { turnCases } from './cases/turns.ts';
 
-/** Everything that agents are held to. */
+/** All cases of the agent contract. */
 export const contractCases: readonly ContractCase[] = [
   ...turnCases,
   ...startingCases,

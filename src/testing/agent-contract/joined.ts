@@ -1,6 +1,6 @@
 import type { Chunk, ModelChunk } from '../../protocol/turn.ts';
 
-/** Joins texts of the model that follow each other: how an answer is cut into pieces is nobody's promise. */
+/** Joins consecutive text chunks of the model: how an answer is split into chunks is unspecified. */
 export function joinChunks<Item extends { readonly chunk: Chunk }>(items: readonly Item[]): Item[] {
   const joined: Item[] = [];
   for (const item of items) {
@@ -15,7 +15,7 @@ export function joinChunks<Item extends { readonly chunk: Chunk }>(items: readon
   return joined;
 }
 
-/** The text of a chunk that is nothing else. */
+/** The text of a chunk that contains only text. */
 function textOf({ modelChunk, ...rest }: Chunk): string | undefined {
   const [part, ...more] = modelChunk?.content ?? [];
   if (modelChunk?.role !== 'model' || more.length > 0 || Object.keys(rest).length > 0) {

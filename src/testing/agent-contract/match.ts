@@ -10,13 +10,13 @@ import {
 import type { Message, Part } from '../../protocol/message.ts';
 import type { Pattern } from './case.ts';
 
-/** Fails unless a value is what a pattern says; the failure names the place. */
+/** Fails unless a value matches a pattern; the error names the path. */
 export function expectMatch(actual: unknown, pattern: Pattern, what: string): void {
   const fault = faultOf(plain(actual), pattern, what);
   if (fault !== undefined) expect.fail(`${fault}\nin ${JSON.stringify(plain(actual), null, 2)}`);
 }
 
-/** Whether a value is what a pattern says. */
+/** Whether a value matches a pattern. */
 export function matches(actual: unknown, pattern: Pattern): boolean {
   return faultOf(plain(actual), pattern, '') === undefined;
 }
@@ -79,7 +79,7 @@ function arrayFault(
   return undefined;
 }
 
-/** Messages in a short form: `role: text`, tool parts by the name of their tool. */
+/** Messages in short form: `role: text`, tool parts by tool name. */
 export function toldBy(messages: readonly Message[]): string[] {
   return messages.map(({ role, content }) => `${role}: ${content.map(saidBy).join('')}`);
 }

@@ -8,7 +8,7 @@ import { joinChunks } from './joined.ts';
 import { expectMatch, matches, toldBy } from './match.ts';
 import type { Stage } from './stage.ts';
 
-/** Does what a step says, and fails when something else comes of it than it says. */
+/** Executes a step, and fails if its result is not the expected one. */
 export async function play(stage: Stage, raw: Step): Promise<void> {
   const step = stage.resolve(raw);
   const { agent } = stage;
@@ -70,7 +70,7 @@ type Around = Exclude<
   }
 >;
 
-/** The steps that are about no turn of their own. */
+/** The steps that do not run a turn. */
 async function playAround(stage: Stage, step: Around): Promise<void> {
   const { agent, model } = stage;
   switch (step.do) {
@@ -248,7 +248,7 @@ function toInput(input: StepInput): Input {
     : input;
 }
 
-/** The value of a call, or `undefined` when it was refused as it should be. */
+/** The value of a call, or `undefined` if it was rejected as expected. */
 async function attempt<Value>(
   call: Promise<Value>,
   refusal: Refusal | undefined,

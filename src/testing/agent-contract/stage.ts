@@ -7,40 +7,40 @@ import { type ScriptedModel, scriptedModel } from '../scripted-model.ts';
 import { createContractApp } from './agents.ts';
 import type { ContractCase } from './case.ts';
 
-/** What the contract needs of an agent, in process or over a wire. */
+/** The agent API that the contract uses, in process or remote. */
 export type ContractAgent = Omit<Agent, 'metadata' | 'description'>;
 
-/** The agents of an app as their users reach them. */
+/** How the contract reaches the agents of an app. */
 export interface ContractLink {
   agent(name: string): ContractAgent;
   close(): Promise<void>;
 }
 
-/** Where a contract is run: a store of its own for each case, and the way to the agents. */
+/** The environment of a case: a new store, and access to the agents. */
 export interface ContractHost {
   readonly store: Store;
-  /** @default straight to the app */
+  /** @default calls the app directly */
   readonly connect?: (app: App) => Promise<ContractLink>;
-  /** Closes the store and opens it again, as another process would. @default the same store is used on */
+  /** Closes and reopens the store, as another process would. @default keeps using the same store */
   readonly reopen?: () => Promise<Store>;
   /** Called after the last app on the store has been closed. */
   readonly close?: () => Promise<void>;
 }
 
-/** One case while it is played: the process, the model, and what earlier steps have kept. */
+/** A case while it runs: the process, the model, and the values that earlier steps have saved. */
 export interface Stage {
   readonly model: ScriptedModel;
   readonly agent: ContractAgent;
   readonly connections: Map<string, AgentConnection>;
-  /** Keeps something under a name. */
+  /** Saves a value under a name. */
   keep(name: string | undefined, value: unknown): void;
-  /** What stands for `$name.path` in a value. */
+  /** Replaces `$name.path` in a value with the saved value. */
   resolve<Value>(value: Value): Value;
   restart(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens the stage for a case. */
+/** Sets up the environment of a case. */
 export async function openStage(
   host: ContractHost,
   { agent, script }: ContractCase,
@@ -71,7 +71,7 @@ export async function openStage(
     keep(name, value) {
       if (name !== undefined) kept.set(name, toJson(JSON.parse(JSON.stringify(value)), name));
     },
-    // What is put in has the place of what it stands for, and so its type.
+    // The replacement has the type of the placeholder.
     resolve: <Value>(value: Value): Value => resolved(value as Json, kept) as Value,
     async restart() {
       await stop();

@@ -3,22 +3,22 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import type { App } from '../../app.ts';
 import type { Input } from '../../protocol/turn.ts';
 
-/** What the agent of the engine contract is asked to do. */
+/** The command for the agent of the engine contract. */
 export interface Wish {
   /** @default 1 */
   readonly steps?: number;
-  /** Milliseconds that a step takes. @default 0 */
+  /** Milliseconds per step. @default 0 */
   readonly ms?: number;
   readonly fail?: boolean;
-  /** Waits as long as there is a file or folder of this name. */
+  /** Waits while this path exists. */
   readonly waitWhile?: string;
-  /** Kills its process as long as there is a file or folder of this name. */
+  /** Kills its process while this path exists. */
   readonly dieWhile?: string;
   /** Durable steps; each kills its process once it is recorded. @default 0 */
   readonly deadlySteps?: number;
 }
 
-/** An agent that does what its input says, a step at a time. */
+/** Defines an agent that executes the command in its input step by step. */
 export function defineContractAgent(app: App): Agent {
   app.defineCustomAgent({ name: 'stepper' }, async (session, { respond, signal }) => {
     await session.run(async ({ message }) => {
@@ -46,22 +46,22 @@ export function defineContractAgent(app: App): Agent {
   return app.agent('stepper');
 }
 
-// As when the process runs out of memory: nothing is tidied up.
+// Like running out of memory: no cleanup.
 function die(): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
-/** A wish as an input. */
+/** A command as an input. */
 export function asked(wish: Wish): Input {
   return { message: { role: 'user', content: [{ text: JSON.stringify(wish) }] } };
 }
 
-/** A wish as an input that is detached from its start. */
+/** A command as an input of a detached run. */
 export function detached(wish: Wish): Input {
   return { ...asked(wish), detach: true };
 }
 
-/** Looks until it is so; real time, as other processes have no other. */
+/** Polls a condition in real time, because other processes have no fake clock. */
 export async function waitUntil(isSo: () => Promise<boolean>, ms = 20_000): Promise<void> {
   for (let left = ms; !(await isSo()); left -= 25) {
     if (left <= 0) throw new Error(`Not so after ${ms} ms.`);

@@ -2,14 +2,14 @@ import { fork } from 'node:child_process';
 import type { App } from '../../app.ts';
 import { asked, defineContractAgent, detached, type Wish } from './contract-agent.ts';
 
-/** How a run is started in a process of the contract: in the background, or as a turn that a server has accepted. */
+/** How a contract process starts a run: in the background, or as a turn that a server has accepted. */
 export type StartMode = 'detached' | 'accepted';
 
-/** A process of a deployment, which can die. */
+/** A process of a deployment that can crash. */
 export interface ContractProcess {
   /** Starts a run there; resolves to its id once it is accepted. */
   run(wish: Wish, mode?: StartMode): Promise<string>;
-  /** Resolves when the process is no more. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
   kill(): void;
 }
@@ -22,7 +22,12 @@ interface Order {
 
 type Answer = { readonly ready: true } | { readonly no: number; readonly runId: string };
 
-/** Starts a file that calls {@link serveContractProcess}, and resolves when it is ready, or was killed by a run before. */
+/**
+ * Starts a file that calls {@link serveContractProcess}. Resolves when the process is ready, or when a run has killed it.
+ *
+ * @example
+ * const worker = await startContractProcess(new URL('./worker.ts', import.meta.url), [connectionString]);
+ */
 export async function startContractProcess(
   file: string | URL,
   args: readonly string[] = [],
@@ -41,7 +46,7 @@ export async function startContractProcess(
     if (child.signalCode === 'SIGKILL') return;
     throw new Error(`The process of ${String(file)} ended before it was ready.`);
   });
-  // Later on it may end in any way.
+  // From here on the process may end in any way.
   failed.catch(() => {});
   await Promise.race([isReady, failed]);
   return {
@@ -58,7 +63,12 @@ export async function startContractProcess(
   };
 }
 
-/** Does, in a process that {@link startContractProcess} has started, what the contract asks of an app. */
+/**
+ * Executes the commands of the contract in a process that {@link startContractProcess} has started.
+ *
+ * @example
+ * serveContractProcess(waymark({ store, engine }));
+ */
 export async function serveContractProcess(app: App): Promise<void> {
   const agent = defineContractAgent(app);
   const tell = (answer: Answer): void => void process.send?.(answer);
@@ -72,7 +82,7 @@ export async function serveContractProcess(app: App): Promise<void> {
   process.on('message', async (order: Order) => {
     tell({ no: order.no, runId: await start(order) });
   });
-  // Without its parent nobody would end it.
+  // End with the parent process.
   process.once('disconnect', () => process.exit());
   await app.ready();
   tell({ ready: true });

@@ -7,14 +7,14 @@ import type { App } from '../../app.ts';
 import { waitUntil } from './contract-agent.ts';
 import type { ContractProcess, StartMode } from './contract-process.ts';
 
-/** What a deployment of processes does when they die. */
+/** A deployment for the crash tests. */
 export interface CrashKit {
   startProcess(options?: { readonly attempts?: number }): Promise<ContractProcess>;
-  /** An app that only looks. */
+  /** An app that only reads. */
   observe(): Promise<{ readonly app: App; readonly agent: Agent }>;
 }
 
-/** Two processes after one another, the next one started whenever one has died. */
+/** Starts processes one after another: a new one whenever the last has died. */
 interface Supervised {
   current(): ContractProcess;
   readonly deaths: () => number;

@@ -5,23 +5,28 @@ import { defineContractAgent, detached, waitUntil } from './contract-agent.ts';
 import type { ContractProcess } from './contract-process.ts';
 import { crashContract } from './crashes.ts';
 
-/** Processes of one deployment, over one store and one queue; each app is as good as a process of its own. */
+/** A deployment over one store and one queue. Each app acts as a separate process. */
 export interface EngineCluster {
-  /** An app over the shared store, with an engine of its own. `work`: it works on runs, else it only accepts. */
+  /** Opens an app over the shared store, with its own engine. With `work` it executes runs, otherwise it only accepts them. */
   createApp(options: { readonly work: boolean }): App;
-  /** Starts a process of its own that works, as `startContractProcess` does; without it nothing is tested that kills one. */
+  /** Starts a real worker process with `startContractProcess`. Without it the crash tests are skipped. */
   startProcess?(options?: { readonly attempts?: number }): Promise<ContractProcess>;
   close(): Promise<void>;
 }
 
 export interface EngineContractOptions {
-  /** Whether a run that is detached from its start goes to whoever is free, not to whoever accepted it. @default false */
+  /** Whether any free worker may execute a detached run, instead of the process that accepted it. @default false */
   readonly dispatches?: boolean;
   /** Whether its clusters have `startProcess`. @default false */
   readonly processes?: boolean;
 }
 
-/** Declares the tests that every engine is held to. `open` gives an empty deployment for each test. */
+/**
+ * Declares the conformance tests for engines. `open` returns an empty deployment for each test.
+ *
+ * @example
+ * engineContract('my engine', openDeployment, { dispatches: true });
+ */
 export function engineContract(
   name: string,
   open: () => Promise<EngineCluster>,
@@ -62,7 +67,7 @@ export function engineContract(
       expect(texts.join('')).toBe('0;1;2;3;4;');
     });
 
-    test('what is told to end lets go of its runs, and another goes on with them', async () => {
+    test('a worker that shuts down releases its runs, and another continues them', async () => {
       const first = await start(true);
       const { snapshotId = '' } = await first.agent.run(detached({ steps: 10_000, ms: 20 }));
       await waitUntil(async () => await running(first.agent, snapshotId));
@@ -81,7 +86,7 @@ export function engineContract(
       await waitUntil(() => running(agent, snapshotId));
       expect(await other.abort(snapshotId)).toBe('aborted');
       expect((await agent.wait(snapshotId)).status).toBe('aborted');
-      // Its worker puts what it had reached on the snapshot.
+      // The worker saves the partial state on the snapshot.
       await waitUntil(async () => {
         const snapshot = await other.getSnapshot({ snapshotId });
         return (snapshot?.state?.messages?.length ?? 0) > 0;

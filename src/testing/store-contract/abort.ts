@@ -10,7 +10,7 @@ async function detached({ claim, runs }: Kit, sessionId: string, ttl = 60_000): 
   return held;
 }
 
-/** Stopping runs from anywhere. */
+/** Aborting runs from any process. */
 export function abortContract(useKit: UseKit): void {
   describe('abort', () => {
     test('an attached or accepted run is asked to stop, and ends by itself', async () => {
@@ -161,7 +161,7 @@ export function abortContract(useKit: UseKit): void {
       }
     });
 
-    test('a listener hears of a stop and of the end, until it leaves', async () => {
+    test('a listener is notified of an abort and of the end, until it unsubscribes', async () => {
       const { abort, claim, commit, scope } = useKit();
       const held = await claim('s');
       const changes = heard((listener) => abort.onChange(held.runId, listener));

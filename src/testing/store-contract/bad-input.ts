@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { maxIdLength } from '../../store/rules/ids.ts';
 import { refused, texts, type UseKit } from './kit.ts';
 
-/** Odd, but text that every store can keep. */
+/** Unusual text that every store accepts. */
 const oddNames = [
   '../../etc/passwd',
   '..',
@@ -28,10 +28,10 @@ const oddNames = [
   '{"a":1}',
 ];
 
-/** What no store takes. */
+/** Values that every store rejects. */
 const badNames = ['', 'a\0b', '\ud800', 'x'.repeat(10_240), 'x'.repeat(maxIdLength + 1)];
 
-/** Ids from outside. */
+/** Ids from callers. */
 export function badInputContract(useKit: UseKit): void {
   describe('ids from outside', () => {
     test('odd session ids are kept as they are and never taken for each other', async () => {

@@ -3,10 +3,10 @@ import { emptyState, hashState } from '../../session/session-state.ts';
 import { exchange, refused, say, texts, type UseKit } from './kit.ts';
 import { draft } from './snapshots.ts';
 
-/** Claims: one run at a time works on a session. */
+/** Claims: one run at a time holds a session. */
 export function claimContract(useKit: UseKit): void {
   describe('claims', () => {
-    test('while a turn runs, its reserved id reads as pending, is not listed and is no place to go on from', async () => {
+    test('while a turn runs, its reserved id reads as pending, is not listed, and cannot be continued from', async () => {
       const { turn, claim, store, scope, runs } = useKit();
       const before = await turn('s', { text: 'one' });
       const held = await claim('s', { inputs: [{ message: say('user', 'two') }] });
@@ -76,7 +76,7 @@ export function claimContract(useKit: UseKit): void {
       }
     });
 
-    test('going on from an older snapshot moves the head with the first commit, not before', async () => {
+    test('continuing from an older snapshot moves the head with the first commit, not before', async () => {
       const { turn, claim, commit, store, scope } = useKit();
       const first = (await turn('s', { text: 'one' })).snapshot;
       const second = (await turn('s', { text: 'two' })).snapshot;
@@ -132,7 +132,7 @@ export function claimContract(useKit: UseKit): void {
         await runs.release(await claim('new', { mode }));
         expect(await store.timeline?.getSession(scope, 'new')).toBeUndefined();
       }
-      // What was written, or said about the session meanwhile, keeps it.
+      // A write, or a change of the session's metadata, keeps the session.
       await turn('failed', { status: 'failed' });
       await runs.release(await claim('failed'));
       const titled = await claim('titled');
@@ -220,7 +220,7 @@ export function claimContract(useKit: UseKit): void {
         snapshotId: useKit().id(),
       });
       expect(await failedTotals('fork')).toBeUndefined();
-      // A state that is not listed hangs on the last snapshot that is.
+      // The parent of an unlisted state is the last listed snapshot.
       await turn('unlisted', spent(10));
       await turn('unlisted', { ...spent(20), listed: false });
       const held = await claim('unlisted', { limited: true });

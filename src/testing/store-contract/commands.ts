@@ -3,19 +3,19 @@ import fc from 'fast-check';
 /** How a turn changes the state. */
 export type Change = 'append' | 'custom' | 'artifact' | 'trim' | 'rewrite' | 'clear';
 
-/** One step of a random history. Numbers pick among what there is when the step is taken. */
+/** One step of a random history. Numbers select among the existing items when the step is applied. */
 export type Command =
   | {
       readonly kind: 'turn';
       readonly session: number;
-      /** Goes on from any snapshot instead of the head. */
+      /** Continues from any snapshot instead of the head. */
       readonly from: number | undefined;
       readonly change: Change;
       readonly size: number;
       readonly outcome: 'listed' | 'unlisted' | 'failed' | 'interrupted';
-      /** Uses what the last commit gave instead of loading. */
+      /** Uses the result of the last commit instead of loading. */
       readonly cached: boolean;
-      /** Leaves a snapshot in the middle of the turn. */
+      /** Creates a mid-turn snapshot. */
       readonly middle: boolean;
     }
   | {

@@ -13,12 +13,12 @@ import {
   pathTo,
 } from './model.ts';
 
-/** A copy that shares nothing with what the store holds. */
+/** A copy that shares nothing with the store's data. */
 export function copyOf(state: SessionState): State {
   return JSON.parse(JSON.stringify(plain(state)));
 }
 
-/** Compares what is known of a snapshot. */
+/** Compares the metadata of a snapshot. */
 export function expectRow(session: ModelSession, snapshot: Snapshot): void {
   const row = session.rows.get(snapshot.snapshotId);
   expect({
@@ -40,7 +40,7 @@ export function expectRow(session: ModelSession, snapshot: Snapshot): void {
   });
 }
 
-/** Reads everything and compares. */
+/** Reads and compares everything. */
 export async function compare(kit: Kit, scope: Scope, model: Model): Promise<void> {
   const { store, timeline, maintenance, runs } = kit;
   for (const session of model.values()) {
@@ -84,7 +84,7 @@ function isTurnEnd({ status, event, index }: ModelRow): boolean {
   return status === 'succeeded' && event !== 'toolIterationEnd' && index >= 0;
 }
 
-/** After a rewrite a store may still know whose last message this was, but must not guess wrong. */
+/** After a rewrite a store may still know the snapshot of a message, but must not report a wrong one. */
 function expectOwnMark(turns: readonly ModelRow[], mark: unknown, message: unknown): void {
   const turn = turns.find((each) => each.id === mark);
   expect(turn?.state.messages?.at(-1)).toEqual(message);

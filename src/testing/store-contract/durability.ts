@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { hashState } from '../../session/session-state.ts';
 import { exchange, refused, say, type UseKit } from './kit.ts';
 
-/** What is there when a store is opened again, by this process or another. */
+/** Data after the store was reopened, by this process or another. */
 export function durabilityContract(useKit: UseKit): void {
   describe('durability', () => {
     test('S167: a store that is closed twice, or at once, is closed', async () => {

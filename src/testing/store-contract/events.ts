@@ -72,7 +72,7 @@ export function eventContract(useKit: UseKit): void {
       });
     });
 
-    test('of an attempt that lost the run are refused; the next attempt goes on behind', async () => {
+    test('of a stale attempt are rejected; the next attempt appends after them', async () => {
       const { claim, commit, events: log, scope, runs } = useKit();
       const held = await claim('s', { mode: 'accepted' });
       await log.append(held, events(1, 0, 3));
@@ -98,7 +98,7 @@ export function eventContract(useKit: UseKit): void {
       const write = { state, stateHash: hashState(state), inputsDone: 0, midTurn: true };
       const base = await runs.checkpoint(held, { ...write, events: events(1, 0, 2) });
       const hints = heard((listener) => log.onEvents(held.runId, listener));
-      // Some of them were written by a flush whose answer was lost.
+      // Some were already written by a flush whose response was lost.
       await log.append(held, events(1, 2, 4));
       await hints.next();
       await runs.checkpoint(held, { ...write, base, events: events(1, 3, 6) });
@@ -135,7 +135,7 @@ export function eventContract(useKit: UseKit): void {
       expect(read?.events).toEqual(events(1, 0, 1));
     });
 
-    test('a listener hears of new events and of the end', async () => {
+    test('a listener is notified of new events and of the end', async () => {
       const { claim, commit, events: log } = useKit();
       const held = await claim('s', { mode: 'accepted' });
       const hints = heard((listener) => log.onEvents(held.runId, listener));

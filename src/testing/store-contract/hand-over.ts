@@ -11,7 +11,7 @@ const request: RunRequest = {
 };
 const away = { worker: 'queue/' };
 
-/** Runs that are handed over as they are detached, and taken up by whoever is told of them. */
+/** Runs that are enqueued when they are detached, and claimed by the worker that dequeues them. */
 export function handOverContract(useKit: UseKit): void {
   describe('handing over', () => {
     test('runs of one moment are handed over, wait, and are taken up together', async () => {
@@ -31,7 +31,7 @@ export function handOverContract(useKit: UseKit): void {
         const read = await store.getSnapshot(scope, { snapshotId });
         expect(read).toMatchObject({ ...snapshot });
       }
-      // However long they wait.
+      // Regardless of how long they wait.
       if (opened.advance !== undefined) await expire();
       const runIds = held.map(({ runId }) => runId);
       const who = { agents: [scope.agent], worker: 'w', ttl: 60_000, limit: 1 };

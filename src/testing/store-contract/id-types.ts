@@ -3,12 +3,12 @@ import { emptyState, hashState } from '../../session/session-state.ts';
 import type { Lookup } from '../../store/contract/store.ts';
 import { type Kit, refused, type UseKit } from './kit.ts';
 
-/** What a caller without types may pass for an id. */
+/** Values that an untyped caller may pass as an id. */
 const notIds: readonly unknown[] = [undefined, null, 7, true, {}, ['a'], Symbol('s'), 10n];
 
 type Call = (id: never) => Promise<unknown>;
 
-/** Every call that takes an id, with a bad one in its place. */
+/** Every method that takes an id, called with an invalid one. */
 function callsWith({ store, scope, id, claim }: Kit): Record<string, Call | undefined> {
   const { runs, abort, events, timeline, maintenance } = store;
   const write = { state: emptyState, stateHash: hashState(emptyState) };
@@ -63,7 +63,7 @@ function callsWith({ store, scope, id, claim }: Kit): Record<string, Call | unde
   };
 }
 
-/** Ids that are not text, and lookups with two ids. */
+/** Ids that are not strings, and lookups with two ids. */
 export function idTypeContract(useKit: UseKit): void {
   describe('ids', () => {
     test('S166: an id that is not a string is INVALID_ARGUMENT in every call, and changes nothing', async () => {

@@ -33,13 +33,13 @@ export interface OpenedStore {
   /** Closes the store and opens it again on the same data, as another process would. */
   readonly reopen?: () => Promise<Store>;
   readonly close: () => Promise<void>;
-  /** Lets time pass on the store's clock. Without it, real time passes. */
+  /** Advances the store's clock. Without it the tests wait in real time. */
   readonly advance?: (ms: number) => void | Promise<void>;
-  /** Everything that is stored, as raw text, to look for what should be gone. */
+  /** The raw content of the store, to check that deleted content is gone. */
   readonly dump?: () => Promise<string>;
 }
 
-/** What the tests of a contract work with: the store, and short words for what turns do to it. */
+/** The helpers of the contract tests: the store, and shortcuts for turns. */
 export interface Kit {
   readonly store: Store;
   readonly runs: RunSupport;
@@ -48,26 +48,26 @@ export interface Kit {
   readonly timeline: TimelineSupport;
   readonly maintenance: MaintenanceSupport;
   readonly opened: OpenedStore;
-  /** The same words over the store as another process would find it. */
+  /** The same helpers over the reopened store. */
   readonly reopen: () => Promise<Kit>;
   readonly scope: Scope;
   /** A new snapshot id. */
   readonly id: () => string;
   /** The time to live of a claim that a test lets expire. */
   readonly ttl: number;
-  /** Waits until claims with {@link Kit.ttl} have expired. */
+  /** Lets claims with {@link Kit.ttl} expire. */
   readonly expire: () => Promise<void>;
   /** Lets this much time pass. */
   readonly pass: (ms: number) => Promise<void>;
-  /** Lets enough time pass for two writes to have different times. */
+  /** Lets enough time pass for two writes to have different timestamps. */
   readonly tick: () => Promise<void>;
-  /** Claims a session at its head, for a minute unless said otherwise. */
+  /** Claims a session at its head, by default for a minute. */
   readonly claim: (
     sessionId: string,
     request?: Partial<ClaimRequest>,
     scope?: Scope,
   ) => Promise<Claim>;
-  /** Ends a claimed turn with a state that grew from the claim's parent. */
+  /** Commits a claimed turn with a state derived from the claim's parent. */
   readonly commit: (claim: Claim, write?: TurnWrite, scope?: Scope) => Promise<Committed>;
   /** A whole turn: claim, one message each of user and model, commit. */
   readonly turn: (sessionId: string, write?: TurnWrite & ClaimChange) => Promise<Committed>;
@@ -75,10 +75,10 @@ export interface Kit {
   readonly textsOf: (lookup: Parameters<Store['getSnapshot']>[1]) => Promise<readonly string[]>;
 }
 
-/** What a group of tests gets: the kit of the test that is running. */
+/** Returns the kit of the running test. */
 export type UseKit = () => Kit;
 
-/** What is special about a turn's end. */
+/** Options of a commit. */
 export interface TurnWrite extends Partial<Omit<CommitWrite, 'state'>> {
   /** The text of the user's message; the model answers with the same in capitals. */
   readonly text?: string;
@@ -98,7 +98,7 @@ export function stateOf(plain: State): SessionState {
   return fromPlainState(plain);
 }
 
-/** The state with an exchange behind it. */
+/** The state with an exchange appended. */
 export function exchange(state: SessionState, text: string): SessionState {
   const messages = [say('user', text), say('model', text.toUpperCase())];
   return { ...state, history: state.history.append(messages) };
@@ -112,7 +112,7 @@ export function texts(state: State | undefined): string[] {
   });
 }
 
-/** The ids that reading put on messages, by place. */
+/** The snapshot ids of the messages that were read, by position. */
 export function marksIn(state: State | undefined): Record<number, unknown> {
   const marks: Record<number, unknown> = {};
   (state?.messages ?? []).forEach(({ metadata }, place) => {
@@ -127,7 +127,7 @@ export function plain(state: SessionState): State {
   return toPlainState(state);
 }
 
-/** Expects a call to be refused with a status. */
+/** Expects a call to be rejected with a status. */
 export async function refused(
   call: Promise<unknown>,
   status: Status,
@@ -140,7 +140,7 @@ export async function refused(
   expect(error).toMatchObject({ name: 'WaymarkError', status, ...(details && { details }) });
 }
 
-/** Counts what a listener hears; `next` waits for something to be heard and starts counting anew. */
+/** Counts the notifications of a listener; `next` waits for one and resets the counter. */
 export function heard(listen: (listener: () => void) => () => void): {
   readonly next: () => Promise<void>;
   readonly count: () => number;
@@ -164,7 +164,7 @@ const id = createIds(systemClock);
 
 const isClocked = (opened: OpenedStore): boolean => opened.advance !== undefined;
 
-/** The words of one test, over the store opened for it. */
+/** Creates the helpers of one test over its store. */
 export function createKit(
   opened: OpenedStore,
   scope: Scope = { agent: `agent-${id()}` },

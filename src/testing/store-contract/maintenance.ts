@@ -8,10 +8,10 @@ async function indexes({ timeline, scope }: Kit, sessionId = 's'): Promise<numbe
   return items.map((each) => each.index);
 }
 
-/** An age that no test reaches by itself. */
+/** An age that is only reached by advancing the clock. */
 const old = 1000;
 
-/** Retention, erasure of an owner, verification, export and import. */
+/** Retention, deletion of an owner's data, verification, export and import. */
 export function maintenanceContract(useKit: UseKit): void {
   describe('retention', () => {
     test('the newest snapshots stay, whole, and hang together', async () => {
@@ -101,7 +101,7 @@ export function maintenanceContract(useKit: UseKit): void {
       const held = await claim('s', { from: { snapshotId: answered.snapshotId } });
       await runs.detach(held, { mode: 'detached', inputs: [] }); // 7
       await maintenance.prune({ keepLast: 0 }, scope);
-      // 6 is the head, 7 runs and hangs on 2, which keeps its answer 3.
+      // 6 is the head. 7 is running and its parent is 2, which keeps its answer 3.
       expect(await indexes(kit)).toEqual([1, 2, 3, 6, 7]);
       expect((await commit(held)).snapshot).toMatchObject({ parentId: answered.snapshotId });
       const again = await claim('s', { from: { snapshotId: answered.snapshotId } });
@@ -165,7 +165,7 @@ export function maintenanceContract(useKit: UseKit): void {
   });
 
   describe('erasure of an owner', () => {
-    test('takes all their sessions, also one that runs, and nobody else’s', async () => {
+    test('deletes all sessions of the owner, including a running one, and no others', async () => {
       const { turn, claim, commit, maintenance, scope, timeline, runs, store, opened } = useKit();
       const mine = { ...scope, owner: 'me' };
       const elsewhere = { agent: `${scope.agent}2`, owner: 'me' };

@@ -1,7 +1,7 @@
 import type { SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 
-/** A snapshot of the plain model: a full copy of its state, and nothing clever. */
+/** A snapshot of the reference model: a full copy of its state. */
 export interface ModelRow {
   readonly id: string;
   parent: string | undefined;
@@ -13,7 +13,7 @@ export interface ModelRow {
   readonly interrupted: boolean;
   label?: string;
   readonly state: State;
-  /** Rows up the path whose messages every state since has begun with, by id, with how many those are. */
+  /** Ancestors whose messages are a prefix of every later state, by id, with the number of messages. */
   readonly unbroken: ReadonlyMap<string, number>;
 }
 
@@ -27,16 +27,16 @@ export interface ModelSession {
 /** Every session by its id. */
 export type Model = Map<string, ModelSession>;
 
-/** What a new row is told; its place is worked out. */
+/** The input for a new row; its position is computed. */
 export type NewRow = Omit<ModelRow, 'parent' | 'index' | 'unbroken'> & {
-  /** What it goes on from. */
+  /** The snapshot it continues from. */
   readonly base: string | undefined;
   readonly listed?: boolean;
-  /** What the run was claimed from; without it, the base. */
+  /** The snapshot the run was claimed from. @default the base */
   readonly start?: string | undefined;
-  /** It lies within a turn: the head stays until the turn has ended. */
+  /** A mid-turn snapshot: the head stays until the turn has ended. */
   readonly within?: boolean;
-  /** It was listed before it was finished, as that of a detached run. */
+  /** Listed before it was finished, as for a detached run. */
   readonly index?: number;
 };
 
@@ -78,7 +78,7 @@ function unbrokenBy({ id, state }: NewRowState, from: ModelRow | undefined): Map
   return new Map([...still, [id, messages.length]]);
 }
 
-/** An unlisted head is dropped by what goes on from it, and listed by everything else. */
+/** Continuing from an unlisted head drops it; every other operation lists it. */
 function leaveHead(session: ModelSession, base: string | undefined): void {
   const head = headOf(session);
   if (head === undefined || head.index >= 0) return;
@@ -95,7 +95,7 @@ export function moveHead(session: ModelSession, id: string): void {
   session.head = id;
 }
 
-/** The snapshots from the root to one. */
+/** The snapshots from the root to a snapshot. */
 export function pathTo({ rows }: ModelSession, id: string | undefined): ModelRow[] {
   const row = id === undefined ? undefined : rows.get(id);
   return row === undefined ? [] : [...pathTo({ rows } as ModelSession, row.parent), row];
@@ -112,7 +112,7 @@ export function listedRows({ rows }: ModelSession): ModelRow[] {
   return [...rows.values()].filter((row) => row.index >= 0).sort((a, b) => a.index - b.index);
 }
 
-/** Removes what retention would, by trying its rules until nothing changes any more. */
+/** Applies the retention rules until nothing changes. */
 export function pruneRows(
   session: ModelSession,
   { keepLast, keepLabelled }: { readonly keepLast: number; readonly keepLabelled: boolean },

@@ -5,7 +5,7 @@ import { compare } from './compare.ts';
 import type { UseKit } from './kit.ts';
 import { createWorld, erase, take, type World } from './steps.ts';
 
-/** Trees that nobody thought of, compared with full copies. */
+/** Random trees, compared with the reference model. */
 export function randomContract(useKit: UseKit, numRuns: number): void {
   describe('random histories', () => {
     test(`every state of ${numRuns} random trees reads as it was written`, async () => {

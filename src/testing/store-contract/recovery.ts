@@ -7,7 +7,7 @@ function checkpointOf(state: SessionState, inputsDone = 0, midTurn = true) {
   return { state, stateHash: hashState(state), inputsDone, midTurn };
 }
 
-/** Takes over what has expired, of the kit's agent. */
+/** Takes over the expired runs of the kit's agent. */
 function takeOver(
   { runs, scope }: Kit,
   change: { runIds?: readonly string[]; limit?: number } = {},
@@ -23,10 +23,10 @@ function takeOver(
 
 const inputs = [{ message: say('user', 'one') }, { message: say('user', 'two') }];
 
-/** What happens to runs whose process has died. */
+/** Recovery of runs whose process has died. */
 export function recoveryContract(useKit: UseKit): void {
   describe('recovery', () => {
-    test('an expired attached run reads as expired and gives way; the session goes on from the last good snapshot', async () => {
+    test('an expired attached run reads as expired and frees its session, which continues from the last good snapshot', async () => {
       const kit = useKit();
       const { turn, claim, commit, expire, store, scope, runs, ttl } = kit;
       const good = (await turn('s', { text: 'good' })).snapshot;
@@ -50,7 +50,7 @@ export function recoveryContract(useKit: UseKit): void {
       });
     });
 
-    test('a run that was only slow goes on as long as nobody has taken its place', async () => {
+    test('a slow run continues as long as no other run has claimed the session', async () => {
       const { claim, expire, runs, commit, ttl } = useKit();
       const slow = await claim('s', { ttl });
       await expire();
@@ -158,7 +158,7 @@ export function recoveryContract(useKit: UseKit): void {
       expect(rest).toHaveLength(2);
     });
 
-    test('a run goes on from its last checkpoint', async () => {
+    test('a run continues from its last checkpoint', async () => {
       const kit = useKit();
       const { claim, runs, turn, store, scope } = kit;
       const good = (await turn('s', { text: 'good' })).snapshot;
@@ -257,7 +257,7 @@ export function recoveryContract(useKit: UseKit): void {
       expect(await crashes()).toEqual([]);
       await take('b');
       expect(await crashes()).toEqual([1]);
-      // The same worker has not died, and one that hands over has not either.
+      // The worker is the same, or has handed over: neither counts as a crash.
       const again = await take('b');
       expect(await crashes()).toEqual([1]);
       await runs.handOver(again);
@@ -314,7 +314,7 @@ export function recoveryContract(useKit: UseKit): void {
       expect(await take(1, 2, 9, ids)).toEqual([['once', 2]]);
       expect(await take(1, 3)).toEqual([['twice', 3]]);
       await expire();
-      // What is to be given up is no suspect any more.
+      // A run that will be dead-lettered is no longer a suspect.
       expect(await take(0, 0, 4)).toEqual([['twice', 4]]);
     });
 

@@ -3,7 +3,7 @@ import { sha256 } from '../../core/json/hash.ts';
 import { type RequestMark, requestTtl } from '../../store/contract/store.ts';
 import { refused, type UseKit } from './kit.ts';
 
-/** Request ids: a run is claimed once under a key, and what it came to is kept. */
+/** Request ids: a run is claimed once per key, and its result is kept. */
 export function requestContract(useKit: UseKit): void {
   const mark = (name: string, digest = 'digest'): RequestMark => ({
     // Tests may share a database.

@@ -8,7 +8,7 @@ import { requestContract } from './requests.ts';
 import { turnContract } from './turns.ts';
 import { unlistedContract } from './unlisted.ts';
 
-/** Claims, turns under them, recovery. */
+/** Claims, turns, recovery. */
 export function runContract(useKit: UseKit): void {
   turnContract(useKit);
   claimContract(useKit);

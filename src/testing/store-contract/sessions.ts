@@ -6,7 +6,7 @@ async function idsOf({ timeline, scope }: Kit, query?: string): Promise<string[]
   return items.map((each) => each.sessionId);
 }
 
-/** Sessions: what is known of them, finding them, erasing them. */
+/** Sessions: metadata, listing, deletion. */
 export function sessionContract(useKit: UseKit): void {
   describe('sessions', () => {
     test('a session tells its head, its turns, what runs, and its state when asked', async () => {

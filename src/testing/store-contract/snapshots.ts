@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { marksIn, refused, say, texts, type UseKit } from './kit.ts';
 
-/** A snapshot to save, as somebody without claims would write it. */
+/** A snapshot to save without a claim. */
 export function draft(snapshotId: string, change: Partial<Snapshot> = {}): Snapshot {
   return {
     snapshotId,

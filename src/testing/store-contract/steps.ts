@@ -15,18 +15,18 @@ import {
   sessionOf,
 } from './model.ts';
 
-/** A store and its model. */
+/** A store and the reference model. */
 export interface World {
   readonly kit: Kit;
   readonly scope: Scope;
   readonly model: Model;
-  /** What the last commit to a session gave. */
+  /** The result of the last commit to each session. */
   readonly cache: Map<string, StateBase>;
-  /** Makes texts; few enough that some are the same. */
+  /** Generates texts from a small set, so that some repeat. */
   count: number;
 }
 
-/** An empty corner of the store. */
+/** An unused scope of the store. */
 export function createWorld(kit: Kit): World {
   const scope = { agent: kit.scope.agent, owner: kit.id() };
   return { kit, scope, model: new Map(), cache: new Map(), count: 0 };
@@ -47,7 +47,7 @@ function pickRow({ model }: World, pick: number): Picked | undefined {
   return all[pick % Math.max(1, all.length)];
 }
 
-/** Takes a step in the store and in the model. */
+/** Applies a step to the store and to the model. */
 export async function take(world: World, step: Command): Promise<void> {
   const picked = 'pick' in step ? pickRow(world, step.pick) : undefined;
   switch (step.kind) {
@@ -199,7 +199,7 @@ async function takeDetached(
   });
 }
 
-/** A caller dies in its turn, and the next turn begins. */
+/** A process dies during a turn, and the next turn starts. */
 async function die(world: World, sessionId: string): Promise<void> {
   const { kit, scope } = world;
   // Waiting for a real clock would take most of the test's time; recovery has its own tests.
@@ -255,13 +255,13 @@ async function prune(
   expect(report).toEqual({ snapshots: expected, sessions: 0 });
 }
 
-/** Erases a session. */
+/** Deletes a session. */
 export async function erase({ kit, scope, model, cache }: World, sessionId: string): Promise<void> {
   expect(await kit.timeline.deleteSession(scope, sessionId)).toBe(model.delete(sessionId));
   cache.delete(sessionId);
 }
 
-/** Out and in again: everything but what never ended is there as before. */
+/** Exports and imports a session: everything except unfinished runs is unchanged. */
 async function reimport(world: World, sessionId: string): Promise<void> {
   const { kit, scope, model } = world;
   const session = model.get(sessionId);

@@ -9,23 +9,30 @@ import { runContract } from './runs.ts';
 import { snapshotContract } from './snapshots.ts';
 import { timelineContract } from './timeline.ts';
 
-/** The parts of a store beyond its minimum. */
+/** Optional capabilities of a store. */
 export type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance';
 
 const all: readonly Capability[] = ['runs', 'abort', 'events', 'timeline', 'maintenance'];
 
+/** Options of {@link storeContract}. */
 export interface StoreContractOptions {
-  /** What the store can do; checked, so that nothing is left out by accident. @default all of it */
+  /** The capabilities of the store; the suite fails if the store has others. @default all */
   readonly capabilities?: readonly Capability[];
-  /** Whether what was saved is there when the store is opened again. @default true */
+  /** Whether data survives reopening the store. @default true */
   readonly durable?: boolean;
-  /** How many random histories to try. @default 50 */
+  /** Number of random histories. @default 50 */
   readonly runs?: number;
 }
 
 /**
- * Declares the tests that every store is held to. `open` gives an empty store for each test. The name of the suite says
- * which capabilities are tested.
+ * Declares the conformance tests for stores. `open` returns an empty store for each test. The suite name lists the tested
+ * capabilities.
+ *
+ * @example
+ * storeContract('my store', async () => {
+ *   const store = await openMyStore();
+ *   return { store, close: async () => await store.close?.() };
+ * });
  */
 export function storeContract(
   name: string,

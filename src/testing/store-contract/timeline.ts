@@ -146,7 +146,7 @@ export function timelineContract(useKit: UseKit): void {
       expect(await store.getSnapshot(scope, { snapshotId: other.snapshotId })).toBeDefined();
     });
 
-    test('a fork is a session of its own that begins with the same state', async () => {
+    test('a fork is a separate session that starts with the same state', async () => {
       const kit = useKit();
       const { turn, timeline, scope, id, store, textsOf } = kit;
       await turn('s', { text: 'one' });
@@ -189,7 +189,7 @@ export function timelineContract(useKit: UseKit): void {
       ]);
     });
 
-    test('S170: what waiting cannot change is told first: unknown, not succeeded, then busy', async () => {
+    test('S170: errors that waiting cannot fix come first: unknown, not succeeded, then busy', async () => {
       const { turn, claim, timeline, scope, id } = useKit();
       const good = (await turn('s')).snapshot;
       const failed = (await turn('s', { status: 'failed' })).snapshot;
@@ -205,7 +205,7 @@ export function timelineContract(useKit: UseKit): void {
       await refused(from(good.snapshotId), 'ABORTED', { running: held.runId });
     });
 
-    test('S170: an id that is taken is told in the same words by every store', async () => {
+    test('S170: every store rejects a taken id with the same message', async () => {
       const { turn, claim, timeline, maintenance, scope, id } = useKit();
       const { snapshotId } = (await turn('s')).snapshot;
       const told = async (call: Promise<unknown>): Promise<string> => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { SessionExport } from '../../store/contract/store.ts';
 import { type Kit, refused, say, stateOf, texts, type UseKit } from './kit.ts';
 
-/** A session with a bit of everything. */
+/** A session that uses every feature. */
 async function rich({ turn, claim, runs, timeline, scope }: Kit): Promise<void> {
   const root = (await turn('s', { text: 'root', usage: { outputTokens: 2 } })).snapshot;
   await turn('s', { text: 'left' });
@@ -22,14 +22,14 @@ async function rich({ turn, claim, runs, timeline, scope }: Kit): Promise<void> 
   await runs.detach(held, { mode: 'detached', inputs: [] });
 }
 
-/** The document with something changed in its JSON text. */
+/** The document with a change in its JSON text. */
 function tampered(document: SessionExport, from: string, to: string): SessionExport {
   const text = JSON.stringify(document);
   expect(text).toContain(from);
   return JSON.parse(text.replaceAll(from, to));
 }
 
-/** One session as one document. */
+/** Export and import of one session as a document. */
 export function transferContract(useKit: UseKit): void {
   describe('export and import', () => {
     test('a session comes out, and goes in elsewhere with everything it had', async () => {

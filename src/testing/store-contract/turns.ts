@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { emptyState, hashState } from '../../session/session-state.ts';
 import { marksIn, plain, refused, say, stateOf, texts, type UseKit } from './kit.ts';
 
-/** Turns under a claim: what is written is what is read. */
+/** Turns under a claim: reads return what was written. */
 export function turnContract(useKit: UseKit): void {
   describe('turns', () => {
     test('a first turn creates the session, and its snapshot becomes the head', async () => {
@@ -105,7 +105,7 @@ export function turnContract(useKit: UseKit): void {
       const read = await store.getSnapshot(scope, { snapshotId: grown.snapshot.snapshotId });
       const expected = ['t3', 'a summary', 'T3', 't0', 'T3', 'after', 'AFTER'];
       expect(texts(read?.state)).toEqual(expected);
-      // Older turns may be marked where their last message still stands, but a mark is never wrong.
+      // Older turns may be marked if their last message is still there, but a mark is never wrong.
       expect(marksIn(read?.state)).toMatchObject({
         4: trimmed.snapshot.snapshotId,
         6: grown.snapshot.snapshotId,
@@ -114,7 +114,7 @@ export function turnContract(useKit: UseKit): void {
       expect(texts(before?.state)).toEqual(old.map((each) => texts({ messages: [each] })[0]));
     });
 
-    test('a failed turn leaves a snapshot to look at, and the head where it was', async () => {
+    test('a failed turn leaves a snapshot for inspection, and does not move the head', async () => {
       const { turn, claim, commit, store, scope } = useKit();
       const good = (await turn('s', { text: 'good' })).snapshot;
       const error = { status: 'INTERNAL', message: 'broke', details: { at: 1 } } as const;
@@ -165,7 +165,7 @@ export function turnContract(useKit: UseKit): void {
         parentId: middle.base.snapshotId,
       });
       const read = await store.getSnapshot(scope, { sessionId: 's' });
-      // It does not end a turn, so there is nothing to go back to at its last message.
+      // It does not end a turn, so its last message is not a restore point.
       expect(Object.keys(marksIn(read?.state))).toEqual(['1', '5']);
       expect(await runs.heartbeat(held)).toBe('lost');
     });
@@ -183,7 +183,7 @@ export function turnContract(useKit: UseKit): void {
           end: false,
           text: 'two',
         });
-        // In an empty session there is none.
+        // An empty session has none.
         const parentId = start?.snapshotId as string;
         const failed = await commit(held, {
           base: middle.base,
@@ -200,7 +200,7 @@ export function turnContract(useKit: UseKit): void {
           status: 'succeeded',
           orphaned: true,
         });
-        // It can be gone on from by its id, and then is on the path.
+        // A turn can continue from it by id; then it is on the active path.
         const again = await claim(sessionId, { from: { snapshotId } });
         await commit(again, { text: 'four' });
         expect(await textsOf({ sessionId })).toEqual(
@@ -253,7 +253,7 @@ export function turnContract(useKit: UseKit): void {
       expect(await store.maintenance?.verify()).toEqual(store.maintenance && []);
     });
 
-    test('S162: a state that is not listed stays until the turn that goes on from it has ended', async () => {
+    test('S162: an unlisted state stays until the turn that continues from it has ended', async () => {
       const kit = useKit();
       const { turn, claim, commit, id, scope, store, textsOf } = kit;
       const { snapshotId: start } = (await turn('s', { text: 'one', listed: false })).snapshot;

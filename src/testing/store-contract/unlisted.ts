@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { marksIn, refused, texts, type UseKit } from './kit.ts';
 
-/** States that are saved although the policy makes no snapshot of them. */
+/** States that are saved although the policy creates no snapshot. */
 export function unlistedContract(useKit: UseKit): void {
   describe('the latest state that is not a snapshot', () => {
     test('is what the session id gives, has no index and takes none', async () => {
@@ -20,7 +20,7 @@ export function unlistedContract(useKit: UseKit): void {
       expect(next).toMatchObject({ index: 1, turnIndex: 2, parentId: first.snapshotId });
     });
 
-    test('is replaced by what goes on from it', async () => {
+    test('is replaced by the turn that continues from it', async () => {
       const { turn, store, scope } = useKit();
       const ids: string[] = [];
       for (const text of ['a', 'b', 'c']) {

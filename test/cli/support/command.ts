@@ -6,8 +6,6 @@ import { fileURLToPath } from 'node:url';
 
 const entry = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url));
 const hooks = fileURLToPath(new URL('./source-package.ts', import.meta.url));
-/** Stripped once, read by every process after that. */
-const compileCache = join(tmpdir(), 'waymark-test-cache');
 
 /** The agents that the tests talk to. */
 export const agentsFile = fileURLToPath(new URL('../fixture/agents.ts', import.meta.url));
@@ -36,7 +34,7 @@ export class Running {
   constructor(args: readonly string[], cwd: string, env: Record<string, string> = {}) {
     this.child = spawn(process.execPath, ['--import', hooks, entry, ...args], {
       cwd,
-      env: { ...process.env, NODE_COMPILE_CACHE: compileCache, NO_COLOR: '1', ...env },
+      env: { ...process.env, NO_COLOR: '1', ...env },
     });
     this.child.stdout?.on('data', (text: Buffer) => this.#hear('stdout', text));
     this.child.stderr?.on('data', (text: Buffer) => this.#hear('stderr', text));

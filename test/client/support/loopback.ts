@@ -80,7 +80,13 @@ export interface Loopback extends AsyncDisposable {
   /** Answers to plain requests, by `METHOD /path`. */
   readonly answers: Map<
     string,
-    { readonly status?: number; readonly body: unknown; readonly headers?: Record<string, string> }
+    {
+      readonly status?: number;
+      readonly body: unknown;
+      readonly headers?: Record<string, string>;
+      /** How many requests get this answer. @default all */
+      times?: number;
+    }
   >;
   /** Ends every WebSocket without a word. */
   cutSockets(): void;
@@ -116,6 +122,9 @@ export async function startLoopback(script: Script): Promise<Loopback> {
     const { method = '', url = '', headers } = request;
     loopback.seen.push({ method, url, headers, body });
     const answer = loopback.answers.get(`${method} ${url}`);
+    if (answer?.times !== undefined && --answer.times === 0) {
+      loopback.answers.delete(`${method} ${url}`);
+    }
     const [, snapshot, what] = /\/snapshots\/([^/]+)\/(\w+)$/.exec(url) ?? [];
     const run = snapshot === undefined ? undefined : loopback.runs.get(snapshot);
     if (answer) {

@@ -1,4 +1,3 @@
-import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startProcess, type TestProcess } from '../../support/child-process.ts';
 import { freeze } from '../../support/freeze.ts';
@@ -32,10 +31,7 @@ export function startWorker(
   const name = `worker-${++workers}`;
   const child = startProcess(
     [script, JSON.stringify({ ...options, place: named(options.place, name) })],
-    {
-      env: { NODE_COMPILE_CACHE: join(dirname(options.journal), 'cache') },
-      ...limits,
-    },
+    limits,
   );
   return {
     pid: child.pid,

@@ -1,6 +1,6 @@
 import type { ContractCase } from '../case.ts';
 
-/** State that the client holds. */
+/** Client-managed state. */
 export const clientCases: readonly ContractCase[] = [
   {
     name: 'a state goes out and comes back, and stays one session',

@@ -1,6 +1,6 @@
 import type { ContractCase } from '../case.ts';
 
-/** Agents with a turn loop of their own. */
+/** Custom agents. */
 export const customCases: readonly ContractCase[] = [
   {
     name: 'status, artifact, custom state and model chunks come in order; only artifacts and state are kept',
@@ -291,7 +291,7 @@ export const customCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'a transform hides what it hides from everybody outside, and from nobody inside',
+    name: 'a transform redacts for all clients, but not for the agent itself',
     rules: ['S95', 'S96', 'S97'],
     agent: 'shy',
     script: [{ toolCalls: [{ name: 'note', input: { text: 'secret' } }] }, 'ok', 'still'],

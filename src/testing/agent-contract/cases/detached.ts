@@ -7,7 +7,7 @@ function detached(text: string): Input {
   return { message: { role: 'user', content: [{ text }] }, detach: true };
 }
 
-/** Work that goes on without its caller. */
+/** Runs that continue in the background. */
 export const detachedCases: readonly ContractCase[] = [
   {
     name: 'a turn that is sent detached is pending, then succeeded, and can be watched from its beginning',
@@ -167,7 +167,7 @@ export const detachedCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'a detached run that fails says why, and the session goes on from before',
+    name: 'a detached run that fails reports its error, and the session continues from the previous snapshot',
     rules: ['S109', 'S51'],
     agent: 'moody',
     steps: [

@@ -2,7 +2,7 @@ import type { ContractCase, Step } from '../case.ts';
 
 const unknown = '0193b7a0-0000-7000-8000-000000000000';
 
-/** The session still stands where it stood. */
+/** Expects the head of the session to be unchanged. */
 const unmoved: Step = {
   do: 'getSession',
   sessionId: '$one.sessionId',
@@ -10,7 +10,7 @@ const unmoved: Step = {
 };
 const stale = { status: 'ABORTED', details: { headId: '$two.snapshotId' } } as const;
 
-/** Compare and set on the head of a session. */
+/** Compare-and-set on the head of a session. */
 export const ifHeadCases: readonly ContractCase[] = [
   {
     name: 'a turn with ifHead runs only from that head',

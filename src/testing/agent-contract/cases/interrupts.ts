@@ -26,7 +26,7 @@ const interrupted = {
 
 const asking = { text: 'I will.', toolCalls: [ask] };
 
-/** Tools that ask before they act. */
+/** Tools that pause for approval. */
 export const interruptCases: readonly ContractCase[] = [
   {
     name: 'an answer is given in the tool’s place, after a restart of the process',
@@ -164,7 +164,7 @@ export const interruptCases: readonly ContractCase[] = [
     steps: [
       { do: 'run', input: 'pay', as: 'asked', output: { finishReason: 'interrupted' } },
       ...[
-        // Another name, another ref, another input, not all of them, two for one, nothing.
+        // Wrong name, wrong ref, wrong input, too few, duplicate, empty.
         { respond: [{ toolResponse: { name: 'steal', ref: 't', output: 1 } }] },
         { respond: [{ toolResponse: { name: 'transfer', ref: 'x', output: 1 } }] },
         {
@@ -205,7 +205,7 @@ export const interruptCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'an interrupt is answered once; a fork may answer it anew',
+    name: 'an interrupt is answered once; a fork may answer it again',
     rules: ['S106'],
     agent: 'teller',
     script: [asking, 'Done.', 'Forked.'],
@@ -241,7 +241,7 @@ export const interruptCases: readonly ContractCase[] = [
   },
   ...(['teller', 'loop'] as const).map(
     (agent): ContractCase => ({
-      name: `a plain message declines what is open, and the conversation goes on (${agent})`,
+      name: `a plain message declines open interrupts, and the conversation continues (${agent})`,
       rules: ['S105', 'S106'],
       agent,
       script: [asking, 'As you like.'],
@@ -335,7 +335,7 @@ export const interruptCases: readonly ContractCase[] = [
     ]),
   },
   {
-    name: 'a request whose interrupt is false waits for nobody',
+    name: 'a tool request whose interrupt is false does not pause the turn',
     rules: ['S161'],
     agent: 'asker',
     steps: [

@@ -84,7 +84,7 @@ export const requestCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'a request to detach is told the same run again',
+    name: 'a repeated request to detach returns the same run',
     rules: ['S210'],
     agent: 'chat',
     script: ['done'],
@@ -99,7 +99,7 @@ export const requestCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'a refused turn does not consume its request id; on a connection, a turn that is over is told again',
+    name: 'a rejected turn does not consume its request id; on a connection, a finished turn is replayed',
     rules: ['S212', 'S210'],
     agent: 'chat',
     script: ['one', 'two'],

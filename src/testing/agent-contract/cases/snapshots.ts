@@ -6,7 +6,7 @@ const noteTwice = [
   'done',
 ];
 
-/** What becomes a snapshot. */
+/** Snapshot policies. */
 export const snapshotCases: readonly ContractCase[] = [
   {
     name: 'with always, each tool iteration is a snapshot too',
@@ -60,7 +60,7 @@ export const snapshotCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'with never, there is no snapshot, but the session goes on from its latest state',
+    name: 'with never, there is no snapshot, but the session continues from its latest state',
     rules: ['S66', 'S70', 'S75'],
     agent: 'fleeting',
     script: [...noteTwice, 'again'],

@@ -2,7 +2,7 @@ import type { ContractCase } from '../case.ts';
 
 const unknown = '01890000-0000-7000-8000-00000000000a';
 
-/** Every cell of the table of inits. */
+/** Every row of the table of inits. */
 export const startingCases: readonly ContractCase[] = [
   {
     name: 'nothing, or an empty init, is a fresh session',
@@ -16,7 +16,7 @@ export const startingCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'a session id goes on at the head; an unknown one is a fresh session under that id',
+    name: 'a session id continues at the head; an unknown one starts a new session with that id',
     rules: ['S84', 'S75'],
     agent: 'chat',
     script: ['one', 'two'],
@@ -33,7 +33,7 @@ export const startingCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'a snapshot id goes on from there, and the first commit moves the head',
+    name: 'a snapshot id continues from that snapshot, and the first commit moves the head',
     rules: ['S85', 'S76'],
     agent: 'chat',
     script: ['one', 'two', 'three'],
@@ -165,7 +165,7 @@ export const startingCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'a server-managed agent takes no state, and nobody takes a state with an id',
+    name: 'a server-managed agent rejects a state, and every agent rejects a state with an id',
     rules: ['S83', 'S87', 'S88'],
     agent: 'chat',
     script: [],

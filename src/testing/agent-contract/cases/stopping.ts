@@ -1,9 +1,9 @@
 import type { ContractCase } from '../case.ts';
 
-/** Stopping an attached turn. */
+/** Aborting an attached turn. */
 export const stoppingCases: readonly ContractCase[] = [
   {
-    name: 'a connection that is aborted keeps what the model had said, and the session goes on from it',
+    name: 'an aborted connection keeps the partial answer, and the session continues from it',
     rules: ['S53', 'S54', 'S55', 'S31'],
     agent: 'chat',
     script: [{ chunks: ['half ', 'an answer'], hang: true }, 'next'],

@@ -1,6 +1,6 @@
 import type { ContractCase } from '../case.ts';
 
-/** Going back, branching, comparing, naming, erasing. */
+/** Restore, fork, compare, label, delete. */
 export const timelineCases: readonly ContractCase[] = [
   {
     name: 'restore moves the head, orphans what is off its path, and loses nothing',
@@ -216,7 +216,7 @@ export const timelineCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'with fork, a second turn runs in a session of its own, from the same place',
+    name: 'with fork, a concurrent turn runs in a new session, from the same snapshot',
     rules: ['S93'],
     agent: 'forking',
     script: ['one', { chunks: ['half'], hang: true }, 'two'],

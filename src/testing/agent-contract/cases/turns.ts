@@ -1,6 +1,6 @@
 import type { ContractCase } from '../case.ts';
 
-/** What a turn is, and how it fails. */
+/** Turns and how they fail. */
 export const turnCases: readonly ContractCase[] = [
   {
     name: 'a turn begins with turnStart, ends with one turnEnd, and its snapshot has the reserved id',
@@ -51,7 +51,7 @@ export const turnCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'each turn goes on from the one before, and the system prompt reaches the model once and is not stored',
+    name: 'each turn continues from the previous one, and the system prompt reaches the model once and is not stored',
     rules: ['S6', 'S27', 'S72', 'S84'],
     agent: 'chat',
     script: ['one', 'two'],
@@ -208,7 +208,7 @@ export const turnCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'what waits behind a failed turn is not run',
+    name: 'inputs queued behind a failed turn are not run',
     rules: ['S49'],
     agent: 'moody',
     steps: [
