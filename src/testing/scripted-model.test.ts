@@ -24,7 +24,7 @@ describe('a script', () => {
     const model = scriptedModel([], { name: 'short' });
     await expect(model.run(say('a'), listen())).rejects.toMatchObject({
       status: 'FAILED_PRECONDITION',
-      message: expect.stringContaining('"short" has 0 replies'),
+      message: expect.stringContaining('"short" has only 0 replies'),
     });
     model.add('never', 'more');
     expect((await model.run(say('a'), listen())).message.content).toEqual([{ text: 'more' }]);

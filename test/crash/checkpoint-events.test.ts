@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WatchEvent } from '../../src/agent/spec/agent.ts';
 import { waymark } from '../../src/app.ts';
+import { bundleChild } from '../support/bundle-child.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
 import { sharedClock } from '../support/shared-clock.ts';
@@ -61,7 +61,7 @@ for (const [name, placeOf] of Object.entries(places)) {
 
 /** Runs the child until it has killed itself; gives the id of its run. */
 async function runUntilKilled(place: Place): Promise<string> {
-  const script = fileURLToPath(new URL('./checkpoint-child.ts', import.meta.url));
+  const script = bundleChild(new URL('./checkpoint-child.ts', import.meta.url));
   const child = spawn(process.execPath, [script, JSON.stringify(place)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -7,6 +7,7 @@ import { localEngine, memoryStore, waymark } from 'waymark';
 import { pgBossEngine } from 'waymark/pg-boss';
 import { postgresStore } from 'waymark/postgres';
 import { type EngineCluster, engineContract, startContractProcess } from 'waymark/testing/contract';
+import { bundleChild } from '../support/bundle-child.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
 import { sharedClock } from '../support/shared-clock.ts';
@@ -45,7 +46,8 @@ async function inFolder(store: 'sqlite' | 'file'): Promise<EngineCluster> {
   return {
     createApp: (options) => openDeployed(deployment, options),
     startProcess: oneByOne(
-      (options) => startContractProcess(child, [JSON.stringify({ ...deployment, ...options })]),
+      (options) =>
+        startContractProcess(bundleChild(child), [JSON.stringify({ ...deployment, ...options })]),
       () => advance(2 * claimTtl),
     ),
     close: () => rm(folder, { recursive: true, force: true }),
@@ -85,7 +87,7 @@ engineContract(
         (options) => {
           const place = { store: 'postgres', connectionString, schema } as const;
           const deployment: Deployment = { engine: 'pg-boss', ...place, ...options };
-          return startContractProcess(child, [JSON.stringify(deployment)]);
+          return startContractProcess(bundleChild(child), [JSON.stringify(deployment)]);
         },
         async () => {
           // The name of the connections of a process.

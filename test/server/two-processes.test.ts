@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { bundleChild } from '../support/bundle-child.ts';
 import { endProcesses, startProcess, type TestProcess } from '../support/child-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { freeze } from '../support/freeze.ts';
@@ -213,7 +213,7 @@ let servers = 0;
 async function start(kind: string, place: string): Promise<Server> {
   const name = `server-${++servers}`;
   const named = kind === 'postgres' ? `${place}&application_name=${name}` : place;
-  const script = fileURLToPath(new URL('child.ts', import.meta.url));
+  const script = bundleChild(new URL('child.ts', import.meta.url));
   const child = startProcess([script, kind, named, clockFile()]);
   const port = await child.take((line) => /^port (\d+)$/.exec(line)?.[1], 'port');
   return { url: `http://127.0.0.1:${port}`, name, child };

@@ -75,7 +75,7 @@ async function takeTurns(app: App, sessionId: string): Promise<void> {
 }
 
 const [given] = process.argv.slice(2);
-if (given !== undefined && process.argv[1]?.endsWith('backup-child.ts')) {
+if (given !== undefined && import.meta.main) {
   const app = openBackupApp(JSON.parse(given) as BackupStore, { sleeps: true });
   await app.ready();
   const { snapshotId = '' } = await app

@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
+import { bundleChild } from '../support/bundle-child.ts';
 import { clockAhead } from '../support/movable-clock.ts';
 import { type BackupStore, claimTtl, openBackupApp, openStore } from './backup-child.ts';
 
-const child = fileURLToPath(new URL('./backup-child.ts', import.meta.url));
+const child = new URL('./backup-child.ts', import.meta.url);
 
 /** Turns in another process, as far as it has said that they have ended. */
 export async function startTurns(where: BackupStore) {
-  const process_ = spawn(process.execPath, [child, JSON.stringify(where)], {
+  const process_ = spawn(process.execPath, [bundleChild(child), JSON.stringify(where)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const acknowledged = new Map<string, number>();

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { chmod, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Store } from '../../src/store/contract/store.ts';
 import { type FileStoreOptions, fileStore } from '../../src/store/file/index.ts';
 import { createKit, type Kit, refused } from '../../src/testing/store-contract/kit.ts';
+import { bundleChild } from '../support/bundle-child.ts';
 import { endProcesses, startProcess } from '../support/child-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { readTree } from '../support/read-tree.ts';
@@ -13,7 +13,7 @@ import { type SharedClock, sharedClock } from '../support/shared-clock.ts';
 import { someMoment } from '../support/some-moment.ts';
 import { temporaryDirectory } from './file-support.ts';
 
-const script = fileURLToPath(new URL('./file-worker.ts', import.meta.url));
+const script = bundleChild(new URL('./file-worker.ts', import.meta.url));
 const scope = { agent: 'chat' };
 
 interface Told {

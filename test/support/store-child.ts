@@ -85,7 +85,7 @@ async function work(store: Store, task: ChildTask): Promise<void> {
   }
 }
 
-if (process.argv[1]?.endsWith('store-child.ts') && process.argv[2] !== undefined) {
+if (import.meta.main && process.argv[2] !== undefined) {
   const store = openShared(JSON.parse(process.argv[2]) as SharedStore);
   await work(store, JSON.parse(process.argv[3] ?? '') as ChildTask);
   await store.close?.();

@@ -1,7 +1,7 @@
-import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createIds } from '../../src/core/id.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
+import { bundleChild } from './bundle-child.ts';
 import { endProcesses, startProcess, type TestProcess } from './child-process.ts';
 import { someMoment } from './some-moment.ts';
 import {
@@ -13,10 +13,10 @@ import {
 } from './store-child.ts';
 
 const newId = createIds(systemClock);
-const script = join(import.meta.dirname, 'store-child.ts');
+const script = new URL('./store-child.ts', import.meta.url);
 
 function start(shared: SharedStore, task: ChildTask): TestProcess {
-  return startProcess([script, JSON.stringify(shared), JSON.stringify(task)]);
+  return startProcess([bundleChild(script), JSON.stringify(shared), JSON.stringify(task)]);
 }
 
 /** What several processes on one store must not do to each other. */

@@ -1,4 +1,4 @@
-import { fileURLToPath } from 'node:url';
+import { bundleChild } from '../../support/bundle-child.ts';
 import { startProcess, type TestProcess } from '../../support/child-process.ts';
 import { freeze } from '../../support/freeze.ts';
 import type { WorkerOptions } from '../crash-worker.ts';
@@ -21,7 +21,7 @@ export interface Worker {
 }
 
 let workers = 0;
-const script = fileURLToPath(new URL('../crash-worker.ts', import.meta.url));
+const script = new URL('../crash-worker.ts', import.meta.url);
 
 /** Starts a process, whose files may not become larger than so. It is of use as soon as it has said `ready`. */
 export function startWorker(
@@ -30,7 +30,7 @@ export function startWorker(
 ): Worker {
   const name = `worker-${++workers}`;
   const child = startProcess(
-    [script, JSON.stringify({ ...options, place: named(options.place, name) })],
+    [bundleChild(script), JSON.stringify({ ...options, place: named(options.place, name) })],
     limits,
   );
   return {

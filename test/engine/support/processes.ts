@@ -1,4 +1,4 @@
-import { fileURLToPath } from 'node:url';
+import { bundleChild } from '../../support/bundle-child.ts';
 import { startProcess, type TestProcess } from '../../support/child-process.ts';
 import type { ChildOptions } from './child.ts';
 
@@ -10,7 +10,7 @@ export interface Child extends TestProcess {
   readonly url: string;
 }
 
-const script = fileURLToPath(new URL('./child.ts', import.meta.url));
+const script = new URL('./child.ts', import.meta.url);
 let children = 0;
 
 /** Starts a process, and resolves when it is ready. `mayDie`: the test makes it die. */
@@ -21,9 +21,12 @@ export async function startChild(
   const name = `child-${++children}`;
   const mark = connectionString.includes('?') ? '&' : '?';
   const named = `${connectionString}${mark}application_name=${name}`;
-  const child = startProcess([script, JSON.stringify({ ...options, connectionString: named })], {
-    mayDie,
-  });
+  const child = startProcess(
+    [bundleChild(script), JSON.stringify({ ...options, connectionString: named })],
+    {
+      mayDie,
+    },
+  );
   const url = await child.take((line) => /^ready (.*)$/.exec(line)?.[1], '"ready"');
   // Keeps the getters of the process.
   return Object.create(child, { name: { value: name }, url: { value: url } }) as Child;
