@@ -9,10 +9,10 @@ import {
 } from '../rules/decide-timeline.ts';
 import { accepted } from '../rules/decision.ts';
 import { notFound } from '../rules/errors.ts';
+import { pageOf } from '../rules/page.ts';
 import { checkLabel, checkMetadata, checkTitle } from '../rules/size-limits.ts';
 import { checkFree, leaveBehind } from './claim.ts';
 import { holderFact, namedFacts } from './facts.ts';
-import { pageOf } from './page.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
 import { createSessionRow, dropSessionRow } from './rows.ts';
 import { withSubSessions } from './sub-sessions.ts';

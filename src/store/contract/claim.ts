@@ -1,0 +1,55 @@
+import type { SessionInfo } from '../../protocol/session.ts';
+import type { FinishReason } from '../../protocol/turn.ts';
+import type { RequestMark } from './request.ts';
+import type { RunRef, RunRequest } from './run.ts';
+import type { Totals } from './usage.ts';
+
+export interface ClaimRequest extends RunRequest {
+  readonly runId: string;
+  readonly sessionId: string;
+  /** `head`: the session's latest saved state; an unknown session is created. */
+  readonly from: 'head' | { readonly snapshotId: string };
+  /** When present, the head must still be this one (`null`: none yet), else `ABORTED` with `details.headId`. */
+  readonly expectHead?: string | null;
+  /** Milliseconds without a heartbeat after which the claim has expired. */
+  readonly ttl: number;
+  /** Who holds the claim; for people to read. */
+  readonly worker: string;
+  /** The session in which this one is started as a sub-agent; kept when the session is created. */
+  readonly startedBy?: SessionInfo['startedBy'];
+  /** The agent limits its sessions: `failedTotals` is needed. @default false */
+  readonly limited?: boolean;
+  /**
+   * Idempotency keys to claim with it. They are checked before anything else: `ALREADY_EXISTS` with `details.request`
+   * (`runId` and `sessionId`) when one belongs to a run that is open or has ended with a snapshot or a receipt;
+   * `INVALID_ARGUMENT` when its digest is another one. The key of a run that was released without a receipt, and of an
+   * attached one whose process died, passes to the new run; an expired attached run gives way and can save nothing any more.
+   */
+  readonly requests?: readonly RequestMark[];
+}
+
+export interface Claim extends RunRef {
+  readonly sessionId: string;
+  /** The session was created by this claim. */
+  readonly fresh: boolean;
+  /** The snapshot the run goes on from; absent in an empty session. Always a succeeded one. */
+  readonly parent?: ParentRef;
+  /** The session's head when it was claimed: an id to compare a cached state with. */
+  readonly headId?: string;
+  /** The index that the session's next listed snapshot will have. */
+  readonly nextIndex: number;
+  /** What failed turns have used that started from the parent, with all before them. Looked up for `limited` requests only. */
+  readonly failedTotals?: Totals;
+}
+
+/** What a turn must know of the snapshot it goes on from. */
+export interface ParentRef {
+  readonly snapshotId: string;
+  readonly turnIndex: number;
+  readonly finishReason?: FinishReason;
+  /** Whether a turn of this session that ended well already goes on from it; filled in for interrupted ones only. */
+  readonly answered?: boolean;
+  /** `false`: it is the latest saved state only, not a snapshot. */
+  readonly listed?: boolean;
+  readonly totals?: Totals;
+}

@@ -1,0 +1,33 @@
+import type { Chunk } from '../../protocol/turn.ts';
+import type { RunRef } from './run.ts';
+import type { Scope } from './scope.ts';
+
+/** One event of a run. `attempt.seq` is the cursor that a reader comes back with. */
+export interface RunEvent {
+  readonly attempt: number;
+  readonly seq: number;
+  readonly chunk: Chunk;
+}
+
+/** The place in a run's events after which to go on. */
+export interface EventCursor {
+  readonly attempt: number;
+  readonly seq: number;
+}
+
+/** Events of detached and accepted runs, kept until shortly after the end. */
+export interface EventSupport {
+  /** Appends events in order; refused (`ABORTED`) when the attempt is no longer current or the run is over. */
+  append(run: RunRef, events: readonly RunEvent[]): Promise<void>;
+  /**
+   * Events after the cursor, in order of (attempt, seq), at most `limit`. `ended`: the run is over and these are the last.
+   * `undefined` when nothing is known of the run (never was, or its events have been dropped).
+   */
+  read(
+    scope: Scope,
+    runId: string,
+    options: { readonly after?: EventCursor; readonly limit: number },
+  ): Promise<{ readonly events: readonly RunEvent[]; readonly ended: boolean } | undefined>;
+  /** Calls back soon after events were appended or the run ended, from any process. A hint: read again. */
+  onEvents(runId: string, listener: () => void): () => void;
+}

@@ -1,0 +1,103 @@
+import type { Json } from '../../core/json/json.ts';
+import type { Lookup } from '../../protocol/lookup.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { Claim, ClaimRequest } from './claim.ts';
+import type { Committed, CommitWrite } from './commit.ts';
+import type { RunEvent } from './event-support.ts';
+import type { QueueHandoff } from './handoff.ts';
+import type { RequestOutcome, RequestRecord } from './request.ts';
+import type { DeadRunRecord, RunRecord, RunRef, RunRequest, RunSignal } from './run.ts';
+import type { Scope } from './scope.ts';
+import type { LoadedState, PartialWrite, StateBase, StateWrite } from './state.ts';
+import type { SuspectLimit, TakenRun } from './take-over.ts';
+import type { RunUsage } from './usage.ts';
+
+/** Claims: one run at a time works on a session; recovery: an expired one is taken over. */
+export interface RunSupport {
+  /** Whether others can write in the transaction that detaches a run. @default false */
+  readonly transactional?: boolean;
+  /**
+   * Accepts a run: records its inputs under the reserved id and marks the session as being worked on. One round trip.
+   * `ABORTED` with `details.running` when another run holds the session, or the head is not the expected one;
+   * `NOT_FOUND` for a `from` that is unknown or of another session; `FAILED_PRECONDITION` when it has not succeeded. An expired `attached` run gives way and stays behind as a snapshot that reads `expired`.
+   */
+  claim(scope: Scope, request: ClaimRequest): Promise<Claim>;
+  /** The state to go on from, verified against its hash (`DATA_LOSS`); `undefined` when there is none. */
+  load(scope: Scope, lookup: Lookup): Promise<LoadedState | undefined>;
+  /** Prolongs the claim. */
+  heartbeat(run: RunRef): Promise<RunSignal>;
+  /**
+   * Changes an attached run into a detached one with these inputs, and lists its pending snapshot. With `handOver` it is
+   * let go of in the same step. `events` are appended in that step, too: a run that is taken over does not send them again.
+   */
+  detach(
+    run: RunRef,
+    request: RunRequest,
+    handOver?: QueueHandoff,
+    events?: readonly RunEvent[],
+  ): Promise<Snapshot>;
+  /** Keeps the state reached so far with the pending run, for whoever takes it over. Never listed, never the head. */
+  checkpoint(
+    run: RunRef,
+    write: StateWrite & {
+      readonly stateHash: string;
+      readonly inputsDone: number;
+      readonly midTurn: boolean;
+      /** As in {@link CommitWrite}: a run that is taken over at this checkpoint does not send them again. */
+      readonly events?: readonly RunEvent[];
+      readonly used?: RunUsage;
+    },
+  ): Promise<StateBase>;
+  /**
+   * Writes a snapshot, moves the head when it succeeded and is not within a turn, ends the run when asked to: one transaction. The row of a
+   * detached run keeps its index, its parent and `createdAt`. `ALREADY_EXISTS` when the id is another snapshot's.
+   */
+  commit(run: RunRef, write: CommitWrite): Promise<Committed>;
+  /**
+   * Ends the run without a snapshot and frees the session; `events` and `requests` as in {@link CommitWrite}. Without
+   * `requests` its keys are free again, and a session that has no snapshot, title, metadata, events or sub-sessions is removed:
+   * a turn that was refused leaves nothing behind.
+   * `FAILED_PRECONDITION` for a detached one: its pending snapshot needs a terminal status.
+   */
+  release(run: RunRef, events?: readonly RunEvent[], requests?: RequestOutcome): Promise<void>;
+  /** Puts another receipt in place of the one that the run ended with; keys that belong to another run by now stay as they are. */
+  replaceReceipt(runId: string, requests: RequestOutcome): Promise<void>;
+  /** The run that was claimed under a key: see {@link RequestMark}. */
+  getRequest(key: string): Promise<RequestRecord | undefined>;
+  /** Lets go of an accepted or detached run at once, as if its claim had expired, so that another may take it over. */
+  handOver(run: RunRef): Promise<void>;
+  /**
+   * After an abort of a detached run: puts the partial state on its `aborted` snapshot, once, for inspection, and what the run
+   * has used. Does nothing when the row is not an aborted one of this attempt.
+   */
+  attachPartial(run: RunRef, write: PartialWrite): Promise<void>;
+  /** The recorded result of a durable step; `undefined` when it has not been recorded. */
+  getStep(run: RunRef, key: string): Promise<{ readonly value: Json | undefined } | undefined>;
+  saveStep(run: RunRef, key: string, value: Json | undefined): Promise<void>;
+  /**
+   * Takes over expired `accepted` and `detached` runs of these agents, with a higher attempt. A run that has expired without
+   * having been handed over counts a crash of its worker, unless that worker is the one that takes it over.
+   */
+  takeOver(request: {
+    readonly agents: readonly string[];
+    readonly worker: string;
+    readonly ttl: number;
+    readonly limit: number;
+    /** Only these runs; `limit` does not count for them. */
+    readonly runIds?: readonly string[];
+    /** With `runIds`: also one that has not expired but waits under this name, as {@link QueueHandoff} left it. */
+    readonly waitingAs?: string;
+    /** None whose worker's name begins with this. */
+    readonly exceptWorker?: string;
+    /** Limits how many suspects are taken; those with the fewest crashes first. @default all */
+    readonly suspects?: SuspectLimit;
+  }): Promise<readonly TakenRun[]>;
+  /** The open run with this reserved id. */
+  getRun(scope: Scope, runId: string): Promise<RunRecord | undefined>;
+  /** Open runs, oldest first; without a scope those of everybody. */
+  listRuns(scope?: Scope): Promise<readonly RunRecord[]>;
+  /** The dead-letter list, oldest first; without a scope that of everybody. */
+  listDeadRuns?(scope?: Scope): Promise<readonly DeadRunRecord[]>;
+  /** Removes a run from the dead-letter list; `false` when it was not there. Its failed snapshot stays. */
+  dropDeadRun?(scope: Scope, runId: string): Promise<boolean>;
+}

@@ -1,0 +1,65 @@
+import type { JsonObject } from '../../core/json/json.ts';
+import type { RunMode } from '../../protocol/run.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { Init, Input } from '../../protocol/turn.ts';
+import type { Scope } from './scope.ts';
+
+/** A run under one attempt. Every write names it, and is refused (`ABORTED`) when the attempt is no longer current. */
+export interface RunRef {
+  /** The reserved snapshot id. */
+  readonly runId: string;
+  readonly attempt: number;
+}
+
+/** What is needed to start a run over, in this or another process. */
+export interface RunRequest {
+  readonly mode: RunMode;
+  readonly init?: Init;
+  readonly inputs: readonly Input[];
+  /** The caller's context as JSON. */
+  readonly context?: JsonObject;
+  /** The version of the agent that accepted it. */
+  readonly version?: string;
+}
+
+/** A run as it stands, for taking it over and for showing it. */
+export interface RunRecord extends RunRef, RunRequest {
+  readonly scope: Scope;
+  readonly sessionId: string;
+  readonly worker: string;
+  readonly parentId?: string;
+  readonly createdAt: string;
+  readonly heartbeatAt: string;
+  /** No heartbeat for longer than its ttl. */
+  readonly expired: boolean;
+  /** Somebody asked for it to be stopped. */
+  readonly stopping: boolean;
+  /** How many of `inputs` the last checkpoint has behind it. */
+  readonly inputsDone: number;
+  /** The last checkpoint lies within the turn of the next input, after a tool iteration, not before it. */
+  readonly midTurn: boolean;
+  /** Workers that died with the run since its last progress (a checkpoint or a durable step), oldest first. */
+  readonly crashes?: readonly RunCrash[];
+}
+
+/** A worker that died, or lost its connection, while it held a run. */
+export interface RunCrash {
+  readonly attempt: number;
+  /** Its last heartbeat, as ISO 8601. */
+  readonly lastSeenAt: string;
+}
+
+/** A run that was given up: what is needed to start it again. It is deleted with its snapshot. */
+export interface DeadRunRecord extends RunRequest {
+  readonly runId: string;
+  readonly scope: Scope;
+  readonly sessionId: string;
+  readonly inputsDone: number;
+  /** When it was given up, as ISO 8601. */
+  readonly since: string;
+  /** The error of its failed snapshot. */
+  readonly error?: NonNullable<Snapshot['error']>;
+}
+
+/** What a heartbeat tells: go on, stop gracefully, or stop at once because the run is no longer yours. */
+export type RunSignal = 'held' | 'stop' | 'lost';

@@ -1,0 +1,34 @@
+import type { JsonPatch } from '../../core/json/patch.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { Usage } from '../../protocol/turn.ts';
+import type { SessionState } from '../../session/session-state.ts';
+import type { Totals } from './usage.ts';
+
+/** A state as it was loaded or saved, with what its store needs to save the next one as a difference to it. */
+export interface StateBase {
+  readonly snapshotId: string;
+  readonly state: SessionState;
+  /** The store's own note of where the state lies. */
+  readonly ref: unknown;
+}
+
+/** A loaded state together with its snapshot's metadata. */
+export interface LoadedState extends StateBase {
+  readonly snapshot: Snapshot;
+}
+
+/** A state to be written, as it grew from the one before. */
+export interface StateWrite {
+  /** What `state` grew from; absent when the session was empty. */
+  readonly base?: StateBase;
+  readonly state: SessionState;
+  /** The change from the base's custom state to this one; absent: not known or unchanged, the store compares. */
+  readonly customPatch?: JsonPatch;
+}
+
+/** What an aborted run had come to. */
+export interface PartialWrite extends StateWrite {
+  readonly stateHash: string;
+  readonly usage?: Usage;
+  readonly totals?: Totals;
+}

@@ -1,0 +1,67 @@
+import type { JsonObject } from '../../core/json/json.ts';
+import type { Page, SessionInfo } from '../../protocol/session.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type { Scope } from './scope.ts';
+
+export interface ListOptions {
+  /** @default 50 */
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/** Compare and set: a caller that has read an older head changes nothing. */
+export interface ExpectHead {
+  /** When present, the head of the snapshot's session must still be this one, else `ABORTED` with `details.headId`. */
+  readonly expectHead?: string;
+}
+
+/** Sessions and their trees: heads, branches, labels. */
+export interface TimelineSupport {
+  /** With its latest state when `state` is asked for. */
+  getSession(
+    scope: Scope,
+    sessionId: string,
+    options?: { readonly state?: boolean },
+  ): Promise<SessionInfo | undefined>;
+  /** Newest first; `query` looks in id, title and metadata. */
+  listSessions(
+    scope: Scope,
+    options?: ListOptions & { readonly query?: string },
+  ): Promise<Page<SessionInfo>>;
+  /** `null` removes the title. `NOT_FOUND` when there is no such session. */
+  updateSession(
+    scope: Scope,
+    sessionId: string,
+    change: { readonly title?: string | null; readonly metadata?: JsonObject | null },
+  ): Promise<SessionInfo>;
+  /**
+   * Erases the session with its snapshots, runs, events, steps and its sub-agents' sessions; what a fork shares stays.
+   * `ABORTED` when it is being worked on. `false` when there is no such session.
+   */
+  deleteSession(scope: Scope, sessionId: string): Promise<boolean>;
+  /** Metadata only, by index ascending, pending ones included; one query. */
+  listSnapshots(
+    scope: Scope,
+    sessionId: string,
+    options?: ListOptions & { readonly includeOrphaned?: boolean },
+  ): Promise<Page<Snapshot>>;
+  /**
+   * Moves the head. Checked in this order: `NOT_FOUND` for an unknown id; `FAILED_PRECONDITION` unless it succeeded;
+   * `ABORTED` while the session is being worked on, or when the head is not the expected one. An expired attached run
+   * gives way, as to a claim, so that it cannot move the head back later.
+   */
+  restore(scope: Scope, snapshotId: string, options?: ExpectHead): Promise<Snapshot>;
+  /** A new session under `sessionId` whose first snapshot shares the state of this one without copying it. */
+  fork(
+    scope: Scope,
+    snapshotId: string,
+    target: { readonly sessionId: string; readonly snapshotId: string } & ExpectHead,
+  ): Promise<Snapshot>;
+  /** `null` removes the label. */
+  label(
+    scope: Scope,
+    snapshotId: string,
+    label: string | null,
+    options?: ExpectHead,
+  ): Promise<Snapshot>;
+}

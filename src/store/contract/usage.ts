@@ -1,0 +1,23 @@
+import type { Usage } from '../../protocol/turn.ts';
+
+/** What a session has used along the path to a snapshot; kept only where an agent limits it. */
+export interface Totals {
+  readonly tokens: number;
+  readonly toolCalls: number;
+}
+
+/** What one turn has used. */
+export interface Spent {
+  readonly usage: Usage;
+  readonly toolCalls: number;
+}
+
+/** What a run has used up to a checkpoint, so that a takeover continues the count. */
+export interface RunUsage {
+  /** The turn that the checkpoint lies in. */
+  readonly turn: Spent;
+  /** All turns of the invocation before it. */
+  readonly before: Usage;
+  /** The session's totals without the turn, where an agent limits them. */
+  readonly totals?: Totals;
+}
