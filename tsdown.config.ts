@@ -5,6 +5,7 @@ export default defineConfig({
     index: 'src/index.ts',
     testing: 'src/testing/index.ts',
     'testing-contract': 'src/testing/contract.ts',
+    store: 'src/store/index.ts',
     sqlite: 'src/store/sqlite/index.ts',
     file: 'src/store/file/index.ts',
     postgres: 'src/store/postgres/index.ts',

@@ -1,0 +1,131 @@
+export { createKeyedEmitter, type KeyedEmitter } from '../core/async/emitter.ts';
+export {
+  type ErrorBody,
+  isWaymarkError,
+  type Status,
+  WaymarkError,
+  type WaymarkErrorOptions,
+} from '../core/error.ts';
+export { createIds, type NewId } from '../core/id.ts';
+export { type Json, type JsonObject, toJson } from '../core/json/json.ts';
+export type { JsonPatch } from '../core/json/patch.ts';
+export { type Clock, systemClock } from '../core/time/clock.ts';
+export type { Message } from '../protocol/message.ts';
+export type { Page, SessionInfo } from '../protocol/session.ts';
+export type { Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
+export type { Artifact, State } from '../protocol/state.ts';
+export type { Chunk, FinishReason, Init, Input, Usage } from '../protocol/turn.ts';
+export { type ExportRow, toSessionExport } from '../session/export-session.ts';
+export { History } from '../session/history.ts';
+export {
+  fromSessionExport,
+  type ImportedSession,
+  type ImportRow,
+  renewIds,
+} from '../session/import-session.ts';
+export { type PathSnapshot, pathSnapshotsOf } from '../session/path-snapshots.ts';
+export {
+  emptyState,
+  fromPlainState,
+  hashState,
+  type Marks,
+  type SessionState,
+  toPlainState,
+} from '../session/session-state.ts';
+export {
+  type AbortSupport,
+  type Claim,
+  type ClaimRequest,
+  type Committed,
+  type CommitWrite,
+  type DeadRunRecord,
+  type EventCursor,
+  type EventSupport,
+  type ExpectHead,
+  type Fault,
+  handedOverHint,
+  isWithinTurn,
+  type ListOptions,
+  type LoadedState,
+  type Lookup,
+  type MaintenanceSupport,
+  type ParentRef,
+  type PartialWrite,
+  type PruneReport,
+  type QueueHandoff,
+  type RequestMark,
+  type RequestOutcome,
+  type RequestRecord,
+  type RetentionPolicy,
+  type RunCrash,
+  type RunEvent,
+  type RunMode,
+  type RunRecord,
+  type RunRef,
+  type RunRequest,
+  type RunSignal,
+  type RunSupport,
+  type RunUsage,
+  requestTtl,
+  type Scope,
+  type SessionExport,
+  type SnapshotStore,
+  type Spent,
+  type StateBase,
+  type StateWrite,
+  type Store,
+  type SuspectLimit,
+  savedPendingTtl,
+  type TakenRun,
+  type TimelineSupport,
+  type Totals,
+  type Transaction,
+  waitingTtl,
+} from './contract/store.ts';
+export { checkedStore } from './rules/checked-store.ts';
+export { type AbortDecision, decideAbort } from './rules/decide-abort.ts';
+export {
+  type ClaimDecision,
+  type ClaimFacts,
+  decideClaim,
+  refuseHead,
+  refuseHolder,
+  type SessionFact,
+  type StartFact,
+  toClaim,
+} from './rules/decide-claim.ts';
+export { type CommitDecision, type CommitFacts, decideCommit } from './rules/decide-commit.ts';
+export type { RequestFact } from './rules/decide-request.ts';
+export {
+  decideLabel,
+  decideRestore,
+  type NamedFacts,
+  type RestoreDecision,
+  refuseFork,
+} from './rules/decide-timeline.ts';
+export { accepted, type Decided, listedParent, type SnapshotFact } from './rules/decision.ts';
+export {
+  busy,
+  headMoved,
+  notFound,
+  notHeld,
+  notSucceeded,
+  sessionExists,
+  stillRunning,
+  taken,
+} from './rules/errors.ts';
+export { isAfter } from './rules/event-body.ts';
+export { type HolderFact, isExpired, isHolder, type Lease } from './rules/holder.ts';
+export { checkScope, checkSessionId, checkSnapshotId, isName, isSnapshotId } from './rules/ids.ts';
+export { pageOf } from './rules/page.ts';
+export {
+  checkPolicy,
+  type RetainedSession,
+  type RetainedSnapshot,
+  type Selection,
+  selectVictims,
+} from './rules/retention.ts';
+export { checkLabel, checkMetadata, checkTitle } from './rules/size-limits.ts';
+export { storeFault } from './rules/store-error.ts';
+export { anySuspects, pickRuns } from './rules/suspects.ts';
+export { spentInTurn } from './rules/totals.ts';
