@@ -12,20 +12,31 @@ const src = join(root, 'src');
 const folders: Readonly<Record<string, readonly string[]>> = {
   core: [],
   protocol: ['core'],
+  api: ['core', 'protocol'],
   generate: ['core', 'protocol'],
   session: ['core', 'protocol', 'generate', 'store/contract', 'store/rules'],
   'store/contract': ['core', 'protocol', 'session'],
   'store/rules': ['core', 'protocol', 'store/contract'],
   'store/memory': ['core', 'protocol', 'session', 'store/contract', 'store/rules'],
   store: ['core', 'protocol', 'session', 'store/contract', 'store/rules', 'store/memory'],
-  agent: ['core', 'protocol', 'generate', 'session', 'store/contract', 'store/rules'],
-  engine: ['core', 'protocol', 'session', 'store/contract', 'agent'],
-  server: ['core', 'protocol', 'generate', 'session', 'store/contract', 'store/rules', 'agent'],
-  client: ['core', 'protocol'],
-  react: ['core', 'protocol', 'client'],
+  agent: ['core', 'protocol', 'api', 'generate', 'session', 'store/contract', 'store/rules'],
+  engine: ['core', 'protocol', 'api', 'session', 'store/contract', 'agent'],
+  server: [
+    'core',
+    'protocol',
+    'api',
+    'generate',
+    'session',
+    'store/contract',
+    'store/rules',
+    'agent',
+  ],
+  client: ['core', 'protocol', 'api'],
+  react: ['core', 'protocol', 'api', 'client'],
   testing: [
     'core',
     'protocol',
+    'api',
     'generate',
     'session',
     'store/contract',
@@ -37,6 +48,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'core',
     'protocol',
+    'api',
     'generate',
     'session',
     'store/contract',
@@ -51,6 +63,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
   '.': [
     'core',
     'protocol',
+    'api',
     'generate',
     'session',
     'store/contract',
@@ -65,6 +78,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
 const portable = new Set([
   'core',
   'protocol',
+  'api',
   'generate',
   'session',
   'store/contract',
@@ -78,6 +92,7 @@ const portable = new Set([
 
 /** Types are erased, so a folder may name a type of one above it where the two sides of a wire must agree. */
 const typesFrom: Readonly<Record<string, readonly string[]>> = {
+  api: ['store/contract'],
   client: ['agent', 'session', 'store/contract', 'generate'],
   react: ['agent', 'session', 'store/contract'],
   server: ['.'],

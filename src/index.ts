@@ -4,25 +4,10 @@ export type { AgentOptions, CustomAgentOptions } from './agent/define/define.ts'
 export { resumeRun } from './agent/define/resume-run.ts';
 export type {
   Agent,
-  AgentConnection,
   AgentMetadata,
-  AgentStream,
-  AgentTypes,
   CallOptions,
-  Chat,
-  ChunkOf,
-  EventId,
   InvokeOptions,
-  OutputError,
-  OutputOf,
-  RequestOptions,
-  ResumeInput,
   RunOptions,
-  SessionOf,
-  SnapshotOf,
-  StateOf,
-  WatchEvent,
-  WireTypes,
 } from './agent/spec/agent.ts';
 export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/spec/dispatcher.ts';
 export type { ErrorInfo, ErrorListener, ErrorPhase } from './agent/spec/error-reports.ts';
@@ -37,6 +22,41 @@ export type {
   TurnResult,
 } from './agent/spec/handler.ts';
 export type { AgentLimits, Concurrency, RunEnd, Transform } from './agent/spec/spec.ts';
+export type {
+  AgentApi,
+  Answers,
+  ApiCallOptions,
+  ApiInvokeOptions,
+  Chat,
+  RunHandle,
+  SessionRef,
+  StartedRun,
+} from './api/agent-api.ts';
+export type { OutputAccessors, StateAccessors } from './api/describe.ts';
+export type { Interrupt, InterruptAnswer } from './api/interrupts.ts';
+export type { ResumeInput } from './api/resume-input.ts';
+export type { SnapshotRef } from './api/snapshot-ref.ts';
+export { isTurnError, TurnError } from './api/turn-error.ts';
+export type { TurnInput } from './api/turn-input.ts';
+export type {
+  AgentConnection,
+  AgentStream,
+  AgentTypes,
+  ChunkOf,
+  EventId,
+  FailureOptions,
+  LoadedSession,
+  LoadedSnapshot,
+  OutputError,
+  OutputOf,
+  RequestOptions,
+  SessionOf,
+  SnapshotOf,
+  StateOf,
+  TurnOutput,
+  WatchEvent,
+  WireTypes,
+} from './api/types.ts';
 export { type App, type AppOptions, type ToolExtras, waymark } from './app.ts';
 export type { Action, ActionDescriptor } from './core/action.ts';
 export {

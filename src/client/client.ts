@@ -1,4 +1,4 @@
-import type { AgentTypes, WireTypes } from '../agent/spec/agent.ts';
+import type { AgentTypes, WireTypes } from '../api/types.ts';
 import type { AgentInfo } from '../protocol/requests.ts';
 import { createRemoteAgent } from './create-remote-agent.ts';
 import type { ClientOptions } from './options.ts';

@@ -1,11 +1,12 @@
+import { describeOutput } from '../api/describe.ts';
+import type { ResumeInput } from '../api/resume-input.ts';
 import type {
   AgentConnection,
   AgentTypes,
   ChunkOf,
   OutputOf,
   RequestOptions,
-  ResumeInput,
-} from '../agent/spec/agent.ts';
+} from '../api/types.ts';
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Message } from '../protocol/message.ts';
@@ -326,7 +327,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
       // Everything that was sent before a detach goes to the background with the rest.
       this.#answers.end(result.finishReason === 'detached' ? undefined : notRun());
       this.#events.close();
-      this.#output.resolve(this.#place.complete(result));
+      this.#output.resolve(describeOutput(this.#place.complete(result)));
     }
   }
 }

@@ -1,11 +1,16 @@
-import type { AgentStream, AgentTypes } from '../agent/spec/agent.ts';
+import { type AgentOperations, type BegunTurn, createCalls } from '../api/calls.ts';
+import type { AgentTypes, WireTypes } from '../api/types.ts';
 import { checkLookup } from '../protocol/lookup.ts';
 import type { DeadRun, RunInfo } from '../protocol/run.ts';
-import type { Input } from '../protocol/turn.ts';
-import { createChat, toInput } from './chat.ts';
+import type { Input, Output } from '../protocol/turn.ts';
 import { connect } from './connection.ts';
 import type { ClientOptions } from './options.ts';
-import type { RemoteAgent, RemoteRunOptions } from './remote-agent.ts';
+import type {
+  RemoteAgent,
+  RemoteCallOptions,
+  RemoteInvokeOptions,
+  RemoteRunOptions,
+} from './remote-agent.ts';
 import { identified } from './request-id.ts';
 import { abortRun } from './stop-turn.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
@@ -34,22 +39,18 @@ export function createRemoteAgent<Types extends AgentTypes>(
   const found = async <T>(answer: Promise<T | undefined>): Promise<T | undefined> => {
     const value = await answer;
     known ||= value !== undefined;
-    if (!known) await agent.describe();
+    if (!known) await describe();
     known = true;
     return value;
   };
 
-  const agent: RemoteAgent<Types> = {
-    name,
-    describe: (options) => transport.json(at('getAgent', {}, options)),
+  const describe: RemoteAgent['describe'] = (options) =>
+    transport.json(at('getAgent', {}, options));
 
-    // Over a stream, too: only a stream tells its id, by which a turn is stopped or found again.
-    run: (input, options) => agent.stream(input, options).output,
-    runText: (text, options) => agent.stream(toInput(text), options).output,
-    stream: (input, options) => stream(transport, name, input, options),
-    streamText: (text, options) => agent.stream(toInput(text), options),
+  const operations: AgentOperations<RemoteCallOptions, RemoteInvokeOptions> = {
+    // A stream for single turns as well: only a stream tells the id by which a turn is stopped or found again.
+    begin: (input, options, follow) => followed(stream(transport, name, input, options), follow),
     streamBidi: (options) => connect(transport, name, options),
-    chat: (options) => createChat(agent, options),
 
     getSnapshot: async (given, options) => {
       const lookup = checkLookup(given);
@@ -73,7 +74,8 @@ export function createRemoteAgent<Types extends AgentTypes>(
     deleteSession: async (session, options) =>
       (await found(transport.find(at('deleteSession', { session }, options)))) !== undefined,
 
-    wait: (snapshotId, options) => waitForRun(transport, { agent: name, snapshotId }, options),
+    wait: (snapshotId, options) =>
+      waitForRun<WireTypes>(transport, { agent: name, snapshotId }, options),
     watch: (snapshotId, options) => watchRun(transport, { agent: name, snapshotId }, options),
     abort: async (snapshot, { signal } = {}) =>
       (await found(abortRun(transport, { agent: name, snapshot }, signal)))?.status,
@@ -102,17 +104,29 @@ export function createRemoteAgent<Types extends AgentTypes>(
     label: (snapshot, label, { ifHead, ...options } = {}) =>
       transport.json({ ...at('label', { snapshot }, options), body: { label, ifHead } }),
   };
-  return agent;
+  // The types are read off the agent's definition; on the wire, everything is JSON.
+  return { name, describe, ...createCalls(operations) } as RemoteAgent as RemoteAgent<Types>;
+}
+
+/** Passes the output on to `follow` as soon as it is there. */
+function followed(turn: BegunTurn, follow: ((output: Output) => void) | undefined): BegunTurn {
+  if (follow === undefined) return turn;
+  const output = turn.output.then((value) => {
+    follow(value);
+    return value;
+  });
+  output.catch(() => {}); // a caller that only reads the chunks sees the failure there
+  return { stream: turn.stream, output };
 }
 
 /** One turn on a connection of its own. */
-function streamOverSocket<Types extends AgentTypes>(
+function streamOverSocket(
   transport: Transport,
   agent: string,
   input: Input,
-  options?: RemoteRunOptions<Types>,
-): AgentStream<Types> {
-  const connection = connect<Types>(transport, agent, options);
+  options?: RemoteRunOptions,
+): BegunTurn {
+  const connection = connect(transport, agent, options);
   // An input that is refused has no output; the refusal takes its place.
   const output = connection.send(identified(input, options)).then(() => connection.output());
   output.catch((error: unknown) => connection.abort(error));

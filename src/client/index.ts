@@ -1,18 +1,36 @@
 export type {
+  AgentApi,
+  Answers,
+  ApiCallOptions,
+  ApiInvokeOptions,
+  Chat,
+  RunHandle,
+  SessionRef,
+  StartedRun,
+} from '../api/agent-api.ts';
+export type { OutputAccessors, StateAccessors } from '../api/describe.ts';
+export type { Interrupt, InterruptAnswer } from '../api/interrupts.ts';
+export type { ResumeInput } from '../api/resume-input.ts';
+export type { SnapshotRef } from '../api/snapshot-ref.ts';
+export { isTurnError, TurnError } from '../api/turn-error.ts';
+export type { TurnInput } from '../api/turn-input.ts';
+export type {
   AgentConnection,
   AgentStream,
   AgentTypes,
-  Chat,
   ChunkOf,
   EventId,
+  FailureOptions,
+  LoadedSession,
+  LoadedSnapshot,
   OutputOf,
-  ResumeInput,
   SessionOf,
   SnapshotOf,
   StateOf,
+  TurnOutput,
   WatchEvent,
   WireTypes,
-} from '../agent/spec/agent.ts';
+} from '../api/types.ts';
 export { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 export type { Diff } from '../protocol/diff.ts';
 export type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';

@@ -1,4 +1,4 @@
-import type { AgentTypes } from '../agent/spec/agent.ts';
+import type { AgentTypes } from '../api/types.ts';
 import type { State } from '../protocol/state.ts';
 import type { Init } from '../protocol/turn.ts';
 import type { RemoteInvokeOptions } from './remote-agent.ts';

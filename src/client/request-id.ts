@@ -1,4 +1,4 @@
-import type { RequestOptions } from '../agent/spec/agent.ts';
+import type { RequestOptions } from '../api/types.ts';
 import { isWaymarkError } from '../core/error.ts';
 import { randomBytes } from '../core/platform.ts';
 import { autoPrefix } from '../protocol/auto-prefix.ts';

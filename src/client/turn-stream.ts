@@ -1,4 +1,6 @@
-import type { AgentStream, AgentTypes, ChunkOf, OutputOf } from '../agent/spec/agent.ts';
+import type { BegunTurn } from '../api/calls.ts';
+import { describeOutput } from '../api/describe.ts';
+import type { AgentTypes, ChunkOf, OutputOf, WireTypes } from '../api/types.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { TurnRequest } from '../protocol/requests.ts';
 import type { Input } from '../protocol/turn.ts';
@@ -15,22 +17,22 @@ import type { Transport } from './transport.ts';
 export type ReadEvent = Extract<RunEvent, { type: 'chunk' | 'reset' }>;
 
 /** One turn over HTTP. The turn goes on whether or not its chunks are read. */
-export function streamTurn<Types extends AgentTypes>(
+export function streamTurn(
   transport: Transport,
   agent: string,
   input: Input,
-  options: RemoteRunOptions<Types> = {},
-): AgentStream<Types> {
+  options: RemoteRunOptions = {},
+): BegunTurn {
   const events = new EventQueue<ReadEvent>();
   const body: TurnRequest = {
     ...toInit(options),
     input: identified(input, options),
   };
   const stop = stopOnAbort(transport, agent, options.signal);
-  const output = follow<Types>(transport, { agent, body, stop, events }).finally(stop.ended);
+  const output = follow(transport, { agent, body, stop, events }).finally(stop.ended);
   // Whoever only reads the chunks hears of a failure there.
   output.catch((error: unknown) => events.fail(error));
-  return { stream: chunksOf(events, options.onReset), output };
+  return { stream: chunksOf<WireTypes>(events, options.onReset), output };
 }
 
 interface Turn {
@@ -40,10 +42,10 @@ interface Turn {
   readonly events: EventQueue<ReadEvent>;
 }
 
-async function follow<Types extends AgentTypes>(
+async function follow(
   transport: Transport,
   { agent, body, stop, events }: Turn,
-): Promise<OutputOf<Types>> {
+): Promise<OutputOf<WireTypes>> {
   const start = {
     operation: 'runTurn',
     params: { agent },
@@ -65,8 +67,7 @@ async function follow<Types extends AgentTypes>(
         break;
       case 'output':
         events.close();
-        // The server speaks for the types its agent declared.
-        return event.output as OutputOf<Types>;
+        return describeOutput(event.output);
       case 'error':
         throw event.error;
     }

@@ -1,4 +1,4 @@
-import type { AgentTypes, EventId, SnapshotOf, WatchEvent } from '../agent/spec/agent.ts';
+import type { AgentTypes, EventId, SnapshotOf, WatchEvent } from '../api/types.ts';
 import { isWaymarkError } from '../core/error.ts';
 import { backoff } from '../core/time/backoff.ts';
 import { parseEventId } from '../protocol/event-id.ts';

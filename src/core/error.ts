@@ -78,13 +78,13 @@ export function isStatus(value: unknown): value is Status {
   return statusSet.has(value);
 }
 
-/** Whether something thrown is a WaymarkError, also one of another copy of this package. */
+/** Whether something thrown is a WaymarkError or a TurnError, also one of another copy of this package. */
 export function isWaymarkError(error: unknown): error is WaymarkError {
   return (
     typeof error === 'object' &&
     error !== null &&
     'name' in error &&
-    error.name === 'WaymarkError' &&
+    (error.name === 'WaymarkError' || error.name === 'TurnError') &&
     'status' in error &&
     isStatus(error.status) &&
     'message' in error &&

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/json/json.ts';
+import type { Json, JsonObject } from '../core/json/json.ts';
 import type {
   Message,
   ToolRequest,
@@ -49,6 +49,14 @@ export function closedResponse(
 ): ToolResponsePart {
   const status = reason === 'declined' ? 'CANCELLED' : 'ABORTED';
   return respond(toolRequest, closings[reason], { error: { status, reason } });
+}
+
+/** The response to a request that the user declined, with the reason for the model, if one was given. */
+export function declinedResponse({ toolRequest }: ToolRequestPart, reason: Json): ToolResponsePart {
+  const because = typeof reason === 'string' && reason !== '' ? ` The reason: ${reason}` : '';
+  return respond(toolRequest, `The user declined.${because}`, {
+    error: { status: 'CANCELLED', reason: 'declined' },
+  });
 }
 
 /** A response to a request. */

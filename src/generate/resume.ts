@@ -8,18 +8,21 @@ import type {
 } from '../protocol/message.ts';
 import { isInterrupted, lastToolRound, requestKey } from '../protocol/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
-import { keptResponse, respond } from './open-requests.ts';
+import { declinedResponse, keptResponse, respond } from './open-requests.ts';
 import type { Tool } from './tool.ts';
 
-/** What is done about one open request: it has its response, or its tool runs again. */
+/** What is done about one open request: it has its response, or its tool runs again, perhaps with edited input. */
 export type ResumeStep =
   | { readonly request: ToolRequestPart; readonly response: ToolResponsePart }
   | { readonly request: ToolRequestPart; readonly resumed: Json };
 
+/** The metadata of a restart with edited input: the input that it replaces. */
+const replacedInput = 'replacedInput';
+
 /**
  * Checks the answers to the interrupted requests that a conversation ends with. Every entry must match one of them by
- * name and ref, a restart must have the original's input, and every one must be covered: else INVALID_ARGUMENT. One that has
- * its answer already is FAILED_PRECONDITION.
+ * name and ref, a restart must have the original's input or name it as the one that it replaces, and every request must be
+ * covered: else INVALID_ARGUMENT. A request that has its answer already is FAILED_PRECONDITION.
  */
 export async function planResume(
   messages: readonly Message[],
@@ -58,7 +61,11 @@ async function planStep(
     if (response) return { request, response };
     throw bad(`There is no answer to ${nameOf(request.toolRequest)}; all of them must be answered`);
   }
-  if ('toolRequest' in entry) return { request, resumed: entry.metadata?.resumed ?? true };
+  if ('toolRequest' in entry) return planRestart(request, entry, tools);
+  const declined = entry.metadata?.declined;
+  if (declined !== undefined && declined !== false) {
+    return { request, response: declinedResponse(request, declined) };
+  }
   const { output = null, content } = entry.toolResponse;
   const tool = tools.get(request.toolRequest.name);
   const checked = tool ? await tool.parseOutput(output) : output;
@@ -70,13 +77,27 @@ async function planStep(
   };
 }
 
+async function planRestart(
+  request: ToolRequestPart,
+  { toolRequest, metadata = {} }: ToolRequestPart,
+  tools: ReadonlyMap<string, Tool>,
+): Promise<ResumeStep> {
+  const resumed = metadata.resumed ?? true;
+  if (!(replacedInput in metadata)) return { request, resumed };
+  // A bad edit must be refused before the turn begins, so that the interrupt stays open.
+  await tools.get(toolRequest.name)?.parseInput(toolRequest.input ?? null);
+  const edited = { ...request.toolRequest, input: toolRequest.input ?? null };
+  return { request: { ...request, toolRequest: edited }, resumed };
+}
+
 function checkRestart(
-  { toolRequest }: ToolRequestPart,
+  { toolRequest, metadata = {} }: ToolRequestPart,
   original: ToolRequestPart,
   tools: ReadonlyMap<string, Tool>,
 ): void {
-  // What was approved is what runs.
-  if (!jsonEqual(toolRequest.input, original.toolRequest.input)) {
+  // The caller must have seen the input that it approves or replaces.
+  const seen = replacedInput in metadata ? metadata[replacedInput] : toolRequest.input;
+  if (!jsonEqual(seen ?? null, original.toolRequest.input ?? null)) {
     throw bad(`The input of ${nameOf(toolRequest)} is not the one it was interrupted with`);
   }
   if (!tools.has(toolRequest.name)) {

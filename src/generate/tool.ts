@@ -52,7 +52,9 @@ export interface Tool<Input = unknown, Output = unknown> {
   readonly definition: ToolDefinition;
   /** Checks the input, runs the tool and checks the output. */
   run(input: Input, context: ToolContext): Promise<Output>;
-  /** Checks an output that somebody gave in the tool's place. */
+  /** Checks an input, such as one that a person has edited before approving the call. */
+  parseInput(value: unknown): Promise<unknown>;
+  /** Checks an output that a person gave in place of the tool. */
   parseOutput(value: unknown): Promise<Json>;
 }
 
@@ -91,9 +93,12 @@ export function tool<
     // A tool that returns nothing has still answered.
     return toJson(output ?? null, what);
   };
+  const parseInput = async (value: unknown): Promise<unknown> =>
+    inputSchema ? await parse(inputSchema, value, `The input of tool "${name}"`) : (value ?? {});
   const run: Ours['run'] = async (value, context) => {
-    const what = `The input of tool "${name}"`;
-    const input = inputSchema ? await parseInput(inputSchema, value, what) : (value ?? {});
+    const input = await parseInput(value).catch((error: unknown) => {
+      throw markBadCall(error);
+    });
     // Parsed by the schema that the function's parameter type is read off.
     const returned = await fn(input as ToolInput<Input>, context);
     return (await parseOutput(returned)) as Awaited<ReturnType<Ours['run']>>;
@@ -109,16 +114,9 @@ export function tool<
       ...(outputSchema && { outputSchema: toJsonSchema(outputSchema, 'output') }),
     },
     run,
+    parseInput,
     parseOutput,
   };
-}
-
-async function parseInput(schema: Schema, value: unknown, what: string): Promise<unknown> {
-  try {
-    return await parse(schema, value, what);
-  } catch (error) {
-    throw markBadCall(error);
-  }
 }
 
 /** A tool that the model's provider brings and runs itself, such as its web search. */
@@ -141,6 +139,7 @@ export function providerTool({
     description: '',
     definition: { name, inputSchema: noInput, provider: { id, args } },
     run: async () => refuse(),
+    parseInput: async () => refuse(),
     parseOutput: async () => refuse(),
   };
 }

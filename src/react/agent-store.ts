@@ -1,11 +1,4 @@
-import type {
-  AgentTypes,
-  IfHead,
-  OutputOf,
-  SessionOf,
-  StateOf,
-  WireTypes,
-} from '../agent/spec/agent.ts';
+import type { AgentTypes, IfHead, OutputOf, SessionOf, StateOf, WireTypes } from '../api/types.ts';
 import type { Json } from '../core/json/json.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { Input } from '../protocol/turn.ts';

@@ -1,4 +1,4 @@
-import type { AgentTypes, ChunkOf } from '../agent/spec/agent.ts';
+import type { AgentTypes, ChunkOf } from '../api/types.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../core/json/patch.ts';

@@ -1,5 +1,5 @@
-import type { AgentTypes, OutputOf } from '../agent/spec/agent.ts';
-import { toInput } from '../client/chat.ts';
+import { toInput } from '../api/turn-input.ts';
+import type { AgentTypes, OutputOf } from '../api/types.ts';
 import type { RemoteInvokeOptions } from '../client/index.ts';
 import { type ErrorBody, toErrorBody } from '../core/error.ts';
 import { systemClock } from '../core/time/clock.ts';

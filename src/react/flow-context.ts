@@ -1,4 +1,4 @@
-import type { AgentTypes } from '../agent/spec/agent.ts';
+import type { AgentTypes } from '../api/types.ts';
 import { toErrorBody } from '../core/error.ts';
 import type { Conversation, Facts } from './conversation.ts';
 import type { Publisher } from './publisher.ts';

@@ -1,4 +1,4 @@
-import type { AgentTypes, SessionOf } from '../agent/spec/agent.ts';
+import type { AgentTypes, SessionOf } from '../api/types.ts';
 import { isWaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { SessionData, StoreAgent } from './session-data.ts';

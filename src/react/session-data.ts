@@ -5,7 +5,7 @@ import type {
   SnapshotOf,
   StateOf,
   WireTypes,
-} from '../agent/spec/agent.ts';
+} from '../api/types.ts';
 import type { RemoteAgent } from '../client/index.ts';
 import { type Json, jsonEqual } from '../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../core/json/patch.ts';

@@ -1,4 +1,4 @@
-import type { AgentTypes, SnapshotOf } from '../agent/spec/agent.ts';
+import type { AgentTypes, SnapshotOf } from '../api/types.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { AgentActions } from './agent-store.ts';
 import { attempt, change, type FlowContext } from './flow-context.ts';

@@ -1,4 +1,4 @@
-import type { AgentTypes, SnapshotOf } from '../agent/spec/agent.ts';
+import type { AgentTypes, SnapshotOf } from '../api/types.ts';
 import type { Json } from '../core/json/json.ts';
 import { jsonEqual } from '../core/json/json.ts';
 import type { StoreAgent } from './session-data.ts';

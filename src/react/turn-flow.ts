@@ -1,4 +1,4 @@
-import type { AgentTypes, OutputOf, SnapshotOf } from '../agent/spec/agent.ts';
+import type { AgentTypes, OutputOf, SnapshotOf } from '../api/types.ts';
 import type { RemoteInvokeOptions } from '../client/index.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';

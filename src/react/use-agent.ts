@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
-import type { AgentTypes } from '../agent/spec/agent.ts';
+import type { AgentTypes } from '../api/types.ts';
 import { type ClientOptions, client, type Typed, type TypesOf } from '../client/index.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions } from './agent-store.ts';
 import { createAgentStore } from './create-agent-store.ts';

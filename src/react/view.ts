@@ -1,4 +1,4 @@
-import type { AgentTypes, SnapshotOf, WireTypes } from '../agent/spec/agent.ts';
+import type { AgentTypes, SnapshotOf, WireTypes } from '../api/types.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';

@@ -45,7 +45,7 @@ describe('in this process', () => {
   test('S140 the output of a failed turn has the message, the stack and the thrown error', async () => {
     await using app = listening();
     const thrown = bug();
-    const { error } = await broken(app, thrown).runText('x');
+    const { error } = await broken(app, thrown).runText('x', { throwOnError: false });
     expect(must(error).message).toBe('my bug is here');
     expect(must(error).status).toBe('INTERNAL');
     expect(must(error).cause).toBe(thrown);
@@ -59,7 +59,7 @@ describe('in this process', () => {
     'S140 %s that was thrown is the cause, and its text the message',
     async (_, thrown, message) => {
       await using app = listening();
-      const { error } = await broken(app, thrown).runText('x');
+      const { error } = await broken(app, thrown).runText('x', { throwOnError: false });
       expect(must(error)).toMatchObject({ status: 'INTERNAL', message });
       expect(must(error).cause).toBe(thrown);
     },
@@ -67,7 +67,7 @@ describe('in this process', () => {
 
   test('S140 S51 as JSON an error is what remote clients get, however it is copied', async () => {
     await using app = listening();
-    const output = await broken(app, bug()).runText('x');
+    const output = await broken(app, bug()).runText('x', { throwOnError: false });
     const redacted = { status: 'INTERNAL', message: 'An unexpected error occurred.' };
     expect(JSON.parse(JSON.stringify(output)).error).toEqual(redacted);
     expect(JSON.stringify({ ...output.error })).not.toContain('my bug');
@@ -86,7 +86,7 @@ describe('in this process', () => {
   test('S141 S51 a failed snapshot and a failed background run keep the redacted form', async () => {
     await using app = listening();
     const agent = broken(app, bug());
-    const { sessionId } = await agent.runText('x');
+    const { sessionId } = await agent.runText('x', { throwOnError: false });
     const { items } = await agent.listSnapshots(sessionId, { includeOrphaned: true });
     const { snapshotId = '' } = await agent.run({ ...say('y'), detach: true });
     const ended = await agent.wait(snapshotId);
@@ -101,7 +101,7 @@ describe('in this process', () => {
       details: { credit: 0 },
       cause: new Error('select credit from accounts where key=sk-123'),
     });
-    const output = await broken(app, thrown).runText('x');
+    const output = await broken(app, thrown).runText('x', { throwOnError: false });
     expect(output.error).toBe(thrown);
     expect(JSON.parse(JSON.stringify(output)).error).toEqual({
       status: 'FAILED_PRECONDITION',
@@ -115,7 +115,7 @@ describe('in this process', () => {
     const thrown = new WaymarkError('UNAVAILABLE', 'No answer from db-7.internal.', {
       publicMessage: 'The orders are not available. Try again.',
     });
-    const output = await broken(app, thrown).runText('x');
+    const output = await broken(app, thrown).runText('x', { throwOnError: false });
     expect(output.error?.message).toBe('No answer from db-7.internal.');
     expect(JSON.parse(JSON.stringify(output)).error.message).toBe(
       'The orders are not available. Try again.',
@@ -128,7 +128,7 @@ describe('onError', () => {
     await using app = listening();
     const thrown = bug();
     const agent = broken(app, thrown);
-    const { sessionId } = await agent.runText('x');
+    const { sessionId } = await agent.runText('x', { throwOnError: false });
     const { items } = await agent.listSnapshots(sessionId, { includeOrphaned: true });
     expect(app.heard).toEqual([
       {
@@ -148,7 +148,7 @@ describe('onError', () => {
   test('S143 hears of the same error object again when another turn throws it', async () => {
     await using app = listening();
     const agent = broken(app, bug());
-    const { sessionId } = await agent.runText('x');
+    const { sessionId } = await agent.runText('x', { throwOnError: false });
     await agent.runText('y', { sessionId });
     expect(app.heard).toHaveLength(2);
   });
@@ -167,7 +167,7 @@ describe('onError', () => {
         throw new Error('It did not work.', { cause });
       }
     });
-    await outside.runText('x');
+    await outside.runText('x', { throwOnError: false });
     await wrapping.runText('x');
     expect(app.heard.map(({ info }) => [info.agent, info.phase])).toEqual([
       ['outside', 'turn'],
@@ -187,7 +187,7 @@ describe('onError', () => {
         throw thrown;
       });
       const chat = app.defineAgent({ name: 'chat', model });
-      const output = await chat.runText('x');
+      const output = await chat.runText('x', { throwOnError: false });
       expect(app.heard.map(({ info }) => info)).toMatchObject([
         { phase: 'model', agent: 'chat', model: 'own', turnIndex: 0 },
       ]);
@@ -218,7 +218,7 @@ describe('onError', () => {
     });
     expect((await mended.runText('x')).finishReason).toBe('stop');
     expect(app.heard).toEqual([]);
-    await given.runText('x');
+    await given.runText('x', { throwOnError: false });
     expect(app.heard).toHaveLength(1);
   });
 
@@ -304,7 +304,7 @@ describe('onError', () => {
     const chunk = app.defineAgent({ name: 'chunk', model, transform: { chunk: fail } });
     const hook = app.defineAgent({ name: 'hook', model, onFinish: fail });
     const failed = [prompt, policy, chunk].map(async (agent) => {
-      const { error } = await agent.runText('x');
+      const { error } = await agent.runText('x', { throwOnError: false });
       expect([agent.name, must(error).message]).toEqual([
         agent.name,
         expect.stringContaining('my bug is here'),
@@ -388,7 +388,7 @@ describe('onError', () => {
     const print = vi.spyOn(console, 'error').mockImplementation(() => {});
     try {
       await using app = listening({ onError });
-      const { error } = await broken(app, bug()).runText('x');
+      const { error } = await broken(app, bug()).runText('x', { throwOnError: false });
       expect(must(error).message).toBe('my bug is here');
       await eventually(() => print.mock.calls.length === 1);
       expect(String(print.mock.calls[0])).toMatch(/onError is broken[\s\S]*my bug is here/);
@@ -402,7 +402,7 @@ describe('onError', () => {
     try {
       const app = waymark();
       const agent = broken(app, bug());
-      const { sessionId } = await agent.runText('x');
+      const { sessionId } = await agent.runText('x', { throwOnError: false });
       expect(print).toHaveBeenCalledTimes(1);
       const lines = String(print.mock.calls[0]).split('\n');
       expect(lines[0]).toContain(`Agent "broken" failed in turn 0 (session ${sessionId}`);
@@ -435,7 +435,7 @@ describe('onError', () => {
     const heard: Heard[] = [];
     app.subscribeToErrors((error, info) => heard.push({ error, info }));
     const chat = app.defineAgent({ name: 'chat', model: scriptedModel(['one']) });
-    const output = await chat.runText('x');
+    const output = await chat.runText('x', { throwOnError: false });
     expect(heard.map(({ info }) => info.phase)).toEqual(['store']);
     expect(must(heard[0]).error).toMatchObject({ cause: { message: `cannot open ${path}` } });
     expect(JSON.stringify(output)).not.toContain(path);

@@ -40,7 +40,7 @@ test('S15 a turn that uses more tokens or tool calls than it may fails', async (
     tools: ['look'],
     limits: { turn: { tokens: 25 } },
   });
-  expect(await tokens.runText('a')).toMatchObject({
+  expect(await tokens.runText('a', { throwOnError: false })).toMatchObject({
     finishReason: 'failed',
     error: { status: 'RESOURCE_EXHAUSTED', details: { limit: 'turn.tokens', used: 30, most: 25 } },
     usage: { totalTokens: 30 },
@@ -70,7 +70,7 @@ test('S16 a session’s limit counts over turns, calls and detached runs, and th
   await chat.wait(must(detached.snapshotId));
   expect(await chat.runText('d', { sessionId })).toMatchObject({ finishReason: 'stop' });
   expect(model.requests).toHaveLength(4);
-  const spent = await chat.runText('e', { sessionId });
+  const spent = await chat.runText('e', { sessionId, throwOnError: false });
   expect(spent).toMatchObject({
     finishReason: 'failed',
     error: {
@@ -102,7 +102,7 @@ test('S16 tool calls count as well, those of stopped turns and behind the loop t
   caller.abort();
   expect(await stopped).toMatchObject({ finishReason: 'aborted' });
   expect(await chat.runText('b', { sessionId })).toMatchObject({ finishReason: 'stop' });
-  expect(await chat.runText('c', { sessionId })).toMatchObject({
+  expect(await chat.runText('c', { sessionId, throwOnError: false })).toMatchObject({
     finishReason: 'failed',
     error: { details: { limit: 'session.toolCalls', used: 2, most: 2 } },
   });
@@ -115,7 +115,7 @@ test('S220: once a session’s tokens are used up, no further turn calls the mod
   const sessionId = 's';
   const reasons: unknown[] = [];
   for (let n = 0; n < 6; n++) {
-    reasons.push((await chat.runText('a', { sessionId })).finishReason);
+    reasons.push((await chat.runText('a', { sessionId, throwOnError: false })).finishReason);
   }
   expect(reasons).toEqual(['stop', 'stop', 'failed', 'failed', 'failed', 'failed']);
   // The third call is the one that passes the limit: what a call costs is known after it.
@@ -129,7 +129,9 @@ test('S220: a session whose first turn failed remembers what that has used, deta
   await using app = openTools();
   const model = scriptedModel(Array.from({ length: 9 }, () => ({ text: 'ok', usage })));
   const chat = app.defineAgent({ name: 'chat', model, limits: { session: { tokens: 5 } } });
-  expect(await chat.runText('a', { sessionId: 's' })).toMatchObject({ finishReason: 'failed' });
+  expect(await chat.runText('a', { sessionId: 's', throwOnError: false })).toMatchObject({
+    finishReason: 'failed',
+  });
   expect(await chat.runText('a', { sessionId: 's' })).toMatchObject({ finishReason: 'failed' });
   expect(model.requests).toHaveLength(1);
   for (let n = 0; n < 2; n++) {
@@ -151,7 +153,7 @@ test('S220: what a detached run has used counts when it is aborted', async () =>
   await eventually(async () => {
     expect(await chat.getSnapshot({ snapshotId })).toMatchObject({ usage: { totalTokens: 10 } });
   });
-  expect(await chat.runText('b', { sessionId: 's' })).toMatchObject({
+  expect(await chat.runText('b', { sessionId: 's', throwOnError: false })).toMatchObject({
     finishReason: 'failed',
     error: { details: { limit: 'session.tokens', used: 20, most: 15 } },
   });
@@ -167,7 +169,7 @@ test('S220: within a turn, too, the model is not called again once the tokens ar
     tools: ['look'],
     limits: { session: { tokens: 20 } },
   });
-  expect(await chat.runText('a', { sessionId: 's' })).toMatchObject({
+  expect(await chat.runText('a', { sessionId: 's', throwOnError: false })).toMatchObject({
     finishReason: 'failed',
     error: { details: { limit: 'session.tokens', used: 20, most: 20 } },
     usage: { totalTokens: 20 },
@@ -197,7 +199,7 @@ test('S200 a custom state or the name of an artifact that is too long is refused
   const first = await agent.runText('a');
   expect(first.finishReason).toBe('stop');
   size = 2_000;
-  const second = await agent.runText('b', { sessionId: first.sessionId });
+  const second = await agent.runText('b', { sessionId: first.sessionId, throwOnError: false });
   expect(second).toMatchObject({
     finishReason: 'failed',
     snapshotId: first.snapshotId,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { AgentConnection } from '../../src/agent/spec/agent.ts';
 import type { RunEnd } from '../../src/agent/spec/spec.ts';
+import type { AgentConnection } from '../../src/api/types.ts';
 import { type App, waymark } from '../../src/app.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';

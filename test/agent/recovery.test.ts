@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { AgentTypes, WatchEvent } from '../../src/agent/spec/agent.ts';
+import type { AgentTypes, WatchEvent } from '../../src/api/types.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { type ScriptStep, scriptedModel } from '../../src/testing/scripted-model.ts';
@@ -413,7 +413,7 @@ test('S73 S113 a terminal status is final', async () => {
   const model = scriptedModel(['one', { error: new Error('x') }, { hang: true }]);
   const chat = app.defineAgent({ name: 'chat', model });
   const { sessionId } = await chat.runText('a');
-  await chat.runText('b', { sessionId });
+  await chat.runText('b', { sessionId, throwOnError: false });
   const detached = await chat.run({ ...say('c'), detach: true }, { sessionId });
   await chat.abort(must(detached.snapshotId));
   const { items } = await chat.listSnapshots(sessionId, { includeOrphaned: true });

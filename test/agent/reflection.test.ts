@@ -178,7 +178,7 @@ test('S127 S66 over such a store, policies, failures and tool iterations work', 
   const chat = app.defineAgent({ name: 'chat', model: script, tools: [note], snapshot: 'always' });
   const { sessionId, snapshotIds } = await chat.runText('a');
   expect(snapshotIds).toHaveLength(2);
-  const failed = await chat.runText('b', { sessionId });
+  const failed = await chat.runText('b', { sessionId, throwOnError: false });
   expect(failed).toMatchObject({ finishReason: 'failed', snapshotId: snapshotIds?.[1] });
   await chat.runText('c', { sessionId });
   const { items } = must(await inner.timeline?.listSnapshots({ agent: 'chat' }, sessionId));
@@ -202,7 +202,7 @@ test('S127 S162 over such a store, a turn that failed after a tool iteration is 
   const broken = { error: new Error('x') };
   const script = scriptedModel([call, call, broken, 'one', call, broken, 'two']);
   const chat = app.defineAgent({ name: 'chat', model: script, tools: [note], snapshot: 'always' });
-  const { sessionId } = await chat.runText('a');
+  const { sessionId } = await chat.runText('a', { throwOnError: false });
   const good = await chat.runText('b', { sessionId });
   expect(told(script.requests.at(-1)?.messages)).toEqual(['user: b']);
   const failed = await chat.runText('c', { sessionId });

@@ -70,7 +70,7 @@ test('S210: a failed turn returns its failure again', async () => {
       throw new Error('broken');
     }),
   );
-  const first = await agent.runText('a', { requestId });
+  const first = await agent.runText('a', { requestId, throwOnError: false });
   expect(first).toMatchObject({ finishReason: 'failed', error: { status: 'INTERNAL' } });
   // Stored without the cause, which only the process has in which it happened.
   const again = await agent.runText('a', { requestId });
@@ -160,7 +160,7 @@ test('S213: a retry runs the turn of a process that died, once', async () => {
   const define = (on: TestApp, model: ReturnType<typeof scriptedModel>): Agent =>
     on.defineAgent({ name: 'agent', model }) as unknown as Agent;
   const lost = define(dead, scriptedModel([gate.giving('from the dead')]));
-  const never = lost.runText('a', { requestId });
+  const never = lost.runText('a', { requestId, throwOnError: false });
   await gate.reached;
   line.cut();
   const agent = define(app, scriptedModel(['from the living']));

@@ -186,7 +186,7 @@ describe('S23 a value that is not JSON', () => {
     );
     await refused(agent.runText('x', { context: circular as never }), 'INVALID_ARGUMENT');
     expect((await agent.listSessions()).items).toEqual([]);
-    expect(await agent.runText('x')).toMatchObject({
+    expect(await agent.runText('x', { throwOnError: false })).toMatchObject({
       finishReason: 'failed',
       error: { status: 'INVALID_ARGUMENT' },
     });
@@ -371,7 +371,7 @@ describe('custom state', () => {
     );
     for (const agent of [byTool, byHandler]) {
       const { sessionId, snapshotId } = await agent.runText('hello');
-      const failed = await agent.runText('spoil', { sessionId });
+      const failed = await agent.runText('spoil', { sessionId, throwOnError: false });
       expect(failed).toMatchObject({ finishReason: 'failed', snapshotId });
       expect(failed.error).toMatchObject({
         status: 'INVALID_ARGUMENT',

@@ -113,7 +113,7 @@ test('S130 S147 a failed turn and its invocation are marked and record what was 
       throw new TypeError('my bug is here');
     }),
   );
-  const { sessionId } = await agent.runText('x');
+  const { sessionId } = await agent.runText('x', { throwOnError: false });
   const { items } = await agent.listSnapshots(sessionId, { includeOrphaned: true });
   const [failed] = items;
   for (const name of ['turn 0', 'invoke_agent custom']) {
@@ -138,7 +138,7 @@ test('S147 the exception of a model is recorded with its causes in the spans tha
   const model = app.defineModel({ name: 'own' }, () => {
     throw new RangeError('out of range');
   });
-  await app.defineAgent({ name: 'chat', model }).runText('x');
+  await app.defineAgent({ name: 'chat', model }).runText('x', { throwOnError: false });
   const spans = exporter.getFinishedSpans();
   expect(spans.map(({ name, status }) => [name, status.code])).toEqual([
     ['chat own', SpanStatusCode.ERROR],
@@ -168,7 +168,7 @@ test('S147 the span of a turn names every snapshot that was made within it', asy
   ]);
   const chat = app.defineAgent({ name: 'chat', model, tools: [look], snapshot: 'always' });
   const { sessionId } = await chat.runText('x');
-  await chat.runText('y', { sessionId });
+  await chat.runText('y', { sessionId, throwOnError: false });
   const { items } = await chat.listSnapshots(sessionId, { includeOrphaned: true });
   expect(items.map(({ event, status }) => [event, status])).toEqual([
     ['toolIterationEnd', 'succeeded'],

@@ -1,5 +1,6 @@
 import { expectTypeOf, test } from 'vitest';
-import type { Agent, AgentTypes } from '../../src/agent/spec/agent.ts';
+import type { Agent } from '../../src/agent/spec/agent.ts';
+import type { AgentTypes } from '../../src/api/types.ts';
 import { client, createClient, type RemoteAgent, type TypesOf } from '../../src/client/index.ts';
 import type { Json } from '../../src/core/json/json.ts';
 
@@ -20,7 +21,7 @@ test('the types of an agent come from its type', () => {
 test('custom state, status and output are typed in every call', async () => {
   const remote = client<typeof chat>({ url: '', agent: 'chat' });
   const output = await remote.runText('hi');
-  expectTypeOf(output.output).toEqualTypeOf<{ title: string } | undefined>();
+  expectTypeOf(output.output).toEqualTypeOf<{ title: string }>();
   expectTypeOf(output.state?.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
   for await (const chunk of remote.streamText('hi').stream) {
     expectTypeOf(chunk.status).toEqualTypeOf<'thinking' | 'writing' | undefined>();

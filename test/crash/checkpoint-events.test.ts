@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { WatchEvent } from '../../src/agent/spec/agent.ts';
+import type { WatchEvent } from '../../src/api/types.ts';
 import { waymark } from '../../src/app.ts';
 import { bundleChild } from '../support/bundle-child.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';

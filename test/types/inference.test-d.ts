@@ -109,7 +109,9 @@ test('S19 structured output types the output', async () => {
     output: { schema: z.object({ title: z.string(), steps: z.array(z.string()) }) },
   });
   const { output } = await agent.runText('hi');
-  expectTypeOf(output).toEqualTypeOf<{ title: string; steps: string[] } | undefined>();
+  expectTypeOf(output).toEqualTypeOf<{ title: string; steps: string[] }>();
+  const graceful = await agent.run('hi', { throwOnError: false });
+  expectTypeOf(graceful.output).toEqualTypeOf<{ title: string; steps: string[] } | undefined>();
 });
 
 test('S19 a tool’s input, output and context are typed by its declaration', () => {

@@ -1,10 +1,12 @@
+import { describeOutput, type OutputAccessors } from '../../api/describe.ts';
+import type { ResumeInput } from '../../api/resume-input.ts';
+import type { AgentConnection, RequestOptions } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Message } from '../../protocol/message.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import { type Chunk, type Input, input as inputShape, type Output } from '../../protocol/turn.ts';
 import { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import type { AgentConnection, RequestOptions, ResumeInput } from '../spec/agent.ts';
 import type { AgentSpec } from '../spec/spec.ts';
 import { checkOpen } from '../turn/accept-turn.ts';
 import { Invocation } from '../turn/invocation.ts';
@@ -13,6 +15,9 @@ import { withoutOptions } from '../turn/remote-input.ts';
 import { checkRequestId, underRequest, withoutAutoId } from '../turn/requests.ts';
 import { createReaderTimeout, type ReaderTimeout } from './reader-timeout.ts';
 
+/** The output as its caller gets it, with `text` and `interrupts`. */
+type CallerOutput = Output & OutputAccessors;
+
 /** A connection to an agent of this process: turns run as inputs come, and the caller reads their chunks at its own pace. */
 export class Connection implements AgentConnection {
   /** The caller's place in the events of its turns. */
@@ -20,7 +25,7 @@ export class Connection implements AgentConnection {
   readonly #spec: AgentSpec;
   readonly #host: AgentHost;
   readonly #invocation: Invocation | undefined;
-  readonly #settled = Promise.withResolvers<Output>();
+  readonly #settled = Promise.withResolvers<CallerOutput>();
   #isSettled = false;
   #readerTimeout: ReaderTimeout | undefined;
 
@@ -86,7 +91,7 @@ export class Connection implements AgentConnection {
     return untilTurnEnd(this.cursor);
   }
 
-  async detach(input?: Input): Promise<Output> {
+  async detach(input?: Input): Promise<CallerOutput> {
     return await this.#detach(input && this.#parse(input));
   }
 
@@ -99,11 +104,11 @@ export class Connection implements AgentConnection {
   }
 
   /** The output, once the turns have ended; unlike `output` this changes nothing. */
-  get settled(): Promise<Output> {
+  get settled(): Promise<CallerOutput> {
     return this.#settled.promise;
   }
 
-  output(): Promise<Output> {
+  output(): Promise<CallerOutput> {
     this.close();
     this.cursor.unbound();
     return this.#settled.promise;
@@ -118,17 +123,18 @@ export class Connection implements AgentConnection {
     return { ...input, message: withoutOptions(message) };
   }
 
-  async #detach(input?: Input): Promise<Output> {
+  async #detach(input?: Input): Promise<CallerOutput> {
     if (this.#invocation === undefined) return await this.#settled.promise;
     const output = await this.#invocation.detach(input);
-    this.#finish(output);
-    return output;
+    return this.#finish(output);
   }
 
-  #finish(output: Output): void {
+  #finish(given: Output): CallerOutput {
+    const output = describeOutput(given);
     this.#end();
     this.#settled.resolve(output);
     this.cursor.close();
+    return output;
   }
 
   #fail(error: unknown): void {

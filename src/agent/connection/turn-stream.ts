@@ -1,7 +1,7 @@
+import type { BegunTurn } from '../../api/calls.ts';
 import { handled } from '../../core/async/handled.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';
-import type { AgentStream } from '../spec/agent.ts';
 import type { Connection } from './connection.ts';
 
 /** How the one turn of a connection is followed. */
@@ -15,12 +15,12 @@ export interface TurnStreamOptions {
  * One input on a connection of its own, with its chunks as they come. The turn waits for a slow caller until the caller
  * leaves the stream or asks for the output.
  */
-export class TurnStream implements AgentStream {
+export class TurnStream implements BegunTurn {
   readonly stream: TurnChunks;
   readonly #connection: Connection;
   readonly #sent: Promise<void>;
   readonly #follow: TurnStreamOptions['follow'];
-  #asked: Promise<Output> | undefined;
+  #asked: ReturnType<Connection['output']> | undefined;
 
   constructor(connection: Connection, input: Input, { signal, follow }: TurnStreamOptions = {}) {
     this.#connection = connection;
@@ -29,7 +29,7 @@ export class TurnStream implements AgentStream {
     this.stream = new TurnChunks(connection.cursor, this.#sent, () => this.#leave());
   }
 
-  get output(): Promise<Output> {
+  get output(): ReturnType<Connection['output']> {
     // A caller that also reads the stream may learn of a failure there and never look at this promise.
     this.#asked ??= handled(this.#ask());
     return this.#asked;
@@ -63,7 +63,7 @@ export class TurnStream implements AgentStream {
     }
   }
 
-  async #ask(): Promise<Output> {
+  async #ask(): ReturnType<Connection['output']> {
     await this.#sent;
     const output = await this.#connection.output();
     this.#follow?.(output);

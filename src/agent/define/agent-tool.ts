@@ -1,3 +1,4 @@
+import type { AgentTypes } from '../../api/types.ts';
 import { toPublicError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { textOf } from '../../generate/message.ts';
@@ -10,7 +11,7 @@ import { isInterrupted, openToolRequests, requestKey } from '../../protocol/tool
 import { type Chunk, type Input, type Output, resume as resumeShape } from '../../protocol/turn.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
-import type { Agent, AgentTypes, InvokeOptions } from '../spec/agent.ts';
+import type { Agent, InvokeOptions } from '../spec/agent.ts';
 import { markReported } from '../spec/reported-errors.ts';
 import { invocationOf } from '../turn/agent-session.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';

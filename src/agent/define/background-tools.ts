@@ -1,3 +1,4 @@
+import type { AgentTypes } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { textOf } from '../../generate/message.ts';
@@ -5,7 +6,7 @@ import { type Tool, type ToolContext, tool } from '../../generate/tool.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
-import type { Agent, AgentTypes } from '../spec/agent.ts';
+import type { Agent } from '../spec/agent.ts';
 import { invocationOf } from '../turn/agent-session.ts';
 import { type AgentToolOptions, callOf, messageInput, textField } from './agent-tool.ts';
 import { internalsOf, requestOf } from './create-agent.ts';

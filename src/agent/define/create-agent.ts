@@ -1,3 +1,4 @@
+import { type AgentOperations, createCalls } from '../../api/calls.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
 import { checkId, checkLookup, fitsLookup } from '../../protocol/lookup.ts';
@@ -7,8 +8,7 @@ import type { Input } from '../../protocol/turn.ts';
 import { diffStates } from '../../session/diff.ts';
 import { fromPlainState } from '../../session/session-state.ts';
 import type { ExpectHead, Scope, Store, TimelineSupport } from '../../store/contract/store.ts';
-import { AgentChat } from '../connection/chat.ts';
-import { Connection, textInput } from '../connection/connection.ts';
+import { Connection } from '../connection/connection.ts';
 import { TurnStream, type TurnStreamOptions } from '../connection/turn-stream.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { toRunInfo } from '../persistence/run-info.ts';
@@ -51,27 +51,27 @@ export function internalsOf(agent: Agent): AgentInternals {
 export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
   const open = (options: InvokeOptions = {}): Connection =>
     new Connection(spec, host, () => requestOf(spec, options));
-  const one = (input: Input, options?: RunOptions, follow?: TurnStreamOptions['follow']) =>
+  const begin = (
+    input: Input,
+    options: RunOptions = {},
+    follow?: TurnStreamOptions['follow'],
+  ): TurnStream =>
     new TurnStream(open(options), underRequest(input, options), {
-      signal: options?.signal,
+      signal: options.signal,
       follow,
     });
-  const metadata = metadataOf(spec);
-  const chatAgent = { isServerManaged: metadata.stateManagement === 'server', stream: one };
   const agent: Agent = {
     name: spec.name,
     ...(spec.description !== undefined && { description: spec.description }),
-    metadata,
-    streamBidi: open,
-    stream: (input, options) => one(input, options),
-    streamText: (text, options) => one(textInput(text), options),
-    run: async (input, options) => await one(input, options).output,
-    runText: async (text, options) => await one(textInput(text), options).output,
-    chat: (options) => new AgentChat(chatAgent, options),
-    ...reading(spec, host, () => agent),
-    ...timeline(spec, host),
+    metadata: metadataOf(spec),
+    ...createCalls<CallOptions, InvokeOptions>({
+      begin,
+      streamBidi: open,
+      ...reading(spec, host, () => agent),
+      ...timeline(spec, host),
+    }),
   };
-  internals.set(agent, { spec, host, stream: one, connect: open });
+  internals.set(agent, { spec, host, stream: begin, connect: open });
   return agent;
 }
 
@@ -101,8 +101,10 @@ export function requestOf(
   };
 }
 
+type Operations = AgentOperations<CallOptions, InvokeOptions>;
+
 type Reading = Pick<
-  Agent,
+  Operations,
   'getSnapshot' | 'wait' | 'watch' | 'abort' | 'listRuns' | 'listDeadRuns' | 'retryRun'
 >;
 
@@ -153,20 +155,7 @@ function reading(spec: AgentSpec, host: AgentHost, self: () => Agent): Reading {
   };
 }
 
-type Timeline = Omit<
-  Agent,
-  | keyof Reading
-  | 'name'
-  | 'description'
-  | 'metadata'
-  | '~types'
-  | 'run'
-  | 'runText'
-  | 'stream'
-  | 'streamText'
-  | 'streamBidi'
-  | 'chat'
->;
+type Timeline = Omit<Operations, keyof Reading | 'begin' | 'streamBidi'>;
 
 function timeline(spec: AgentSpec, host: AgentHost): Timeline {
   const use = (owner: string | undefined): [TimelineSupport, Scope] => [

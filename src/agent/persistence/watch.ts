@@ -1,9 +1,9 @@
+import type { WatchEvent } from '../../api/types.ts';
 import { raceSignal } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { parseEventId } from '../../protocol/event-id.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { EventCursor, RunEvent, RunRecord, Scope } from '../../store/contract/store.ts';
-import type { WatchEvent } from '../spec/agent.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
 import { toEventId } from './event-id.ts';
 import type { EventLog } from './event-log.ts';

@@ -1,16 +1,16 @@
+import type { EventId } from '../../api/types.ts';
 import { isWaymarkError } from '../../core/error.ts';
 import { parseEventId } from '../../protocol/event-id.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
+import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { retryWhileUnavailable } from '../persistence/outage.ts';
 import { outputOfReceipt, receiptOf } from '../persistence/receipt.ts';
 import { transformSnapshot } from '../persistence/transform.ts';
 import { waitForRun, watchRun } from '../persistence/watch.ts';
-import type { EventId } from '../spec/agent.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { requestKey } from './requests.ts';
-import { outputOfSnapshot } from './snapshot-output.ts';
 
 /** What a run came to that somebody else worked on. */
 export interface Followed {

@@ -1,3 +1,4 @@
+import type { RequestOptions } from '../../api/types.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import { contentHash, sha256 } from '../../core/json/hash.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
@@ -5,7 +6,6 @@ import { autoPrefix } from '../../protocol/auto-prefix.ts';
 import type { Input } from '../../protocol/turn.ts';
 import type { RequestMark, RequestRecord, Scope } from '../../store/contract/store.ts';
 import { isName, maxIdLength } from '../../store/rules/ids.ts';
-import type { RequestOptions } from '../spec/agent.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
 
 /** The input under the request id of a call, if that has one. */

@@ -1,4 +1,4 @@
-import type { AgentConnection, StateOf, WireTypes } from '../../agent/spec/agent.ts';
+import type { AgentConnection, StateOf, WireTypes } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';

@@ -1,4 +1,4 @@
-import type { WatchEvent } from '../../agent/spec/agent.ts';
+import type { WatchEvent } from '../../api/types.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { defineCommand, jsonOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';

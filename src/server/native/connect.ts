@@ -1,7 +1,8 @@
 import type { WebSocket } from 'ws';
 import type { Connection } from '../../agent/connection/connection.ts';
 import { internalsOf } from '../../agent/define/create-agent.ts';
-import type { Agent, AgentConnection } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
+import type { AgentConnection } from '../../api/types.ts';
 import { linkSignals } from '../../core/async/signal.ts';
 import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';

@@ -1,4 +1,4 @@
-import type { EventId } from '../../agent/spec/agent.ts';
+import type { EventId } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { parseEventId } from '../../protocol/event-id.ts';
 import { short } from '../http/not-found.ts';

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import type { AgentConnection, InvokeOptions, WatchEvent } from '../../agent/spec/agent.ts';
+import type { InvokeOptions } from '../../agent/spec/agent.ts';
+import type { AgentConnection, WatchEvent } from '../../api/types.ts';
 import { assertNever } from '../../core/error.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import { expectCursorsChecked, expectIdsChecked } from './bad-ids.ts';
@@ -162,7 +163,11 @@ async function playTurn(
 ): Promise<void> {
   const input = toInput(step.input);
   if (step.do === 'run') {
-    await playOutput(stage, step, stage.agent.run(input, toInit(step.at)) as Promise<Output>);
+    await playOutput(
+      stage,
+      step,
+      stage.agent.run(input, { ...toInit(step.at), throwOnError: false }) as Promise<Output>,
+    );
     return;
   }
   const turn = stage.agent.stream(input, toInit(step.at));

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import type { Agent, AgentConnection } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
+import type { AgentConnection } from '../../api/types.ts';
 import type { App } from '../../app.ts';
 import { isJsonArray, isJsonObject, type Json, toJson } from '../../core/json/json.ts';
 import type { Store } from '../../store/contract/store.ts';

@@ -1,16 +1,18 @@
-import type { RemoteAgent, Snapshot } from '../../../src/client/index.ts';
+import type { RemoteAgent } from '../../../src/client/index.ts';
+
+type Found = ReturnType<RemoteAgent['getSnapshot']>;
 
 /** Whole states, so only a few. */
 const maxKept = 12;
 
 /** An agent that does not ask twice for a snapshot that cannot change; its label and place are read from the timeline. */
 export function withSnapshotCache(agent: RemoteAgent): RemoteAgent {
-  const kept = new Map<string, Promise<Snapshot | undefined>>();
+  const kept = new Map<string, Found>();
   return {
     ...agent,
     getSnapshot(lookup, options) {
-      if (!('snapshotId' in lookup)) return agent.getSnapshot(lookup, options);
-      const { snapshotId } = lookup;
+      const snapshotId = typeof lookup === 'string' ? lookup : idIn(lookup);
+      if (snapshotId === undefined) return agent.getSnapshot(lookup, options);
       const known = kept.get(snapshotId);
       kept.delete(snapshotId);
       const found = known ?? agent.getSnapshot(lookup);
@@ -27,10 +29,14 @@ export function withSnapshotCache(agent: RemoteAgent): RemoteAgent {
   };
 }
 
+function idIn(lookup: object): string | undefined {
+  return 'snapshotId' in lookup ? String(lookup.snapshotId) : undefined;
+}
+
 async function dropUnlessFinal(
-  kept: Map<string, Promise<Snapshot | undefined>>,
+  kept: Map<string, Found>,
   snapshotId: string,
-  found: Promise<Snapshot | undefined>,
+  found: Found,
 ): Promise<void> {
   const snapshot = await found.catch(() => undefined);
   const isFinal = snapshot?.status === 'succeeded' || snapshot?.status === 'failed';

@@ -1,6 +1,6 @@
-import type { Snapshot } from '../../protocol/snapshot.ts';
-import type { State } from '../../protocol/state.ts';
-import type { Output } from '../../protocol/turn.ts';
+import type { Snapshot } from './snapshot.ts';
+import type { State } from './state.ts';
+import type { Output } from './turn.ts';
 
 /** What a run came to, told from its snapshot: for a reader who was not there when the output was given. */
 export function outputOfSnapshot(snapshot: Omit<Snapshot, 'state'> & { state?: unknown }): Output {

@@ -1,0 +1,197 @@
+import { WaymarkError } from '../core/error.ts';
+import type { Diff } from '../protocol/diff.ts';
+import type { RetryResult } from '../protocol/requests.ts';
+import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
+import type { Chunk, Input, Output } from '../protocol/turn.ts';
+import type { Lookup } from '../store/contract/store.ts';
+import type {
+  AgentApi,
+  ApiCallOptions,
+  ApiInvokeOptions,
+  SessionRef,
+  StartedRun,
+} from './agent-api.ts';
+import { AgentChat, type ChatAgent } from './chat.ts';
+import { describeState } from './describe.ts';
+import { toResume } from './interrupts.ts';
+import { createRunHandle } from './run-handle.ts';
+import { type SnapshotRef, snapshotIdOf } from './snapshot-ref.ts';
+import { textStreamOf } from './text-stream.ts';
+import { throwIfFailed } from './turn-error.ts';
+import { type TurnInput, toInput } from './turn-input.ts';
+import type {
+  AgentStream,
+  EventId,
+  FailureOptions,
+  IfHead,
+  OutputOf,
+  RequestOptions,
+  SessionOf,
+  WatchEvent,
+  WireTypes,
+} from './types.ts';
+
+type TurnOptions = ApiInvokeOptions & RequestOptions;
+
+/** A turn that was begun, as an agent of this process or a client gives it. */
+export interface BegunTurn {
+  readonly stream: AsyncIterable<Chunk>;
+  readonly output: Promise<OutputOf<WireTypes>>;
+}
+
+/** What an agent brings: turns and reads in their plainest form, by ids. */
+export interface AgentOperations<
+  Call extends ApiCallOptions = ApiCallOptions,
+  Invoke extends ApiInvokeOptions = ApiInvokeOptions,
+> extends Pick<
+    AgentApi<WireTypes, Call, Invoke>,
+    | 'streamBidi'
+    | 'listSnapshots'
+    | 'listSessions'
+    | 'updateSession'
+    | 'deleteSession'
+    | 'listRuns'
+    | 'listDeadRuns'
+  > {
+  begin(
+    input: Input,
+    options: Invoke & RequestOptions,
+    follow?: (output: Output) => void,
+  ): BegunTurn;
+  getSnapshot(lookup: Lookup, options?: Call): Promise<Snapshot | undefined>;
+  getSession(sessionId: string, options?: Call): Promise<SessionOf<WireTypes> | undefined>;
+  wait(runId: string, options?: Call): Promise<Snapshot>;
+  watch(
+    runId: string,
+    options?: Call & { readonly after?: EventId },
+  ): AsyncIterable<WatchEvent<WireTypes>>;
+  abort(runId: string, options?: Call): Promise<SnapshotStatus | undefined>;
+  retryRun(runId: string, options?: Call): Promise<RetryResult>;
+  restore(snapshotId: string, options?: Call & IfHead): Promise<Snapshot>;
+  fork(
+    snapshotId: string,
+    options?: Call & IfHead & { readonly sessionId?: string },
+  ): Promise<Snapshot>;
+  diff(from: string, to: string, options?: Call): Promise<Diff>;
+  label(snapshotId: string, label: string | null, options?: Call & IfHead): Promise<Snapshot>;
+}
+
+type AgentCalls<Call extends ApiCallOptions, Invoke extends ApiInvokeOptions> = Omit<
+  AgentApi<WireTypes, Call, Invoke>,
+  'name' | '~types'
+>;
+
+/** The calls of {@link AgentApi} over the operations of one agent: written once, for agents of this process and of a server. */
+export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvokeOptions>(
+  operations: AgentOperations<Call, Invoke>,
+): AgentCalls<Call, Invoke> {
+  // Every caller got its options by the types of this agent.
+  const toOptions = (options: TurnOptions): Invoke & RequestOptions =>
+    withoutFrom(options) as Invoke & RequestOptions;
+  const begin: ChatAgent['stream'] = (input, options, follow) =>
+    new StreamedTurn(operations.begin(input, toOptions(options), follow));
+  const stream = (input: TurnInput, options: TurnOptions = {}): AgentStream =>
+    new StreamedTurn(operations.begin(toInput(input), toOptions(options)));
+  const run = async (
+    input: TurnInput,
+    { throwOnError = true, ...options }: TurnOptions & FailureOptions = {},
+  ): Promise<OutputOf<WireTypes>> => {
+    const output = await operations.begin(toInput(input), toOptions(options)).output;
+    return throwOnError ? throwIfFailed(output) : output;
+  };
+  const toHandle = ({ snapshotId = '', sessionId }: Output): StartedRun => ({
+    ...createRunHandle(calls, snapshotId),
+    sessionId,
+  });
+
+  const calls: AgentCalls<Call, Invoke> = {
+    run,
+    runText: run,
+    stream,
+    streamText: stream,
+    resume: (asked, answers, options) =>
+      run({ resume: toResume(answers) }, { ...placeOf(asked), ...options }),
+    async start(input, options) {
+      return toHandle(await run({ ...toInput(input), detach: true }, options));
+    },
+    attach: (ref) => createRunHandle(calls, snapshotIdOf(ref)),
+    streamBidi: (options) => operations.streamBidi(options && withoutFrom(options)),
+    chat: (options) => new AgentChat({ stream: begin, toHandle }, options),
+
+    async getSnapshot(ref, options) {
+      const lookup = typeof ref === 'string' ? { snapshotId: ref } : (ref as Lookup);
+      const snapshot = await operations.getSnapshot(lookup, options);
+      return snapshot && describeState(snapshot);
+    },
+    async getSession(sessionId, options) {
+      const session = await operations.getSession(sessionId, options);
+      return session && describeState(session);
+    },
+    listSnapshots: operations.listSnapshots,
+    listSessions: operations.listSessions,
+    updateSession: operations.updateSession,
+    deleteSession: operations.deleteSession,
+    listRuns: operations.listRuns,
+    listDeadRuns: operations.listDeadRuns,
+
+    wait: async (ref, options) => describeState(await operations.wait(snapshotIdOf(ref), options)),
+    watch: (ref, options) => operations.watch(snapshotIdOf(ref), options),
+    abort: async (ref, options) => await operations.abort(snapshotIdOf(ref), options),
+    retryRun: async (ref, options) => await operations.retryRun(snapshotIdOf(ref), options),
+    restore: async (ref, options) =>
+      describeState(await operations.restore(snapshotIdOf(ref), options)),
+    fork: async (ref, options) => describeState(await operations.fork(snapshotIdOf(ref), options)),
+    diff: async (from, to, options) =>
+      await operations.diff(snapshotIdOf(from), snapshotIdOf(to), options),
+    label: async (ref, label, options) =>
+      describeState(await operations.label(snapshotIdOf(ref), label, options)),
+  };
+  return calls;
+}
+
+/** Where a conversation continues. Only the output of an agent without a store has a state and no snapshot. */
+function placeOf(asked: SessionRef): Pick<ApiInvokeOptions, 'sessionId' | 'state'> {
+  const { sessionId, state } = asked;
+  const isStored = 'createdAt' in asked || ('snapshotId' in asked && asked.snapshotId);
+  return state === undefined || isStored ? { sessionId } : { state };
+}
+
+/** The options with `from` as the snapshot, or the client-held state, that it stands for. */
+function withoutFrom<Options extends TurnOptions>({ from, ...options }: Options): Options {
+  if (from === undefined) return options as Options;
+  if (options.snapshotId !== undefined || options.state !== undefined) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'A turn starts from one place: pass `from`, or `snapshotId`, or `state`.',
+    );
+  }
+  const isHeld = typeof from === 'object' && from.snapshotId === undefined && 'state' in from;
+  return (
+    isHeld
+      ? { ...options, state: from.state }
+      : { ...options, snapshotId: snapshotIdOf(from as SnapshotRef) }
+  ) as Options;
+}
+
+/** A begun turn with its text apart. Nothing is read, and no output asked for, before the caller does. */
+class StreamedTurn implements AgentStream {
+  readonly #turn: BegunTurn;
+  #text: AsyncIterable<string> | undefined;
+
+  constructor(turn: BegunTurn) {
+    this.#turn = turn;
+  }
+
+  get stream(): AsyncIterable<Chunk> {
+    return this.#turn.stream;
+  }
+
+  get textStream(): AsyncIterable<string> {
+    this.#text ??= textStreamOf(this.#turn);
+    return this.#text;
+  }
+
+  get output(): Promise<OutputOf<WireTypes>> {
+    return this.#turn.output;
+  }
+}

@@ -1,0 +1,104 @@
+import type { Input, Output } from '../protocol/turn.ts';
+import type { Answers, ApiCallOptions, ApiInvokeOptions, Chat, StartedRun } from './agent-api.ts';
+import { toResume } from './interrupts.ts';
+import { snapshotIdOf } from './snapshot-ref.ts';
+import { throwIfFailed } from './turn-error.ts';
+import { type TurnInput, toInput } from './turn-input.ts';
+import type { AgentStream, FailureOptions, OutputOf, RequestOptions, WireTypes } from './types.ts';
+
+type TurnOptions = ApiInvokeOptions & RequestOptions;
+type ChatCall = ApiCallOptions & RequestOptions;
+
+/** What a chat needs of its agent. */
+export interface ChatAgent {
+  /** Runs one turn; `follow` gets its output, whether the caller reads the stream, the output or both. */
+  stream(input: Input, options: TurnOptions, follow: (output: Output) => void): AgentStream;
+  toHandle(started: Output): StartedRun;
+}
+
+/**
+ * A conversation that remembers where it is: the session, or for a client-managed agent the state, of its last turn. Thousands
+ * may be open and idle, so a chat holds no functions of its own and nothing of what the store has.
+ */
+export class AgentChat implements Chat {
+  readonly #agent: ChatAgent;
+  readonly #given: ApiInvokeOptions;
+  /** Where the last turn ended; before the first one, the given options count. */
+  #sessionId: string | undefined;
+  #snapshotId: string | undefined;
+  #state: Chat['state'];
+
+  constructor(agent: ChatAgent, given: ApiInvokeOptions = nothingGiven) {
+    this.#agent = agent;
+    this.#given = given;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#sessionId ?? this.#given.sessionId ?? this.#given.state?.sessionId;
+  }
+
+  get snapshotId(): string | undefined {
+    const { snapshotId, from } = this.#given;
+    return this.#snapshotId ?? snapshotId ?? (from === undefined ? undefined : snapshotIdOf(from));
+  }
+
+  get state(): Chat['state'] {
+    return this.#state ?? this.#given.state;
+  }
+
+  stream(input: TurnInput, call: ChatCall = {}): AgentStream {
+    const {
+      snapshotId: _,
+      sessionId: __,
+      state: ___,
+      ifHead: ____,
+      from: _____,
+      ...options
+    } = this.#given;
+    return this.#agent.stream(toInput(input), { ...options, ...call, ...this.#place() }, (output) =>
+      this.#follow(output),
+    );
+  }
+
+  async send(
+    input: TurnInput,
+    { throwOnError = true, ...call }: ChatCall & FailureOptions = {},
+  ): Promise<OutputOf<WireTypes>> {
+    const output = await this.stream(input, call).output;
+    return throwOnError ? throwIfFailed(output) : output;
+  }
+
+  resume(answers: Answers, call?: ChatCall & FailureOptions): Promise<OutputOf<WireTypes>> {
+    return this.send({ resume: toResume(answers) }, call);
+  }
+
+  async start(input: TurnInput, call?: ChatCall): Promise<StartedRun> {
+    const output = await this.stream({ ...toInput(input), detach: true }, call).output;
+    return this.#agent.toHandle(throwIfFailed(output));
+  }
+
+  /** Where the next turn continues. */
+  #place(): Pick<ApiInvokeOptions, 'snapshotId' | 'sessionId' | 'state' | 'ifHead' | 'from'> {
+    if (this.#state !== undefined) return { state: this.#state };
+    // A chat that began with a state the server does not return stays there.
+    if (this.#sessionId !== undefined && this.#given.state === undefined) {
+      return { sessionId: this.#sessionId };
+    }
+    const { snapshotId, sessionId, state, ifHead, from } = this.#given;
+    return {
+      ...(ifHead !== undefined && { ifHead }),
+      ...(snapshotId !== undefined && { snapshotId }),
+      ...(sessionId !== undefined && { sessionId }),
+      ...(from !== undefined && { from }),
+      ...(state && { state }),
+    };
+  }
+
+  #follow({ sessionId, snapshotId, state = this.#state }: Output): void {
+    this.#sessionId = sessionId;
+    this.#snapshotId = snapshotId;
+    this.#state = state;
+  }
+}
+
+const nothingGiven: ApiInvokeOptions = {};

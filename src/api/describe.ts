@@ -1,0 +1,75 @@
+import type { Message } from '../protocol/message.ts';
+import { type Interrupt, interruptsAtEnd, interruptsOf } from './interrupts.ts';
+
+/** What an output can be asked besides its data. Not part of its JSON. */
+export interface OutputAccessors {
+  /** The text of the answer, '' if there is none. */
+  readonly text: string;
+  /** The tool calls that wait for an answer; empty unless the turn was interrupted. */
+  readonly interrupts: readonly Interrupt[];
+}
+
+/** What a snapshot or session can be asked besides its data. Not part of its JSON. */
+export interface StateAccessors {
+  /** The text of the latest answer, '' if there is none. */
+  readonly text: string;
+  /** The tool calls that wait for an answer. */
+  readonly interrupts: readonly Interrupt[];
+}
+
+interface WithMessage {
+  readonly message?: Message | undefined;
+}
+
+interface WithState {
+  readonly state?: { readonly messages?: readonly Message[] | undefined } | undefined;
+}
+
+// Shared by all outputs: they read what they describe by `this`.
+const ofOutput: PropertyDescriptorMap & ThisType<WithMessage> = {
+  text: {
+    get() {
+      return textOf(this.message);
+    },
+  },
+  interrupts: {
+    get() {
+      return interruptsOf(this.message);
+    },
+  },
+};
+
+const ofState: PropertyDescriptorMap & ThisType<WithState> = {
+  text: {
+    get() {
+      const last = this.state?.messages?.findLast(({ role }) => role === 'model');
+      return textOf(last);
+    },
+  },
+  interrupts: {
+    get() {
+      return interruptsAtEnd(this.state?.messages ?? []);
+    },
+  },
+};
+
+/** Adds the accessors to an output. They are not enumerable: as JSON, and to `toEqual`, it stays what it was. */
+export function describeOutput<Given extends WithMessage>(output: Given): Given & OutputAccessors {
+  return described(output, ofOutput) as Given & OutputAccessors;
+}
+
+/** Adds the accessors to a snapshot or a session. */
+export function describeState<Given extends WithState>(given: Given): Given & StateAccessors {
+  return described(given, ofState) as Given & StateAccessors;
+}
+
+function described<Given extends object>(given: Given, accessors: PropertyDescriptorMap): Given {
+  if ('interrupts' in given) return given;
+  return Object.defineProperties(Object.isExtensible(given) ? given : { ...given }, accessors);
+}
+
+function textOf(message: Message | undefined): string {
+  let text = '';
+  for (const part of message?.content ?? []) if ('text' in part) text += part.text;
+  return text;
+}

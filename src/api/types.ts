@@ -1,0 +1,133 @@
+import type { Json } from '../core/json/json.ts';
+import type { Message } from '../protocol/message.ts';
+import type { SessionInfo } from '../protocol/session.ts';
+import type { Snapshot } from '../protocol/snapshot.ts';
+import type { State } from '../protocol/state.ts';
+import type { Chunk, Input, Output } from '../protocol/turn.ts';
+import type { OutputAccessors, StateAccessors } from './describe.ts';
+import type { ResumeInput } from './resume-input.ts';
+
+/** What an agent's definition says about its types; never written by hand, always inferred. */
+export interface AgentTypes {
+  readonly custom: unknown;
+  readonly status: unknown;
+  readonly output: unknown;
+}
+
+/** What is known of an agent by its name only: everything is JSON. */
+export interface WireTypes {
+  readonly custom: Json | undefined;
+  readonly status: Json | undefined;
+  readonly output: Json | undefined;
+}
+
+/** A state whose custom part has the agent's type. */
+export type StateOf<Types extends AgentTypes> = Omit<State, 'custom'> & {
+  custom?: Types['custom'] | undefined;
+};
+
+/** A chunk whose status has the agent's type. */
+export type ChunkOf<Types extends AgentTypes> = Omit<Chunk, 'status'> & {
+  status?: Types['status'] | undefined;
+};
+
+/**
+ * Why a turn failed. From an agent of this process it has the message of what was thrown, its stack, and the thrown value as
+ * `cause`. As JSON, and from a server, it has the public message only.
+ */
+export interface OutputError extends NonNullable<Output['error']> {
+  readonly cause?: unknown;
+  readonly stack?: string | undefined;
+}
+
+/** An output with the agent's types, whether or not the turn succeeded. */
+export type OutputOf<Types extends AgentTypes> = Omit<Output, 'state' | 'output' | 'error'> & {
+  error?: OutputError | undefined;
+  state?: StateOf<Types> | undefined;
+  output?: Types['output'] | undefined;
+} & OutputAccessors;
+
+/** The output of a turn that did not fail: the structured output of an agent that has one is there. */
+export type TurnOutput<Types extends AgentTypes> = Omit<OutputOf<Types>, 'output'> &
+  (undefined extends Types['output']
+    ? { output?: Types['output'] | undefined }
+    : { output: Types['output'] });
+
+/** A snapshot with the agent's types. */
+export type SnapshotOf<Types extends AgentTypes> = Omit<Snapshot, 'state'> & {
+  state?: StateOf<Types> | undefined;
+};
+
+/** A snapshot that was read, with `text` and `interrupts`. */
+export type LoadedSnapshot<Types extends AgentTypes> = SnapshotOf<Types> & StateAccessors;
+
+/** A session with the agent's types. */
+export type SessionOf<Types extends AgentTypes> = Omit<SessionInfo, 'state'> & {
+  state?: StateOf<Types> | undefined;
+};
+
+/** A session that was read, with `text` and `interrupts`. */
+export type LoadedSession<Types extends AgentTypes> = SessionOf<Types> & StateAccessors;
+
+/** Compare and set on a session's head. */
+export interface IfHead {
+  /** The call is `ABORTED` unless this is the head of the snapshot's session; `details.headId` names the head. */
+  readonly ifHead?: string;
+}
+
+/** What a call takes that sends one input. */
+export interface RequestOptions {
+  /**
+   * Idempotency key, 1 to 256 characters. An input that is sent again under the same id, owner and agent within 24 hours joins
+   * its first run or gets that run's output, instead of being run twice. The same id with another input is INVALID_ARGUMENT.
+   */
+  readonly requestId?: string;
+}
+
+/** What a call takes that waits for a turn. */
+export interface FailureOptions {
+  /** `false`: a failed turn resolves to its output, with `finishReason: 'failed'` and `error`. @default true */
+  readonly throwOnError?: boolean;
+}
+
+/** A turn as it is streamed. Read `stream` or `textStream`, not both. */
+export interface AgentStream<Types extends AgentTypes = WireTypes> {
+  /** Everything: text, reasoning, tool calls, status, artifacts, patches, chunks of sub-agents. */
+  readonly stream: AsyncIterable<ChunkOf<Types>>;
+  /** The text of this agent only. Rejects with a `TurnError` at its end if the turn failed. */
+  readonly textStream: AsyncIterable<string>;
+  /** The output, also of a failed turn. */
+  readonly output: Promise<OutputOf<Types>>;
+}
+
+/** Many turns on one connection. */
+export interface AgentConnection<Types extends AgentTypes = WireTypes> {
+  /** Queues an input; rejects when it is not valid or the connection is closed. */
+  send(input: Input): Promise<void>;
+  sendText(text: string, options?: RequestOptions): Promise<void>;
+  sendMessage(message: Message, options?: RequestOptions): Promise<void>;
+  sendResume(resume: ResumeInput, options?: RequestOptions): Promise<void>;
+  /** The chunks of all turns. Leaving the loop ends nothing; the next loop continues where it stopped. */
+  receive(): AsyncIterable<ChunkOf<Types>>;
+  /** As {@link AgentConnection.receive}, but ends after the next `turnEnd`. */
+  turn(): AsyncIterable<ChunkOf<Types>>;
+  /** Continues in the background without the caller: with the queued inputs, and this one. */
+  detach(input?: Input): Promise<OutputOf<Types>>;
+  /** Stops the running turn, keeps its partial answer, and ends the connection. */
+  abort(reason?: unknown): void;
+  /** Takes no more inputs; the queued ones still run. */
+  close(): void;
+  /** Closes the input, discards unread chunks, and waits for the end. */
+  output(): Promise<OutputOf<Types>>;
+  /** Resolves when the connection has ended, however it ended. */
+  readonly done: Promise<void>;
+}
+
+/** Position in a run's events after which to continue: `attempt.sequence`. */
+export type EventId = string;
+
+/** What a watcher sees. `reset`: another worker took over the run, and events since its last checkpoint come again. */
+export type WatchEvent<Types extends AgentTypes = WireTypes> =
+  | { readonly type: 'chunk'; readonly id: EventId; readonly chunk: ChunkOf<Types> }
+  | { readonly type: 'reset'; readonly id: EventId; readonly attempt: number }
+  | { readonly type: 'end'; readonly snapshot: SnapshotOf<Types> };
