@@ -1,15 +1,5 @@
 import assert from 'node:assert/strict';
-import {
-  lastMessages,
-  memoryStore,
-  retry,
-  rollingSummary,
-  textOf,
-  tokenBudget,
-  toolApproval,
-  WaymarkError,
-  waymark,
-} from 'waymark';
+import { isTurnError, lastMessages, memoryStore, retry, rollingSummary, textOf, tokenBudget, toolApproval, waymark, WaymarkError } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 
@@ -160,12 +150,20 @@ const clerk = shop.defineCustomAgent({ name: 'clerk' }, (session) =>
   }),
 );
 
-const { error } = await clerk.runText('Two pears, please');
-console.log(error?.status, error?.message, error?.cause); // INTERNAL my bug is here TypeError: …
-console.log(JSON.stringify(error)); // {"status":"INTERNAL","message":"An unexpected error occurred."}
+try {
+  await clerk.run('Two pears, please');
+} catch (error) {
+  if (!isTurnError(error)) throw error;
+  console.log(error.status, error.message, error.cause); // INTERNAL my bug is here TypeError: …
+  console.log(error.output.snapshotId); // the last good snapshot, if there is one
+  console.log(JSON.stringify(error)); // {"status":"INTERNAL","message":"An unexpected error occurred."}
+}
+
+// Or without try: the output of a failed turn has `error`.
+const { error } = await clerk.run('Two pears, please', { throwOnError: false });
 // #endregion
 assert.ok(error?.cause instanceof TypeError);
-assert.deepEqual(captured, [[error.cause, 'turn']]);
+assert.deepEqual(captured.at(-1), [error.cause, 'turn']);
 assert.ok(!JSON.stringify(error).includes('bug'));
 
 assert.throws(() => readOrders('db-7.internal', new Error('timeout')));

@@ -149,7 +149,7 @@ describe('onError', () => {
     await using app = listening();
     const agent = broken(app, bug());
     const { sessionId } = await agent.runText('x', { throwOnError: false });
-    await agent.runText('y', { sessionId });
+    await agent.runText('y', { sessionId, throwOnError: false });
     expect(app.heard).toHaveLength(2);
   });
 
@@ -168,7 +168,7 @@ describe('onError', () => {
       }
     });
     await outside.runText('x', { throwOnError: false });
-    await wrapping.runText('x');
+    await wrapping.runText('x', { throwOnError: false });
     expect(app.heard.map(({ info }) => [info.agent, info.phase])).toEqual([
       ['outside', 'turn'],
       ['wrapping', 'turn'],
@@ -410,7 +410,7 @@ describe('onError', () => {
       expect(lines[2]).toContain('errors.test.ts');
       const seen: unknown[] = [];
       const leave = app.subscribeToErrors((error) => seen.push(error));
-      await agent.runText('x');
+      await agent.runText('x', { throwOnError: false });
       leave();
       expect([seen.length, print.mock.calls.length]).toEqual([1, 1]);
       await app.close();

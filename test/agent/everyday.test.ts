@@ -85,7 +85,7 @@ async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open) => {
-  test('a turn takes a text, a message or an input, and its output has the text', async () => {
+  test('S236 a turn takes a text, a message or an input, and its output has the text', async () => {
     const { agent } = await open(['one', 'two', 'three', { text: '' }]);
     const chat = agent('chat');
     const first = await chat.run('a');

@@ -51,7 +51,7 @@ test('S15 a turn that uses more tokens or tool calls than it may fails', async (
     tools: ['look'],
     limits: { turn: { toolCalls: 2 } },
   });
-  expect(await calls.runText('a')).toMatchObject({
+  expect(await calls.runText('a', { throwOnError: false })).toMatchObject({
     finishReason: 'failed',
     error: { details: { limit: 'turn.toolCalls', used: 3, most: 2 } },
   });
@@ -120,7 +120,7 @@ test('S220: once a session’s tokens are used up, no further turn calls the mod
   expect(reasons).toEqual(['stop', 'stop', 'failed', 'failed', 'failed', 'failed']);
   // The third call is the one that passes the limit: what a call costs is known after it.
   expect(model.requests).toHaveLength(3);
-  expect(await chat.runText('b', { sessionId })).toMatchObject({
+  expect(await chat.runText('b', { sessionId, throwOnError: false })).toMatchObject({
     error: { details: { limit: 'session.tokens', used: 30, most: 25 } },
   });
 });
@@ -132,7 +132,7 @@ test('S220: a session whose first turn failed remembers what that has used, deta
   expect(await chat.runText('a', { sessionId: 's', throwOnError: false })).toMatchObject({
     finishReason: 'failed',
   });
-  expect(await chat.runText('a', { sessionId: 's' })).toMatchObject({ finishReason: 'failed' });
+  expect(await chat.runText('a', { sessionId: 's', throwOnError: false })).toMatchObject({ finishReason: 'failed' });
   expect(model.requests).toHaveLength(1);
   for (let n = 0; n < 2; n++) {
     const { snapshotId } = await chat.run({ ...say('c'), detach: true }, { sessionId: 'd' });
@@ -175,12 +175,12 @@ test('S220: within a turn, too, the model is not called again once the tokens ar
     usage: { totalTokens: 20 },
   });
   expect(model.requests).toHaveLength(2);
-  expect(await chat.runText('b', { sessionId: 's' })).toMatchObject({ finishReason: 'failed' });
+  expect(await chat.runText('b', { sessionId: 's', throwOnError: false })).toMatchObject({ finishReason: 'failed' });
   expect(model.requests).toHaveLength(2);
   const ofTurn = scriptedModel([call, call, 'never']);
   const limits = { turn: { tokens: 20 } };
   const one = app.defineAgent({ name: 'one', model: ofTurn, tools: ['look'], limits });
-  expect(await one.runText('a')).toMatchObject({ error: { details: { limit: 'turn.tokens' } } });
+  expect(await one.runText('a', { throwOnError: false })).toMatchObject({ error: { details: { limit: 'turn.tokens' } } });
   expect(ofTurn.requests).toHaveLength(2);
 });
 
@@ -210,7 +210,7 @@ test('S200 a custom state or the name of an artifact that is too long is refused
       session.addArtifacts({ name: 'n'.repeat(1_025), parts: [{ text: 'x' }] });
     }),
   );
-  expect(await named.runText('a')).toMatchObject({
+  expect(await named.runText('a', { throwOnError: false })).toMatchObject({
     finishReason: 'failed',
     error: { status: 'INVALID_ARGUMENT', message: expect.stringContaining('name of an artifact') },
   });

@@ -205,7 +205,7 @@ test('S127 S162 over such a store, a turn that failed after a tool iteration is 
   const { sessionId } = await chat.runText('a', { throwOnError: false });
   const good = await chat.runText('b', { sessionId });
   expect(told(script.requests.at(-1)?.messages)).toEqual(['user: b']);
-  const failed = await chat.runText('c', { sessionId });
+  const failed = await chat.runText('c', { sessionId, throwOnError: false });
   expect(failed).toMatchObject({ finishReason: 'failed', snapshotId: good.snapshotId });
   await chat.runText('d', { sessionId });
   expect(told(script.requests.at(-1)?.messages)).toEqual(['user: b', 'model: one', 'user: d']);

@@ -73,7 +73,7 @@ test('S210: a failed turn returns its failure again', async () => {
   const first = await agent.runText('a', { requestId, throwOnError: false });
   expect(first).toMatchObject({ finishReason: 'failed', error: { status: 'INTERNAL' } });
   // Stored without the cause, which only the process has in which it happened.
-  const again = await agent.runText('a', { requestId });
+  const again = await agent.runText('a', { requestId, throwOnError: false });
   expect(again).toEqual(JSON.parse(JSON.stringify(first)));
   expect(calls).toBe(1);
 });
