@@ -1,5 +1,16 @@
 import assert from 'node:assert/strict';
-import { isTurnError, lastMessages, memoryStore, retry, rollingSummary, textOf, tokenBudget, toolApproval, waymark, WaymarkError } from 'waymark';
+import {
+  isTurnError,
+  lastMessages,
+  memoryStore,
+  retry,
+  rollingSummary,
+  textOf,
+  tokenBudget,
+  toolApproval,
+  WaymarkError,
+  waymark,
+} from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 

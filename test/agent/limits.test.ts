@@ -132,7 +132,9 @@ test('S220: a session whose first turn failed remembers what that has used, deta
   expect(await chat.runText('a', { sessionId: 's', throwOnError: false })).toMatchObject({
     finishReason: 'failed',
   });
-  expect(await chat.runText('a', { sessionId: 's', throwOnError: false })).toMatchObject({ finishReason: 'failed' });
+  expect(await chat.runText('a', { sessionId: 's', throwOnError: false })).toMatchObject({
+    finishReason: 'failed',
+  });
   expect(model.requests).toHaveLength(1);
   for (let n = 0; n < 2; n++) {
     const { snapshotId } = await chat.run({ ...say('c'), detach: true }, { sessionId: 'd' });
@@ -175,12 +177,16 @@ test('S220: within a turn, too, the model is not called again once the tokens ar
     usage: { totalTokens: 20 },
   });
   expect(model.requests).toHaveLength(2);
-  expect(await chat.runText('b', { sessionId: 's', throwOnError: false })).toMatchObject({ finishReason: 'failed' });
+  expect(await chat.runText('b', { sessionId: 's', throwOnError: false })).toMatchObject({
+    finishReason: 'failed',
+  });
   expect(model.requests).toHaveLength(2);
   const ofTurn = scriptedModel([call, call, 'never']);
   const limits = { turn: { tokens: 20 } };
   const one = app.defineAgent({ name: 'one', model: ofTurn, tools: ['look'], limits });
-  expect(await one.runText('a', { throwOnError: false })).toMatchObject({ error: { details: { limit: 'turn.tokens' } } });
+  expect(await one.runText('a', { throwOnError: false })).toMatchObject({
+    error: { details: { limit: 'turn.tokens' } },
+  });
   expect(ofTurn.requests).toHaveLength(2);
 });
 

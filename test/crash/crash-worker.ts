@@ -72,7 +72,9 @@ async function quiet({ engine }: App, { runs }: Store): Promise<void> {
 /** How a turn ended for its caller: `saved`, or a status and what was said. */
 async function attempt(sessionId: string, text: string): Promise<string> {
   try {
-    const { error } = await opened().agent('chat').runText(text, { sessionId, throwOnError: false });
+    const { error } = await opened()
+      .agent('chat')
+      .runText(text, { sessionId, throwOnError: false });
     return error === undefined ? 'saved' : `${error.status} ${error.message}`;
   } catch (error) {
     const { status, message } = toWaymarkError(error);
