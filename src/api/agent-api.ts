@@ -1,5 +1,6 @@
+import type { JsonObject } from '../core/json/json.ts';
 import type { Diff } from '../protocol/diff.ts';
-import type { RetryResult, SessionChange } from '../protocol/requests.ts';
+import type { RetryResult } from '../protocol/requests.ts';
 import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
@@ -180,7 +181,7 @@ export interface AgentApi<
   ): Promise<Page<SessionInfo>>;
   updateSession(
     sessionId: string,
-    change: Readonly<SessionChange>,
+    change: { readonly title?: string | null; readonly metadata?: JsonObject | null },
     options?: Call,
   ): Promise<SessionInfo>;
   /** Deletes the session with its snapshots, runs and events; `false` for an unknown id. */
