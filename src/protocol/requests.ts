@@ -85,7 +85,6 @@ export const deadRunList = v.object({ items: v.array(deadRun) });
 export const retryResult = v.object({ snapshotId: v.string(), sessionId: v.string() });
 
 export interface TurnRequest extends v.InferOutput<typeof turnRequest> {}
-export interface SessionChange extends v.InferOutput<typeof sessionChange> {}
 export interface AbortResult extends v.InferOutput<typeof abortResult> {}
 export interface RetryResult extends v.InferOutput<typeof retryResult> {}
 export interface ToolInfo extends v.InferOutput<typeof toolInfo> {}
