@@ -48,7 +48,7 @@ export interface Command {
   readonly usage: string;
   /** A longer description; shown by `--help`. */
   readonly about?: string;
-  /** Shown when there are too many arguments. */
+  /** Shown after an unknown option, or with too many arguments. */
   readonly hint?: string;
   /** Deletes data or stops work: never suggested for a mistyped command. */
   readonly destructive?: boolean;

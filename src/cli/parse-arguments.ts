@@ -18,7 +18,7 @@ export function parseArguments(
 }
 
 function parse(
-  command: Pick<Command, 'name'>,
+  command: Pick<Command, 'name' | 'hint'>,
   specs: OptionSpecs,
   argv: readonly string[],
 ): { readonly values: Record<string, unknown>; readonly positionals: readonly string[] } {
@@ -36,7 +36,7 @@ function parse(
 }
 
 function wrongOption(
-  { name }: Pick<Command, 'name'>,
+  { name, hint }: Pick<Command, 'name' | 'hint'>,
   specs: OptionSpecs,
   error: unknown,
 ): WaymarkError {
@@ -45,8 +45,9 @@ function wrongOption(
   if (unknown === undefined) return usageError(`${message.replace(/\.$/, '')}.`, name);
   const safe = Object.keys(specs).filter((each) => !specs[each]?.destructive);
   const near = nearest(unknown.replace(/^-+/, ''), safe);
-  const hint = near === undefined ? '' : ` Did you mean --${near}?`;
-  return usageError(`"waymark ${name}" has no option ${unknown}.${hint}`, name);
+  const meant = near === undefined ? '' : ` Did you mean --${near}?`;
+  const more = hint === undefined ? '' : ` ${hint}`;
+  return usageError(`"waymark ${name}" has no option ${unknown}.${meant}${more}`, name);
 }
 
 // `<a>` is required, `[b]` is optional, `[c...]` can be repeated.

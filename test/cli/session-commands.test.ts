@@ -43,9 +43,12 @@ describe('restore', () => {
   });
 
   test('of a backup is another command, and says so', async () => {
-    const { code, stderr } = await run('restore', 'nightly.db', 'sqlite:new.db');
-    expect(code).toBe(2);
-    expect(stderr).toContain('use "waymark restore-backup"');
+    const tooMany = await run('restore', 'nightly.db', 'sqlite:new.db');
+    const option = await run('restore', 'nightly.db', '--schema', 'other');
+    expect([tooMany.code, option.code]).toEqual([2, 2]);
+    for (const { stderr } of [tooMany, option]) {
+      expect(stderr).toContain('use "waymark restore-backup"');
+    }
   });
 });
 

@@ -58,6 +58,13 @@ describe('prune', () => {
     expect(nonsense.stderr).toContain('12h, 30d or 8w');
   });
 
+  test('shows what an app without owners would lose', async () => {
+    const { code, stdout } = await run('prune', '--keep-last', '2', '--dry-run', ...file);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Would delete 2 snapshots and 0 sessions\.\nSESSION/);
+    expect(stdout).toContain('Sessions that have an owner are pruned as well');
+  });
+
   test('keeps the newest of each session', async () => {
     const args = ['prune', '--keep-last', '2', '--json', '--store', 'file:copy'];
     const pruned = await run(...args, '--yes');

@@ -25,7 +25,7 @@ const everywhere = [
 const more: Readonly<Record<string, readonly string[]>> = {
   default: [],
   hono: ['auth.ts', 'server.ts'],
-  next: ['app/api/[...path]/route.ts', 'app/layout.tsx', 'app/page.tsx', 'next.config.ts'],
+  next: ['app/api/[...path]/route.ts', 'app/layout.tsx', 'app/page.tsx'],
   worker: ['auth.ts', 'background.ts', 'docker-compose.yml'],
 };
 
@@ -77,7 +77,6 @@ test('all templates compile as strictly as this repository does', () => {
     JSON.stringify({
       compilerOptions: { ...options, paths },
       include: ['My */**/*'],
-      exclude: ['**/next.config.ts'],
     }),
   );
   const tsc = join(root, 'node_modules/.bin/tsc');

@@ -54,10 +54,25 @@ async function create(template: string): Promise<string> {
   const cli = join(folder, 'package/dist/cli.mjs');
   await run(process.execPath, [cli, 'init', template, '--template', template], folder);
   const project = join(folder, template);
-  await run('npm', ['install', '--no-audit', '--no-fund', tarball], project);
+  const packages = [tarball, ...(await pinned(project))];
+  await run('npm', ['install', '--no-audit', '--no-fund', ...packages], project);
   await run('npm', ['run', 'check'], project);
   expect(await run('npm', ['test'], project)).toMatch(/pass 1\n/);
   return project;
+}
+
+/** The versions that this repository is tested with, where the project accepts them: a release elsewhere breaks no test. */
+async function pinned(project: string): Promise<string[]> {
+  const read = async (folder: string): Promise<Record<string, string>> => {
+    const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+    return { ...manifest.dependencies, ...manifest.devDependencies };
+  };
+  const known = { ...(await read(root)), ...(await read(import.meta.dirname)) };
+  const major = (version: string): string => /\d+/.exec(version)?.[0] ?? '';
+  return Object.entries(await read(project)).flatMap(([name, range]) => {
+    const version = known[name];
+    return version !== undefined && major(version) === major(range) ? [`${name}@${version}`] : [];
+  });
 }
 
 /** Starts a script of the project, without npm in between, which would keep signals to itself. */
@@ -115,6 +130,12 @@ async function ask(url: string): Promise<unknown> {
   return await response.json();
 }
 
+async function expectPage(url: string): Promise<void> {
+  const page = await fetch(url);
+  expect(page.status).toBe(200);
+  expect(await page.text()).toContain('Where is order 7?');
+}
+
 const answered = { finishReason: 'stop', message: { role: 'model' } };
 
 describe('the templates of waymark init', { timeout }, () => {
@@ -131,7 +152,7 @@ describe('the templates of waymark init', { timeout }, () => {
     expect(await ask(`${url}/api`)).toMatchObject(answered);
     const closed = await start(project, 'start', [], { PORT: '0', API_TOKEN: 'secret' });
     const other = await printed(closed, address);
-    expect(await ask(`${other}/api`)).toMatchObject({ error: { status: 'UNAUTHENTICATED' } });
+    expect(await ask(`${other}/api`)).toMatchObject({ status: 'UNAUTHENTICATED' });
   });
 
   test('worker', async () => {
@@ -157,12 +178,13 @@ describe('the templates of waymark init', { timeout }, () => {
     const more = { NEXT_TELEMETRY_DISABLED: '1' };
     const dev = await start(project, 'dev', local, more);
     const url = await printed(dev, address);
-    expect(await (await fetch(url)).text()).toContain('Support desk');
+    await expectPage(url);
     expect(await ask(`${url}/api`)).toMatchObject(answered);
     await stop(dev);
     if (process.env.LONG !== '1') return;
     await run('npm', ['run', 'build'], project);
     const built = await printed(await start(project, 'start', local, more), address);
+    await expectPage(built);
     expect(await ask(`${built}/api`)).toMatchObject(answered);
   });
 });

@@ -123,10 +123,10 @@ test('S225: what is no store, or no backup, is refused and leaves nothing', asyn
 test('S225: a backup of Postgres that is cut off restores nothing', async () => {
   const whole = readFileSync(join(folder, 'postgres.backup'));
   writeFileSync(join(folder, 'half'), whole.subarray(0, whole.length / 2));
-  const half = await run('restore', 'half', postgres.connectionString, '--schema', 'half');
+  const half = await run('restore-backup', 'half', postgres.connectionString, '--schema', 'half');
   expect(half).toMatchObject({ code: 1, stderr: expect.stringContaining('not complete') });
   const whole_ = await run(
-    'restore',
+    'restore-backup',
     'postgres.backup',
     postgres.connectionString,
     '--schema',

@@ -7,6 +7,7 @@ import { type OpenStore, openStore, scopeOptions, storeOptions } from '../source
 import { type PrunePreview, previewPrune } from '../source/preview-prune.ts';
 import { policyOf, pruneOptions } from '../source/prune-policy.ts';
 import { rehearse } from '../source/rehearse.ts';
+import { scopesOf } from '../source/stored-session.ts';
 import type { Terminal } from '../terminal.ts';
 import { count } from '../text/count.ts';
 import { oneLine } from '../text/safe.ts';
@@ -49,9 +50,8 @@ export const prune = defineCommand({
       if (options['dry-run'] || !options.yes) {
         terminal.progress('Looking …');
         const preview = await look(open, policy, scope, options.store, terminal);
-        if (options['dry-run']) return showPreview(preview, isJson, terminal);
-        if (!isJson) showPreview(preview, false, terminal);
-        if (preview && isEmpty(preview.report)) return;
+        showPreview(preview, options, terminal);
+        if (options['dry-run'] || (preview && !preview.partial && isEmpty(preview.report))) return;
       }
       await confirmDeletion('Prune permanently?', options, terminal);
       terminal.progress('Pruning …');
@@ -67,9 +67,11 @@ interface Preview {
   readonly report: PruneReport;
   /** Per session; absent where only the totals are known. */
   readonly sessions?: readonly PrunePreview[];
+  /** Sessions that have an owner are not counted. */
+  readonly partial?: boolean;
 }
 
-/** `undefined` where the store cannot tell beforehand: a whole store whose owners are not known. */
+/** `undefined` for a whole store that cannot be copied, and whose agents are not known. */
 async function look(
   open: OpenStore,
   policy: RetentionPolicy,
@@ -77,30 +79,43 @@ async function look(
   spec: string | undefined,
   { cwd }: Terminal,
 ): Promise<Preview | undefined> {
-  if (scope === undefined) {
-    const report =
-      spec === undefined ? undefined : await rehearse(spec, cwd, (copy) => copy.prune(policy));
+  if (scope === undefined && spec !== undefined) {
+    const report = await rehearse(spec, cwd, (copy) => copy.prune(policy));
     return report && { report };
   }
-  const sessions = await previewPrune(open, policy, scope, systemClock.now());
+  const scopes = scope === undefined ? scopesOf({}, open) : [scope];
+  const now = systemClock.now();
+  const lists = scopes.map((each) => previewPrune(open, policy, each, now));
+  const sessions = (await Promise.all(lists)).flat();
   const snapshots = sessions.reduce((sum, each) => sum + each.snapshots, 0);
   const dropped = sessions.filter((each) => each.dropped).length;
-  return { report: { snapshots, sessions: dropped }, sessions };
+  const report = { snapshots, sessions: dropped };
+  return { report, sessions, ...(scope === undefined && { partial: true }) };
 }
 
-function showPreview(preview: Preview | undefined, json: boolean, terminal: Terminal): void {
+function showPreview(
+  preview: Preview | undefined,
+  { json, 'dry-run': isDryRun }: { readonly json?: boolean; readonly 'dry-run'?: boolean },
+  terminal: Terminal,
+): void {
   if (preview === undefined) {
-    if (json) throw usageError(uncounted, 'prune');
-    terminal.print(uncounted);
-  } else if (json) terminal.print(JSON.stringify({ dryRun: true, ...preview.report }));
-  else terminal.print(previewText(preview));
+    if (isDryRun) throw usageError(uncounted, 'prune');
+    if (!json) terminal.print(uncounted);
+  } else if (!json) terminal.print(previewText(preview));
+  else if (isDryRun) {
+    const { report, partial } = preview;
+    terminal.print(JSON.stringify({ dryRun: true, ...report, ...(partial && { partial }) }));
+  }
 }
 
 const uncounted =
-  'What would be deleted cannot be counted for the whole store. To see it, use --agent (and --owner), or name a SQLite or file store with --store.';
+  'What would be deleted cannot be counted for a whole Postgres store. To see it, use --agent (and --owner).';
 
-function previewText({ report, sessions = [] }: Preview): string {
-  if (isEmpty(report)) return 'Nothing to delete: no snapshot matches.';
+function previewText({ report, sessions = [], partial }: Preview): string {
+  const more = partial
+    ? '\nSessions that have an owner are pruned as well, but not counted here: use --store to count them.'
+    : '';
+  if (isEmpty(report)) return `Nothing to delete: no snapshot matches.${more}`;
   const rows = sessions.map(({ session, snapshots, dropped }) => [
     oneLine(session.sessionId, 64),
     dropped ? `all ${snapshots}` : String(snapshots),
@@ -109,7 +124,7 @@ function previewText({ report, sessions = [] }: Preview): string {
   ]);
   const list =
     rows.length > 0 ? `\n${table([['SESSION', 'SNAPSHOTS', 'UPDATED', 'TITLE'], ...rows])}` : '';
-  return `Would delete ${reportText(report)}.${list}`;
+  return `Would delete ${reportText(report)}.${list}${more}`;
 }
 
 function isEmpty({ snapshots, sessions }: PruneReport): boolean {
