@@ -13,17 +13,15 @@ test('a refund waits for an approval', async () => {
   const app = waymark({ model, store: memoryStore() });
   const desk = defineDesk(app);
 
-  const asked = await desk.runText('Refund order 7');
-  assert.equal(asked.finishReason, 'interrupted');
-  const { sessionId } = asked;
-  assert.deepEqual((await desk.getSession(sessionId))?.state?.custom?.refunds, []);
+  const asked = await desk.run('Refund order 7');
+  const requests = asked.interrupts.map(({ toolName, input }) => ({ toolName, input }));
+  assert.deepEqual(requests, [{ toolName: 'refund', input: { order: '7', amount: 40 } }]);
 
-  const requests = (asked.message?.content ?? []).filter((part) => 'toolRequest' in part);
-  const restart = requests.map((part) => ({ ...part, metadata: { resumed: true } }));
-  const answer = await desk.run({ resume: { restart } }, { sessionId });
-  assert.deepEqual(answer.message?.content, [{ text: 'Refunded 40 €.' }]);
+  const approvals = asked.interrupts.map((request) => request.approve());
+  const answer = await desk.resume(asked, approvals);
+  assert.equal(answer.text, 'Refunded 40 €.');
 
-  const session = await desk.getSession(sessionId);
+  const session = await desk.getSession(answer.sessionId);
   assert.deepEqual(session?.state?.custom?.refunds, [{ order: '7', amount: 40 }]);
   await app.close();
 });

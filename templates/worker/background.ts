@@ -2,11 +2,8 @@
 import { app, desk } from './agents.ts';
 
 await app.ready();
-const { snapshotId = '' } = await desk.run({
-  message: { role: 'user', content: [{ text: 'Where is order 7?' }] },
-  detach: true,
-});
-console.log(`Started run ${snapshotId}. To follow it: npx waymark watch ${snapshotId}`);
-const { status, state } = await desk.wait(snapshotId);
-console.log(status, state?.messages?.at(-1)?.content);
+const run = await desk.start('Where is order 7?');
+console.log(`Started run ${run.id}. To follow it: npx waymark watch ${run.id}`);
+const { text } = await run.wait();
+console.log(text);
 await app.close();

@@ -165,7 +165,7 @@ describe('the templates of waymark init', { timeout }, () => {
       const worker = await start(project, 'worker', [], more);
       await printed(worker, /Working on runs of agents\.ts \(pg-boss\)/);
       const background = await start(project, 'background', [], more);
-      await printed(background, /succeeded/);
+      await printed(background, /Done: .*Desk lamp/);
       for (const child of [background, worker, server]) await stop(child);
     } finally {
       await postgres.stop();
