@@ -1,21 +1,17 @@
 import { publicMessageOf, toErrorBody, toWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { addUsage } from '../../generate/usage.ts';
-import type { SnapshotEvent } from '../../protocol/snapshot.ts';
 import type { Chunk, FinishReason } from '../../protocol/turn.ts';
-import { StateCandidate } from '../../session/policy.ts';
 import type { RequestOutcome } from '../../store/contract/store.ts';
-import type { AgentSpec } from '../spec/spec.ts';
-import { claimAgain, dropRun } from './accept-turn.ts';
-import { checkpoint, commit, endChunk, release } from './commit.ts';
-import { endDetachedTurn, finishDetached } from './detach.ts';
+import { commit, endChunk, release } from './commit.ts';
+import { endDetachedTurn } from './finish-detached.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
-import { endedWith, failedFrom } from './lineage.ts';
-import { keepPartialAnswer } from './partial.ts';
+import { failedFrom } from './lineage.ts';
 import { endElsewhere, giveUp, saveSurely } from './save-surely.ts';
+import { endWell, noteSnapshot, wantsSnapshot } from './take-snapshot.ts';
 import { totalsOf } from './turn-limits.ts';
 import { receiptFor, turnReceipt } from './turn-receipt.ts';
-import { lostError, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
+import { lostError, type Outcome, type Turn } from './turn-state.ts';
 
 /** Saves what a turn came to and ends it: exactly one `turnEnd`, whatever happened. */
 export function finishTurn(
@@ -202,165 +198,7 @@ async function saveFailed(
   invocation.fallBack();
 }
 
-/** After all tools of one model message: a snapshot if the policy says so, a checkpoint if another process may go on. */
-export async function checkpointTurn(invocation: InvocationState, turn: Turn): Promise<void> {
-  await invocation.locked(async () => {
-    const { run, host, spec, chunkSink } = invocation;
-    if (run === undefined || invocation.control.cause !== undefined) return;
-    const iteration = turn.toolIterations++;
-    if (run.detached === undefined && wantsSnapshot(invocation, 'toolIterationEnd', iteration)) {
-      const snapshotId = host.newId();
-      const totals = totalsOf(invocation, turn);
-      await commit(
-        invocation,
-        run,
-        { snapshotCreated: snapshotId },
-        {
-          snapshotId,
-          event: 'toolIterationEnd',
-          status: 'succeeded',
-          usage: turn.usage,
-          toolCalls: turn.toolCalls,
-          ...(totals && { totals }),
-          end: false,
-        },
-      );
-      noteSnapshot(invocation, snapshotId);
-      turn.hasSnapshots = true;
-    } else if (run.log.durable && spec.recovery === 'checkpoint') {
-      await checkpoint(invocation, run, true);
-    }
-    chunkSink.log = run.log;
-  });
-}
-
-/** The end of the invocation: what changed after the last turn is saved, as a snapshot if the policy says so. */
-export async function finishInvocation(
-  invocation: InvocationState,
-  /** What the handler's result says. */
-  finishReason?: FinishReason,
-): Promise<void> {
-  const { turn, control, ending } = invocation;
-  if (turn !== undefined) await endUnworkedTurn(invocation, turn, finishReason);
-  invocation.closeSession();
-  const { last, failure, followed } = ending;
-  if (finishReason !== undefined && last !== undefined && last.finishReason !== 'aborted') {
-    ending.last = { ...last, finishReason };
-  }
-  const { run } = invocation;
-  const ended = failure !== undefined || control.cause?.kind === 'lost' || followed !== undefined;
-  if (run?.detached !== undefined) {
-    await invocation.locked(() => finishDetached(invocation, run));
-  } else if (run !== undefined) {
-    // Taken over with nothing left to do.
-    await dropRun(invocation, run);
-  } else if (!ended && invocation.progress.turnsBegun > 0) {
-    await invocation.locked(() => saveInvocationEnd(invocation));
-  }
-}
-
-/** The handler never came to its turn loop. */
-async function endUnworkedTurn(
-  invocation: InvocationState,
-  turn: Turn,
-  finishReason: FinishReason = 'stop',
-): Promise<void> {
-  const { ending, control } = invocation;
-  const { failure } = ending;
-  const outcome: Outcome =
-    control.cause !== undefined
-      ? stoppedBy(control.cause)
-      : failure === undefined
-        ? { kind: 'done', finishReason }
-        : { kind: 'failed', error: failure };
-  if (outcome.kind === 'stopped') keepPartialAnswer(invocation);
-  invocation.closeSession();
-  const ended = await finishTurn(invocation, turn, outcome);
-  if (ended.kind === 'failed') ending.failure = ended.error;
-  if (ended.kind === 'elsewhere') invocation.followElsewhere(ended.output);
-}
-
-async function saveInvocationEnd(invocation: InvocationState): Promise<void> {
-  const { spec, host, position, ending } = invocation;
-  const { turnIndex } = position;
-  if (spec.store === undefined) return;
-  let run: ActiveRun | undefined;
-  try {
-    const changed = invocation.hasUnsaved();
-    const listed = wantsSnapshot(invocation, 'invocationEnd', turnIndex);
-    if (!changed && !listed) return;
-    run = await claimAgain(invocation);
-    run.stopHeartbeat();
-    invocation.chunkSink.log = run.log;
-    await commit(invocation, run, listed ? { snapshotCreated: run.runId } : {}, {
-      snapshotId: run.runId,
-      event: 'invocationEnd',
-      status: 'succeeded',
-      ...(ending.last && { finishReason: ending.last.finishReason }),
-      ...(position.totals && { totals: position.totals }),
-      listed,
-      end: true,
-    });
-    if (listed) noteSnapshot(invocation, run.runId);
-    endWell(invocation);
-  } catch (error) {
-    if (run !== undefined) await spec.turnStore.release(run.turnBase).catch(() => {});
-    ending.failure = savingFailed(error);
-    invocation.failures.report(ending.failure, 'store');
-    invocation.fallBack();
-  } finally {
-    if (run !== undefined) host.logs.close(run.log);
-    position.turnIndex = turnIndex;
-  }
-}
-
-/** Whether an event is to become a snapshot: the state must differ from the last one's, and the policy must want it. */
-function wantsSnapshot(
-  invocation: InvocationState,
-  event: SnapshotEvent,
-  eventIndex: number,
-): boolean {
-  const { spec, working, position } = invocation;
-  const { policyBase } = invocation.lineage;
-  if (spec.store === undefined || policyBase?.hash === working.hash()) return false;
-  const candidate = new StateCandidate({
-    event,
-    state: working.state,
-    prevState: policyBase?.state,
-    index: position.nextIndex,
-    turnIndex: position.turnIndex,
-    eventIndex,
-  });
-  try {
-    return decided(spec, spec.policy(candidate));
-  } catch (error) {
-    invocation.failures.report(error, 'policy');
-    throw error;
-  }
-}
-
-function decided({ name }: AgentSpec, wanted: unknown): boolean {
-  if (wanted instanceof Promise) {
-    wanted.catch(() => {});
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      `The snapshot policy of agent "${name}" returned a promise. Make it synchronous: return true or false.`,
-    );
-  }
-  return Boolean(wanted);
-}
-
-function noteSnapshot({ progress, turn }: InvocationState, id: string): void {
-  progress.snapshotIds.push(id);
-  turn?.snapshotIds.push(id);
-}
-
-/** From now on the session continues from the state as it is. */
-function endWell(invocation: InvocationState): void {
-  invocation.lineage = endedWith(invocation.lineage, invocation.working);
-}
-
-function savingFailed(cause: unknown): WaymarkError {
+export function savingFailed(cause: unknown): WaymarkError {
   const failure = toWaymarkError(cause);
   const told = (message: string): string =>
     `The turn was done, but saving its snapshot failed: ${message}`;

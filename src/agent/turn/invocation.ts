@@ -6,10 +6,11 @@ import type { AgentHost } from '../persistence/host.ts';
 import type { AgentSession, TurnFunction } from '../spec/handler.ts';
 import { isInputError } from '../spec/input.ts';
 import type { AgentSpec } from '../spec/spec.ts';
-import { acceptTurn, claimDetached, type KnownInput } from './accept-turn.ts';
+import { acceptTurn, type KnownInput } from './accept-turn.ts';
 import { InvocationSession } from './agent-session.ts';
-import { detachedOutput } from './detach.ts';
-import { finishInvocation } from './finish-turn.ts';
+import { detachRun } from './detach-run.ts';
+import { detachedOutput } from './finish-detached.ts';
+import { finishInvocation } from './finish-invocation.ts';
 import { closedError, type QueuedInput } from './inbox.ts';
 import { type HandlerResult, outputOf, parseResult } from './invocation-output.ts';
 import { inInvocationSpan } from './invocation-span.ts';
@@ -246,7 +247,7 @@ export class Invocation {
       return await state.locked(async () => {
         if (this.#openError !== undefined) throw this.#openError;
         if (this.#isOver) throw closedError();
-        const place = await claimDetached(state, own);
+        const place = await detachRun(state, own);
         const output =
           typeof place === 'object' ? detachedBefore(state, place.join) : detachedOutput(state);
         if (place !== 'here') this.#handOver(output);

@@ -7,11 +7,12 @@ import { addUsage } from '../../generate/usage.ts';
 import { pendingInterrupts } from '../../protocol/tool-round.ts';
 import type { TurnFunction, TurnResult } from '../spec/handler.ts';
 import { checkState, withCheckedState } from './check-state.ts';
-import { checkpointTurn, finishTurn } from './finish-turn.ts';
+import { finishTurn } from './finish-turn.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { keepPartialAnswer } from './partial.ts';
 import { appendGenerated } from './running-turn.ts';
 import { StopTimeoutError, turnStopTimeoutMs, withStopTimeout } from './stop-timeout.ts';
+import { checkpointTurn } from './take-snapshot.ts';
 import { checkTokensLeft, checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
 import { lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 

@@ -1,0 +1,166 @@
+import { isWaymarkError } from '../../core/error.ts';
+import type { Input } from '../../protocol/turn.ts';
+import type { RunMode } from '../../store/contract/store.ts';
+import { highestTotals } from '../../store/rules/totals.ts';
+import { freshState } from '../spec/init.ts';
+import { fullStore } from '../spec/spec.ts';
+import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
+import { claimWhenBusy } from './concurrency.ts';
+import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import { claimedAt } from './lineage.ts';
+import { requestMarks } from './requests.ts';
+
+export async function claimRun(
+  invocation: InvocationState,
+  mode: RunMode,
+  inputs: readonly Input[],
+): Promise<ActiveRun> {
+  const request = requestOf(invocation, mode, inputs);
+  return enterRun(invocation, request, await claimPosition(invocation, request));
+}
+
+/** Claims the session once more, after the last turn, to save what the handler did behind it; only where that turn left it. */
+export async function claimAgain(invocation: InvocationState): Promise<ActiveRun> {
+  const { spec, scope, lineage } = invocation;
+  const request = requestOf(invocation, 'attached', []);
+  const turnBase = await spec.turnStore.begin(scope, {
+    ...request,
+    from: 'head',
+    expectHead: lineage.savedBase?.snapshotId ?? null,
+  });
+  return enterRun(invocation, request, turnBase);
+}
+
+/** Puts a claimed run on the list of those this process works on. */
+export function activateRun(
+  invocation: InvocationState,
+  options: Pick<InvocationState, 'spec' | 'host'> & {
+    readonly runId: string;
+    readonly turnBase: TurnBase;
+    readonly keys: readonly string[];
+    readonly durable: boolean;
+  },
+): ActiveRun {
+  const { spec, host, runId, turnBase, keys, durable } = options;
+  const store = fullStore(spec);
+  const ref = turnBase.run;
+  const log = host.logs.open({ runId, scope: invocation.scope, attempt: ref?.attempt ?? 1 });
+  if (durable && ref !== undefined && store?.events !== undefined) log.writeTo(store.events, ref);
+  const leave =
+    ref === undefined || store === undefined
+      ? () => {}
+      : host.live.add({
+          ref,
+          store,
+          control: invocation.control,
+          recoverable: () => log.durable,
+        });
+  return { runId, turnBase, log, stopHeartbeat: leave, keys };
+}
+
+/** Lets go of a run that came to nothing. */
+export async function dropRun({ host, spec }: InvocationState, run: ActiveRun): Promise<void> {
+  run.stopHeartbeat();
+  host.logs.close(run.log);
+  // What was refused must be heard of, and the claim expires in any case.
+  await spec.turnStore.release(run.turnBase).catch(() => {});
+}
+
+function requestOf(
+  invocation: InvocationState,
+  mode: RunMode,
+  inputs: readonly Input[],
+): TurnRequest {
+  const { spec, host, request, scope, position, lineage } = invocation;
+  const requests = requestMarks(scope, inputs);
+  return {
+    runId: host.newId(),
+    sessionId: position.sessionId,
+    mode,
+    init: request.init,
+    inputs,
+    context: request.context,
+    ...versionOf(invocation),
+    ...startOf(invocation),
+    ...(spec.limits.session && { limited: true }),
+    ...(lineage.initBase && { loaded: lineage.initBase }),
+    ...(request.startedBy && { startedBy: request.startedBy }),
+    ...(requests.length > 0 && { requests }),
+  };
+}
+
+export function versionOf({ spec: { version } }: InvocationState): { readonly version?: string } {
+  return version === undefined ? {} : { version };
+}
+
+/** Where the first turn starts is up to the init; each later one goes on from the one before. */
+function startOf({
+  request,
+  spec,
+  lineage,
+  progress,
+  ending,
+}: InvocationState): Pick<TurnRequest, 'from' | 'expectHead'> {
+  const { snapshotId } = request.init;
+  // Another worker ran the last turn: the session is where that one left it.
+  if (ending.followed !== undefined) return { from: 'head' };
+  if (progress.turnsBegun === 0) {
+    const { ifHead } = request;
+    return {
+      from: snapshotId === undefined ? 'head' : { snapshotId },
+      ...(ifHead !== undefined && { expectHead: ifHead }),
+    };
+  }
+  if (spec.store === undefined || spec.concurrency === 'wait') return { from: 'head' };
+  return { from: 'head', expectHead: lineage.savedBase?.snapshotId ?? null };
+}
+
+async function claimPosition(invocation: InvocationState, request: TurnRequest): Promise<TurnBase> {
+  const { spec, scope } = invocation;
+  try {
+    return await spec.turnStore.begin(scope, request);
+  } catch (error) {
+    const busy = isWaymarkError(error) && error.status === 'ABORTED';
+    if (!busy || spec.concurrency === 'reject') throw error;
+    // A caller that names the head it expects wants this session or none.
+    const isNamed = invocation.progress.turnsBegun === 0 && invocation.request.ifHead !== undefined;
+    if (isNamed && spec.concurrency === 'fork') throw error;
+    return await claimWhenBusy(invocation, request, error);
+  }
+}
+
+function enterRun(
+  invocation: InvocationState,
+  { runId, mode, requests = [] }: TurnRequest,
+  turnBase: TurnBase,
+): ActiveRun {
+  const { spec, host } = invocation;
+  takePosition(invocation, turnBase);
+  const keys = requests.map(({ key }) => key);
+  return activateRun(invocation, {
+    runId,
+    turnBase,
+    keys,
+    durable: mode !== 'attached',
+    spec,
+    host,
+  });
+}
+
+/** Goes to where the claim says the session stands. */
+function takePosition(invocation: InvocationState, turnBase: TurnBase): void {
+  const { spec, lineage, progress, position } = invocation;
+  position.sessionId = turnBase.sessionId;
+  if (spec.store === undefined) return;
+  const hasMoved = turnBase.base?.snapshotId !== lineage.savedBase?.snapshotId;
+  if (progress.turnsBegun === 0 || hasMoved) {
+    const state = turnBase.state ?? freshState(spec);
+    invocation.moveTo(claimedAt(lineage, turnBase, state));
+  } else {
+    invocation.lineage = claimedAt(lineage, turnBase);
+  }
+  const { parent } = turnBase;
+  position.totals = highestTotals(parent?.totals, turnBase.failedTotals);
+  position.turnIndex = parent?.turnIndex ?? -1;
+  position.nextIndex = turnBase.nextIndex;
+}

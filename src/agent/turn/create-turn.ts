@@ -1,0 +1,41 @@
+import type { Input } from '../../protocol/turn.ts';
+import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import type { Turn } from './turn-state.ts';
+
+/** A turn of a run. */
+export function createTurn(
+  { spec, control, progress }: InvocationState,
+  { runId }: ActiveRun,
+  input: Input,
+  options: {
+    readonly turnIndex: number;
+    /** What the turn goes on from. */
+    readonly parentId: string | undefined;
+    readonly continued?: boolean;
+  },
+): Turn {
+  const { turnIndex, parentId, continued = false } = options;
+  const info = {
+    ...(spec.store !== undefined && { snapshotId: runId }),
+    ...(parentId !== undefined && { parentId }),
+    turnIndex,
+    signal: control.signal,
+  };
+  // What an attempt before this one has used in the turn counts, whether the turn continues or starts over.
+  const spent = progress.turnsBegun === 0 ? progress.spentBefore : undefined;
+  return {
+    info,
+    input,
+    continued,
+    customSent: false,
+    artifactsSent: new Map(),
+    leftBehind: false,
+    usage: spent?.usage ?? {},
+    toolCalls: spent?.toolCalls ?? 0,
+    generated: 0,
+    hasSnapshots: false,
+    toolIterations: 0,
+    snapshotIds: [],
+    toolKeys: new Map(),
+  };
+}

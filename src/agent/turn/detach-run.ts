@@ -1,0 +1,104 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Input } from '../../protocol/turn.ts';
+import type { RequestRecord, RunEvent, RunRef, Store } from '../../store/contract/store.ts';
+import type { DispatchedRun } from '../spec/dispatcher.ts';
+import { fullStore } from '../spec/spec.ts';
+import { checkOpen, checkReceivable } from './accept-turn.ts';
+import { claimRun, dropRun, versionOf } from './claim-run.ts';
+import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import { knownRequest } from './requests.ts';
+
+/**
+ * Makes the running turn, or what is queued and these inputs, a run of its own that goes on without the caller. One that has
+ * not begun goes to whoever the app's engine finds for it; the answer says where it is.
+ */
+export async function detachRun(
+  invocation: InvocationState,
+  own: readonly Input[],
+): Promise<'here' | 'elsewhere' | { readonly join: RequestRecord }> {
+  const { inbox, turn, host, request } = invocation;
+  const store = detachableStore(invocation);
+  const queued = [...inbox.queued, ...own];
+  const inputs = turn === undefined ? queued : [turn.input, ...queued];
+  const running = turn === undefined ? undefined : invocation.run;
+  if (running === undefined) checkOpen(host, request);
+  else if (queued.some(({ requestId }) => requestId !== undefined)) throw keyedTooLate();
+  const dispatcher = running === undefined && inputs.length > 0 ? host.dispatcher : undefined;
+  await dispatcher?.admit();
+  const claimed = running ?? (await claimOrJoin(invocation, inputs));
+  if ('join' in claimed) return claimed;
+  const run = claimed;
+  const ref = run.turnBase.run;
+  if (ref === undefined) throw new TypeError('A store that can abort gives claims.');
+  try {
+    const [first] = inputs;
+    if (running === undefined && first !== undefined) await checkReceivable(invocation, run, first);
+    const { init, context } = invocation.request;
+    const version = versionOf(invocation);
+    const away = dispatcher?.handOver(dispatched(invocation, ref));
+    // A heartbeat of ours would only be in the way of whoever takes it over.
+    if (away !== undefined) run.stopHeartbeat();
+    const request = { mode: 'detached', init, inputs, context, ...version } as const;
+    const detach = async (events: readonly RunEvent[] = []): Promise<void> => {
+      await store.runs?.detach(ref, request, away, events.length > 0 ? events : undefined);
+    };
+    if (store.events === undefined) await detach();
+    else await run.log.writeWith({ events: store.events, run: ref }, detach);
+  } catch (error) {
+    if (running === undefined) await dropRun(invocation, run);
+    throw error;
+  }
+  invocation.run = run;
+  if (dispatcher !== undefined) {
+    host.logs.forget(run.log);
+    return 'elsewhere';
+  }
+  run.detached = { inputsDone: 0 };
+  invocation.chunkSink.log = run.log;
+  return 'here';
+}
+
+/** Claims a run for these inputs; when there is but one, and it was accepted before, gives that run. */
+async function claimOrJoin(
+  invocation: InvocationState,
+  inputs: readonly Input[],
+): Promise<ActiveRun | { readonly join: RequestRecord }> {
+  try {
+    return await claimRun(invocation, 'attached', inputs);
+  } catch (error) {
+    const join = inputs.length === 1 ? knownRequest(error) : undefined;
+    if (join === undefined) throw error;
+    return { join };
+  }
+}
+
+function keyedTooLate(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'A turn that runs cannot be detached together with inputs that have request ids of their own. Wait for the end of the turn, or send them without a request id.',
+  );
+}
+
+function dispatched(invocation: InvocationState, ref: RunRef): DispatchedRun {
+  const { scope, position, request } = invocation;
+  return {
+    ...ref,
+    scope,
+    sessionId: position.sessionId,
+    ...versionOf(invocation),
+    ...(request.queue && { queue: request.queue }),
+  };
+}
+
+function detachableStore({ spec }: InvocationState): Store {
+  const store = fullStore(spec);
+  if (store?.runs === undefined || store.abort === undefined) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      spec.store === undefined
+        ? `Agent "${spec.name}" has no store, so nothing can go on in the background. Give it one to detach.`
+        : `The store of agent "${spec.name}" cannot abort runs, so it takes no detached ones.`,
+    );
+  }
+  return store;
+}
