@@ -2,11 +2,11 @@ import type { Snapshot } from './snapshot.ts';
 import type { State } from './state.ts';
 import type { Output } from './turn.ts';
 
-/** What a run came to, told from its snapshot: for a reader who was not there when the output was given. */
+/** The output of a run, derived from its snapshot: for clients that reconnect after the run has ended. */
 export function outputOfSnapshot(snapshot: Omit<Snapshot, 'state'> & { state?: unknown }): Output {
   const { sessionId, snapshotId, parentId, status, finishReason, usage, error } = snapshot;
   const common = { sessionId, ...(usage && { usage }) };
-  // What was not saved as good leaves the session where it was.
+  // A run that did not succeed leaves the session where it was.
   const lastGood = { ...common, ...(parentId !== undefined && { snapshotId: parentId }) };
   switch (status) {
     case 'succeeded':

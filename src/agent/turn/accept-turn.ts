@@ -10,22 +10,22 @@ import type { ActiveRun, InvocationRequest, InvocationState } from './invocation
 import { knownRequest } from './requests.ts';
 import type { Turn } from './turn-state.ts';
 
-/** An input whose request id belongs to a run already. */
+/** An input whose request id already belongs to a run. */
 export interface KnownInput {
   readonly input: Input;
   readonly join: RequestRecord;
 }
 
 /**
- * Accepts an input: claims the session, goes to its state, checks the input against it, and says so. `undefined` when it was
- * stopped before.
+ * Accepts an input: claims the session, loads its state, checks the input against the state, and sends `turnStart`. Returns
+ * `undefined` if the invocation was stopped before.
  */
 export async function acceptTurn(
   invocation: InvocationState,
   input: Input,
 ): Promise<Turn | KnownInput | undefined> {
   const { run, host, request, control } = invocation;
-  // A detached run takes all that was queued; one that was taken over is claimed already.
+  // A detached run was claimed for all its inputs, and a run that was taken over is claimed already.
   if (run !== undefined) return await startTurn(invocation, run, input);
   checkOpen(host, request);
   const claimed = await claimRun(invocation, request.mode, [input]).catch((error: unknown) => {
@@ -43,7 +43,7 @@ export async function acceptTurn(
   }
 }
 
-/** Refuses new work of an app that is closing; what a running turn starts belongs to that turn. */
+/** Refuses new work while the app closes. A sub-agent's turn belongs to the turn that started it, so it may still start. */
 export function checkOpen(host: AgentHost, { startedBy }: InvocationRequest): void {
   if (startedBy === undefined) host.checkOpen();
 }
@@ -72,7 +72,7 @@ async function startTurn(invocation: InvocationState, run: ActiveRun, input: Inp
   return turn;
 }
 
-/** Throws when the input is none for the state that the run goes on from. */
+/** Returns the messages that the input adds; throws if the input does not fit the state that the run starts from. */
 export async function checkReceivable(
   invocation: InvocationState,
   run: ActiveRun,
@@ -92,7 +92,7 @@ export async function checkReceivable(
   return await spec.receive(working.state, input, invocation.request.context);
 }
 
-/** Notes the answer to an interrupt of a client-held state, which can be sent any number of times; gives its key. */
+/** Records that the interrupt of a client-held state was answered, because a client can send the same state again. Returns its key. */
 async function answerHeldState(invocation: InvocationState): Promise<string> {
   const { spec, host, scope, position, working } = invocation;
   const guard = spec.clientState?.replayGuard;

@@ -5,8 +5,8 @@ import type { InvocationState } from './invocation-state.ts';
 import type { Outcome } from './turn-state.ts';
 
 /**
- * Refuses a custom state that is too large, or was changed piece by piece and no longer fits its schema: saved, it could
- * not be loaded again. Nothing is checked where nothing has changed.
+ * Refuses a custom state that is too large, or that no longer fits its schema after `updateCustom`: once saved, it could not be
+ * loaded again. An unchanged state is not checked.
  */
 export async function checkState({ spec, working, lineage }: InvocationState): Promise<void> {
   const { custom } = working.state;
@@ -16,12 +16,12 @@ export async function checkState({ spec, working, lineage }: InvocationState): P
   await parse(spec.stateSchema, custom, 'The custom state at the end of the turn');
 }
 
-/** What a turn came to, once its state has been checked. */
+/** The outcome of a turn after its state was checked. */
 export async function withCheckedState(
   invocation: InvocationState,
   outcome: Outcome,
 ): Promise<Outcome> {
-  // Nobody goes on from a failed turn, nor from a detached one that was stopped.
+  // No session continues from a failed turn, or from a detached run that was stopped.
   const isLeft = outcome.kind === 'stopped' && invocation.run?.detached !== undefined;
   if (outcome.kind === 'failed' || outcome.kind === 'lost' || isLeft) return outcome;
   try {

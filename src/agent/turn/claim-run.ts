@@ -10,6 +10,7 @@ import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { claimedAt } from './lineage.ts';
 import { requestMarks } from './requests.ts';
 
+/** Claims the session for these inputs and moves the invocation to its state. */
 export async function claimRun(
   invocation: InvocationState,
   mode: RunMode,
@@ -19,7 +20,7 @@ export async function claimRun(
   return enterRun(invocation, request, await claimPosition(invocation, request));
 }
 
-/** Claims the session once more, after the last turn, to save what the handler did behind it; only where that turn left it. */
+/** Claims the session again to save what the handler changed after its last turn, unless another turn has moved the head. */
 export async function claimAgain(invocation: InvocationState): Promise<ActiveRun> {
   const { spec, scope, lineage } = invocation;
   const request = requestOf(invocation, 'attached', []);
@@ -31,7 +32,7 @@ export async function claimAgain(invocation: InvocationState): Promise<ActiveRun
   return enterRun(invocation, request, turnBase);
 }
 
-/** Puts a claimed run on the list of those this process works on. */
+/** Opens the event log of a claimed run and starts its heartbeat. */
 export function activateRun(
   invocation: InvocationState,
   options: Pick<InvocationState, 'spec' | 'host'> & {
@@ -46,7 +47,7 @@ export function activateRun(
   const ref = turnBase.run;
   const log = host.logs.open({ runId, scope: invocation.scope, attempt: ref?.attempt ?? 1 });
   if (durable && ref !== undefined && store?.events !== undefined) log.writeTo(store.events, ref);
-  const leave =
+  const stopHeartbeat =
     ref === undefined || store === undefined
       ? () => {}
       : host.live.add({
@@ -55,14 +56,14 @@ export function activateRun(
           control: invocation.control,
           recoverable: () => log.durable,
         });
-  return { runId, turnBase, log, stopHeartbeat: leave, keys };
+  return { runId, turnBase, log, stopHeartbeat, keys };
 }
 
-/** Lets go of a run that came to nothing. */
+/** Releases a run that did not start. */
 export async function dropRun({ host, spec }: InvocationState, run: ActiveRun): Promise<void> {
   run.stopHeartbeat();
   host.logs.close(run.log);
-  // What was refused must be heard of, and the claim expires in any case.
+  // The caller needs the original error, and the claim expires in any case.
   await spec.turnStore.release(run.turnBase).catch(() => {});
 }
 
@@ -89,11 +90,12 @@ function requestOf(
   };
 }
 
+/** The agent's version, if it has one. */
 export function versionOf({ spec: { version } }: InvocationState): { readonly version?: string } {
   return version === undefined ? {} : { version };
 }
 
-/** Where the first turn starts is up to the init; each later one goes on from the one before. */
+/** Where a turn starts: the first one where the init says, each later one where the turn before it ended. */
 function startOf({
   request,
   spec,
@@ -122,7 +124,7 @@ async function claimPosition(invocation: InvocationState, request: TurnRequest):
   } catch (error) {
     const busy = isWaymarkError(error) && error.status === 'ABORTED';
     if (!busy || spec.concurrency === 'reject') throw error;
-    // A caller that names the head it expects wants this session or none.
+    // A caller that expects a head wants this session, not a fork of it.
     const isNamed = invocation.progress.turnsBegun === 0 && invocation.request.ifHead !== undefined;
     if (isNamed && spec.concurrency === 'fork') throw error;
     return await claimWhenBusy(invocation, request, error);
@@ -147,7 +149,7 @@ function enterRun(
   });
 }
 
-/** Goes to where the claim says the session stands. */
+/** Moves the invocation to where the claim says the session stands. */
 function takePosition(invocation: InvocationState, turnBase: TurnBase): void {
   const { spec, lineage, progress, position } = invocation;
   position.sessionId = turnBase.sessionId;

@@ -13,7 +13,7 @@ import { checkpointedAs, type ListedState, savedAs } from './lineage.ts';
 import { loseRunOnOutage } from './lose-run-on-outage.ts';
 import type { Turn } from './turn-state.ts';
 
-/** Writes a snapshot; the chunk that tells of it is shown only once it is written. */
+/** Writes a snapshot, and publishes its chunk after the commit. */
 export async function commit(
   invocation: InvocationState,
   run: ActiveRun,
@@ -60,7 +60,7 @@ export async function release(
   await writeWithEvents(run, chunk, (events) => turnStore.release(run.turnBase, events, requests));
 }
 
-/** Writes something together with the chunk that tells of it, and the events that the store does not have yet. */
+/** Writes together with the events that the store does not have yet, and publishes the chunk after that. */
 async function writeWithEvents<Value>(
   { log }: ActiveRun,
   chunk: Chunk,
@@ -74,10 +74,10 @@ async function writeWithEvents<Value>(
   });
 }
 
-/** The state as it grew from what was saved last. */
+/** The state to write, as a change of what was saved last. */
 export function stateWrite({ lineage, working }: InvocationState): StateWrite {
   const { savedBase: base } = lineage;
-  // A state that was brought up to a newer schema did not grow from the stored one by patches.
+  // An upgraded state did not come from the stored one by patches.
   const known = base !== undefined && base.state.custom === working.patchedFrom;
   return {
     ...(base && { base }),
@@ -86,7 +86,7 @@ export function stateWrite({ lineage, working }: InvocationState): StateWrite {
   };
 }
 
-/** Keeps the state reached so far with the run. */
+/** Stores the state reached so far with the run, for the worker that takes it over. */
 export async function checkpoint(
   invocation: InvocationState,
   run: ActiveRun,
@@ -104,7 +104,7 @@ export async function checkpoint(
     midTurn,
     used: usedBy(invocation, midTurn),
   };
-  // A run that is taken over here does not send them again.
+  // Includes the events: the next attempt does not send them again.
   const base = await loseRunOnOutage(invocation, () =>
     run.log.takeAlong(
       async (events) =>
@@ -118,7 +118,7 @@ export async function checkpoint(
   }
 }
 
-/** What was used up to now, for the next attempt. */
+/** What the run has used so far, for the limits of the next attempt. */
 function usedBy({ turn, progress, position }: InvocationState, midTurn: boolean): RunUsage {
   const { totals } = position;
   const spent =

@@ -5,10 +5,10 @@ import { fullStore } from '../spec/spec.ts';
 import type { TurnBase, TurnRequest } from '../spec/turn-store.ts';
 import type { InvocationState } from './invocation-state.ts';
 
-/** How often a waiting turn looks again when it hears nothing. */
+/** How often a waiting turn polls the store, in case a notification is lost. */
 const pollIntervalMs = 250;
 
-/** Gets a turn in although the session is being worked on: after the other one, or in a session of its own. */
+/** Claims a turn on a busy session: waits for the other turn, or forks the session. */
 export async function claimWhenBusy(
   invocation: InvocationState,
   request: TurnRequest,
@@ -26,7 +26,7 @@ async function waitAndClaim(
 ): Promise<TurnBase> {
   const { spec, scope, control } = invocation;
   let running = runningOf(busy);
-  // Waiting does not bring an expected head back.
+  // Waiting does not bring back the expected head.
   if (running === undefined && request.expectHead !== undefined) throw busy;
   for (;;) {
     await changeOf(invocation, running);
@@ -42,7 +42,7 @@ async function waitAndClaim(
   }
 }
 
-/** Resolves when something about the run may have changed, or after a while. */
+/** Resolves when the run may have changed, or after the poll interval. */
 async function changeOf(
   { spec, host, control }: InvocationState,
   runId: string | undefined,
@@ -55,7 +55,7 @@ async function changeOf(
     const later = host.clock.sleep(pollIntervalMs, over.signal);
     await raceSignal(Promise.race([changed.promise, later]), control.signal);
   } catch {
-    // Stopped: the caller looks at its signal.
+    // Stopped: the caller checks its signal.
   } finally {
     over.abort();
     unlisten?.();
@@ -69,7 +69,7 @@ async function forkAndClaim(
 ): Promise<TurnBase> {
   const { spec, scope, host } = invocation;
   const { timeline } = fullStore(spec) ?? {};
-  // What was answered in one branch must not be paid for again in another that nobody asked for.
+  // A fork that the caller did not ask for must not run the answered tool a second time.
   if (timeline === undefined || request.inputs.some(({ resume }) => resume)) throw busy;
   const sessionId = host.newId();
   const place = await placeOf(invocation, request);
@@ -81,7 +81,7 @@ async function forkAndClaim(
   return await spec.turnStore.begin(scope, { ...rest, sessionId, from: 'head' });
 }
 
-/** The snapshot that the turn would have gone on from: `null` in an empty session, `undefined` when it is no more. */
+/** The snapshot that the turn would have started from: `null` in an empty session, `undefined` if it was deleted. */
 async function placeOf(
   { spec, scope }: InvocationState,
   { from, expectHead, sessionId }: TurnRequest,

@@ -2,14 +2,14 @@ import type { Input } from '../../protocol/turn.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import type { Turn } from './turn-state.ts';
 
-/** A turn of a run. */
+/** Creates a turn of a run. */
 export function createTurn(
   { spec, control, progress }: InvocationState,
   { runId }: ActiveRun,
   input: Input,
   options: {
     readonly turnIndex: number;
-    /** What the turn goes on from. */
+    /** The snapshot that the turn starts from. */
     readonly parentId: string | undefined;
     readonly continued?: boolean;
   },
@@ -21,7 +21,7 @@ export function createTurn(
     turnIndex,
     signal: control.signal,
   };
-  // What an attempt before this one has used in the turn counts, whether the turn continues or starts over.
+  // What earlier attempts have used in this turn counts, whether the turn continues or starts over.
   const spent = progress.turnsBegun === 0 ? progress.spentBefore : undefined;
   return {
     info,
@@ -29,7 +29,7 @@ export function createTurn(
     continued,
     customSent: false,
     artifactsSent: new Map(),
-    leftBehind: false,
+    hasTimedOut: false,
     usage: spent?.usage ?? {},
     toolCalls: spent?.toolCalls ?? 0,
     generated: 0,

@@ -9,8 +9,8 @@ import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { knownRequest } from './requests.ts';
 
 /**
- * Makes the running turn, or what is queued and these inputs, a run of its own that goes on without the caller. One that has
- * not begun goes to whoever the app's engine finds for it; the answer says where it is.
+ * Turns the running turn, or the queued inputs, into a detached run that continues without the caller. If no turn is running,
+ * the app's engine may dispatch the run to another worker; the result says where it runs.
  */
 export async function detachRun(
   invocation: InvocationState,
@@ -36,7 +36,7 @@ export async function detachRun(
     const { init, context } = invocation.request;
     const version = versionOf(invocation);
     const away = dispatcher?.handOver(dispatched(invocation, ref));
-    // A heartbeat of ours would only be in the way of whoever takes it over.
+    // A heartbeat of this process would keep the other worker from taking over the run.
     if (away !== undefined) run.stopHeartbeat();
     const request = { mode: 'detached', init, inputs, context, ...version } as const;
     const detach = async (events: readonly RunEvent[] = []): Promise<void> => {
@@ -58,7 +58,7 @@ export async function detachRun(
   return 'here';
 }
 
-/** Claims a run for these inputs; when there is but one, and it was accepted before, gives that run. */
+/** Claims a run for these inputs. A single input with a known request id joins the run that was started for it. */
 async function claimOrJoin(
   invocation: InvocationState,
   inputs: readonly Input[],

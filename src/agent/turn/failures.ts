@@ -17,7 +17,7 @@ export class Failures {
     this.#tell = tell;
   }
 
-  /** Reports an error that goes on to fail the turn. */
+  /** Reports an error that fails the turn. */
   report(error: unknown, phase: ErrorPhase, subject: Pick<ErrorInfo, 'model'> = {}): void {
     const original = originalOf(error);
     const isKnown = isReported(error) || this.#find(error) >= 0;

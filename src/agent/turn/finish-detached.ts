@@ -9,7 +9,7 @@ import { totalsOf } from './turn-limits.ts';
 import { receiptFor } from './turn-receipt.ts';
 import type { Outcome, Turn } from './turn-state.ts';
 
-/** What the caller who detached is told. */
+/** The output of the caller who detached. */
 export function detachedOutput({ position, run, progress }: InvocationState): Output {
   return {
     sessionId: position.sessionId,
@@ -42,19 +42,19 @@ export async function endDetachedTurn(
   return outcome;
 }
 
-/** The end of a detached run: its pending snapshot gets its terminal status, unless an abort was first. */
+/** Ends a detached run: gives its pending snapshot a terminal status, unless it was aborted first. */
 export async function finishDetached(invocation: InvocationState, run: ActiveRun): Promise<void> {
   const { host } = invocation;
   run.stopHeartbeat();
   try {
     const ended = await commitEnd(invocation, run);
-    const snapshot = ended ?? (await leaveToAborter(invocation, run));
+    const snapshot = ended ?? (await attachPartial(invocation, run));
     if (run.detached !== undefined && invocation.control.cause?.kind !== 'lost') {
       run.detached.over = true;
     }
-    if (snapshot !== undefined) await tell(invocation, snapshot);
+    if (snapshot !== undefined) await callOnFinish(invocation, snapshot);
   } catch (error) {
-    // Another worker, or the next start of this one, goes on with the run.
+    // Another worker, or the next start of this one, continues the run.
     if (run.detached !== undefined) run.detached.trouble = error;
     invocation.failures.report(error, 'run');
   } finally {
@@ -62,7 +62,7 @@ export async function finishDetached(invocation: InvocationState, run: ActiveRun
   }
 }
 
-/** Writes the terminal status; `undefined` when the run is no longer this one's to end. */
+/** Writes the terminal status; `undefined` if another worker has the run or it was aborted. */
 async function commitEnd(
   invocation: InvocationState,
   run: ActiveRun,
@@ -112,8 +112,8 @@ async function commitEnd(
   }
 }
 
-/** Puts what the run had reached on the snapshot that somebody has aborted; `undefined` when it was taken over instead. */
-async function leaveToAborter(
+/** Attaches the partial state to the snapshot of an aborted run; `undefined` if the run was taken over instead. */
+async function attachPartial(
   invocation: InvocationState,
   run: ActiveRun,
 ): Promise<Snapshot | undefined> {
@@ -142,7 +142,10 @@ function statusOf({
   return control.cause === undefined ? 'succeeded' : 'aborted';
 }
 
-async function tell({ spec, failures, scope }: InvocationState, snapshot: Snapshot): Promise<void> {
+async function callOnFinish(
+  { spec, failures, scope }: InvocationState,
+  snapshot: Snapshot,
+): Promise<void> {
   try {
     await spec.onFinish?.({
       agent: spec.name,

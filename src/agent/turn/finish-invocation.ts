@@ -8,14 +8,14 @@ import { keepPartialAnswer } from './partial.ts';
 import { endWell, noteSnapshot, wantsSnapshot } from './take-snapshot.ts';
 import { type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
-/** The end of the invocation: what changed after the last turn is saved, as a snapshot if the policy says so. */
+/** Ends the invocation: saves what changed after the last turn, as a snapshot if the policy wants one. */
 export async function finishInvocation(
   invocation: InvocationState,
-  /** What the handler's result says. */
+  /** How the handler says that the invocation ended. */
   finishReason?: FinishReason,
 ): Promise<void> {
   const { turn, control, ending } = invocation;
-  if (turn !== undefined) await endUnworkedTurn(invocation, turn, finishReason);
+  if (turn !== undefined) await endSkippedTurn(invocation, turn, finishReason);
   invocation.closeSession();
   const { last, failure, followed } = ending;
   if (finishReason !== undefined && last !== undefined && last.finishReason !== 'aborted') {
@@ -26,15 +26,15 @@ export async function finishInvocation(
   if (run?.detached !== undefined) {
     await invocation.locked(() => finishDetached(invocation, run));
   } else if (run !== undefined) {
-    // Taken over with nothing left to do.
+    // The run was taken over with no input left.
     await dropRun(invocation, run);
   } else if (!ended && invocation.progress.turnsBegun > 0) {
     await invocation.locked(() => saveInvocationEnd(invocation));
   }
 }
 
-/** The handler never came to its turn loop. */
-async function endUnworkedTurn(
+/** Ends a turn that the handler did not run, because it never called `session.run`. */
+async function endSkippedTurn(
   invocation: InvocationState,
   turn: Turn,
   finishReason: FinishReason = 'stop',

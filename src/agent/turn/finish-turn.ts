@@ -13,7 +13,7 @@ import { totalsOf } from './turn-limits.ts';
 import { receiptFor, turnReceipt } from './turn-receipt.ts';
 import { lostError, type Outcome, type Turn } from './turn-state.ts';
 
-/** Saves what a turn came to and ends it: exactly one `turnEnd`, whatever happened. */
+/** Saves the outcome of a turn and ends it. Sends exactly one `turnEnd`, whatever happened. */
 export function finishTurn(
   invocation: InvocationState,
   turn: Turn,
@@ -38,7 +38,7 @@ async function endAttachedTurn(
   turn: Turn,
   outcome: Outcome,
 ): Promise<Outcome> {
-  // From here on the claim is kept by the commit that follows, and a late stop must not reach the next turn.
+  // The commit that follows ends the claim, and a late stop must not reach the next turn.
   run.stopHeartbeat();
   const ended = await saveOutcome(invocation, run, turn, outcome);
   invocation.host.logs.close(run.log);
@@ -65,18 +65,18 @@ async function saveOutcome(
       return await saveSurely(invocation, run, turn, {
         write: () => saveFailed(invocation, run, turn, outcome.error),
         outcome,
-        // The first error is the one to tell.
+        // Report the error of the turn, not that of saving it.
         failure: () => outcome.error,
       });
     case 'stopped':
     case 'done': {
       const finishReason = outcome.kind === 'done' ? outcome.finishReason : 'aborted';
       const output = outcome.kind === 'done' ? outcome.output : undefined;
-      let end: GoodEnd | undefined;
+      let end: SuccessWrite | undefined;
       const saved = await saveSurely(invocation, run, turn, {
         async write() {
-          end ??= goodEnd(invocation, run, turn, finishReason, output);
-          await saveGood(invocation, run, end);
+          end ??= successWrite(invocation, run, turn, finishReason, output);
+          await saveSuccess(invocation, run, end);
         },
         outcome,
         failure: savingFailed,
@@ -88,27 +88,27 @@ async function saveOutcome(
   }
 }
 
-/** A good end as it is going to be saved. */
-interface GoodEnd {
+/** What to write for a turn that succeeded or was stopped. */
+interface SuccessWrite {
   readonly chunk: Chunk;
-  /** Absent: there is nothing to save. */
+  /** Absent if there is nothing to save. */
   readonly write?: Parameters<typeof commit>[3];
   readonly listed: boolean;
   readonly requests?: RequestOutcome;
 }
 
-/** A good end: a snapshot if the policy says so; the latest state is saved in any case. */
-function goodEnd(
+/** Takes a snapshot if the policy wants one; the latest state is saved in any case. */
+function successWrite(
   invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   finishReason: FinishReason,
   output: Json | undefined,
-): GoodEnd {
+): SuccessWrite {
   const { spec, working, position, progress, ending } = invocation;
   const { policyBase } = invocation.lineage;
   const listed = wantsSnapshot(invocation, 'turnEnd', position.turnIndex);
-  // Without a store nothing is saved, and hashing what the client brought along would cost as much as all of it.
+  // Without a store nothing is saved, and hashing a client-held state would cost as much as the whole turn.
   const changed = spec.store !== undefined && invocation.hasUnsaved();
   const snapshotId = listed ? run.runId : undefined;
   const requests = receiptFor(run, () => {
@@ -130,7 +130,7 @@ function goodEnd(
     return told;
   });
   const chunk = endChunk(turn, finishReason, snapshotId);
-  // The head moves when the turn ends: one whose last snapshot has all of it still has to say so.
+  // The head moves when the turn ends, so a turn with snapshots has to commit its end even if nothing changed since.
   if (!listed && !changed && !turn.hasSnapshots) return { chunk, listed, ...requests };
   const totals = totalsOf(invocation, turn);
   return {
@@ -150,10 +150,10 @@ function goodEnd(
   };
 }
 
-async function saveGood(
+async function saveSuccess(
   invocation: InvocationState,
   run: ActiveRun,
-  { chunk, write, listed, requests }: GoodEnd,
+  { chunk, write, listed, requests }: SuccessWrite,
 ): Promise<void> {
   if (write === undefined) await release(invocation, run, chunk, requests);
   else {
@@ -164,7 +164,7 @@ async function saveGood(
   endWell(invocation);
 }
 
-/** A failed end: the state is kept for inspection under the reserved id, and the session goes on from the last good one. */
+/** Keeps the state of a failed turn for inspection. The session continues from the state before the turn. */
 async function saveFailed(
   invocation: InvocationState,
   run: ActiveRun,
@@ -198,6 +198,7 @@ async function saveFailed(
   invocation.fallBack();
 }
 
+/** The error of a turn that was done but could not be saved. */
 export function savingFailed(cause: unknown): WaymarkError {
   const failure = toWaymarkError(cause);
   const told = (message: string): string =>

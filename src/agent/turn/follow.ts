@@ -12,16 +12,16 @@ import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { requestKey } from './requests.ts';
 
-/** What a run came to that somebody else worked on. */
+/** The end of a run that another worker executed. */
 export interface Followed {
   readonly snapshot?: Snapshot;
-  /** Its caller has seen the end of its turn. */
+  /** Whether the caller has seen its `turnEnd`. */
   readonly told: boolean;
 }
 
 /**
- * Passes on what a run does that is worked on elsewhere, until it has ended. A store that is away is asked again; rejects
- * when `over` aborts.
+ * Forwards the events of a run that another worker executes, until it has ended. Retries an unavailable store; rejects when
+ * `over` aborts.
  */
 export async function followRun(
   { spec, host, scope, chunkSink }: InvocationState,
@@ -33,7 +33,7 @@ export async function followRun(
   let told = false;
   return await retryWhileUnavailable(host.clock, over, async () => {
     const run = await fullStore(spec)?.runs?.getRun(scope, runId);
-    // Nobody keeps the events of an attached run for other processes, and an expired one never ends.
+    // The events of an attached run stay in its process, so from here only its end can be waited for.
     if (run?.mode === 'attached' && host.logs.get(runId, scope) === undefined) {
       return { snapshot: await waitForRun(watching), told };
     }
@@ -52,7 +52,7 @@ export async function followRun(
   });
 }
 
-/** The output of a run that has ended, whoever worked on it; `undefined` when it came to nothing. */
+/** The output of a run that has ended, whichever worker executed it; `undefined` if it was lost. */
 export async function outputOfRun(
   {
     spec,
@@ -81,7 +81,7 @@ export async function outputOfRun(
     return undefined;
   }
   const { snapshotId, ...output } = outputOfSnapshot(transformSnapshot(transform, snapshot));
-  // A state that is only the latest one is no snapshot.
+  // The latest state without a snapshot has no id to return.
   if (snapshot.index < 0) return output;
   return {
     ...output,

@@ -5,7 +5,7 @@ import type { InvocationState } from './invocation-state.ts';
  * A key for the effects of one tool call, the same for every attempt at its run. It is made of the run, the length of the
  * conversation, the tool, and how often the model asked for the tool in this message. The provider's id of the request is
  * left out, because a second attempt asks the model again and gets new ids. If the client holds the state, an answer to an
- * interrupt that is sent twice makes two runs, so the answered state takes the place of the run.
+ * interrupt that is sent twice makes two runs, so the answered state is used instead of the run.
  */
 export function idempotencyKeyOf(invocation: InvocationState, tool: string): string {
   const { run, turn, working, position } = invocation;

@@ -1,13 +1,13 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Input } from '../../protocol/turn.ts';
 
-/** More queued inputs than anybody waits for. */
+/** The longest queue of a connection. */
 const maxQueued = 1_000;
 
 /** An input that waits for its turn. */
 export interface QueuedInput {
   readonly input: Input;
-  /** Tells the sender what became of it; absent where the sender does not wait for that. */
+  /** Tells the sender whether it was accepted; absent if the sender does not wait. */
   readonly answer?: {
     readonly accept: () => void;
     readonly refuse: (error: unknown) => void;
@@ -34,7 +34,7 @@ export class Inbox {
     this.#push({ input });
   }
 
-  /** Queues an input; resolves when its turn has begun or it was dropped, rejects when it was refused. */
+  /** Queues an input. Resolves when its turn has started or it was dropped; rejects when it was refused. */
   offer(input: Input): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#push({ input, answer: { accept: resolve, refuse: reject } });
@@ -53,7 +53,7 @@ export class Inbox {
     this.#wake();
   }
 
-  /** Takes nothing until the returned function is called; throws when it would not have taken these either. */
+  /** Refuses new inputs until the returned function is called. Throws if it would have refused these inputs, too. */
   hold(inputs: number): () => void {
     if (this.#held || (this.#closed && inputs > 0)) throw closedError();
     this.#held = true;
@@ -62,15 +62,15 @@ export class Inbox {
     };
   }
 
-  /** Takes these, which have been accepted already, as the last ones. */
+  /** Queues these inputs, which have been accepted already, and closes. */
   end(inputs: readonly Input[]): void {
-    // From here on the run has them, and tells what became of them.
+    // The run has accepted all queued inputs.
     for (const { answer } of this.#queue) answer?.accept();
     this.#queue.push(...inputs.map((input) => ({ input })));
     this.close();
   }
 
-  /** No more inputs; what is queued is still given out. */
+  /** Takes no more inputs. Queued inputs are still run. */
   close(): void {
     this.#closed = true;
     this.#wake();
@@ -83,19 +83,19 @@ export class Inbox {
     return () => signal.removeEventListener('abort', close);
   }
 
-  /** Puts an input that was taken back in its place, to be worked on next. */
+  /** Puts an input back, to be run next. */
   putBack(input: Input): void {
     this.#queue.unshift({ input });
     this.#wake();
   }
 
-  /** Closes and forgets what is queued. */
+  /** Closes and drops the queued inputs. */
   clear(): void {
     for (const { answer } of this.#queue.splice(0)) answer?.accept();
     this.close();
   }
 
-  /** The next input, left where it is; `undefined` when none will come. */
+  /** The next input, without taking it; `undefined` if no more inputs come. */
   async peek(): Promise<Input | undefined> {
     while (this.#queue.length === 0 && !this.#closed) {
       await new Promise<void>((resolve) => {
@@ -105,7 +105,7 @@ export class Inbox {
     return this.#queue[0]?.input;
   }
 
-  /** Takes the input that was looked at. */
+  /** Takes the next input. */
   take(): QueuedInput | undefined {
     return this.#queue.shift();
   }
@@ -116,7 +116,7 @@ export class Inbox {
   }
 }
 
-/** What is sent to, or asked of, a connection that has ended. */
+/** The error of using a connection that has ended. */
 export function closedError(): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',

@@ -13,7 +13,7 @@ export interface HandlerResult extends Omit<AgentResult, 'output'> {
   readonly output?: Json;
 }
 
-/** Checks what a handler returned; it may be anything. */
+/** Checks what a handler returned. */
 export function parseResult(result: AgentResult | undefined): HandlerResult | undefined {
   if (result === undefined) return undefined;
   const { message, artifacts, output, finishReason } = result;
@@ -27,7 +27,7 @@ export function parseResult(result: AgentResult | undefined): HandlerResult | un
   };
 }
 
-/** What an invocation gives back, as it may leave. */
+/** The output of an invocation, after its transforms. */
 export function outputOf(invocation: InvocationState, result: HandlerResult | undefined): Output {
   const { spec, control, position, progress, lineage } = invocation;
   const { failure, last } = invocation.ending;
@@ -49,7 +49,7 @@ export function outputOf(invocation: InvocationState, result: HandlerResult | un
     ...(artifacts && artifacts.length > 0 && { artifacts: [...artifacts] }),
     ...(finishReason && { finishReason }),
     ...(Object.keys(usage).length > 0 && { usage }),
-    // With its message, stack and cause for callers of this process; as JSON it is what remote clients may know.
+    // Callers in this process get message, stack and cause. As JSON it has only what remote clients may see.
     ...(failure && { error: failure }),
   };
 }

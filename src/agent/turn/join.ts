@@ -9,7 +9,7 @@ import { followRun, outputOfRun } from './follow.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { requestKey } from './requests.ts';
 
-/** What a caller that detached is told of the run that an earlier request with the same id has started. */
+/** The output of a detaching caller whose request id belongs to an earlier run. */
 export function detachedBefore(invocation: InvocationState, known: RequestRecord): Output {
   checkSession(invocation, known);
   const { runId, sessionId } = known;
@@ -17,8 +17,8 @@ export function detachedBefore(invocation: InvocationState, known: RequestRecord
 }
 
 /**
- * Joins the run that an earlier request with the same id has started: passes on its chunks, waits for its end, and gives its
- * output. `undefined` when it came to nothing, because its process died: then the input may be run again.
+ * Joins the run that an earlier request with the same id started: forwards its chunks, waits for its end and returns its
+ * output. `undefined` if the run was lost with its process: then the input may be run again.
  */
 export async function joinRun(
   invocation: InvocationState,
@@ -29,7 +29,7 @@ export async function joinRun(
   const { runId } = known;
   const { spec, host, scope, callerGone } = invocation;
   const link = linkSignals(host.closing);
-  // Whoever stops a request stops its run, which then ends with what it has reached.
+  // Stopping the request stops its run, which keeps its partial answer.
   const stop = (): void =>
     void fullStore(spec)
       ?.abort?.abortSnapshot(scope, runId)
@@ -56,7 +56,7 @@ export async function joinRun(
   }
 }
 
-// In `fork` the first request may have gone on in a session of its own.
+// With `fork`, the first request may have run in a new session.
 function checkSession(
   { request, spec }: InvocationState,
   { runId, sessionId }: RequestRecord,
@@ -70,7 +70,7 @@ function checkSession(
   );
 }
 
-/** Sends the turn once more, in few chunks, when its events are no longer kept. */
+/** Sends the turn again in a few chunks, for a run whose events are no longer stored. */
 async function retell(
   { chunkSink, scope, spec }: InvocationState,
   { requestId = '' }: Input,

@@ -2,8 +2,8 @@ import { isWaymarkError } from '../../core/error.ts';
 import type { InvocationState } from './invocation-state.ts';
 
 /**
- * Reads or writes what belongs to a run. While the store is away nobody can hold a run: a detached one is left to whoever
- * takes it over when the store is back, and does not fail because of it.
+ * Reads or writes data of a run. During a store outage a worker cannot renew its claim, so a detached run is left to the worker
+ * that takes it over afterwards, instead of failing.
  */
 export async function loseRunOnOutage<Value>(
   { run, control }: InvocationState,

@@ -11,7 +11,7 @@ import type { InvocationState } from './invocation-state.ts';
 import { openedAt, startedWith } from './lineage.ts';
 import { withoutProviderOptions } from './remote-input.ts';
 
-/** Goes to where the init says, as far as that can be known before the session is claimed. Changes nothing. */
+/** Loads the state or the snapshot that the init names, before the session is claimed. Writes nothing. */
 export async function openSession(invocation: InvocationState): Promise<void> {
   const { init } = invocation.request;
   if (init.state !== undefined) {

@@ -4,7 +4,7 @@ import type { ModelChunk } from '../../protocol/turn.ts';
 import type { WorkingState } from '../../session/working-state.ts';
 import { lastRound } from './turn-state.ts';
 
-/** After a stop: what was said so far becomes the answer, and no tool request stays open, so that any provider takes it. */
+/** After a stop: keeps the partial answer as a message, and closes open tool requests so that every provider accepts the history. */
 export function keepPartialAnswer(stopped: {
   readonly working: WorkingState;
   readonly partial: PartialAnswer;
@@ -16,7 +16,7 @@ export function keepPartialAnswer(stopped: {
   if (closing !== undefined) working.addMessages([closing]);
 }
 
-/** Takes note of what the model says, for the case that the turn is stopped. */
+/** Collects what the model says, in case the turn is stopped. */
 export function noteChunk(partial: PartialAnswer, { role = 'model', content }: ModelChunk): void {
   if (role === 'model') for (const part of content) partial.add(part);
 }

@@ -4,8 +4,8 @@ import type { Scope } from '../../store/contract/store.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
 
 /**
- * A snapshot that is being worked on, with the messages its turn was given: a store knows its state as of the last
- * checkpoint, and a page that comes before the first one wants to see what was asked.
+ * A pending snapshot together with the messages of its input. The store has the state of the last checkpoint only, and a page
+ * that is opened before the first one has to show the user's message.
  */
 export async function withPendingInput(
   spec: Pick<AgentSpec, 'store' | 'receive'>,
@@ -18,7 +18,7 @@ export async function withPendingInput(
   const input = run?.inputs[run.inputsDone];
   if (run === undefined || input === undefined || run.midTurn) return snapshot;
   const { messages = [] } = state;
-  // An input that turns out to be none for this state ends its turn, not this look at it.
+  // An input that does not fit the state fails its turn, not this read.
   const given = await spec.receive(fromPlainState(state), input, run.context ?? {}).catch(() => []);
   return { ...snapshot, state: { ...state, messages: [...messages, ...given] } };
 }

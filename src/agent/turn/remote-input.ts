@@ -7,7 +7,7 @@ interface WithMetadata {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** A client's message without provider options: only code of the server decides what a provider is told. */
+/** A client's message without provider options: only server code may set them. */
 export function withoutOptions(message: Message): Message {
   const content = message.content.map(strip);
   const isClean = content.every((part, at) => part === message.content[at]);
@@ -15,8 +15,8 @@ export function withoutOptions(message: Message): Message {
 }
 
 /**
- * A state that a client holds unsigned, without provider options. The signatures that a provider put on its own reasoning
- * go too: without a signature of ours they cannot be told from forged ones.
+ * An unsigned client-held state without provider options. This drops the provider's signatures of its reasoning, too: in an
+ * unsigned state they could be forged.
  */
 export function withoutProviderOptions(state: State): State {
   if (state.messages === undefined) return state;

@@ -8,14 +8,14 @@ import type { RequestMark, RequestRecord, Scope } from '../../store/contract/sto
 import { isName, maxIdLength } from '../../store/rules/ids.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
 
-/** The input under the request id of a call, if that has one. */
+/** The input with the request id of a call, if the call has one. */
 export function underRequest(input: Input, { requestId }: RequestOptions = {}): Input {
   return requestId === undefined ? input : { ...input, requestId };
 }
 
 /**
- * The input as this agent takes it. Ids that a client of ours makes by itself begin with `auto-`: an agent that cannot keep ids
- * takes such an input without one, because nobody has asked for more.
+ * The input without an automatic request id if the agent cannot store ids. Clients of this package generate ids with the prefix
+ * `auto-`, which the user did not ask for.
  */
 export function withoutAutoId(spec: AgentSpec, input: Input): Input {
   const { requestId, ...rest } = input;
@@ -28,7 +28,7 @@ function keepsRequests(spec: Pick<AgentSpec, 'store'>): boolean {
   return fullStore(spec)?.runs !== undefined;
 }
 
-/** Refuses a request id that cannot be one, or that the agent's store cannot keep. */
+/** Refuses an invalid request id, or any id if the agent's store cannot keep ids. */
 export function checkRequestId(spec: AgentSpec, { requestId }: Input): void {
   if (requestId === undefined) return;
   if (!isName(requestId)) {
@@ -46,7 +46,7 @@ export function checkRequestId(spec: AgentSpec, { requestId }: Input): void {
   );
 }
 
-/** What a run is claimed under for inputs that have a request id. */
+/** The keys that a run is claimed with, one for each input with a request id. */
 export function requestMarks(scope: Scope, inputs: readonly Input[]): readonly RequestMark[] {
   return inputs.flatMap(({ requestId, ...rest }) =>
     requestId === undefined
@@ -55,12 +55,12 @@ export function requestMarks(scope: Scope, inputs: readonly Input[]): readonly R
   );
 }
 
-/** Ids live under owner and agent. */
+/** The store's key of a request id, which is unique per owner and agent. */
 export function requestKey({ owner, agent }: Scope, requestId: string): string {
   return sha256(JSON.stringify([owner ?? null, agent, requestId]));
 }
 
-/** The run that a claim was refused for, because it was claimed before under the same request id. */
+/** The earlier run with the same request id, if a claim was refused because of it. */
 export function knownRequest(error: unknown): RequestRecord | undefined {
   if (!isWaymarkError(error) || error.status !== 'ALREADY_EXISTS') return undefined;
   const { details } = error;

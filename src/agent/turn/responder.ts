@@ -17,7 +17,7 @@ const plainKeys: ReadonlySet<string> = new Set(['role', 'index', 'content']);
 
 const ownFields = ['turnStart', 'turnEnd', 'snapshotCreated', 'customPatch'] as const;
 
-/** What a handler sends with. */
+/** Creates what a handler sends chunks with. */
 export function createResponder(options: {
   readonly chunkSink: ChunkSink;
   readonly working: WorkingState;
@@ -28,7 +28,7 @@ export function createResponder(options: {
 }): Responder {
   const { chunkSink, working, partial, control } = options;
   const sendText = (text: ModelChunk): Promise<void> => {
-    // What nobody sees any more is no part of the answer that is kept.
+    // After a stop chunks are dropped, so they are no part of the kept answer either.
     if (!control.signal.aborted) noteChunk(partial, text);
     return chunkSink.send({ modelChunk: text });
   };
@@ -42,15 +42,15 @@ export function createResponder(options: {
     }
     const modelChunk = chunk.modelChunk && parseChunk(chunk.modelChunk);
     const checked = checkStatus(options.spec, chunk.status);
-    // Awaited only where it must be: chunks keep the order in which they are sent.
+    // Awaited only if it is a promise, so that chunks keep their order.
     const given = checked instanceof Promise ? await checked : checked;
     const status = given === undefined ? undefined : toJson(given, 'status');
-    // Last, so that a chunk that is refused changes nothing.
+    // Last, so that a refused chunk changes nothing.
     const [artifact] =
       chunk.artifact === undefined ? [] : working.addArtifacts([chunk.artifact], { quiet: true });
     const streamed = artifact !== undefined && streamsArtifact(options.turn, artifact);
     if (modelChunk !== undefined && !control.signal.aborted) noteChunk(partial, modelChunk);
-    // All that is left of it has been streamed before.
+    // The artifact was the whole chunk, and it was streamed before.
     if (artifact !== undefined && !streamed && modelChunk === undefined && status === undefined) {
       return;
     }
@@ -80,7 +80,7 @@ function parseChunk(chunk: ModelChunk): ModelChunk {
   return Object.isFrozen(chunk) ? chunk : parseShape(modelChunkShape, chunk, 'model chunk');
 }
 
-/** A copy of a chunk that is one piece of text, as nearly all are: the schema would say the same and take ten times as long. */
+/** A copy of a chunk that is one piece of text, as nearly all are. The schema gives the same result ten times slower. */
 function plainText(chunk: ModelChunk): ModelChunk | undefined {
   if (typeof chunk !== 'object' || chunk === null) return undefined;
   for (const key in chunk) if (!plainKeys.has(key)) return undefined;

@@ -16,7 +16,7 @@ import { checkpointTurn } from './take-snapshot.ts';
 import { checkTokensLeft, checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
 import { lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
 
-/** Works on an input that was accepted, and saves what came of it. */
+/** Runs the turn of an accepted input, and saves its outcome. */
 export async function runTurn(
   invocation: InvocationState,
   turn: Turn,
@@ -25,10 +25,10 @@ export async function runTurn(
   return await inTurnSpan(invocation, turn, async (span) => {
     const result = await withCheckedState(invocation, await perform(invocation, turn, fn));
     const isCut = result.kind === 'stopped' || result.kind === 'lost';
-    // A handler that did not await its loop may have returned: then the turn has been ended already.
+    // A handler that did not await `session.run` may have returned already, which ended the turn.
     if (isCut && !invocation.working.isClosed) keepPartialAnswer(invocation);
     if (result.kind === 'failed') invocation.failures.report(result.error, 'turn');
-    if (turn.leftBehind) invocation.closeAfterStop();
+    if (turn.hasTimedOut) invocation.closeAfterStop();
     const ended = await finishTurn(invocation, turn, result);
     if (ended.kind === 'failed') span.recordError(ended.error);
     nameSnapshots(invocation, turn, span);
@@ -53,7 +53,7 @@ async function perform(
     const result = (await withStopTimeout(invocation, work, turnStopTimeoutMs)) ?? {};
     if (control.cause === undefined) return done(invocation, turn, result);
   } catch (error) {
-    turn.leftBehind = error instanceof StopTimeoutError;
+    turn.hasTimedOut = error instanceof StopTimeoutError;
     if (control.cause === undefined) return { kind: 'failed', error: toWaymarkError(error) };
   } finally {
     endTimeLimit();
@@ -81,7 +81,7 @@ function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
       checkUsage(invocation, turn);
     },
     onFailure: (error, { model, tool }) => {
-      // What a stop makes fail is told by how the turn ends.
+      // A failure that a stop has caused shows in how the turn ends.
       if (invocation.control.cause !== undefined) return;
       if (tool === undefined)
         invocation.failures.report(error, 'model', { ...(model && { model }) });
@@ -101,7 +101,7 @@ function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
   };
 }
 
-/** Joins the turn's span to its snapshots: by its id to the one it ended with, by their ids to all that were made. */
+/** Links the turn's span to its snapshots. */
 function nameSnapshots({ spec }: InvocationState, { snapshotIds }: Turn, span: Span): void {
   const last = snapshotIds.at(-1);
   if (last === undefined || !span.recording) return;

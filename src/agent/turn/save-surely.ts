@@ -8,21 +8,21 @@ import { followRun, outputOfRun } from './follow.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { lostError, type Outcome, type Turn } from './turn-state.ts';
 
-/** After every event that an attempt can have had. */
+/** A cursor after all events of an attempt. */
 const lastOf = (attempt: number): string => `${attempt}.999999999`;
 
 interface Ending {
   /** Saves the end of the turn; may be called again. */
   readonly write: () => Promise<void>;
-  /** What the turn came to once that is done. */
+  /** The outcome once that is done. */
   readonly outcome: Outcome;
-  /** What is told when nothing was saved. */
+  /** The error if nothing was saved. */
   readonly failure: (cause: unknown) => WaymarkError;
 }
 
 /**
- * Saves the end of a turn, and tells what really became of it: a store that is away is asked again for as long as the caller
- * waits, and a run that somebody else has gone on with is followed to its end. What cannot be found out is `UNKNOWN`.
+ * Saves the end of a turn and returns its real outcome. An unavailable store is retried for as long as the caller waits. A run
+ * that another worker has taken over is followed to its end. If the outcome cannot be found out, it fails with `UNKNOWN`.
  */
 export async function saveSurely(
   invocation: InvocationState,
@@ -37,14 +37,14 @@ export async function saveSurely(
     if (hasStatus(error, 'ABORTED')) {
       return await endElsewhere(invocation, run, turn, failure(error));
     }
-    // What the caller is told may be another error that was first.
+    // The caller may get an earlier error instead.
     invocation.failures.report(error, 'store');
     if (isUnavailable(error)) return endUnknown(invocation, run, turn, error);
     return await endUnsaved(invocation, run, turn, failure(error));
   }
 }
 
-/** The end of a turn whose run is no longer this process's: what the other worker makes of it. */
+/** The outcome of a turn that another worker has taken over. */
 export async function endElsewhere(
   invocation: InvocationState,
   run: ActiveRun,
@@ -55,7 +55,7 @@ export async function endElsewhere(
   const { log, runId } = run;
   const attempt = run.turnBase.run?.attempt ?? 1;
   const failed = (error: WaymarkError): Outcome => {
-    // What others see of the run is up to whoever has it now; its caller here still learns that the turn is over.
+    // The run's log belongs to the other worker now, but the caller here still has to see the end of the turn.
     chunkSink.deliver(endChunk(turn, 'failed'));
     invocation.fallBack();
     // A run that continues in another process has not failed.
@@ -63,7 +63,7 @@ export async function endElsewhere(
     return { kind: 'failed', error };
   };
   host.logs.forget(log);
-  // An app that closes has handed the run over, and does not wait for it.
+  // A closing app has handed the run over and does not wait for it.
   if (host.closing.aborted) return failed(lostError(runId));
   let told = false;
   let output: Output | undefined;
@@ -92,7 +92,7 @@ export async function endElsewhere(
   return { kind: 'elsewhere', output };
 }
 
-/** A write that was refused, or broke: when the run can be ended, nothing of the turn was saved, nor will be. */
+/** After a failed write: releases the run. If that succeeds, nothing of the turn was saved or will be. */
 async function endUnsaved(
   invocation: InvocationState,
   run: ActiveRun,
@@ -103,7 +103,7 @@ async function endUnsaved(
   try {
     await whileWaitedFor(invocation, run, () => release(invocation, run, chunk));
   } catch (error) {
-    // It was saved after all, or somebody else has it.
+    // It was saved after all, or another worker has it.
     if (hasStatus(error, 'ABORTED')) return await endElsewhere(invocation, run, turn, failure);
     if (isUnavailable(error)) return endUnknown(invocation, run, turn, error);
     sendEnd(run, turn);
@@ -120,13 +120,13 @@ function endUnknown(
 ): Outcome {
   const { chunkSink, host } = invocation;
   host.logs.forget(run.log);
-  // It is no event: a server that has a reader for it goes on to look for the real one.
+  // Sent to the caller only, not logged: a server keeps looking for the real end of the turn.
   chunkSink.deliver(endChunk(turn, 'failed'));
   invocation.fallBack();
   return { kind: 'failed', error: unknownOutcome(run.runId, cause) };
 }
 
-/** Ends a turn of which nothing is saved, and lets go of the session; a claim that cannot be given back expires by itself. */
+/** Ends a turn of an agent without a store, of which nothing is saved. */
 export async function giveUp(
   invocation: InvocationState,
   run: ActiveRun,
@@ -146,8 +146,8 @@ function sendEnd({ log }: ActiveRun, turn: Turn): void {
 }
 
 /**
- * Asks a store that is away again while the caller waits. Of an attached run nobody else saves anything, so it is given up
- * when its claim must have expired.
+ * Retries an unavailable store while the caller waits. No other worker continues an attached run, so it is given up when its
+ * claim must have expired.
  */
 async function whileWaitedFor(
   invocation: InvocationState,
@@ -178,7 +178,7 @@ async function whileWaitedFor(
   try {
     await retryWhileUnavailable(host.clock, over.signal, tracked);
   } catch {
-    // Why it was last away says more than that the wait was over.
+    // The last error says more than that the wait was over.
     throw last;
   } finally {
     cancel?.();

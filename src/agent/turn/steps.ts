@@ -4,7 +4,7 @@ import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { loseRunOnOutage } from './lose-run-on-outage.ts';
 
-/** Durable steps: recorded with the run where the store can, else only for the life of the invocation. */
+/** Durable steps: recorded with the run if the store can, else kept only while the invocation lasts. */
 export class Steps {
   readonly #invocation: InvocationState;
   readonly #known = new Map<string, { readonly result: Promise<unknown>; isDone: boolean }>();
@@ -13,7 +13,7 @@ export class Steps {
     this.#invocation = invocation;
   }
 
-  /** The result of the step under this key, which is done now if it was not done before. */
+  /** Runs the step with this key, or returns its result if it has run before. */
   async once<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {
     const { run } = this.#invocation;
     // Two inputs of one run may use the same key for different work.
@@ -28,7 +28,7 @@ export class Steps {
     try {
       return await result;
     } catch (error) {
-      // A step that failed may be tried again.
+      // A failed step may be retried.
       this.#known.delete(id);
       throw error;
     } finally {
@@ -54,7 +54,7 @@ async function perform<Value>(
   const ref = run?.turnBase.run;
   if (runs === undefined || ref === undefined) return await fn();
   const recorded = await loseRunOnOutage(invocation, () => runs.getStep(ref, name));
-  // What was recorded is what `fn` returned, as JSON.
+  // The recorded value is what `fn` returned, as JSON.
   if (recorded !== undefined) return recorded.value as Value;
   const value = await fn();
   const json: Json | undefined =

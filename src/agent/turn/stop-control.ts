@@ -2,14 +2,14 @@ import { toWaymarkError, type WaymarkError } from '../../core/error.ts';
 
 /** Why an invocation was told to end before its work was done. */
 export type StopCause =
-  /** Somebody wants no more of it: what there is so far is kept. */
+  /** The caller stopped it: the partial answer is kept. */
   | { readonly kind: 'stop' }
-  /** The run belongs to somebody else now: nothing more may be written. */
+  /** Another worker has the run: nothing more may be written. */
   | { readonly kind: 'lost' }
   /** A limit was reached. */
   | { readonly kind: 'failed'; readonly error: WaymarkError };
 
-/** The one switch of an invocation. Whatever is thrown first stands. */
+/** Stops an invocation. Only the first cause counts. */
 export class StopControl {
   readonly #controller = new AbortController();
   #cause: StopCause | undefined;
@@ -28,7 +28,7 @@ export class StopControl {
     this.#end({ kind: 'stop' }, reason);
   }
 
-  /** Stops at once, without a trace. */
+  /** Stops at once and writes nothing more. */
   markLost(): void {
     this.#end({ kind: 'lost' });
   }
@@ -51,7 +51,7 @@ export class StopControl {
     this.#unfollow = unfollow;
   }
 
-  /** Goes on without the caller. */
+  /** Ignores the caller's signal from now on. */
   unfollow(): void {
     this.#unfollow?.();
     this.#unfollow = undefined;

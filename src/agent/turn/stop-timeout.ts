@@ -1,16 +1,16 @@
 import { after } from '../../core/time/after.ts';
 import type { InvocationState } from './invocation-state.ts';
 
-/** How long after a stop the function of a turn may take to come to its end before it is left behind. */
+/** How long a turn function may take to return after a stop, before the turn ends without it. */
 export const turnStopTimeoutMs = 5_000;
 
-/** The same for the handler around it: the turn inside still keeps what there is of its answer. */
+/** The same for the handler, which is longer so that the turn inside it can still save its partial answer. */
 export const handlerStopTimeoutMs: number = 2 * turnStopTimeoutMs;
 
-/** Says that work did not come to an end for too long after it was stopped. */
+/** Work did not end in time after it was stopped. */
 export class StopTimeoutError extends Error {}
 
-/** Waits for work; after a stop only so long, for work that does not look at its signal. */
+/** Waits for work, and after a stop only for this long: user code may ignore its signal. */
 export function withStopTimeout<Value>(
   { control: { signal }, host: { clock } }: InvocationState,
   work: Promise<Value>,
@@ -25,7 +25,7 @@ export function withStopTimeout<Value>(
       signal.removeEventListener('abort', onAbort);
       cancel?.();
     };
-    // Watched also when it is left behind, so that its rejection is never unhandled.
+    // Also handles a rejection after the timeout.
     work.then(
       (value) => {
         end();

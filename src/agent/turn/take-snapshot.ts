@@ -8,7 +8,7 @@ import { endedWith } from './lineage.ts';
 import { totalsOf } from './turn-limits.ts';
 import type { Turn } from './turn-state.ts';
 
-/** After all tools of one model message: a snapshot if the policy says so, a checkpoint if another process may go on. */
+/** After all tools of one model message: takes a snapshot if the policy wants one, else a checkpoint if the run is durable. */
 export async function checkpointTurn(invocation: InvocationState, turn: Turn): Promise<void> {
   await invocation.locked(async () => {
     const { run, host, spec, chunkSink } = invocation;
@@ -40,7 +40,7 @@ export async function checkpointTurn(invocation: InvocationState, turn: Turn): P
   });
 }
 
-/** Whether an event is to become a snapshot: the state must differ from the last one's, and the policy must want it. */
+/** Whether to take a snapshot: the state must differ from the last one, and the policy must want it. */
 export function wantsSnapshot(
   invocation: InvocationState,
   event: SnapshotEvent,
@@ -76,6 +76,7 @@ function decided({ name }: AgentSpec, wanted: unknown): boolean {
   return Boolean(wanted);
 }
 
+/** Adds a snapshot to those of the invocation and the turn. */
 export function noteSnapshot({ progress, turn }: InvocationState, id: string): void {
   progress.snapshotIds.push(id);
   turn?.snapshotIds.push(id);

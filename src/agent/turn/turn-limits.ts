@@ -5,7 +5,7 @@ import type { Totals } from '../../store/contract/store.ts';
 import type { InvocationState } from './invocation-state.ts';
 import type { Turn } from './turn-state.ts';
 
-/** Ends the turn when its time is up; returns the way to call that off. */
+/** Stops the turn when its time is up. Returns a function that cancels this. */
 export function startTimeLimit(
   invocation: InvocationState,
   timeMs: number | undefined,
@@ -18,7 +18,7 @@ export function startTimeLimit(
   });
 }
 
-/** What the session has used, this turn included; `undefined` where nothing limits it. */
+/** What the session has used including this turn; `undefined` if the agent has no session limits. */
 export function totalsOf(invocation: InvocationState, turn: Turn): Totals | undefined {
   if (invocation.spec.limits.session === undefined) return undefined;
   const { tokens = 0, toolCalls = 0 } = invocation.position.totals ?? {};
@@ -28,7 +28,7 @@ export function totalsOf(invocation: InvocationState, turn: Turn): Totals | unde
   };
 }
 
-/** Throws when the session has nothing left to use, before anything is asked of a model. */
+/** Throws if the session has used up its limits, before any model call. */
 export function checkUnspent({ spec, position }: InvocationState): void {
   const { tokens = 0, toolCalls = 0 } = position.totals ?? {};
   const most = spec.limits.session;
@@ -40,7 +40,7 @@ export function checkUnspent({ spec, position }: InvocationState): void {
   }
 }
 
-/** Throws when the turn or its session has no tokens left for another model call. */
+/** Throws if the turn or its session has no tokens left for another model call. */
 export function checkTokensLeft(invocation: InvocationState, turn: Turn): void {
   const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
   checkLeft('turn', totalTokens(turn.usage), ofTurn?.tokens);
@@ -51,7 +51,7 @@ function checkLeft(of: string, used: number, most: number | undefined): void {
   if (most !== undefined && used >= most) throw exhausted(of, 'tokens', used, most);
 }
 
-/** Throws when the turn or its session has used more than it may. */
+/** Throws if the turn or its session has exceeded its limits. */
 export function checkUsage(invocation: InvocationState, turn: Turn): void {
   const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
   check('turn', 'tokens', totalTokens(turn.usage), ofTurn?.tokens);

@@ -6,7 +6,7 @@ import { fullStore } from '../spec/spec.ts';
 import type { HandlerResult } from './invocation-output.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 
-/** What a commit that ends a run says to those who ask again under its request ids; nothing where it has none. */
+/** The receipt that is stored with the end of a run, for later requests with the same request ids. */
 export function receiptFor(
   { keys }: ActiveRun,
   receipt: () => Receipt,
@@ -25,7 +25,7 @@ export function turnReceipt(
 }
 
 /**
- * At the end of an invocation: what its handler gave back, or did behind its last turn, belongs to the output, and so to the
+ * At the end of an invocation: what its handler returned or changed after the last turn belongs to the output, and so to the
  * receipt of that turn.
  */
 export async function completeReceipt(
@@ -39,7 +39,7 @@ export async function completeReceipt(
   if (receipt === undefined) return;
   const { run, told, from } = receipt;
   const made = snapshotIds.length - from;
-  // Most turns have told everything.
+  // Most receipts are complete already.
   if (result === undefined && failure === undefined && made === (told.snapshotIds?.length ?? 0)) {
     return;
   }

@@ -11,16 +11,16 @@ import type { StopCause } from './stop-control.ts';
 export interface Turn {
   readonly info: TurnInfo;
   readonly input: Input;
-  /** A second attempt goes on with it in the middle: its input is in the state already. */
+  /** A second attempt continues from a checkpoint of the turn: its input is in the state already. */
   readonly continued: boolean;
   /** Whether the custom state has been sent as a whole in this turn. */
   customSent: boolean;
   /** The named artifacts that have been sent in this turn, as they were sent last. */
   readonly artifactsSent: Map<string, Artifact>;
-  /** Its function did not come to an end after a stop, and nobody waits for it any more. */
-  leftBehind: boolean;
+  /** The turn function did not return in time after a stop, and the turn ended without it. */
+  hasTimedOut: boolean;
   usage: Usage;
-  /** What it gave as structured output, once it is done. */
+  /** Its structured output, once it is done. */
   output?: Json;
   toolCalls: number;
   /** How many messages of its generate call are in the state already. */
@@ -37,23 +37,23 @@ export interface Turn {
   answeredKey?: string;
 }
 
-/** How a turn's work came out. */
+/** How the work on a turn ended. */
 export type Outcome =
   | { readonly kind: 'done'; readonly finishReason: FinishReason; readonly output?: Json }
   | { readonly kind: 'stopped' }
   | { readonly kind: 'failed'; readonly error: WaymarkError }
   | { readonly kind: 'lost' }
-  /** Its run was ended by somebody else, with this output. */
+  /** Another worker ended the run, with this output. */
   | { readonly kind: 'elsewhere'; readonly output: Output };
 
-/** The latest message that is not a tool's, and those behind it: all that open requests can be told from. */
+/** The last message that is not a tool's, and the tool messages after it: enough to find open tool requests. */
 export function lastRound(history: History): readonly Message[] {
   let from = history.length - 1;
   while (from > 0 && history.at(from)?.role === 'tool') from--;
   return history.toArray(Math.max(0, from));
 }
 
-/** The error of a run that somebody else goes on with. */
+/** The error of a run that another worker has taken over. */
 export function lostError(runId: string): WaymarkError {
   return new WaymarkError(
     'ABORTED',
@@ -62,7 +62,7 @@ export function lostError(runId: string): WaymarkError {
   );
 }
 
-/** How the work on a turn came out that was told to end. */
+/** The outcome of a turn that was stopped for this cause. */
 export function stoppedBy(cause: StopCause): Outcome {
   switch (cause.kind) {
     case 'failed':
