@@ -9,14 +9,20 @@ import type { OpenedStore } from '../../src/testing/store-contract/kit.ts';
 import { storeContract } from '../../src/testing/store-contract/store-contract.ts';
 import { movableClock } from '../support/movable-clock.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
 import { openRaw } from '../support/raw-sqlite.ts';
 import { type OpenDatabase, storeTampering } from '../support/store-tampering.ts';
 
 let postgres: TestPostgres;
+let clock: PostgresClock;
 beforeAll(async () => {
   postgres = await startPostgres();
+  clock = await postgresClock(postgres.connectionString);
 });
-afterAll(() => postgres.stop());
+afterAll(async () => {
+  await clock.close();
+  await postgres.stop();
+});
 
 const encryption = { key: new Uint8Array(32).fill(3) };
 let schemas = 0;
@@ -42,12 +48,13 @@ async function openSqlite(): Promise<OpenedStore> {
 }
 
 async function openPostgres(): Promise<OpenedStore> {
-  const { connectionString } = postgres;
+  const { connectionString } = clock;
   const schema = `encrypted_${schemas++}`;
   const open = () => postgresStore({ connectionString, schema, max: 4, encryption });
   let store = open();
   return {
     store,
+    advance: (ms) => clock.advance(ms),
     async reopen() {
       await store.close?.();
       store = open();
