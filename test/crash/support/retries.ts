@@ -119,7 +119,7 @@ export async function checkTold(store: Store, told: readonly Told[]): Promise<vo
   }
   const open = (await store.runs?.listRuns()) ?? [];
   expect(open.filter(({ mode, expired }) => mode !== 'attached' || !expired)).toEqual([]);
-  // What a killed process had begun to write to a file, and nobody was told of, may still lie there.
+  // A killed process may leave an unacknowledged, unfinished line in a file; the next write replaces it. Other faults are bugs.
   const faults = (await store.maintenance?.verify()) ?? [];
   expect(faults.filter(({ kind }) => kind !== 'unfinished')).toEqual([]);
 }
