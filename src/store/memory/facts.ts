@@ -3,7 +3,6 @@ import type { ClaimFacts, SessionFact, StartFact } from '../rules/decide-claim.t
 import type { CommitFacts } from '../rules/decide-commit.ts';
 import type { RequestFact } from '../rules/decide-request.ts';
 import type { NamedFacts } from '../rules/decide-timeline.ts';
-import type { SnapshotFact } from '../rules/decision.ts';
 import type { HolderFact } from '../rules/holder.ts';
 import {
   findRun,
@@ -11,6 +10,7 @@ import {
   findSnapshot,
   isUsed,
   limitHeartbeat,
+  nearestListed,
   type RequestRow,
   type RunRow,
   type SessionRow,
@@ -29,8 +29,16 @@ export function commitFacts(
   return {
     runId: run.id,
     sessionId: session.id,
-    own: row === undefined ? null : { key: row, index: row.index, parent: row.parent ?? null },
-    start: snapshotFact(run.start),
+    own:
+      row === undefined
+        ? null
+        : {
+            key: row,
+            index: row.index,
+            parent: row.parent ?? null,
+            claimedFrom: nearestListed(run.start) ?? null,
+          },
+    start: run.start ?? null,
     inputsDone: run.checkpoint?.inputsDone ?? 0,
     head: session.head === undefined ? null : headFact(session.head),
     nextIndex: session.nextIndex,
@@ -100,11 +108,6 @@ export function startFact(row: SnapshotRow): StartFact<SnapshotRow> {
     totals: row.totals,
     isAnswered: row.finishReason === 'interrupted' && isAnswered(row),
   };
-}
-
-function snapshotFact(row: SnapshotRow | undefined): SnapshotFact<SnapshotRow> | null {
-  if (row === undefined) return null;
-  return { key: row, isListed: row.index >= 0, parent: row.parent ?? null };
 }
 
 function headFact(row: SnapshotRow): CommitFacts<SnapshotRow>['head'] {

@@ -25,7 +25,7 @@ import {
 import type { CommitResult } from '../sql/runs/commit.ts';
 import { outcomeValues, snapshotOf } from '../sql/runs/commit-row.ts';
 import { toReceipt } from '../sql/runs/requests.ts';
-import { fromHex, uuidBytes } from '../sql/values/bytes.ts';
+import { fromHex, uuidBytes, uuidText } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import { now } from './dialect.ts';
 import {
@@ -291,7 +291,7 @@ function committedOf(
       createdAt: row.created_at,
       now: row.now,
       sessionId: row.session_id,
-      parentId: row.line_id === null ? null : fromHex(row.line_id),
+      parentId: row.line_id === null ? undefined : uuidText(fromHex(row.line_id)),
       index: row.idx,
       orphaned: false,
     }),

@@ -23,9 +23,10 @@ const facts: fc.Arbitrary<CommitFacts<number>> = fc.record({
       key: fc.constant(9),
       index: fc.nat(20),
       parent: fc.option(fc.integer({ min: 10, max: 12 })),
+      claimedFrom: fc.option(fc.integer({ min: 10, max: 12 })),
     }),
   ),
-  start: fc.option(snapshot),
+  start: fc.option(fc.integer({ min: 1, max: 4 })),
   inputsDone: fc.nat(5),
   head: fc.option(fc.record({ key: fc.integer({ min: 1, max: 4 }), isListed: fc.boolean() })),
   nextIndex: fc.nat(50),
@@ -100,7 +101,7 @@ test('a snapshot within a turn never moves the head', () => {
 
 test('an unlisted head is replaced by what continues from it and listed before anything else moves on', () => {
   forAccepted(({ listHeadAs, replaces, movesHead, movesBranchEnd }, { head, start, parent }) => {
-    const isFromHead = head !== null && (head.key === start?.key || head.key === parent?.key);
+    const isFromHead = head !== null && (head.key === start || head.key === parent?.key);
     const isUnlisted = head !== null && !head.isListed;
     expect(replaces).toBe(isUnlisted && isFromHead && movesHead ? head.key : null);
     expect(listHeadAs !== null).toBe(isUnlisted && !isFromHead && movesBranchEnd);
@@ -117,16 +118,13 @@ test('a new snapshot hangs on a listed one of its session that succeeded', () =>
 });
 
 test('a detached run ends with its own row, which keeps its index', () => {
-  forAccepted(
-    ({ row, index, parent, createdAt }, { own, start }, { end, snapshotId, status: its }) => {
-      expect(row).toBe(own !== null && end ? own.key : null);
-      expect(createdAt).toBe(snapshotId === runId ? 'claim' : 'commit');
-      if (row === null || own === null) return;
-      expect(index).toBe(own.index);
-      const failedOn = start === null || start.isListed ? (start?.key ?? null) : start.parent;
-      expect(parent).toBe(its === 'succeeded' ? own.parent : failedOn);
-    },
-  );
+  forAccepted(({ row, index, parent, createdAt }, { own }, { end, snapshotId, status: its }) => {
+    expect(row).toBe(own !== null && end ? own.key : null);
+    expect(createdAt).toBe(snapshotId === runId ? 'claim' : 'commit');
+    if (row === null || own === null) return;
+    expect(index).toBe(own.index);
+    expect(parent).toBe(its === 'succeeded' ? own.parent : own.claimedFrom);
+  });
 });
 
 test('a run ends when asked to, and else counts its inputs', () => {
@@ -145,7 +143,7 @@ test('refusals come in a fixed order', () => {
   const known: CommitFacts<number> = {
     runId,
     sessionId: 's',
-    own: { key: 9, index: 0, parent: null },
+    own: { key: 9, index: 0, parent: null, claimedFrom: null },
     start: null,
     inputsDone: 0,
     head: null,

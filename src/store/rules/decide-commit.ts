@@ -10,9 +10,15 @@ export interface CommitFacts<Key> {
   readonly runId: string;
   readonly sessionId: string;
   /** The pending snapshot of a detached run, which is listed already. */
-  readonly own: { readonly key: Key; readonly index: number; readonly parent: Key | null } | null;
+  readonly own: {
+    readonly key: Key;
+    readonly index: number;
+    readonly parent: Key | null;
+    /** What it hangs on when the run does not succeed: the listed snapshot that the run was claimed from. */
+    readonly claimedFrom: Key | null;
+  } | null;
   /** The snapshot that the run was claimed from. */
-  readonly start: SnapshotFact<Key> | null;
+  readonly start: Key | null;
   /** How many of the run's inputs its last checkpoint includes. */
   readonly inputsDone: number;
   readonly head: { readonly key: Key; readonly isListed: boolean } | null;
@@ -65,7 +71,7 @@ export function decideCommit<Key>(
   // A snapshot within a turn leaves the head where it is, so that a turn that fails leaves the session where it was.
   const movesHead = succeeds && !isWithinTurn(write);
   const hasUnlistedHead = head !== null && !head.isListed;
-  const isFromHead = head !== null && (head.key === start?.key || head.key === parent?.key);
+  const isFromHead = head !== null && (head.key === start || head.key === parent?.key);
   // An unlisted head gets its place in the list before anything that does not continue from it.
   const listsHead = succeeds && hasUnlistedHead && !isFromHead;
   const afterHead = facts.nextIndex + (listsHead ? 1 : 0);
@@ -110,10 +116,10 @@ function isOwn<Key>({ own, runId }: CommitFacts<Key>, { snapshotId }: CommitWrit
 }
 
 function parentOf<Key>(facts: CommitFacts<Key>, write: CommitWrite): Key | null {
-  const { own, start, parent } = facts;
+  const { own, parent } = facts;
   if (own === null || !isOwn(facts, write)) return listedParent(parent);
-  // A detached run that did not succeed hangs on what it was claimed from: nothing continues from a snapshot within its turn.
-  return write.status === 'succeeded' ? own.parent : listedParent(start);
+  // Nothing continues from a snapshot within the turn of a run that did not succeed.
+  return write.status === 'succeeded' ? own.parent : own.claimedFrom;
 }
 
 function runAfter<Key>(

@@ -4,7 +4,6 @@ import { createCipher, type Encryption } from '../sql/content/cipher.ts';
 import type { QueryOptions } from '../sql/database/database.ts';
 import { type SqlStore, sqlStore } from '../sql/sql-store.ts';
 import { sqliteDatabase } from './database.ts';
-import { quickSteps } from './quick-commit.ts';
 
 export interface SqliteStoreOptions extends QueryOptions {
   /**
@@ -33,6 +32,5 @@ export function sqliteStore(path: string | URL, options: SqliteStoreOptions = {}
   const { clock = systemClock, newId = createIds(clock) } = options;
   const cipher = createCipher(encryption, 'binary');
   const db = sqliteDatabase({ path, durability, maxSize, clock, newId, cipher, onQuery });
-  const turns = quickSteps(db);
-  return sqlStore({ name: 'sqlite', db, cipher, clock, newId, eventsTtl, turns });
+  return sqlStore({ name: 'sqlite', db, cipher, clock, newId, eventsTtl });
 }

@@ -54,7 +54,7 @@ export function* checkpoint(
   rows: StateRows,
   context: StateContext,
 ): Plan<StateBase> {
-  const held = yield* openRun(ref, { from: rows.base });
+  const held = yield* openRun(ref, rows.base);
   const before = held.checkpoint === held.base ? null : held.checkpoint;
   const goesOn = before !== null && rows.base?.snapshot === before;
   const parent = held.base_lineage;

@@ -4,7 +4,7 @@ import { type Home, snapshotPlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
 import type { StoredState } from '../history/plan-state.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { iso, uuidText } from '../values/bytes.ts';
+import { iso } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
 
 /** The columns that a commit fills: what happened. */
@@ -59,7 +59,7 @@ export interface Written {
   readonly createdAt: number;
   readonly now: number;
   readonly sessionId: string;
-  readonly parentId: Uint8Array | null;
+  readonly parentId: string | undefined;
   readonly index: number | null;
   readonly orphaned: boolean;
 }
@@ -70,7 +70,7 @@ export function snapshotOf(write: CommitWrite, known: Written): Snapshot {
   return {
     snapshotId: write.snapshotId,
     sessionId: known.sessionId,
-    ...(known.parentId === null ? {} : { parentId: uuidText(known.parentId) }),
+    ...(known.parentId === undefined ? {} : { parentId: known.parentId }),
     index: known.index ?? -1,
     turnIndex: write.turnIndex,
     event: write.event,

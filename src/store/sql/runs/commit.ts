@@ -1,11 +1,12 @@
+import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { Committed, CommitWrite, RunRef } from '../../contract/store.ts';
+import { CommittedTurn } from '../../rules/committed.ts';
 import { type CommitDecision, decideCommit } from '../../rules/decide-commit.ts';
 import { accepted } from '../../rules/decision.ts';
 import { type Home, homeOf } from '../content/places.ts';
 import { insertion, one, type Plan, run, statement } from '../database/query.ts';
 import { asLocation, type Location } from '../history/location.ts';
 import {
-  type FoundBase,
   isStillThere,
   planState,
   type StatePosition,
@@ -15,12 +16,12 @@ import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
 import { uuidBytes } from '../values/bytes.ts';
-import { commitFacts, parentIdOf } from './commit-facts.ts';
+import { type CommitRow, parentIdOf, readCommit } from './commit-facts.ts';
 import { outcomeValues, placeValues, snapshotOf } from './commit-row.ts';
 import { bury } from './dead-runs.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
-import { noCrashes, type OpenRun, openRun } from './open-run.ts';
+import { noCrashes } from './open-run.ts';
 import { endRequests } from './requests.ts';
 
 const insertSnapshot = insertion(
@@ -70,9 +71,9 @@ export function* commit(
   rows: StateRows,
   context: StateContext,
 ): Plan<CommitResult> {
-  const { parentId, snapshotId } = write;
-  const held = yield* openRun(ref, { from: rows.base, parentId, snapshotId });
-  const decision = accepted(decideCommit(commitFacts(held), write));
+  const read = yield* readCommit(ref, write, rows.base);
+  const { facts, held } = read;
+  const decision = accepted(decideCommit(facts, write));
   const placed = yield* planState(write, rows, positionOf(held, decision, rows), context);
   if (decision.listHeadAs !== null) yield* listHead(held.session);
   const rowId = yield* writeRow(held, write, placed, decision, context);
@@ -89,16 +90,18 @@ export function* commit(
   yield* moveRun(held, write, decision.run, rowId);
   const orphaned = decision.movesBranchEnd ? false : yield* isOrphaned(held, decision.parent);
   const location = locationAfter(rowId, decision, placed, context);
-  const snapshot = snapshotOf(write, {
-    createdAt: createdAt(held, decision),
-    now: held.now,
-    sessionId: held.session_id,
-    parentId: parentIdOf(held, decision.parent),
-    index: decision.index,
-    orphaned,
-  });
+  const saved = { snapshotId: write.snapshotId, state: write.state, ref: location };
+  const describe = (): Snapshot =>
+    snapshotOf(write, {
+      createdAt: createdAt(held, decision),
+      now: held.now,
+      sessionId: held.session_id,
+      parentId: parentIdOf(read, decision.parent, write),
+      index: decision.index,
+      orphaned,
+    });
   return {
-    committed: { base: { snapshotId, state: write.state, ref: location }, snapshot },
+    committed: new CommittedTurn(saved, describe),
     discards: decision.replaces !== null || held.checkpoint !== null,
   };
 }
@@ -106,11 +109,7 @@ export function* commit(
 type Decision = CommitDecision<number>;
 
 /** Where the state of a commit is to be put. */
-function positionOf(
-  held: Pick<OpenRun, 'session' | 'branch_end' | 'checkpoint' | 'base'> & FoundBase,
-  decision: Decision,
-  rows: StateRows,
-): StatePosition {
+function positionOf(held: CommitRow, decision: Decision, rows: StateRows): StatePosition {
   const { checkpoint, base } = held;
   // The run's own checkpoint, when the state grew from it and takes over its rows.
   const takesOver =
@@ -146,7 +145,7 @@ function locationAfter(
 }
 
 /** Says where a session stands after a commit. */
-export function* moveSession(
+function* moveSession(
   session: number,
   to: {
     readonly head: number | null;
@@ -161,7 +160,7 @@ export function* moveSession(
   else yield* run(updateSummed, session, ...values, sumOf([to.head, to.branchEnd, to.nextIndex]));
 }
 
-function createdAt(held: OpenRun, decision: Decision): number {
+function createdAt(held: CommitRow, decision: Decision): number {
   return decision.createdAt === 'claim' ? held.created_at : held.now;
 }
 
@@ -179,7 +178,7 @@ export function pointersOf(
 
 /** Adds the row of a snapshot, or fills in that of a detached run. Gives its row id. */
 function* writeRow(
-  held: OpenRun,
+  held: CommitRow,
   write: CommitWrite,
   placed: StoredState,
   decision: Decision,
@@ -208,7 +207,7 @@ interface RowOf {
 }
 
 /** Adds the row of a snapshot and gives its number. */
-export function* insertCommitted(
+function* insertCommitted(
   write: CommitWrite,
   placed: StoredState,
   { session, home, parent, index, createdAt, now }: RowOf,
@@ -230,7 +229,7 @@ export function* insertCommitted(
 
 /** Ends the run, or makes the snapshot what a takeover continues from. */
 function* moveRun(
-  held: OpenRun,
+  held: CommitRow,
   { events }: CommitWrite,
   after: Decision['run'],
   rowId: number,
@@ -241,7 +240,7 @@ function* moveRun(
   }
 }
 
-function* isOrphaned(held: OpenRun, parent: number | null): Plan<boolean> {
+function* isOrphaned(held: CommitRow, parent: number | null): Plan<boolean> {
   if (parent === null || parent === held.head) return false;
   return !(yield* isOnActivePath(held.session, parent));
 }

@@ -26,11 +26,6 @@ export const endingColumns = `
   CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id AND ${isEvent})
     THEN 1 ELSE 0 END AS has_events`;
 
-/** Forgets a run that has neither steps nor events. */
-export function* endBareRun(session: number): Plan<void> {
-  yield* run(deleteRun, session);
-}
-
 /** Forgets a run and what belongs to it alone. Its events are kept for a while. */
 export function* endRun({ id, session, has_steps, has_events }: EndingRun): Plan<void> {
   if (has_steps === 1) yield* run(deleteSteps, id);
