@@ -60,8 +60,11 @@ export function commitFacts(
   return {
     runId: run.id,
     sessionId: session.id,
-    own: own === undefined ? null : { key: own.id, index: own.index, parent: own.parent },
-    start: snapshotFact(snapshotAt(tx, run.start)),
+    own:
+      own === undefined
+        ? null
+        : { key: own.id, index: own.index, parent: own.parent, claimedFrom: claimedFrom(tx, run) },
+    start: run.start,
     inputsDone: run.checkpoint?.inputsDone ?? 0,
     head: snapshotFact(snapshotAt(tx, session.head)),
     nextIndex: session.nextIndex,
@@ -71,6 +74,13 @@ export function commitFacts(
         : { ...fact(parent), inSession: parent.session === session.key, status: parent.status },
     isTaken: snapshotId in snapshots || (snapshotId !== run.id && snapshotId in runs),
   };
+}
+
+/** The listed snapshot that a run was claimed from. */
+function claimedFrom(tx: Transaction, run: RunRow): string | null {
+  const start = snapshotAt(tx, run.start);
+  if (start === undefined) return null;
+  return start.index >= 0 ? start.id : start.parent;
 }
 
 export function namedFacts(
