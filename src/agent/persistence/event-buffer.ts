@@ -1,4 +1,5 @@
 import { jsonLength } from '../../core/json/length.ts';
+import { afterThisTurn } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { RunEvent } from '../../store/contract/store.ts';
 
@@ -82,9 +83,19 @@ export class EventBuffer {
 
   /** The run has ended and the store has its events: keep no more in memory for a slow caller than the limit. */
   release(): void {
+    if (!this.#hasUnread()) return;
+    // A caller that is not slow reads the rest in this turn of the event loop, so that nothing has to be measured.
+    afterThisTurn(() =>
+      afterThisTurn(() => {
+        if (this.#hasUnread() && this.#isFarBehind(this.reader?.position ?? 0)) this.drop(this.end);
+      }),
+    );
+  }
+
+  /** Whether the caller has yet to read events that it can also get from the store. */
+  #hasUnread(): boolean {
     const { reader } = this;
-    if (reader === undefined || reader.holds || !this.#isFarBehind(reader.position)) return;
-    this.drop(this.end);
+    return reader !== undefined && !reader.holds && reader.position < this.end;
   }
 
   onEvent(listener: () => void): () => void {

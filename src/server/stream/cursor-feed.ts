@@ -51,21 +51,30 @@ class CursorFeed {
     const cursor = this.#cursor;
     try {
       while (!reader.aborted) {
-        const events = cursor.take();
-        const { missedRun } = cursor;
-        if (events.length > 0) {
-          const output = yield* this.#send(events);
-          if (output) return output;
-        } else if (missedRun !== undefined) {
-          const output = yield* this.#readMissed(missedRun);
-          if (output) return output;
-        } else if (cursor.ended === undefined) {
+        if (cursor.ended === undefined) {
           await cursor.readable();
           // Events of the same turn of the event loop are sent together.
           await letOthersRun();
-        } else if ('error' in cursor.ended) {
-          throw cursor.ended.error;
-        } else return undefined;
+        }
+        const events = cursor.take();
+        const { missedRun } = cursor;
+        for (let at = 0; at < events.length; ) {
+          const batch: FeedEvent[] = [];
+          at = this.#addTo(batch, events, at);
+          if (batch.length > 0) yield batch;
+          if (at === events.length || this.#runId === undefined) continue;
+          at++;
+          const output = yield* this.#readStored(this.#runId, { isElsewhere: true });
+          if (output || reader.aborted) return output;
+        }
+        if (events.length > 0) continue;
+        if (missedRun !== undefined) {
+          const output = yield* this.#readMissed(missedRun);
+          if (output) return output;
+        } else if (cursor.ended !== undefined) {
+          if ('error' in cursor.ended) throw cursor.ended.error;
+          return undefined;
+        }
       }
       return undefined;
     } finally {
@@ -73,20 +82,16 @@ class CursorFeed {
     }
   }
 
-  async *#send(events: readonly LogEvent[]): AsyncGenerator<FeedBatch, Output | undefined> {
+  /** Adds events to a batch, up to an end that is not the run's own: the run continues in another process. Gives its index. */
+  #addTo(batch: FeedEvent[], events: readonly LogEvent[], from: number): number {
     const { watched } = this.#options;
-    let batch: FeedEvent[] = [];
-    for (const { attempt, seq, kept, shown } of events) {
+    for (let at = from; at < events.length; at++) {
+      const { attempt = 0, seq = 0, kept = false, shown } = events[at] ?? {};
       if (shown === undefined) continue;
       this.#seeStart(shown);
-      if (!kept || !watched) {
-        if (watched && this.#runId !== undefined && isTurnEnd(shown)) {
-          // This end is not an event of the run: the run continues in another process.
-          if (batch.length > 0) yield batch;
-          batch = [];
-          const output = yield* this.#readStored(this.#runId, { isElsewhere: true });
-          if (output || this.#options.reader.aborted) return output;
-        } else batch.push({ type: 'chunk', chunk: shown });
+      if (!watched || !kept) {
+        if (watched && this.#runId !== undefined && isTurnEnd(shown)) return at;
+        batch.push({ type: 'chunk', chunk: shown });
         continue;
       }
       if (this.#lastId !== undefined && attempt > this.#attempt) {
@@ -97,8 +102,7 @@ class CursorFeed {
       this.#lastId = toEventId({ attempt, seq });
       batch.push({ type: 'chunk', id: this.#lastId, chunk: shown });
     }
-    if (batch.length > 0) yield batch;
-    return undefined;
+    return events.length;
   }
 
   async *#readMissed(runId: string): AsyncGenerator<FeedBatch, Output | undefined> {
