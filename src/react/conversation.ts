@@ -4,7 +4,7 @@ import type { Json } from '../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
-import { type Interrupt, type InterruptAnswer, pendingInterrupts } from './interrupts.ts';
+import { type PendingAnswer, type PendingInterrupt, pendingInterrupts } from './interrupts.ts';
 import { LiveTurn, textOf } from './live-turn.ts';
 import { emptySessionData, type SessionData } from './session-data.ts';
 import { SubAgents } from './sub-agents.ts';
@@ -35,7 +35,7 @@ export class Conversation<Types extends AgentTypes> {
   #custom: Types['custom'] | undefined;
   #artifacts: readonly Artifact[];
   #subAgents = new SubAgents();
-  #interrupts: readonly Interrupt[] = [];
+  #interrupts: readonly PendingInterrupt[] = [];
   #facts: Facts<Types>;
   #view: AgentView<Types>;
 
@@ -153,7 +153,7 @@ export class Conversation<Types extends AgentTypes> {
   }
 
   /** Notes an answer to an interrupt, and gives all interrupts with the answers so far. */
-  answer(key: string, answer: InterruptAnswer): readonly Interrupt[] {
+  answer(key: string, answer: PendingAnswer): readonly PendingInterrupt[] {
     this.#interrupts = this.#interrupts.map((one) => (one.key === key ? { ...one, answer } : one));
     return this.#interrupts;
   }
@@ -199,7 +199,7 @@ export class Conversation<Types extends AgentTypes> {
   }
 }
 
-const none: readonly Interrupt[] = [];
+const none: readonly PendingInterrupt[] = [];
 
 function withArtifact(artifacts: readonly Artifact[], artifact: Artifact): readonly Artifact[] {
   const place =

@@ -7,7 +7,7 @@ import type { Input } from '../protocol/turn.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions, SendOptions } from './agent-store.ts';
 import { Conversation } from './conversation.ts';
 import { change, type FlowContext, showFailure } from './flow-context.ts';
-import { type InterruptAnswer, toResume } from './interrupts.ts';
+import { type PendingAnswer, toResume } from './interrupts.ts';
 import { createPublisher } from './publisher.ts';
 import { readSent, readSession } from './read-session.ts';
 import {
@@ -236,7 +236,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     return await this.#send(input, {});
   }
 
-  async #answer(key: string, answer: InterruptAnswer): Promise<OutputOf<Types> | undefined> {
+  async #answer(key: string, answer: PendingAnswer): Promise<OutputOf<Types> | undefined> {
     const { conversation, publisher } = this.#flowContext;
     if (!conversation.view.interrupts.some((interrupt) => interrupt.key === key)) return undefined;
     const resume = toResume(conversation.answer(key, answer));

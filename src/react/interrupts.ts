@@ -3,14 +3,14 @@ import type { Message, ToolRequestPart } from '../protocol/message.ts';
 import { pendingInterrupts as pendingRequests } from '../protocol/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
 
-/** How an interrupt was answered; sent when all interrupts of the message have an answer. */
-export type InterruptAnswer =
+/** The answer to one interrupt. The store sends the answers once every interrupt of the message has one. */
+export type PendingAnswer =
   | { readonly type: 'respond'; readonly output: Json }
   | { readonly type: 'restart'; readonly resumed: Json };
 
-/** A tool call that waits for somebody. */
-export interface Interrupt {
-  /** Tells it from others of the same message. */
+/** A tool call that waits for an answer, as `view.interrupts` shows it. */
+export interface PendingInterrupt {
+  /** Distinguishes the interrupts of one message. */
   readonly key: string;
   /** The tool's name. */
   readonly name: string;
@@ -18,12 +18,12 @@ export interface Interrupt {
   /** What the tool interrupted with; `true` when it gave nothing. */
   readonly data: Json;
   readonly request: ToolRequestPart;
-  /** What was answered already, while others still wait. */
-  readonly answer?: InterruptAnswer;
+  /** Its answer, while other interrupts still wait for theirs. */
+  readonly answer?: PendingAnswer;
 }
 
 /** The interrupts a conversation ends with. */
-export function pendingInterrupts(messages: readonly Message[]): readonly Interrupt[] {
+export function pendingInterrupts(messages: readonly Message[]): readonly PendingInterrupt[] {
   return pendingRequests(messages).map((request) => {
     const { name, ref = '', input } = request.toolRequest;
     return {
@@ -37,7 +37,7 @@ export function pendingInterrupts(messages: readonly Message[]): readonly Interr
 }
 
 /** The input that answers all of them; `undefined` while one has no answer. */
-export function toResume(interrupts: readonly Interrupt[]): Resume | undefined {
+export function toResume(interrupts: readonly PendingInterrupt[]): Resume | undefined {
   const respond: Resume['respond'] = [];
   const restart: Resume['restart'] = [];
   for (const { request, answer } of interrupts) {

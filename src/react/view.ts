@@ -4,7 +4,7 @@ import type { Json } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
-import type { Interrupt } from './interrupts.ts';
+import type { PendingInterrupt } from './interrupts.ts';
 
 /**
  * What is going on. `loading`: the session is being read. `ready`: nothing runs. `sending`: sent, and nothing has come
@@ -57,7 +57,7 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   /** Why the last turn or call failed; gone with the next one. */
   readonly error: ErrorBody | undefined;
   /** Tool calls that wait for an answer. */
-  readonly interrupts: readonly Interrupt[];
+  readonly interrupts: readonly PendingInterrupt[];
   /** How often the running turn was taken over by another process. */
   readonly takeovers: number;
   /** All snapshots of the session, without their states; empty until asked for. */

@@ -1,10 +1,10 @@
-import type { Limits } from '../../src/server/index.ts';
+import type { ServerLimits } from '../../src/server/index.ts';
 
 /** How the server of an attack is started. */
 export interface ServerSetup {
   /** @default true */
   readonly auth?: boolean;
-  readonly limits?: Partial<Limits>;
+  readonly limits?: Partial<ServerLimits>;
   /** An operation that `authorize` refuses. */
   readonly refused?: string;
 }

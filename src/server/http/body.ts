@@ -7,11 +7,11 @@ import { parseShape } from '../../protocol/parse.ts';
 import { headerOf } from './connection.ts';
 import { checkPieces } from './join-pieces.ts';
 import { exceededBound } from './json-scan.ts';
-import type { Limits } from './limits.ts';
+import type { ServerLimits } from './limits.ts';
 
 /** How bodies are read. */
 export interface BodyOptions {
-  readonly limits: Pick<Limits, 'bodyBytes' | 'jsonDepth' | 'jsonValues' | 'requestTimeout'>;
+  readonly limits: Pick<ServerLimits, 'bodyBytes' | 'jsonDepth' | 'jsonValues' | 'requestTimeout'>;
   readonly clock: Clock;
 }
 
@@ -74,7 +74,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-type JsonLimits = Pick<Limits, 'jsonDepth' | 'jsonValues'>;
+type JsonLimits = Pick<ServerLimits, 'jsonDepth' | 'jsonValues'>;
 
 /** Refuses a JSON text that is nested too deeply, or has too many values or too long a number, before it is parsed. */
 export function checkJsonText(text: string, { jsonDepth, jsonValues }: JsonLimits): void {

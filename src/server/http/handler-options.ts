@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/time/clock.ts';
 import type { Auth, Authorize } from './auth.ts';
-import type { Limits } from './limits.ts';
+import type { ServerLimits } from './limits.ts';
 import type { Log } from './log.ts';
 import type { AllowedOrigins } from './origin.ts';
 
@@ -39,7 +39,7 @@ export interface HandlerOptions {
   readonly onDisconnect?: 'continue' | 'abort' | undefined;
   /** Milliseconds of silence on a stream after which a sign of life is sent. @default 15000 */
   readonly keepAlive?: number | undefined;
-  readonly limits?: Partial<Limits> | undefined;
+  readonly limits?: Partial<ServerLimits> | undefined;
   /**
    * The calls of Genkit's development tools under `/api`, for clients on this machine only; they run any action.
    * @default true without `auth`, else false

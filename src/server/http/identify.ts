@@ -2,7 +2,7 @@ import { isWaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { authenticate, type Caller } from './auth.ts';
 import type { HandlerOptions } from './handler-options.ts';
-import type { Limits } from './limits.ts';
+import type { ServerLimits } from './limits.ts';
 import { createRateLimit } from './rate-limit.ts';
 
 /** Authenticates a request and counts it; `address` is where it comes from, if that is known. */
@@ -19,7 +19,7 @@ const longestKnown = 4096;
  */
 export function createIdentify(
   { auth }: Pick<HandlerOptions, 'auth'>,
-  { limits, clock }: { readonly limits: Limits; readonly clock: Clock },
+  { limits, clock }: { readonly limits: ServerLimits; readonly clock: Clock },
 ): Identify {
   const rate = createRateLimit(limits.requestsPerMinute, clock);
   const failures = createRateLimit(limits.failedAuthPerMinute, clock, 'failed authentications');

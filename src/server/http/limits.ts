@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 
 /** How much one request, one principal and the whole server may take. */
-export interface Limits {
+export interface ServerLimits {
   /** Bytes of a request body, or of a WebSocket frame. @default 8 MiB */
   readonly bodyBytes: number;
   /** How deeply the JSON of a body may be nested. @default 128 */
@@ -39,7 +39,7 @@ export interface Limits {
   readonly stallTimeout: number;
 }
 
-const defaults: Limits = {
+const defaults: ServerLimits = {
   bodyBytes: 8 * 1024 * 1024,
   jsonDepth: 128,
   jsonValues: 30_000,
@@ -58,8 +58,8 @@ const defaults: Limits = {
 };
 
 /** The given limits over the defaults; one that is not a positive number is refused. */
-export function resolveLimits(given: Partial<Limits> = {}): Limits {
-  const limits: Limits = { ...defaults, ...given };
+export function resolveLimits(given: Partial<ServerLimits> = {}): ServerLimits {
+  const limits: ServerLimits = { ...defaults, ...given };
   for (const [name, value] of Object.entries(limits)) {
     if (typeof value === 'number' && value > 0) continue;
     throw new WaymarkError(

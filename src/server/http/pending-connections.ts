@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { networkOf } from './address.ts';
-import type { Limits } from './limits.ts';
+import type { ServerLimits } from './limits.ts';
 
 /** The connections on which no request has been authenticated yet. */
 export interface PendingConnections {
@@ -16,7 +16,7 @@ export interface PendingConnections {
 export function createPendingConnections({
   unauthenticated,
   unauthenticatedPerAddress,
-}: Pick<Limits, 'unauthenticated' | 'unauthenticatedPerAddress'>): PendingConnections {
+}: Pick<ServerLimits, 'unauthenticated' | 'unauthenticatedPerAddress'>): PendingConnections {
   // Both in the order in which they came.
   const addresses = new Map<Duplex, string>();
   const byAddress = new Map<string, Set<Duplex>>();

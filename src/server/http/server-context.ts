@@ -8,7 +8,7 @@ import type { NodeBindings } from './connection.ts';
 import type { HandlerOptions } from './handler-options.ts';
 import type { Identify } from './identify.ts';
 import type { Lifetime } from './lifetime.ts';
-import type { Limits } from './limits.ts';
+import type { ServerLimits } from './limits.ts';
 import type { Log } from './log.ts';
 import { short } from './not-found.ts';
 import type { PendingConnections } from './pending-connections.ts';
@@ -21,7 +21,7 @@ import type { Slots } from './slots.ts';
 export interface ServerContext {
   readonly app: ServedApp;
   readonly options: HandlerOptions;
-  readonly limits: Limits;
+  readonly limits: ServerLimits;
   readonly clock: Clock;
   readonly log: Log;
   readonly lifetime: Lifetime;

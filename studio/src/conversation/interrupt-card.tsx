@@ -1,6 +1,6 @@
 import { type ReactNode, useId, useState } from 'react';
 import type { ToolInfo } from '../../../src/client/index.ts';
-import type { AgentActions, Interrupt } from '../../../src/react/index.ts';
+import type { AgentActions, PendingInterrupt } from '../../../src/react/index.ts';
 import { brief, isRecord, type Json, type JsonRecord } from '../lib/json.ts';
 import { fieldsOf } from '../lib/schema-form.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -8,7 +8,7 @@ import { AnswerForm } from './answer-form.tsx';
 import { innerRequests } from './inner-requests.ts';
 
 interface CardProps {
-  readonly interrupt: Interrupt;
+  readonly interrupt: PendingInterrupt;
   readonly tool: ToolInfo | undefined;
   readonly actions: Pick<AgentActions, 'respond' | 'restart' | 'send'>;
   readonly isBusy: boolean;
@@ -160,7 +160,7 @@ function Fields({
   );
 }
 
-function questionOf({ data }: Interrupt): string | undefined {
+function questionOf({ data }: PendingInterrupt): string | undefined {
   if (typeof data === 'string') return data;
   if (!isRecord(data)) return undefined;
   const asked = ['question', 'message', 'prompt', 'reason', 'title'].map((name) => data[name]);
