@@ -52,7 +52,7 @@ export class AnswerStream {
 
   take(chunk: ModelChunk): void | Promise<void> {
     const { progress, model, stop, emit } = this.#scope;
-    // Whoever has given up on this answer does not want to hear more of it.
+    // The caller has cancelled this answer and wants no more of it.
     if (this.#ended || stop.signal.aborted) return;
     if (!Array.isArray(chunk?.content)) throw notAChunk(model.name);
     this.#pieces++;

@@ -91,7 +91,7 @@ function parseResponse(response: ModelResponse, model: string): ModelResponse {
   throw badResponse(model);
 }
 
-// Requests are matched with their answers by name and ref, so each needs a ref of its own.
+// Requests are matched with their answers by name and ref, so each needs its own ref.
 function withRefs(message: Message, newId: NewId): Message {
   const seen = new Set<string>();
   let changed = false;

@@ -34,14 +34,14 @@ export function modelAction(model: Model): Action {
   return defineAction(
     { key: `/model/${name}`, name, description, metadata: { type: 'model' } },
     (input, { signal, context, send }) => {
-      // Whoever runs a model by hand writes its request by hand; a model says what it cannot read.
+      // The request is written by hand; the model reports what it cannot read.
       const { tools = [], ...request } = input as Partial<ModelRequest>;
       return model.run({ messages: [], ...request, tools }, { signal, context, stream: send });
     },
   );
 }
 
-/** A tool as an action; an interrupt fails there, as nobody could answer it. */
+/** A tool as an action. An interrupt fails, because there is no session in which it could be answered. */
 export function toolAction(
   tool: Tool,
   { newId, extras }: { readonly newId: NewId; readonly extras: (ref: string) => object },

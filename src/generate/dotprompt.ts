@@ -29,7 +29,7 @@ type Compiled = (scope: TemplateScope) => Promise<readonly Message[]>;
 // Handlebars keeps partials in one place for the whole process, so each engine's get a name of their own.
 let engines = 0;
 
-/** A new engine; `findSchema` gives the JSON Schema that a name stands for. */
+/** A new engine; `findSchema` returns the JSON Schema of a name. */
 export function createDotpromptEngine(findSchema: (name: string) => JsonSchema): DotpromptEngine {
   const prefix = `waymark${++engines}_`;
   const partials = new Map<string, string>();
@@ -78,7 +78,7 @@ export function createDotpromptEngine(findSchema: (name: string) => JsonSchema):
     async parse(source, what) {
       const { dotprompt } = await load();
       const { template, raw } = dotprompt.parse(source);
-      // It prints what it cannot read and goes on with the whole file as the template.
+      // On an error it only prints, and uses the whole file as the template.
       if (raw === undefined && /^---\s*\n/.test(source)) {
         throw new WaymarkError(
           'INVALID_ARGUMENT',
@@ -153,7 +153,7 @@ function toMessage({ role, content, metadata }: Rendered): Message {
 }
 
 function toPart(part: Rendered['content'][number]): Part[] {
-  // A section is a place for tools to fill; nobody fills it here.
+  // A section is a place for other tools to fill; here it stays empty.
   if (part.metadata?.pending) return [];
   return [part as Part];
 }

@@ -40,7 +40,7 @@ export interface GenerateSettings<Output extends Schema | undefined = Schema | u
 /** What a generate call takes. */
 export interface GenerateOptions<Output extends Schema | undefined = Schema | undefined>
   extends GenerateSettings<Output> {
-  /** What the model is told first. */
+  /** The system message. */
   readonly system?: Content;
   /** Messages that reach the model before the conversation. */
   readonly before?: readonly Message[];

@@ -23,7 +23,7 @@ export interface GenerateResponse<Output = unknown> {
   readonly text: string;
   /** The structured output; there is none when the model did not come to its end, or asks for tools. */
   readonly output: Output | undefined;
-  /** The requests of the last message that nobody has answered. */
+  /** The unanswered tool requests of the last message. */
   readonly toolRequests: readonly ToolRequestPart[];
   /** Those of them that wait for an answer from outside. */
   readonly interrupts: readonly ToolRequestPart[];

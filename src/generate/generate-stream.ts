@@ -52,7 +52,7 @@ export function streamGenerate<Output extends Schema | undefined>(
   });
 }
 
-// Classes, as one of them is made for each turn: an object with accessors of its own would stay in the heap until the next
+// Classes, as one of them is made for each turn: an object literal with accessors would stay in the heap until the next
 // full collection, with all that it can reach.
 class StartedCall<Value> implements GenerateCall<Value> {
   readonly response: Promise<GenerateResponse<Value>>;

@@ -42,7 +42,7 @@ interface Call extends ModelCallScope, ToolScope {
 
 const defaultMaxTurns = 10;
 
-/** Lets the model answer, runs the tools it asks for and lets it go on, until it is done or a tool is interrupted. */
+/** Calls the model and runs the tools it asks for, until the model is done or a tool is interrupted. */
 export async function runGenerate(
   env: GenerateEnv,
   options: GenerateOptions,
@@ -60,7 +60,7 @@ export async function runGenerate(
     if (options.context === undefined) return await loop(call);
     return await generateScope.run({ ...outer, context }, () => loop(call));
   } catch (error) {
-    // Whatever is still at work on this call should hear that nobody waits for it.
+    // Stop what still works on this call: no caller waits for it.
     stop.abort(error);
     throw error;
   } finally {
@@ -113,7 +113,7 @@ async function answerOf(call: Call, request: ModelRequest): Promise<Answer> {
   try {
     answer = await callModel(call, request);
   } catch (error) {
-    // Whoever stopped the call has made it end, it did not fail.
+    // A call that the caller stopped has not failed.
     if (call.options.signal?.aborted !== true)
       hooks?.onFailure?.(error, { model: call.model.name });
     throw error;

@@ -110,7 +110,7 @@ export interface Generator<Extras extends object = object> {
   generateStream<Output extends Schema | undefined = undefined>(
     options: GenerateOptions<Output> | string,
   ): GenerateStream<OutputOf<Output>>;
-  /** Like `generateStream`, for whoever takes the pieces by `onChunk`: none are kept to be read. */
+  /** Like `generateStream`, for callers that use `onChunk`: no chunks are buffered. */
   startGenerate<Output extends Schema | undefined = undefined>(
     options: GenerateOptions<Output>,
   ): GenerateCall<OutputOf<Output>>;

@@ -61,7 +61,7 @@ export function estimateTokens(message: Message): number {
 
 /**
  * Where a shortened conversation may begin: at the first user message from a place on, else at the last one before it.
- * Providers refuse a conversation that begins with an answer, or with the result of a tool that nobody asked for.
+ * Providers refuse a conversation that begins with an answer, or with a tool result without its request.
  */
 function userStart(messages: readonly Message[], from: number): number {
   for (let at = Math.max(from, 0); at < messages.length; at++) {

@@ -26,7 +26,7 @@ export interface GenerateHooks {
   readonly beforeModelCall?: () => void;
   /** Called after each model call, also those made inside tools. */
   readonly onModelCall?: (report: ModelCallReport) => void | Promise<void>;
-  /** Called when a model call or a tool has failed, also inside tools. The error goes on as it would. */
+  /** Called when a model call or a tool has failed, also inside tools. The error is handled as usual. */
   readonly onFailure?: (error: unknown, subject: FailureSubject) => void;
 }
 

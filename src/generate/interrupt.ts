@@ -15,7 +15,7 @@ export interface InterruptOptions<
   Output extends Schema | undefined = undefined,
 > extends ToolOptions<Input, Output> {
   /**
-   * What whoever answers is shown, from what the model asked.
+   * What the user sees, made from the input that the model gave.
    * @default `true`: the request itself says what the model asked
    */
   readonly request?: (input: ToolInput<Input>) => Json | Promise<Json>;
@@ -28,7 +28,7 @@ export function interrupt<
 >(options: InterruptOptions<Input, Output>): Tool<ToolArgument<Input>, ToolResult<Output, Json>> {
   const { request, metadata, ...toolOptions } = options;
   return tool(
-    // Whoever makes a form for the answer must know that the tool itself has none.
+    // A form for the answer must know that the tool has no output schema.
     { ...toolOptions, metadata: { ...metadata, interrupt: true } },
     async (input, context): Promise<never> =>
       context.interrupt(request ? await request(input) : undefined),

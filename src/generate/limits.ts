@@ -26,7 +26,7 @@ export interface Limits {
    */
   readonly toolConcurrency?: number;
   /**
-   * Characters of one tool result as JSON; the model is told to ask for less.
+   * Characters of one tool result as JSON; the error asks the model to request less.
    * @default 4000000
    */
   readonly toolResultLength?: number;

@@ -68,7 +68,7 @@ export interface ModelResponse {
 export interface ModelCall {
   /** Hands out a piece of the answer as it comes; a returned promise asks the model to wait for a slow reader. */
   stream(chunk: ModelChunk): void | Promise<void>;
-  /** Aborts when nobody wants the answer any more. */
+  /** Aborts when the call is cancelled. */
   readonly signal: AbortSignal;
   /** The caller's context. */
   readonly context: Readonly<Record<string, unknown>>;
@@ -84,7 +84,7 @@ export interface ModelOptions {
   /** Who runs the model; goes into traces. */
   readonly provider?: string;
   /**
-   * Whether the model itself keeps to `request.output.schema`; if not, it is told in words.
+   * Whether the model itself keeps to `request.output.schema`; if not, the schema is described in the prompt.
    * @default false
    */
   readonly constrainsOutput?: boolean;

@@ -2,7 +2,7 @@ import type { Part } from '../protocol/message.ts';
 import { providerMetadataKey } from './language-model/prompt.ts';
 
 /**
- * What is kept of an answer that was stopped: its text, media and data. Reasoning that is not finished has no signature, and a
+ * The part of a stopped answer that stays in the history: its text, media and data. Reasoning that is not finished has no signature, and a
  * tool request that was not finished was never run: providers refuse or ignore both when they come back. The same holds for
  * what a provider notes on a part that is not finished.
  */
@@ -31,7 +31,7 @@ export class PartialAnswer {
   }
 }
 
-/** What is kept of these pieces of an answer. */
+/** The parts of a stopped answer that stay in the history. */
 export function keptParts(pieces: readonly Part[]): Part[] {
   const answer = new PartialAnswer();
   for (const piece of pieces) answer.add(piece);

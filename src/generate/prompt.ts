@@ -35,7 +35,7 @@ export interface PromptOptions<
   readonly input?: Input;
   /** What the input is where a call does not say. */
   readonly defaultInput?: JsonObject;
-  /** What the model is told first. */
+  /** The system message. */
   readonly system?: Template<PromptInput<Input>>;
   /** Messages around the conversation. */
   readonly messages?: MessagesTemplate<PromptInput<Input>>;

@@ -35,7 +35,7 @@ export async function baseMessages(
   return withResources(withDocs(told, docs), scope.resources, scope.signal);
 }
 
-/** Throws unless the conversation is one that a model can answer, or that `resume` goes on with. */
+/** Throws unless a model can answer the conversation, or `resume` continues it. */
 export function checkConversation({ messages = [], prompt, resume }: GenerateOptions): void {
   if (resume) {
     if (prompt === undefined) return;

@@ -95,13 +95,13 @@ async function runTool(
         ),
       );
       const output = await insideTool(() => run({ tool, request: toolRequest, context }));
-      // An interrupt that the tool caught stands: what waits for an approval must not go on without it.
+      // An interrupt counts even if the tool caught it: the call must not continue without its approval.
       if (interrupt.data === undefined)
         return { response: respond({ name, ref }, checkSize(scope, name, output)) };
     } catch (error) {
       if (interrupt.data === undefined) {
         span.recordError(error);
-        // A call that the model got wrong is for the model to mend.
+        // The model corrects an invalid call itself.
         if (!scope.signal.aborted && !isBadCall(error)) {
           generateScope.get()?.hooks?.onFailure?.(error, { tool: name });
         }

@@ -22,7 +22,7 @@ export type MessagesTemplate<Input = unknown, State = unknown> =
   | readonly Message[]
   | ((scope: TemplateScope<Input, State>) => readonly Message[] | Promise<readonly Message[]>);
 
-/** Stands for the conversation in the messages of a template; without it, the conversation comes after them. */
+/** Marks the place of the conversation among the messages of a template; without it, the conversation comes last. */
 export const historyPlace: Message = Object.freeze({
   role: 'user',
   content: [],

@@ -13,7 +13,7 @@ import type { ToolDefinition } from './model.ts';
 
 /** What a tool gets along with its input; an app adds to it, such as the session. */
 export interface ToolContext {
-  /** Aborts when nobody waits for the result any more. */
+  /** Aborts when the call is cancelled. */
   readonly signal: AbortSignal;
   /** Tells this call from others of the same message. */
   readonly ref: string;
@@ -23,7 +23,7 @@ export interface ToolContext {
   readonly resumed: Json | undefined;
   /** The same for every attempt at this call, so that an effect outside happens once. */
   readonly idempotencyKey: string;
-  /** Ends this call without a result until somebody answers or restarts it; the data says what is asked. */
+  /** Interrupts this call until the user answers or restarts it. `data` describes what you need. */
   interrupt(data?: Json): never;
   /** Shows a reader how far the tool is; the model sees only the result. */
   stream(output: Json): void | Promise<void>;

@@ -33,7 +33,7 @@ function pieces(base: History, next: History): readonly HistoryPiece[] {
   for (const message of next.toArray(common)) {
     const last = found.at(-1);
     const place = places.get(message);
-    // Going on with a range comes first: a message may stand in the base more than once.
+    // Extending a range comes first: a message may stand in the base more than once.
     if (last?.kind === 'kept' && base.at(last.to) === message) last.to++;
     else if (place !== undefined) found.push({ kind: 'kept', from: place, to: place + 1 });
     else if (last?.kind === 'new') last.messages.push(message);

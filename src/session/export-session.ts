@@ -42,7 +42,7 @@ export async function toSessionExport(
   return { format: 1, session: info, content, snapshots };
 }
 
-// Versions that were loaded one by one hold their own copies; what goes on from the parent is held once.
+// Versions that were loaded one by one hold their own copies; messages that continue the parent's are held once.
 function shared(parent: History | undefined, history: History): History {
   if (parent === undefined || !parent.isPrefixOf(history)) return history;
   return parent.append(history.toArray(parent.length));

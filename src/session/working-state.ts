@@ -9,7 +9,7 @@ import type { Artifact } from '../protocol/state.ts';
 import { checkArtifactName } from '../store/rules/size-limits.ts';
 import { hashState, type SessionState, withoutMark } from './session-state.ts';
 
-/** Hears of changes as they are made. */
+/** Called for each change. */
 export interface StateListener {
   readonly onMessages: (messages: readonly Message[]) => void;
   /** The artifacts that are new or differ from the one they replace, in order. */

@@ -35,9 +35,13 @@ export const messageInput = {
 } as const;
 
 /**
- * An agent as a tool of another: runs in the foreground, in a session of its own that is linked to the parent's snapshot.
+ * Offers an agent to another one as a tool. It runs in the foreground, in its own session that is linked to the parent's snapshot.
  * Its chunks come through marked with its name, its artifacts under its name, its interrupts as those of the tool; a restart
- * whose `metadata.resumed` is a resume goes on inside it. A stop of the parent stops it.
+ * whose `metadata.resumed` is a resume continues inside it. Stopping the parent stops it.
+ *
+ * @example
+ * const researcher = app.defineAgent({ name: 'researcher', system: 'Find sources.' });
+ * app.defineAgent({ name: 'writer', system: 'Write.', tools: [agentTool(researcher)] });
  */
 export function agentTool<Types extends AgentTypes>(
   agent: Agent<Types>,
@@ -166,7 +170,7 @@ function isPlace(payload: Json | undefined, agent: string): payload is Json & Pl
   );
 }
 
-/** What the parent's model is told, after the sub-agent's artifacts have arrived. */
+/** The tool result for the parent's model, after the sub-agent's artifacts were added. */
 function resultOf(
   agent: string,
   parent: InvocationState | undefined,

@@ -20,6 +20,9 @@ const runInput = {
 /**
  * An agent as four tools of another, for work in the background: `{name}_start` gives a run id, `{name}_check`,
  * `{name}_wait` and `{name}_abort` take it. The runs outlive the parent's turn and its process.
+ *
+ * @example
+ * app.defineAgent({ name: 'lead', system: 'Plan.', tools: [...backgroundAgentTools(researcher)] });
  */
 export function backgroundAgentTools<Types extends AgentTypes>(
   typed: Agent<Types>,

@@ -33,7 +33,7 @@ export async function retryDeadRun(
     ...(scope.owner !== undefined && { owner: scope.owner }),
     ...(context && { context }),
   });
-  // The request ids of the dead run stay with it: whoever asks again under one is told that it failed.
+  // The request ids stay with the dead run: a repeated request gets its failure.
   const left = inputs.slice(inputsDone).map(({ requestId: _, ...input }) => input);
   for (const each of left.slice(0, -1)) await connection.send(each);
   const { snapshotId } = await connection.detach(left.at(-1));

@@ -19,7 +19,7 @@ export interface AgentOptions<
   Argument,
 > extends AgentOptionsBase<State, Initial, Status>,
     Omit<GenerateSettings<Output>, 'limits'> {
-  /** What the model is told first, rendered anew for each request and never stored. `{{@state.field}}` reads the custom state. */
+  /** The system message: rendered for each request, never stored. `{{@state.field}}` reads the custom state. */
   readonly system?: Template<undefined, CustomOf<State, Initial>>;
   /** An existing prompt, whose settings are defaults that the agent's own options override. */
   readonly prompt?: Prompt<Argument, Schema | undefined> | string;
@@ -31,7 +31,13 @@ export interface AgentOptions<
   readonly history?: HistorySelection;
 }
 
-/** Declares an agent over a prompt. All types are inferred. */
+/**
+ * Declares an agent over a prompt. All types are inferred.
+ *
+ * @example
+ * const support = app.defineAgent({ name: 'support', system: 'Help the user.', tools: [findOrder] });
+ * const { text } = await support.run('Where is my order?');
+ */
 export type DefineAgent = <
   State extends Schema | undefined = undefined,
   Initial extends Inferred<State> | undefined = undefined,
@@ -53,7 +59,16 @@ export interface CustomAgentOptions<
   Status extends Schema | undefined = Schema | undefined,
 > extends AgentOptionsBase<State, Initial, Status> {}
 
-/** Declares an agent whose turn loop is the caller's own. All types are inferred. */
+/**
+ * Declares an agent with a turn loop of your own. All types are inferred.
+ *
+ * @example
+ * const echo = app.defineCustomAgent({ name: 'echo' }, async (session) => {
+ *   await session.run(async ({ message }) => {
+ *     if (message) session.addMessages({ role: 'model', content: message.content });
+ *   });
+ * });
+ */
 export type DefineCustomAgent = <
   State extends Schema | undefined = undefined,
   Initial extends Inferred<State> | undefined = undefined,

@@ -32,7 +32,7 @@ import { createAgent } from './create-agent.ts';
 export interface PromptAgentOptions
   extends AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
     Omit<GenerateSettings, 'limits'> {
-  /** What the model is told first, rendered anew for each request and never stored. */
+  /** The system message: rendered for each request, never stored. */
   readonly system?: Template;
   /** An existing prompt, whose settings are defaults that the agent's own options override. */
   readonly prompt?: Prompt | string;

@@ -27,8 +27,8 @@ export interface ResumeOptions {
 }
 
 /**
- * Goes on with a run that another process let go of. Resolves when it has `ended`, or when this process has `left` it to
- * somebody else. With `failure` nothing more is done: it ends as a failed one.
+ * Continues a run that another process released or lost. Resolves when it has `ended`, or when this process has `left` it to
+ * another worker. With `failure` no more turns run: the run ends as a failed one.
  */
 export async function resumeRun(
   agent: Agent,

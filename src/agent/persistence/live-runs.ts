@@ -12,7 +12,7 @@ export interface LiveRun {
     /** Stops it at once: another worker may have the run, so nothing more may be written. */
     markLost(): void;
   };
-  /** Goes on in another process when this one lets go of it. */
+  /** Whether another process continues the run if this one releases it. */
   readonly recoverable: () => boolean;
 }
 
@@ -20,12 +20,12 @@ export interface LiveRun {
 export interface LiveRuns {
   add(run: LiveRun): () => void;
   list(): readonly LiveRun[];
-  /** Prolongs all claims now, also those that have expired while the process stood still and nobody has taken. */
+  /** Renews all claims now, including expired ones that no other worker has taken. */
   beat(): Promise<void>;
 }
 
 interface Entry {
-  /** Emptied when the run is over: what a set has let go of stays in the heap for a while, and a whole turn hangs on this. */
+  /** Cleared when the run is over: a removed entry of a set stays in the heap for a while, and holds a whole turn. */
   run: LiveRun | undefined;
   lastSeen: number;
   /** The store could not be asked: it is asked again with the next tick, not whenever it tells of a change. */
@@ -49,7 +49,7 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
       else if (signal === 'lost') run.control.markLost();
     } catch {
       entry.isStoreAway = true;
-      // The store may come back; but once the claim must have expired, the run may be somebody else's.
+      // The store may come back, but once the claim must have expired, another worker may have the run.
       if (clock.now() - entry.lastSeen > ttl) run.control.markLost();
     }
   };
@@ -71,7 +71,7 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
       entries.add(entry);
       stopTicking ??= clock.every(Math.max(10, ttl / 3), tick);
       const unlisten = run.store.abort?.onChange(run.ref.runId, () => {
-        // A store that fails may read all it has anew, and tell of that.
+        // A failing store may reload its data and report that as a change.
         if (!entry.isStoreAway) void beat(entry);
       });
       return () => {

@@ -4,7 +4,7 @@ import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 const wrapped = new WeakMap<object, object>();
 
 /**
- * The same store, whose unexpected errors say which of its calls failed: whoever waits for a turn should see what was not
+ * The same store, whose unexpected errors say which of its calls failed: the caller of a turn should see what was not
  * written, and a driver's own text is nothing for a client.
  */
 export function namedStore<S extends Store | SnapshotStore>(store: S): S {
@@ -13,7 +13,7 @@ export function namedStore<S extends Store | SnapshotStore>(store: S): S {
 
 function named<T extends object>(target: T, prefix: string): T {
   const known = wrapped.get(target);
-  // Only `named` puts something in, under the object that it stands for.
+  // Only `named` adds entries, keyed by the wrapped object.
   if (known !== undefined) return known as T;
   const calls = new Map<string | symbol, unknown>();
   const read = (key: string | symbol): unknown => {

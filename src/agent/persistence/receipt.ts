@@ -28,7 +28,7 @@ export function receiptOf({ receipt }: RequestRecord): Receipt | undefined {
   return receipt === undefined ? undefined : parseShape(receiptShape, receipt, 'receipt');
 }
 
-/** The output that was given for a run, as it may leave. `snapshot` is where the session went on from it, if it is there. */
+/** The output of a run, after its transforms. `snapshot` is the one that the run ended with, if it still exists. */
 export function outputOfReceipt(
   transform: Transform,
   { turnIndex: _, ...receipt }: Receipt,

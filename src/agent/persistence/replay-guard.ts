@@ -22,7 +22,7 @@ export function answeredStateKey({
 
 /**
  * Records that an interrupted state was answered; `FAILED_PRECONDITION` when it was before. The record is a snapshot without
- * content under a scope of its own, so that every store can keep it, in one atomic step.
+ * content in a separate scope, so that every store can keep it in one atomic step.
  */
 export async function answerOnce(
   guard: SnapshotStore,

@@ -6,8 +6,8 @@ import { retryWhileUnavailable, unknownOutcome } from './outage.ts';
 
 /**
  * Takes back a claim whose answer was lost, and throws the error that it was lost with. An attached run would only be waited
- * for until it expires. An accepted one would be run by whoever takes it over: its caller is told that it was not accepted only
- * once that is certain.
+ * for until it expires. Another worker would take over and run an accepted one, so its caller gets the error only once the claim is
+ * certainly gone.
  */
 export async function takeBackClaim(
   runs: RunSupport,
@@ -28,7 +28,7 @@ export async function takeBackClaim(
         return false;
       } catch (cause) {
         if (!isWaymarkError(cause) || cause.status !== 'ABORTED') throw cause;
-        // It was never written, or somebody has taken it over already.
+        // It was never written, or another worker has already taken it over.
         return (await runs.getRun(scope, runId)) !== undefined;
       }
     });

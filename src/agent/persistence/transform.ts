@@ -8,7 +8,7 @@ import type { Chunk } from '../../protocol/turn.ts';
 import { markReported } from '../spec/reported-errors.ts';
 import type { Transform } from '../spec/spec.ts';
 
-/** The same transform; what it throws is also given to `report`, and then stands for a failure that was reported. */
+/** The same transform, whose errors go to `report` and are marked as reported. */
 export function reportingTransform(
   transform: Transform,
   report: (error: unknown) => void,

@@ -38,7 +38,7 @@ export async function* watchRun(
   for await (const event of eventsOf(watching, last)) {
     const seen = hidden !== undefined && !isAfter(event, hidden);
     if (!seen && last !== undefined && event.attempt > last.attempt) {
-      // A reader that comes back with this id is told again.
+      // A client that reconnects with this id gets the reset again.
       yield { type: 'reset', id: toEventId(last), attempt: event.attempt };
     }
     last = event;
@@ -127,7 +127,7 @@ async function* storedEvents(
   const { events, runs } = fullStore(spec) ?? {};
   let cursor = after;
   for (;;) {
-    // Listen first, then read: what comes in between is not missed.
+    // Subscribe before reading, so that no event in between is missed.
     const changed = listen(watching);
     try {
       const batch = await events?.read(scope, runId, {
@@ -158,7 +158,7 @@ function isAbandoned({ mode, expired }: RunRecord): boolean {
   return mode === 'attached' && expired;
 }
 
-/** A run whose events nobody keeps, in another process: its end can still be waited for. */
+/** The events of a run in another process are not stored, but its end can still be waited for. */
 async function endOf(watching: Watching): Promise<void> {
   const { spec, scope, runId } = watching;
   const run = await fullStore(spec)?.runs?.getRun(scope, runId);

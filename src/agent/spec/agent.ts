@@ -26,7 +26,7 @@ export interface InvokeOptions<Types extends AgentTypes = WireTypes>
   readonly accept?: boolean;
   /**
    * The input and the state come from a remote client: provider options in their metadata are dropped, so that only your
-   * code decides what a provider is told. A server sets it. @default false
+   * code sets them. A server sets it. @default false
    */
   readonly remote?: boolean;
   /** How a run that is detached from its start waits for a worker, where the app's engine has a queue. */

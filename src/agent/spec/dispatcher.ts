@@ -11,7 +11,7 @@ export interface QueueOptions {
   readonly startAfter?: Date | number;
 }
 
-/** A detached run that somebody should work on. */
+/** A detached run that a worker should execute. */
 export interface DispatchedRun extends RunRef {
   readonly scope: Scope;
   readonly sessionId: string;
@@ -24,7 +24,7 @@ export interface DispatchedRun extends RunRef {
 export interface Dispatcher {
   /** Resolves when one more run may be accepted; RESOURCE_EXHAUSTED with `details.retryAfter` (seconds) when there are too many. */
   admit(): Promise<void>;
-  /** How this run is let go of as it is detached. */
+  /** How the run is handed over to the queue when it is detached. */
   handOver(run: DispatchedRun): QueueHandoff;
   /** The runs of a scope that were given up, oldest first, where the engine keeps them. @default those that the store keeps */
   deadRuns?(scope: Scope): Promise<readonly DeadRun[]>;

@@ -6,11 +6,11 @@ import type { Chunk, FinishReason, Init, Input, ModelChunk, Usage } from '../../
 import type { Session } from '../../session/session.ts';
 import type { SessionState } from '../../session/session-state.ts';
 
-/** What a turn function is told of its turn. */
+/** What a turn function knows about its turn. */
 export interface TurnInfo {
   /** Reserved before the turn runs; the snapshot of the turn's end will have it. Absent without a store. */
   readonly snapshotId?: string;
-  /** The snapshot the turn goes on from. */
+  /** The snapshot that the turn starts from. */
   readonly parentId?: string;
   /** 0-based along the path from the root. */
   readonly turnIndex: number;
@@ -56,7 +56,7 @@ export interface AgentSession<Custom = unknown> extends Session<Custom> {
   step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value>;
 }
 
-/** Sends things to whoever listens. After a stop a send is dropped and returns at once; on a normal end nothing is dropped. */
+/** Sends chunks to the caller and to watchers. After a stop chunks are dropped; on a normal end none are. */
 export interface Responder<Status = unknown> {
   modelChunk(chunk: ModelChunk): Promise<void>;
   /** Rejects with `INVALID_ARGUMENT` when it does not fit the agent's `status` schema. */
@@ -83,7 +83,7 @@ export interface HandlerIo<Status = unknown> {
   readonly model?: ModelRef;
 }
 
-/** What the prompt agent is told of the running turn, besides what every handler gets. */
+/** The running turn, for the prompt agent. Other handlers do not get it. */
 export interface RunningTurn {
   /** The state at the start of the turn, with its input. */
   readonly state: SessionState;

@@ -53,7 +53,7 @@ function parseShapeOf(value: GivenInit): Init {
   return { ...init, state: { ...init.state, messages: known } };
 }
 
-/** A copy of messages that need not be checked again; the caller may go on to change the array. */
+/** A copy of messages that need not be checked again; the caller may change the array afterwards. */
 function knownMessages(messages: unknown): Message[] | undefined {
   if (!Array.isArray(messages)) return undefined;
   const history = historyOf(messages);

@@ -15,7 +15,7 @@ export type CustomOf<State, Initial> = State extends Schema
 /** What a schema gives, or any JSON when there is none. */
 export type Inferred<S> = S extends Schema ? InferSchema<S> : Json | undefined;
 
-/** What every agent can be told, whoever writes its turn loop. */
+/** The options of every agent, with a prompt or with a turn loop of your own. */
 export interface AgentOptionsBase<
   State extends Schema | undefined,
   Initial,

@@ -1,15 +1,15 @@
-/** Causes that are followed; chains may be circular. */
+/** How many causes are followed; a chain may be circular. */
 const maxCauses = 8;
 
-// Each was created for one failure, so it stands for a reported one wherever it is rethrown.
+// Each was created for one failure that was reported, so it is not reported again when it is rethrown.
 const reportedOnce = new WeakSet<object>();
 
-/** Marks an error as standing for a reported failure; only for errors that are created for one failure. */
+/** Marks an error as reported; only for errors that are created for one failure. */
 export function markReported(error: object): void {
   reportedOnce.add(error);
 }
 
-/** Whether an error stands for a reported failure. */
+/** Whether an error, or one of its causes, was reported. */
 export function isReported(error: unknown): boolean {
   return causesOf(error).some(isMarked);
 }

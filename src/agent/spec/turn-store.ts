@@ -20,14 +20,14 @@ export interface TurnRequest extends Omit<ClaimRequest, 'ttl' | 'worker'> {
   readonly loaded?: StateBase;
 }
 
-/** Where a turn stands: its session, what it goes on from, and the claim it holds, if the store has claims. */
+/** Where a turn starts: its session, the state it builds on, and its claim, if the store has claims. */
 export interface TurnBase {
   readonly sessionId: string;
   readonly run?: RunRef;
   readonly parent?: ParentRef;
   /** What was last saved, as it was saved. */
   readonly base?: StateBase;
-  /** The state to go on with: the base's, brought up to the agent's present schema. Absent in an empty session. */
+  /** The state of the base, upgraded to the agent's present schema. Absent in an empty session. */
   readonly state?: SessionState;
   /** The last snapshot on the way here: the base, unless that is only the latest saved state. */
   readonly listed?: StateBase;
@@ -42,7 +42,7 @@ export interface TurnBase {
  * client-managed agent, not at all. The turn loop knows only this.
  */
 export interface TurnStore {
-  /** The state to go on from, without claiming anything. */
+  /** Loads a state without claiming its session. */
   load(scope: Scope, lookup: Lookup): Promise<LoadedState | undefined>;
   /** Accepts a turn. */
   begin(scope: Scope, request: TurnRequest): Promise<TurnBase>;

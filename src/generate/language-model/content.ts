@@ -31,7 +31,7 @@ export class ContentBuilder {
     if (metadata) block.metadata = withProvider(block.metadata, metadata);
   }
 
-  /** Ends a block: what comes later under the same id is a new one. */
+  /** Ends a block: later chunks with the same id start a new one. */
   end(kind: Block['kind'], id: string, citations?: readonly unknown[]): void {
     const key = kind === 'text' ? id : `reasoning ${id}`;
     const block = this.#open.get(key);

@@ -24,7 +24,7 @@ export function fromProviderError(thrown: unknown, model: string): WaymarkError 
   });
 }
 
-/** The error for a model that broke the rules of its own protocol; asking again often helps. */
+/** The error of a model that violated its protocol; a retry often helps. */
 export function badStream(
   model: string,
   problem: string,
@@ -122,7 +122,7 @@ function reasonOf(error: unknown): string {
   return messageOf(isBody ? inner : error);
 }
 
-// What a provider or its driver says names accounts, hosts and keys: it is not for whoever sent the message.
+// What a provider or its driver says names accounts, hosts and keys: it is not for the client.
 function publicReasonOf(error: unknown, status: Status): string {
   if (isNetworkError(error)) return 'the connection to the provider failed or broke off.';
   return publicReasons[status] ?? 'an unexpected error occurred.';

@@ -23,7 +23,7 @@ export interface ToolStep {
   readonly context: ToolContext;
 }
 
-/** What stands around every model call and every tool call; each calls `next` to go on, with a changed step if it likes. */
+/** Wraps every model call and every tool call. Each hook calls `next` to continue, and may change the step. */
 export interface Middleware {
   readonly name?: string;
   readonly model?: (

@@ -24,7 +24,7 @@ export function findPartialJson(text: string): PartialJson | undefined {
       longest = found;
       length = found.end - at;
     }
-    // Go on behind a value that was found; otherwise the bracket was one of the words around it.
+    // Continue after a value that was found; otherwise the bracket belonged to the text around it.
     const from = found ? found.end : at + 1;
     const next = text.slice(from).search(/[[{]/);
     at = next < 0 ? -1 : from + next;

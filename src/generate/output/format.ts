@@ -3,12 +3,12 @@ import type { Json } from '../../core/json/json.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { OutputRequest } from '../model.ts';
 
-/** A way in which an answer can be structured: what the model is told, and how its text is read. */
+/** A way in which an answer can be structured: the instructions for the model, and how its text is parsed. */
 export interface OutputFormat {
   readonly name: OutputFormatName;
   /** What a model that constrains its output itself is asked for. */
   request(schema: JsonSchema | undefined): OutputRequest | undefined;
-  /** What a model that does not is told. */
+  /** The instructions for a model that does not. */
   instructions(schema: JsonSchema | undefined): string | undefined;
   /** Reads a whole answer; INTERNAL if it does not have the format. */
   parse(text: string): Json;

@@ -14,7 +14,7 @@ export interface OutputOptions<S extends Schema | undefined = Schema | undefined
   /** @default what the schema calls for: `array`, `enum` or `json`; without a schema `text` */
   readonly format?: OutputFormatName;
   /**
-   * What the model is told about the format: a text of yours, or `false` for nothing.
+   * The instructions about the format: a text of yours, or `false` for nothing.
    * @default true: told in words, unless the model constrains its output itself
    */
   readonly instructions?: boolean | string;
@@ -59,7 +59,7 @@ export function resolveOutput(options: OutputOptions | undefined): ResolvedOutpu
   return { format, jsonSchema, schema, instructions };
 }
 
-/** What the model is told in words about its output. */
+/** The instructions about the output in the prompt. */
 export function instructionsOf(
   { format, jsonSchema, instructions }: ResolvedOutput,
   constrainsOutput: boolean,
