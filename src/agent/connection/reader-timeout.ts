@@ -1,17 +1,17 @@
 import type { Clock } from '../../core/time/clock.ts';
 
-/** How long a turn waits for a reader that takes nothing. */
-const patienceMs = 5 * 60_000;
+/** How long a turn waits for a caller that reads nothing. */
+const timeoutMs = 5 * 60_000;
 
-/** Looks after sends that wait for a reader, which may be slow but not away. */
+/** Watches sends that wait for a slow caller. */
 export interface ReaderTimeout {
-  /** Looks after one more send, until it is done. */
+  /** Watches one more send until it is done. */
   watch(sent: Promise<void>): void;
-  /** Stops looking. */
+  /** Stops watching. */
   end(): void;
 }
 
-/** Calls `giveUp` when sends have waited too long and none of them was taken meanwhile. */
+/** Calls `giveUp` when sends have waited for the timeout and the caller has read nothing meanwhile. */
 export function createReaderTimeout(clock: Clock, giveUp: () => void): ReaderTimeout {
   let waiting = 0;
   let lastTaken = 0;
@@ -23,7 +23,7 @@ export function createReaderTimeout(clock: Clock, giveUp: () => void): ReaderTim
   };
   const look = (): void => {
     if (waiting === 0) end();
-    else if (clock.now() - lastTaken >= patienceMs) giveUp();
+    else if (clock.now() - lastTaken >= timeoutMs) giveUp();
   };
   const taken = (): void => {
     waiting--;
@@ -32,8 +32,8 @@ export function createReaderTimeout(clock: Clock, giveUp: () => void): ReaderTim
   return {
     watch(sent) {
       if (waiting++ === 0) lastTaken = clock.now();
-      // Now and then: a timer for each chunk that waits would cost more than the chunk.
-      stopLooking ??= clock.every(patienceMs / 10, look);
+      // One interval for all sends: a timer for each chunk would cost more than the chunk.
+      stopLooking ??= clock.every(timeoutMs / 10, look);
       sent.then(taken, taken);
     },
     end,

@@ -8,16 +8,16 @@ import type { FeedBatch, FeedEvent } from './feed.ts';
 import { acquireStreamSlot, type StreamFormat, waitForAcceptance } from './stream-response.ts';
 import { type ServedTurn, startTurn } from './turn.ts';
 
-/** What to run, and how its answer looks. */
+/** What to run, and the form of its response. */
 export interface TurnAnswer {
   readonly init?: Init | undefined;
   readonly input: Input;
   /** The form of the stream; `false` when the caller wants the output alone. */
   readonly stream: StreamFormat<FeedEvent> | false;
-  /** Whether a client of this dialect can take up a stream that was cut. @default true */
+  /** Whether a client of this protocol can resume a dropped stream. @default true */
   readonly resumable?: boolean;
   readonly respond: (output: Output) => Response;
-  /** Looks on while the events of a stream go by. */
+  /** Observes the events of a stream. */
   readonly decorate?: (events: AsyncGenerator<FeedBatch>) => AsyncIterable<FeedBatch>;
 }
 
@@ -73,7 +73,7 @@ async function outputOfTurn({ events }: ServedTurn, reader: AbortSignal): Promis
       if (event.type === 'chunk') snapshotId ??= event.chunk.turnStart?.snapshotId;
     }
   }
-  // Nobody waits any more, or the server ends before the turn does: then it says where to find it.
+  // The client has left, or the server shuts down before the turn ends: name the snapshot where the result will be.
   const { status, message, details } = abortError(reader);
   throw new WaymarkError(status, message, {
     details: snapshotId === undefined ? details : { retryAfter: 1, snapshotId },

@@ -2,24 +2,24 @@ import { afterThisTurn } from '../../core/platform.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { FrameSink, FrameSource } from '../http/frame-sink.ts';
 
-/** How a body of frames is written, and how it behaves towards its reader. */
+/** How a body of frames is written, and what happens when its client is slow. */
 export interface FrameStreamOptions<Event> {
   readonly clock: Clock;
   readonly encode: (event: Event) => string;
-  /** Sent when nothing else was for `keepAliveMs`, so that nobody in between takes the line for dead. */
+  /** Sent after `keepAliveMs` without a frame, so that no proxy closes the connection as idle. */
   readonly keepAlive: string;
   readonly keepAliveMs: number;
-  /** How long a reader may leave a full body unread before it is dropped. */
+  /** How long a client may leave a full body unread before it is disconnected. */
   readonly stallMs: number;
-  /** Cuts the line of a reader that was dropped; without it the body fails. */
+  /** Closes the connection of a stalled client; without it the body fails. */
   readonly cut?: (() => void) | undefined;
-  /** Called once, however the body ended: read to its end, left by its reader, or dropped. */
+  /** Called once, however the body ended. */
   readonly onEnd?: (how: FrameStreamEnd) => void;
 }
 
 export type FrameStreamEnd = 'complete' | 'disconnected' | 'stalled' | 'stopped' | 'failed';
 
-/** Bytes that wait for the reader at most, and one frame. */
+/** The most bytes that wait for the client, plus one frame. */
 const bufferBytes = 64 * 1024;
 
 const encoder = new TextEncoder();
@@ -53,7 +53,7 @@ function streamSink(
       try {
         controller.close();
       } catch {
-        // The reader has left in the same moment.
+        // The client disconnected at the same moment.
       }
     },
     fail() {
@@ -63,7 +63,7 @@ function streamSink(
   };
 }
 
-/** Moves frames from where they are made to where they go, at the pace of the reader. */
+/** Writes frames to a sink at the pace of the client. */
 export class FramePump<Event> implements FrameSource {
   readonly #options: FrameStreamOptions<Event>;
   readonly #iterator: AsyncIterator<readonly Event[]>;
@@ -72,7 +72,7 @@ export class FramePump<Event> implements FrameSource {
   #flushing = false;
   #room = Promise.withResolvers<void>();
   #stopTimer: () => void = () => {};
-  // Counted in ticks: a clock that jumps, or a process that stood still, makes no reader look gone and no line dead.
+  // Counted in ticks, so that a clock jump or a paused process does not look like a stalled client.
   readonly #tickMs: number;
   #quietTicks = 0;
   #fullTicks: number | undefined;
@@ -113,7 +113,7 @@ export class FramePump<Event> implements FrameSource {
     this.#ended = true;
     this.#stopTimer();
     this.#room.resolve();
-    // The source may be waiting for its next value, and hears of this through its own signal.
+    // A source that waits for its next value learns of this through its own signal.
     if (how !== 'complete') this.#iterator.return?.().catch(() => {});
     this.#options.onEnd?.(how);
   }
@@ -126,7 +126,7 @@ export class FramePump<Event> implements FrameSource {
         if (done) break;
         for (const event of value) {
           this.#pending += this.#options.encode(event);
-          // A batch may be far more than there is room for: no more of it is encoded than the reader takes.
+          // A batch may exceed the buffer: encode no more of it than the client takes.
           if (this.#pending.length >= bufferBytes) await this.#waitForRoom();
           if (this.#ended) return;
         }

@@ -10,20 +10,20 @@ import {
   frameStream,
 } from './frame-stream.ts';
 
-/** How one dialect writes a stream. */
+/** How one protocol writes a stream. */
 export interface StreamFormat<Event> {
   readonly encode: (event: Event) => string;
   readonly keepAlive: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A place for one more reader. */
+/** A slot for one more client. */
 export interface ReaderSeat {
-  /** Aborts when the reader has left, or the server ends. */
+  /** Aborts when the client has disconnected, or the server shuts down. */
   readonly signal: AbortSignal;
-  /** Answers with the events; the seat is free again when they have ended. */
+  /** Responds with the events; the slot is released when they have ended. */
   respond<Event>(batches: AsyncIterable<readonly Event[]>, format: StreamFormat<Event>): Response;
-  /** Frees the seat when nothing will be streamed after all. */
+  /** Releases the slot when nothing is streamed after all. */
   leave(): void;
 }
 
