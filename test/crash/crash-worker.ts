@@ -1,5 +1,5 @@
 /**
- * A process of its own on a store, for tests that kill it. Loads everything, says `ready`, and then does what its standard
+ * A process on a store, for tests that kill it. Loads everything, says `ready`, and then does what its standard
  * input says, a line each. What it has promised and done is in its journal.
  */
 import { flushCompileCache } from 'node:module';
@@ -40,7 +40,7 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Takes turns of every kind, in sessions with this name, until somebody ends the process. */
+/** Runs turns of every mode, in sessions with this name, until the process is killed. */
 async function work(name: string): Promise<never> {
   const chat = opened().agent('chat');
   const steps = opened().agent('steps');
@@ -59,7 +59,7 @@ async function work(name: string): Promise<never> {
   return await Promise.race(lanes as Promise<never>[]);
 }
 
-/** Takes over what has expired until no run is open that a worker could continue. */
+/** Takes over expired runs until no open run is left that a worker could continue. */
 async function quiet({ engine }: App, { runs }: Store): Promise<void> {
   for (;;) {
     await engine.recover();
@@ -69,7 +69,7 @@ async function quiet({ engine }: App, { runs }: Store): Promise<void> {
   }
 }
 
-/** How a turn ended for its caller: `saved`, or a status and what was said. */
+/** How a turn ended for its caller: `saved`, or a status and message. */
 async function attempt(sessionId: string, text: string): Promise<string> {
   try {
     const { error } = await opened()
@@ -82,7 +82,7 @@ async function attempt(sessionId: string, text: string): Promise<string> {
   }
 }
 
-/** One turn under a request id; says what its caller is told. */
+/** Runs one turn with a request id; prints the result that its caller gets. */
 async function ask([mode, sessionId = '', requestId = '', ...text]: string[]): Promise<void> {
   const accept = mode === 'accepted';
   const told = await opened()
@@ -126,7 +126,7 @@ async function obey(line: string): Promise<void> {
       return say(`loaded ${JSON.stringify(result)}`);
     }
     case 'nobody':
-      // Whom the rights of files hold for.
+      // A user whom file permissions apply to.
       if (process.getuid?.() === 0) {
         process.setgid?.(65_534);
         process.setuid?.(65_534);

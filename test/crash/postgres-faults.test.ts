@@ -37,7 +37,7 @@ afterAll(async () => {
 beforeEach(async () => {
   store = await openPlace(placeOf(`f${schemas}`));
   journal = openJournal(join(folder, `${schemas++}.jsonl`));
-  // Looks for expired claims only when it is told to, so that no claim expires between its heartbeats and its look.
+  // Recovers expired claims only on request, so that none expires between a heartbeat and a poll.
   app = createCrashApp({ store, clock: appClock.clock, journal, claimTtl, work: false });
   await app.ready();
 });
@@ -53,7 +53,7 @@ const placeOf = (schema: string): Place => ({
   clockFile: join(folder, 'clock'),
 });
 
-/** Lets all claims expire that nobody holds any more, and takes their runs over. */
+/** Lets all abandoned claims expire, and takes their runs over. */
 async function expireClaims(): Promise<void> {
   await clock.advance(2 * claimTtl);
   appClock.advance(2 * claimTtl);
@@ -92,7 +92,7 @@ async function take(sessionId: string, text: string): Promise<Told> {
   }
 }
 
-/** Takes turns on several sessions at once until it is told to stop. */
+/** Runs turns on several sessions concurrently until `over` returns true. */
 async function takeMany(lanes: number, all: Told[], over: () => boolean): Promise<void> {
   const lane = async (no: number): Promise<void> => {
     for (let turn = 0; !over(); turn++) all.push(await take(`s${no}`, `${no}.${turn} use 1`));
@@ -100,7 +100,7 @@ async function takeMany(lanes: number, all: Told[], over: () => boolean): Promis
   await Promise.all(Array.from({ length: lanes }, (_, no) => lane(no)));
 }
 
-/** What was said to be saved is there; what was not has a clear error, and names no snapshot that is not there. */
+/** Acknowledged turns are saved; others have a clear error, and name only snapshots that exist. */
 async function checkTold(all: readonly Told[]): Promise<void> {
   const failed = all.filter(({ snapshotId }) => snapshotId === undefined);
   // An attached turn that was being saved is UNKNOWN when the store stays away for longer than its claim.
@@ -180,7 +180,7 @@ test('connections that are cut in the middle of turns: saved, or UNAVAILABLE and
   }
 });
 
-test('a detached run goes on after its connections were cut', async () => {
+test('a detached run continues after its connections were cut', async () => {
   const other = new pg.Client({ connectionString: postgres.connectionString });
   await other.connect();
   try {
@@ -241,7 +241,7 @@ test('a restart of Postgres: turns that begin while it is away are UNAVAILABLE, 
 
 const restarts = process.env.LONG === '1' ? 50 : 3;
 
-/** Sends a turn until its caller is told what became of it, each time under the same request id. */
+/** Sends a turn with the same request id until the result is known. */
 async function takeSurely(
   sessionId: string,
   text: string,

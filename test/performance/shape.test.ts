@@ -12,7 +12,7 @@ import { startPostgres } from '../support/postgres.ts';
 import { type Counted, countWork } from './count-work.ts';
 import { usedBytes } from './used-bytes.ts';
 
-// The shape of a turn's cost, not its time: a turn does the same at turn 10 and at turn 1,000, and leaves as much behind.
+// The shape of a turn's cost, not its time: a turn does the same at turn 10 and at turn 600, and leaves as much behind.
 
 let directory: string;
 beforeEach(() => {
@@ -27,7 +27,7 @@ test('a turn in memory does the same at any length, and keeps what is new', asyn
   const chat = createChat({ store: memoryStore() });
   const { first, last, grown } = await measure(chat, usedBytes);
   expect(last).toEqual(first);
-  // All texts are one and the same string. An array of its own for each snapshot would take 16 KB at turn 1,000.
+  // All texts are one and the same string. A separate array for each snapshot would take 9 KB at turn 600.
   expect(grown.late).toBeLessThan(4000);
 });
 
@@ -131,7 +131,7 @@ test('a turn on Postgres does the same at any length: statements, JSON, and byte
   }
 });
 
-/** Bytes of a session after five turns that nobody works on any more. */
+/** Bytes of an idle session with five turns. */
 async function idleBytes(options: AppOptions): Promise<number> {
   const agent = createAgent({ ...options, cacheSize: 10 });
   const open: Chat[] = [];
@@ -142,7 +142,7 @@ async function idleBytes(options: AppOptions): Promise<number> {
       open.push(chat);
     }
   };
-  // Caches are full before the count begins.
+  // Fill the caches before counting.
   await add(200);
   const before = await usedBytes();
   await add(600);
@@ -156,7 +156,7 @@ function createChat(options: AppOptions, held?: ClientState): Chat {
 }
 
 function createAgent(options: AppOptions, held: ClientState = {}): Agent {
-  // A look at others' runs would be counted with the turn it falls on.
+  // Polling for expired runs would count with the turn it coincides with.
   const app = waymark({ ...options, work: false });
   app.defineModel({ name: 'instant' }, async (_, { stream }) => {
     for (let at = 0; at < 20; at++) await stream({ content: [{ text: modelText.slice(0, 20) }] });
@@ -166,10 +166,10 @@ function createAgent(options: AppOptions, held: ClientState = {}): Agent {
 }
 
 interface Measured {
-  /** What turn 10 and turn 1,000 did. */
+  /** The work of turn 10 and of turn 600. */
   readonly first: Counted & { readonly queries: readonly string[] };
   readonly last: Counted & { readonly queries: readonly string[] };
-  /** Bytes a turn, over turns 100 to 300 and 800 to 1,000. */
+  /** Bytes per turn, over turns 100 to 300 and 400 to 600. */
   readonly grown: { readonly early: number; readonly late: number };
 }
 
@@ -196,7 +196,7 @@ async function measure(
   await goTo(9);
   const first = await count();
   const early = await growth(100, 300);
-  const late = await growth(800, 999);
+  const late = await growth(400, 599);
   return { first, last: await count(), grown: { early, late } };
 }
 

@@ -25,7 +25,7 @@ export async function startTurns(where: BackupStore) {
     }
   });
   const all = (): number => [...acknowledged.values()].reduce((sum, n) => sum + n, 0);
-  await expect.poll(() => acknowledged.size, { timeout: 30_000 }).toBe(3);
+  await expect.poll(() => acknowledged.size).toBe(3);
   return {
     acknowledged,
     all,

@@ -65,7 +65,7 @@ const kinds: readonly Kind[] = [
 describe.each(kinds)('$name', ({ name, store, copy, spec }) => {
   test('S225: a store is backed up while turns run, and restored with all that had ended before', async () => {
     const turns = await startTurns(store());
-    await expect.poll(turns.all, { timeout: 30_000 }).toBeGreaterThan(20);
+    await expect.poll(turns.all).toBeGreaterThan(20);
     const before = new Map(turns.acknowledged);
     const target = `${name}.backup`;
     const [live = '', ...schema] = spec(store());
@@ -74,7 +74,7 @@ describe.each(kinds)('$name', ({ name, store, copy, spec }) => {
     expect(done.stdout).toMatch(/^Backed up \d+ sessions to /);
     const after = turns.all();
     // The turns went on.
-    await expect.poll(turns.all, { timeout: 30_000 }).toBeGreaterThan(after);
+    await expect.poll(turns.all).toBeGreaterThan(after);
     await turns.stop();
 
     const [again = '', ...into] = spec(copy());
@@ -92,7 +92,7 @@ describe.each(kinds)('$name', ({ name, store, copy, spec }) => {
     expect(twice).toMatchObject({ code: 4, stderr: expect.stringContaining('overwritten') });
     const over = await run('backup', live, target, ...schema);
     expect(over).toMatchObject({ code: 4, stderr: expect.stringContaining('overwritten') });
-  }, 120_000);
+  });
 });
 
 test('S225: what is no store, or no backup, is refused and leaves nothing', async () => {
@@ -118,7 +118,7 @@ test('S225: what is no store, or no backup, is refused and leaves nothing', asyn
     expect(existsSync(join(folder, 'x'))).toBe(false);
     expect(existsSync(join(folder, 'x.tmp'))).toBe(false);
   }
-}, 120_000);
+});
 
 test('S225: a backup of Postgres that is cut off restores nothing', async () => {
   const whole = readFileSync(join(folder, 'postgres.backup'));
@@ -133,7 +133,7 @@ test('S225: a backup of Postgres that is cut off restores nothing', async () => 
     'half',
   );
   expect(whole_).toMatchObject({ code: 0 });
-}, 60_000);
+});
 
 test('S225: encrypted content stays encrypted in a backup', async () => {
   const encryption = { keys: [new Uint8Array(32).fill(7)] } as const;

@@ -32,7 +32,7 @@ test.skipIf(systemPostgres === undefined)(
     });
     try {
       const turns = await startTurns(inDatabase('postgres'));
-      await expect.poll(turns.all, { timeout: 30_000 }).toBeGreaterThan(20);
+      await expect.poll(turns.all).toBeGreaterThan(20);
       const before = new Map(turns.acknowledged);
       const dump = join(folder, 'nightly.dump');
       // As docs/stores.md says.
@@ -40,7 +40,7 @@ test.skipIf(systemPostgres === undefined)(
       await run('pg_dump', '--format=custom', ...schemas, `--file=${dump}`, url('postgres'));
       const after = turns.all();
       // The turns went on.
-      await expect.poll(turns.all, { timeout: 30_000 }).toBeGreaterThan(after);
+      await expect.poll(turns.all).toBeGreaterThan(after);
       await turns.stop();
       const client = new pg.Client({ connectionString: url('postgres') });
       await client.connect();

@@ -8,12 +8,12 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A process of a test. It tells what it does on its standard output, a line each. */
+/** A child process of a test. It reports on its standard output, line by line. */
 export interface TestProcess {
   readonly pid: number;
-  /** What it has said so far, without the lines that {@link TestProcess.take} returned. */
+  /** Its output so far, without the lines that {@link TestProcess.take} returned. */
   readonly lines: readonly string[];
-  /** What it has said on its standard error so far. */
+  /** Its standard error so far. */
   readonly stderr: string;
   /** Writes a line to its standard input. */
   send(line: string): void;
@@ -40,7 +40,7 @@ export interface ProcessOptions {
   readonly cwd?: string;
   /** The process cannot write files larger than this. */
   readonly fileKilobytes?: number;
-  /** The test makes it die. @default false: an end that was not asked for fails the test */
+  /** Whether the process may die. @default false: an unexpected end fails the test */
   readonly mayDie?: boolean;
 }
 
@@ -68,7 +68,7 @@ export function startProcess(args: readonly string[], options: ProcessOptions = 
   return made.process;
 }
 
-/** Ends all processes that a test has left running. Fails if one of them had ended before without being told to. */
+/** Kills all processes that a test has left running. Fails if one of them had ended unexpectedly. */
 export async function endProcesses(): Promise<void> {
   await Promise.all([...running].map((each) => each.end()));
   const [first, ...others] = failures.splice(0);

@@ -56,7 +56,7 @@ async function initialise(databaseDir: string): Promise<void> {
   if (folder === undefined) return await server(databaseDir, 0).initialise();
   const template = join(folder, 'postgres');
   if (!existsSync(template)) {
-    // Postgres runs as a user of its own when the tests run as root.
+    // When the tests run as root, Postgres runs as another user, who must be able to read the folder.
     await mkdir(folder, { recursive: true, mode: 0o755 });
     const made = join(folder, randomUUID());
     await server(made, 0).initialise();

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 
-/** A SQLite file as somebody other than the store opens it: what they write leaves the checksums of rows as they are. */
+/** Opens a SQLite file without the store: writes do not update the checksums of rows. */
 export function openRaw(path: string): DatabaseSync {
   const db = new DatabaseSync(path);
   db.function('waymark_row_sum', { varargs: true }, () => 0);

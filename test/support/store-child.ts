@@ -1,4 +1,4 @@
-// A process of its own that works on a store it shares with the test: `node store-child.ts <store> <task>`, both as JSON.
+// A process that works on a store it shares with the test: `node store-child.ts <store> <task>`, both as JSON.
 
 import { isWaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
@@ -16,7 +16,7 @@ export type SharedStore =
 
 /** What a process is to do. */
 export type ChildTask =
-  /** Adds this many messages to one session, each in a turn; whoever finds it busy tries again. */
+  /** Adds this many messages to one session, each in a turn; retries while the session is busy. */
   | {
       readonly kind: 'add';
       readonly sessionId: string;

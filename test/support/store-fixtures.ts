@@ -39,7 +39,7 @@ export function unpackFiles(release: string, folder: string): void {
   }
 }
 
-/** Loads a dump into a schema of its own. */
+/** Loads a dump into a new schema. */
 export async function loadDump(
   release: string,
   name: string,

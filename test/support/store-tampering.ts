@@ -9,10 +9,10 @@ import { must } from './store-life.ts';
 import { type Readout, readout } from './store-readout.ts';
 import { type Change, createTurns, text } from './store-workload.ts';
 
-/** A database that somebody other than the store can write to. */
+/** A database with direct write access, bypassing the store. */
 export interface OpenDatabase {
   open(encryption?: Encryption): SqlStore;
-  /** Runs statements as somebody with write access would; `@name` is a table. */
+  /** Runs statements as an attacker with write access; `@name` is a table. */
   sql(statements: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -86,7 +86,7 @@ const stateColumns = [
 const firstRow = (session: string): string =>
   `(SELECT MIN(b.row_id) FROM @branches b WHERE b.session = ${session}) * 4194304`;
 
-/** What somebody with write access may try. Everything that it makes readable must be as it was written, or be refused. */
+/** Attacks with write access. Every value that can still be read must be as it was written, or be rejected. */
 const attacks: Readonly<Record<string, string>> = {
   'a message of another session': copy(
     'messages',
@@ -145,7 +145,7 @@ function wordsOf(read: Readout): string {
   return JSON.stringify(read);
 }
 
-/** What somebody who can write to the database, but has no key, can and cannot do. */
+/** Tests of an attacker who can write to the database, but has no key. */
 export function storeTampering(name: string, create: () => Promise<OpenDatabase>): void {
   const tampered = async (
     attack: string,
@@ -175,7 +175,7 @@ export function storeTampering(name: string, create: () => Promise<OpenDatabase>
         const faults = must(await store.maintenance?.verify());
         for (const error of errors) expect(error).toMatchObject({ status: 'DATA_LOSS' });
         expect(errors.length + faults.length).toBeGreaterThan(0);
-        // Verify alone finds it as well, before anybody reads.
+        // `verify` finds it too, without a read.
         expect(faults).not.toEqual([]);
         const evesWords = Object.entries(read).filter(([call]) => call.startsWith('eve'));
         expect(wordsOf(Object.fromEntries(evesWords))).not.toMatch(/secret|forged/);

@@ -17,7 +17,7 @@ export interface Turns {
   readonly sessionId: string;
   /** Takes turns, keeping what each commit gives for the next, as an open connection does. */
   take(count: number, change: Change): Promise<void>;
-  /** Takes a turn as a call of its own does: the state is loaded. */
+  /** Runs a turn like a separate call: the state is loaded. */
   takeAlone(change: Change): Promise<void>;
   /** Takes a turn that fails; the session stays where it was. */
   fail(change: Change): Promise<void>;

@@ -2,7 +2,7 @@
 export interface Gate {
   /** Resolves when it is opened. */
   readonly passed: Promise<void>;
-  /** Resolves when somebody has come to it. */
+  /** Resolves when a caller has reached the gate. */
   readonly reached: Promise<void>;
   /** Waits at it. */
   wait(): Promise<void>;

@@ -8,7 +8,7 @@ import { memoryStore } from '../../../src/store/memory/memory-store.ts';
 /** An app that is closed when the test leaves it. */
 export type TestApp = App & AsyncDisposable & { readonly errors: unknown[] };
 
-/** An app over a memory store, unless said otherwise. What goes wrong in the background is in `errors`. */
+/** An app, by default over a memory store. `errors` collects background errors. */
 export function openApp(options: AppOptions & { readonly storeless?: boolean } = {}): TestApp {
   const { storeless = false, ...rest } = options;
   const errors: unknown[] = [];

@@ -20,7 +20,7 @@ export function mortalStore(store: Store): MortalStore {
     const entries = Object.entries(part).map(([key, value]): [string, unknown] => {
       if (typeof value === 'object' && value !== null) return [key, wrap(value)];
       if (typeof value !== 'function') return [key, value];
-      // Nobody calls a process that is cut off.
+      // A process that is cut off gets no notifications.
       if (/^on[A-Z]/.test(key)) {
         return [
           key,

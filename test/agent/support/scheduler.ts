@@ -22,7 +22,7 @@ const maxSteps = 20_000;
 const soon = 500;
 
 /**
- * Decides, by a seed, in which order everything goes on that waits: calls of stores, answers of models, timers. Between two
+ * Decides, by a seed, the order in which everything that waits continues: store calls, model answers, timers. Between two
  * decisions all that can run runs, so the same seed gives the same order. Time is its own: it moves when it is decided so,
  * or when nothing else waits.
  */
@@ -31,7 +31,7 @@ export class Scheduler implements Clock {
   readonly #waiting: Waiting[] = [];
   readonly #timers = new Set<Timer>();
   readonly #frozen = new Set<string>();
-  /** Who went on, in order. */
+  /** The names of the tasks that continued, in order. */
   readonly trace: string[] = [];
   #now = Date.parse('2026-01-01T00:00:00Z');
   #ids = 0;
@@ -76,7 +76,7 @@ export class Scheduler implements Clock {
     return new Promise((resume) => this.#waiting.push({ who, resume }));
   }
 
-  /** Whoever has this name is not chosen until it is thawed. */
+  /** Tasks with this name are not chosen until they are thawed. */
   freeze(who: string): void {
     this.#frozen.add(who);
   }
@@ -85,7 +85,7 @@ export class Scheduler implements Clock {
     this.#frozen.delete(who);
   }
 
-  /** Runs work to its end, deciding what goes on next. */
+  /** Runs work to its end, and decides which task continues next. */
   async run<Value>(work: () => Promise<Value>): Promise<Value> {
     let isDone = false;
     const result = work().finally(() => {
@@ -122,7 +122,8 @@ export class Scheduler implements Clock {
   }
 
   #passTime(next: Timer | undefined): void {
-    if (next === undefined) throw new Error('Everything waits for something that nobody does.');
+    if (next === undefined)
+      throw new Error('Deadlock: every task waits for something that no task does.');
     this.#now = Math.max(this.#now, next.due);
     if (next.every === undefined) this.#timers.delete(next);
     else next.due += next.every;

@@ -10,7 +10,7 @@ import { findChromium } from './find-chromium.ts';
 /** A Chromium that ends with the test that uses it. */
 export interface TestBrowser extends AsyncDisposable {
   readonly browser: Browser;
-  /** A page in a context of its own, with what went wrong in it. */
+  /** Opens a page in a new context, and records its errors. */
   newPage(options?: BrowserContextOptions): Promise<TestPage>;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ export interface CuttableLine extends AsyncDisposable {
   readonly url: string;
   /** Ends every connection that is open now, in the middle of whatever it carries. */
   cut(): void;
-  /** Carries nothing any more on what is open now, and tells nobody: a laptop that was asleep, a network that was left. */
+  /** Stops forwarding on open connections without closing them: like a laptop that sleeps, or a lost network. */
   freeze(): void;
 }
 

@@ -94,7 +94,7 @@ export interface Loopback extends AsyncDisposable {
 
 /**
  * A server that speaks the native dialect of the wire and nothing else: turns are scripts, and its lines can be cut at
- * any byte. It stands in for the real one where a test must decide what comes over the line.
+ * any byte. It replaces the real server where a test must control every byte.
  */
 export async function startLoopback(script: Script): Promise<Loopback> {
   const sockets = new Set<WebSocket>();

@@ -113,7 +113,7 @@ function createTestApp() {
     // Known only after the turn has been saved.
     return { ...session.result(), output: { total: 12 } };
   });
-  /** Lets a turn go on that was told to wait for something. */
+  /** Lets a waiting turn continue. */
   const letGo = (what: string): void => gate(what).resolve();
   return { app, model, chat, boss, former, portable, counter, closing, letGo };
 }

@@ -7,8 +7,8 @@ import type { Written } from './journal.ts';
 type Promised = Written & { readonly kind: 'promised' };
 
 /**
- * Holds what a store has, when nobody works on it, against what its processes have promised and done. `since` leaves out
- * promises that were made in earlier lines, which is cheaper.
+ * Compares an idle store with what its processes have promised and done. `since` skips promises in earlier lines, which is
+ * cheaper.
  */
 export async function checkPromises(
   store: Store,
@@ -24,7 +24,7 @@ export async function checkPromises(
   expect(await store.maintenance?.verify()).toEqual([]);
 }
 
-/** Every session holds whole turns only, none of them twice, and nothing in it is still to come. */
+/** Every session holds only complete turns, each once, and no pending snapshot. */
 async function checkSessions(
   store: Store,
   promised: readonly Promised[],
@@ -76,7 +76,7 @@ function isAnswer({ role, content }: Message): boolean {
   return role === 'model' && !content.some((part) => 'toolRequest' in part);
 }
 
-/** What was promised has ended, and whoever was told an end was told the truth. */
+/** Every promised run has ended, and every answer to a caller was true. */
 async function checkEnds(
   store: Store,
   lines: readonly Written[],
@@ -101,7 +101,7 @@ async function checkEnds(
   }
 }
 
-/** Nothing is done again that was recorded, and another attempt at the same thing has the same key. */
+/** Recorded effects are not repeated, and every attempt at an effect has the same key. */
 export function checkEffects(lines: readonly Written[]): void {
   const recorded = new Set<string>();
   const keys = new Map<string, string>();

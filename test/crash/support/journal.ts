@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** How a turn was started: with a caller in the process, accepted for others to go on with, or without a caller. */
+/** How a turn was started: with a caller, accepted by a server, or detached. */
 export type Mode = 'attached' | 'accepted' | 'detached';
 
 /** What processes say that they have seen or done, each line written before anything follows from it. */

@@ -7,7 +7,7 @@ import type { Journal } from './journal.ts';
 export interface LoadResult {
   /** How many turns it was told are saved, by session. */
   readonly saved: Readonly<Record<string, number>>;
-  /** How often a session was being worked on by somebody else. */
+  /** How often a session was busy with a turn of another process. */
   readonly busy: number;
   /** Everything else that went wrong. */
   readonly failures: readonly string[];
@@ -16,7 +16,7 @@ export interface LoadResult {
 /** The sessions that all processes share: those that wait for each other, and those that refuse. */
 const shared = { chat: ['w0', 'w1'], strict: ['r0', 'r1'] };
 
-/** Takes so many turns on each of several sessions at once, some of its own and some of everybody. */
+/** Runs this many turns on each of several sessions concurrently: own sessions and shared ones. */
 export async function runLoad(app: App, journal: Journal, turns: number): Promise<LoadResult> {
   const saved: Record<string, number> = {};
   const failures: string[] = [];

@@ -56,7 +56,7 @@ export async function retryRounds({
     for (let tries = 0; ; tries++) {
       const worker = await current;
       worker.say(`ask ${mode} ${sessionId} ${id} ${text}`);
-      // It was killed: nobody knows how far the turn has come.
+      // It was killed: how far the turn has come is unknown.
       const said = await worker.hear(`told-${id}`).catch(() => undefined);
       if (hasFailed) return;
       if (said === undefined) {
@@ -101,7 +101,7 @@ export async function retryRounds({
   return { acknowledged: told.length, retried };
 }
 
-/** Whoever was told that a turn succeeded finds it, once and in its place; what was not is not there. */
+/** Every acknowledged turn is saved exactly once and in order; no other turn is saved. */
 export async function checkTold(store: Store, told: readonly Told[]): Promise<void> {
   const scope = { agent: 'chat' };
   for (const sessionId of new Set(told.map((each) => each.sessionId))) {

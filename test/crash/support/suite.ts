@@ -16,11 +16,11 @@ import {
 } from './together.ts';
 
 export interface SuiteOptions {
-  /** A new, empty place; `name` is a word of lower-case letters and digits, and `folder` goes with the tests. */
+  /** A new, empty place; `name` is a word of lower-case letters and digits, `folder` a temporary folder. */
   readonly place: (name: string, folder: string) => Omit<Place, 'clockFile'>;
   /** Moves the clock of the stores themselves, if they have one. */
   readonly advance?: (ms: number) => Promise<void>;
-  /** Resolves when the store has done what a killed process had asked of it, if it is a server. */
+  /** For a database server: resolves when it has completed the statements of a killed process. */
   readonly settled?: (application: string) => Promise<void>;
   /** How many processes work together under load. */
   readonly processes: number;
@@ -28,11 +28,11 @@ export interface SuiteOptions {
 
 const long = process.env.LONG === '1';
 const retriedRounds = Number(process.env.ROUNDS ?? (long ? 200 : 6));
-/** How often processes are killed; ROUNDS=n says otherwise. */
+/** How often processes are killed; ROUNDS=n overrides it. */
 const rounds = Number(process.env.ROUNDS ?? (long ? 100 : 6));
 const maxOnOneStore = 20;
 const turns = long ? 100 : 10;
-/** Longer than a busy machine lets a process wait: claims expire only when a test moves the clock. */
+/** Longer than a busy machine may pause a process: claims expire only when a test moves the clock. */
 const claimTtl = 60_000;
 /** The moments at which processes are killed come from it; SEED=n repeats them. */
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
@@ -52,7 +52,7 @@ function retryTest(name: string, at: (word: string) => ClockedOptions): void {
   }, 1_800_000);
 }
 
-/** The retries alone, for stores whose other tests with processes stand elsewhere. */
+/** Only the retries, for stores with their own process tests. */
 export function retrySuite(name: string, { place }: Pick<SuiteOptions, 'place'>): void {
   describe(`${name}, real processes`, () => {
     let folder: string;
@@ -75,7 +75,7 @@ export function retrySuite(name: string, { place }: Pick<SuiteOptions, 'place'>)
   });
 }
 
-/** What several real processes on one store promise, whichever of them die. */
+/** Tests of several real processes on one store, some of which are killed. */
 export function processSuite(
   name: string,
   { place, advance, settled, processes }: SuiteOptions,
@@ -115,23 +115,23 @@ export function processSuite(
 
     retryTest(name, at);
 
-    test(`${processes} processes under load: no update and no claim lost, nobody is told that it is busy`, async () => {
+    test(`${processes} processes under load: no update and no claim lost, and no caller gets a busy error`, async () => {
       const report = await loadTogether(processes, turns, at('load'));
       console.info(`${name}, ${processes} processes:`, report);
     }, 300_000);
 
-    test('a turn of a process that stood still for longer than its claim is saved when nobody came', async () => {
-      const { told, said } = await standStill(at('alone'), 'nobody comes');
+    test('a turn of a process that was paused for longer than its claim is saved if no other process took over', async () => {
+      const { told, said } = await standStill(at('alone'), 'no other process');
       expect([told, said]).toEqual(['succeeded', ['slow hold']]);
     });
 
-    test('it is ABORTED, and nothing of it saved, when another one has gone on with the session', async () => {
+    test('it is ABORTED, and nothing of it is saved, if another process has continued the session', async () => {
       const still = await standStill(at('left'), 'another takes the session');
       expect([still.told, still.said]).toEqual(['ABORTED', ['quick']]);
       expect(still.reason).toMatch(/no longer/);
     });
 
-    test('S217 the caller of a stopped process is told the result of another one that has finished its run', async () => {
+    test('S217 the caller of a paused process gets the result of the process that has finished its run', async () => {
       const { told, said } = await standStill(at('finished'), 'another finishes the run');
       expect([told, said]).toEqual(['succeeded', ['slow hold']]);
     });
@@ -140,7 +140,7 @@ export function processSuite(
       await abortAcross(9, at('abort'));
     });
 
-    test('a run goes on in another process once the claim of a killed one has expired', async () => {
+    test('a run continues in another process once the claim of a killed one has expired', async () => {
       await takeOverFromKilled(at('over'));
     });
   });

@@ -112,10 +112,10 @@ function isAsked(text: string): (line: Written) => boolean {
   return (line) => line.kind === 'asked' && line.what.includes(text);
 }
 
-/** A process that stands still for longer than its claim, in the middle of a turn; gives what its caller is told. */
+/** Pauses a process during a turn for longer than its claim; returns the result that its caller gets. */
 export async function standStill(
   options: ClockedOptions,
-  meanwhile: 'nobody comes' | 'another takes the session' | 'another finishes the run',
+  meanwhile: 'no other process' | 'another takes the session' | 'another finishes the run',
 ): Promise<{ readonly told: string; readonly reason: string; readonly said: readonly string[] }> {
   const [sleeper, other] = await startWorkers(2, options);
   const journal = openJournal(options.journal);

@@ -30,7 +30,7 @@ export function handsOn(page: Page) {
       await hands.row(new RegExp(`${text}.*head`)).waitFor();
       await sendButton.waitFor();
     },
-    /** Presses keys where nobody writes. */
+    /** Presses keys outside of text fields. */
     async press(...keys: string[]): Promise<void> {
       await hands.timeline.focus();
       for (const key of keys) await page.keyboard.press(key);

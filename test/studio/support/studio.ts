@@ -12,7 +12,7 @@ export interface Studio extends AsyncDisposable {
   readonly browser: Browser;
   /** Where the studio was built to. */
   readonly folder: string;
-  /** A page of its own at a place in the studio. */
+  /** Opens a new page at a path of the Studio. */
   open(place?: string, options?: BrowserContextOptions): Promise<TestPage>;
   /** Takes the server away; the app stays. */
   stopServer(): Promise<void>;
