@@ -21,7 +21,13 @@ export interface Client {
   agent<A extends Typed = Typed<WireTypes>>(name: string): RemoteAgent<TypesOf<A>>;
 }
 
-/** A client of the server at `url`. It holds nothing open between calls, so there is nothing to close. */
+/**
+ * A client of the server at `url`. It holds nothing open between calls, so there is nothing to close.
+ *
+ * @example
+ * const { agent } = createClient({ url: 'https://agents.example.com' });
+ * const chat = agent<typeof chatAgent>('chat');
+ */
 export function createClient(options: ClientOptions): Client {
   const transport = createTransport(options);
   return {
@@ -34,7 +40,13 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-/** One agent of a server: `client<typeof chat>({ url, agent: 'chat' })`. */
+/**
+ * One agent of a server.
+ *
+ * @example
+ * const chat = client<typeof chatAgent>({ url: '/agents', agent: 'chat' });
+ * const { sessionId } = await chat.runText('Hello');
+ */
 export function client<A extends Typed = Typed<WireTypes>>({
   agent,
   ...options

@@ -165,7 +165,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     if (this.#state !== 'open') throw closed();
   }
 
-  // After a cut between two turns there is no line until somebody has something to say.
+  // After a cut between two turns there is no socket until the caller sends something.
   #say(frame: ClientFrame): void {
     if (this.#line?.ready) this.#line.send(frame);
     else this.#unsent.push(frame);
@@ -240,7 +240,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     else if (this.#state === 'aborting') this.#say({ type: 'abort' });
   }
 
-  /** Whether something was sent of which nobody here knows how far it came. */
+  /** Whether something was sent that the server may or may not have received. */
   #isUnanswered(): boolean {
     return this.#unstarted.length > 0 || this.#detaching !== undefined;
   }
@@ -268,7 +268,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
     this.#open();
   }
 
-  // The turn goes on at the server; the rest of it comes over HTTP.
+  // The turn continues on the server; the rest of it arrives over HTTP.
   async #takeUp(run: { snapshotId: string; after: string }): Promise<void> {
     this.#takingUp = true;
     if (this.#state === 'aborting') this.#stopRunning();
@@ -332,7 +332,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   }
 }
 
-/** The same promise; nobody has to look at how it ends, as an unhandled rejection would end a process. */
+/** The same promise, with its rejection handled: an unhandled one would end a Node process. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

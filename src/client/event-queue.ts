@@ -5,7 +5,7 @@ interface Reader<T> {
 
 /**
  * What came over a line and waits to be read, without a limit: a reader that falls behind must not look to the server like
- * one that is gone. Leaving a loop over it leaves it as it is, and the next one goes on there. Not core's channel: what that
+ * one that is gone. Leaving a loop over it leaves it as it is, and the next loop continues there. Not core's channel: what that
  * can do besides (room, signals, waiting senders) is 500 bytes in every browser.
  */
 export class EventQueue<T> implements AsyncIterable<T> {
@@ -22,12 +22,12 @@ export class EventQueue<T> implements AsyncIterable<T> {
     else this.#waiting.push(value);
   }
 
-  /** Ends it, after what waits. */
+  /** Ends the queue after the waiting events. */
   close(): void {
     this.#finish({});
   }
 
-  /** Ends it with an error, after what waits. */
+  /** Ends the queue with an error after the waiting events. */
   fail(error: unknown): void {
     this.#finish({ error });
   }

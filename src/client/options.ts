@@ -3,7 +3,7 @@ import type { Clock } from '../core/time/clock.ts';
 /** Headers of each request: a value, or a function that is asked before every one (for tokens that expire). */
 export type ClientHeaders = HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
 
-/** How hard a stream tries to go on after its line dropped. */
+/** How a dropped stream reconnects. */
 export interface ReconnectOptions {
   /** How often in a row without anything new arriving. @default 10 */
   readonly attempts?: number;

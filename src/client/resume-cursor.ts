@@ -1,6 +1,6 @@
 import type { Chunk, Init, Output } from '../protocol/turn.ts';
 
-/** Where a connection stands: what runs, what waits, and from where another line would go on. */
+/** The position of a connection: the running turn, the queued inputs, and where a new socket would resume. */
 export class ResumeCursor {
   /** The last event that came. */
   after: string | undefined;

@@ -11,7 +11,7 @@ export type RunEvent =
   | { readonly type: 'output'; readonly output: Output }
   | { readonly type: 'error'; readonly error: WaymarkError };
 
-/** The events of an SSE response until it ends or breaks; whoever needs a final one looks whether it came. */
+/** The events of an SSE response until it ends or breaks. The caller checks whether the final event arrived. */
 export async function* readRunEvents(
   body: ReadableStream<Uint8Array>,
   onBytes: () => void,

@@ -10,7 +10,7 @@ export interface ClientSocket {
   /** Whether the server has let this line in; before, nothing may be sent. */
   readonly ready: boolean;
   send(frame: ClientFrame): void;
-  /** Hangs up; nothing is heard of this line any more. */
+  /** Closes the socket and stops listening to it. */
   hangUp(): void;
 }
 
@@ -64,7 +64,7 @@ export function openSocket(
       if (!over && typeof data === 'string') read(JSON.parse(data));
     });
     socket.addEventListener('close', () => close());
-    // A close follows every error; the listener is there because Node ends a process for an error nobody listens to.
+    // A close follows every error; the listener is there because an error event without a listener ends a Node process.
     socket.addEventListener('error', () => {});
   };
   open().catch(close);

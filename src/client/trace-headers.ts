@@ -16,7 +16,7 @@ interface Registered {
   readonly context?: { active(): { getValue(key: symbol): unknown } };
 }
 
-/** The W3C trace headers of the active span, so that client and server share a trace; none when nobody traces. */
+/** The W3C trace headers of the active span, so that client and server share a trace; none without tracing. */
 export function traceHeaders(): Readonly<Record<string, string>> {
   const { context } = (globalThis as { readonly [registered]?: Registered })[registered] ?? {};
   const span = context?.active().getValue(spanKey) as ActiveSpan | undefined;

@@ -16,7 +16,7 @@ import type { Transport } from './transport.ts';
 /** What a reader of chunks sees; in order, so that a reset stands where it belongs. */
 export type ReadEvent = Extract<RunEvent, { type: 'chunk' | 'reset' }>;
 
-/** One turn over HTTP. The turn goes on whether or not its chunks are read. */
+/** One turn over HTTP. The turn continues whether or not its chunks are read. */
 export function streamTurn(
   transport: Transport,
   agent: string,
@@ -30,7 +30,7 @@ export function streamTurn(
   };
   const stop = stopOnAbort(transport, agent, options.signal);
   const output = follow(transport, { agent, body, stop, events }).finally(stop.ended);
-  // Whoever only reads the chunks hears of a failure there.
+  // A caller that only reads the chunks gets the failure there.
   output.catch((error: unknown) => events.fail(error));
   return { stream: chunksOf<WireTypes>(events, options.onReset), output };
 }
@@ -75,7 +75,7 @@ async function follow(
   throw new WaymarkError('INTERNAL', 'The stream ended without an output.');
 }
 
-/** The chunks among the events; a reset is told to whoever asked for it when the reader comes past it. */
+/** The chunks among the events. `onReset` is called in order, when the reader reaches the reset. */
 export function chunksOf<Types extends AgentTypes>(
   events: AsyncIterable<ReadEvent>,
   onReset: RemoteInvokeOptions['onReset'],

@@ -7,11 +7,11 @@ import type { AgentView } from './view.ts';
 
 export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {
   readonly agent: StoreAgent<Types>;
-  /** The session to go on with; without one the first message starts one. */
+  /** The session to continue; without it, the first message starts a session. */
   readonly sessionId?: string;
   /** The session as a server has read it already, for a page that is rendered there. */
   readonly initial?: SessionOf<Types>;
-  /** The state to go on from, of an agent whose state the client holds. */
+  /** The state to continue from, for an agent whose state the client holds. */
   readonly state?: StateOf<Types>;
   /** Keeps `timeline` filled. @default false */
   readonly timeline?: boolean;
@@ -23,11 +23,11 @@ export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {
 
 /** How a turn is sent. */
 export interface SendOptions {
-  /** Goes on from this snapshot instead of from the head: another way from there. */
+  /** Continues from this snapshot instead of the head, on a new branch. */
   readonly snapshotId?: string;
   /** Compare and set: `ABORTED` unless this snapshot is the head of the session. */
   readonly ifHead?: string;
-  /** Runs in the background: it goes on, and can be watched, wherever the page is. @default false */
+  /** Runs the turn in the background: it continues, and can be watched, after the page is closed. @default false */
   readonly detach?: boolean;
 }
 
@@ -45,15 +45,15 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
   restart(key: string, resumed?: Json): Promise<OutputOf<Types> | undefined>;
   /** Stops what runs; the partial answer is kept. */
   stop(): Promise<void>;
-  /** Stops following what runs; it goes on at the server, and `load` or a new page finds it there. */
+  /** Stops following the running turn. It continues on the server, and `load` or a new page finds it there. */
   detach(): void;
   /** Goes to another session, or with `undefined` to a new one. */
   load(sessionId: string | undefined): Promise<void>;
-  /** Reads the session again, as others may have gone on with it. */
+  /** Reads the session again, because other clients may have continued it. */
   refresh(): Promise<void>;
   /** Moves the head of the session back (or forth) to this snapshot. */
   goBack(snapshotId: string, options?: IfHead): Promise<boolean>;
-  /** Goes to a new session that goes on from this snapshot; resolves to its id. */
+  /** Forks: opens a new session that continues from this snapshot, and resolves to its id. */
   branch(snapshotId: string, options?: IfHead): Promise<string | undefined>;
   label(snapshotId: string, label: string | null, options?: IfHead): Promise<boolean>;
   /** Shows an older snapshot as `past`, or nothing any more; changes nothing. */

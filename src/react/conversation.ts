@@ -168,7 +168,7 @@ export class Conversation<Types extends AgentTypes> {
     const { sessionData } = this;
     const { phase } = this.#facts;
     const answer = phase === 'ready' ? undefined : this.#live?.answer;
-    // While a session is read again somebody may be writing an answer.
+    // The user may be writing an answer while the session is read again.
     const isAsking = phase === 'ready' || phase === 'loading';
     return {
       ...this.#facts,

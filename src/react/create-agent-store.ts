@@ -24,7 +24,13 @@ import { TimelineSync } from './timeline-sync.ts';
 import { followOtherRun, runOwnTurn } from './turn-flow.ts';
 import type { AgentView } from './view.ts';
 
-/** A store of one conversation at a time. It sends nothing before it is opened or used. */
+/**
+ * A store of one conversation at a time, without React. It sends nothing before it is opened or used.
+ *
+ * @example
+ * const store = createAgentStore({ agent: client({ url, agent: 'chat' }) });
+ * store.subscribe(() => render(store.getView()));
+ */
 export function createAgentStore<Types extends AgentTypes>(
   options: AgentStoreOptions<Types>,
 ): AgentStore<Types> {
@@ -58,7 +64,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     });
     const publisher = createPublisher({ clock, throttle, read: () => conversation.view });
     const timelineSync = new TimelineSync<Types>(agent, timeline, (of, snapshots) => {
-      // Somebody may have gone to another session meanwhile.
+      // The user may have opened another session meanwhile.
       if (conversation.view.sessionId === of) change(this.#flowContext, { timeline: snapshots });
     });
     this.#flowContext = { agent, conversation, publisher, timeline: timelineSync };
@@ -110,7 +116,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
 
   #close(): void {
     const { phase } = this.#flowContext.conversation.view;
-    // A turn of one's own is seen to its end, so that whoever comes back finds it whole.
+    // Follow the store's own turn to its end, so that it is complete when the component mounts again.
     if (phase === 'ready' || this.#isOwnTurn) return;
     this.#newFlow();
     this.#stale = true;
@@ -199,7 +205,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     return output;
   }
 
-  // Moves to the snapshot a turn is to go on from.
+  // Moves to the snapshot that a turn continues from.
   async #standAt(flow: AbortSignal, snapshotId: string | undefined): Promise<boolean> {
     const { conversation } = this.#flowContext;
     if (snapshotId === undefined || snapshotId === conversation.sessionData.snapshotId) return true;
@@ -222,7 +228,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     if (state) return { state };
     return {
       ...(sessionId !== undefined && { sessionId }),
-      // At the head only the session is named: others may have gone on with it, and must not be cut off.
+      // At the head, name only the session: other clients may have continued it, and their turns must stay on the path.
       ...(!atHead && snapshotId !== undefined && { snapshotId }),
     };
   }

@@ -56,7 +56,7 @@ export class LiveTurn {
   }
 }
 
-/** A message with more parts; text and reasoning that go on are joined, a tool's partial output is replaced. */
+/** A message with more parts; continued text and reasoning are joined, a tool's partial output is replaced. */
 function extended(message: Message, parts: readonly Part[]): Message {
   const content = [...message.content];
   for (const part of parts) {

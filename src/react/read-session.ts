@@ -26,7 +26,7 @@ export async function readSession<Types extends AgentTypes>(
   return { sessionId, headId: snapshotId, ...(state && { state }) };
 }
 
-/** What was sent to a run that is still going on, as far as it can be read: the first of what it has added. */
+/** What was sent to a run that is still open, as far as it can be read: the first of what it has added. */
 export async function readSent<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
   runId: string,

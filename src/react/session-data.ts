@@ -18,7 +18,7 @@ export type StoreAgent<Types extends AgentTypes = WireTypes> = Omit<RemoteAgent<
 /** What of a conversation is saved. */
 export interface SessionData<Types extends AgentTypes = WireTypes> {
   readonly sessionId: string | undefined;
-  /** Where the next turn goes on from. */
+  /** The snapshot that the next turn continues from. */
   readonly snapshotId: string | undefined;
   readonly messages: readonly Message[];
   readonly custom: Types['custom'] | undefined;

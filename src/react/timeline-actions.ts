@@ -47,7 +47,7 @@ export function createTimelineActions<Types extends AgentTypes>(
       else {
         await attempt(flowContext, async () => {
           const past = await agent.getSnapshot({ snapshotId });
-          // Whoever steps through the timeline sees where he is, not where he was.
+          // A user who steps through the timeline sees the current snapshot, not the previous one.
           if (looking === snapshotId) change(flowContext, { past });
         });
       }

@@ -14,7 +14,7 @@ interface Kept<Types extends AgentTypes> {
   next?: What | undefined;
 }
 
-/** Keeps the timeline of the present session, once somebody wants it. */
+/** Keeps the timeline of the current session up to date once it has been requested. */
 export class TimelineSync<Types extends AgentTypes> {
   readonly #agent: StoreAgent<Types>;
   readonly #show: (sessionId: string, snapshots: readonly SnapshotOf<Types>[]) => void;
@@ -40,7 +40,7 @@ export class TimelineSync<Types extends AgentTypes> {
   /** Brings it up to date where it is wanted. */
   update(sessionId: string | undefined, what: What): void {
     if (!this.#wanted || sessionId === undefined) return;
-    // A store without timeline says so to whoever asks for one; a line that is down comes back.
+    // A store without a timeline reports that to the caller; a dropped connection reconnects.
     this.#refresh(this.#keep(sessionId), what).catch(() => {});
   }
 
@@ -58,7 +58,7 @@ export class TimelineSync<Types extends AgentTypes> {
     return this.#kept;
   }
 
-  // One at a time, so that an older answer never takes the place of a newer one.
+  // One at a time, so that an older answer never overrides a newer one.
   #refresh(kept: Kept<Types>, what: What): Promise<void> {
     kept.next = kept.next === 'all' ? 'all' : what;
     kept.refreshing ??= this.#refreshAll(kept).finally(() => {

@@ -16,7 +16,13 @@ export type TimelineShot = Pick<
   'snapshotId' | 'parentId' | 'index' | 'orphaned' | 'status'
 >;
 
-/** The snapshots of a session as a graph, in the order of their index: one row each. */
+/**
+ * The snapshots of a session as a graph, in the order of their index: one row each.
+ *
+ * @example
+ * const { items } = await agent.listSnapshots(sessionId, { includeOrphaned: true });
+ * const rows = toTimeline(items);
+ */
 export function toTimeline<Shot extends TimelineShot>(
   snapshots: readonly Shot[],
 ): readonly TimelineNode<Shot>[] {
@@ -63,7 +69,7 @@ function lineFrom<Shot extends TimelineShot>(
   return line;
 }
 
-// Nothing goes on from one that failed or was aborted.
+// No turn continues from a failed or aborted snapshot.
 function isDeadEnd({ status }: TimelineShot): boolean {
   return status === 'failed' || status === 'aborted' || status === 'expired';
 }

@@ -16,7 +16,7 @@ export interface OwnTurn<Types extends AgentTypes> {
   readonly stop: AbortSignal;
 }
 
-/** Runs a turn and shows it. When another flow has become the current one it goes on unseen. */
+/** Runs a turn and shows it. If another flow has become the current one, the turn continues without being shown. */
 export async function runOwnTurn<Types extends AgentTypes>(
   flowContext: FlowContext<Types>,
   flow: AbortSignal,
@@ -154,7 +154,7 @@ function announceEnd<Types extends AgentTypes>(
   publisher.publish();
   const { view } = conversation;
   const tip = view.timeline.findLast(({ orphaned, status }) => !orphaned && status === 'succeeded');
-  // A turn that went on from the head only adds to the end; any other leaves a way behind.
+  // A turn that continued from the head only appends; any other turn starts a branch.
   timeline.update(view.sessionId, tip?.snapshotId === before.snapshotId ? 'end' : 'all');
 }
 

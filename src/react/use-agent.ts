@@ -24,8 +24,11 @@ export interface UseAgent<Types extends AgentTypes> extends AgentView<Types>, Ag
 
 /**
  * A conversation with an agent: `useAgent({ agent })`, or `useAgent<typeof chat>({ url, agent: 'chat' })`. The component
- * is drawn again whenever anything in the view changes; where that is too often, take {@link useAgentStore} and
+ * renders again whenever anything in the view changes; if that is too often, use {@link useAgentStore} and
  * {@link useAgentValue}.
+ *
+ * @example
+ * const { messages, send, phase } = useAgent<typeof chat>({ url: '/agents', agent: 'chat' });
  */
 export function useAgent<Types extends AgentTypes>(
   options: UseAgentOptions<Types>,
@@ -41,7 +44,12 @@ export function useAgent<Types extends AgentTypes>(
   return useMemo(() => ({ ...view, ...store.actions, store }), [view, store]);
 }
 
-/** The store of a conversation; the component that holds it is never drawn again because of it. */
+/**
+ * The store of a conversation. Changes of the view do not render the component that holds it again.
+ *
+ * @example
+ * const store = useAgentStore<typeof chat>({ url: '/agents', agent: 'chat' });
+ */
 export function useAgentStore<Types extends AgentTypes>(
   options: UseAgentOptions<Types>,
 ): AgentStore<Types>;
@@ -54,7 +62,12 @@ export function useAgentStore<Types extends AgentTypes>(
   return useStore(options);
 }
 
-/** A part of the view; the component is drawn again only when that part changes. */
+/**
+ * A part of the view. The component renders again only when that part changes.
+ *
+ * @example
+ * const phase = useAgentValue(store, (view) => view.phase);
+ */
 export function useAgentValue<Types extends AgentTypes, Value>(
   store: AgentStore<Types>,
   select: (view: AgentView<Types>) => Value,

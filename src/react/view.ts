@@ -7,7 +7,7 @@ import type { FinishReason, Usage } from '../protocol/turn.ts';
 import type { PendingInterrupt } from './interrupts.ts';
 
 /**
- * What is going on. `loading`: the session is being read. `ready`: nothing runs. `sending`: sent, and nothing has come
+ * The current phase. `loading`: the session is being read. `ready`: nothing runs. `sending`: sent, and nothing has come
  * yet. `running`: a turn is being worked on and followed. `stopping`: it was asked to stop.
  */
 export type Phase = 'loading' | 'ready' | 'sending' | 'running' | 'stopping';
@@ -31,7 +31,7 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   readonly phase: Phase;
   readonly sessionId: string | undefined;
   readonly title: string | undefined;
-  /** Where the conversation stands: the snapshot the next turn goes on from. */
+  /** The snapshot that the next turn continues from. */
   readonly snapshotId: string | undefined;
   /** The reserved id of the turn or run that is being worked on. */
   readonly running: string | undefined;
