@@ -21,7 +21,16 @@ export interface InterruptOptions<
   readonly request?: (input: ToolInput<Input>) => Json | Promise<Json>;
 }
 
-/** A tool that always waits for an answer from outside, which its output schema checks. */
+/**
+ * Creates a tool that always waits for the user's answer. The output schema checks the answer.
+ *
+ * @example
+ * const confirm = interrupt({
+ *   name: 'confirm',
+ *   description: 'Asks the user to confirm.',
+ *   output: z.object({ ok: z.boolean() }),
+ * });
+ */
 export function interrupt<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,

@@ -98,7 +98,15 @@ export interface Model extends ModelOptions {
 /** How a model is named where one is wanted: a registered name, a model, or an AI SDK language model as it is. */
 export type ModelRef = string | Model | LanguageModel;
 
-/** A model out of a function. */
+/**
+ * Creates a model from a function.
+ *
+ * @example
+ * const echo = model({ name: 'echo' }, async ({ messages }) => ({
+ *   message: { role: 'model', content: messages.at(-1)?.content ?? [] },
+ *   finishReason: 'stop',
+ * }));
+ */
 export function model(options: ModelOptions, run: ModelRunner): Model {
   return { ...options, run };
 }

@@ -28,7 +28,12 @@ export interface Resource extends ResourceOptions {
 /** How a resource is named where one is wanted: by a registered name, or the resource itself. */
 export type ResourceRef = string | Resource;
 
-/** A resource out of a function. */
+/**
+ * Creates a resource from a function.
+ *
+ * @example
+ * const page = resource({ name: 'page', uri: 'docs://{name}' }, async ({ params }) => await read(params.name));
+ */
 export function resource(
   options: ResourceOptions,
   read: (request: ResourceRequest) => Content | Promise<Content>,

@@ -30,8 +30,11 @@ export interface RollingSummaryOptions {
 }
 
 /**
- * Shows the model the latest messages as they are and the older ones as a summary, which grows by some messages at a time:
- * a conversation costs one summary for every so many messages, and not one a turn.
+ * Shows the model the latest messages as they are, and a summary of the older ones. A new summary is made once for every
+ * `every` messages, not in each turn.
+ *
+ * @example
+ * app.defineAgent({ name: 'support', system: 'Help.', history: rollingSummary({ keep: 10 }) });
  */
 export function rollingSummary({
   keep = 20,

@@ -75,7 +75,15 @@ export type ToolArgument<Input> = Input extends Schema ? InferSchemaInput<Input>
 
 const noInput = { type: 'object', properties: {}, additionalProperties: false };
 
-/** A tool out of a function, known only to those it is handed to. */
+/**
+ * Creates a tool from a function. It is not registered by name: pass it to the agents and calls that use it.
+ *
+ * @example
+ * const weather = tool(
+ *   { name: 'weather', description: 'The weather of a city.', input: z.object({ city: z.string() }) },
+ *   async ({ city }) => await forecast(city),
+ * );
+ */
 export function tool<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
@@ -119,7 +127,12 @@ export function tool<
   };
 }
 
-/** A tool that the model's provider brings and runs itself, such as its web search. */
+/**
+ * Creates a tool that the model's provider runs itself, such as its web search.
+ *
+ * @example
+ * const search = providerTool({ name: 'search', id: 'openai.web_search' });
+ */
 export function providerTool({
   name,
   id,

@@ -30,18 +30,23 @@ export const always: SnapshotPolicy = () => true;
 /** No snapshots; the latest state of a session is saved all the same. */
 export const never: SnapshotPolicy = () => false;
 
-/** A snapshot at these events. */
+/**
+ * Takes a snapshot at these events.
+ *
+ * @example
+ * app.defineAgent({ name: 'support', system: 'Help.', snapshot: on('turnEnd', 'toolIterationEnd') });
+ */
 export function on(...events: readonly SnapshotEvent[]): SnapshotPolicy {
   return ({ event }) => events.includes(event);
 }
 
-/** A snapshot at these events, at all of them when none is named, if the state has changed since the last one. */
+/** Takes a snapshot at these events, or at all if you name none, if the state has changed since the last one. */
 export function onChange(...events: readonly SnapshotEvent[]): SnapshotPolicy {
   return (candidate) =>
     (events.length === 0 || events.includes(candidate.event)) && candidate.changed;
 }
 
-/** The chance that an event is, over states in their shared form. What a policy does not look at costs nothing. */
+/** A candidate over states in their shared form. What a policy does not read costs nothing. */
 export class StateCandidate implements SnapshotCandidate {
   readonly event: SnapshotEvent;
   readonly index: number;

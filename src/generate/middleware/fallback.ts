@@ -11,7 +11,12 @@ export interface FallbackOptions {
   readonly shouldFallBack?: (error: WaymarkError) => boolean;
 }
 
-/** Asks other models, in order, when one fails, unless some of its answer has been heard already. */
+/**
+ * Calls other models, in order, when one fails, unless it has streamed a part of its answer.
+ *
+ * @example
+ * app.defineAgent({ name: 'support', system: 'Help.', use: [fallback(['small-model'])] });
+ */
 export function fallback(
   models: readonly ModelRef[],
   { shouldFallBack = isTheirs }: FallbackOptions = {},

@@ -29,7 +29,12 @@ export interface RetryOptions {
   readonly random?: () => number;
 }
 
-/** Asks a model again after an error that may pass, unless some of its answer has been heard already. */
+/**
+ * Calls a model again after a transient error, unless it has streamed a part of its answer.
+ *
+ * @example
+ * app.defineAgent({ name: 'support', system: 'Help.', use: [retry({ attempts: 5 })] });
+ */
 export function retry({
   attempts = 3,
   baseMs = 500,

@@ -11,6 +11,9 @@ export type ApprovalRule =
 /**
  * Interrupts tools before they run, with `{ approval: { tool, input } }`. A restart with `metadata.resumed` of `true` or
  * `{ approved: true }` runs the tool; `{ approved: false, reason? }` tells the model that it was declined.
+ *
+ * @example
+ * app.defineAgent({ name: 'bank', system: 'Help.', tools: [transfer], use: [toolApproval(['transfer'])] });
  */
 export function toolApproval(rule: ApprovalRule): Middleware {
   return {
