@@ -1,12 +1,13 @@
 import type { SnapshotStatus } from '../../../protocol/snapshot.ts';
 import type { Scope } from '../../contract/store.ts';
+import { decideAbort } from '../../rules/decide-abort.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { dropCheckpoint, type Pointers } from '../retention/gc-queue.ts';
-import { isStale, type SnapshotRow, statusOf } from '../snapshots/snapshot-row.ts';
+import { type SnapshotRow, statusOf } from '../snapshots/snapshot-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
-import { code } from '../values/codes.ts';
+import { code, fromMode } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { type EndingRun, endingColumns, endRun } from './end-run.ts';
 import { expireRun } from './expire-run.ts';
@@ -81,13 +82,15 @@ export function* abortSnapshot(
     const row = yield* first(selectStatus, id, ...scopeKey(scope));
     return row && statusOf(row, row.now);
   }
-  const isExpired = isStale(found.heartbeat, found.ttl, found.now);
-  if (found.own_snapshot !== null || (found.mode === code.accepted && isExpired)) {
+  const { heartbeat: heartbeatAt, ttl, own_snapshot } = found;
+  const lease = { heartbeatAt, ttl, mode: fromMode(found.mode), isListed: own_snapshot !== null };
+  const decision = decideAbort(lease, found.now);
+  if (decision.kind === 'ends') {
     yield* end(found, context);
     return 'aborted';
   }
   yield* run(updateStopping, found.session);
-  return isExpired ? 'expired' : 'pending';
+  return decision.status;
 }
 
 /** Ends a run that nobody waits for. What it had reached stays for inspection. */

@@ -1,22 +1,25 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { ExpectHead, Scope } from '../../contract/store.ts';
 import {
-  headMoved,
-  notFound,
-  notSucceeded,
-  sessionExists,
-  stillRunning,
-} from '../../rules/errors.ts';
-import { checkSessionId, checkSnapshotId, isSnapshotId } from '../../rules/ids.ts';
+  decideLabel,
+  decideRestore,
+  type NamedFacts,
+  refuseFork,
+} from '../../rules/decide-timeline.ts';
+import { accepted } from '../../rules/decision.ts';
+import { notFound, stillRunning } from '../../rules/errors.ts';
+import { isName, isSnapshotId } from '../../rules/ids.ts';
 import { checkLabel } from '../../rules/size-limits.ts';
 import { homeIn, snapshotPlace } from '../content/places.ts';
 import { first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { checkUnused, createSession } from '../runs/claim.ts';
-import { checkFree, displace, type HolderRow, holderColumns } from '../runs/holder.ts';
+import { createSession } from '../runs/claim.ts';
+import { isUsed } from '../runs/claim-facts.ts';
+import { expireRun } from '../runs/expire-run.ts';
+import { type HolderRow, holderColumns, holderFact } from '../runs/holder.ts';
 import { findSession } from '../sessions/sessions.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
-import { code, fromStatus } from '../values/codes.ts';
+import { fromStatus } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { listHead } from './active-path.ts';
 import { findRow, metadataOf } from './locate.ts';
@@ -99,13 +102,22 @@ function* written(scope: Scope, snapshotId: string): Plan<WrittenRow> {
   throw stillRunning(snapshotId);
 }
 
-function checkSucceeded({ status }: WrittenRow, snapshotId: string): void {
-  if (status !== code.succeeded) throw notSucceeded(snapshotId, fromStatus(status));
-}
-
-function checkHead({ head_id }: WrittenRow, expected: string | undefined): void {
-  const headId = head_id === null ? null : uuidText(head_id);
-  if (expected !== undefined && expected !== headId) throw headMoved(headId);
+/** What the rules have to know of a snapshot that has been written. */
+function namedFacts(row: WrittenRow): NamedFacts<number> {
+  return {
+    snapshot: {
+      key: row.row_id,
+      isListed: row.idx !== null,
+      parent: null,
+      status: fromStatus(row.status),
+    },
+    isReserved: false,
+    sessionId: row.session_id,
+    head:
+      row.head === null || row.head_id === null
+        ? null
+        : { key: row.head, isListed: row.head_idx !== null, id: uuidText(row.head_id) },
+  };
 }
 
 function* reread(scope: Scope, snapshotId: string, context: StateContext): Plan<Snapshot> {
@@ -122,11 +134,10 @@ export function* restore(
   context: StateContext,
 ): Plan<Snapshot> {
   const row = yield* written(scope, snapshotId);
-  checkSucceeded(row, snapshotId);
-  checkFree(row, row.session_id);
-  checkHead(row, expectHead);
-  yield* displace(row, context);
-  if (row.head !== null && row.head_idx === null && row.head !== row.row_id) {
+  const facts = { ...namedFacts(row), run: holderFact(row), now: row.now };
+  const decision = accepted(decideRestore(facts, { snapshotId, expectHead }));
+  if (decision.displaced !== null) yield* expireRun(decision.displaced, context);
+  if (decision.listsHead) {
     yield* listHead(row.session);
     yield* run(countIndex, row.session);
   }
@@ -142,12 +153,13 @@ export function* label(
   context: StateContext,
 ): Plan<Snapshot> {
   const row = yield* written(scope, snapshotId);
-  checkHead(row, expectHead);
+  const change = { snapshotId, label: text, expectHead };
+  const { lists } = accepted(decideLabel(namedFacts(row), change));
   const place = snapshotPlace('label', homeIn(scope, row.session_id), snapshotId);
   const value =
     text === null ? null : context.cipher.encrypt(JSON.stringify(checkLabel(text)), place);
   yield* run(updateLabel, row.row_id, value);
-  if (text !== null && row.idx === null) {
+  if (lists) {
     yield* run(listSnapshot, row.row_id, row.session);
     yield* run(countIndex, row.session);
   }
@@ -162,14 +174,12 @@ export function* fork(
   context: StateContext,
 ): Plan<Snapshot> {
   const source = yield* written(scope, snapshotId);
-  checkSucceeded(source, snapshotId);
-  checkHead(source, target.expectHead);
-  checkSessionId(target.sessionId);
-  checkSnapshotId(target.snapshotId);
-  yield* checkUnused(target.snapshotId);
-  if ((yield* findSession(scope, target.sessionId)) !== undefined) {
-    throw sessionExists(target.sessionId);
-  }
+  const { sessionId } = target;
+  const isTaken = isSnapshotId(target.snapshotId) && (yield* isUsed(target.snapshotId));
+  const sessionExists = isName(sessionId) && (yield* findSession(scope, sessionId)) !== undefined;
+  const facts = { ...namedFacts(source), isTaken, sessionExists };
+  const refusal = refuseFork(facts, snapshotId, target);
+  if (refusal !== undefined) throw refusal;
   const session = yield* createSession(scope, target.sessionId);
   const id = uuidBytes(target.snapshotId);
   const branch = yield* one(insertBranch, session, source.row_id);
