@@ -106,12 +106,13 @@ const layers: readonly (readonly (readonly string[])[])[] = [
   [
     ['core/json/types.ts'],
     ['core/error.ts'],
-    ['core/error-text.ts', 'core/platform.ts'],
+    ['core/error-text.ts', 'core/platform.ts', 'core/closest.ts'],
     ['core/json', 'core/async'],
     ['core/time', 'core/schema'],
     [
       'core/id.ts',
       'core/registry.ts',
+      'core/options.ts',
       'core/metrics.ts',
       'core/span-sink.ts',
       'core/trace-names.ts',

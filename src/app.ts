@@ -18,6 +18,7 @@ import { idempotencyKeyOf } from './agent/turn/idempotency-key.ts';
 import type { Action } from './core/action.ts';
 import { WaymarkError } from './core/error.ts';
 import { createIds, type NewId } from './core/id.ts';
+import { checkOptions, type OptionNames } from './core/options.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
 import { type Clock, systemClock } from './core/time/clock.ts';
 import { waitAtMost } from './core/time/timeout.ts';
@@ -97,8 +98,22 @@ export interface App
   close(options?: { readonly deadlineMs?: number }): Promise<void>;
 }
 
+const appOptionNames: OptionNames<AppOptions> = {
+  model: true,
+  store: true,
+  promptDir: true,
+  claimTtl: true,
+  engine: true,
+  work: true,
+  cacheSize: true,
+  onError: true,
+  clock: true,
+  newId: true,
+};
+
 /** A new app. */
 export function waymark(options: AppOptions = {}): App {
+  checkOptions(options, appOptionNames, 'waymark()');
   const { store, clock = systemClock, newId = createIds(clock) } = options;
   const { engine = localEngine() } = options;
   const work = (options.work ?? true) && globalThis.process?.env?.WAYMARK_RECOVER !== '0';

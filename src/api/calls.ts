@@ -1,4 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
+import { checkOptions, type OptionNames } from '../core/options.ts';
 import type { Diff } from '../protocol/diff.ts';
 import type { RetryResult } from '../protocol/requests.ts';
 import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
@@ -53,6 +54,8 @@ export interface AgentOperations<
     | 'listRuns'
     | 'listDeadRuns'
   > {
+  /** The options of a turn; others are refused. */
+  readonly optionNames: OptionNames<Invoke & RequestOptions & FailureOptions>;
   begin(
     input: Input,
     options: Invoke & RequestOptions,
@@ -86,8 +89,10 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
   operations: AgentOperations<Call, Invoke>,
 ): AgentCalls<Call, Invoke> {
   // Every caller got its options by the types of this agent.
-  const toOptions = (options: TurnOptions): Invoke & RequestOptions =>
-    withoutFrom(options) as Invoke & RequestOptions;
+  const toOptions = (options: TurnOptions): Invoke & RequestOptions => {
+    checkOptions(options, operations.optionNames, 'a turn');
+    return withoutFrom(options) as Invoke & RequestOptions;
+  };
   const begin: ChatAgent['stream'] = (input, options, follow) =>
     new StreamedTurn(operations.begin(input, toOptions(options), follow));
   const stream = (input: TurnInput, options: TurnOptions = {}): AgentStream =>

@@ -1,5 +1,6 @@
 import { type AgentOperations, type BegunTurn, createCalls } from '../api/calls.ts';
 import type { AgentTypes, WireTypes } from '../api/types.ts';
+import type { OptionNames } from '../core/options.ts';
 import { checkLookup } from '../protocol/lookup.ts';
 import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Input, Output } from '../protocol/turn.ts';
@@ -16,6 +17,18 @@ import { abortRun } from './stop-turn.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
 import { streamTurn } from './turn-stream.ts';
 import { waitForRun, watchRun } from './watch.ts';
+
+const optionNames: OptionNames<RemoteRunOptions> = {
+  sessionId: true,
+  snapshotId: true,
+  state: true,
+  from: true,
+  ifHead: true,
+  signal: true,
+  onReset: true,
+  requestId: true,
+  throwOnError: true,
+};
 
 /** The agent of that name on the server at the other end. */
 export function createRemoteAgent<Types extends AgentTypes>(
@@ -49,6 +62,7 @@ export function createRemoteAgent<Types extends AgentTypes>(
 
   const operations: AgentOperations<RemoteCallOptions, RemoteInvokeOptions> = {
     // A stream for single turns as well: only a stream tells the id by which a turn is stopped or found again.
+    optionNames,
     begin: (input, options, follow) => followed(stream(transport, name, input, options), follow),
     streamBidi: (options) => connect(transport, name, options),
 

@@ -1,3 +1,4 @@
+import { closest } from './closest.ts';
 import { WaymarkError } from './error.ts';
 
 /** What an app has defined, by key: `/model/{name}`, `/tool/{name}` and so on. */
@@ -56,25 +57,4 @@ function unknownKey(key: string, keys: readonly string[]): WaymarkError {
   return new WaymarkError('NOT_FOUND', `"${key}" is not defined. ${existing}`, {
     details: { key, existing: sorted.slice(0, shown) },
   });
-}
-
-/** Names sorted by how near they are to the one that was asked for. */
-export function closest(name: string, names: readonly string[]): readonly string[] {
-  return names
-    .map((other) => ({ other, distance: editDistance(name.toLowerCase(), other.toLowerCase()) }))
-    .sort((a, b) => a.distance - b.distance || (a.other < b.other ? -1 : 1))
-    .map(({ other }) => other);
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

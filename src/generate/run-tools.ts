@@ -1,9 +1,9 @@
 import type { ActionContext } from '../core/action.ts';
 import { mapConcurrent } from '../core/async/map-concurrent.ts';
 import { raceSignal } from '../core/async/signal.ts';
+import { closest } from '../core/closest.ts';
 import { isWaymarkError, publicMessageOf, WaymarkError } from '../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
-import { closest } from '../core/registry.ts';
 import { inSpan } from '../core/trace.ts';
 import { genAi, operations } from '../core/trace-names.ts';
 import type { ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';

@@ -291,6 +291,14 @@ describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open)
     await expect(held.restore(first)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
   });
 
+  test('S245 an option that does not exist is refused, with the one that was meant', async () => {
+    const { agent } = await open([]);
+    const options = { sessionid: 's' } as object;
+    await expect(agent('chat').run('a', options)).rejects.toThrow(
+      'Unknown option "sessionid" of a turn. Did you mean "sessionId"?',
+    );
+  });
+
   test('an empty input and an array say what is expected', async () => {
     const { agent } = await open([]);
     await expect(agent('chat').run('')).rejects.toThrow(/input is empty/);
@@ -298,4 +306,20 @@ describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open)
       /one text, message or input/,
     );
   });
+});
+
+test('S245 options of an app and of its agents are checked when they are given', () => {
+  expect(() => waymark({ modle: 'x' } as object)).toThrow(
+    'Unknown option "modle" of waymark(). Did you mean "model"?',
+  );
+  const app = waymark({ store: memoryStore() });
+  closers.push(() => app.close());
+  const mistyped = { name: 'chat', sytem: 'Be brief.' } as { name: string };
+  expect(() => app.defineAgent(mistyped)).toThrow(
+    'Unknown option "sytem" of agent "chat". Did you mean "system"?',
+  );
+  const odd = { name: 'chat', temperature: 1 } as { name: string };
+  expect(() => app.defineCustomAgent(odd, () => undefined)).toThrow(
+    /The options are: clientState, /,
+  );
 });

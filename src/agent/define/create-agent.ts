@@ -1,6 +1,7 @@
 import { type AgentOperations, createCalls } from '../../api/calls.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { type JsonObject, toJson } from '../../core/json/json.ts';
+import type { OptionNames } from '../../core/options.ts';
 import { checkId, checkLookup, fitsLookup } from '../../protocol/lookup.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -47,6 +48,23 @@ export function internalsOf(agent: Agent): AgentInternals {
   return found;
 }
 
+const optionNames: OptionNames<RunOptions> = {
+  sessionId: true,
+  snapshotId: true,
+  state: true,
+  from: true,
+  ifHead: true,
+  signal: true,
+  owner: true,
+  context: true,
+  model: true,
+  accept: true,
+  remote: true,
+  queue: true,
+  requestId: true,
+  throwOnError: true,
+};
+
 /** The public face of an agent. */
 export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
   const open = (options: InvokeOptions = {}): Connection =>
@@ -65,6 +83,7 @@ export function createAgent(spec: AgentSpec, host: AgentHost): Agent {
     ...(spec.description !== undefined && { description: spec.description }),
     metadata: metadataOf(spec),
     ...createCalls<CallOptions, InvokeOptions>({
+      optionNames,
       begin,
       streamBidi: open,
       ...reading(spec, host, () => agent),
@@ -155,7 +174,7 @@ function reading(spec: AgentSpec, host: AgentHost, self: () => Agent): Reading {
   };
 }
 
-type Timeline = Omit<Operations, keyof Reading | 'begin' | 'streamBidi'>;
+type Timeline = Omit<Operations, keyof Reading | 'optionNames' | 'begin' | 'streamBidi'>;
 
 function timeline(spec: AgentSpec, host: AgentHost): Timeline {
   const use = (owner: string | undefined): [TimelineSupport, Scope] => [

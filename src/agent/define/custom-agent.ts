@@ -1,3 +1,4 @@
+import { checkOptions } from '../../core/options.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import { closeToolRequests } from '../../generate/open-requests.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -6,7 +7,7 @@ import type { SessionState } from '../../session/session-state.ts';
 import type { Agent } from '../spec/agent.ts';
 import type { AgentHandler } from '../spec/handler.ts';
 import { checkCustomInput } from '../spec/input.ts';
-import type { AgentOptionsBase } from '../spec/options.ts';
+import { type AgentOptionsBase, agentOptionNames } from '../spec/options.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
@@ -17,6 +18,7 @@ export function createCustomAgent(
   handler: AgentHandler,
   env: AgentEnv,
 ): Agent {
+  checkOptions(options, agentOptionNames, `agent "${options.name}"`);
   return createAgent(
     {
       ...commonSpec(options, env),

@@ -1,5 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { parseSync, type Schema } from '../../core/schema/schema.ts';
 import type { GenerateOptions, GenerateSettings } from '../../generate/generate-options.ts';
 import type { Generator } from '../../generate/generator.ts';
@@ -23,7 +24,7 @@ import type {
   TurnResult,
 } from '../spec/handler.ts';
 import { checkPromptInput } from '../spec/input.ts';
-import type { AgentOptionsBase } from '../spec/options.ts';
+import { type AgentOptionsBase, agentOptionNames } from '../spec/options.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
@@ -42,6 +43,24 @@ export interface PromptAgentOptions
   /** What of the stored messages the model sees. @default all */
   readonly history?: HistorySelection;
 }
+
+const optionNames: OptionNames<PromptAgentOptions> = {
+  ...agentOptionNames,
+  model: true,
+  config: true,
+  tools: true,
+  toolChoice: true,
+  maxTurns: true,
+  resources: true,
+  docs: true,
+  output: true,
+  use: true,
+  system: true,
+  prompt: true,
+  promptInput: true,
+  messages: true,
+  history: true,
+};
 
 const notForAgents = [
   'returnToolRequests',
@@ -64,6 +83,7 @@ export function createPromptAgent(
       `An agent has no \`${refused}\`: it runs its tools and its stream itself. Use generate for that.`,
     );
   }
+  checkOptions(options, optionNames, `agent "${options.name}"`);
   const { generator } = env;
   const initial = (options.messages ?? []).map(parseMessage);
   // Before the prompt is defined: what is refused leaves nothing behind.

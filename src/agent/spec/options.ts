@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
+import type { OptionNames } from '../../core/options.ts';
 import type { InferSchema, Schema } from '../../core/schema/schema.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
@@ -11,6 +12,27 @@ export type CustomOf<State, Initial> = State extends Schema
     ? InferSchema<State> | undefined
     : InferSchema<State>
   : Json | undefined;
+
+type AnyOptions = AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>;
+
+/** The options of every agent. */
+export const agentOptionNames: OptionNames<AnyOptions> = {
+  name: true,
+  description: true,
+  version: true,
+  state: true,
+  initialState: true,
+  upgradeState: true,
+  status: true,
+  store: true,
+  snapshot: true,
+  transform: true,
+  clientState: true,
+  concurrency: true,
+  limits: true,
+  restoreContext: true,
+  onFinish: true,
+};
 
 /** What a schema gives, or any JSON when there is none. */
 export type Inferred<S> = S extends Schema ? InferSchema<S> : Json | undefined;

@@ -39,7 +39,9 @@ export function anyJson(keys: readonly string[] = nastyKeys): fc.Arbitrary<Json>
 }
 
 function anyKey(keys: readonly string[]): fc.Arbitrary<string> {
-  return fc.oneof(fc.constantFrom('a', 'b', 'c'), fc.constantFrom(...keys), fc.string());
+  // fast-check's own strings contain the dangerous ones now and then.
+  const other = fc.string().filter((key) => keys.includes(key) || !nastyKeys.includes(key));
+  return fc.oneof(fc.constantFrom('a', 'b', 'c'), fc.constantFrom(...keys), other);
 }
 
 function fromPairs(pairs: readonly (readonly [string, Json])[]): Json {

@@ -1,0 +1,23 @@
+import { likely } from './closest.ts';
+import { WaymarkError } from './error.ts';
+
+/** The names of an options type. A name that is missing here, or that the type does not have, does not compile. */
+export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
+
+/** Refuses options that do not exist, so that a mistyped one is not ignored; `what` names whose options they are. */
+export function checkOptions(
+  given: object,
+  names: Readonly<Record<string, true>>,
+  what: string,
+): void {
+  for (const [name, value] of Object.entries(given)) {
+    if (names[name] === true || value === undefined) continue;
+    const known = Object.keys(names);
+    const meant = likely(name, known);
+    const hint =
+      meant === undefined
+        ? `The options are: ${known.sort().join(', ')}.`
+        : `Did you mean "${meant}"?`;
+    throw new WaymarkError('INVALID_ARGUMENT', `Unknown option "${name}" of ${what}. ${hint}`);
+  }
+}
