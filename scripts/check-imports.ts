@@ -104,7 +104,7 @@ const typesFrom: Readonly<Record<string, readonly string[]>> = {
  */
 const layers: readonly (readonly (readonly string[])[])[] = [
   [
-    ['core/json/types.ts'],
+    ['core/json/types.ts', 'core/diff'],
     ['core/error.ts'],
     ['core/error-text.ts', 'core/platform.ts', 'core/closest.ts'],
     ['core/json', 'core/async'],

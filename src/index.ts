@@ -96,14 +96,7 @@ export {
 export { interrupt } from './generate/interrupt.ts';
 export type { LanguageModel } from './generate/language-model/types.ts';
 export type { Limits } from './generate/limits.ts';
-export {
-  modelMessage,
-  systemMessage,
-  textOf,
-  toolMessage,
-  toolRequestsOf,
-  userMessage,
-} from './generate/message.ts';
+export { modelMessage, systemMessage, toolMessage, userMessage } from './generate/message.ts';
 export { fallback } from './generate/middleware/fallback.ts';
 export type { Middleware, ModelStep, ToolStep } from './generate/middleware/middleware.ts';
 export { retry } from './generate/middleware/retry.ts';
@@ -139,10 +132,11 @@ export type {
   ToolResponse,
   ToolResponsePart,
 } from './protocol/message.ts';
+export { textOf } from './protocol/messages/text.ts';
+export { openToolRequests, toolRequestsOf } from './protocol/messages/tool-round.ts';
 export type { Page, SessionInfo } from './protocol/session.ts';
 export type { Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapshot.ts';
 export type { Artifact, State } from './protocol/state.ts';
-export { openToolRequests } from './protocol/tool-round.ts';
 export type { Chunk, FinishReason, Init, Input, Output, Usage } from './protocol/turn.ts';
 export { always, never, on, onChange, type SnapshotPolicy } from './session/policy.ts';
 export { currentSession, type Session } from './session/session.ts';

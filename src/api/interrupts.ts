@@ -1,6 +1,6 @@
 import type { Json } from '../core/json/json.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
-import { isInterrupted, pendingInterrupts, requestKey } from '../protocol/tool-round.ts';
+import { isInterrupted, pendingInterrupts, requestKey } from '../protocol/messages/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
 import type { ResumeInput } from './resume-input.ts';
 

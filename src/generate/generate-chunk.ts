@@ -1,6 +1,7 @@
 import type { Part, Role, ToolRequestPart } from '../protocol/message.ts';
+import { reasoningOf, textOf } from '../protocol/messages/text.ts';
+import { toolRequestsOf } from '../protocol/messages/tool-round.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
-import { reasoningOf, textOf, toolRequestsOf } from './message.ts';
 import { type OutputOptions, resolveOutput } from './output/output.ts';
 
 /** A type of which everything may still be missing. */

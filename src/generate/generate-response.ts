@@ -1,10 +1,10 @@
 import type { Json, JsonObject } from '../core/json/json.ts';
 import type { InferSchema, Schema } from '../core/schema/schema.ts';
 import type { Message, ToolRequestPart } from '../protocol/message.ts';
-import { isInterrupted } from '../protocol/tool-round.ts';
+import { textOf } from '../protocol/messages/text.ts';
+import { isInterrupted, toolRequestsOf } from '../protocol/messages/tool-round.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
 import type { Answer } from './call-model.ts';
-import { textOf, toolRequestsOf } from './message.ts';
 import { parseOutput, type ResolvedOutput } from './output/output.ts';
 import type { Progress } from './progress.ts';
 

@@ -6,7 +6,7 @@ import { isDeepFrozen } from '../core/json/json.ts';
 import { createRegistry } from '../core/registry.ts';
 import { systemClock } from '../core/time/clock.ts';
 import type { Message } from '../protocol/message.ts';
-import { openToolRequests } from '../protocol/tool-round.ts';
+import { openToolRequests } from '../protocol/messages/tool-round.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { Message } from '../protocol/message.ts';
+import { textOf } from '../protocol/messages/text.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { estimateTokens, type HistoryScope, lastMessages, tokenBudget } from './history.ts';
-import { modelMessage, textOf, toolMessage, userMessage } from './message.ts';
+import { modelMessage, toolMessage, userMessage } from './message.ts';
 import { rollingSummary } from './rolling-summary.ts';
 
 const scope = (model = scriptedModel([])): HistoryScope => ({

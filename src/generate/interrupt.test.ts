@@ -7,7 +7,7 @@ import type { Json } from '../core/json/json.ts';
 import { createRegistry } from '../core/registry.ts';
 import { systemClock } from '../core/time/clock.ts';
 import type { Message } from '../protocol/message.ts';
-import { openToolRequests, pendingInterrupts } from '../protocol/tool-round.ts';
+import { openToolRequests, pendingInterrupts } from '../protocol/messages/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
 import { type ScriptStep, scriptedModel } from '../testing/scripted-model.ts';
 import { createGenerator } from './generator.ts';

@@ -5,7 +5,7 @@ import type {
   ToolRequestPart,
   ToolResponsePart,
 } from '../protocol/message.ts';
-import { openToolRequests } from '../protocol/tool-round.ts';
+import { openToolRequests } from '../protocol/messages/tool-round.ts';
 import { toolMessage } from './message.ts';
 
 /** Why open requests are closed without an answer. */

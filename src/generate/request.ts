@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
-import { lastToolRound, openToolRequests } from '../protocol/tool-round.ts';
+import { lastToolRound, openToolRequests } from '../protocol/messages/tool-round.ts';
 import { withDocuments } from './document.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import type { HistoryScope } from './history.ts';

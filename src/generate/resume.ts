@@ -6,7 +6,7 @@ import type {
   ToolRequestPart,
   ToolResponsePart,
 } from '../protocol/message.ts';
-import { isInterrupted, lastToolRound, requestKey } from '../protocol/tool-round.ts';
+import { isInterrupted, lastToolRound, requestKey } from '../protocol/messages/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
 import { declinedResponse, keptResponse, respond } from './open-requests.ts';
 import type { Tool } from './tool.ts';

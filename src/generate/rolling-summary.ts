@@ -1,7 +1,8 @@
 import type { Message } from '../protocol/message.ts';
+import { textOf } from '../protocol/messages/text.ts';
 import type { HistoryScope, HistorySelection } from './history.ts';
 import { generateScope } from './hooks.ts';
-import { systemMessage, textOf, userMessage } from './message.ts';
+import { systemMessage, userMessage } from './message.ts';
 
 /** What is to be put into a summary: what came before in brief, and the messages that followed. */
 interface SummaryRequest {

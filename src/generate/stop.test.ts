@@ -4,10 +4,11 @@ import type { Action } from '../core/action.ts';
 import { createRegistry } from '../core/registry.ts';
 import { systemClock } from '../core/time/clock.ts';
 import type { Message } from '../protocol/message.ts';
-import { openToolRequests, requestKey } from '../protocol/tool-round.ts';
+import { textOf } from '../protocol/messages/text.ts';
+import { openToolRequests, requestKey, toolRequestsOf } from '../protocol/messages/tool-round.ts';
 import { type ScriptedAnswer, scriptedModel } from '../testing/scripted-model.ts';
 import { createGenerator } from './generator.ts';
-import { textOf, toolRequestsOf, userMessage } from './message.ts';
+import { userMessage } from './message.ts';
 import { tool } from './tool.ts';
 
 const answers = fc.record(

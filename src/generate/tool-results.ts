@@ -1,5 +1,6 @@
 import type { Message, ToolRequestPart } from '../protocol/message.ts';
-import { toolMessage, toolRequestsOf } from './message.ts';
+import { toolRequestsOf } from '../protocol/messages/tool-round.ts';
+import { toolMessage } from './message.ts';
 import type { Progress, ToolOutcome } from './progress.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Json } from '../core/json/json.ts';
 import type { Message, ToolRequestPart } from '../protocol/message.ts';
-import { pendingInterrupts as pendingRequests } from '../protocol/tool-round.ts';
+import { pendingInterrupts as pendingRequests } from '../protocol/messages/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
 
 /** The answer to one interrupt. The store sends the answers once every interrupt of the message has one. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Message } from '../protocol/message.ts';
-import { LiveTurn, textOf } from './live-turn.ts';
+import { textOf } from '../protocol/messages/text.ts';
+import { LiveTurn } from './live-turn.ts';
 
 const sent: Message[] = [{ role: 'user', content: [{ text: 'Hi' }] }];
 

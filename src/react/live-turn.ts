@@ -1,4 +1,5 @@
-import type { Message, Part, ToolRequest } from '../protocol/message.ts';
+import type { Message } from '../protocol/message.ts';
+import { appendParts } from '../protocol/messages/append-parts.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
 
 /**
@@ -31,10 +32,13 @@ export class LiveTurn {
   add({ role = 'model', index, content }: ModelChunk): void {
     const last = this.#messages.length > this.#sent.length ? this.#messages.at(-1) : undefined;
     if (last?.role === role && this.#index === index) {
-      this.#messages = [...this.#messages.slice(0, -1), extended(last, content)];
+      this.#messages = [
+        ...this.#messages.slice(0, -1),
+        { ...last, content: appendParts([...last.content], content) },
+      ];
     } else {
       this.#index = index;
-      this.#messages = [...this.#messages, extended({ role, content: [] }, content)];
+      this.#messages = [...this.#messages, { role, content: appendParts([], content) }];
     }
   }
 
@@ -54,50 +58,4 @@ export class LiveTurn {
     this.#messages = this.#messages.slice(0, Math.max(lastTool + 1, this.#sent.length));
     this.#index = undefined;
   }
-}
-
-/** A message with more parts; continued text and reasoning are joined, a tool's partial output is replaced. */
-function extended(message: Message, parts: readonly Part[]): Message {
-  const content = [...message.content];
-  for (const part of parts) {
-    const last = content.at(-1);
-    if (last && 'text' in last && 'text' in part && !part.metadata) {
-      content[content.length - 1] = { ...last, text: last.text + part.text };
-    } else if (last && 'reasoning' in last && 'reasoning' in part) {
-      content[content.length - 1] = {
-        ...last,
-        ...part,
-        reasoning: last.reasoning + part.reasoning,
-      };
-    } else {
-      const place = content.findIndex((other) => isNewerOf(part, other));
-      if (place === -1) content.push(part);
-      else content[place] = part;
-    }
-  }
-  return { ...message, content };
-}
-
-function isNewerOf(part: Part, other: Part): boolean {
-  if ('toolResponse' in part && 'toolResponse' in other) {
-    return isSame(part.toolResponse, other.toolResponse) && other.metadata?.partial === true;
-  }
-  if ('toolRequest' in part && 'toolRequest' in other) {
-    return part.toolRequest.ref !== undefined && isSame(part.toolRequest, other.toolRequest);
-  }
-  return false;
-}
-
-function isSame(
-  a: Pick<ToolRequest, 'name' | 'ref'>,
-  b: Pick<ToolRequest, 'name' | 'ref'>,
-): boolean {
-  return a.name === b.name && a.ref === b.ref;
-}
-
-/** The text of a message, without its reasoning. */
-export function textOf(message: Message | undefined): string {
-  let text = '';
-  for (const part of message?.content ?? []) if ('text' in part) text += part.text;
-  return text;
 }

@@ -1,6 +1,7 @@
 import type { Json } from '../core/json/json.ts';
+import { textOf } from '../protocol/messages/text.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
-import { LiveTurn, textOf } from './live-turn.ts';
+import { LiveTurn } from './live-turn.ts';
 import type { SubAgentView } from './view.ts';
 
 const none: readonly SubAgentView[] = [];

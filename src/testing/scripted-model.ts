@@ -2,9 +2,10 @@ import { abortError } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
-import { textOf } from '../generate/message.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/model.ts';
 import type { Part } from '../protocol/message.ts';
+import { joinText } from '../protocol/messages/append-parts.ts';
+import { textOf } from '../protocol/messages/text.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
 
 /** The reply of a scripted model: a text, or a full answer. */
@@ -184,12 +185,7 @@ function piecesOf(answer: ScriptedAnswer, { newRef }: Stage): Part[] {
 // The whole message: consecutive texts are joined into one part.
 function join(pieces: readonly Part[]): Part[] {
   const content: Part[] = [];
-  for (const piece of pieces) {
-    const last = content.at(-1);
-    if ('text' in piece && last && 'text' in last) {
-      content[content.length - 1] = { text: last.text + piece.text };
-    } else content.push(piece);
-  }
+  for (const piece of pieces) if (!joinText(content, piece)) content.push(piece);
   return content;
 }
 

@@ -10,7 +10,7 @@ import { createGenerator } from '../../src/generate/generator.ts';
 import type { LanguageModel } from '../../src/generate/language-model/types.ts';
 import { modelMessage, userMessage } from '../../src/generate/message.ts';
 import { retry } from '../../src/generate/middleware/retry.ts';
-import { openToolRequests } from '../../src/protocol/tool-round.ts';
+import { openToolRequests } from '../../src/protocol/messages/tool-round.ts';
 import { startWireServer, type WireAnswer, type WireServer } from './wire-server.ts';
 
 /** How a provider writes things down. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isWaymarkError } from '../../src/core/error.ts';
 import { createIds } from '../../src/core/id.ts';
 import { systemClock } from '../../src/core/time/clock.ts';
-import { textOf } from '../../src/generate/message.ts';
+import { textOf } from '../../src/protocol/messages/text.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import { emptyState, hashState } from '../../src/session/session-state.ts';
 import { postgresStore, type SqlStore } from '../../src/store/postgres/index.ts';

@@ -1,13 +1,13 @@
 import type { AgentTypes } from '../../api/types.ts';
 import { toPublicError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
-import { textOf } from '../../generate/message.ts';
 import { type Tool, type ToolContext, tool } from '../../generate/tool.ts';
 import { addUsage } from '../../generate/usage.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
+import { textOf } from '../../protocol/messages/text.ts';
+import { isInterrupted, openToolRequests, requestKey } from '../../protocol/messages/tool-round.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { isInterrupted, openToolRequests, requestKey } from '../../protocol/tool-round.ts';
 import { type Chunk, type Input, type Output, resume as resumeShape } from '../../protocol/turn.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';

@@ -3,7 +3,7 @@ import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
 import type { WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { ModelRef } from '../../generate/model.ts';
-import { PartialAnswer } from '../../generate/partial-answer.ts';
+import { PartialAnswer } from '../../protocol/messages/partial-answer.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { FinishReason, Init, Output, Usage } from '../../protocol/turn.ts';
 import { hashState } from '../../session/session-state.ts';

@@ -1,17 +1,12 @@
-import type { JsonObject } from '../../core/json/json.ts';
-import { providerMetadataKey } from '../../generate/language-model/prompt.ts';
 import type { Message } from '../../protocol/message.ts';
+import { withoutProviderMetadata } from '../../protocol/messages/provider-metadata.ts';
 import type { State } from '../../protocol/state.ts';
-
-interface WithMetadata {
-  readonly metadata?: JsonObject | undefined;
-}
 
 /** A client's message without provider options: only server code may set them. */
 export function withoutOptions(message: Message): Message {
-  const content = message.content.map(strip);
+  const content = message.content.map(withoutProviderMetadata);
   const isClean = content.every((part, at) => part === message.content[at]);
-  return strip(isClean ? message : { ...message, content });
+  return withoutProviderMetadata(isClean ? message : { ...message, content });
 }
 
 /**
@@ -21,10 +16,4 @@ export function withoutOptions(message: Message): Message {
 export function withoutProviderOptions(state: State): State {
   if (state.messages === undefined) return state;
   return { ...state, messages: state.messages.map(withoutOptions) };
-}
-
-function strip<Value extends WithMetadata>(value: Value): Value {
-  if (value.metadata?.[providerMetadataKey] === undefined) return value;
-  const { [providerMetadataKey]: _, ...metadata } = value.metadata;
-  return { ...value, metadata };
 }

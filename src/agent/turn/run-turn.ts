@@ -4,7 +4,7 @@ import { inSpan, type Span } from '../../core/trace.ts';
 import { genAi, attributes as names } from '../../core/trace-names.ts';
 import { type GenerateHooks, generateScope } from '../../generate/hooks.ts';
 import { addUsage } from '../../generate/usage.ts';
-import { pendingInterrupts } from '../../protocol/tool-round.ts';
+import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { TurnFunction, TurnResult } from '../spec/handler.ts';
 import { checkState, withCheckedState } from './check-state.ts';
 import { finishTurn } from './finish-turn.ts';

@@ -1,9 +1,9 @@
 import type { AgentConnection, StateOf, WireTypes } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
+import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
-import { pendingInterrupts } from '../../protocol/tool-round.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { AgentAccess } from '../source/agent-access.ts';
 import { agentReader, lookUpSession, noSession } from '../source/find-session.ts';

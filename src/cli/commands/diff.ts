@@ -1,10 +1,10 @@
+import { type DiffLine, diffLines, withContext } from '../../core/diff/line-diff.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Diff } from '../../protocol/diff.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { defineCommand, jsonOption } from '../command.ts';
 import { findSnapshot } from '../source/find-snapshot.ts';
 import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts';
-import { lineDiff, withContext } from '../text/line-diff.ts';
 import { artifactText, messageLines } from '../text/message-text.ts';
 import { oneLine, safe, shortJson } from '../text/safe.ts';
 import type { Style } from '../text/style.ts';
@@ -64,16 +64,21 @@ function diffText(changes: Diff, before: Snapshot, after: Snapshot, style: Style
   return shown.map(([title, lines]) => [style.bold(title), ...lines].join('\n')).join('\n\n');
 }
 
+const signs = { same: ' ', added: '+', removed: '-' } as const satisfies Record<
+  DiffLine['kind'],
+  string
+>;
+
 function artifactLines(name: string, before: Snapshot, after: Snapshot, style: Style): string[] {
   const [old, now] = [before, after].map(({ state }) => {
     const found = state?.artifacts?.find((each) => each.name === name);
     return found && artifactText(found);
   });
   if (old === undefined || now === undefined) return [];
-  return withContext(lineDiff(old, now)).map(({ kind, text }) => {
-    const line = `    ${kind} ${safe(text)}`;
-    if (kind === ' ') return line.trimEnd();
-    return kind === '+' ? style.good(line) : style.bad(line);
+  return withContext(diffLines(old, now)).map(({ kind, text }) => {
+    const line = `    ${signs[kind]} ${safe(text)}`;
+    if (kind === 'same') return line.trimEnd();
+    return kind === 'added' ? style.good(line) : style.bad(line);
   });
 }
 

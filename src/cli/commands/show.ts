@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
+import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import { pendingInterrupts } from '../../protocol/tool-round.ts';
 import { defineCommand, jsonOption } from '../command.ts';
 import { findSnapshot } from '../source/find-snapshot.ts';
 import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts';

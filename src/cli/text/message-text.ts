@@ -1,4 +1,5 @@
 import type { Message, Part } from '../../protocol/message.ts';
+import { textOf } from '../../protocol/messages/text.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { oneLine, safe, shortJson } from './safe.ts';
 import type { Style } from './style.ts';
@@ -40,7 +41,7 @@ export function messageSummary({ content }: Message, length?: number): string {
 /** The text of an artifact; `undefined` when it is not text. */
 export function artifactText({ parts }: Artifact): string | undefined {
   if (!parts.every((part) => 'text' in part)) return undefined;
-  return parts.map((part) => ('text' in part ? part.text : '')).join('');
+  return textOf({ content: parts });
 }
 
 /** An artifact on one line: its name and size. */

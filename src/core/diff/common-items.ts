@@ -1,17 +1,33 @@
-import { type Json, jsonEqual } from './json.ts';
-
 /** Positions of an item in two arrays. */
 export type ItemPair = readonly [from: number, to: number];
 
-// Beyond this many additions and removals no items count as common.
-const maxEdits = 200;
+/** How many items two arrays have in common at their starts and at their ends. */
+export function commonEnds<Item>(
+  a: readonly Item[],
+  b: readonly Item[],
+  isEqual: (a: Item, b: Item) => boolean,
+): { readonly head: number; readonly tail: number } {
+  const shorter = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < shorter && isEqual(a[head] as Item, b[head] as Item)) head++;
+  let tail = 0;
+  while (tail < shorter - head && isEqual(a.at(-1 - tail) as Item, b.at(-1 - tail) as Item)) tail++;
+  return { head, tail };
+}
 
-// Myers, "An O(ND) difference algorithm": a way from (0, 0) to the ends of both arrays, where x moves on by a removal, y by
-// an addition, and both by a common item. `reach` says how far x comes on each diagonal k = x - y with so many edits.
+// Myers, "An O(ND) difference algorithm": a path from (0, 0) to the ends of both arrays, where x advances by a removal, y by
+// an addition, and both by a common item. `reach` holds how far x gets on each diagonal k = x - y with a number of edits.
 type Reach = ReadonlyMap<number, number>;
 
-/** The items that two arrays have in common, in order: as many as possible, or none if they differ in very many places. */
-export function commonItems(a: readonly Json[], b: readonly Json[]): readonly ItemPair[] {
+/** The items that two arrays have in common, in order: as many as possible, or none if that takes too many edits. */
+export function commonItems<Item>(
+  a: readonly Item[],
+  b: readonly Item[],
+  {
+    isEqual,
+    maxEdits,
+  }: { readonly isEqual: (a: Item, b: Item) => boolean; readonly maxEdits: number },
+): readonly ItemPair[] {
   if (a.length === 0 || b.length === 0) return [];
   const limit = Math.min(a.length + b.length, maxEdits);
   const reach = new Map<number, number>();
@@ -20,9 +36,9 @@ export function commonItems(a: readonly Json[], b: readonly Json[]): readonly It
     history.push(new Map(reach));
     for (let k = -edits; k <= edits; k += 2) {
       let { x } = afterEdit(k, edits, reach);
-      while (x < a.length && x - k < b.length && jsonEqual(a[x], b[x - k])) x++;
+      while (x < a.length && x - k < b.length && isEqual(a[x] as Item, b[x - k] as Item)) x++;
       reach.set(k, x);
-      if (x >= a.length && x - k >= b.length) return wayBack(history, a.length, b.length);
+      if (x >= a.length && x - k >= b.length) return trace(history, a.length, b.length);
     }
   }
   return [];
@@ -38,7 +54,7 @@ function afterEdit(k: number, edits: number, reach: Reach): { x: number; from: n
     : { x: removed + 1, from: k - 1 };
 }
 
-function wayBack(history: readonly Reach[], endX: number, endY: number): readonly ItemPair[] {
+function trace(history: readonly Reach[], endX: number, endY: number): readonly ItemPair[] {
   const pairs: ItemPair[] = [];
   let x = endX;
   let k = endX - endY;

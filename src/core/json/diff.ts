@@ -1,4 +1,4 @@
-import { commonItems } from './common-items.ts';
+import { commonEnds, commonItems } from '../diff/common-items.ts';
 import {
   getOwn,
   isJsonArray,
@@ -57,24 +57,23 @@ function diffObjects(
   }
 }
 
+// An array that differs in more places is compared item by item.
+const maxEdits = 200;
+
 function diffArrays(
   out: JsonPatchOperation[],
   path: string,
   from: readonly Json[],
   to: readonly Json[],
 ): void {
-  const shorter = Math.min(from.length, to.length);
-  let head = 0;
-  while (head < shorter && jsonEqual(from[head], to[head])) head++;
-  let tail = 0;
-  while (tail < shorter - head && jsonEqual(from.at(-1 - tail), to.at(-1 - tail))) tail++;
-
+  const { head, tail } = commonEnds(from, to, jsonEqual);
   const oldItems = from.slice(head, from.length - tail);
   const newItems = to.slice(head, to.length - tail);
+  const common = commonItems(oldItems, newItems, { isEqual: jsonEqual, maxEdits });
   const end = [oldItems.length, newItems.length] as const;
   let oldAt = 0;
   let newAt = 0;
-  for (const [oldNext, newNext] of [...commonItems(oldItems, newItems), end]) {
+  for (const [oldNext, newNext] of [...common, end]) {
     const stretch = [oldItems.slice(oldAt, oldNext), newItems.slice(newAt, newNext)] as const;
     diffStretch(out, path, head + newAt, ...stretch);
     oldAt = oldNext + 1;

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Part } from '../../protocol/message.ts';
+import { providerMetadataKey } from '../../protocol/messages/provider-metadata.ts';
 import { toMediaUrl } from './file-data.ts';
-import { providerMetadataKey } from './prompt.ts';
 import type { ProviderOptions, StreamPart } from './types.ts';
 
 type Metadata = Record<string, Json | undefined>;

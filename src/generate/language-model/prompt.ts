@@ -1,13 +1,11 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { JsonObject } from '../../core/json/json.ts';
 import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
-import { textOf } from '../message.ts';
+import { providerMetadataKey } from '../../protocol/messages/provider-metadata.ts';
+import { textOf } from '../../protocol/messages/text.ts';
 import { toFileData } from './file-data.ts';
 import { toToolOutput } from './tool-output.ts';
 import type { PromptMessage, PromptPart, ProviderOptions, SpecificationVersion } from './types.ts';
-
-/** The part metadata under which what a provider wants back is kept: signatures, item ids and the like. */
-export const providerMetadataKey = 'providerMetadata';
 
 /** Messages as an AI SDK model takes them. */
 export function toPrompt(

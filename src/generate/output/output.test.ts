@@ -6,9 +6,9 @@ import type { Json } from '../../core/json/json.ts';
 import { createRegistry } from '../../core/registry.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import { systemClock } from '../../core/time/clock.ts';
+import { textOf } from '../../protocol/messages/text.ts';
 import { type ScriptStep, scriptedModel } from '../../testing/scripted-model.ts';
 import { createGenerator } from '../generator.ts';
-import { textOf } from '../message.ts';
 import { findJson } from './find-json.ts';
 import { parsePartialJson } from './partial-json.ts';
 

@@ -1,8 +1,20 @@
-import type { Message, ToolRequest, ToolRequestPart } from './message.ts';
+import type { Message, Part, ToolRequest, ToolRequestPart } from '../message.ts';
 
 /** Tells the requests of one message apart; a request and its response have the same. */
 export function requestKey({ name, ref }: Pick<ToolRequest, 'name' | 'ref'>): string {
   return `${name}\n${ref ?? ''}`;
+}
+
+/** The tool requests of a message or chunk, without those that the provider ran itself. */
+export function toolRequestsOf({
+  content,
+}: {
+  readonly content: readonly Part[];
+}): ToolRequestPart[] {
+  return content.filter(
+    (part): part is ToolRequestPart =>
+      'toolRequest' in part && part.metadata?.providerExecuted !== true,
+  );
 }
 
 /** The tool requests at the end of a conversation: those of the latest model message, and what came back for them. */

@@ -1,9 +1,10 @@
 import { type ReactNode, useMemo } from 'react';
 import type { Message, Snapshot } from '../../../src/client/index.ts';
+import { jsonEqual } from '../../../src/core/json/json.ts';
 import { useAgentValue } from '../../../src/react/index.ts';
 import { StateChanges } from '../inspector/state-changes.tsx';
 import { plural } from '../lib/format.ts';
-import { isSame } from '../lib/json.ts';
+
 import { toolTimes } from '../lib/span-tree.ts';
 import { toTurns } from '../lib/turns.ts';
 import { useSnapshot } from '../lib/use-snapshot.ts';
@@ -133,5 +134,5 @@ function partWays(
 
 // Of two sessions with a common past only the snapshots' names differ.
 function isSameMessage(a: Message | undefined, b: Message | undefined): boolean {
-  return a?.role === b?.role && isSame(a?.content, b?.content);
+  return a?.role === b?.role && jsonEqual(a?.content, b?.content);
 }

@@ -1,6 +1,6 @@
 import { type FormEvent, type ReactNode, useLayoutEffect, useState } from 'react';
 import type { Message, Part } from '../../../src/client/index.ts';
-import { textOf } from '../lib/turns.ts';
+import { textOf } from '../../../src/protocol/messages/text.ts';
 import { useAutoGrow } from '../ui/use-auto-grow.ts';
 
 /** A message of one's own, written anew. What was attached to it stays attached. */

@@ -1,6 +1,7 @@
 import { memo, type ReactNode, useState } from 'react';
 import type { Message, Part } from '../../../src/client/index.ts';
-import { type PlacedMessage, responseTo, textOf } from '../lib/turns.ts';
+import { textOf } from '../../../src/protocol/messages/text.ts';
+import { type PlacedMessage, responseTo } from '../lib/turns.ts';
 import { Icon } from '../ui/icon.tsx';
 import { MessageEditor } from './message-editor.tsx';
 import { PartView } from './part-view.tsx';

@@ -1,6 +1,6 @@
 import { type ReactNode, useMemo, useState } from 'react';
+import { type DiffLine, diffLines } from '../../../src/core/diff/line-diff.ts';
 import { plural } from '../lib/format.ts';
-import { type DiffLine, diffLines } from '../lib/line-diff.ts';
 
 /** Lines around a change that are shown with it. */
 const around = 3;

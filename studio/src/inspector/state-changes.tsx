@@ -1,10 +1,11 @@
 import { type ReactNode, useMemo } from 'react';
 import type { Message, State } from '../../../src/client/index.ts';
+import { jsonEqual } from '../../../src/core/json/json.ts';
+import { textOf } from '../../../src/protocol/messages/text.ts';
 import { type ArtifactChange, artifactChanges, artifactText } from '../lib/artifacts.ts';
 import { plural } from '../lib/format.ts';
-import { brief, isSame } from '../lib/json.ts';
+import { brief } from '../lib/json.ts';
 import { type Change, changesBetween, pathText } from '../lib/json-changes.ts';
-import { textOf } from '../lib/turns.ts';
 import { Empty } from '../ui/empty.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { LineDiff } from './line-diff-view.tsx';
@@ -159,7 +160,7 @@ function messageChanges(
 ): { readonly added: readonly Message[]; readonly removed: readonly Message[] } {
   let same = 0;
   const isSameAt = (at: number): boolean =>
-    before[at]?.role === after[at]?.role && isSame(before[at]?.content, after[at]?.content);
+    before[at]?.role === after[at]?.role && jsonEqual(before[at]?.content, after[at]?.content);
   while (same < Math.min(before.length, after.length) && isSameAt(same)) same++;
   return { added: after.slice(same), removed: before.slice(same) };
 }

@@ -1,5 +1,5 @@
 import type { Artifact } from '../../../src/client/index.ts';
-import { isSame } from './json.ts';
+import { jsonEqual } from '../../../src/core/json/json.ts';
 
 /** What an artifact is called; one without a name by its place. */
 export function artifactName({ name }: Artifact, place: number): string {
@@ -47,7 +47,7 @@ export function artifactChanges(
   for (const name of new Set([...old.keys(), ...now.keys()])) {
     const [was, is] = [old.get(name), now.get(name)];
     if (was && is) {
-      if (!isSame(was, is)) changes.push({ name, kind: 'changed', before: was, after: is });
+      if (!jsonEqual(was, is)) changes.push({ name, kind: 'changed', before: was, after: is });
     } else if (is) changes.push({ name, kind: 'added', after: is });
     else if (was) changes.push({ name, kind: 'removed', before: was });
   }

@@ -1,4 +1,6 @@
-import { isRecord, isSame, type Json, type JsonRecord } from './json.ts';
+import { commonEnds } from '../../../src/core/diff/common-items.ts';
+import { jsonEqual } from '../../../src/core/json/json.ts';
+import { isRecord, type Json, type JsonRecord } from './json.ts';
 
 /** One place at which two documents differ. */
 export interface Change {
@@ -15,7 +17,7 @@ export function changesBetween(
   after: Json | undefined,
   path: Change['path'] = [],
 ): readonly Change[] {
-  if (isSame(before, after)) return [];
+  if (jsonEqual(before, after)) return [];
   // What was set as a whole for the first time is news field by field.
   if (before === undefined && path.length === 0 && isRecord(after))
     return changesBetween({}, after);
@@ -37,13 +39,9 @@ function listChanges(
   after: readonly Json[],
   path: Change['path'],
 ): readonly Change[] {
-  const shortest = Math.min(before.length, after.length);
-  let start = 0;
-  while (start < shortest && isSame(before[start], after[start])) start++;
-  let end = 0;
-  while (end < shortest - start && isSame(before.at(-1 - end), after.at(-1 - end))) end++;
-  const removed = before.slice(start, before.length - end);
-  const added = after.slice(start, after.length - end);
+  const { head: start, tail } = commonEnds(before, after, jsonEqual);
+  const removed = before.slice(start, before.length - tail);
+  const added = after.slice(start, after.length - tail);
   const changes: Change[] = [];
   for (let at = 0; at < Math.max(removed.length, added.length); at++) {
     changes.push(...changesBetween(removed[at], added[at], [...path, start + at]));

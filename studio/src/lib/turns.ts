@@ -1,4 +1,6 @@
 import type { Message, ToolRequestPart, ToolResponsePart } from '../../../src/client/index.ts';
+import { textOf } from '../../../src/protocol/messages/text.ts';
+import { requestKey } from '../../../src/protocol/messages/tool-round.ts';
 
 /** A message and its place in the conversation. */
 export interface PlacedMessage {
@@ -68,11 +70,6 @@ export function openTurn(messages: readonly Message[]): readonly Message[] {
   return messages.slice(last + 1);
 }
 
-/** The text of a message, without its reasoning. */
-export function textOf({ content }: Message): string {
-  return content.map((part) => ('text' in part ? part.text : '')).join('');
-}
-
 /** What a turn is about, in a few words: what was said, or what was answered. */
 export function titleOf(messages: readonly Message[]): string | undefined {
   const said = messages.find(({ role, content }) => role === 'user' && content.length > 0);
@@ -106,8 +103,7 @@ export function responseTo(
   for (const { content } of answers) {
     for (const part of content) {
       if (!('toolResponse' in part)) continue;
-      const { name, ref } = part.toolResponse;
-      if (name === toolRequest.name && ref === toolRequest.ref) return part;
+      if (requestKey(part.toolResponse) === requestKey(toolRequest)) return part;
     }
   }
   return undefined;

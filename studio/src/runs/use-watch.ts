@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react';
 import type { RunInfo } from '../../../src/client/index.ts';
+import { textOf } from '../../../src/protocol/messages/text.ts';
 import { agentOf } from '../lib/server.ts';
 
 /** What a run has said so far, while it is watched. */
@@ -24,7 +25,7 @@ export function useWatch(run: Pick<RunInfo, 'agent' | 'snapshotId'> | undefined)
         if (leaving.signal.aborted) return;
         if (event.type === 'reset') setWatched(({ resets }) => ({ text: '', resets: resets + 1 }));
         if (event.type !== 'chunk') continue;
-        const said = textOf(event.chunk.modelChunk?.content ?? []);
+        const said = textOf(event.chunk.modelChunk);
         if (said)
           setWatched((before) => ({ ...before, text: (before.text + said).slice(-maxText) }));
       }
@@ -37,8 +38,4 @@ export function useWatch(run: Pick<RunInfo, 'agent' | 'snapshotId'> | undefined)
     return () => leaving.abort();
   }, [agent, snapshotId]);
   return watched;
-}
-
-function textOf(parts: readonly object[]): string {
-  return parts.map((part) => ('text' in part ? String(part.text) : '')).join('');
 }

@@ -1,0 +1,45 @@
+import type { Part } from '../message.ts';
+import { requestKey } from './tool-round.ts';
+
+/**
+ * Adds streamed parts to the content of a message, in place. Text and reasoning that continue the last part are joined to it, a
+ * partial tool output is replaced by the next one, and a tool request by its complete form.
+ */
+export function appendParts(content: Part[], parts: readonly Part[]): Part[] {
+  for (const part of parts) {
+    if (joinText(content, part) || joinReasoning(content, part)) continue;
+    const place = content.findIndex((other) => isNewerOf(part, other));
+    if (place === -1) content.push(part);
+    else content[place] = part;
+  }
+  return content;
+}
+
+/** Joins a text to the text that ends the content, unless it has metadata of its own; returns whether it did. */
+export function joinText(content: Part[], part: Part): boolean {
+  const last = content.at(-1);
+  if (!last || !('text' in last) || !('text' in part) || part.metadata) return false;
+  content[content.length - 1] = { ...last, text: last.text + part.text };
+  return true;
+}
+
+// The signature of a provider comes with the last piece of a reasoning.
+function joinReasoning(content: Part[], part: Part): boolean {
+  const last = content.at(-1);
+  if (!last || !('reasoning' in last) || !('reasoning' in part)) return false;
+  const reasoning = last.reasoning + part.reasoning;
+  content[content.length - 1] = { ...last, ...part, reasoning };
+  return true;
+}
+
+function isNewerOf(part: Part, other: Part): boolean {
+  if ('toolResponse' in part && 'toolResponse' in other) {
+    const isSame = requestKey(part.toolResponse) === requestKey(other.toolResponse);
+    return isSame && other.metadata?.partial === true;
+  }
+  if ('toolRequest' in part && 'toolRequest' in other) {
+    const isSame = requestKey(part.toolRequest) === requestKey(other.toolRequest);
+    return isSame && part.toolRequest.ref !== undefined;
+  }
+  return false;
+}
