@@ -46,6 +46,11 @@ export class Invocation {
     streamStateChanges(this.state);
   }
 
+  /** Why the session could not be opened, if it could not. */
+  get openError(): unknown {
+    return this.#openError;
+  }
+
   /** Runs from start to end, and returns the output. Rejects when it could not start, or an input was refused. */
   async execute(): Promise<Output> {
     const { state } = this;
