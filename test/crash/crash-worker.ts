@@ -87,7 +87,7 @@ async function ask([mode, sessionId = '', requestId = '', ...text]: string[]): P
   const accept = mode === 'accepted';
   const told = await opened()
     .agent('chat')
-    .runText(text.join(' '), { sessionId, requestId, accept })
+    .runText(text.join(' '), { sessionId, requestId, accept, throwOnError: false })
     .then(
       ({ error, snapshotId }) => ({ status: error?.status ?? 'succeeded', snapshotId }),
       (error: unknown) => ({ status: toWaymarkError(error).status }),

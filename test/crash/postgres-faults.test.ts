@@ -84,7 +84,9 @@ interface Told {
 async function take(sessionId: string, text: string): Promise<Told> {
   const told = { sessionId, text };
   try {
-    const { error, snapshotId } = await app.agent('chat').runText(text, { sessionId });
+    const { error, snapshotId } = await app
+      .agent('chat')
+      .runText(text, { sessionId, throwOnError: false });
     if (error === undefined) return { ...told, ...(snapshotId && { snapshotId }) };
     return { ...told, status: error.status, ...(snapshotId && { lastGood: snapshotId }) };
   } catch (error) {
@@ -250,7 +252,7 @@ async function takeSurely(
   for (;;) {
     const told = await app
       .agent('chat')
-      .runText(text, { sessionId, requestId: `${sessionId} ${text}`, accept })
+      .runText(text, { sessionId, requestId: `${sessionId} ${text}`, accept, throwOnError: false })
       .then(
         ({ error, snapshotId = '' }) => ({ status: error?.status ?? 'succeeded', snapshotId }),
         (error: unknown) => ({ status: isWaymarkError(error) ? error.status : String(error) }),

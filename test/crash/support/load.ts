@@ -24,7 +24,7 @@ export async function runLoad(app: App, journal: Journal, turns: number): Promis
   const turn = async (agentName: string, sessionId: string, text: string): Promise<void> => {
     for (;;) {
       try {
-        const output = await app.agent(agentName).runText(text, { sessionId });
+        const output = await app.agent(agentName).runText(text, { sessionId, throwOnError: false });
         const { error } = output;
         if (error !== undefined) failures.push(`${text}: ${error.message}`);
         else saved[sessionId] = (saved[sessionId] ?? 0) + 1;
@@ -55,6 +55,6 @@ export async function runLoad(app: App, journal: Journal, turns: number): Promis
 
 async function turnOf(app: App, sessionId: string): Promise<string | undefined> {
   const options = { sessionId, accept: true };
-  const output = await app.agent('chat').runText(`${sessionId} hold`, options);
+  const output = await app.agent('chat').runText(`${sessionId} hold`, { ...options, throwOnError: false });
   return output.error && `${sessionId}: ${output.error.message}`;
 }
