@@ -55,6 +55,8 @@ export async function runLoad(app: App, journal: Journal, turns: number): Promis
 
 async function turnOf(app: App, sessionId: string): Promise<string | undefined> {
   const options = { sessionId, accept: true };
-  const output = await app.agent('chat').runText(`${sessionId} hold`, { ...options, throwOnError: false });
+  const output = await app
+    .agent('chat')
+    .runText(`${sessionId} hold`, { ...options, throwOnError: false });
   return output.error && `${sessionId}: ${output.error.message}`;
 }
