@@ -1,5 +1,5 @@
 import type { StateContext } from '../sql/history/state-rows.ts';
-import type { TurnSteps } from '../sql/sql-store.ts';
+import type { TurnSteps } from '../sql/sql-context.ts';
 import type { PostgresDatabase } from './database.ts';
 import { isConflict } from './errors.ts';
 import { quickAppend } from './quick-append.ts';

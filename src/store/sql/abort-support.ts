@@ -1,6 +1,6 @@
 import type { AbortSupport } from '../contract/store.ts';
 import { abortSnapshot } from './runs/abort.ts';
-import type { SqlContext } from './sql-store.ts';
+import type { SqlContext } from './sql-context.ts';
 
 /** Stopping runs. */
 export function abortSupport({ db, state, gcScheduler }: SqlContext): AbortSupport {

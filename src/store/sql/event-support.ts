@@ -1,6 +1,6 @@
 import type { EventSupport } from '../contract/store.ts';
 import { append, readEvents } from './runs/events.ts';
-import type { SqlContext } from './sql-store.ts';
+import type { SqlContext } from './sql-context.ts';
 
 /** Events of runs, kept for a while after their end. */
 export function eventSupport({ db, state, cipher, gcScheduler, turns }: SqlContext): EventSupport {

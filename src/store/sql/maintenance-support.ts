@@ -20,7 +20,7 @@ import {
 } from './retention/verify.ts';
 import { exportSession } from './sessions/export-session.ts';
 import { importSession } from './sessions/import-session.ts';
-import type { SqlContext } from './sql-store.ts';
+import type { SqlContext } from './sql-context.ts';
 
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(

@@ -23,7 +23,7 @@ import { detach, handOver, heartbeat, release } from './runs/run-writes.ts';
 import { getStep, saveStep } from './runs/steps.ts';
 import { readRun, readTaken, type Taken, type TakeOver, takeRuns } from './runs/take-over.ts';
 import { loadState } from './snapshots/locate.ts';
-import type { SqlContext } from './sql-store.ts';
+import type { SqlContext } from './sql-context.ts';
 import { uuidBytes } from './values/bytes.ts';
 
 /** Claims, and the writes under them. */

@@ -4,7 +4,7 @@ import { getSession, listSessions, updateSession } from './sessions/sessions.ts'
 import { listSnapshots } from './snapshots/list-snapshots.ts';
 import { readSnapshot } from './snapshots/locate.ts';
 import { fork, label, restore } from './snapshots/timeline.ts';
-import type { SqlContext } from './sql-store.ts';
+import type { SqlContext } from './sql-context.ts';
 
 /** Sessions and their trees. */
 export function timelineSupport({ db, state, gcScheduler }: SqlContext): TimelineSupport {

@@ -1,7 +1,6 @@
 import { WaymarkError } from '../../../core/error.ts';
 import type { SessionState } from '../../../session/session-state.ts';
 import type { SessionRow, SnapshotRow } from '../../memory/tables.ts';
-import type { States } from './states.ts';
 
 /** What a row may lack; a line that does not say it takes it away. */
 export const optionalOfSnapshot: readonly (keyof SnapshotRow)[] = [
@@ -27,37 +26,42 @@ export function emptied<Row>(row: Row, optional: readonly (keyof Row)[]): Row {
   return row;
 }
 
-/** Who keeps the states of a session's snapshots. */
-const keepers = new WeakMap<SessionRow, States>();
-
-/** Says who keeps the states of a session's snapshots. */
-export function keepStates(session: SessionRow, states: States): void {
-  keepers.set(session, states);
+/** The states of a session's snapshots, by snapshot id. */
+interface StatesById {
+  get(snapshotId: string): SessionState;
+  set(snapshotId: string, state: SessionState): void;
 }
 
-/** A row whose state is read when somebody looks at it. */
+const statesOf = new WeakMap<SessionRow, StatesById>();
+
+/** Sets where the states of a session's snapshots are. */
+export function keepStates(session: SessionRow, states: StatesById): void {
+  statesOf.set(session, states);
+}
+
+/** A row whose state is read from the journal on first access. */
 export function withLazyState(row: Omit<SnapshotRow, 'state'>): SnapshotRow {
   return Object.defineProperty(row, 'state', lazy) as SnapshotRow;
 }
 
-/** Makes the state of a row be read when somebody looks at it. Such a row is slower, so that it waits until it must be. */
+/** Makes the state of a row be read on first access. Such a row is slower to use, so it is done as late as possible. */
 export function makeLazy(row: SnapshotRow): void {
   Object.defineProperty(row, 'state', lazy);
 }
 
-// The same functions for all rows: with functions of its own, each row would have a hidden class of its own.
+// The same functions for all rows: otherwise V8 would give each row its own hidden class.
 const lazy: PropertyDescriptor & ThisType<SnapshotRow> = {
   get() {
-    return keeperOf(this).get(this.id);
+    return loadedStates(this).get(this.id);
   },
   set(state: SessionState) {
-    keeperOf(this).set(this.id, state);
+    loadedStates(this).set(this.id, state);
   },
   enumerable: true,
 };
 
-function keeperOf({ session }: SnapshotRow): States {
-  const states = keepers.get(session);
+function loadedStates({ session }: SnapshotRow): StatesById {
+  const states = statesOf.get(session);
   if (states !== undefined) return states;
-  throw new WaymarkError('INTERNAL', `Nobody keeps the states of session "${session.id}".`);
+  throw new WaymarkError('INTERNAL', `The states of session "${session.id}" are not loaded.`);
 }

@@ -1,0 +1,53 @@
+import type { NewId } from '../../core/id.ts';
+import type { Clock } from '../../core/time/clock.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
+import type {
+  Claim,
+  ClaimRequest,
+  CommitWrite,
+  QueueHandoff,
+  RunEvent,
+  RunRef,
+  RunRequest,
+  Scope,
+} from '../contract/store.ts';
+import type { Cipher } from './content/cipher.ts';
+import type { Database } from './database/database.ts';
+import type { StateContext } from './history/state-rows.ts';
+import type { GcScheduler } from './retention/gc-scheduler.ts';
+import type { CommitResult } from './runs/commit.ts';
+import type { TakenRows, TakeOver } from './runs/take-over.ts';
+
+/** What a store over a database is made of. */
+export interface SqlParts {
+  readonly name: string;
+  readonly db: Database;
+  readonly cipher: Cipher;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  /** Milliseconds for which the events of a run are kept after its end. */
+  readonly eventsTtl: number;
+  /** Shortcuts for the steps of every turn; the plans do the rest. */
+  readonly turns?: (context: StateContext) => TurnSteps;
+}
+
+/** Shortcuts for the steps of a turn. `undefined` or `false`: the shortcut does not apply, and the plan is used. */
+export interface TurnSteps {
+  claim?(scope: Scope, request: ClaimRequest): Promise<Claim | undefined>;
+  commit(run: RunRef, write: CommitWrite): Promise<CommitResult | undefined>;
+  /** Appends events and notifies listeners in all processes. */
+  append?(run: RunRef, events: readonly RunEvent[]): Promise<boolean>;
+  /** Detaches a run that is handed over, together with others of the same moment. */
+  sendAway?(run: RunRef, request: RunRequest, away: QueueHandoff): Promise<Snapshot | undefined>;
+  /** Takes over the runs that it is asked for by their ids. */
+  takeOver?(
+    request: TakeOver & { readonly runIds: readonly string[] },
+  ): Promise<readonly TakenRows[] | undefined>;
+}
+
+/** What the parts of a store share. */
+export interface SqlContext extends Omit<SqlParts, 'turns'> {
+  readonly state: StateContext;
+  readonly gcScheduler: GcScheduler;
+  readonly turns: TurnSteps | undefined;
+}
