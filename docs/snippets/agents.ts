@@ -30,7 +30,7 @@ const echo = app.defineModel({ name: 'echo' }, async ({ messages }, { stream }) 
 
 const parrot = app.defineAgent({ name: 'parrot', model: echo });
 // #endregion
-assert.equal(textOf((await parrot.runText('hi')).message ?? { content: [] }), 'You said: hi');
+assert.equal(textOf((await parrot.run('hi')).message ?? { content: [] }), 'You said: hi');
 
 // #region system
 app.defineAgent({
@@ -50,9 +50,9 @@ app.defineAgent({
   system: ({ state, context }) => `You talk to ${state.name} (${context.language ?? 'en'}).`,
 });
 // #endregion
-await app.agent('guide').runText('hi');
+await app.agent('guide').run('hi');
 assert.match(textOf(model.requests.at(-1)?.messages[0] ?? { content: [] }), /guide to Lisbon/);
-await app.agent('host').runText('hi', { context: { language: 'pt' } });
+await app.agent('host').run('hi', { context: { language: 'pt' } });
 assert.match(textOf(model.requests.at(-1)?.messages[0] ?? { content: [] }), /talk to Ada \(pt\)/);
 
 // #region tools
@@ -85,7 +85,7 @@ const extractor = app.defineAgent({
   output: { schema: z.object({ city: z.string(), days: z.number() }) },
 });
 
-const { output } = await extractor.runText('extract: three days in Oslo');
+const { output } = await extractor.run('extract: three days in Oslo');
 output?.city.toUpperCase(); // typed by the schema
 // #endregion
 assert.deepEqual(output, { city: 'Oslo', days: 3 });
@@ -105,7 +105,7 @@ app.defineAgent({
   config: { temperature: 0 }, // the agent's own options come first
 });
 // #endregion
-await app.agent('reviewer').runText('hi');
+await app.agent('reviewer').run('hi');
 assert.match(textOf(model.requests.at(-1)?.messages[0] ?? { content: [] }), /TypeScript code/);
 
 // #region history
@@ -124,7 +124,7 @@ app.defineAgent({
 });
 // #endregion
 for (const name of ['recent', 'frugal', 'summing', 'bounded']) {
-  assert.equal((await app.agent(name).runText('hi')).finishReason, 'stop');
+  assert.equal((await app.agent(name).run('hi')).finishReason, 'stop');
 }
 
 // #region connection

@@ -21,42 +21,39 @@ const researcher = app.defineAgent({
 // #endregion
 
 // #region detach
-const { snapshotId: runId = '', finishReason } = await researcher.run({
-  message: { role: 'user', content: [{ text: 'Read everything about tides' }] },
-  detach: true,
-});
+const run = await researcher.start('Read everything about tides');
+console.log(run.id, run.sessionId);
 // #endregion
-assert.equal(finishReason, 'detached');
 
 // #region watch
-for await (const event of researcher.watch(runId)) {
+for await (const event of run.watch()) {
   if (event.type === 'chunk') console.log(event.id, event.chunk);
   if (event.type === 'reset') console.log('another process took over, attempt', event.attempt);
   if (event.type === 'end') console.log(event.snapshot.status);
 }
-// Come back later, from anywhere, behind the last event you saw:
-const rest = researcher.watch(runId, { after: '1.3' });
+// Later, from any process, continue after the last event you saw:
+const rest = researcher.attach(run.id).watch({ after: '1.3' });
 // #endregion
 for await (const event of rest)
   if (event.type === 'end') assert.equal(event.snapshot.status, 'succeeded');
 
 // #region wait
-const { status, state } = await researcher.wait(runId);
+const done = await run.wait(); // rejects with a TurnError if the run failed
+console.log(done.text, await run.status()); // Long work done. succeeded
 // #endregion
-assert.equal(status, 'succeeded');
-assert.equal(state?.messages?.length, 2);
+assert.equal(done.text, 'Long work done.');
+assert.equal(await run.status(), 'succeeded');
 assert.deepEqual(ended, ['succeeded']);
 
 // #region middle
 const conn = researcher.streamBidi();
 await conn.sendText('Start here');
 for await (const chunk of conn.receive()) if (chunk.modelChunk) break;
-const detached = await conn.detach(); // the turn that runs, and what is queued, go on without us
+const detached = await conn.detach(); // the running turn and the queued inputs continue in the background
 // #endregion
-const second = detached.snapshotId ?? '';
 
 // #region abort
-const after = await researcher.abort(second); // 'aborted', or what it had become before
+const after = await researcher.attach(detached).abort(); // 'aborted', or the status it had before
 // #endregion
 assert.equal(after, 'aborted');
 
@@ -80,10 +77,10 @@ for (const { snapshotId, attempts } of await researcher.listDeadRuns()) {
 const editor = app.defineAgent({
   name: 'editor',
   tools: [
-    agentTool(researcher), // in the foreground: its chunks and artifacts come through under its name
+    agentTool(researcher), // in the foreground: its chunks and artifacts are streamed under its name
     ...backgroundAgentTools(researcher, { name: 'research' }), // research_start, _check, _wait, _abort
   ],
 });
 // #endregion
-assert.equal((await editor.runText('hello')).finishReason, 'stop');
+assert.equal((await editor.run('hello')).finishReason, 'stop');
 await app.close();

@@ -31,26 +31,27 @@ const remote = client.agent<typeof chat>('chat'); // `chat` is imported as a typ
 // #endregion
 
 // #region use
-const { stream, output } = remote.streamText('hello');
-for await (const { modelChunk } of stream) console.log(modelChunk?.content);
-const { sessionId, snapshotId } = await output;
+const hello = remote.stream('hello');
+for await (const text of hello.textStream) console.log(text);
+const answer = await hello.output;
+const { sessionId } = answer;
 
 const session = await remote.getSession(sessionId);
 session?.state?.custom?.topics; // string[]
-await remote.fork(snapshotId ?? '');
+await remote.fork(answer);
 // #endregion
 assert.deepEqual(session?.state?.custom, { topics: ['tea'] });
 
 // #region retry
 const requestId = 'order-1017';
-const first = await remote.runText('Order tea.', { requestId });
-const again = await remote.runText('Order tea.', { requestId }); // the same output; nothing runs twice
+const first = await remote.run('Order tea.', { requestId });
+const again = await remote.run('Order tea.', { requestId }); // the same output; nothing runs twice
 // #endregion
 assert.deepEqual(again, first);
 
 // #region stop
 const patience = new AbortController();
-const turn = remote.streamText('something long', { sessionId, signal: patience.signal });
+const turn = remote.stream('something long', { sessionId, signal: patience.signal });
 patience.abort(); // stops the turn on the server; what was said is kept
 const { finishReason } = await turn.output;
 // #endregion

@@ -12,7 +12,7 @@ const chat = app.defineAgent({
   system: 'You are a helpful assistant.',
   state: z.object({ topics: z.array(z.string()) }),
 });
-const { sessionId } = await chat.runText('hello');
+const { sessionId } = await chat.run('hello');
 // #endregion
 
 // #region langgraph
@@ -20,7 +20,7 @@ const { sessionId } = await chat.runText('hello');
 const latest = await chat.getSession(sessionId); // getState
 const history = await chat.listSnapshots(sessionId, { includeOrphaned: true }); // getStateHistory
 const [first] = history.items;
-const replayed = await chat.runText('another way', { snapshotId: first?.snapshotId ?? '' });
+const replayed = await chat.run('another way', { ...(first && { from: first }) });
 // #endregion
 assert.ok(latest && replayed.snapshotId);
 

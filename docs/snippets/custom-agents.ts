@@ -37,7 +37,7 @@ const writer = app.defineCustomAgent(
 );
 // #endregion
 
-const { stream, output } = writer.streamText('Tides');
+const { stream, output } = writer.stream('Tides');
 const phases: unknown[] = [];
 for await (const { status } of stream) if (status) phases.push(status.phase);
 assert.deepEqual(phases, ['outline', 'draft']);
@@ -57,7 +57,7 @@ app.defineCustomAgent({ name: 'plain' }, async (session, { respond, signal }) =>
   return session.result(); // the default: the last message and all artifacts
 });
 // #endregion
-const plain = await app.agent('plain').runText('Count');
+const plain = await app.agent('plain').run('Count');
 assert.deepEqual(plain.message?.content, [{ text: 'One, two, three.' }]);
 
 // #region steps
@@ -72,6 +72,6 @@ const billing = app.defineCustomAgent({ name: 'billing' }, async (session) => {
   });
 });
 // #endregion
-await billing.runText('Pay');
+await billing.run('Pay');
 assert.deepEqual(payments, ['charged']);
 await app.close();

@@ -24,7 +24,7 @@ await app.ready(); // opens the store and brings its tables to this version's fo
 
 // #region accept
 // A turn that another process may go on with when this one dies. `serve` does this for every turn it accepts.
-const { finishReason } = await chat.runText('hello', { accept: true });
+const { finishReason } = await chat.run('hello', { accept: true });
 // #endregion
 assert.equal(finishReason, 'stop');
 await app.close();

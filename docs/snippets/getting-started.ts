@@ -5,7 +5,7 @@ const model = scriptedModel({
   patterns: [
     [
       /weather in (\w+)/i,
-      ([, city]) => ({ toolCalls: [{ name: 'weather', input: { city: city ?? '' } }] }),
+      ([, city]) => ({ toolCalls: [{ name: 'weather', input: { city: String(city) } }] }),
     ],
   ],
   afterTools: () => 'It is sunny in Lisbon.',
@@ -38,32 +38,30 @@ export const chat = app.defineAgent({
 // #endregion
 
 // #region run
-const first = await chat.runText('What is the weather in Lisbon?');
-console.log(first.message?.content); // [{ text: 'It is sunny in Lisbon.' }]
+const first = await chat.run('What is the weather in Lisbon?');
+console.log(first.text); // It is sunny in Lisbon.
 
-const second = await chat.runText('And what did I say?', { sessionId: first.sessionId });
+const second = await chat.run('And what did I say?', { sessionId: first.sessionId });
 // #endregion
-assert.deepEqual(first.message?.content, [{ text: 'It is sunny in Lisbon.' }]);
-assert.deepEqual(second.message?.content, [{ text: 'You have said 2 things.' }]);
+assert.equal(first.text, 'It is sunny in Lisbon.');
+assert.equal(second.text, 'You have said 2 things.');
 
 const { sessionId } = first;
 // #region stream
-const { stream, output } = chat.streamText('Tell me more', { sessionId });
-for await (const { modelChunk } of stream) {
-  for (const part of modelChunk?.content ?? []) if ('text' in part) process.stdout.write(part.text);
-}
-const { finishReason, snapshotId } = await output;
+const turn = chat.stream('Tell me more', { sessionId });
+for await (const text of turn.textStream) process.stdout.write(text);
+const { finishReason, snapshotId } = await turn.output;
 // #endregion
 assert.equal(finishReason, 'stop');
 
 // #region back
-await chat.restore(first.snapshotId ?? '');
-const another = await chat.runText('Something else', { sessionId });
+await chat.restore(first);
+const another = await chat.run('Something else', { sessionId });
 
 const { items } = await chat.listSnapshots(sessionId, { includeOrphaned: true });
 for (const { turnIndex, orphaned, parentId } of items) console.log(turnIndex, orphaned, parentId);
 // 0 false undefined
-// 1 true  …          the way that was left
+// 1 true  …          the branch before the restore
 // 2 true  …
 // 1 false …          the new one, from the same parent
 // #endregion

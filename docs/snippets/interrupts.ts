@@ -16,7 +16,7 @@ const model = scriptedModel({
 
 // #region tool
 
-import { memoryStore, type Output, toolApproval, waymark } from 'waymark';
+import { memoryStore, toolApproval, waymark } from 'waymark';
 import { z } from 'zod';
 
 const app = waymark({ model, store: memoryStore() });
@@ -25,7 +25,6 @@ const pay = app.defineTool(
   { name: 'pay', description: 'Pays', input: z.object({ euros: z.number() }) },
   async ({ euros }, { interrupt, resumed, idempotencyKey }) => {
     if (resumed === undefined) interrupt({ question: `Pay ${euros} €?` });
-    if (resumed !== true) return 'not approved';
     return { paid: euros, reference: idempotencyKey }; // the same key for every attempt at this call
   },
 );
@@ -47,49 +46,56 @@ const remove = app.defineTool(
 const clerk = app.defineAgent({ name: 'clerk', tools: [pay, askCity] });
 
 // #region ask
-const asked = await clerk.runText('pay 20');
+const asked = await clerk.run('pay 20');
 asked.finishReason; // 'interrupted'
-const waiting = requestsOf(asked);
-
-function requestsOf({ message }: Pick<Output, 'message'>) {
-  return (message?.content ?? []).filter((part) => 'toolRequest' in part);
+for (const { toolName, input, metadata } of asked.interrupts) {
+  console.log(toolName, input, metadata); // pay { euros: 20 } { question: 'Pay 20 €?' }
 }
 // #endregion
 assert.equal(asked.finishReason, 'interrupted');
-assert.deepEqual(waiting[0]?.metadata?.interrupt, { question: 'Pay 20 €?' });
+assert.deepEqual(asked.interrupts[0]?.metadata, { question: 'Pay 20 €?' });
 
 // #region restart
-const paid = await clerk.run(
-  {
-    resume: {
-      restart: waiting.map(({ toolRequest }) => ({ toolRequest, metadata: { resumed: true } })),
-    },
-  },
-  { sessionId: asked.sessionId },
+const paid = await clerk.resume(
+  asked,
+  asked.interrupts.map((request) => request.approve()),
 );
 // #endregion
-assert.match(JSON.stringify(paid.message?.content), /paid/);
+assert.match(paid.text, /paid/);
 
-const where = await clerk.runText('where', { sessionId: asked.sessionId });
+const { sessionId } = await clerk.run('pay 50');
+// #region edit
+// After a restart: the session has the same interrupts.
+const session = await clerk.getSession(sessionId);
+if (session) {
+  const less = session.interrupts.map((request) => request.approve({ input: { euros: 40 } }));
+  console.log((await clerk.resume(session, less)).text);
+}
+// #endregion
+assert.match((await clerk.getSession(sessionId))?.text ?? 'no session', /"paid":40/);
+
+const where = await clerk.run('where', { sessionId: asked.sessionId });
 // #region respond
-const answered = await clerk.run(
-  {
-    resume: {
-      respond: requestsOf(where).map(({ toolRequest: { name, ref } }) => ({
-        toolResponse: { name, ...(ref !== undefined && { ref }), output: 'Lisbon' },
-      })),
-    },
-  },
-  { sessionId: where.sessionId },
+const answered = await clerk.resume(
+  where,
+  where.interrupts.map((request) => request.respond('Lisbon')),
 );
 // #endregion
-assert.match(JSON.stringify(answered.message?.content), /Lisbon/);
+assert.match(answered.text, /Lisbon/);
 
-const again = await clerk.runText('pay 30', { sessionId: asked.sessionId });
-assert.equal(again.finishReason, 'interrupted');
+const costly = await clerk.run('pay 3000', { sessionId: asked.sessionId });
 // #region decline
-// A plain message closes what waits as declined, and goes on.
-const left = await clerk.runText('No, leave it', { sessionId: asked.sessionId });
+const declined = await clerk.resume(
+  costly,
+  costly.interrupts.map((request) => request.decline('too much')),
+);
+// #endregion
+assert.match(declined.text, /The user declined/);
+
+await clerk.run('pay 30', { sessionId: asked.sessionId });
+// #region continue
+// A plain message declines what waits, and the conversation continues.
+const left = await clerk.run('No, leave it', { sessionId: asked.sessionId });
 // #endregion
 assert.equal(left.finishReason, 'stop');
 
@@ -100,19 +106,12 @@ const careful = app.defineAgent({
   use: [toolApproval(['remove'])], // asks before the tool runs; the tool itself knows nothing of it
 });
 // #endregion
-const held = await careful.runText('delete it');
+const held = await careful.run('delete it');
 // #region approve
-const done = await careful.run(
-  {
-    resume: {
-      restart: requestsOf(held).map(({ toolRequest }) => ({
-        toolRequest,
-        metadata: { resumed: { approved: true } }, // or { approved: false, reason: '…' }
-      })),
-    },
-  },
-  { sessionId: held.sessionId },
+const done = await careful.resume(
+  held,
+  held.interrupts.map((request) => request.approve()),
 );
 // #endregion
-assert.match(JSON.stringify(done.message?.content), /removed/);
+assert.match(done.text, /removed/);
 await app.close();

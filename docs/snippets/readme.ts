@@ -24,10 +24,11 @@ const chat = app.defineAgent({
   initialState: { likes: [] },
 });
 
-const { sessionId, snapshotId: start = '' } = await chat.runText('Two days in Lisbon');
-const { snapshotId: museums = '' } = await chat.runText('I like museums', { sessionId });
-// Another way, from the first turn again. Both are kept, and can be compared.
-const { snapshotId: food = '' } = await chat.runText('I like food', { snapshotId: start });
+const start = await chat.run('Two days in Lisbon');
+console.log(start.text);
+const museums = await chat.run('I like museums', { sessionId: start.sessionId });
+// Branch from the first turn. Both branches are kept, and can be compared.
+const food = await chat.run('I like food', { from: start });
 const { custom } = await chat.diff(museums, food);
 // [{ op: 'replace', path: '/likes/0', value: 'food' }]
 // #endregion

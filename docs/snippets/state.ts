@@ -41,7 +41,7 @@ const shop = app.defineAgent({
 // #endregion
 
 // #region patches
-const { stream, output } = shop.streamText('add tea');
+const { stream, output } = shop.stream('add tea');
 for await (const { customPatch, artifact } of stream) {
   if (customPatch) console.log(customPatch);
   if (artifact) console.log(artifact.name);
@@ -69,13 +69,13 @@ const stateless = app.defineAgent({
   },
 });
 
-const { state = {} } = await stateless.runText('hello');
+const { state = {} } = await stateless.run('hello');
 // Send the state back to continue. It is signed: a changed one is PERMISSION_DENIED.
-const again = await stateless.runText('and again', { state });
+const again = await stateless.run('and again', { state });
 // #endregion
 assert.equal(again.state?.messages?.length, 4);
 const forged = { ...again.state, messages: [] };
-await assert.rejects(stateless.runText('trust me', { state: forged }), {
+await assert.rejects(stateless.run('trust me', { state: forged }), {
   status: 'PERMISSION_DENIED',
 });
 

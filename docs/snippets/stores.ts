@@ -30,7 +30,7 @@ await sealed.rotateKeys(); // afterwards the old key is needed no more
 
 const app = waymark({ model, store: inOneFile });
 const chat = app.defineAgent({ name: 'chat' });
-const { sessionId } = await chat.runText('hello');
+const { sessionId } = await chat.run('hello');
 // #region maintenance
 const { maintenance } = inOneFile;
 
@@ -70,7 +70,7 @@ const tiny: SnapshotStore = {
 };
 // #endregion
 const small = waymark({ model, store: tiny }).defineAgent({ name: 'small' });
-const kept = await small.runText('hello');
-assert.equal((await small.runText('again', { sessionId: kept.sessionId })).finishReason, 'stop');
+const kept = await small.run('hello');
+assert.equal((await small.run('again', { sessionId: kept.sessionId })).finishReason, 'stop');
 assert.equal(small.metadata.timeline, false);
 await Promise.all([app.close(), sealed.close?.(), inPlainFiles.close?.(), inPostgres.close?.()]);

@@ -11,13 +11,14 @@ const story = app.defineAgent({ name: 'story' });
 
 // #region turns
 const chat = story.chat();
-const { sessionId, snapshotId: one = '' } = await chat.send('Once upon a time');
-const { snapshotId: two = '' } = await chat.send('there was a fox');
-const { snapshotId: three = '' } = await chat.send('who went home');
+const one = await chat.send('Once upon a time');
+const two = await chat.send('there was a fox');
+const three = await chat.send('who went home');
 // #endregion
+const { sessionId } = one;
 
 // #region look
-const shot = await story.getSnapshot({ snapshotId: two });
+const shot = await story.getSnapshot(two); // an output, a snapshot or an id
 shot?.state?.messages; // the conversation as it was after the second turn
 shot?.stateHash; // the same content has the same hash, in any store
 
@@ -28,14 +29,14 @@ assert.equal(timeline.items.length, 3);
 
 // #region restore
 await story.restore(one); // the head moves; nothing is deleted
-await story.runText('there was a bear', { sessionId: sessionId });
+await story.run('there was a bear', { sessionId });
 
 await story.restore(three); // and back again
 // #endregion
 
 // #region from
-// Without moving the head first: a turn from any snapshot, whose commit then moves the head.
-const { snapshotId: bear = '' } = await story.runText('there was a bear', { snapshotId: one });
+// In one step: the turn starts from that snapshot, and moves the head when it is saved.
+const bear = await story.run('there was a bear', { from: one });
 // #endregion
 
 // #region if-head
@@ -45,17 +46,17 @@ const refused = await story.restore(two, { ifHead: bear }).catch((error) => erro
 refused.details.headId; // the current head
 // #endregion
 assert.equal(refused.status, 'ABORTED');
-assert.equal(refused.details.headId, three);
+assert.equal(refused.details.headId, three.snapshotId);
 
 // #region fork
-const fork = await story.fork(two); // a session of its own, sharing the history
-await story.runText('who stayed out', { sessionId: fork.sessionId });
+const fork = await story.fork(two); // a new session that shares the history
+await story.run('who stayed out', { sessionId: fork.sessionId });
 // #endregion
 assert.notEqual(fork.sessionId, sessionId);
 
 // #region diff
 const { messages, custom, artifacts } = await story.diff(three, bear);
-messages.added; // messages of the second that the first has not
+messages.added; // messages that only the second has
 messages.removed;
 custom; // an RFC 6902 patch
 artifacts; // [{ name, change: 'added' | 'removed' | 'changed', patch? }]
@@ -65,7 +66,7 @@ assert.equal(messages.removed.length, 4);
 assert.deepEqual([custom, artifacts], [[], []]);
 
 // #region label
-await story.label(three, 'the good ending'); // retention keeps labelled ones
+await story.label(three, 'the good ending'); // retention keeps labelled snapshots
 await story.updateSession(sessionId, { title: 'The fox', metadata: { mood: 'calm' } });
 const found = await story.listSessions({ query: 'fox' });
 // #endregion

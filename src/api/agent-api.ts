@@ -44,7 +44,7 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
    * Compare and set: the first turn runs only while this is the head of its session (`null`: it has no snapshot yet). Otherwise
    * the call is `ABORTED` and `details.headId` names the head.
    */
-  readonly ifHead?: string | null;
+  readonly ifHead?: SnapshotRef | null;
 }
 
 /** Something that names a conversation: an output, a snapshot, a session. */

@@ -24,7 +24,6 @@ import type {
   AgentStream,
   EventId,
   FailureOptions,
-  IfHead,
   OutputOf,
   RequestOptions,
   SessionOf,
@@ -38,6 +37,11 @@ type TurnOptions = ApiInvokeOptions & RequestOptions;
 export interface BegunTurn {
   readonly stream: AsyncIterable<Chunk>;
   readonly output: Promise<OutputOf<WireTypes>>;
+}
+
+/** Compare and set on a session's head, by its id. */
+interface HeadId {
+  readonly ifHead?: string;
 }
 
 /** What an agent brings: turns and reads in their plainest form, by ids. */
@@ -70,13 +74,13 @@ export interface AgentOperations<
   ): AsyncIterable<WatchEvent<WireTypes>>;
   abort(runId: string, options?: Call): Promise<SnapshotStatus | undefined>;
   retryRun(runId: string, options?: Call): Promise<RetryResult>;
-  restore(snapshotId: string, options?: Call & IfHead): Promise<Snapshot>;
+  restore(snapshotId: string, options?: Call & HeadId): Promise<Snapshot>;
   fork(
     snapshotId: string,
-    options?: Call & IfHead & { readonly sessionId?: string },
+    options?: Call & HeadId & { readonly sessionId?: string },
   ): Promise<Snapshot>;
   diff(from: string, to: string, options?: Call): Promise<Diff>;
-  label(snapshotId: string, label: string | null, options?: Call & IfHead): Promise<Snapshot>;
+  label(snapshotId: string, label: string | null, options?: Call & HeadId): Promise<Snapshot>;
 }
 
 type AgentCalls<Call extends ApiCallOptions, Invoke extends ApiInvokeOptions> = Omit<
@@ -91,7 +95,7 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
   // Every caller got its options by the types of this agent.
   const toOptions = (options: TurnOptions): Invoke & RequestOptions => {
     checkOptions(options, operations.optionNames, 'a turn');
-    return withoutFrom(options) as Invoke & RequestOptions;
+    return withoutFrom(withHeadId(options)) as Invoke & RequestOptions;
   };
   const begin: ChatAgent['stream'] = (input, options, follow) =>
     new StreamedTurn(operations.begin(input, toOptions(options), follow));
@@ -120,7 +124,7 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
       return toHandle(await run({ ...toInput(input), detach: true }, options));
     },
     attach: (ref) => createRunHandle(calls, snapshotIdOf(ref)),
-    streamBidi: (options) => operations.streamBidi(options && withoutFrom(options)),
+    streamBidi: (options) => operations.streamBidi(options && withoutFrom(withHeadId(options))),
     chat: (options) => new AgentChat({ stream: begin, toHandle }, options),
 
     async getSnapshot(ref, options) {
@@ -144,12 +148,13 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     abort: async (ref, options) => await operations.abort(snapshotIdOf(ref), options),
     retryRun: async (ref, options) => await operations.retryRun(snapshotIdOf(ref), options),
     restore: async (ref, options) =>
-      describeState(await operations.restore(snapshotIdOf(ref), options)),
-    fork: async (ref, options) => describeState(await operations.fork(snapshotIdOf(ref), options)),
+      describeState(await operations.restore(snapshotIdOf(ref), withHeadId(options))),
+    fork: async (ref, options) =>
+      describeState(await operations.fork(snapshotIdOf(ref), withHeadId(options))),
     diff: async (from, to, options) =>
       await operations.diff(snapshotIdOf(from), snapshotIdOf(to), options),
     label: async (ref, label, options) =>
-      describeState(await operations.label(snapshotIdOf(ref), label, options)),
+      describeState(await operations.label(snapshotIdOf(ref), label, withHeadId(options))),
   };
   return calls;
 }
@@ -159,6 +164,20 @@ function placeOf(asked: SessionRef): Pick<ApiInvokeOptions, 'sessionId' | 'state
   const { sessionId, state } = asked;
   const isStored = 'createdAt' in asked || ('snapshotId' in asked && asked.snapshotId);
   return state === undefined || isStored ? { sessionId } : { state };
+}
+
+/** The options with the id of the head that they expect. */
+function withHeadId<Options extends { readonly ifHead?: SnapshotRef | null }>(
+  options: Options,
+): Options & HeadId;
+function withHeadId<Options extends { readonly ifHead?: SnapshotRef | null }>(
+  options: Options | undefined,
+): (Options & HeadId) | undefined;
+function withHeadId(options: { readonly ifHead?: SnapshotRef | null } | undefined): unknown {
+  const { ifHead } = options ?? {};
+  return ifHead === undefined || ifHead === null
+    ? options
+    : { ...options, ifHead: snapshotIdOf(ifHead) };
 }
 
 /** The options with `from` as the snapshot, or the client-held state, that it stands for. */

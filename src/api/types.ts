@@ -6,6 +6,7 @@ import type { State } from '../protocol/state.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import type { OutputAccessors, StateAccessors } from './describe.ts';
 import type { ResumeInput } from './resume-input.ts';
+import type { SnapshotRef } from './snapshot-ref.ts';
 
 /** What an agent's definition says about its types; never written by hand, always inferred. */
 export interface AgentTypes {
@@ -72,7 +73,7 @@ export type LoadedSession<Types extends AgentTypes> = SessionOf<Types> & StateAc
 /** Compare and set on a session's head. */
 export interface IfHead {
   /** The call is `ABORTED` unless this is the head of the snapshot's session; `details.headId` names the head. */
-  readonly ifHead?: string;
+  readonly ifHead?: SnapshotRef;
 }
 
 /** What a call takes that sends one input. */

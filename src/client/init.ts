@@ -13,7 +13,8 @@ export function toInit<Types extends AgentTypes>({
   if ([snapshotId, sessionId, state, ifHead].every((each) => each === undefined)) return {};
   return {
     init: {
-      ...(ifHead !== undefined && { ifHead }),
+      // A snapshot or an output has been replaced by its id.
+      ...(ifHead !== undefined && { ifHead: ifHead as string | null }),
       ...(snapshotId !== undefined && { snapshotId }),
       ...(sessionId !== undefined && { sessionId }),
       // Its custom part has the agent's type, which the server checks.
