@@ -68,7 +68,10 @@ export function openBackupApp(
 async function takeTurns(app: App, sessionId: string): Promise<void> {
   const counter = app.agent('counter');
   for (let n = 1; ; n++) {
-    const { snapshotId = '' } = await counter.runText('go', { sessionId });
+    const { snapshotId = '' } = await counter.run('go', {
+      sessionId,
+      requestId: `${sessionId} ${n}`,
+    });
     process.stdout.write(`ack ${sessionId} ${n}\n`);
     if (n % 7 === 0) await counter.fork(snapshotId);
   }

@@ -54,6 +54,9 @@ export async function expectContinues(
       (await counter.getSnapshot({ sessionId }))?.state ?? expect.fail(sessionId);
     expect(custom).toBeGreaterThanOrEqual(n);
     expect(messages).toHaveLength(2 * (custom as number));
+    // A retry of a turn that had ended returns its output, and does not run again.
+    const retried = await counter.run('go', { sessionId, requestId: `${sessionId} ${n}` });
+    expect(retried.text).toBe(`turn ${n}`);
     // The session continues from there.
     const { finishReason } = await counter.runText('go', { sessionId, throwOnError: false });
     const next = await counter.getSnapshot({ sessionId });

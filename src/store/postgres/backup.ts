@@ -35,6 +35,7 @@ const tables = [
   'journal',
   'trash',
   'dead_runs',
+  'requests',
 ] as const;
 
 const head = v.object({
