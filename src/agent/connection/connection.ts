@@ -60,9 +60,14 @@ export class Connection implements AgentConnection {
 
   async send(value: Input): Promise<void> {
     const input = this.#parse(value);
-    if (this.#invocation === undefined) await this.#settled.promise;
+    const invocation = this.#invocation;
+    if (invocation === undefined) await this.#settled.promise;
     else if (input.detach === true) await this.#detach(input);
-    else await this.#queue(this.#invocation, input);
+    // An invocation that could not open is closed: say why it could not, not that it is closed.
+    else if (invocation.openError !== undefined) throw invocation.openError;
+    else if (input.resume === undefined) invocation.state.inbox.push(input);
+    // Whether an answer fits its interrupt is known when its turn begins.
+    else await invocation.state.inbox.offer(input);
   }
 
   sendText(text: string, options?: RequestOptions): Promise<void> {
@@ -119,14 +124,6 @@ export class Connection implements AgentConnection {
     const { message } = input;
     if (message === undefined || this.#invocation?.state.request.remote !== true) return input;
     return { ...input, message: withoutOptions(message) };
-  }
-
-  async #queue({ state: { inbox }, openError }: Invocation, input: Input): Promise<void> {
-    // An invocation that could not open is closed: say why it could not, not that it is closed.
-    if (openError !== undefined) throw openError;
-    if (input.resume === undefined) inbox.push(input);
-    // Whether an answer fits its interrupt is known when its turn begins.
-    else await inbox.offer(input);
   }
 
   async #detach(input?: Input): Promise<CallerOutput> {
