@@ -13,6 +13,7 @@ import {
   intentFile,
   journalName,
   lockFile,
+  requestsFolder,
   runFile,
 } from '../directory/layout.ts';
 import { openParts } from '../file-store.ts';
@@ -39,6 +40,8 @@ export async function backupFiles(directory: string, target: string): Promise<Ba
       }
     }
     await transaction.read(() => copy.folder(deadFolder));
+    // After the sessions, so that every turn in the copy has its idempotency key; one without its turn is free to be used again.
+    await transaction.read(() => copy.folder(requestsFolder));
     copy.file(ignoreFile);
     await syncAll(resolve(target));
     // The last one: until it is there, the directory is no store.
