@@ -45,6 +45,11 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
    * the call is `ABORTED` and `details.headId` names the head.
    */
   readonly ifHead?: SnapshotRef | null;
+  /**
+   * Called, in order with the chunks, when another process has taken over the turn: chunks since its last checkpoint are no
+   * longer valid and come again. Turns of this process have no such takeover.
+   */
+  readonly onReset?: (attempt: number) => void;
 }
 
 /** Something that names a conversation: an output, a snapshot, a session. */

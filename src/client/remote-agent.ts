@@ -5,15 +5,9 @@ import type { AgentInfo } from '../protocol/requests.ts';
 /** What every call to a server takes. Owner and context come from the server's authentication, not from the client. */
 export interface RemoteCallOptions extends ApiCallOptions {}
 
-/** Where a turn starts, and a listener for takeovers. */
+/** Where a turn starts. */
 export interface RemoteInvokeOptions<Types extends AgentTypes = WireTypes>
-  extends ApiInvokeOptions<Types> {
-  /**
-   * Called, in order with the chunks, when another process has taken over the turn: chunks since its last checkpoint are no
-   * longer valid and come again.
-   */
-  readonly onReset?: (attempt: number) => void;
-}
+  extends ApiInvokeOptions<Types> {}
 
 /** Where one turn starts, and the id under which it may be sent again. */
 export interface RemoteRunOptions<Types extends AgentTypes = WireTypes>

@@ -54,6 +54,7 @@ const optionNames: OptionNames<RunOptions> = {
   state: true,
   from: true,
   ifHead: true,
+  onReset: true,
   signal: true,
   owner: true,
   context: true,
