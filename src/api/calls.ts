@@ -124,7 +124,7 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
       return toHandle(await run({ ...toInput(input), detach: true }, options));
     },
     attach: (ref) => createRunHandle(calls, snapshotIdOf(ref)),
-    streamBidi: (options) => operations.streamBidi(options && withoutFrom(withHeadId(options))),
+    streamBidi: (options) => operations.streamBidi(options && toOptions(options)),
     chat: (options) => new AgentChat({ stream: begin, toHandle }, options),
 
     async getSnapshot(ref, options) {

@@ -1,7 +1,6 @@
 import type { Input, Output } from '../protocol/turn.ts';
 import type { Answers, ApiCallOptions, ApiInvokeOptions, Chat, StartedRun } from './agent-api.ts';
 import { toResume } from './interrupts.ts';
-import { snapshotIdOf } from './snapshot-ref.ts';
 import { throwIfFailed } from './turn-error.ts';
 import { type TurnInput, toInput } from './turn-input.ts';
 import type { AgentStream, FailureOptions, OutputOf, RequestOptions, WireTypes } from './types.ts';
@@ -39,7 +38,9 @@ export class AgentChat implements Chat {
 
   get snapshotId(): string | undefined {
     const { snapshotId, from } = this.#given;
-    return this.#snapshotId ?? snapshotId ?? (from === undefined ? undefined : snapshotIdOf(from));
+    // The output of an agent without a store has no snapshot.
+    const start = typeof from === 'object' ? from.snapshotId : from;
+    return this.#snapshotId ?? snapshotId ?? start;
   }
 
   get state(): Chat['state'] {

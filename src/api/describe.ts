@@ -1,4 +1,5 @@
 import type { Message } from '../protocol/message.ts';
+import { textOf } from '../protocol/messages/text.ts';
 import { type Interrupt, interruptsAtEnd, interruptsOf } from './interrupts.ts';
 
 /** What an output can be asked besides its data. Not part of its JSON. */
@@ -66,10 +67,4 @@ export function describeState<Given extends WithState>(given: Given): Given & St
 function described<Given extends object>(given: Given, accessors: PropertyDescriptorMap): Given {
   if ('interrupts' in given) return given;
   return Object.defineProperties(Object.isExtensible(given) ? given : { ...given }, accessors);
-}
-
-function textOf(message: Message | undefined): string {
-  let text = '';
-  for (const part of message?.content ?? []) if ('text' in part) text += part.text;
-  return text;
 }

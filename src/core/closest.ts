@@ -15,7 +15,8 @@ export function likely(name: string, names: readonly string[]): string | undefin
   return distance <= most ? nearest : undefined;
 }
 
-function editDistance(a: string, b: string): number {
+/** The Levenshtein distance of two words. */
+export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];

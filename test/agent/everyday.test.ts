@@ -288,6 +288,7 @@ describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open)
     const first = await held.run('a');
     const second = await held.run('b', { from: first });
     expect(second.state?.messages).toHaveLength(4);
+    expect(held.chat({ from: second }).snapshotId).toBeUndefined();
     await expect(held.restore(first)).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
   });
 
@@ -297,6 +298,7 @@ describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open)
     await expect(agent('chat').run('a', options)).rejects.toThrow(
       'Unknown option "sessionid" of a turn. Did you mean "sessionId"?',
     );
+    expect(() => agent('chat').streamBidi(options)).toThrow(/Did you mean "sessionId"/);
   });
 
   test('an empty input and an array say what is expected', async () => {
