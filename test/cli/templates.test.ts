@@ -1,14 +1,13 @@
-/** Every template of `waymark init`, over the sources. `test/interop` installs, checks and starts them. */
+/** Every template of `waymark init`, with the built package. `test/interop` installs, checks and starts them. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { templateNames } from '../../src/cli/init/project-files.ts';
+import { withBuiltPackage } from './support/built-package.ts';
 import { command, tempFolder } from './support/command.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const hooks = fileURLToPath(new URL('./support/source-package.ts', import.meta.url));
 const folder = tempFolder();
 afterAll(() => folder.remove());
 
@@ -55,8 +54,9 @@ describe.each(templateNames)('the template %s', (name) => {
   });
 
   test('passes its own test', () => {
-    const args = ['--import', hooks, '--test', '--test-reporter', 'tap'];
-    const env = { ...process.env, NODE_OPTIONS: '' };
+    const found = withBuiltPackage();
+    const args = [...found.options, '--test', '--test-reporter', 'tap'];
+    const env = { ...process.env, ...found.env, NODE_OPTIONS: '' };
     const printed = execFileSync(process.execPath, args, { cwd: project, encoding: 'utf8', env });
     expect(printed).toContain('# pass 1\n# fail 0');
   });

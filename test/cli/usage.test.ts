@@ -80,7 +80,7 @@ describe('how the command is called', () => {
       stdout: '',
       stderr: '✗ There is no file nowhere.ts.\n',
     });
-    expect(debug.stderr).toContain('find-file.ts');
+    expect(debug.stderr).toContain('at findAgentsFile');
     expect(JSON.parse(json.stderr)).toEqual({
       error: { status: 'NOT_FOUND', message: 'There is no file nowhere.ts.' },
     });

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createClient } from '../../src/client/index.ts';
+import { builtCommand, withBuiltPackage } from '../cli/support/built-package.ts';
 import { freePort, startPostgres, type TestPostgres } from '../support/postgres.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -35,7 +36,7 @@ async function createProject(): Promise<string> {
     await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name));
   }
   const command = join(bin, 'waymark');
-  await writeFile(command, `#!/bin/sh\nexec node ${join(root, 'src/cli/main.ts')} "$@"\n`);
+  await writeFile(command, `#!/bin/sh\nexec node ${builtCommand()} "$@"\n`);
   await chmod(command, 0o755);
   return folder;
 }
@@ -48,13 +49,14 @@ async function procfile(): Promise<Record<string, string>> {
 
 /** Starts a process the way a process manager does. */
 async function start(name: string, env: Record<string, string> = {}): Promise<ChildProcess> {
-  const hooks = join(root, 'test/cli/support/source-package.ts');
+  const found = withBuiltPackage();
   const { [name]: command = '' } = await procfile();
   const child = spawn('sh', ['-c', `exec env ${command}`], {
     cwd: project,
     env: {
       ...process.env,
-      NODE_OPTIONS: `--import ${hooks}`,
+      ...found.env,
+      NODE_OPTIONS: found.options.join(' '),
       DATABASE_URL: postgres.connectionString,
       ...env,
     },

@@ -3,9 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { builtCommand, withBuiltPackage } from './built-package.ts';
 
-const entry = fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url));
-const hooks = fileURLToPath(new URL('./source-package.ts', import.meta.url));
 
 /** The agents that the tests talk to. */
 export const agentsFile = fileURLToPath(new URL('../fixture/agents.ts', import.meta.url));
@@ -32,9 +31,10 @@ export class Running {
   stderr = '';
 
   constructor(args: readonly string[], cwd: string, env: Record<string, string> = {}) {
-    this.child = spawn(process.execPath, ['--import', hooks, entry, ...args], {
+    const found = withBuiltPackage();
+    this.child = spawn(process.execPath, [...found.options, builtCommand(), ...args], {
       cwd,
-      env: { ...process.env, NO_COLOR: '1', ...env },
+      env: { ...process.env, ...found.env, NO_COLOR: '1', ...env },
     });
     this.child.stdout?.on('data', (text: Buffer) => this.#hear('stdout', text));
     this.child.stderr?.on('data', (text: Buffer) => this.#hear('stderr', text));
