@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { builtCommand, withBuiltPackage } from './built-package.ts';
 
-
 /** The agents that the tests talk to. */
 export const agentsFile = fileURLToPath(new URL('../fixture/agents.ts', import.meta.url));
 
