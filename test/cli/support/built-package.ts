@@ -7,7 +7,7 @@ import { bin, buildOnce, root } from '../../support/build-once.ts';
  * Where the package is, built as it is published, once per test run. A command starts from it in a third of the time that it
  * takes from several hundred source files.
  */
-export function builtPackage(): string {
+function builtPackage(): string {
   return buildOnce('package', (folder) => {
     const options = ['--out-dir', folder, '--no-clean', '--logLevel', 'silent'];
     execFileSync(bin('tsdown'), options, { cwd: root, stdio: 'pipe' });
