@@ -1,60 +1,34 @@
-import { memoryStore, waymark } from 'waymark';
-import { scriptedModel } from 'waymark/testing';
-import { z } from 'zod';
-
-export const app = waymark({
-  model: scriptedModel({ patterns: [], otherwise: 'Hello.' }),
-  store: memoryStore(),
-});
-export const chat = app.defineAgent({
-  name: 'chat',
-  state: z.object({ topics: z.array(z.string()) }),
-});
+import type { chat } from './react-agent.ts';
 
 // #region chat
 
-import { useState } from 'react';
 import { useAgent } from 'waymark/react';
 
 export function Chat({ url, sessionId }: { url: string; sessionId?: string }) {
-  const [text, setText] = useState('');
-  const { messages, phase, interrupts, error, send, stop, restart, respond } = useAgent<
-    typeof chat
-  >({
-    url,
-    agent: 'chat',
-    ...(sessionId !== undefined && { sessionId }),
-  });
+  const options = { url, agent: 'chat', sessionId };
+  const { messages, interrupts, error, send, resume } = useAgent<typeof chat>(options);
+  const approve = () => resume(interrupts.map((request) => request.approve()));
+  const decline = () => resume(interrupts.map((request) => request.decline()));
   return (
     <main>
-      {messages.map(({ role, content }, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a message's place is what it is.
-        <p key={at}>
-          <b>{role}</b> {content.map((part) => ('text' in part ? part.text : '')).join('')}
-        </p>
+      {messages.map(({ index, role, text, reasoning, files, toolCalls }) => (
+        <article key={index} className={role}>
+          {reasoning && <details>{reasoning}</details>}
+          {toolCalls.map(({ key, name, input, output, status }) => (
+            <pre key={key}>{JSON.stringify({ name, input, output, status })}</pre>
+          ))}
+          {text && <p>{text}</p>}
+          {files.map((file) => (
+            <img key={file.url} src={file.url} alt="" />
+          ))}
+        </article>
       ))}
-      {interrupts.map(({ key, name, input }) => (
-        <p key={key}>
-          {name} {JSON.stringify(input)}
-          <button type="button" onClick={() => restart(key, true)}>
-            Approve
-          </button>
-          <button type="button" onClick={() => respond(key, 'The user declined.')}>
-            Decline
-          </button>
-        </p>
-      ))}
+      {interrupts.length > 0 && <input type="button" value="Approve" onClick={approve} />}
+      {interrupts.length > 0 && <input type="button" value="Decline" onClick={decline} />}
       {error && <p role="alert">{error.message}</p>}
-      <input value={text} onChange={(event) => setText(event.target.value)} />
-      {phase === 'ready' ? (
-        <button type="button" onClick={() => send(text)}>
-          Send
-        </button>
-      ) : (
-        <button type="button" onClick={() => stop()}>
-          Stop
-        </button>
-      )}
+      <form action={(form) => void send(String(form.get('text')))}>
+        <input name="text" aria-label="Message" />
+      </form>
     </main>
   );
 }
@@ -66,7 +40,7 @@ export function Chat({ url, sessionId }: { url: string; sessionId?: string }) {
 import { toTimeline } from 'waymark/react';
 
 export function Timeline({ url, sessionId }: { url: string; sessionId: string }) {
-  const { timeline, goBack, branch } = useAgent<typeof chat>({
+  const { timeline, restore, fork } = useAgent<typeof chat>({
     url,
     agent: 'chat',
     sessionId,
@@ -77,11 +51,11 @@ export function Timeline({ url, sessionId }: { url: string; sessionId: string })
       {toTimeline(timeline).map(({ snapshot, lane, active }) => (
         <li key={snapshot.snapshotId} data-active={active} style={{ marginLeft: lane * 16 }}>
           Turn {snapshot.turnIndex + 1}
-          <button type="button" onClick={() => goBack(snapshot.snapshotId)}>
-            Go back here
+          <button type="button" onClick={() => restore(snapshot)}>
+            Restore
           </button>
-          <button type="button" onClick={() => branch(snapshot.snapshotId)}>
-            Branch here
+          <button type="button" onClick={() => fork(snapshot)}>
+            Fork
           </button>
         </li>
       ))}

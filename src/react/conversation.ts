@@ -1,12 +1,12 @@
 import type { AgentTypes, ChunkOf } from '../api/types.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
-import { applyPatch, type JsonPatch } from '../core/json/patch.ts';
+import { applyKnownPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { Message } from '../protocol/message.ts';
-import { textOf } from '../protocol/messages/text.ts';
 import type { Artifact } from '../protocol/state.ts';
-import { type PendingAnswer, type PendingInterrupt, pendingInterrupts } from './interrupts.ts';
+import { type WaitingInterrupt, waitingInterrupts } from './interrupts.ts';
 import { LiveTurn } from './live-turn.ts';
+import { MessageViews } from './message-view.ts';
 import { emptySessionData, type SessionData } from './session-data.ts';
 import { SubAgents } from './sub-agents.ts';
 import { type AgentView, emptyView } from './view.ts';
@@ -17,6 +17,7 @@ export type Facts<Types extends AgentTypes> = Omit<
   | 'sessionId'
   | 'snapshotId'
   | 'messages'
+  | 'transcript'
   | 'answer'
   | 'text'
   | 'custom'
@@ -36,7 +37,8 @@ export class Conversation<Types extends AgentTypes> {
   #custom: Types['custom'] | undefined;
   #artifacts: readonly Artifact[];
   #subAgents = new SubAgents();
-  #interrupts: readonly PendingInterrupt[] = [];
+  #interrupts: readonly WaitingInterrupt[] = [];
+  readonly #messageViews = new MessageViews();
   #facts: Facts<Types>;
   #view: AgentView<Types>;
 
@@ -46,7 +48,7 @@ export class Conversation<Types extends AgentTypes> {
     this.#custom = sessionData.custom;
     this.#artifacts = sessionData.artifacts;
     this.#facts = emptyView(facts);
-    this.#interrupts = pendingInterrupts(sessionData.messages);
+    this.#interrupts = waitingInterrupts(sessionData.messages);
     this.#view = this.#build();
   }
 
@@ -78,7 +80,7 @@ export class Conversation<Types extends AgentTypes> {
     this.#sessionId = sessionData.sessionId;
     this.#live = undefined;
     // Then it still has the answers that were given so far.
-    if (!isReadAgain) this.#interrupts = pendingInterrupts(sessionData.messages);
+    if (!isReadAgain) this.#interrupts = waitingInterrupts(sessionData.messages);
     this.#revert();
   }
 
@@ -104,7 +106,7 @@ export class Conversation<Types extends AgentTypes> {
 
   /** The turn did not come to anything that was saved. What was said stays to be seen until the next one. */
   fail(error: ErrorBody | undefined): void {
-    this.#interrupts = pendingInterrupts(this.sessionData.messages);
+    this.#interrupts = waitingInterrupts(this.sessionData.messages);
     this.#revert();
     this.set({ phase: 'ready', running: undefined, error });
   }
@@ -138,7 +140,7 @@ export class Conversation<Types extends AgentTypes> {
     }
     if (status !== undefined) this.set({ status });
     if (customPatch) {
-      const patched = applyPatch((this.#custom ?? null) as Json, customPatch as JsonPatch);
+      const patched = applyKnownPatch((this.#custom ?? null) as Json, customPatch as JsonPatch);
       this.#custom = patched as Types['custom'];
     }
     if (turnEnd) {
@@ -153,10 +155,9 @@ export class Conversation<Types extends AgentTypes> {
     this.set({ takeovers: this.#facts.takeovers + 1 });
   }
 
-  /** Notes an answer to an interrupt, and gives all interrupts with the answers so far. */
-  answer(key: string, answer: PendingAnswer): readonly PendingInterrupt[] {
-    this.#interrupts = this.#interrupts.map((one) => (one.key === key ? { ...one, answer } : one));
-    return this.#interrupts;
+  /** Notes the interrupts with the answers that they have so far. */
+  setInterrupts(interrupts: readonly WaitingInterrupt[]): void {
+    this.#interrupts = interrupts;
   }
 
   #revert(): void {
@@ -168,20 +169,26 @@ export class Conversation<Types extends AgentTypes> {
   #build(): AgentView<Types> {
     const { sessionData } = this;
     const { phase } = this.#facts;
-    const answer = phase === 'ready' ? undefined : this.#live?.answer;
     // The user may be writing an answer while the session is read again.
     const isAsking = phase === 'ready' || phase === 'loading';
+    const interrupts = isAsking ? this.#interrupts : none;
+    const transcript = this.#transcript();
+    const messages = this.#messageViews.of(transcript, { running: !isAsking, interrupts });
+    const isAnswering = phase !== 'ready' && this.#live?.answer !== undefined;
+    const last = messages.at(-1);
+    const answer = isAnswering && last?.index === transcript.length - 1 ? last : undefined;
     return {
       ...this.#facts,
       sessionId: this.#sessionId,
       snapshotId: sessionData.snapshotId,
-      messages: this.#messages(),
+      messages,
+      transcript,
       answer,
-      text: textOf(answer),
+      text: answer?.text ?? '',
       custom: this.#custom,
       artifacts: this.#artifacts,
       subAgents: this.#subAgents.views,
-      interrupts: isAsking ? this.#interrupts : none,
+      interrupts,
     };
   }
 
@@ -189,7 +196,7 @@ export class Conversation<Types extends AgentTypes> {
     | { sessionData: readonly Message[]; live: readonly Message[]; all: readonly Message[] }
     | undefined;
 
-  #messages(): readonly Message[] {
+  #transcript(): readonly Message[] {
     const sessionData = this.sessionData.messages;
     const live = this.unsaved;
     if (live.length === 0) return sessionData;
@@ -200,7 +207,7 @@ export class Conversation<Types extends AgentTypes> {
   }
 }
 
-const none: readonly PendingInterrupt[] = [];
+const none: readonly WaitingInterrupt[] = [];
 
 function withArtifact(artifacts: readonly Artifact[], artifact: Artifact): readonly Artifact[] {
   const place =

@@ -1,3 +1,5 @@
+import { type InterruptAnswer, toResume } from '../api/interrupts.ts';
+import { type SnapshotRef, snapshotIdOf } from '../api/snapshot-ref.ts';
 import { toInput } from '../api/turn-input.ts';
 import type { AgentTypes, OutputOf } from '../api/types.ts';
 import type { RemoteInvokeOptions } from '../client/index.ts';
@@ -7,7 +9,7 @@ import type { Input } from '../protocol/turn.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions, SendOptions } from './agent-store.ts';
 import { Conversation } from './conversation.ts';
 import { change, type FlowContext, showFailure } from './flow-context.ts';
-import { type PendingAnswer, toResume } from './interrupts.ts';
+import { allAnswers, withAnswers } from './interrupts.ts';
 import { createPublisher } from './publisher.ts';
 import { readSent, readSession } from './read-session.ts';
 import {
@@ -94,8 +96,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
         return last && (await this.#send(last.input, last.options));
       },
       resend: (messageIndex, input) => this.#resend(messageIndex, toInput(input)),
-      respond: (key, output) => this.#answer(key, { type: 'respond', output }),
-      restart: (key, resumed = true) => this.#answer(key, { type: 'restart', resumed }),
+      resume: (answers) => this.#answer('length' in answers ? answers : [answers]),
       stop: () => this.#stopTurn(),
       detach: () => {
         this.#newFlow();
@@ -186,7 +187,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     this.#stop = async () => stop.abort();
     // Before anything is awaited, so that a double click does not send twice.
     change(this.#flowContext, { phase: 'sending', error: undefined });
-    if (!(await this.#standAt(flow, options.snapshotId))) return undefined;
+    if (!(await this.#standAt(flow, options.from))) return undefined;
     const output = await runOwnTurn(this.#flowContext, flow, {
       input: options.detach ? { ...input, detach: true } : input,
       init: {
@@ -206,10 +207,12 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   }
 
   // Moves to the snapshot that a turn continues from.
-  async #standAt(flow: AbortSignal, snapshotId: string | undefined): Promise<boolean> {
+  async #standAt(flow: AbortSignal, from: SnapshotRef | undefined): Promise<boolean> {
     const { conversation } = this.#flowContext;
-    if (snapshotId === undefined || snapshotId === conversation.sessionData.snapshotId) return true;
+    if (from === undefined) return true;
     try {
+      const snapshotId = snapshotIdOf(from);
+      if (snapshotId === conversation.sessionData.snapshotId) return true;
       const snapshot = await readSnapshot(this.agent, snapshotId);
       if (flow.aborted) return false;
       conversation.settle(sessionDataOfSnapshot(snapshot, conversation.sessionData), {
@@ -235,19 +238,23 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
 
   async #resend(messageIndex: number, input: Input): Promise<OutputOf<Types> | undefined> {
     const { conversation } = this.#flowContext;
-    const snapshotId = snapshotBefore(conversation.view.messages, messageIndex);
-    if (snapshotId !== undefined) return await this.#send(input, { snapshotId });
+    const from = snapshotBefore(conversation.view.transcript, messageIndex);
+    if (from !== undefined) return await this.#send(input, { from });
     // Before the first turn there is no snapshot to branch from.
     await this.actions.load(undefined);
     return await this.#send(input, {});
   }
 
-  async #answer(key: string, answer: PendingAnswer): Promise<OutputOf<Types> | undefined> {
+  async #answer(answers: readonly InterruptAnswer[]): Promise<OutputOf<Types> | undefined> {
     const { conversation, publisher } = this.#flowContext;
-    if (!conversation.view.interrupts.some((interrupt) => interrupt.key === key)) return undefined;
-    const resume = toResume(conversation.answer(key, answer));
+    const { interrupts } = conversation.view;
+    const noted = withAnswers(interrupts, answers);
+    // A second click: they have been answered.
+    if (noted === interrupts) return undefined;
+    conversation.setInterrupts(noted);
     publisher.publish();
-    return resume && (await this.#send({ resume }, {}));
+    const all = allAnswers(noted);
+    return all && (await this.#send({ resume: toResume(all) }, {}));
   }
 
   async #stopTurn(): Promise<void> {

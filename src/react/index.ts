@@ -5,7 +5,8 @@ export type {
   SendOptions,
 } from './agent-store.ts';
 export { createAgentStore } from './create-agent-store.ts';
-export type { PendingAnswer, PendingInterrupt } from './interrupts.ts';
+export type { WaitingInterrupt } from './interrupts.ts';
+export type { FileView, MessageView, ToolCallStatus, ToolCallView } from './message-view.ts';
 export { type StoreAgent, snapshotBefore } from './session-data.ts';
 export { type TimelineNode, type TimelineShot, toTimeline } from './timeline.ts';
 export {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Message, ToolRequestPart } from '../protocol/message.ts';
-import { pendingInterrupts, toResume } from './interrupts.ts';
+import { allAnswers, waitingInterrupts, withAnswers } from './interrupts.ts';
 
 const user: Message = { role: 'user', content: [{ text: 'Book it' }] };
 const asking = (
@@ -24,9 +24,9 @@ test('the interrupted requests a conversation ends with wait', () => {
       ],
     },
   ];
-  expect(pendingInterrupts(messages)).toMatchObject([
-    { key: 'book 1', name: 'book', input: { what: '1' }, data: { price: 4 } },
-    { key: 'book 3', data: true },
+  expect(waitingInterrupts(messages)).toMatchObject([
+    { toolName: 'book', ref: '1', input: { what: '1' }, metadata: { price: 4 } },
+    { ref: '3', metadata: true },
   ]);
 });
 
@@ -36,10 +36,10 @@ test('one that was answered, or followed by something else, does not wait', () =
     role: 'tool',
     content: [{ toolResponse: { name: 'book', ref: '1', output: 0 } }],
   };
-  expect(pendingInterrupts([user, model, answered])).toEqual([]);
-  expect(pendingInterrupts([user, model, user])).toEqual([]);
-  expect(pendingInterrupts([user, { role: 'model', content: [{ text: 'Done' }] }])).toEqual([]);
-  expect(pendingInterrupts([])).toEqual([]);
+  expect(waitingInterrupts([user, model, answered])).toEqual([]);
+  expect(waitingInterrupts([user, model, user])).toEqual([]);
+  expect(waitingInterrupts([user, { role: 'model', content: [{ text: 'Done' }] }])).toEqual([]);
+  expect(waitingInterrupts([])).toEqual([]);
 });
 
 test('a tool that asked again after a restart waits with what it asks now', () => {
@@ -48,31 +48,28 @@ test('a tool that asked again after a restart waits with what it asks now', () =
     { role: 'model', content: [asking('1', { interrupt: 'sure?' })] },
     { role: 'tool', content: [asking('1', { interrupt: 'really sure?' })] },
   ];
-  expect(pendingInterrupts(messages)).toMatchObject([{ data: 'really sure?' }]);
+  expect(waitingInterrupts(messages)).toMatchObject([{ metadata: 'really sure?' }]);
 });
 
 test('only when all are answered is there something to send', () => {
-  const [one, two] = pendingInterrupts([
-    user,
-    { role: 'model', content: [asking('1'), asking('2')] },
-  ]);
-  if (!one || !two) throw new Error('two interrupts expected');
-  const first = { ...one, answer: { type: 'respond', output: null } } as const;
-  const second = { ...two, answer: { type: 'restart', resumed: { by: 'me' } } } as const;
-  expect(toResume([first, two])).toBeUndefined();
-  expect(toResume([first, second])).toEqual({
-    respond: [{ toolResponse: { name: 'book', ref: '1', output: null } }],
-    restart: [
-      {
-        toolRequest: { name: 'book', ref: '2', input: { what: '2' } },
-        metadata: { resumed: { by: 'me' } },
-      },
-    ],
-  });
+  const waiting = waitingInterrupts([user, { role: 'model', content: [asking('1'), asking('2')] }]);
+  const [one, two] = waiting;
+  if (!one || !two) throw new Error('Two interrupts were expected');
+  const first = withAnswers(waiting, [one.respond(null)]);
+  expect(allAnswers(first)).toBeUndefined();
+  const approval = two.approve({ resumed: { by: 'me' } });
+  expect(allAnswers(withAnswers(first, [approval]))).toEqual([one.respond(null), approval]);
+});
+
+test('an answer to something that does not wait changes nothing', () => {
+  const [one] = waitingInterrupts([user, { role: 'model', content: [asking('1')] }]);
+  if (!one) throw new Error('An interrupt was expected');
+  const others = waitingInterrupts([user, { role: 'model', content: [asking('2')] }]);
+  expect(withAnswers(others, [one.approve()])).toBe(others);
 });
 
 test('S161: an interrupt of false waits for nobody, other values that look like nothing do', () => {
   const content = [false, 0, '', null].map((interrupt, at) => asking(`${at}`, { interrupt }));
-  const waiting = pendingInterrupts([user, { role: 'model', content }]);
-  expect(waiting.map(({ data }) => data)).toEqual([0, '', null]);
+  const waiting = waitingInterrupts([user, { role: 'model', content }]);
+  expect(waiting.map(({ metadata }) => metadata)).toEqual([0, '', null]);
 });

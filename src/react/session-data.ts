@@ -8,7 +8,7 @@ import type {
 } from '../api/types.ts';
 import type { RemoteAgent } from '../client/index.ts';
 import { type Json, jsonEqual } from '../core/json/json.ts';
-import { applyPatch, type JsonPatch } from '../core/json/patch.ts';
+import { applyKnownPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 
@@ -91,7 +91,7 @@ async function settleDifference<Types extends AgentTypes>(
     const { messages, custom } = await agent.diff(from, snapshotId);
     // Messages that were taken away may have been anywhere.
     if (messages.removed.length > 0) return undefined;
-    const patched = applyPatch((before.custom ?? null) as Json, custom as JsonPatch);
+    const patched = applyKnownPatch((before.custom ?? null) as Json, custom as JsonPatch);
     return {
       sessionId,
       snapshotId,

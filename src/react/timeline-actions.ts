@@ -1,3 +1,4 @@
+import { snapshotIdOf } from '../api/snapshot-ref.ts';
 import type { AgentTypes, SnapshotOf } from '../api/types.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { AgentActions } from './agent-store.ts';
@@ -7,7 +8,7 @@ import { type StoreAgent, sessionDataOfSnapshot } from './session-data.ts';
 /** The part of the actions that is about the past. */
 export type TimelineActions<Types extends AgentTypes> = Pick<
   AgentActions<Types>,
-  'goBack' | 'branch' | 'label' | 'look' | 'loadTimeline'
+  'restore' | 'fork' | 'label' | 'view' | 'loadTimeline'
 >;
 
 /** What can be done with the past of a conversation. */
@@ -16,10 +17,11 @@ export function createTimelineActions<Types extends AgentTypes>(
   load: AgentActions<Types>['load'],
 ): TimelineActions<Types> {
   const { agent, conversation, timeline } = flowContext;
-  let looking: string | undefined;
+  let viewing: unknown;
   return {
-    goBack: (snapshotId, options) =>
+    restore: (ref, options) =>
       attempt(flowContext, async () => {
+        const snapshotId = snapshotIdOf(ref);
         await agent.restore(snapshotId, options);
         const snapshot = await readSnapshot(agent, snapshotId);
         conversation.settle(sessionDataOfSnapshot(snapshot, conversation.sessionData));
@@ -27,28 +29,28 @@ export function createTimelineActions<Types extends AgentTypes>(
         timeline.update(snapshot.sessionId, 'all');
       }),
 
-    branch: async (snapshotId, options) => {
+    fork: async (snapshot, options) => {
       let sessionId: string | undefined;
       await attempt(flowContext, async () => {
-        ({ sessionId } = await agent.fork(snapshotId, options));
+        ({ sessionId } = await agent.fork(snapshot, options));
         await load(sessionId);
       });
       return sessionId;
     },
 
-    label: (snapshotId, label, options) =>
+    label: (snapshot, label, options) =>
       attempt(flowContext, async () =>
-        timeline.replace(await agent.label(snapshotId, label, options)),
+        timeline.replace(await agent.label(snapshot, label, options)),
       ),
 
-    look: async (snapshotId) => {
-      looking = snapshotId;
-      if (snapshotId === undefined) change(flowContext, { past: undefined });
+    view: async (snapshot) => {
+      viewing = snapshot;
+      if (snapshot === undefined) change(flowContext, { past: undefined });
       else {
         await attempt(flowContext, async () => {
-          const past = await agent.getSnapshot({ snapshotId });
+          const past = await agent.getSnapshot({ snapshotId: snapshotIdOf(snapshot) });
           // A user who steps through the timeline sees the current snapshot, not the previous one.
-          if (looking === snapshotId) change(flowContext, { past });
+          if (viewing === snapshot) change(flowContext, { past });
         });
       }
     },

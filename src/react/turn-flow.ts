@@ -143,7 +143,7 @@ function asSeen<Types extends AgentTypes>(
     snapshotId,
   }: { readonly sessionId: string; readonly snapshotId?: string | undefined },
 ): SessionData<Types> {
-  const { messages, custom, artifacts } = conversation.view;
+  const { transcript: messages, custom, artifacts } = conversation.view;
   return { sessionId, snapshotId, messages, custom, artifacts };
 }
 

@@ -4,7 +4,8 @@ import type { Json } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
-import type { PendingInterrupt } from './interrupts.ts';
+import type { WaitingInterrupt } from './interrupts.ts';
+import type { MessageView } from './message-view.ts';
 
 /**
  * The current phase. `loading`: the session is being read. `ready`: nothing runs. `sending`: sent, and nothing has come
@@ -19,7 +20,7 @@ export interface SubAgentView {
   /** The `ref` of the tool call that it works on; `undefined` with a server of version 0.1. */
   readonly ref: string | undefined;
   /** What it has said so far, with its tool calls. */
-  readonly messages: readonly Message[];
+  readonly messages: readonly MessageView[];
   /** The text of the answer that it is writing. */
   readonly text: string;
   /** The last status it sent. */
@@ -35,10 +36,15 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   readonly snapshotId: string | undefined;
   /** The reserved id of the turn or run that is being worked on. */
   readonly running: string | undefined;
-  /** All messages, with what was just sent and what has come of the answer. */
-  readonly messages: readonly Message[];
+  /**
+   * The conversation to render, with what was just sent and what has come of the answer. Messages that have nothing to show
+   * are left out; `transcript` has them all.
+   */
+  readonly messages: readonly MessageView[];
+  /** The messages as they are stored, tool messages included. */
+  readonly transcript: readonly Message[];
   /** The answer that is being written; also the last of `messages`. */
-  readonly answer: Message | undefined;
+  readonly answer: MessageView | undefined;
   /** The text of that answer so far; empty when none is being written. */
   readonly text: string;
   /** The custom state, live. */
@@ -57,7 +63,7 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   /** Why the last turn or call failed; gone with the next one. */
   readonly error: ErrorBody | undefined;
   /** Tool calls that wait for an answer. */
-  readonly interrupts: readonly PendingInterrupt[];
+  readonly interrupts: readonly WaitingInterrupt[];
   /** How often the running turn was taken over by another process. */
   readonly takeovers: number;
   /** All snapshots of the session, without their states; empty until asked for. */
@@ -77,6 +83,7 @@ export function emptyView<Types extends AgentTypes>(
     snapshotId: undefined,
     running: undefined,
     messages: [],
+    transcript: [],
     answer: undefined,
     text: '',
     custom: undefined,

@@ -59,18 +59,19 @@ describe('every snippet runs', () => {
   });
 
   test('react.tsx', async () => {
-    const { app, Chat, chat, Timeline } = await import('../../docs/snippets/react.tsx');
+    const { Chat, Timeline } = await import('../../docs/snippets/react.tsx');
+    const { app, chat } = await import('../../docs/snippets/react-agent.ts');
     const { sessionId } = await chat.runText('hello');
     const server = await serve(app, { port: 0, log: () => {} });
     const { url } = server;
-    expect(renderToString(createElement(Chat, { url }))).toContain('Send');
+    expect(renderToString(createElement(Chat, { url }))).toContain('aria-label="Message"');
     expect(renderToString(createElement(Timeline, { url, sessionId }))).toBe('<ol></ol>');
     await server.close();
   });
 
   test('and none is left out', () => {
     const files = readdirSync(join(root, 'docs/snippets')).sort();
-    expect(files).toEqual([...Object.keys(snippets), 'react.tsx'].sort());
+    expect(files).toEqual([...Object.keys(snippets), 'react-agent.ts', 'react.tsx'].sort());
   });
 });
 

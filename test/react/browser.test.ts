@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { codeOf } from '../../scripts/docs/regions.ts';
 import { bundleForBrowser, type PageServer, servePage } from '../browser/support/bundle-page.ts';
 import { launchChromium, type TestBrowser, type TestPage } from '../browser/support/chromium.ts';
 import { cuttableLine } from '../browser/support/cuttable-line.ts';
@@ -56,8 +57,7 @@ test('a message is sent, and its answer streams in', async () => {
   await isReady(page);
   expect(await messages(page)).toEqual([
     'wait for streaming',
-    'w0 w1 w2 [toolRequest]',
-    '[toolResponse]',
+    'w0 w1 w2 [wait: done]',
     'streaming',
   ]);
   expect(await page.locator('ol li').count()).toBe(1);
@@ -163,6 +163,31 @@ test('parts of a view are drawn only when they change', async () => {
   expect(renders.parts).toBeLessThanOrEqual(2);
   expect(renders.topics).toBeLessThanOrEqual(6);
   expect(await page.locator('#reason').textContent()).toBe('stop');
+  expect(errors).toEqual([]);
+});
+
+test('the documented page shows a whole conversation, with tools and approvals, in 30 lines', async () => {
+  const lines = codeOf(new URL('../../docs/snippets/react.tsx', import.meta.url).pathname, 'chat');
+  expect(lines.split('\n').length).toBeLessThanOrEqual(30);
+  const { page, errors } = await open({ page: 'documented' });
+  const ask = async (text: string): Promise<void> => {
+    await page.getByLabel('Message').fill(text);
+    await page.getByLabel('Message').press('Enter');
+  };
+  const rows = () => page.locator('article').allTextContents();
+  await ask('weather in Oslo');
+  await expect.poll(async () => (await rows()).at(-1)).toBe('{"city":"Oslo","sky":"clear"}');
+  await ask('book a table');
+  await page.getByRole('button', { name: 'Decline' }).waitFor();
+  expect((await rows()).at(-1)).toContain('"status":"waiting"');
+  await page.getByRole('button', { name: 'Decline' }).click();
+  await expect.poll(async () => (await rows()).join('\n')).toContain('"status":"declined"');
+  await ask('book a bed');
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await expect.poll(async () => (await rows()).at(-1)).toContain('"booked":"a bed"');
+  expect((await rows()).every((row) => row !== '')).toBe(true);
+  await ask('fail');
+  await page.getByRole('alert').waitFor();
   expect(errors).toEqual([]);
 });
 

@@ -1,8 +1,11 @@
 import { expectTypeOf, test } from 'vitest';
 import type { Agent } from '../../src/agent/spec/agent.ts';
-import type { RemoteAgent } from '../../src/client/index.ts';
+import type { Message, RemoteAgent, SnapshotRef } from '../../src/client/index.ts';
 import {
   createAgentStore,
+  type MessageView,
+  type ToolCallStatus,
+  type ToolCallView,
   type UseAgent,
   useAgent,
   useAgentStore,
@@ -31,6 +34,27 @@ test('custom state, status and output are typed', async () => {
   expectTypeOf(status).toEqualTypeOf<'thinking' | 'writing' | undefined>();
   expectTypeOf(output).toEqualTypeOf<{ title: string } | undefined>();
   expectTypeOf((await send('hi'))?.output).toEqualTypeOf<{ title: string } | undefined>();
+});
+
+test('messages and tool calls have what a page renders, and interrupts what answers them', () => {
+  const { messages, transcript, interrupts, resume, restore, fork, view } = useAgent({
+    agent: remote,
+    sessionId: undefined,
+  });
+  expectTypeOf(messages).toEqualTypeOf<readonly MessageView[]>();
+  expectTypeOf(transcript).toEqualTypeOf<readonly Message[]>();
+  expectTypeOf<ToolCallView['status']>().toEqualTypeOf<ToolCallStatus>();
+  expectTypeOf<MessageView['role']>().toEqualTypeOf<'system' | 'user' | 'model'>();
+  for (const { toolCalls, text } of messages) {
+    expectTypeOf(text).toEqualTypeOf<string>();
+    for (const { interrupt } of toolCalls) if (interrupt) void resume(interrupt.decline('no'));
+  }
+  void resume(interrupts.map((request) => request.approve({ input: { amount: 1 } })));
+  expectTypeOf(restore).parameter(0).toEqualTypeOf<SnapshotRef>();
+  expectTypeOf(fork).returns.resolves.toEqualTypeOf<string | undefined>();
+  expectTypeOf(view).parameter(0).toEqualTypeOf<SnapshotRef | undefined>();
+  // @ts-expect-error an answer is made by the interrupt
+  void resume('yes');
 });
 
 test('a part of the view has the type of the part', () => {

@@ -43,7 +43,7 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     expect(seen.at(-1)).toBe('one two three');
     expect(seen.every((text) => 'one two three'.startsWith(text))).toBe(true);
     const view = store.getView();
-    expect(texts(view.messages)).toEqual(['say one two three', 'one two three']);
+    expect(texts(view.transcript)).toEqual(['say one two three', 'one two three']);
     expect(view).toMatchObject({
       sessionId: output?.sessionId,
       snapshotId: output?.snapshotId,
@@ -52,6 +52,10 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
       answer: undefined,
       text: '',
     });
+    expect(view.messages).toMatchObject([
+      { index: 0, role: 'user', text: 'say one two three', toolCalls: [], files: [] },
+      { index: 1, role: 'model', text: 'one two three', reasoning: '' },
+    ]);
     expect(view.messages.at(-1)?.metadata).toMatchObject({ snapshotId: output?.snapshotId });
   });
 
@@ -61,11 +65,20 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     const before = store.getView();
     await store.actions.send('note Lisbon');
     const after = store.getView();
+    // The answer of the tool is part of the message that called it: there is no row without content.
+    expect(after.messages.map(({ index, role, text }) => [index, role, text])).toEqual([
+      [0, 'user', 'say one'],
+      [1, 'model', 'one'],
+      [2, 'user', 'note Lisbon'],
+      [3, 'model', ''],
+      [5, 'model', 'noted'],
+    ]);
+    expect(after.messages[3]?.toolCalls).toMatchObject([{ name: 'note', status: 'done' }]);
     expect(after.messages.slice(0, 2)).toEqual(before.messages);
     for (const [at, message] of before.messages.entries()) expect(after.messages[at]).toBe(message);
     expect(after.custom).toEqual({ topics: ['Lisbon'] });
     expect(after.artifacts).toMatchObject([{ name: 'notes.md' }]);
-    expect(texts(after.messages)).toEqual([
+    expect(texts(after.transcript)).toEqual([
       'say one',
       'one',
       'note Lisbon',
@@ -81,12 +94,12 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
   test('a page that comes later finds the session', async () => {
     const first = createAgentStore({ agent: agentOf() });
     await first.actions.send('note Porto');
-    const { sessionId = '', messages } = first.getView();
+    const { sessionId = '', transcript } = first.getView();
     const store = createAgentStore({ agent: agentOf(), sessionId });
     expect(store.getView()).toMatchObject({ phase: 'loading', messages: [] });
     const close = store.open();
     await ready(store);
-    expect(texts(store.getView().messages)).toEqual(texts(messages));
+    expect(texts(store.getView().transcript)).toEqual(texts(transcript));
     expect(store.getView().custom).toEqual({ topics: ['Porto'] });
     close();
   });
@@ -105,7 +118,7 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     await expect.poll(() => store.getView().text).toContain('w2');
     expect(store.getView()).toMatchObject({ phase: 'running', running: first.getView().running });
     // Also what was asked, though nothing of the turn is saved yet.
-    expect(texts(store.getView().messages).slice(0, 3)).toEqual([
+    expect(texts(store.getView().transcript).slice(0, 3)).toEqual([
       'say one',
       'one',
       `wait for ${what}`,
@@ -113,7 +126,7 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     served.letGo(what);
     await turn;
     await ready(store);
-    expect(texts(store.getView().messages)).toEqual(texts(first.getView().messages));
+    expect(texts(store.getView().transcript)).toEqual(texts(first.getView().transcript));
   });
 
   test('a stop keeps the partial answer, and the session goes on', async () => {
@@ -122,9 +135,9 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     await expect.poll(() => store.getView().text).toBe('half ');
     await store.actions.stop();
     expect(await turn).toMatchObject({ finishReason: 'aborted' });
-    expect(texts(store.getView().messages)).toEqual(['hang', 'half ']);
+    expect(texts(store.getView().transcript)).toEqual(['hang', 'half ']);
     await store.actions.send('say on');
-    expect(texts(store.getView().messages).at(-1)).toBe('on');
+    expect(texts(store.getView().transcript).at(-1)).toBe('on');
   });
 
   test('a failed turn stays to be seen, and can be sent again', async () => {
@@ -135,39 +148,60 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     const failed = store.getView();
     expect(failed).toMatchObject({ phase: 'ready', finishReason: 'failed', snapshotId });
     expect(failed.error?.status).toBe('INTERNAL');
-    expect(texts(failed.messages)).toEqual(['say one', 'one', 'fail', 'half ']);
+    expect(texts(failed.transcript)).toEqual(['say one', 'one', 'fail', 'half ']);
     await store.actions.retry();
     expect(store.getView().error?.status).toBe('INTERNAL');
     await store.actions.send('say two');
-    expect(texts(store.getView().messages)).toEqual(['say one', 'one', 'say two', 'two']);
+    expect(texts(store.getView().transcript)).toEqual(['say one', 'one', 'say two', 'two']);
     expect(store.getView().error).toBeUndefined();
   });
 
-  test('an interrupt is answered by a restart, and only once', async () => {
+  test('an interrupt is approved, and only once', async () => {
     const store = createAgentStore({ agent: agentOf() });
     await store.actions.send('book a table');
     const [interrupt] = store.getView().interrupts;
+    if (!interrupt) throw new Error('An interrupt was expected');
     expect(interrupt).toMatchObject({
-      name: 'book',
+      toolName: 'book',
       input: { what: 'a table' },
-      data: { price: 40 },
+      metadata: { price: 40 },
     });
-    const both = [
-      store.actions.restart(interrupt?.key ?? '', 'me'),
-      store.actions.restart(interrupt?.key ?? '', 'me'),
-    ];
+    // The call itself is where a page shows the buttons.
+    const call = () => store.getView().messages.at(-1)?.toolCalls[0];
+    expect(call()).toMatchObject({ name: 'book', status: 'waiting' });
+    expect(call()?.interrupt).toBe(interrupt);
+    const answer = interrupt.approve({ resumed: 'me' });
+    const both = [store.actions.resume(answer), store.actions.resume([answer])];
     expect(store.getView().interrupts).toEqual([]);
+    expect(call()).toMatchObject({ name: 'book', status: 'running' });
     const outputs = await Promise.all(both);
     expect(outputs.filter((output) => output !== undefined)).toHaveLength(1);
-    expect(texts(store.getView().messages).at(-1)).toBe('{"booked":"a table","by":"me"}');
+    expect(texts(store.getView().transcript).at(-1)).toBe('{"booked":"a table","by":"me"}');
     expect(store.getView().interrupts).toEqual([]);
   });
 
   test('an interrupt is answered by a result', async () => {
     const store = createAgentStore({ agent: agentOf() });
     await store.actions.send('book a table');
-    await store.actions.respond(store.getView().interrupts[0]?.key ?? '', 'no thanks');
-    expect(texts(store.getView().messages).at(-1)).toBe('no thanks');
+    const [interrupt] = store.getView().interrupts;
+    if (!interrupt) throw new Error('An interrupt was expected');
+    await store.actions.resume(interrupt.respond('no thanks'));
+    expect(store.getView().messages.at(-1)?.text).toBe('no thanks');
+    expect(store.getView().messages[1]?.toolCalls).toMatchObject([
+      { name: 'book', input: { what: 'a table' }, output: 'no thanks', status: 'done' },
+    ]);
+  });
+
+  test('an interrupt is declined, and the call says so', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    await store.actions.send('book a table');
+    const [interrupt] = store.getView().interrupts;
+    if (!interrupt) throw new Error('An interrupt was expected');
+    await store.actions.resume(interrupt.decline('too much'));
+    const { messages, interrupts } = store.getView();
+    expect(interrupts).toEqual([]);
+    expect(messages[1]?.toolCalls).toMatchObject([{ name: 'book', status: 'declined' }]);
+    expect(messages[1]?.toolCalls[0]?.interrupt).toBeUndefined();
   });
 
   test('a background run is followed, and can be left and found again', async () => {
@@ -181,10 +215,10 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     expect(store.getView()).toMatchObject({ phase: 'ready', running: output?.snapshotId });
     await store.actions.refresh();
     await expect.poll(() => store.getView().text).toContain('w2');
-    expect(texts(store.getView().messages)[0]).toBe(`wait for ${what}`);
+    expect(texts(store.getView().transcript)[0]).toBe(`wait for ${what}`);
     served.letGo(what);
     await ready(store);
-    expect(texts(store.getView().messages).at(-1)).toBe(what);
+    expect(texts(store.getView().transcript).at(-1)).toBe(what);
     expect(store.getView().running).toBeUndefined();
   });
 
@@ -197,7 +231,7 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     expect(store.getView()).toMatchObject({ finishReason: 'aborted', running: undefined });
   });
 
-  test('the timeline: look back, go back, branch, label', async () => {
+  test('the timeline: view, restore, fork, label', async () => {
     const store = createAgentStore({ agent: agentOf(), timeline: true });
     store.open();
     for (const text of ['say one', 'note Rome', 'say three']) await store.actions.send(text);
@@ -207,20 +241,20 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     const { sessionId, timeline } = store.getView();
     const [one, two] = timeline.map(({ snapshotId }) => snapshotId);
 
-    await store.actions.look(one);
+    await store.actions.view(one);
     expect(store.getView().past).toMatchObject({
       snapshotId: one,
       state: { custom: { topics: [] } },
     });
-    expect(texts(store.getView().messages)).toHaveLength(8);
-    await store.actions.look(undefined);
+    expect(texts(store.getView().transcript)).toHaveLength(8);
+    await store.actions.view(undefined);
     expect(store.getView().past).toBeUndefined();
 
     expect(await store.actions.label(one ?? '', 'good')).toBe(true);
     expect(store.getView().timeline[0]).toMatchObject({ label: 'good' });
 
-    expect(await store.actions.goBack(one ?? '')).toBe(true);
-    expect(texts(store.getView().messages)).toEqual(['say one', 'one']);
+    expect(await store.actions.restore(one ?? '')).toBe(true);
+    expect(texts(store.getView().transcript)).toEqual(['say one', 'one']);
     expect(store.getView()).toMatchObject({
       custom: { topics: [] },
       artifacts: [],
@@ -231,9 +265,9 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
       .toEqual([false, true, true]);
 
     await store.actions.send('say else');
-    expect(texts(store.getView().messages)).toEqual(['say one', 'one', 'say else', 'else']);
+    expect(texts(store.getView().transcript)).toEqual(['say one', 'one', 'say else', 'else']);
 
-    const forked = await store.actions.branch(two ?? '');
+    const forked = await store.actions.fork(two ?? '');
     expect(forked).not.toBe(sessionId);
     expect(store.getView()).toMatchObject({ sessionId: forked, custom: { topics: ['Rome'] } });
   });
@@ -243,7 +277,7 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     for (const text of ['say one', 'say two', 'say three']) await store.actions.send(text);
     const { sessionId } = store.getView();
     await store.actions.resend(2, 'say zwei');
-    expect(texts(store.getView().messages)).toEqual(['say one', 'one', 'say zwei', 'zwei']);
+    expect(texts(store.getView().transcript)).toEqual(['say one', 'one', 'say zwei', 'zwei']);
     expect(store.getView().sessionId).toBe(sessionId);
     await store.actions.loadTimeline();
     expect(store.getView().timeline.map(({ orphaned }) => orphaned)).toEqual([
@@ -253,9 +287,9 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
       false,
     ]);
     await store.actions.send('say drei');
-    expect(texts(store.getView().messages).at(-1)).toBe('drei');
+    expect(texts(store.getView().transcript).at(-1)).toBe('drei');
     await store.actions.resend(0, 'say new');
-    expect(texts(store.getView().messages)).toEqual(['say new', 'new']);
+    expect(texts(store.getView().transcript)).toEqual(['say new', 'new']);
     expect(store.getView().sessionId).not.toBe(sessionId);
   });
 
@@ -266,21 +300,21 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     const [one = '', two = ''] = store.getView().timeline.map(({ snapshotId }) => snapshotId);
     const stale = { ifHead: one };
     const aborted = { status: 'ABORTED', details: { headId: two } };
-    expect(await store.actions.goBack(one, stale)).toBe(false);
+    expect(await store.actions.restore(one, stale)).toBe(false);
     expect(store.getView().error).toMatchObject(aborted);
-    expect(await store.actions.branch(one, stale)).toBeUndefined();
+    expect(await store.actions.fork(one, stale)).toBeUndefined();
     expect(await store.actions.label(one, 'x', stale)).toBe(false);
     expect(await store.actions.send('say three', stale)).toBeUndefined();
     expect(store.getView()).toMatchObject({ phase: 'ready', error: aborted, snapshotId: two });
     await store.actions.send('say three', { ifHead: two });
-    expect(texts(store.getView().messages).at(-1)).toBe('three');
+    expect(texts(store.getView().transcript).at(-1)).toBe('three');
   });
 
   test('what goes wrong is told in the view, not thrown', async () => {
     const store = createAgentStore({ agent: agentOf() });
-    expect(await store.actions.goBack('no-such')).toBe(false);
+    expect(await store.actions.restore('no-such')).toBe(false);
     expect(store.getView().error?.status).toBe('NOT_FOUND');
-    expect(await store.actions.send('x', { snapshotId: 'no-such' })).toBeUndefined();
+    expect(await store.actions.send('x', { from: 'no-such' })).toBeUndefined();
     expect(store.getView()).toMatchObject({ phase: 'ready', error: { status: 'NOT_FOUND' } });
     expect(await store.actions.send({})).toBeUndefined();
     expect(store.getView().error?.status).toBe('INVALID_ARGUMENT');
@@ -301,7 +335,7 @@ test('a page that comes after a checkpoint sees what was asked as well', async (
   });
   store.open();
   await expect.poll(() => store.getView().text).toContain('w2');
-  expect(texts(store.getView().messages).slice(0, 3)).toEqual([
+  expect(texts(store.getView().transcript).slice(0, 3)).toEqual([
     'weather in Waitville',
     'toolRequest',
     'toolResponse',
@@ -309,7 +343,7 @@ test('a page that comes after a checkpoint sees what was asked as well', async (
   served.letGo('Waitville');
   await turn;
   await ready(store);
-  expect(texts(store.getView().messages)).toEqual(texts(first.getView().messages));
+  expect(texts(store.getView().transcript)).toEqual(texts(first.getView().transcript));
 });
 
 test('two calls of one sub-agent at once are shown apart', async () => {
@@ -323,7 +357,7 @@ test('two calls of one sub-agent at once are shown apart', async () => {
   served.letGo('one');
   served.letGo('two');
   await turn;
-  const requests = store.getView().messages[1]?.content ?? [];
+  const requests = store.getView().transcript[1]?.content ?? [];
   expect(requests.map((part) => 'toolRequest' in part && part.toolRequest.ref)).toEqual(refs);
 });
 
@@ -337,7 +371,7 @@ test('a sub-agent is shown while the turn waits for it, and then stands in its t
   served.letGo('the-boss');
   await turn;
   expect(store.getView().subAgents).toEqual([]);
-  expect(texts(store.getView().messages)).toEqual([
+  expect(texts(store.getView().transcript)).toEqual([
     'ask wait for the-boss',
     'toolRequest',
     'toolResponse',
@@ -374,7 +408,7 @@ test('a client-managed agent is a conversation like any other', async () => {
   await store.actions.send('say one');
   const before = store.getView().messages;
   await store.actions.send('say two');
-  expect(texts(store.getView().messages)).toEqual(['say one', 'one', 'say two', 'two']);
+  expect(texts(store.getView().transcript)).toEqual(['say one', 'one', 'say two', 'two']);
   expect(store.getView().messages[0]).toBe(before[0]);
 });
 
@@ -384,7 +418,7 @@ test('views come in steps however fast the chunks are', async () => {
   store.subscribe(() => views++);
   await store.actions.send(`say ${'word '.repeat(500)}`);
   expect(views).toBeLessThan(25);
-  expect(texts(store.getView().messages).at(-1)).toHaveLength(2500);
+  expect(texts(store.getView().transcript).at(-1)).toHaveLength(2500);
 });
 
 test('nothing is sent before a store is opened or used', () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { anyJson, nastyKeys } from './any-json.ts';
 import { diffJson } from './diff.ts';
 import { isDeepFrozen, type Json, jsonEqual, toJson } from './json.ts';
-import { applyPatch, type JsonPatch, type JsonPatchOperation } from './patch.ts';
+import { applyKnownPatch, applyPatch, type JsonPatch, type JsonPatchOperation } from './patch.ts';
 import { toPointer } from './pointer.ts';
 import { produce } from './produce.ts';
 
@@ -84,6 +84,9 @@ describe('applyPatch', () => {
     expect(result).toStrictEqual(expected);
     expect(given).toStrictEqual(doc);
     expect(isDeepFrozen(result)).toBe(true);
+    const parsed = plainCopy(doc);
+    expect(applyKnownPatch(parsed, patch)).toStrictEqual(expected);
+    expect(parsed).toStrictEqual(doc);
   });
 
   test.each<[string, Json, unknown, string]>([

@@ -22,7 +22,18 @@ export type JsonPatch = readonly JsonPatchOperation[];
 
 /** The document after a patch, frozen; it shares with the old one what the patch does not touch. */
 export function applyPatch(doc: Json, patch: JsonPatch): Json {
-  const working = new WorkingCopy(toJson(doc, 'The document'));
+  return patched(new WorkingCopy(doc, { toValue: toJson, freeze: markFrozen }), patch);
+}
+
+/**
+ * As {@link applyPatch}, of a document and a patch that are known to be JSON: they came from an agent. Nothing is checked or
+ * frozen, so that a page need not load the code for it.
+ */
+export function applyKnownPatch(doc: Json, patch: JsonPatch): Json {
+  return patched(new WorkingCopy(doc, { toValue: (value) => value, freeze: () => {} }), patch);
+}
+
+function patched(working: WorkingCopy, patch: JsonPatch): Json {
   for (const [index, operation] of patch.entries()) {
     try {
       applyOperation(working, operation);
@@ -35,14 +46,29 @@ export function applyPatch(doc: Json, patch: JsonPatch): Json {
 
 type Container = Json[] | Record<string, Json>;
 
+/** What is done with the values that a patch brings, and with the copies that it makes. */
+interface Handling {
+  toValue(value: Json, what: string): Json;
+  freeze(value: object): void;
+}
+
 /** A document that is being patched: containers are copied when they are first changed. */
 class WorkingCopy {
   root: Json | undefined;
   // Copies made here; nobody else sees them before they are frozen.
   readonly #owned = new Set<object>();
 
-  constructor(root: Json) {
-    this.root = root;
+  readonly #handling: Handling;
+
+  constructor(root: Json, handling: Handling) {
+    this.#handling = handling;
+    this.root = handling.toValue(root, 'The document');
+  }
+
+  /** The value that an operation brings. */
+  valueOf({ value }: { readonly value: Json }): Json {
+    if (value === undefined) throw failed('its value is missing');
+    return this.#handling.toValue(value, 'its value');
   }
 
   /** The container at a path, made changeable together with everything above it. */
@@ -67,7 +93,7 @@ class WorkingCopy {
 
   /** Freezes what was copied so far; a value that will stand in two places must not change any more. */
   settle(): void {
-    for (const copy of this.#owned) markFrozen(copy);
+    for (const copy of this.#owned) this.#handling.freeze(copy);
     this.#owned.clear();
   }
 
@@ -96,13 +122,13 @@ function applyOperation(working: WorkingCopy, operation: JsonPatchOperation): vo
   const path = steps(operation.path);
   switch (operation.op) {
     case 'add':
-      add(working, path, newValue(operation));
+      add(working, path, working.valueOf(operation));
       break;
     case 'remove':
       remove(working, path);
       break;
     case 'replace':
-      replace(working, path, newValue(operation));
+      replace(working, path, working.valueOf(operation));
       break;
     case 'move':
       move(working, steps(operation.from), path);
@@ -114,7 +140,7 @@ function applyOperation(working: WorkingCopy, operation: JsonPatchOperation): vo
       break;
     }
     case 'test':
-      if (!jsonEqual(working.read(path), newValue(operation))) {
+      if (!jsonEqual(working.read(path), working.valueOf(operation))) {
         throw failed('the value there is another one');
       }
       break;
@@ -194,11 +220,6 @@ function steps(pointer: unknown): readonly string[] {
   const path = typeof pointer === 'string' ? parsePointer(pointer) : undefined;
   if (!path) throw failed('a path must be a JSON Pointer such as "/items/0"');
   return path;
-}
-
-function newValue({ value }: { readonly value: Json }): Json {
-  if (value === undefined) throw failed('its value is missing');
-  return toJson(value, 'its value');
 }
 
 function failed(reason: string): WaymarkError {

@@ -14,7 +14,7 @@ import { Icon } from '../ui/icon.tsx';
 export function ConversationHeader(): ReactNode {
   const { store, session } = useWorkbench();
   const sessionId = useAgentValue(store, (view) => view.sessionId);
-  const first = useAgentValue(store, (view) => titleOf(view.messages.slice(0, 4)));
+  const first = useAgentValue(store, (view) => titleOf(view.transcript.slice(0, 4)));
   const info = session === 'gone' ? undefined : session;
   const unknown = session === 'gone' ? 'Erased session' : (first ?? 'New session');
   const title = info ? sessionTitle(info) : unknown;

@@ -43,7 +43,7 @@ export function Conversation(): ReactNode {
 
 function Turns(): ReactNode {
   const { store, place, spans, info, commands } = useWorkbench();
-  const now = useAgentValue(store, (view) => view.messages);
+  const now = useAgentValue(store, (view) => view.transcript);
   const past = useAgentValue(store, (view) => view.past);
   const headId = useAgentValue(store, (view) => view.snapshotId);
   const isPast = place.snapshot !== undefined && place.snapshot !== headId;
@@ -134,7 +134,7 @@ function useResend(
   const { store } = useWorkbench();
   return useCallback(
     (index, content) => {
-      const { past, messages: now } = store.getView();
+      const { past, transcript: now } = store.getView();
       const shown = past?.state?.messages ?? now;
       void commands.resend(shown.length > index ? shown : messages, index, content);
     },

@@ -1,6 +1,6 @@
 import { type ReactNode, useId, useState } from 'react';
 import type { ToolInfo } from '../../../src/client/index.ts';
-import type { AgentActions, PendingInterrupt } from '../../../src/react/index.ts';
+import type { AgentActions, WaitingInterrupt } from '../../../src/react/index.ts';
 import { brief, isRecord, type Json, type JsonRecord } from '../lib/json.ts';
 import { fieldsOf } from '../lib/schema-form.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -8,23 +8,23 @@ import { AnswerForm } from './answer-form.tsx';
 import { innerRequests } from './inner-requests.ts';
 
 interface CardProps {
-  readonly interrupt: PendingInterrupt;
+  readonly interrupt: WaitingInterrupt;
   readonly tool: ToolInfo | undefined;
-  readonly actions: Pick<AgentActions, 'respond' | 'restart' | 'send'>;
+  readonly actions: Pick<AgentActions, 'resume' | 'send'>;
   readonly isBusy: boolean;
 }
 
 /** A tool call that waits for somebody: what it would do, and the ways to answer. */
 export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
   const heading = useId();
-  const { name, answer } = interrupt;
+  const { toolName, answer } = interrupt;
   const isQuestion = tool?.interrupt === true;
   return (
     <section className="interrupt" aria-labelledby={heading}>
       <header>
         <Icon name="question" />
         <h2 id={heading}>
-          {isQuestion ? `${name} needs your answer` : `${name} waits for your approval`}
+          {isQuestion ? `${toolName} needs your answer` : `${toolName} waits for your approval`}
         </h2>
       </header>
       {questionOf(interrupt) && (
@@ -52,7 +52,7 @@ function Question({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
         schema={tool?.outputSchema}
         submit="Send the answer"
         isBusy={isBusy}
-        onAnswer={(output) => void actions.respond(interrupt.key, output)}
+        onAnswer={(output) => void actions.resume(interrupt.respond(output))}
       />
       <Decline interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
     </>
@@ -60,7 +60,7 @@ function Question({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
 }
 
 function Approval({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
-  const { key, name, data } = interrupt;
+  const { toolName, metadata } = interrupt;
   return (
     <>
       <div className="interrupt-buttons">
@@ -68,7 +68,7 @@ function Approval({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
           type="button"
           className="button primary"
           disabled={isBusy}
-          onClick={() => void actions.restart(key, approvalFor(data))}
+          onClick={() => void actions.resume(interrupt.approve({ resumed: approvalFor(metadata) }))}
         >
           <Icon name="check" size={14} /> Approve
         </button>
@@ -79,12 +79,12 @@ function Approval({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
           <Icon name="chevron" size={12} /> Answer in its place
         </summary>
         <div className="fold-body">
-          <p className="quiet">{name} does not run; the agent is told this instead.</p>
+          <p className="quiet">{toolName} does not run; the agent is told this instead.</p>
           <AnswerForm
             schema={tool?.outputSchema}
             submit="Answer"
             isBusy={isBusy}
-            onAnswer={(output) => void actions.respond(key, output)}
+            onAnswer={(output) => void actions.resume(interrupt.respond(output))}
           />
         </div>
       </details>
@@ -98,12 +98,13 @@ function Decline({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
   const decline = (): void => {
     const words =
       reason.trim() === '' ? 'Declined by the user.' : `Declined by the user: ${reason.trim()}`;
-    if (isRecord(interrupt.data) && 'approval' in interrupt.data) {
-      void actions.restart(interrupt.key, { approved: false, reason: reason.trim() });
+    if (isRecord(interrupt.metadata) && 'approval' in interrupt.metadata) {
+      const resumed = { approved: false, reason: reason.trim() };
+      void actions.resume(interrupt.approve({ resumed }));
     } else if (tool?.outputSchema) {
       // Words would not fit what the tool promises to answer; a message closes what waits as declined.
       void actions.send(words);
-    } else void actions.respond(interrupt.key, words);
+    } else void actions.resume(interrupt.respond(words));
   };
   return (
     <span className="decline">
@@ -124,7 +125,7 @@ function Decline({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
 
 /** What the tool was asked to do, field by field. */
 function Asked({ interrupt, tool }: Pick<CardProps, 'interrupt' | 'tool'>): ReactNode {
-  const inner = innerRequests(interrupt.data);
+  const inner = innerRequests(interrupt.metadata);
   if (inner.length > 0) {
     return inner.map(({ toolRequest }) => (
       <div key={`${toolRequest.name} ${toolRequest.ref}`}>
@@ -160,7 +161,7 @@ function Fields({
   );
 }
 
-function questionOf({ data }: PendingInterrupt): string | undefined {
+function questionOf({ metadata: data }: WaitingInterrupt): string | undefined {
   if (typeof data === 'string') return data;
   if (!isRecord(data)) return undefined;
   const asked = ['question', 'message', 'prompt', 'reason', 'title'].map((name) => data[name]);

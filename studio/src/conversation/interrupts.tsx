@@ -12,7 +12,7 @@ export function Interrupts(): ReactNode {
     <InterruptCard
       key={interrupt.key}
       interrupt={interrupt}
-      tool={info.tools?.find(({ name }) => name === interrupt.name)}
+      tool={info.tools?.find(({ name }) => name === interrupt.toolName)}
       actions={store.actions}
       isBusy={isBusy}
     />

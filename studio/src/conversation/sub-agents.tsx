@@ -15,8 +15,8 @@ export function SubAgents(): ReactNode {
 function SubAgent({ subAgent }: { readonly subAgent: SubAgentView }): ReactNode {
   const { agent, messages, text, status } = subAgent;
   const { figures, text: said } = toProgress(status);
-  const tool = messages.at(-1)?.content.findLast((part) => 'toolRequest' in part);
-  const doing = tool && 'toolRequest' in tool ? `uses ${tool.toolRequest.name}` : 'is working';
+  const tool = messages.at(-1)?.toolCalls.at(-1);
+  const doing = tool ? `uses ${tool.name}` : 'is working';
   return (
     <section className="sub-agent" aria-label={`${agent} at work`}>
       <header>

@@ -52,7 +52,7 @@ function useLiveState(): State {
   const { store } = useWorkbench();
   const custom = useAgentValue(store, (view) => view.custom);
   const artifacts = useAgentValue(store, (view) => view.artifacts);
-  const messages = useAgentValue(store, (view) => view.messages);
+  const messages = useAgentValue(store, (view) => view.transcript);
   return useMemo(
     () => ({
       messages: [...messages],

@@ -69,7 +69,7 @@ export function createCommands(
     async goBack(snapshotId) {
       const before = store.getView().snapshotId;
       if (before === snapshotId) return commands.look(undefined);
-      if (!(await actions.goBack(snapshotId))) return fault('Could not go back.');
+      if (!(await actions.restore(snapshotId))) return fault('Could not go back.');
       goTo(session());
       toast({
         about: 'head',
@@ -82,7 +82,7 @@ export function createCommands(
     async branch(snapshotId) {
       const from = session();
       const turn = turnOf(snapshotId);
-      const sessionId = await actions.branch(snapshotId);
+      const sessionId = await actions.fork(snapshotId);
       if (sessionId === undefined) return fault('Could not branch.');
       goTo({ ...from, session: sessionId });
       toast({
@@ -133,7 +133,7 @@ export function createCommands(
         // Before the first turn there is nothing to branch from.
         await begin();
       } else goTo(session());
-      await actions.send({ message }, from === undefined ? {} : { snapshotId: from });
+      await actions.send({ message }, from === undefined ? {} : { from });
       lookNow();
     },
   };

@@ -42,8 +42,8 @@ async function nameSession(
   sessionId: string,
   store: AgentStore,
 ): Promise<void> {
-  const { messages, snapshotId } = store.getView();
-  const title = titleOf(messages);
+  const { transcript, snapshotId } = store.getView();
+  const title = titleOf(transcript);
   if (title === undefined || snapshotId !== undefined) return;
   await agent.updateSession(sessionId, { title: title.slice(0, 80) }).catch(() => {});
   lookNow();
@@ -54,8 +54,8 @@ function useLooking(store: AgentStore, snapshot: string | undefined): void {
   const head = useAgentValue(store, (view) => view.snapshotId);
   useEffect(() => {
     const wanted = snapshot === head ? undefined : snapshot;
-    if (wanted === undefined) return void store.actions.look(undefined);
-    const timer = setTimeout(() => void store.actions.look(wanted), 60);
+    if (wanted === undefined) return void store.actions.view(undefined);
+    const timer = setTimeout(() => void store.actions.view(wanted), 60);
     return () => clearTimeout(timer);
   }, [store, snapshot, head]);
 }

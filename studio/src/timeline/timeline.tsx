@@ -160,7 +160,7 @@ function useInView(
 /** The titles of the rows in view: of the conversation at hand at once, of other branches as they come. */
 function useTitles(graph: Graph, first: number, end: number): ReadonlyMap<string, string> {
   const { titles, store } = useWorkbench();
-  const messages = useAgentValue(store, (view) => view.messages);
+  const messages = useAgentValue(store, (view) => view.transcript);
   const past = useAgentValue(store, (view) => view.past?.state?.messages);
   const running = useAgentValue(store, (view) => view.running);
   useEffect(() => {

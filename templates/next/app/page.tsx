@@ -6,31 +6,32 @@ import type { desk } from '../agents.ts';
 
 export default function Page() {
   const [text, setText] = useState('');
-  const { messages, interrupts, phase, error, custom, send, stop, restart } = useAgent<typeof desk>(
-    {
-      url: '/api',
-      agent: 'desk',
-    },
-  );
+  const { messages, phase, error, custom, send, stop, resume } = useAgent<typeof desk>({
+    url: '/api',
+    agent: 'desk',
+  });
   return (
     <main>
       <h1>Support desk</h1>
-      {messages.map(({ role, content }, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: messages are only appended.
-        <p key={index}>
-          <b>{role}</b> {content.map((part) => ('text' in part ? part.text : '')).join('')}
-        </p>
-      ))}
-      {interrupts.map(({ key, name, input }) => (
-        <p key={key}>
-          Approve {name} {JSON.stringify(input)}?
-          <button type="button" onClick={() => restart(key, true)}>
-            Approve
-          </button>
-          <button type="button" onClick={() => restart(key, { approved: false })}>
-            Decline
-          </button>
-        </p>
+      {messages.map(({ index, role, text, toolCalls }) => (
+        <div key={index}>
+          <b>{role}</b> {text}
+          {toolCalls.map(({ key, name, input, status, interrupt }) => (
+            <p key={key}>
+              {name} {JSON.stringify(input)}: {status}
+              {interrupt && (
+                <>
+                  <button type="button" onClick={() => resume(interrupt.approve())}>
+                    Approve
+                  </button>
+                  <button type="button" onClick={() => resume(interrupt.decline())}>
+                    Decline
+                  </button>
+                </>
+              )}
+            </p>
+          ))}
+        </div>
       ))}
       {error && <p role="alert">{error.message}</p>}
       <form

@@ -21,6 +21,12 @@ export async function bundleForBrowser(
     configFile: false,
     logLevel: 'error',
     root: fileURLToPath(new URL('../../..', import.meta.url)),
+    // As for a reader of the docs: the package by its name.
+    resolve: {
+      alias: {
+        'waymark/react': fileURLToPath(new URL('../../../src/react/index.ts', import.meta.url)),
+      },
+    },
     define: { 'process.env.NODE_ENV': '"production"' },
     // A test runner's NODE_ENV would make it the development form, which production React does not have.
     oxc: { jsx: { runtime: 'automatic', development: false } },

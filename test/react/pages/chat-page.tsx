@@ -1,8 +1,10 @@
 import { memo, StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { client, type Message } from '../../../src/client/index.ts';
+import { Chat as DocumentedChat } from '../../../docs/snippets/react.tsx';
+import { client } from '../../../src/client/index.ts';
 import {
   type AgentStore,
+  type MessageView as MessageData,
   toTimeline,
   useAgent,
   useAgentStore,
@@ -21,13 +23,14 @@ function count(name: string): void {
   renders[name] = (renders[name] ?? 0) + 1;
 }
 
-const MessageView = memo(function MessageView({ message }: { message: Message }) {
+const MessageView = memo(function MessageView({ message }: { message: MessageData }) {
   count('message');
   return (
     <li data-role={message.role}>
-      {message.content
-        .map((part) => ('text' in part ? part.text : `[${Object.keys(part)[0]}]`))
-        .join('')}
+      {message.text}
+      {message.toolCalls.map(({ key, name, status }) => (
+        <span key={key}>{`[${name}: ${status}]`}</span>
+      ))}
     </li>
   );
 });
@@ -44,21 +47,20 @@ function Chat() {
   return (
     <main data-phase={chat.phase} data-session={chat.sessionId} data-running={chat.running}>
       <ul>
-        {chat.messages.map((message, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: messages have no id, and their place is what they are
-          <MessageView key={at} message={message} />
+        {chat.messages.map((message) => (
+          <MessageView key={message.index} message={message} />
         ))}
       </ul>
       <p id="text">{chat.text}</p>
       <p id="custom">{JSON.stringify(chat.custom)}</p>
       <p id="error">{chat.error?.status}</p>
-      {chat.interrupts.map(({ key, name, data }) => (
-        <p key={key} data-interrupt={name}>
-          {JSON.stringify(data)}
-          <button type="button" onClick={() => chat.restart(key, 'me')}>
+      {chat.interrupts.map((request) => (
+        <p key={request.key} data-interrupt={request.toolName}>
+          {JSON.stringify(request.metadata)}
+          <button type="button" onClick={() => chat.resume(request.approve({ resumed: 'me' }))}>
             Approve
           </button>
-          <button type="button" onClick={() => chat.respond(key, 'declined')}>
+          <button type="button" onClick={() => chat.resume(request.decline())}>
             Decline
           </button>
         </p>
@@ -71,7 +73,7 @@ function Chat() {
             data-active={active}
             data-status={snapshot.status}
           >
-            <button type="button" onClick={() => chat.goBack(snapshot.snapshotId)}>
+            <button type="button" onClick={() => chat.restore(snapshot)}>
               Go back to {snapshot.index}
             </button>
           </li>
@@ -157,6 +159,7 @@ const pages: Record<string, () => React.JSX.Element> = {
   chat: Chat,
   parts: Parts,
   counter: Counter,
+  documented: () => <DocumentedChat url={url} />,
 };
 const Shown = pages[query.get('page') ?? 'chat'] ?? Chat;
 const root = document.getElementById('root');
