@@ -1,4 +1,4 @@
-import { type App, currentSession, type ModelRef } from 'waymark';
+import type { App, ModelRef } from 'waymark';
 import { type ScriptedReply, scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 
@@ -11,14 +11,15 @@ export function defineStory(app: App, model: ModelRef = script()) {
       name: 'move',
       description: 'Takes the reader to another place, perhaps with something in hand.',
       input: z.object({ place: z.string(), take: z.string().optional() }),
+      state: world,
     },
-    ({ place, take }) => {
-      currentSession<z.infer<typeof world>>().updateCustom((draft) => {
+    ({ place, take }, { session }) => {
+      session.updateCustom((draft) => {
         draft.place = place;
         draft.steps++;
         if (take !== undefined && !draft.carrying.includes(take)) draft.carrying.push(take);
       });
-      return { place, carrying: currentSession<z.infer<typeof world>>().custom.carrying };
+      return { place, carrying: session.custom.carrying };
     },
   );
   return app.defineAgent({

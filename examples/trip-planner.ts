@@ -1,4 +1,4 @@
-import { type App, currentSession, type ModelRef } from 'waymark';
+import type { App, ModelRef } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 
@@ -9,8 +9,6 @@ const trip = z.object({
   booked: z.array(z.string()),
 });
 
-type Trip = z.infer<typeof trip>;
-
 /** A chat with tools, typed state, and a booking that asks a person first. */
 export function defineTripPlanner(app: App, model: ModelRef = script()) {
   const weather = app.defineTool(
@@ -18,9 +16,10 @@ export function defineTripPlanner(app: App, model: ModelRef = script()) {
       name: 'weather',
       description: 'The weather in a city for the next days.',
       input: z.object({ city: z.string() }),
+      state: trip,
     },
-    ({ city }) => {
-      currentSession<Trip>().updateCustom((draft) => {
+    ({ city }, { session }) => {
+      session.updateCustom((draft) => {
         draft.city = city;
       });
       return forecasts[city] ?? { sky: 'clear', high: 21 };
@@ -31,9 +30,10 @@ export function defineTripPlanner(app: App, model: ModelRef = script()) {
       name: 'remember',
       description: 'Notes what the traveller cares about.',
       input: z.object({ topic: z.string(), days: z.number().optional() }),
+      state: trip,
     },
-    ({ topic, days }) => {
-      currentSession<Trip>().updateCustom((draft) => {
+    ({ topic, days }, { session }) => {
+      session.updateCustom((draft) => {
         if (!draft.topics.includes(topic)) draft.topics.push(topic);
         if (days !== undefined) draft.days = days;
       });
@@ -45,12 +45,13 @@ export function defineTripPlanner(app: App, model: ModelRef = script()) {
       name: 'book',
       description: 'Books something and pays for it. A person must approve.',
       input: z.object({ what: z.string(), euros: z.number() }),
+      state: trip,
     },
-    ({ what, euros }, { resumed, interrupt, idempotencyKey }) => {
+    ({ what, euros }, { session, resumed, interrupt, idempotencyKey }) => {
       // Only a clear yes pays; whatever else comes back does not.
       if (resumed === undefined) interrupt({ question: `Book ${what} for ${euros} €?` });
       if (!isApproved(resumed)) return { declined: what };
-      currentSession<Trip>().updateCustom((draft) => {
+      session.updateCustom((draft) => {
         draft.booked.push(what);
       });
       return { booked: what, reference: idempotencyKey.slice(0, 8) };

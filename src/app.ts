@@ -1,7 +1,9 @@
 import { agentActions } from './agent/define/agent-actions.ts';
 import { createCustomAgent } from './agent/define/custom-agent.ts';
 import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent/define/define.ts';
+import type { DefineTool, ToolExtras } from './agent/define/define-tool.ts';
 import { createPromptAgent, type PromptAgentOptions } from './agent/define/prompt-agent.ts';
+import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
 import { createEventLogs } from './agent/persistence/event-logs.ts';
 import type { AgentHost } from './agent/persistence/host.ts';
 import { createLiveRuns } from './agent/persistence/live-runs.ts';
@@ -28,14 +30,8 @@ import { checkAttempts, defaultAttempts } from './engine/given-up.ts';
 import { localEngine } from './engine/local-engine.ts';
 import { createGenerator, type Generator } from './generate/generator.ts';
 import type { ModelRef } from './generate/model.ts';
-import { type Session, sessionKey } from './session/session.ts';
+import { sessionKey } from './session/session.ts';
 import type { SnapshotStore, Store } from './store/contract/store.ts';
-
-/** What the context of every tool of an app has besides its own. */
-export interface ToolExtras {
-  /** The session of the turn that the tool was called in; absent in a plain `generate`. */
-  readonly session: Session | undefined;
-}
 
 /** How an app is made. */
 export interface AppOptions {
@@ -69,7 +65,11 @@ export interface AppOptions {
 
 /** An app: its own registry of models, tools, prompts and agents, over one store. */
 export interface App
-  extends Omit<Generator<ToolExtras>, 'prompt' | 'resolveTool' | 'resolveModel' | 'startGenerate'> {
+  extends Omit<
+    Generator,
+    'defineTool' | 'prompt' | 'resolveTool' | 'resolveModel' | 'startGenerate'
+  > {
+  readonly defineTool: DefineTool;
   /** Declares an agent that answers each turn by a model, with tools. */
   readonly defineAgent: DefineAgent;
   /** Declares an agent whose turn loop is your own. */
@@ -127,12 +127,13 @@ export function waymark(options: AppOptions = {}): App {
     clock,
     newId,
     model: options.model,
+    checkTool: checkToolHere,
     templateState: () => sessionKey.get()?.custom,
     toolExtras: ({ name }) => {
       const session = sessionKey.get();
       const invocation = InvocationSession.stateOf(session);
       return {
-        session,
+        session: session ?? absentSession(name),
         ...(invocation && { idempotencyKey: idempotencyKeyOf(invocation, name) }),
       };
     },
@@ -147,6 +148,14 @@ export function waymark(options: AppOptions = {}): App {
     // After the definitions of this module, so that all agents are known when runs are looked for.
     if (work && agents.list().length === 1) queueMicrotask(() => life.closed || engine.start());
     return agent;
+  };
+  // Before its prompt is defined, so that the error is about the agent.
+  const checkFree = (name: string): void => {
+    if (agents.find(`/agent/${name}`) === undefined) return;
+    throw new WaymarkError(
+      'ALREADY_EXISTS',
+      `There is already an agent "${name}". Choose another name, or use app.agent('${name}').`,
+    );
   };
   const env = { host, store, generator };
   const {
@@ -165,14 +174,19 @@ export function waymark(options: AppOptions = {}): App {
   };
   return {
     ...defining,
+    // The type of the session is read off the tool's options; inside, every state is JSON.
+    defineTool: defining.defineTool as DefineTool,
     // The types that these give are read off their options; inside, every agent is JSON.
     defineAgent: ((own: PromptAgentOptions) => {
+      checkFree(own.name);
       const { agent, check } = createPromptAgent(own, env);
       checks.push(check);
       return add(agent);
     }) as DefineAgent,
-    defineCustomAgent: ((own: CustomAgentOptions, handler: AgentHandler) =>
-      add(createCustomAgent(own, handler, env))) as DefineCustomAgent,
+    defineCustomAgent: ((own: CustomAgentOptions, handler: AgentHandler) => {
+      checkFree(own.name);
+      return add(createCustomAgent(own, handler, env));
+    }) as DefineCustomAgent,
     agent: (name) => agents.lookup(`/agent/${name}`),
     agents: () => agents.list(),
     registry,

@@ -1,6 +1,7 @@
 export { type AgentToolOptions, agentTool } from './agent/define/agent-tool.ts';
 export { backgroundAgentTools } from './agent/define/background-tools.ts';
 export type { AgentOptions, CustomAgentOptions } from './agent/define/define.ts';
+export { type DefineTool, type ToolExtras, tool } from './agent/define/define-tool.ts';
 export { resumeRun } from './agent/define/resume-run.ts';
 export type {
   Agent,
@@ -57,7 +58,7 @@ export type {
   WatchEvent,
   WireTypes,
 } from './api/types.ts';
-export { type App, type AppOptions, type ToolExtras, waymark } from './app.ts';
+export { type App, type AppOptions, waymark } from './app.ts';
 export type { Action, ActionDescriptor } from './core/action.ts';
 export {
   type ErrorBody,
@@ -115,7 +116,7 @@ export type { Prompt, PromptOptions, RenderedPrompt } from './generate/prompt.ts
 export { resource } from './generate/resource.ts';
 export { rollingSummary, type Summarize } from './generate/rolling-summary.ts';
 export { historyPlace } from './generate/template.ts';
-export { providerTool, type Tool, type ToolContext, tool } from './generate/tool.ts';
+export { providerTool, type Tool, type ToolContext, type ToolOptions } from './generate/tool.ts';
 export type { Diff } from './protocol/diff.ts';
 export type {
   CustomPart,

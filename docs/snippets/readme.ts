@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 // #region app
 
 import { openai } from '@ai-sdk/openai';
-import { currentSession, waymark } from 'waymark';
+import { waymark } from 'waymark';
 import { sqliteStore } from 'waymark/sqlite';
 import { z } from 'zod';
 
@@ -11,10 +11,13 @@ const trip = z.object({ likes: z.array(z.string()) });
 const app = waymark({ model: openai('gpt-5'), store: sqliteStore('waymark.db') });
 
 const note = app.defineTool(
-  { name: 'note', description: 'Notes a taste', input: z.object({ what: z.string() }) },
-  ({ what }) => {
-    currentSession<z.infer<typeof trip>>().updateCustom(({ likes }) => void likes.push(what));
+  {
+    name: 'note',
+    description: 'Notes a taste',
+    input: z.object({ what: z.string() }),
+    state: trip,
   },
+  ({ what }, { session }) => session.updateCustom(({ likes }) => void likes.push(what)),
 );
 const chat = app.defineAgent({
   name: 'chat',

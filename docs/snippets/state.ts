@@ -11,16 +11,20 @@ const model = scriptedModel({
 
 // #region define
 
-import { currentSession, memoryStore, waymark } from 'waymark';
+import { memoryStore, waymark } from 'waymark';
 import { z } from 'zod';
 
 const cart = z.object({ items: z.array(z.string()) });
 
 const app = waymark({ model, store: memoryStore() });
 const addItem = app.defineTool(
-  { name: 'add_item', description: 'Adds to the cart', input: z.object({ item: z.string() }) },
-  ({ item }) => {
-    const session = currentSession<z.infer<typeof cart>>();
+  {
+    name: 'add_item',
+    description: 'Adds to the cart',
+    input: z.object({ item: z.string() }),
+    state: cart,
+  },
+  ({ item }, { session }) => {
     session.updateCustom((draft) => {
       draft.items.push(item);
     });

@@ -21,3 +21,12 @@ export function checkOptions(
     throw new WaymarkError('INVALID_ARGUMENT', `Unknown option "${name}" of ${what}. ${hint}`);
   }
 }
+
+/** Refuses an array where a function takes its values one by one; `call` is how it is called, such as `on`. */
+export function checkVariadic(values: readonly unknown[], call: string): void {
+  if (!values.some(Array.isArray)) return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `${call}() takes its values one by one, and got an array. Write ${call}(...values).`,
+  );
+}

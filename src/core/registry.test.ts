@@ -19,7 +19,7 @@ test('a key that is taken is ALREADY_EXISTS and keeps its value', () => {
   expect(() => registry.register('/tool/a', 2)).toThrow(
     expect.objectContaining({
       status: 'ALREADY_EXISTS',
-      message: expect.stringContaining('/tool/a'),
+      message: 'There is already a tool "a". Choose another name.',
     }),
   );
   expect(registry.lookup('/tool/a')).toBe(1);
@@ -33,10 +33,10 @@ test('an unknown key says what there is of that kind, closest first', () => {
     expect.objectContaining({
       status: 'NOT_FOUND',
       message:
-        '"/tool/weather" is not defined. Defined: /tool/Weather, /tool/wether, /tool/news, /tool/zebra.',
+        'No tool "weather" is defined. Did you mean "Weather"? Defined: Weather, wether, news, zebra.',
     }),
   );
-  expect(() => registry.lookup('/prompt/x')).toThrow('Nothing is defined under "/prompt/".');
+  expect(() => registry.lookup('/prompt/x')).toThrow('No prompt "x" is defined. There are none.');
 });
 
 test('a long list is cut', () => {
@@ -48,5 +48,5 @@ test('a long list is cut', () => {
 test('names of object properties are ordinary keys', () => {
   const registry = createRegistry<number>();
   expect(registry.find('__proto__')).toBeUndefined();
-  expect(() => registry.lookup('constructor')).toThrow('not defined');
+  expect(() => registry.lookup('constructor')).toThrow('No action "constructor" is defined.');
 });

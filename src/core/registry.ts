@@ -1,4 +1,4 @@
-import { closest } from './closest.ts';
+import { closest, likely } from './closest.ts';
 import { WaymarkError } from './error.ts';
 
 /** What an app has defined, by key: `/model/{name}`, `/tool/{name}` and so on. */
@@ -23,9 +23,10 @@ export function createRegistry<T>(): Registry<T> {
   return {
     register(key, value) {
       if (entries.has(key)) {
+        const { kind, name } = partsOf(key);
         throw new WaymarkError(
           'ALREADY_EXISTS',
-          `"${key}" is already defined; choose another name.`,
+          `There is already a ${kind} "${name}". Choose another name.`,
         );
       }
       entries.set(key, value);
@@ -45,16 +46,26 @@ export function createRegistry<T>(): Registry<T> {
 const shown = 10;
 
 function unknownKey(key: string, keys: readonly string[]): WaymarkError {
+  const { kind, name } = partsOf(key);
   // Somebody who asks for a model wants to hear of models.
-  const kind = key.slice(0, key.indexOf('/', 1) + 1);
-  const candidates = keys.filter((other) => other.startsWith(kind));
-  const sorted = closest(key, candidates);
+  const candidates = keys.filter((other) => partsOf(other).kind === kind);
+  const names = candidates.map((other) => partsOf(other).name);
+  const sorted = closest(name, names);
+  const meant = likely(name, names);
   const more = sorted.length > shown ? ` and ${sorted.length - shown} more` : '';
   const existing =
     sorted.length === 0
-      ? `Nothing is defined under "${kind}".`
+      ? `There are none.`
       : `Defined: ${sorted.slice(0, shown).join(', ')}${more}.`;
-  return new WaymarkError('NOT_FOUND', `"${key}" is not defined. ${existing}`, {
-    details: { key, existing: sorted.slice(0, shown) },
+  const hint = meant === undefined ? existing : `Did you mean "${meant}"? ${existing}`;
+  return new WaymarkError('NOT_FOUND', `No ${kind} "${name}" is defined. ${hint}`, {
+    details: { key, existing: sorted.slice(0, shown).map((other) => `/${kind}/${other}`) },
   });
+}
+
+/** The kind and the name in a key such as `/tool/weather`. */
+function partsOf(key: string): { readonly kind: string; readonly name: string } {
+  const slash = key.indexOf('/', 1);
+  if (slash === -1) return { kind: 'action', name: key };
+  return { kind: key.slice(1, slash), name: key.slice(slash + 1) };
 }

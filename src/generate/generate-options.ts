@@ -13,11 +13,14 @@ import type { ResourceRef } from './resource.ts';
 import type { ToolRef } from './tool.ts';
 
 /** What can be settled before a conversation is known: the settings that prompts and agents share with generate. */
-export interface GenerateSettings<Output extends Schema | undefined = Schema | undefined> {
+export interface GenerateSettings<
+  Output extends Schema | undefined = Schema | undefined,
+  State = never,
+> {
   /** @default the app's model */
   readonly model?: ModelRef;
   readonly config?: ModelConfig;
-  readonly tools?: readonly ToolRef[];
+  readonly tools?: readonly ToolRef<State>[];
   /**
    * What the model must do first; once tools have run it is free to answer.
    * @default 'auto'

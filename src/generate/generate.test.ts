@@ -531,13 +531,8 @@ describe('tools', () => {
 
 describe('bad input', () => {
   test.each<[string, GenerateOptions, string, RegExp]>([
-    [
-      'an unknown model',
-      { prompt: 'x', model: 'gtp' },
-      'NOT_FOUND',
-      /"\/model\/gtp".*\/model\/gpt/,
-    ],
-    ['an unknown tool', { prompt: 'x', tools: ['wether'] }, 'NOT_FOUND', /wether.*\/tool\/weather/],
+    ['an unknown model', { prompt: 'x', model: 'gtp' }, 'NOT_FOUND', /model "gtp".* gpt/],
+    ['an unknown tool', { prompt: 'x', tools: ['wether'] }, 'NOT_FOUND', /wether.* weather/],
     ['nothing to say', {}, 'INVALID_ARGUMENT', /prompt/],
     [
       'two tools of one name',
@@ -573,7 +568,7 @@ describe('bad input', () => {
       clock: systemClock,
       newId: () => 'id',
     });
-    expect((await failure(app.generate('x'))).message).toMatch(/No model/);
+    expect((await failure(app.generate('x'))).message).toMatch(/There is no model/);
   });
 
   test.each([

@@ -27,6 +27,8 @@ export interface GenerateEnv {
   /** The model that is meant; the app's own if none is named. */
   resolveModel(ref: ModelRef | undefined): Model;
   resolveTool(ref: ToolRef): Tool;
+  /** Refuses a tool that this call cannot use. */
+  checkTool?(tool: Tool): void;
   resolveResource(ref: ResourceRef): Resource;
   /** What the app adds to the context of its tools. */
   toolExtras(call: ToolCallInfo): object;
@@ -146,13 +148,19 @@ function prepare(
     use,
     limits,
     model: env.resolveModel(options.model),
-    tools: toolMap(tools.map((tool) => env.resolveTool(tool))),
+    tools: toolMap(tools.map((tool) => usable(env, tool))),
     resources: resources.map((resource) => env.resolveResource(resource)),
     output: resolveOutput(options.output),
     emit: (chunk) => onChunk?.(chunk),
     resolveModel: (ref) => env.resolveModel(ref),
     toolExtras: (info) => env.toolExtras(info),
   };
+}
+
+function usable(env: GenerateEnv, ref: ToolRef): Tool {
+  const tool = env.resolveTool(ref);
+  env.checkTool?.(tool);
+  return tool;
 }
 
 function toolMap(tools: readonly Tool[]): ReadonlyMap<string, Tool> {

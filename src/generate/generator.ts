@@ -41,6 +41,7 @@ import {
   type Tool,
   type ToolArgument,
   type ToolContext,
+  type ToolCustom,
   type ToolInput,
   type ToolOptions,
   type ToolResult,
@@ -58,6 +59,8 @@ export interface GeneratorOptions<Extras extends object = object> {
   readonly model?: ModelRef | undefined;
   /** What the context of each tool call has besides its own, such as the session; what it returns types the tools. */
   readonly toolExtras?: ((call: ToolCallInfo) => Extras) | undefined;
+  /** Refuses a tool that a call cannot use, before the model is called. */
+  readonly checkTool?: ((tool: Tool) => void) | undefined;
   /** What `@state` is in templates, where a call does not say. */
   readonly templateState?: (() => unknown) | undefined;
 }
@@ -70,11 +73,12 @@ export interface Generator<Extras extends object = object> {
   defineTool<
     Input extends Schema | undefined = undefined,
     Output extends Schema | undefined = undefined,
+    State extends Schema | undefined = undefined,
     Returned extends ToolReturn<Output> = ToolReturn<Output>,
   >(
-    options: ToolOptions<Input, Output>,
+    options: ToolOptions<Input, Output, State>,
     fn: (input: ToolInput<Input>, context: ToolContext & Extras) => Returned | Promise<Returned>,
-  ): Tool<ToolArgument<Input>, ToolResult<Output, Returned>>;
+  ): Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>>;
   /** Defines a tool whose answer always comes from outside. */
   defineInterrupt<
     Input extends Schema | undefined = undefined,
@@ -93,7 +97,8 @@ export interface Generator<Extras extends object = object> {
   definePrompt<
     Input extends Schema | undefined = undefined,
     Output extends Schema | undefined = undefined,
-  >(options: PromptOptions<Input, Output>): Prompt<PromptArgument<Input>, Output>;
+    State = unknown,
+  >(options: PromptOptions<Input, Output, State>): Prompt<PromptArgument<Input>, Output, State>;
   /** Defines the prompts in the `.prompt` files of a directory and its folders; those that begin with `_` are partials. */
   loadPrompts(directory: string): Promise<readonly Prompt[]>;
   /** The prompt under a name; an unknown one is NOT_FOUND and says what exists. */
@@ -137,16 +142,19 @@ export function createGenerator<Extras extends object = object>(
     registry.register(`/model/${defined.name}`, modelAction(defined));
     return defined;
   };
-  const addTool = <T extends Tool>(defined: T): T => {
+  const addTool = <T extends Tool<unknown, unknown, never>>(defined: T): T => {
     const { name } = defined;
     const extras = (ref: string): object => env.toolExtras({ name, ref });
-    definitions.tools.register(`/tool/${name}`, defined);
-    registry.register(`/tool/${name}`, toolAction(defined, { newId, extras }));
+    // The agent that uses the tool checks its state.
+    const any = defined as unknown as Tool;
+    definitions.tools.register(`/tool/${name}`, any);
+    registry.register(`/tool/${name}`, toolAction(any, { newId, extras }));
     return defined;
   };
-  const addPrompt = <T extends Prompt>(defined: T): T => {
-    definitions.prompts.register(`/prompt/${defined.name}`, defined);
-    registry.register(`/prompt/${defined.name}`, promptAction(defined));
+  const addPrompt = <T extends Prompt<unknown, Schema | undefined, never>>(defined: T): T => {
+    const any = defined as Prompt;
+    definitions.prompts.register(`/prompt/${defined.name}`, any);
+    registry.register(`/prompt/${defined.name}`, promptAction(any));
     return defined;
   };
 
@@ -173,7 +181,7 @@ export function createGenerator<Extras extends object = object>(
     definePrompt: (about) => addPrompt(createPrompt(about, promptEnv)),
     async loadPrompts(directory) {
       const files = await loadPromptFiles(directory, engine, findSchema);
-      return files.map((file) => addPrompt(createPrompt(file, promptEnv)));
+      return files.map((file) => addPrompt(createPrompt(file, promptEnv)) as Prompt);
     },
     prompt: (name) => definitions.prompts.lookup(`/prompt/${name}`),
     generate: <Output extends Schema | undefined>(call: GenerateOptions<Output> | string) =>
@@ -187,7 +195,7 @@ export function createGenerator<Extras extends object = object>(
 }
 
 function createEnv(
-  { clock, newId, model: defaultModel, toolExtras }: GeneratorOptions,
+  { clock, newId, model: defaultModel, toolExtras, checkTool }: GeneratorOptions,
   { models, tools, resources }: Definitions,
 ): GenerateEnv {
   return {
@@ -201,7 +209,8 @@ function createEnv(
       if (typeof ref.run !== 'function') throw notAModel();
       return ref;
     },
-    resolveTool: (ref) => (typeof ref === 'string' ? tools.lookup(`/tool/${ref}`) : ref),
+    resolveTool: (ref) => (typeof ref === 'string' ? tools.lookup(`/tool/${ref}`) : (ref as Tool)),
+    checkTool: (used) => checkTool?.(used),
     resolveResource: (ref) =>
       typeof ref === 'string' ? resources.lookup(`/resource/${ref}`) : ref,
   };
@@ -216,7 +225,7 @@ function toOptions<Output extends Schema | undefined>(
 function noModel(): WaymarkError {
   return new WaymarkError(
     'INVALID_ARGUMENT',
-    'No model is named: pass `model`, or give the app one that is used when none is named.',
+    'There is no model. Pass `model` to waymark() as the default of all calls, or to the agent or call that needs it.',
   );
 }
 

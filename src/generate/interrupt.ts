@@ -13,7 +13,7 @@ import {
 export interface InterruptOptions<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
-> extends ToolOptions<Input, Output> {
+> extends Omit<ToolOptions<Input, Output>, 'state'> {
   /**
    * What the user sees, made from the input that the model gave.
    * @default `true`: the request itself says what the model asked

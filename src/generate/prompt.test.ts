@@ -184,7 +184,7 @@ describe('a prompt in code', () => {
   test('under an unknown name says what exists', () => {
     const { app } = setUp();
     app.definePrompt({ name: 'greeting', prompt: 'x' });
-    expect(() => app.prompt('greetin')).toThrow(/\/prompt\/greeting/);
+    expect(() => app.prompt('greetin')).toThrow(/greeting/);
   });
 
   test('partials of one app are not those of another', async () => {
@@ -278,7 +278,7 @@ Remember: {{#each tags}}{{this}} {{/each}}{{media url=picture}}
   test.each([
     ['front matter that is not YAML', '---\nmodel: [\n---\nx', /front matter/],
     ['a field of the wrong kind', '---\nmaxTurns: many\n---\nx', /maxTurns/],
-    ['an unknown schema', '---\ninput:\n  schema: Nobody\n---\nx', /\/schema\/Nobody/],
+    ['an unknown schema', '---\ninput:\n  schema: Nobody\n---\nx', /schema "Nobody"/],
     ['an unknown format', '---\noutput:\n  format: xml\n---\nx', /format/],
   ])('with %s are refused when they are loaded', async (_, text, message) => {
     const { app } = setUp();

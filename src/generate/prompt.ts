@@ -28,7 +28,8 @@ import {
 export interface PromptOptions<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
-> extends GenerateSettings<Output> {
+  State = never,
+> extends GenerateSettings<Output, State> {
   readonly name: string;
   readonly description?: string;
   /** What the templates take. */
@@ -73,11 +74,12 @@ type PromptArguments<Argument, Options> = undefined extends Argument
   ? [input?: Argument, options?: Options]
   : [input: Argument, options?: Options];
 
-/** A prompt that can be rendered, and answered by a model. */
+/** A prompt that can be rendered, and answered by a model. `State` is what its tools need as the state of an agent. */
 export interface Prompt<
   Argument = unknown,
   Output extends Schema | undefined = Schema | undefined,
-> {
+  State = unknown,
+> extends Pick<GenerateSettings<Output, State>, 'model' | 'tools'> {
   readonly name: string;
   readonly description?: string;
   readonly metadata?: JsonObject;
@@ -114,7 +116,11 @@ export interface PromptEnv {
 export function createPrompt<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
->(options: PromptOptions<Input, Output>, env: PromptEnv): Prompt<PromptArgument<Input>, Output> {
+  State = unknown,
+>(
+  options: PromptOptions<Input, Output, State>,
+  env: PromptEnv,
+): Prompt<PromptArgument<Input>, Output, State> {
   type Argument = PromptArgument<Input>;
   const { name, description, metadata, input: schema, defaultInput, ...rest } = options;
   const { system, messages, prompt: asked, ...settings } = rest;
@@ -141,6 +147,8 @@ export function createPrompt<
     ...(metadata && { metadata }),
     ...(schema && { inputSchema: toJsonSchema(schema, 'input') }),
     ...(defaultInput && { defaultInput }),
+    ...(settings.model !== undefined && { model: settings.model }),
+    ...(settings.tools && { tools: settings.tools }),
     checkInput: async (input: unknown) => {
       await parseInput(input);
     },
@@ -151,7 +159,7 @@ export function createPrompt<
       env.stream(callOptions(input, own), settings.output),
   };
   // Whether the input may be left out depends on its type; and the output is read by the schema its type comes from.
-  return prompt as Prompt<Argument, Output>;
+  return prompt as Prompt<Argument, Output, State>;
 }
 
 async function renderTemplates<Input>(

@@ -36,7 +36,7 @@ export async function planResume(
     const key = requestKey(named);
     const request = round.requests.find(({ toolRequest }) => requestKey(toolRequest) === key);
     if (round.answered.has(key) || (!request && wasAnswered(messages, key))) throw answered(named);
-    if (!request) throw bad(`The latest model message did not ask for ${nameOf(named)}`);
+    if (!request) throw unasked(named, round.requests);
     if (!isInterrupted(request)) throw bad(`${nameOf(named)} was not interrupted`);
     if (entries.has(key)) throw bad(`There are two answers to ${nameOf(named)}`);
     if ('toolRequest' in entry) checkRestart(entry, request, tools);
@@ -122,6 +122,20 @@ function bad(problem: string): WaymarkError {
   return new WaymarkError(
     'INVALID_ARGUMENT',
     `${problem}. \`resume\` takes one answer for each interrupted request of the latest model message.`,
+  );
+}
+
+function unasked(
+  named: Pick<ToolRequest, 'name' | 'ref'>,
+  requests: readonly ToolRequestPart[],
+): WaymarkError {
+  const { name, ref } = named;
+  const same = requests.filter(({ toolRequest }) => toolRequest.name === name);
+  if (ref !== undefined || same.length === 0)
+    return bad(`The latest model message did not ask for ${nameOf(named)}`);
+  const refs = same.flatMap(({ toolRequest }) => toolRequest.ref ?? []);
+  return bad(
+    `The answer to tool "${name}" has no \`ref\`. Copy it from the request (${refs.map((own) => `"${own}"`).join(', ')}), or answer with the methods of \`output.interrupts\``,
   );
 }
 

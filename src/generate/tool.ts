@@ -5,6 +5,7 @@ import {
   type InferSchema,
   type InferSchemaInput,
   parse,
+  parseSync,
   type Schema,
   toJsonSchema,
 } from '../core/schema/schema.ts';
@@ -33,6 +34,7 @@ export interface ToolContext {
 export interface ToolOptions<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
+  State extends Schema | undefined = undefined,
 > {
   /** Letters, digits, `_` and `-`, at most 64: what all providers take. */
   readonly name: string;
@@ -40,14 +42,25 @@ export interface ToolOptions<
   readonly description: string;
   readonly input?: Input;
   readonly output?: Output;
+  /** The custom state that the tool works on. It types `session`; only agents with such a state take the tool. */
+  readonly state?: State;
   readonly metadata?: JsonObject;
 }
 
-/** Something a model can ask to be run. */
-export interface Tool<Input = unknown, Output = unknown> {
+/** The state that a tool works on. */
+export interface ToolState<Custom> {
+  readonly schema: Schema;
+  /** INVALID_ARGUMENT if the tool cannot work on this state. */
+  readonly check: (custom: Custom) => void;
+}
+
+/** Something a model can ask to be run. `State` is what the custom state of the agent must be. */
+export interface Tool<Input = unknown, Output = unknown, State = unknown> {
   readonly name: string;
   readonly description: string;
   readonly metadata?: JsonObject;
+  /** Absent if the tool works with any agent. */
+  readonly state?: ToolState<State>;
   /** The tool as a model sees it. */
   readonly definition: ToolDefinition;
   /** Checks the input, runs the tool and checks the output. */
@@ -58,8 +71,11 @@ export interface Tool<Input = unknown, Output = unknown> {
   parseOutput(value: unknown): Promise<Json>;
 }
 
-/** How a tool is named where one is wanted: by a registered name, or the tool itself. */
-export type ToolRef = string | Tool;
+/** How a tool is named where one is wanted: by a registered name, or the tool itself. `never`: whatever its state. */
+export type ToolRef<State = never> = string | Tool<unknown, unknown, State>;
+
+/** What a tool's session has as its custom state, for its state schema. */
+export type ToolCustom<State> = State extends Schema ? InferSchema<State> : unknown;
 
 /** What a tool's function gets for its input schema. */
 export type ToolInput<Input> = Input extends Schema ? InferSchema<Input> : JsonObject;
@@ -87,12 +103,13 @@ const noInput = { type: 'object', properties: {}, additionalProperties: false };
 export function tool<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
+  State extends Schema | undefined = undefined,
   Returned extends ToolReturn<Output> = ToolReturn<Output>,
 >(
-  options: ToolOptions<Input, Output>,
+  options: ToolOptions<Input, Output, State>,
   fn: (input: ToolInput<Input>, context: ToolContext) => Returned | Promise<Returned>,
-): Tool<ToolArgument<Input>, ToolResult<Output, Returned>> {
-  type Ours = Tool<ToolArgument<Input>, ToolResult<Output, Returned>>;
+): Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>> {
+  type Ours = Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>>;
   const { name, description, metadata, input: inputSchema, output: outputSchema } = options;
   checkName(name);
   const parseOutput = async (value: unknown): Promise<Json> => {
@@ -115,6 +132,7 @@ export function tool<
     name,
     description,
     ...(metadata && { metadata }),
+    ...(options.state && { state: stateOf(name, options.state) }),
     definition: {
       name,
       description,
@@ -154,6 +172,13 @@ export function providerTool({
     run: async () => refuse(),
     parseInput: async () => refuse(),
     parseOutput: async () => refuse(),
+  };
+}
+
+function stateOf(name: string, schema: Schema): ToolState<unknown> {
+  return {
+    schema,
+    check: (custom) => void parseSync(schema, custom, `The state that tool "${name}" works on`),
   };
 }
 

@@ -1,3 +1,4 @@
+import { checkVariadic } from '../core/options.ts';
 import type { SnapshotEvent } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
 import { hashState, type SessionState, toPlainState } from './session-state.ts';
@@ -37,11 +38,13 @@ export const never: SnapshotPolicy = () => false;
  * app.defineAgent({ name: 'support', system: 'Help.', snapshot: on('turnEnd', 'toolIterationEnd') });
  */
 export function on(...events: readonly SnapshotEvent[]): SnapshotPolicy {
+  checkVariadic(events, 'on');
   return ({ event }) => events.includes(event);
 }
 
 /** Takes a snapshot at these events, or at all if you name none, if the state has changed since the last one. */
 export function onChange(...events: readonly SnapshotEvent[]): SnapshotPolicy {
+  checkVariadic(events, 'onChange');
   return (candidate) =>
     (events.length === 0 || events.includes(candidate.event)) && candidate.changed;
 }

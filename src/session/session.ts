@@ -1,5 +1,6 @@
 import { createContextKey } from '../core/async/context.ts';
 import { WaymarkError } from '../core/error.ts';
+import { checkVariadic } from '../core/options.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
 import { toPlainState } from './session-state.ts';
@@ -82,6 +83,7 @@ export class SessionFace<Custom> implements Session<Custom> {
   }
 
   addMessages(...messages: Message[]): void {
+    checkVariadic(messages, 'addMessages');
     this.#working.addMessages(messages);
   }
 
@@ -98,6 +100,7 @@ export class SessionFace<Custom> implements Session<Custom> {
   }
 
   addArtifacts(...artifacts: Artifact[]): void {
+    checkVariadic(artifacts, 'addArtifacts');
     this.#working.addArtifacts(artifacts);
   }
 

@@ -1,12 +1,10 @@
-import { type App, currentSession, toolApproval } from 'waymark';
+import { type App, toolApproval } from 'waymark';
 import { z } from 'zod';
 
 /** The state of a session. It is saved with every turn, and clients receive each change. */
 const deskState = z.object({
   refunds: z.array(z.object({ order: z.string(), amount: z.number() })),
 });
-
-type DeskState = z.infer<typeof deskState>;
 
 /** A support desk: looks up orders, and refunds them when a person approves. */
 export function defineDesk(app: App) {
@@ -24,9 +22,11 @@ export function defineDesk(app: App) {
       name: 'refund',
       description: 'Refunds an amount of an order',
       input: z.object({ order: z.string(), amount: z.number() }),
+      // The session is typed by it, and TypeScript refuses the tool on an agent with another state.
+      state: deskState,
     },
-    ({ order, amount }) => {
-      currentSession<DeskState>().updateCustom((state) => {
+    ({ order, amount }, { session }) => {
+      session.updateCustom((state) => {
         state.refunds.push({ order, amount });
       });
       return { refunded: amount };

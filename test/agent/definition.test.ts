@@ -266,8 +266,8 @@ test('S11 ready shows a mistake in any agent’s prompt', async () => {
   });
   await expect(app.ready()).rejects.toThrow('no template');
   await using missing = openApp();
-  missing.defineAgent({ name: 'chat', prompt: 'nobody defined this', model });
-  await refused(missing.ready(), 'NOT_FOUND');
+  missing.defineAgent({ name: 'chat', prompt: 'undefined-prompt', model });
+  await refused(missing.ready(), 'FAILED_PRECONDITION');
 });
 
 test('S17 a call may bring its model and its context', async () => {
@@ -303,12 +303,12 @@ test('S17 a call may bring its model and its context', async () => {
   expect(handler).toEqual([{ user: 'Bob' }, { sessionId: 's' }, special]);
 });
 
-test('S1 an app without anything refuses a turn with a reason', async () => {
+test('S1 S248 an app without anything refuses a turn with a reason', async () => {
   const app = waymark();
   const chat = app.defineAgent({ name: 'chat' });
-  expect(await chat.runText('hello', { throwOnError: false })).toMatchObject({
-    finishReason: 'failed',
-    error: { status: 'INVALID_ARGUMENT' },
+  await expect(chat.runText('hello', { throwOnError: false })).rejects.toMatchObject({
+    status: 'FAILED_PRECONDITION',
+    message: expect.stringContaining('Agent "chat" cannot run: There is no model.'),
   });
   await app.close();
 });

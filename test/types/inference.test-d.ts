@@ -2,7 +2,7 @@ import { type } from 'arktype';
 import * as v from 'valibot';
 import { expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { type Agent, type Json, type Output, waymark } from '../../src/index.ts';
+import { type Agent, type Json, type Output, type Tool, tool, waymark } from '../../src/index.ts';
 import { on } from '../../src/session/policy.ts';
 
 const app = waymark();
@@ -125,7 +125,8 @@ test('S19 a tool’s input, output and context are typed by its declaration', ()
       expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>();
       expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>();
       expectTypeOf(context.idempotencyKey).toEqualTypeOf<string>();
-      expectTypeOf(context.session?.id).toEqualTypeOf<string | undefined>();
+      expectTypeOf(context.session.id).toEqualTypeOf<string>();
+      expectTypeOf(context.session.custom).toEqualTypeOf<unknown>();
       expectTypeOf(context.interrupt).returns.toEqualTypeOf<never>();
       return input.city;
     },
@@ -135,6 +136,66 @@ test('S19 a tool’s input, output and context are typed by its declaration', ()
     // @ts-expect-error not the output's
     () => ({ n: 'one' }),
   );
+});
+
+test('S246 the state of a tool types its session, and only agents with such a state take it', () => {
+  const input = z.object({ topic: z.string() });
+  const note = app.defineTool(
+    { name: 'note', description: 'Notes.', input, state },
+    (given, context) => {
+      expectTypeOf(given).toEqualTypeOf<{ topic: string }>();
+      expectTypeOf(context.session.custom).toEqualTypeOf<{ topics: string[] }>();
+      context.session.updateCustom((draft) => void draft.topics.push(given.topic));
+      // @ts-expect-error topics are strings
+      context.session.setCustom({ topics: [1] });
+      return given.topic.length;
+    },
+  );
+  expectTypeOf(note).toEqualTypeOf<Tool<{ topic: string }, number, { topics: string[] }>>();
+  const initialState = { topics: [] };
+  app.defineAgent({ name: 's1', state, initialState, tools: [note, 'other'] });
+  // More fields than the tool needs.
+  const wide = z.object({ topics: z.array(z.string()), city: z.string() });
+  app.defineAgent({
+    name: 's2',
+    state: wide,
+    initialState: { topics: [], city: '' },
+    tools: [note],
+  });
+  const numbers = z.object({ topics: z.array(z.number()) });
+  // @ts-expect-error its topics are numbers
+  app.defineAgent({ name: 's3', state: numbers, initialState, tools: [note] });
+  // @ts-expect-error it has no state
+  app.defineAgent({ name: 's4', tools: [note] });
+  // @ts-expect-error its sessions start without a state
+  app.defineAgent({ name: 's5', state, tools: [note] });
+
+  const start = tool(
+    { name: 'start', description: '', state: state.optional() },
+    (_, { session }) => {
+      expectTypeOf(session.custom).toEqualTypeOf<{ topics: string[] } | undefined>();
+    },
+  );
+  app.defineAgent({ name: 's6', state, tools: [start] });
+  app.defineAgent({ name: 's7', state, initialState, tools: [start, note] });
+
+  const plain = tool({ name: 'plain', description: '' }, (_, { session }) => session.id);
+  expectTypeOf(plain).toExtend<Tool>();
+  app.defineAgent({ name: 's8', tools: [plain] });
+  app.defineAgent({ name: 's9', state: numbers, tools: [plain] });
+  // A custom agent passes tools to generate inside its turns.
+  void app.generate({ prompt: 'hi', tools: [note, plain] });
+});
+
+test('S246 a prompt with such a tool fits the same agents', () => {
+  const note = tool({ name: 'note', description: '', state }, () => 1);
+  const prompt = app.definePrompt({ name: 'noting', tools: [note, 'other'] });
+  const plain = app.definePrompt({ name: 'plain', system: 'Hi.' });
+  app.defineAgent({ name: 'p1', state, initialState: { topics: [] }, prompt });
+  app.defineAgent({ name: 'p2', state, initialState: { topics: [] }, prompt: plain });
+  app.defineAgent({ name: 'p3', prompt: plain });
+  // @ts-expect-error it has no state
+  app.defineAgent({ name: 'p4', prompt });
 });
 
 test('S19 the prompt types its input', () => {

@@ -121,9 +121,21 @@ export class Connection implements AgentConnection {
     const input = withoutAutoId(this.#spec, parseShape(inputShape, value, 'input'));
     checkRequestId(this.#spec, input);
     this.#spec.checkInput(input);
+    this.#checkSetup();
     const { message } = input;
     if (message === undefined || this.#invocation?.state.request.remote !== true) return input;
     return { ...input, message: withoutOptions(message) };
+  }
+
+  /** Refuses the input of an agent that is not set up. Its owner hears of it, also where a remote client is the caller. */
+  #checkSetup(): void {
+    const { model, remote } = this.#invocation?.state.request ?? {};
+    try {
+      this.#spec.checkSetup?.(model);
+    } catch (error) {
+      if (remote === true) this.#host.report(error, { phase: 'turn', agent: this.#spec.name });
+      throw error;
+    }
   }
 
   async #detach(input?: Input): Promise<CallerOutput> {

@@ -18,11 +18,13 @@ export interface AgentOptions<
   Output extends Schema | undefined,
   Argument,
 > extends AgentOptionsBase<State, Initial, Status>,
-    Omit<GenerateSettings<Output>, 'limits'> {
+    Omit<GenerateSettings<Output, NoInfer<CustomOf<State, Initial>>>, 'limits'> {
   /** The system message: rendered for each request, never stored. `{{@state.field}}` reads the custom state. */
   readonly system?: Template<undefined, CustomOf<State, Initial>>;
   /** An existing prompt, whose settings are defaults that the agent's own options override. */
-  readonly prompt?: Prompt<Argument, Schema | undefined> | string;
+  readonly prompt?:
+    | Prompt<Argument, Schema | undefined, NoInfer<CustomOf<State, Initial>>>
+    | string;
   /** The input of the existing prompt, checked against its schema here. */
   readonly promptInput?: NoInfer<Argument>;
   /** Messages that a session starts with; stored once. */

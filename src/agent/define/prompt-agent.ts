@@ -26,6 +26,7 @@ import type {
 import { checkPromptInput } from '../spec/input.ts';
 import { type AgentOptionsBase, agentOptionNames } from '../spec/options.ts';
 import { lastRound } from '../turn/turn-state.ts';
+import { checkDefinition, checkSetup } from './check-setup.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
 
@@ -88,12 +89,15 @@ export function createPromptAgent(
   const initial = (options.messages ?? []).map(parseMessage);
   // Before the prompt is defined: what is refused leaves nothing behind.
   const common = commonSpec(options, env);
+  const setup = { agent: common, ...options };
+  checkDefinition(setup, generator);
   const render = rendererOf(options, generator);
   const agent = createAgent(
     {
       ...common,
       recovery: 'checkpoint',
       checkInput: checkPromptInput,
+      checkSetup: (model) => checkSetup(setup, generator, model),
       receive: (state, input, context) =>
         receive(state, input, initial, () =>
           toolsOf(render, generator, { state: state.custom, context }),
@@ -105,7 +109,10 @@ export function createPromptAgent(
   );
   return {
     agent,
-    check: async () => void (await render({ state: common.initialState, context: {} })),
+    check: async () => {
+      checkSetup(setup, generator);
+      await render({ state: common.initialState, context: {} });
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Schema } from '../../core/schema/schema.ts';
+import type { ModelRef } from '../../generate/model.ts';
 import { checkId } from '../../protocol/lookup.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { AgentInfo } from '../../protocol/requests.ts';
@@ -72,6 +73,8 @@ export interface AgentSpec {
   readonly handler: TurnLoopHandler;
   /** Throws when an input is not one for this agent. */
   checkInput(input: Input): void;
+  /** Throws when the agent names something that does not exist; `model` is the one of the call. */
+  checkSetup?(model: ModelRef | undefined): void;
   /** The messages that an input adds to a state at the start of its turn; rejects when it is no input for that state. */
   receive(state: SessionState, input: Input, context: JsonObject): Promise<readonly Message[]>;
   /** Its model and tools as they are now; absent where only its handler knows them. */

@@ -1,0 +1,77 @@
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import type { Generator } from '../../generate/generator.ts';
+import type { ModelRef } from '../../generate/model.ts';
+import type { Prompt } from '../../generate/prompt.ts';
+import type { Tool, ToolRef } from '../../generate/tool.ts';
+import { checkToolState, type StateOwner } from './tool-state.ts';
+
+/** What an agent over a prompt is set up with. */
+export interface Setup {
+  readonly agent: StateOwner;
+  readonly model?: ModelRef | undefined;
+  readonly tools?: readonly ToolRef[] | undefined;
+  readonly prompt?: Prompt | string | undefined;
+}
+
+/** Refuses at the definition what is known to be wrong then; names may be defined later. */
+export function checkDefinition(
+  { agent, model, tools, prompt }: Setup,
+  generator: Generator,
+): void {
+  if (typeof prompt === 'string' && /\s/.test(prompt)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The \`prompt\` of agent "${agent.name}" must be the name of a prompt, and "${cut(prompt)}" is a text. Pass instructions as \`system\`.`,
+    );
+  }
+  const existing = typeof prompt === 'object' ? prompt : undefined;
+  const ref = model ?? existing?.model;
+  if (typeof ref === 'object') generator.resolveModel(ref);
+  checkTools(tools ?? existing?.tools ?? [], agent);
+}
+
+/**
+ * Refuses an agent that names a model, tool or prompt that does not exist, that has no model, or a tool that works on another
+ * state. Called before each turn: costs no more than the lookups. `model` is the one of the call.
+ */
+export function checkSetup(setup: Setup, generator: Generator, model?: ModelRef): void {
+  try {
+    const { agent, prompt } = setup;
+    const existing = typeof prompt === 'string' ? generator.prompt(prompt) : prompt;
+    const ref = model ?? setup.model ?? existing?.model;
+    if (typeof ref !== 'object') generator.resolveModel(ref);
+    const tools = setup.tools ?? existing?.tools ?? [];
+    const named = tools.filter((tool) => typeof tool === 'string');
+    checkTools(
+      named.map((tool) => generator.resolveTool(tool)),
+      agent,
+    );
+    if (typeof prompt === 'string') checkTools(tools, agent);
+  } catch (error) {
+    throw misconfigured(setup, error);
+  }
+}
+
+function checkTools(tools: readonly ToolRef[], agent: StateOwner): void {
+  for (const tool of tools) if (typeof tool === 'object') checkToolState(tool as Tool, agent);
+}
+
+// A remote client learns only that the agent is not set up; its owner must see the reason.
+function misconfigured({ agent, prompt }: Setup, cause: unknown): WaymarkError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const isUnknownPrompt =
+    typeof prompt === 'string' && isWaymarkError(cause) && cause.message.startsWith('No prompt ');
+  const hint = isUnknownPrompt ? ' Prompts of `promptDir` are loaded by `await app.ready()`.' : '';
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Agent "${agent.name}" cannot run: ${reason}${hint}`,
+    {
+      cause,
+      publicMessage: `Agent "${agent.name}" is not set up correctly.`,
+    },
+  );
+}
+
+function cut(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text;
+}
