@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What the rules and the tests that cite them say of each other. */
@@ -43,9 +43,9 @@ function citationsIn(source: string): string[] {
 }
 
 function filesIn(place: string): string[] {
-  return readdirSync(join(root, place), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => join(place, file));
+  return globSync('**/*.ts', { cwd: join(root, place), exclude: ['**/node_modules'] }).map((file) =>
+    join(place, file),
+  );
 }
 
 if (import.meta.main) {
