@@ -52,7 +52,9 @@ describe('a connection', () => {
   });
 
   test('a client that asks without reading the answers is not listened to until it does', async () => {
-    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/chat/connect`);
+    // Who does not read does not answer pings either; on a busy machine that must not take the server's patience.
+    const patient = await startServer({ keepAlive: 3_600_000, limits: { stallTimeout: 3_600_000 } });
+    const socket = new WebSocket(`${patient.url.replace('http', 'ws')}/agents/chat/connect`);
     await once(socket, 'open');
     let answers = 0;
     // Signs of life come in between, when it takes long.
@@ -80,6 +82,7 @@ describe('a connection', () => {
     socket.resume();
     await eventually(() => expect(answers).toBe(asked));
     socket.terminate();
+    await patient.close();
   });
 
   test('is stopped in the middle of a turn and keeps the partial answer', async () => {
