@@ -27,9 +27,9 @@ export interface SuiteOptions {
 }
 
 const long = process.env.LONG === '1';
-const retriedRounds = Number(process.env.ROUNDS ?? (long ? 200 : 6));
+const retriedRounds = Number(process.env.ROUNDS ?? (long ? 200 : 3));
 /** How often processes are killed; ROUNDS=n overrides it. */
-const rounds = Number(process.env.ROUNDS ?? (long ? 100 : 6));
+const rounds = Number(process.env.ROUNDS ?? (long ? 100 : 3));
 const maxOnOneStore = 20;
 const turns = long ? 100 : 10;
 /** Longer than a busy machine may pause a process: claims expire only when a test moves the clock. */
