@@ -53,7 +53,10 @@ describe('a connection', () => {
 
   test('a client that asks without reading the answers is not listened to until it does', async () => {
     // Who does not read does not answer pings either; on a busy machine that must not take the server's patience.
-    const patient = await startServer({ keepAlive: 3_600_000, limits: { stallTimeout: 3_600_000 } });
+    const patient = await startServer({
+      keepAlive: 3_600_000,
+      limits: { stallTimeout: 3_600_000 },
+    });
     const socket = new WebSocket(`${patient.url.replace('http', 'ws')}/agents/chat/connect`);
     await once(socket, 'open');
     let answers = 0;
