@@ -13,6 +13,7 @@ export default defineConfig({
     server: 'src/server/index.ts',
     client: 'src/client/index.ts',
     react: 'src/react/index.ts',
+    mcp: 'src/mcp/index.ts',
     cli: 'src/cli/main.ts',
   },
   format: 'esm',

@@ -31,6 +31,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     'store/rules',
     'agent',
   ],
+  mcp: ['core', 'protocol', 'generate'],
   client: ['core', 'protocol', 'api'],
   react: ['core', 'protocol', 'api', 'client'],
   testing: [

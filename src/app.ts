@@ -67,7 +67,13 @@ export interface AppOptions {
 export interface App
   extends Omit<
     Generator,
-    'defineTool' | 'prompt' | 'resolveTool' | 'resolveModel' | 'startGenerate'
+    | 'defineTool'
+    | 'prompt'
+    | 'resolveTool'
+    | 'resolveTools'
+    | 'closeSources'
+    | 'resolveModel'
+    | 'startGenerate'
   > {
   readonly defineTool: DefineTool;
   /** Declares an agent that answers each turn by a model, with tools. */
@@ -88,11 +94,14 @@ export interface App
    * servers and tools that show errors: while one listens, the app does not print them.
    */
   subscribeToErrors(listener: ErrorListener): () => void;
-  /** Opens the store, loads prompt files and renders every agent's prompt once, so that a mistake shows at start. */
+  /**
+   * Opens the store, loads prompt files, renders every agent's prompt once and asks its tool sources for their tools, so
+   * that a mistake shows at start. A tool source that is not available is reported to `onError`.
+   */
   ready(): Promise<void>;
   /**
    * Takes no new work, lets running turns finish, hands over or stops what has not finished within `deadlineMs`, and
-   * closes the store. A second call closes nothing twice; with a shorter `deadlineMs` it ends the wait of the first one.
+   * closes the tool sources and the store. A second call closes nothing twice; with a shorter `deadlineMs` it ends the wait of the first one.
    * @default deadlineMs: 10000
    */
   close(options?: { readonly deadlineMs?: number }): Promise<void>;
@@ -162,6 +171,8 @@ export function waymark(options: AppOptions = {}): App {
     // For agents only.
     prompt: _prompt,
     resolveTool: _resolveTool,
+    resolveTools: _resolveTools,
+    closeSources: _closeSources,
     resolveModel: _resolveModel,
     startGenerate: _startGenerate,
     ...defining
@@ -170,6 +181,7 @@ export function waymark(options: AppOptions = {}): App {
   let ended: Promise<void> | undefined;
   const end = async (): Promise<void> => {
     await engine.close?.();
+    await generator.closeSources();
     await store?.close?.();
   };
   return {

@@ -117,6 +117,7 @@ export { resource } from './generate/resource.ts';
 export { rollingSummary, type Summarize } from './generate/rolling-summary.ts';
 export { historyPlace } from './generate/template.ts';
 export { providerTool, type Tool, type ToolContext, type ToolOptions } from './generate/tool.ts';
+export type { ToolRef, ToolSource, ToolSourceScope } from './generate/tool-source.ts';
 export type { Diff } from './protocol/diff.ts';
 export type {
   CustomPart,

@@ -82,6 +82,8 @@ function standalone(name: string, ref: string, { signal, context, send }: Action
     resumed: undefined,
     idempotencyKey: ref,
     stream: send,
+    // The result of an action is its output alone.
+    attach() {},
     interrupt() {
       throw new WaymarkError(
         'FAILED_PRECONDITION',

@@ -10,7 +10,7 @@ import type { Middleware } from './middleware/middleware.ts';
 import type { ModelConfig, ModelRef, ToolChoice } from './model.ts';
 import type { OutputOptions } from './output/output.ts';
 import type { ResourceRef } from './resource.ts';
-import type { ToolRef } from './tool.ts';
+import type { ToolRef } from './tool-source.ts';
 
 /** What can be settled before a conversation is known: the settings that prompts and agents share with generate. */
 export interface GenerateSettings<
@@ -20,6 +20,7 @@ export interface GenerateSettings<
   /** @default the app's model */
   readonly model?: ModelRef;
   readonly config?: ModelConfig;
+  /** What the model may call: tools, names of defined tools, and sources of tools such as MCP servers. */
   readonly tools?: readonly ToolRef<State>[];
   /**
    * What the model must do first; once tools have run it is free to answer.

@@ -1,6 +1,5 @@
 import type { ActionContext } from '../core/action.ts';
 import { type LinkedSignal, linkSignals, raceSignal } from '../core/async/signal.ts';
-import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { timeoutSignal } from '../core/time/timeout.ts';
@@ -17,8 +16,9 @@ import { baseMessages, checkConversation, requestSettings, withoutForcedTool } f
 import type { Resource, ResourceRef } from './resource.ts';
 import { planResume } from './resume.ts';
 import { runTools, type ToolCallInfo, type ToolScope } from './run-tools.ts';
-import type { Tool, ToolRef } from './tool.ts';
+import type { Tool } from './tool.ts';
 import { addResults, addResumed } from './tool-results.ts';
+import { type ResolvedTools, resolveTools, type ToolSource } from './tool-source.ts';
 
 /** What generate needs from the app around it. */
 export interface GenerateEnv {
@@ -26,9 +26,11 @@ export interface GenerateEnv {
   readonly newId: NewId;
   /** The model that is meant; the app's own if none is named. */
   resolveModel(ref: ModelRef | undefined): Model;
-  resolveTool(ref: ToolRef): Tool;
+  resolveTool(ref: string | Tool): Tool;
   /** Refuses a tool that this call cannot use. */
   checkTool?(tool: Tool): void;
+  /** Takes note of a source that is used, so that it is closed with the app. */
+  addSource(source: ToolSource): void;
   resolveResource(ref: ResourceRef): Resource;
   /** What the app adds to the context of its tools. */
   toolExtras(call: ToolCallInfo): object;
@@ -58,7 +60,9 @@ export async function runGenerate(
   try {
     const outer = generateScope.get();
     const context = options.context ?? outer?.context ?? {};
-    const call = prepare(env, options, { progress, stop, context });
+    const listing = listTools(env, options, { signal: stop.signal, context });
+    const { tools, missing } = listing instanceof Promise ? await listing : listing;
+    const call = prepare(env, options, { progress, stop, context, tools, missing });
     if (options.context === undefined) return await loop(call);
     return await generateScope.run({ ...outer, context }, () => loop(call));
   } catch (error) {
@@ -129,6 +133,20 @@ async function reportIteration(progress: Progress): Promise<void> {
   await generateScope.get()?.hooks?.onToolIteration?.(progress);
 }
 
+function listTools(
+  env: GenerateEnv,
+  { tools }: GenerateOptions,
+  scope: { readonly signal: AbortSignal; readonly context: ActionContext },
+): ResolvedTools | Promise<ResolvedTools> {
+  return resolveTools(tools, {
+    ...scope,
+    resolveTool: env.resolveTool,
+    checkTool: (tool) => env.checkTool?.(tool),
+    addSource: env.addSource,
+    report: (error, toolSource) => generateScope.get()?.hooks?.onFailure?.(error, { toolSource }),
+  });
+}
+
 function prepare(
   env: GenerateEnv,
   options: GenerateOptions,
@@ -136,9 +154,9 @@ function prepare(
     readonly progress: Progress;
     readonly stop: LinkedSignal;
     readonly context: ActionContext;
-  },
+  } & ResolvedTools,
 ): Call {
-  const { use = [], limits = {}, tools = [], resources = [], onChunk } = options;
+  const { use = [], limits = {}, resources = [], onChunk } = options;
   return {
     ...state,
     options,
@@ -148,28 +166,10 @@ function prepare(
     use,
     limits,
     model: env.resolveModel(options.model),
-    tools: toolMap(tools.map((tool) => usable(env, tool))),
     resources: resources.map((resource) => env.resolveResource(resource)),
     output: resolveOutput(options.output),
     emit: (chunk) => onChunk?.(chunk),
     resolveModel: (ref) => env.resolveModel(ref),
     toolExtras: (info) => env.toolExtras(info),
   };
-}
-
-function usable(env: GenerateEnv, ref: ToolRef): Tool {
-  const tool = env.resolveTool(ref);
-  env.checkTool?.(tool);
-  return tool;
-}
-
-function toolMap(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
-  const map = new Map<string, Tool>();
-  for (const tool of tools) {
-    if (map.has(tool.name) && map.get(tool.name) !== tool) {
-      throw new WaymarkError('INVALID_ARGUMENT', `Two tools are called "${tool.name}".`);
-    }
-    map.set(tool.name, tool);
-  }
-  return map;
 }

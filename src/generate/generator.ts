@@ -48,6 +48,14 @@ import {
   type ToolReturn,
   tool,
 } from './tool.ts';
+import {
+  closeSources,
+  type ResolvedTools,
+  resolveTools,
+  type ToolRef,
+  type ToolSource,
+  type ToolsScope,
+} from './tool-source.ts';
 
 /** What a generator is made from. */
 export interface GeneratorOptions<Extras extends object = object> {
@@ -105,6 +113,13 @@ export interface Generator<Extras extends object = object> {
   prompt(name: string): Prompt;
   /** The tool that is meant; an unknown name is NOT_FOUND and says what exists. */
   resolveTool: GenerateEnv['resolveTool'];
+  /** The tools that are meant, those of sources included; an unknown name is NOT_FOUND and says what exists. */
+  resolveTools(
+    refs: readonly ToolRef[] | undefined,
+    scope: Omit<ToolsScope, 'resolveTool' | 'addSource'>,
+  ): ResolvedTools | Promise<ResolvedTools>;
+  /** Closes the tool sources that were used. */
+  closeSources(): Promise<void>;
   /** The model that is meant, the default one if none is named; an unknown name is NOT_FOUND and says what exists. */
   resolveModel: GenerateEnv['resolveModel'];
   /** Lets a model answer, with tools. */
@@ -127,7 +142,8 @@ export function createGenerator<Extras extends object = object>(
 ): Generator<Extras> {
   const { registry, newId, templateState } = options;
   const definitions = createDefinitions();
-  const env = createEnv(options, definitions);
+  const sources = new Set<ToolSource>();
+  const env = createEnv(options, definitions, sources);
   const findSchema = (name: string): Schema => definitions.schemas.lookup(`/schema/${name}`);
   const engine = createDotpromptEngine((name) => toJsonSchema(findSchema(name)));
   const promptEnv: PromptEnv = {
@@ -160,6 +176,9 @@ export function createGenerator<Extras extends object = object>(
 
   return {
     resolveTool: env.resolveTool,
+    resolveTools: (refs, scope) =>
+      resolveTools(refs, { ...scope, resolveTool: env.resolveTool, addSource: env.addSource }),
+    closeSources: () => closeSources(sources),
     resolveModel: env.resolveModel,
     defineModel: (about, run) =>
       addModel(isLanguageModel(run) ? { ...fromLanguageModel(run), ...about } : model(about, run)),
@@ -197,6 +216,7 @@ export function createGenerator<Extras extends object = object>(
 function createEnv(
   { clock, newId, model: defaultModel, toolExtras, checkTool }: GeneratorOptions,
   { models, tools, resources }: Definitions,
+  sources: Set<ToolSource>,
 ): GenerateEnv {
   return {
     clock,
@@ -209,8 +229,9 @@ function createEnv(
       if (typeof ref.run !== 'function') throw notAModel();
       return ref;
     },
-    resolveTool: (ref) => (typeof ref === 'string' ? tools.lookup(`/tool/${ref}`) : (ref as Tool)),
+    resolveTool: (ref) => (typeof ref === 'string' ? tools.lookup(`/tool/${ref}`) : ref),
     checkTool: (used) => checkTool?.(used),
+    addSource: (source) => void sources.add(source),
     resolveResource: (ref) =>
       typeof ref === 'string' ? resources.lookup(`/resource/${ref}`) : ref,
   };

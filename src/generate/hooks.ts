@@ -26,12 +26,16 @@ export interface GenerateHooks {
   readonly beforeModelCall?: () => void;
   /** Called after each model call, also those made inside tools. */
   readonly onModelCall?: (report: ModelCallReport) => void | Promise<void>;
-  /** Called when a model call or a tool has failed, also inside tools. The error is handled as usual. */
+  /** Called when a model call, a tool or a tool source has failed, also inside tools. The error is handled as usual. */
   readonly onFailure?: (error: unknown, subject: FailureSubject) => void;
 }
 
 /** What failed. */
-type FailureSubject = { readonly model?: string; readonly tool?: string };
+type FailureSubject = {
+  readonly model?: string;
+  readonly tool?: string;
+  readonly toolSource?: string;
+};
 
 /** What a generate call takes from the code around it: your handlers and tools do not pass it on. */
 export interface GenerateScope {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../core/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../core/json/json.ts';
 import type {
   Message,
   ToolRequest,
@@ -38,8 +38,13 @@ export function keptResponse({
 }: ToolRequestPart): ToolResponsePart | undefined {
   if (!metadata || !('pendingOutput' in metadata)) return undefined;
   const output = metadata.pendingOutput ?? null;
-  const { error } = metadata;
-  return respond({ name, ref }, output, error === undefined ? undefined : { error });
+  const { error, pendingContent: content } = metadata;
+  const response = respond({ name, ref }, output, error === undefined ? undefined : { error });
+  if (!Array.isArray(content)) return response;
+  return {
+    ...response,
+    toolResponse: { ...response.toolResponse, content: content.filter(isJsonObject) },
+  };
 }
 
 /** The response to a request that is not going to be answered. */

@@ -25,6 +25,8 @@ export interface ToolCallInfo {
 /** What tool calls need from the generate call around them. */
 export interface ToolScope {
   readonly tools: ReadonlyMap<string, Tool>;
+  /** The tool sources whose tools are missing. */
+  readonly missing: readonly string[];
   readonly use: readonly Middleware[];
   readonly limits: Limits;
   readonly context: ActionContext;
@@ -83,10 +85,11 @@ async function runTool(
   };
   return inSpan(`execute_tool ${name}`, { attributes }, async (span) => {
     const interrupt = new Interrupt(name);
+    const attached: JsonObject[] = [];
     try {
       const tool = scope.tools.get(name);
-      if (!tool) throw markBadCall(unknownTool(name, scope.tools));
-      const context = toContext(scope, { name, ref, resumed, index, interrupt });
+      if (!tool) throw markBadCall(unknownTool(name, scope));
+      const context = toContext(scope, { name, ref, resumed, index, interrupt, attached });
       const run = composeTool(scope.use, async (step) =>
         // Checked by the tool itself, as model output may be anything.
         toJson(
@@ -97,7 +100,7 @@ async function runTool(
       const output = await insideTool(() => run({ tool, request: toolRequest, context }));
       // An interrupt counts even if the tool caught it: the call must not continue without its approval.
       if (interrupt.data === undefined)
-        return { response: respond({ name, ref }, checkSize(scope, name, output)) };
+        return { response: withContent(respond({ name, ref }, output), scope, attached) };
     } catch (error) {
       if (interrupt.data === undefined) {
         span.recordError(error);
@@ -137,9 +140,10 @@ function toContext(
     readonly resumed: Json | undefined;
     readonly index: number;
     readonly interrupt: Interrupt;
+    readonly attached: JsonObject[];
   },
 ): ToolContext {
-  const { name, ref, resumed, index, interrupt } = call;
+  const { name, ref, resumed, index, interrupt, attached } = call;
   return {
     signal: scope.signal,
     context: scope.context,
@@ -147,6 +151,7 @@ function toContext(
     resumed,
     idempotencyKey: ref,
     interrupt: (data) => interrupt.raise(data),
+    attach: (...content) => void attached.push(...content),
     stream: (output) => {
       if (scope.signal.aborted) return undefined;
       const part = respond({ name, ref }, toJson(output, `What tool "${name}" streams`), {
@@ -162,14 +167,28 @@ function interrupted({ toolRequest, metadata }: ToolRequestPart, data: Json): To
   return { toolRequest, metadata: { ...metadata, interrupt: data } };
 }
 
-function checkSize({ limits }: ToolScope, name: string, output: Json): Json {
+/** A response with what its tool attached, if it is not too long for a model. */
+function withContent(
+  response: ToolResponsePart,
+  { limits }: ToolScope,
+  attached: readonly JsonObject[],
+): ToolResponsePart {
+  const { name, output = null } = response.toolResponse;
+  const content = attached.map((part) => toJson(part, `What tool "${name}" attaches`));
   const most = limits.toolResultLength ?? defaultLimits.toolResultLength;
-  const { length } = typeof output === 'string' ? output : JSON.stringify(output);
-  if (length <= most) return output;
-  throw new WaymarkError(
-    'RESOURCE_EXHAUSTED',
-    `The output of tool "${name}" has ${length} characters, of at most ${most}. Ask it for less.`,
-  );
+  const length = lengthOf(output) + (content.length > 0 ? lengthOf(content) : 0);
+  if (length > most) {
+    throw new WaymarkError(
+      'RESOURCE_EXHAUSTED',
+      `The output of tool "${name}" has ${length} characters, of at most ${most}. Ask it for less.`,
+    );
+  }
+  if (content.length === 0) return response;
+  return { ...response, toolResponse: { ...response.toolResponse, content } };
+}
+
+function lengthOf(value: Json): number {
+  return typeof value === 'string' ? value.length : JSON.stringify(value).length;
 }
 
 // The model reads what went wrong and can do better; that is why a tool's own message is passed on, and its stack is not.
@@ -184,8 +203,10 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : '';
 }
 
-function unknownTool(name: string, tools: ReadonlyMap<string, Tool>): WaymarkError {
+function unknownTool(name: string, { tools, missing }: ToolScope): WaymarkError {
   const names = closest(name, [...tools.keys()]).slice(0, 10);
   const existing = names.length > 0 ? `There is ${names.join(', ')}.` : 'There are no tools.';
-  return new WaymarkError('NOT_FOUND', `There is no tool "${name}". ${existing}`);
+  const away =
+    missing.length > 0 ? ` The tools of ${missing.join(', ')} are not available now.` : '';
+  return new WaymarkError('NOT_FOUND', `There is no tool "${name}". ${existing}${away}`);
 }

@@ -48,6 +48,11 @@ function withOutcome(part: ToolRequestPart, outcome: ToolOutcome): ToolRequestPa
   const { toolResponse, metadata } = outcome.response;
   return {
     toolRequest: part.toolRequest,
-    metadata: { ...part.metadata, ...metadata, pendingOutput: toolResponse.output ?? null },
+    metadata: {
+      ...part.metadata,
+      ...metadata,
+      pendingOutput: toolResponse.output ?? null,
+      ...(toolResponse.content && { pendingContent: toolResponse.content }),
+    },
   };
 }

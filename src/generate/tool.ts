@@ -26,6 +26,8 @@ export interface ToolContext {
   readonly idempotencyKey: string;
   /** Interrupts this call until the user answers or restarts it. `data` describes what you need. */
   interrupt(data?: Json): never;
+  /** Adds parts such as images to the result, for models that can read them. */
+  attach(...content: readonly JsonObject[]): void;
   /** Shows a reader how far the tool is; the model sees only the result. */
   stream(output: Json): void | Promise<void>;
 }
@@ -70,9 +72,6 @@ export interface Tool<Input = unknown, Output = unknown, State = unknown> {
   /** Checks an output that a person gave in place of the tool. */
   parseOutput(value: unknown): Promise<Json>;
 }
-
-/** How a tool is named where one is wanted: by a registered name, or the tool itself. `never`: whatever its state. */
-export type ToolRef<State = never> = string | Tool<unknown, unknown, State>;
 
 /** What a tool's session has as its custom state, for its state schema. */
 export type ToolCustom<State> = State extends Schema ? InferSchema<State> : unknown;

@@ -2,7 +2,8 @@ import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Generator } from '../../generate/generator.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Prompt } from '../../generate/prompt.ts';
-import type { Tool, ToolRef } from '../../generate/tool.ts';
+import type { Tool } from '../../generate/tool.ts';
+import { isToolSource, type ToolRef } from '../../generate/tool-source.ts';
 import { checkToolState, type StateOwner } from './tool-state.ts';
 
 /** What an agent over a prompt is set up with. */
@@ -53,7 +54,9 @@ export function checkSetup(setup: Setup, generator: Generator, model?: ModelRef)
 }
 
 function checkTools(tools: readonly ToolRef[], agent: StateOwner): void {
-  for (const tool of tools) if (typeof tool === 'object') checkToolState(tool as Tool, agent);
+  for (const tool of tools) {
+    if (typeof tool === 'object' && !isToolSource(tool)) checkToolState(tool as Tool, agent);
+  }
 }
 
 // A remote client learns only that the agent is not set up; its owner must see the reason.

@@ -10,6 +10,7 @@ import type { Prompt } from '../../generate/prompt.ts';
 import { planResume } from '../../generate/resume.ts';
 import type { Template } from '../../generate/template.ts';
 import type { Tool } from '../../generate/tool.ts';
+import type { ToolsScope } from '../../generate/tool-source.ts';
 import type { Message } from '../../protocol/message.ts';
 import { parseMessage } from '../../protocol/parse.ts';
 import type { AgentInfo, ToolInfo } from '../../protocol/requests.ts';
@@ -111,7 +112,9 @@ export function createPromptAgent(
     agent,
     check: async () => {
       checkSetup(setup, generator);
-      await render({ state: common.initialState, context: {} });
+      const report = (error: unknown, toolSource: string): void =>
+        env.host.report(error, { phase: 'tool', agent: options.name, toolSource });
+      await toolsOf(render, generator, { state: common.initialState, context: {} }, report);
     },
   };
 }
@@ -187,10 +190,16 @@ async function toolsOf(
   render: Render,
   generator: Generator,
   scope: Parameters<Render>[0],
+  report: ToolsScope['report'] = () => {},
 ): Promise<ReadonlyMap<string, Tool>> {
-  const { tools = [] } = await render(scope);
-  return new Map(tools.map((ref) => generator.resolveTool(ref)).map((tool) => [tool.name, tool]));
+  const { tools } = await render(scope);
+  const { context } = scope;
+  const resolved = await generator.resolveTools(tools, { context, signal: noSignal, report });
+  return resolved.tools;
 }
+
+// A source bounds its own waits.
+const noSignal = new AbortController().signal;
 
 /** The model and the tools that a request would have now. */
 async function describe(
@@ -198,10 +207,12 @@ async function describe(
   generator: Generator,
   state: Json | undefined,
 ): Promise<Pick<AgentInfo, 'model' | 'tools'>> {
-  const { model, tools = [] } = await render({ state, context: {} });
+  const { model, tools } = await render({ state, context: {} });
+  const scope = { context: {}, signal: noSignal, report: () => {} };
+  const resolved = await generator.resolveTools(tools, scope);
   return {
     model: generator.resolveModel(model).name,
-    tools: tools.map((ref) => toolInfoOf(generator.resolveTool(ref))),
+    tools: [...resolved.tools.values()].map(toolInfoOf),
   };
 }
 

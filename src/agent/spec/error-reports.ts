@@ -8,7 +8,7 @@ export type ErrorPhase =
   | 'prompt'
   /** A model call, after the attempts of retry and fallback middleware. */
   | 'model'
-  /** A tool; the turn continues, and the model reads the message. */
+  /** A tool or a tool source; the turn continues, and the model reads the message. */
   | 'tool'
   /** The snapshot policy. */
   | 'policy'
@@ -31,6 +31,8 @@ export interface ErrorInfo {
   readonly turnIndex?: number;
   /** The tool that failed. */
   readonly tool?: string;
+  /** The tool source that failed. */
+  readonly toolSource?: string;
   /** The model that failed. */
   readonly model?: string;
 }
@@ -79,7 +81,7 @@ export function reportHeadline(info: ErrorInfo): string {
   return `✗ ${what}${turn}${ids.length > 0 ? ` (${ids.join(', ')})` : ''}`;
 }
 
-function failed({ phase, tool, model }: ErrorInfo): string {
+function failed({ phase, tool, toolSource, model }: ErrorInfo): string {
   switch (phase) {
     case 'turn':
       return 'the turn failed';
@@ -88,6 +90,7 @@ function failed({ phase, tool, model }: ErrorInfo): string {
     case 'model':
       return model === undefined ? 'the model failed' : `model "${model}" failed`;
     case 'tool':
+      if (toolSource !== undefined) return `tool source "${toolSource}" failed`;
       return tool === undefined ? 'a tool failed' : `tool "${tool}" failed`;
     case 'policy':
       return 'the snapshot policy failed';

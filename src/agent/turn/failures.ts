@@ -3,7 +3,7 @@ import type { ErrorInfo, ErrorPhase } from '../spec/error-reports.ts';
 import { causesOf, isReported, markReported } from '../spec/reported-errors.ts';
 
 /** What failed; the invocation adds where. */
-type FailureInfo = Pick<ErrorInfo, 'phase' | 'tool' | 'model'>;
+type FailureInfo = Pick<ErrorInfo, 'phase' | 'tool' | 'toolSource' | 'model'>;
 
 /**
  * Reports each failure of an invocation once, where it happens, and not again in the layers that the error passes on its
@@ -27,11 +27,11 @@ export class Failures {
     this.#tell(original, { ...subject, phase });
   }
 
-  /** Reports the error of a tool, which ends there: the model reads it, and the turn continues. */
-  reportTool(error: unknown, tool: string): void {
+  /** Reports the error of a tool or tool source, which ends there: the model reads it, and the turn continues. */
+  reportTool(error: unknown, subject: Pick<ErrorInfo, 'tool' | 'toolSource'>): void {
     const at = this.#find(error);
     if (at >= 0) this.#reported.splice(at, 1);
-    else if (!isReported(error)) this.#tell(originalOf(error), { phase: 'tool', tool });
+    else if (!isReported(error)) this.#tell(originalOf(error), { ...subject, phase: 'tool' });
   }
 
   /** Call at the start of a turn. */

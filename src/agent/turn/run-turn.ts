@@ -80,12 +80,12 @@ function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
       turn.usage = addUsage(turn.usage, usage);
       checkUsage(invocation, turn);
     },
-    onFailure: (error, { model, tool }) => {
+    onFailure: (error, { model, ...subject }) => {
       // A failure that a stop has caused shows in how the turn ends.
       if (invocation.control.cause !== undefined) return;
-      if (tool === undefined)
+      if (subject.tool === undefined && subject.toolSource === undefined)
         invocation.failures.report(error, 'model', { ...(model && { model }) });
-      else invocation.failures.reportTool(error, tool);
+      else invocation.failures.reportTool(error, subject);
     },
     onToolIteration: async ({ messages }) => {
       appendGenerated(invocation, turn, messages);

@@ -1,12 +1,13 @@
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
+import type { Tool } from '../tool.ts';
 import type { Middleware } from './middleware.ts';
 
-/** Which tools need an approval: names, or a test of each request. */
+/** Which tools need an approval: names, or a test of each request and its tool. */
 export type ApprovalRule =
   | readonly string[]
-  | ((request: ToolRequest) => boolean | Promise<boolean>);
+  | ((request: ToolRequest, tool: Tool) => boolean | Promise<boolean>);
 
 /**
  * Interrupts tools before they run, with `{ approval: { tool, input } }`. A restart with `metadata.resumed` of `true` or
@@ -19,8 +20,8 @@ export function toolApproval(rule: ApprovalRule): Middleware {
   return {
     name: 'tool approval',
     async tool(step, next) {
-      const { request, context } = step;
-      if (!(await needsApproval(rule, request))) return next(step);
+      const { request, context, tool } = step;
+      if (!(await needsApproval(rule, request, tool))) return next(step);
       if (context.resumed === undefined) {
         context.interrupt({ approval: { tool: request.name, input: request.input ?? null } });
       }
@@ -35,8 +36,12 @@ export function toolApproval(rule: ApprovalRule): Middleware {
   };
 }
 
-async function needsApproval(rule: ApprovalRule, request: ToolRequest): Promise<boolean> {
-  return typeof rule === 'function' ? rule(request) : rule.includes(request.name);
+async function needsApproval(
+  rule: ApprovalRule,
+  request: ToolRequest,
+  tool: Tool,
+): Promise<boolean> {
+  return typeof rule === 'function' ? rule(request, tool) : rule.includes(request.name);
 }
 
 // Only a clear yes is a yes.

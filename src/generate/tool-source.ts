@@ -1,0 +1,140 @@
+import type { ActionContext } from '../core/action.ts';
+import { raceSignal } from '../core/async/signal.ts';
+import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
+import type { Tool } from './tool.ts';
+
+/** What a tool source is asked for. */
+export interface ToolSourceScope {
+  /** The caller's context, such as who is asking. */
+  readonly context: ActionContext;
+  readonly signal: AbortSignal;
+  /** Tells the app's `onError` of something that does not stop the source, such as one tool that cannot be used. */
+  report(error: unknown): void;
+}
+
+/**
+ * Tools that are not known when an agent is defined, such as those of an MCP server. It stands next to tools in `tools` of
+ * agents, prompts and generate calls.
+ */
+export interface ToolSource {
+  readonly name: string;
+  /**
+   * The tools of one request. Called once for each generate call, and by `ready()`: keep what takes long to find. To reject
+   * with INVALID_ARGUMENT fails the call, as for a mistake in the settings. After any other failure, the call continues
+   * without these tools, and `onError` hears of it.
+   */
+  list(scope: ToolSourceScope): Promise<readonly Tool[]>;
+  /** Releases connections and processes. Called when an app closes that used the source. */
+  close?(): Promise<void>;
+}
+
+/** An entry of `tools`: a registered name, the tool itself, or a source of tools. `never`: whatever its state. */
+export type ToolRef<State = never> = string | Tool<unknown, unknown, State> | ToolSource;
+
+/** What the entries of `tools` came to. */
+export interface ResolvedTools {
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** The sources that did not answer, for the message to a model that asks for one of their tools. */
+  readonly missing: readonly string[];
+}
+
+/** What resolving the entries of `tools` needs. */
+export interface ToolsScope extends Omit<ToolSourceScope, 'report'> {
+  resolveTool(ref: string | Tool): Tool;
+  /** Refuses a tool that cannot be used here. */
+  checkTool?(tool: Tool): void;
+  /** Takes note of a source that is used, so that it is closed with the app. */
+  addSource(source: ToolSource): void;
+  report(error: unknown, source: string): void;
+}
+
+const noTools: ResolvedTools = { tools: new Map(), missing: [] };
+
+/** The tools that are meant, by name. Without a source there is nothing to wait for. */
+export function resolveTools(
+  refs: readonly ToolRef[] | undefined,
+  scope: ToolsScope,
+): ResolvedTools | Promise<ResolvedTools> {
+  if (refs === undefined || refs.length === 0) return noTools;
+  if (refs.some(isToolSource)) return withSources(refs, scope);
+  const tools = new Map<string, Tool>();
+  for (const ref of refs) {
+    const tool = scope.resolveTool(ref as string | Tool);
+    scope.checkTool?.(tool);
+    addTool(tools, tool);
+  }
+  return { tools, missing: [] };
+}
+
+/** Whether an entry of `tools` is a source. */
+export function isToolSource(ref: ToolRef): ref is ToolSource {
+  return typeof ref === 'object' && 'list' in ref && typeof ref.list === 'function';
+}
+
+async function withSources(refs: readonly ToolRef[], scope: ToolsScope): Promise<ResolvedTools> {
+  const tools = new Map<string, Tool>();
+  const owners = new Map<string, string>();
+  const missing: string[] = [];
+  const lists = await Promise.all(refs.map((ref) => listOf(ref, scope)));
+  for (const [index, ref] of refs.entries()) {
+    const list = lists[index];
+    const owner = isToolSource(ref) ? ref.name : undefined;
+    if (list === undefined) missing.push(owner ?? '');
+    for (const tool of list ?? []) {
+      scope.checkTool?.(tool);
+      addTool(tools, tool, [owners.get(tool.name), owner]);
+      if (owner !== undefined) owners.set(tool.name, owner);
+    }
+  }
+  return { tools, missing };
+}
+
+/** The tools behind one entry; `undefined` if its source failed. */
+async function listOf(ref: ToolRef, scope: ToolsScope): Promise<readonly Tool[] | undefined> {
+  if (!isToolSource(ref)) return [scope.resolveTool(ref as string | Tool)];
+  const { context, signal } = scope;
+  const report = (error: unknown): void => scope.report(error, ref.name);
+  scope.addSource(ref);
+  try {
+    return await raceSignal(ref.list({ context, signal, report }), signal);
+  } catch (error) {
+    if (signal.aborted || (isWaymarkError(error) && error.status === 'INVALID_ARGUMENT')) {
+      throw error;
+    }
+    report(error);
+    return undefined;
+  }
+}
+
+function addTool(
+  tools: Map<string, Tool>,
+  tool: Tool,
+  owners: readonly (string | undefined)[] = [],
+): void {
+  const { name } = tool;
+  const before = tools.get(name);
+  if (before !== undefined && before !== tool) throw collision(name, owners);
+  tools.set(name, tool);
+}
+
+function collision(name: string, owners: readonly (string | undefined)[]): WaymarkError {
+  const named = owners.map((owner) => (owner === undefined ? 'a tool of its own' : `"${owner}"`));
+  const whose = owners.some((owner) => owner !== undefined)
+    ? `: from ${named.join(' and ')}. Rename one of them, or leave it out.`
+    : '.';
+  return new WaymarkError('INVALID_ARGUMENT', `Two tools are called "${name}"${whose}`);
+}
+
+/** Closes sources; all of them, also if one fails. */
+export async function closeSources(sources: Iterable<ToolSource>): Promise<void> {
+  const closed = await Promise.allSettled([...sources].map((source) => source.close?.()));
+  const failed = closed.find((result) => result.status === 'rejected');
+  if (failed === undefined) return;
+  throw new WaymarkError(
+    'INTERNAL',
+    `A tool source could not be closed: ${messageOf(failed.reason)}`,
+    {
+      cause: failed.reason,
+    },
+  );
+}

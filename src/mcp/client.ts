@@ -1,0 +1,37 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { jsonSchemaIssues } from '../core/schema/json-schema.ts';
+import { loadSdk } from './sdk.ts';
+
+// Some servers from before 2026 never answer the probe.
+const probeTimeoutMs = 10_000;
+
+/** A client that offers what agents can do: no sampling, roots or logging. */
+export async function createClient(
+  connectTimeoutMs: number,
+  onToolsChanged: () => void,
+): Promise<Client> {
+  const { Client } = await loadSdk();
+  return new Client(
+    { name: 'waymark', version: '1' },
+    {
+      capabilities: {},
+      versionNegotiation: {
+        mode: 'auto',
+        probe: { timeoutMs: Math.min(probeTimeoutMs, connectTimeoutMs / 2) },
+      },
+      // Questions become interrupts.
+      inputRequired: { autoFulfill: false },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: onToolsChanged } },
+      jsonSchemaValidator: {
+        getValidator: (schema) => (value) => {
+          const [issue] = jsonSchemaIssues(schema as object as Schema, value, 'The result');
+          return issue
+            ? { valid: false, data: undefined, errorMessage: `${issue.path} ${issue.message}` }
+            : { valid: true, data: value as never, errorMessage: undefined };
+        },
+      },
+    },
+  );
+}
+
+type Schema = Parameters<typeof jsonSchemaIssues>[0];

@@ -1,0 +1,187 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { raceSignal } from '../core/async/signal.ts';
+import { messageOf, WaymarkError } from '../core/error.ts';
+import { backoff } from '../core/time/backoff.ts';
+import { type Clock, systemClock } from '../core/time/clock.ts';
+import { withTimeout } from '../core/time/timeout.ts';
+import { createClient } from './client.ts';
+import { toMcpError } from './errors.ts';
+import { limitNotifications } from './flood.ts';
+import type { McpOptions } from './options.ts';
+import { defaultMaxMessageBytes, type OpenTransport, openTransport } from './transport.ts';
+
+/** A connected client. */
+export interface OpenClient {
+  readonly client: Client;
+  /** Whether the server speaks a protocol from before 2026, in which it asks questions by requests of its own. */
+  readonly isLegacy: boolean;
+  /** Why this side ended the connection, if it did. */
+  readonly endedBy: WaymarkError | undefined;
+}
+
+const retryDelays = { baseMs: 500, maxMs: 30_000 };
+
+/**
+ * The connection to one server: opened when it is first needed, and again after it was lost. After a failed attempt,
+ * callers get its error at once until the next attempt is due, so that a server that is down does not slow down turns.
+ */
+export class McpConnection {
+  readonly #name: string;
+  readonly #options: McpOptions;
+  readonly #clock: Clock;
+  /** Called when the server says that its tools have changed, and when another process of it may have other tools. */
+  readonly #onToolsChanged: () => void;
+  #open: Promise<OpenClient> | undefined;
+  #end: (() => Promise<void>) | undefined;
+  #failures = 0;
+  #retryAt = 0;
+  #lastError: WaymarkError | undefined;
+  // To ask whether a server knows the newer protocol takes a second process. One that did not know it is not asked again.
+  #wasLegacy = false;
+
+  constructor(name: string, options: McpOptions, onToolsChanged: () => void) {
+    this.#name = name;
+    this.#options = options;
+    this.#onToolsChanged = onToolsChanged;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** The connected client. */
+  async client(signal?: AbortSignal): Promise<OpenClient> {
+    if (this.#open === undefined) {
+      const wait = this.#retryAt - this.#clock.now();
+      if (this.#lastError !== undefined && wait > 0) throw notYet(this.#lastError, wait);
+      this.#open = this.#connect();
+    }
+    return raceSignal(this.#open, signal);
+  }
+
+  /** Ends the connection and the server's process. It is opened again when it is used again. */
+  async close(): Promise<void> {
+    await this.#open?.catch(() => {});
+    await this.#end?.();
+    this.#lastError = undefined;
+    this.#failures = 0;
+  }
+
+  async #connect(): Promise<OpenClient> {
+    const life = new Life(this.#name, this.#options.maxMessageBytes ?? defaultMaxMessageBytes);
+    let opened: OpenTransport | undefined;
+    try {
+      opened = await openTransport(this.#options, () => life.tooLong());
+      const client = await this.#handshake(opened, life);
+      this.#failures = 0;
+      this.#lastError = undefined;
+      return client;
+    } catch (error) {
+      this.#open = undefined;
+      this.#wasLegacy = false;
+      this.#failures += 1;
+      this.#retryAt = this.#clock.now() + backoff(this.#failures, retryDelays);
+      this.#lastError = this.#explain(life.endedBy ?? error, opened?.lastOutput() ?? '');
+      throw this.#lastError;
+    }
+  }
+
+  async #handshake(opened: OpenTransport, life: Life): Promise<OpenClient> {
+    const { transport } = opened;
+    const ms = this.#options.connectTimeoutMs ?? 30_000;
+    const client = await createClient(ms, this.#onToolsChanged);
+    life.end = async () => {
+      await client.close().catch(() => {});
+      await transport.close().catch(() => {});
+    };
+    life.kill = () => opened.kill();
+    client.onclose = () => {
+      opened.onClosed();
+      if (this.#end !== life.end) return;
+      this.#open = undefined;
+      this.#end = undefined;
+      this.#onToolsChanged();
+    };
+    client.onerror = (error) => life.note(error);
+    try {
+      const prior = this.#wasLegacy ? { prior: { kind: 'legacy' } as const } : {};
+      const connecting = client.connect(transport, { timeout: ms, ...prior });
+      await withTimeout(connecting, { clock: systemClock, ms, error: () => this.#late(ms) });
+    } catch (error) {
+      // Not awaited: a process that does not listen takes seconds to end.
+      void life.end();
+      throw error;
+    }
+    this.#end = life.end;
+    opened.onConnected();
+    limitNotifications(transport, (reason) => life.fail(reason));
+    const isLegacy = client.getProtocolEra() === 'legacy';
+    this.#wasLegacy = isLegacy;
+    return {
+      client,
+      isLegacy,
+      get endedBy() {
+        return life.endedBy;
+      },
+    };
+  }
+
+  #late(ms: number): WaymarkError {
+    return new WaymarkError(
+      'DEADLINE_EXCEEDED',
+      `MCP server "${this.#name}" did not answer within ${ms} ms. Check that it starts, or raise \`connectTimeoutMs\`.`,
+    );
+  }
+
+  #explain(error: unknown, output: string): WaymarkError {
+    const call = { server: this.#name, doing: 'connecting' };
+    const { status, message, publicMessage } = toMcpError(error, call);
+    const said = output === '' ? message : `${message} Its last output: ${output}`;
+    return new WaymarkError(status === 'INVALID_ARGUMENT' ? 'UNAVAILABLE' : status, said, {
+      cause: error,
+      publicMessage: publicMessage ?? message,
+    });
+  }
+}
+
+/** How one connection ends: by whom, and why. */
+class Life {
+  readonly #server: string;
+  readonly #maxBytes: number;
+  endedBy: WaymarkError | undefined;
+  end: () => Promise<void> = async () => {};
+  kill: () => void = () => {};
+
+  constructor(server: string, maxBytes: number) {
+    this.#server = server;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Ends the connection of a server that misbehaves. */
+  fail(reason: string): WaymarkError {
+    this.endedBy ??= new WaymarkError(
+      'RESOURCE_EXHAUSTED',
+      `MCP server "${this.#server}" ${reason}. It was disconnected.`,
+    );
+    void this.end();
+    this.kill();
+    return this.endedBy;
+  }
+
+  tooLong(): WaymarkError {
+    return this.fail(
+      `sent a message of more than ${this.#maxBytes} bytes (\`maxMessageBytes\`), so ask it for less`,
+    );
+  }
+
+  /** Looks for the error with which the transport of a process ends by itself. */
+  note(error: Error): void {
+    if (/exceeded maximum size/.test(error.message)) this.tooLong();
+  }
+}
+
+// A new error each time: each one is reported where it is thrown.
+function notYet(last: WaymarkError, wait: number): WaymarkError {
+  const next = `The next attempt is in ${Math.ceil(wait / 1_000)} s.`;
+  return new WaymarkError(last.status, `${messageOf(last)} ${next}`, {
+    cause: last.cause,
+    publicMessage: `${last.publicMessage ?? last.message} ${next}`,
+  });
+}

@@ -1,0 +1,151 @@
+import { closest } from '../core/closest.ts';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import { systemClock } from '../core/time/clock.ts';
+import type { Tool } from '../generate/tool.ts';
+import type { ToolSource, ToolSourceScope } from '../generate/tool-source.ts';
+import { McpConnection } from './connection.ts';
+import { toMcpError } from './errors.ts';
+import { checkMcpOptions, type McpOptions } from './options.ts';
+import { listTools, type ServerTool, toTools } from './tools.ts';
+
+/** The tools of an MCP server, for `tools` of agents, prompts and generate calls. */
+export interface McpSource extends ToolSource {
+  /** Only these of its tools, by the server's own names. */
+  only(...tools: readonly string[]): McpSource;
+  /** All of its tools except these, by the server's own names. */
+  except(...tools: readonly string[]): McpSource;
+  close(): Promise<void>;
+}
+
+/**
+ * The tools of an MCP server as a tool source. It connects when the app is ready or on first use, and closes with the app.
+ *
+ * @example
+ * const files = mcp('files', { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] });
+ * const docs = mcp('docs', { url: 'https://docs.example.com/mcp' });
+ * app.defineAgent({ name: 'chat', system: 'Help.', tools: [files, docs.only('search')] });
+ */
+export function mcp(name: string, options: McpOptions): McpSource {
+  checkMcpOptions(name, options);
+  const server = new Server(name, options);
+  return sourceOf(server, { keep: () => true, named: [] });
+}
+
+interface Selection {
+  keep(tool: string): boolean;
+  /** Names that the server must have. */
+  readonly named: readonly string[];
+}
+
+function sourceOf(server: Server, { keep, named }: Selection): McpSource {
+  let isChecked = false;
+  return {
+    name: server.name,
+    async list(scope) {
+      const all = await server.list(scope);
+      // A tool may go away later; one that was never there is a mistake.
+      if (!isChecked) checkNames(server.name, named, all);
+      isChecked = true;
+      return all.filter((each) => keep(each.name)).map((each): Tool => each.tool);
+    },
+    close: () => server.close(),
+    only: (...tools) =>
+      sourceOf(server, {
+        keep: (tool) => keep(tool) && tools.includes(tool),
+        named: [...named, ...tools],
+      }),
+    except: (...tools) =>
+      sourceOf(server, { keep: (tool) => keep(tool) && !tools.includes(tool), named }),
+  };
+}
+
+function checkNames(server: string, named: readonly string[], all: readonly ServerTool[]): void {
+  const names = all.map(({ name }) => name);
+  const missing = named.find((name) => !names.includes(name));
+  if (missing === undefined) return;
+  const existing = closest(missing, names).slice(0, 10).join(', ');
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `MCP server "${server}" has no tool "${missing}". It has ${existing || 'none'}.`,
+  );
+}
+
+const defaultTtlMs = 300_000;
+const longestTtlMs = 86_400_000;
+
+/** One server: its connection, and its tools as they were last listed. */
+class Server {
+  readonly name: string;
+  readonly #options: McpOptions;
+  readonly #connection: McpConnection;
+  #known: readonly ServerTool[] | undefined;
+  #validUntil = 0;
+  #listing: Promise<readonly ServerTool[]> | undefined;
+  // Counts announced changes, so that a list read before one is not taken for a current one.
+  #changes = 0;
+
+  constructor(name: string, options: McpOptions) {
+    this.name = name;
+    this.#options = options;
+    this.#connection = new McpConnection(name, options, () => this.#outdate());
+  }
+
+  async list(scope: ToolSourceScope): Promise<readonly ServerTool[]> {
+    if (this.#known && this.#now() < this.#validUntil) return this.#known;
+    try {
+      this.#listing ??= this.#read(scope.report).finally(() => {
+        this.#listing = undefined;
+      });
+      return await this.#listing;
+    } catch (error) {
+      // With the last known list, the model gets a clear error from the tool that it calls.
+      if (!this.#known || isMistake(error)) throw error;
+      scope.report(error);
+      return this.#known;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+    this.#outdate();
+  }
+
+  async #read(report: ToolSourceScope['report']): Promise<readonly ServerTool[]> {
+    const { prefix = `${this.name}_`, rename = {}, timeoutMs = 60_000 } = this.#options;
+    const changes = this.#changes;
+    const open = await this.#connection.client();
+    const { tools, ttlMs = this.#options.ttlMs ?? defaultTtlMs } = await listTools(open.client, {
+      timeout: timeoutMs,
+    }).catch((error: unknown) => {
+      throw toMcpError(open.endedBy ?? error, {
+        server: this.name,
+        doing: 'the list of its tools',
+      });
+    });
+    const about = {
+      server: this.name,
+      prefix,
+      rename,
+      timeoutMs,
+      connection: this.#connection,
+      onUnknownTool: () => this.#outdate(),
+    };
+    this.#known = toTools(tools, about, report);
+    const isCurrent = changes === this.#changes;
+    this.#validUntil = isCurrent ? this.#now() + Math.min(Math.max(ttlMs, 0), longestTtlMs) : 0;
+    return this.#known;
+  }
+
+  #outdate(): void {
+    this.#changes += 1;
+    this.#validUntil = 0;
+  }
+
+  #now(): number {
+    return (this.#options.clock ?? systemClock).now();
+  }
+}
+
+function isMistake(error: unknown): boolean {
+  return isWaymarkError(error) && error.status === 'INVALID_ARGUMENT';
+}

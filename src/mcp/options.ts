@@ -1,0 +1,107 @@
+import type { AuthProvider, FetchLike, OAuthClientProvider } from '@modelcontextprotocol/client';
+import { WaymarkError } from '../core/error.ts';
+import { checkOptions, type OptionNames } from '../core/options.ts';
+import type { Clock } from '../core/time/clock.ts';
+
+/** What every MCP server can be given. */
+interface CommonOptions {
+  /** What the names of its tools begin with. @default the name of the server and `_` */
+  readonly prefix?: string;
+  /** Names for single tools, by the server's own name. They get no prefix. */
+  readonly rename?: Readonly<Record<string, string>>;
+  /** Milliseconds without a result or progress after which a call fails. @default 60000 */
+  readonly timeoutMs?: number;
+  /** Milliseconds that connecting may take. @default 30000 */
+  readonly connectTimeoutMs?: number;
+  /**
+   * Milliseconds after which the list of tools is read again. A server that announces changes, or that says how long its
+   * list is valid, is read again at that time. @default 300000
+   */
+  readonly ttlMs?: number;
+  /** The most bytes of one message of the server. A server that sends more is disconnected. @default 10485760 */
+  readonly maxMessageBytes?: number;
+  /** @default the system's */
+  readonly clock?: Clock;
+}
+
+/** An MCP server that runs as a process of this machine and speaks over its standard input and output. */
+export interface McpCommand extends CommonOptions {
+  readonly command: string;
+  readonly args?: readonly string[];
+  /**
+   * Environment variables for the server. Besides these it gets only a few such as `PATH` and `HOME`, so that the
+   * secrets of your process stay there.
+   */
+  readonly env?: Readonly<Record<string, string>>;
+  /** @default the working directory of this process */
+  readonly cwd?: string;
+}
+
+/** An MCP server that is reached over HTTP. */
+export interface McpUrl extends CommonOptions {
+  readonly url: string | URL;
+  /** Headers for each request to the server, or a function that returns them, such as one that refreshes a token. */
+  readonly headers?: McpHeaders | (() => McpHeaders | Promise<McpHeaders>);
+  /** A token provider, or an OAuth client provider of `@modelcontextprotocol/client`. */
+  readonly auth?: AuthProvider | OAuthClientProvider;
+  /** @default the global one */
+  readonly fetch?: FetchLike;
+}
+
+/** Headers of requests to an MCP server. */
+export type McpHeaders = Readonly<Record<string, string>>;
+
+/** How an MCP server is reached: a command to start, or a URL. */
+export type McpOptions = McpCommand | McpUrl;
+
+const common: OptionNames<CommonOptions> = {
+  prefix: true,
+  rename: true,
+  timeoutMs: true,
+  connectTimeoutMs: true,
+  ttlMs: true,
+  maxMessageBytes: true,
+  clock: true,
+};
+const commandNames: OptionNames<McpCommand> = {
+  ...common,
+  command: true,
+  args: true,
+  env: true,
+  cwd: true,
+};
+const urlNames: OptionNames<McpUrl> = {
+  ...common,
+  url: true,
+  headers: true,
+  auth: true,
+  fetch: true,
+};
+
+/** Refuses a name or options that cannot work. */
+export function checkMcpOptions(name: string, options: McpOptions): void {
+  const what = `MCP server "${name}"`;
+  if (!/^[A-Za-z][\w-]{0,31}$/.test(name)) {
+    throw bad(
+      `"${name}" cannot be the name of an MCP server: use a letter, then letters, digits, "_" and "-", at most 32.`,
+    );
+  }
+  if ('command' in options === 'url' in options) {
+    throw bad(`${what} needs a \`command\` to start or a \`url\`, one of them.`);
+  }
+  checkOptions(options, 'command' in options ? commandNames : urlNames, what);
+  if ('url' in options && !/^https?:/.test(String(options.url))) {
+    throw bad(`The url of ${what} must begin with http:// or https://.`);
+  }
+  const numbers = ['timeoutMs', 'connectTimeoutMs', 'ttlMs', 'maxMessageBytes'] as const;
+  for (const key of numbers) {
+    const value = options[key];
+    if (value !== undefined && !(Number.isFinite(value) && value >= (key === 'ttlMs' ? 0 : 1))) {
+      throw bad(`\`${key}\` of ${what} must be a positive number.`);
+    }
+  }
+}
+
+function bad(message: string): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', message);
+}

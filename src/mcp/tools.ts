@@ -1,0 +1,75 @@
+import type { Client, Tool as McpTool } from '@modelcontextprotocol/client';
+import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
+import type { JsonObject } from '../core/json/json.ts';
+import type { JsonSchema } from '../core/schema/schema.ts';
+import { type Tool, tool } from '../generate/tool.ts';
+import { callTool, type ToolServer } from './call-tool.ts';
+import { nameTools, type ToolNaming } from './tool-names.ts';
+
+/** A tool of a server: its own name, and the tool that agents get. */
+export interface ServerTool {
+  readonly name: string;
+  readonly tool: Tool;
+}
+
+/** The tools that a server lists, as tools for agents. One whose schema is not valid is left out and reported. */
+export function toTools(
+  listed: readonly McpTool[],
+  about: ToolNaming & ToolServer,
+  report: (error: unknown) => void,
+): readonly ServerTool[] {
+  const names = nameTools(
+    listed.map(({ name }) => name),
+    about,
+  );
+  return listed.flatMap((definition) => {
+    const name = names.get(definition.name) ?? definition.name;
+    try {
+      return [{ name: definition.name, tool: toTool(definition, name, about) }];
+    } catch (error) {
+      report(badTool(about.server, definition.name, error));
+      return [];
+    }
+  });
+}
+
+function toTool(definition: McpTool, name: string, about: ToolNaming & ToolServer): Tool {
+  const { description, title, inputSchema } = definition;
+  return tool(
+    {
+      name,
+      description: description ?? title ?? definition.name,
+      input: inputSchema as JsonSchema,
+      metadata: { mcp: metadataOf(definition, about.server) },
+    },
+    async (input, context) => callTool({ definition, about, input: input as JsonObject }, context),
+  ) as Tool;
+}
+
+function metadataOf({ name, title, annotations }: McpTool, server: string): JsonObject {
+  const { title: shown = title, ...hints } = annotations ?? {};
+  return {
+    server,
+    tool: name,
+    ...(shown !== undefined && { title: shown }),
+    annotations: JSON.parse(JSON.stringify(hints)),
+  };
+}
+
+function badTool(server: string, name: string, error: unknown): WaymarkError {
+  return new WaymarkError(
+    'INVALID_ARGUMENT',
+    `Tool "${name}" of MCP server "${server}" is left out: ${messageOf(error)}`,
+    { cause: isWaymarkError(error) ? error.cause : error },
+  );
+}
+
+/** All tools of a server, and for how long it says that the list is valid. */
+export async function listTools(
+  client: Client,
+  options: { readonly signal?: AbortSignal; readonly timeout: number },
+): Promise<{ readonly tools: readonly McpTool[]; readonly ttlMs: number | undefined }> {
+  const result = await client.listTools(undefined, { ...options, cacheMode: 'refresh' });
+  const { ttlMs } = result as { readonly ttlMs?: unknown };
+  return { tools: result.tools, ttlMs: typeof ttlMs === 'number' ? ttlMs : undefined };
+}

@@ -1,0 +1,122 @@
+/**
+ * An MCP server in plain JSON-RPC over its standard input and output, of the protocol of 2025, that behaves as its first
+ * argument says. Written without the SDK, which refuses most of what it does here.
+ */
+import { writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+type Message = {
+  readonly id?: number | string;
+  readonly method?: string;
+  readonly params?: Record<string, unknown>;
+  readonly result?: unknown;
+};
+
+const behaviour = process.argv[2] ?? '';
+const object = { type: 'object', properties: {} };
+const text = (value: string): unknown => ({ content: [{ type: 'text', text: value }] });
+
+let tools: Record<string, unknown>[] = [
+  {
+    name: 'echo',
+    description: 'Repeats a text.',
+    inputSchema: {
+      type: 'object',
+      properties: { text: { type: 'string' } },
+      required: ['text'],
+    },
+    annotations: { readOnlyHint: true, title: 'Echo' },
+  },
+  { name: 'remove', inputSchema: object, annotations: { destructiveHint: true } },
+  ...['slow', 'crash', 'big', 'flood', 'fail', 'image', 'change', 'wrong', 'environment'].map(
+    (name) => ({ name, inputSchema: object }),
+  ),
+];
+if (behaviour === 'collide') {
+  tools = ['read file', 'read/file'].map((name) => ({ name, inputSchema: object }));
+}
+if (behaviour === 'names') {
+  tools = ['päth.list', 'x'.repeat(100)].map((name) => ({ name, inputSchema: object }));
+}
+if (behaviour === 'schema') {
+  tools.push({ name: 'broken', inputSchema: { type: 'object', properties: { a: 7 } } });
+}
+
+function send(message: object): void {
+  // Written at once: some of these end the process right after it.
+  const line = Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  for (let at = 0; at < line.length; ) {
+    try {
+      at += writeSync(1, line, at);
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'EAGAIN') throw error;
+    }
+  }
+}
+
+const calls: Record<string, (args: Record<string, unknown>) => unknown> = {
+  echo: ({ text: said }) => text(`echo ${said}`),
+  remove: () => text('removed'),
+  slow: () => undefined,
+  crash: () => process.exit(3),
+  big: () => text('x'.repeat(50_000_000)),
+  flood: () => {
+    for (let n = 0; n < 50_000; n++) {
+      send({ method: 'notifications/message', params: { level: 'info', data: n } });
+    }
+    return undefined;
+  },
+  fail: () => ({ isError: true, content: [{ type: 'text', text: 'No such file: a.txt' }] }),
+  image: () => ({
+    content: [
+      { type: 'text', text: 'A picture' },
+      { type: 'image', data: 'aGk=', mimeType: 'image/png' },
+      { type: 'resource_link', uri: 'docs://1', name: 'One' },
+      { type: 'resource', resource: { uri: 'docs://2', text: 'two', mimeType: 'text/plain' } },
+    ],
+  }),
+  change: () => {
+    tools = [{ name: 'added', inputSchema: object }];
+    send({ method: 'notifications/tools/list_changed' });
+    return text('changed');
+  },
+  added: () => text('added'),
+  wrong: () => ({ content: 'not a list' }),
+  environment: () => text(Object.keys(process.env).sort().join(' ')),
+};
+
+/** The answer to a message; without one, the client waits. */
+function answer({ method, params = {} }: Message): object | undefined {
+  if (behaviour === 'silent') return undefined;
+  if (behaviour === 'garbage') writeSync(1, '<html>not JSON</html>\n{"jsonrpc": \n[1, 2]\n');
+  if (method === 'initialize') {
+    return {
+      result: {
+        protocolVersion: '2025-11-25',
+        capabilities: { tools: { listChanged: true } },
+        serverInfo: { name: 'raw', version: '1' },
+      },
+    };
+  }
+  if (method === 'tools/list') {
+    return { result: behaviour === 'list' ? { tools: 'none' } : { tools } };
+  }
+  if (method !== 'tools/call') return { error: { code: -32601, message: 'No method' } };
+  const name = String(params.name);
+  if (!tools.some((tool) => tool.name === name)) {
+    return { error: { code: -32602, message: `Unknown tool: ${name}` } };
+  }
+  const result = calls[name]?.(params.arguments as Record<string, unknown>);
+  return result === undefined ? undefined : { result };
+}
+
+if (behaviour === 'exit') {
+  writeSync(2, 'The secret key is missing.\n');
+  process.exit(1);
+}
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const message = JSON.parse(line) as Message;
+  if (message.id === undefined) return;
+  const answered = answer(message);
+  if (answered) send({ id: message.id, ...answered });
+});
