@@ -46,7 +46,7 @@ export interface AppOptions {
   /** Where runs without a caller are worked on. @default in the process that accepted them */
   readonly engine?: Engine;
   /**
-   * Whether this process works on runs that others accepted or let go of; a server may only accept. Off for every app
+   * Whether this process works on runs that other processes accepted or handed over; a server may only accept. Off for every app
    * where the environment says `WAYMARK_RECOVER=0`, as for a command that only looks. @default true
    */
   readonly work?: boolean;
@@ -90,7 +90,7 @@ export interface App
   readonly engine: Engine;
   readonly clock: Clock;
   /**
-   * Tells a listener of each failure in the app, as `onError` hears of it, until the returned function is called. For
+   * Calls a listener for each failure in the app, like `onError`, until the returned function is called. For
    * servers and tools that show errors: while one listens, the app does not print them.
    */
   subscribeToErrors(listener: ErrorListener): () => void;

@@ -180,7 +180,7 @@ function withHeadId(options: { readonly ifHead?: SnapshotRef | null } | undefine
     : { ...options, ifHead: snapshotIdOf(ifHead) };
 }
 
-/** The options with `from` as the snapshot, or the client-held state, that it stands for. */
+/** The options with `from` resolved to a snapshot or a client-held state. */
 function withoutFrom<Options extends TurnOptions>({ from, ...options }: Options): Options {
   if (from === undefined) return options as Options;
   if (options.snapshotId !== undefined || options.state !== undefined) {

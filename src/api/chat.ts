@@ -17,7 +17,7 @@ export interface ChatAgent {
 
 /**
  * A conversation that remembers where it is: the session, or for a client-managed agent the state, of its last turn. Thousands
- * may be open and idle, so a chat holds no functions of its own and nothing of what the store has.
+ * may be open and idle, so a chat holds no closures and no data that the store has.
  */
 export class AgentChat implements Chat {
   readonly #agent: ChatAgent;

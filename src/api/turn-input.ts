@@ -5,7 +5,7 @@ import type { Input } from '../protocol/turn.ts';
 /** What starts a turn: the user's text, a message, or an input with everything a turn takes. */
 export type TurnInput = string | Message | Input;
 
-/** The input that a text or a message stands for. */
+/** The input for a text or a message. */
 export function toInput(given: TurnInput): Input {
   if (typeof given === 'string') {
     if (given === '') throw emptyInput();

@@ -17,7 +17,7 @@ export const deletionOptions = {
 
 type DeletionOptions = OptionValues<typeof deletionOptions>;
 
-/** Refuses at once where nobody can be asked for confirmation. */
+/** Refuses at once where there is no terminal to ask for confirmation. */
 export function checkCanConfirm(
   options: DeletionOptions,
   { interactive }: Pick<Terminal, 'interactive'>,

@@ -133,7 +133,7 @@ function followed(turn: BegunTurn, follow: ((output: Output) => void) | undefine
   return { stream: turn.stream, output };
 }
 
-/** One turn on a connection of its own. */
+/** One turn on a separate connection. */
 function streamOverSocket(
   transport: Transport,
   agent: string,

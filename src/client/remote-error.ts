@@ -1,7 +1,7 @@
 import { isStatus, type Status, WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
 
-/** An error body of the wire as the error it stands for. */
+/** Converts an error body to an error. */
 export function fromErrorBody(body: unknown): WaymarkError | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
   const { status, message, details } = body as Readonly<Record<string, unknown>>;
@@ -10,7 +10,7 @@ export function fromErrorBody(body: unknown): WaymarkError | undefined {
   return new WaymarkError(status, message, { details: details as Json | undefined });
 }
 
-/** The error of a response that is not ok; one that is not ours (a proxy's, say) is told by its HTTP status. */
+/** The error of a response that is not ok; for one that is not ours (a proxy's, say), derived from the HTTP status. */
 export async function responseError(response: Response): Promise<WaymarkError> {
   const text = await response.text().catch(() => '');
   let body: unknown;

@@ -34,7 +34,7 @@ export async function* readRunEvents(
   }
 }
 
-/** An SSE message as the event it stands for; one of a kind that a later server may add says nothing here. */
+/** Converts an SSE message to an event. Kinds that a later server may add are ignored. */
 function toRunEvent({ event, data, id }: SseMessage): RunEvent | undefined {
   const name = event as keyof SseEvents;
   switch (name) {

@@ -52,7 +52,7 @@ describe('an action', () => {
     await expect(wrong.run(undefined)).rejects.toThrow('The output of /x');
   });
 
-  test('hands its chunks to whoever listens', async () => {
+  test('passes its chunks to a listener', async () => {
     const chunks: number[] = [];
     await count.run({ to: 3 }, { onChunk: (chunk) => void chunks.push(chunk) });
     expect(chunks).toEqual([1, 2, 3]);
@@ -82,11 +82,11 @@ describe('a streamed action', () => {
     expect(await output).toEqual({ total: 40 });
   });
 
-  test('whose stream nobody reads still comes to its output', async () => {
+  test('completes although its stream is not read', async () => {
     expect(await count.stream({ to: 100 }).output).toEqual({ total: 100 });
   });
 
-  test('waits for whoever takes its chunks through onChunk', async () => {
+  test('waits for onChunk', async () => {
     const go = Promise.withResolvers<void>();
     const chunks: number[] = [];
     const run = count.run(

@@ -28,7 +28,7 @@ test('an error that says where another one happened is one line above it', () =>
   ).toMatch(/^WaymarkError UNAVAILABLE: Model "m" failed: gone\n {4}at /);
 });
 
-test('a chain of causes is followed, a circle is not followed for ever', () => {
+test('a chain of causes is followed, a cycle ends', () => {
   const inner = new Error('inner');
   const text = errorText(new Error('outer', { cause: inner }));
   expect(text).toMatch(/^Error: outer\n[\s\S]*\nCaused by: Error: inner\n/);

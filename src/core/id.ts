@@ -54,7 +54,7 @@ function createGenerator(random: FillRandom): (now: number) => string {
     const variant = hex[(byte() & 0x3f) | 0x80];
     const parts = [prefix, counter, '-', variant, hex[byte()], '-'];
     for (let at = 0; at < 6; at++) parts.push(hex[byte()]);
-    // Joined, not added: a sum of strings is kept as a tree of its parts, ten times the size, until somebody looks into it.
+    // Joined, not added: V8 keeps a concatenation as a tree of its parts, ten times the size, until it is read.
     return parts.join('');
   };
 }

@@ -11,7 +11,7 @@ export interface GaugeOptions {
 }
 
 /**
- * Gauges that are read when somebody collects metrics. Does nothing when no meter provider has been registered by then.
+ * Gauges that are read when metrics are collected. Does nothing when no meter provider has been registered by then.
  * Returns the way to stop.
  */
 export function observeGauges<Name extends string>(

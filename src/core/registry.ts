@@ -47,7 +47,7 @@ const shown = 10;
 
 function unknownKey(key: string, keys: readonly string[]): WaymarkError {
   const { kind, name } = partsOf(key);
-  // Somebody who asks for a model wants to hear of models.
+  // A caller who asks for a model gets suggestions of models only.
   const candidates = keys.filter((other) => partsOf(other).kind === kind);
   const names = candidates.map((other) => partsOf(other).name);
   const sorted = closest(name, names);

@@ -23,7 +23,7 @@ afterEach(() => {
   ended.length = 0;
 });
 
-test('spans are told as they start and end, below the one they run in, through awaits', async () => {
+test('spans are reported as they start and end, below the one they run in, through awaits', async () => {
   listen();
   await inSpan('turn', { attributes: { a: 1 } }, async (span) => {
     await Promise.resolve();
@@ -45,7 +45,7 @@ test('spans are told as they start and end, below the one they run in, through a
   expect(new Set(ended.map(({ traceId }) => traceId)).size).toBe(1);
 });
 
-test('a span that fails says why, and the error goes on', async () => {
+test('a failed span has its error, which is thrown on', async () => {
   listen();
   const error = new WaymarkError('NOT_FOUND', 'No such city.');
   await expect(inSpan('tool', {}, () => Promise.reject(error))).rejects.toBe(error);
@@ -58,7 +58,7 @@ test('a span that fails says why, and the error goes on', async () => {
   expect(ended[1]?.error).toMatchObject({ status: 'INTERNAL' });
 });
 
-test('nothing is told of a server’s requests, nor after the listener has left', () => {
+test('nothing is reported for a server’s requests, nor after the listener was removed', () => {
   listen();
   inSpan('GET /', { kind: 'server' }, () => {});
   remove();

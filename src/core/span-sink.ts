@@ -11,7 +11,7 @@ export interface SpanError {
   readonly text: string;
 }
 
-/** A span as somebody in this process sees it; its attributes and error grow until it ends. */
+/** A span for a listener in this process; its attributes and error are filled in until it ends. */
 export interface SpanRecord {
   readonly traceId: string;
   readonly spanId: string;
@@ -21,7 +21,7 @@ export interface SpanRecord {
   readonly error?: SpanError;
 }
 
-/** Hears of every span of this process, for development tools; must not throw. */
+/** Called for every span of this process, for development tools; must not throw. */
 export interface SpanSink {
   started(span: SpanRecord): void;
   ended(span: SpanRecord): void;
@@ -43,7 +43,7 @@ export function addSpanSink(sink: SpanSink): () => void {
   return () => void sinks.delete(sink);
 }
 
-/** Whether anybody listens. */
+/** Whether there is a listener. */
 export function hasSpanSink(): boolean {
   return sinks.size > 0;
 }

@@ -13,7 +13,7 @@ import { attributes, genAi, operations } from './trace-names.ts';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
-describe('when nobody traces', () => {
+describe('without a tracer', () => {
   test('the work runs, and its span does nothing', async () => {
     const seen: Span[] = [];
     const result = inSpan('chat x', { attributes: { a: 1 } }, (span) => {

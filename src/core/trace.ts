@@ -17,7 +17,7 @@ export type TraceContext = { readonly traceparent: string; readonly tracestate?:
 
 /** The part of a span that its work sees. */
 export interface Span {
-  /** Whether anybody records it; what is costly to compute need not be computed otherwise. */
+  /** Whether the span is recorded; otherwise skip attributes that are costly to compute. */
   readonly recording: boolean;
   setAttributes(attributes: SpanAttributes): void;
   /** Marks the span as failed without ending it. */
@@ -42,7 +42,7 @@ const noSpan: Span = {
   context: () => undefined,
 };
 
-/** Runs work inside a span that ends with it and records its error; costs next to nothing when nobody traces. */
+/** Runs work inside a span that ends with it and records its error; costs next to nothing without a tracer. */
 export function inSpan<T>(name: string, options: SpanOptions, fn: (span: Span) => T): T {
   // The requests of a server are no part of what an agent does.
   if (!hasSpanSink() || options.kind === 'server') return inTracedSpan(name, options, fn);
@@ -63,7 +63,7 @@ function inTracedSpan<T>(name: string, options: SpanOptions, fn: (span: Span) =>
   });
 }
 
-/** A span that is also told to whoever listens in this process. */
+/** A span that is also reported to the listeners in this process. */
 function alsoIn(open: OpenSpan, span: Span): Span {
   return {
     recording: true,
@@ -113,7 +113,7 @@ export function extractTrace(
 const registered = Symbol.for('opentelemetry.js.api.1');
 let loaded: { readonly api: Api | undefined } | undefined;
 
-// The package takes 26 ms to load, so it is loaded when somebody traces and not before.
+// The package takes 26 ms to load, so it is loaded only when tracing is on.
 function tracing(): Api | undefined {
   const global = (globalThis as { [registered]?: { readonly trace?: unknown } })[registered];
   if (global?.trace === undefined) return undefined;

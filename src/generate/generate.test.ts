@@ -109,7 +109,7 @@ describe('a plain answer', () => {
     expect(chunks).toEqual([{ role: 'model', index: 0, content: [{ text: 'All of it' }] }]);
   });
 
-  test('does not wait for a stream that nobody reads', async () => {
+  test('does not wait for an unread stream', async () => {
     const { app } = setUp([{ chunks: Array.from({ length: 500 }, () => 'x') }]);
     expect((await app.generateStream('Hi').response).text).toHaveLength(500);
   });
@@ -218,7 +218,7 @@ describe('what the model sees around the conversation', () => {
     ]);
   });
 
-  test('a resource that nobody has is NOT_FOUND and says what there is', async () => {
+  test('an unknown resource is NOT_FOUND and lists the known ones', async () => {
     const { app } = setUp(['ok']);
     app.defineResource({ name: 'note', uri: 'note://{id}' }, () => 'x');
     const error = await failure(
@@ -228,7 +228,7 @@ describe('what the model sees around the conversation', () => {
     expect(error.message).toContain('note://{id}');
   });
 
-  test('a history selection decides what is seen and not what is kept', async () => {
+  test('a history selection changes what the model sees, not what is stored', async () => {
     const { app, model } = setUp(['ok']);
     const messages = [userMessage('a'), modelMessage('b'), userMessage('c')];
     await app.generate({ messages, history: (all) => all.slice(-1) });
@@ -237,7 +237,7 @@ describe('what the model sees around the conversation', () => {
 });
 
 describe('tools', () => {
-  test('run, and the model goes on with their results', async () => {
+  test('run, and the model continues with their results', async () => {
     const { app, model } = setUp([askWeather(), 'It is sunny.']);
     const response = await app.generate({ prompt: 'Weather?', tools: [weather] });
     expect(response.text).toBe('It is sunny.');
@@ -515,7 +515,7 @@ describe('tools', () => {
     expect(error.message).toContain('answerLength');
   });
 
-  test('that return more than they may are told to return less', async () => {
+  test('that return too much fail with a message that says so', async () => {
     const { app } = setUp([{ toolCalls: [{ name: 'big', ref: 'r' }] }, 'ok']);
     const big = tool({ name: 'big', description: 'd' }, () => 'x'.repeat(101));
     const { messages } = await app.generate({
@@ -661,7 +661,7 @@ describe('a model that misbehaves', () => {
         try {
           await stream({ content: [{ text: 'more ' }] });
         } catch {
-          // goes on regardless
+          // continues regardless
         }
       }
       stopped = true;
@@ -674,7 +674,7 @@ describe('a model that misbehaves', () => {
     await vi.waitFor(() => expect(stopped).toBe(true));
   });
 
-  test('and ignores the signal does not hold up whoever stops it', async () => {
+  test('and ignores the signal does not hold up the abort', async () => {
     const { app } = setUp();
     app.defineModel({ name: 'deaf' }, () => new Promise(() => {}));
     const controller = new AbortController();
@@ -687,7 +687,7 @@ describe('a model that misbehaves', () => {
 });
 
 describe('limits', () => {
-  test('of time end the call, and the model hears of it', async () => {
+  test('of time end the call, and the model gets the error', async () => {
     const { app, clock, model } = setUp([{ delayMs: 5000, text: 'late' }]);
     const outcome = failure(app.generate({ prompt: 'x', limits: { timeMs: 1000 } }));
     await clock.advance(1000);
@@ -854,7 +854,7 @@ describe('hooks from above', () => {
     ]);
   });
 
-  test('a generate call inside a tool counts its tokens and is no iteration of its own', async () => {
+  test('a generate call inside a tool counts its tokens, but not as an iteration', async () => {
     const { app } = setUp([{ toolCalls: [{ name: 'nested' }] }, 'done']);
     const inner = scriptedModel([askWeather(), 'inner'], { name: 'inner' });
     const nested = tool({ name: 'nested', description: 'd' }, async () => {

@@ -68,7 +68,7 @@ describe('a token budget', () => {
     expect(await tokenBudget({ maxTokens: 10 })(messages, scope())).toEqual(messages.slice(2));
   });
 
-  test('estimates four characters a token where nobody counts', () => {
+  test('estimates four characters a token without a counter', () => {
     expect(estimateTokens(userMessage('x'.repeat(400)))).toBeGreaterThanOrEqual(100);
     expect(estimateTokens(userMessage('x'.repeat(400)))).toBeLessThan(110);
   });
@@ -107,7 +107,7 @@ describe('a rolling summary', () => {
     expect(summarize.mock.lastCall?.[0]).toMatchObject({ previous: 'u0 m0 u1 m1' });
   });
 
-  test('asks the model that answers, where nobody else sums up', async () => {
+  test('asks the answering model without a summarizer', async () => {
     const model = scriptedModel(['They greeted.']);
     const select = rollingSummary({ keep: 1, every: 2 });
     const [told] = await select([...conversation([0]), userMessage('next')], scope(model));

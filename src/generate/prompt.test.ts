@@ -150,7 +150,7 @@ describe('a prompt in code', () => {
     await expect(partial.render()).rejects.toMatchObject({ status: 'NOT_FOUND' });
   });
 
-  test('does not take what a user typed for a mark of its own', async () => {
+  test('does not take the text of a user for one of its markers', async () => {
     const { app } = setUp();
     const prompt = app.definePrompt({
       name: 'p',

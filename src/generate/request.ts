@@ -74,7 +74,7 @@ export function withoutForcedTool(
 
 const noTools: ModelRequest['tools'] = [];
 
-// What stands after the conversation stays where it was when an answer goes on: behind what the user said, not between
+// Messages after the conversation keep their place while an answer continues: behind the user's message, not between
 // a tool request and its result.
 function withAfter(
   conversation: readonly Message[],

@@ -105,7 +105,7 @@ function checkRestart(
   }
 }
 
-// Looked for only when something is wrong, so that a second click is told from a forged answer.
+// Looked for only when something is wrong, to distinguish a second click from a forged answer.
 function wasAnswered(messages: readonly Message[], key: string): boolean {
   return messages.some(
     ({ role, content }) =>

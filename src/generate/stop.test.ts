@@ -55,7 +55,7 @@ function checkConversation(messages: readonly Message[]): void {
   }
 }
 
-test('a call that is stopped at any moment leaves a conversation that goes on', async () => {
+test('a call that is stopped at any moment leaves a conversation that can continue', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(answers, { minLength: 1, maxLength: 4 }),

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { message } from './message.ts';
 import { patchOperation } from './turn.ts';
 
-/** How one artifact differs between two snapshots. Unnamed artifacts are told apart by their place, as `#0`, `#1`, … */
+/** How one artifact differs between two snapshots. Unnamed artifacts are identified by their place, as `#0`, `#1`, … */
 const artifactDiff = v.object({
   name: v.string(),
   change: v.picklist(['added', 'removed', 'changed']),

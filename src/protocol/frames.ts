@@ -35,7 +35,7 @@ export const clientFrame = v.variant('type', [
     authorization: v.optional(v.string()),
   }),
   v.object({ type: v.literal('input'), ref, input }),
-  /** Goes on without the client: what is queued, and this input, is worked off in the background. */
+  /** Continues without the client: queued inputs and this one run in the background. */
   v.object({ type: v.literal('detach'), ref, input: v.optional(input) }),
   /** Stops the running turn, keeps its partial answer, and ends the connection with its output. */
   v.object({ type: v.literal('abort'), ref }),

@@ -2,8 +2,8 @@ import * as v from 'valibot';
 import { jsonValue } from './json-value.ts';
 
 /**
- * Who answers for a run when its process dies. `attached`: a caller in that process, nobody else goes on with it.
- * `accepted`: a server took it on, any process may go on with it. `detached`: as accepted, and no caller waits.
+ * What happens to a run when its process dies. `attached`: the caller in that process waits for it; it does not continue.
+ * `accepted`: a server accepted it, and any process may continue it. `detached`: as accepted, and no caller waits.
  */
 export const runMode = v.picklist(['attached', 'accepted', 'detached']);
 
@@ -26,7 +26,7 @@ export const run = v.object({
   heartbeatAt: v.string(),
   /** No heartbeat for too long: its process is gone, and another is going to take it over. */
   expired: v.boolean(),
-  /** Somebody asked for it to be stopped. */
+  /** An abort was requested. */
   stopping: v.boolean(),
   /** The last status it sent; absent where another process works on it. */
   status: v.optional(jsonValue),

@@ -11,7 +11,7 @@ export const artifact = v.object({
 
 /**
  * The portable state of a session: plain JSON that a client may hold.
- * `sessionId` rides along so that a client-held state stays one session; `seal` proves that nobody changed it.
+ * `sessionId` rides along so that a client-held state stays one session; `seal` proves that it was not changed.
  */
 export const state = v.object({
   sessionId: v.optional(v.string()),

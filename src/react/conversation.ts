@@ -104,7 +104,7 @@ export class Conversation<Types extends AgentTypes> {
     });
   }
 
-  /** The turn did not come to anything that was saved. What was said stays to be seen until the next one. */
+  /** The turn was not saved. Its messages stay visible until the next turn. */
   fail(error: ErrorBody | undefined): void {
     this.#interrupts = waitingInterrupts(this.sessionData.messages);
     this.#revert();

@@ -68,7 +68,7 @@ test('an answer to something that does not wait changes nothing', () => {
   expect(withAnswers(others, [one.approve()])).toBe(others);
 });
 
-test('S161: an interrupt of false waits for nobody, other values that look like nothing do', () => {
+test('S161: an interrupt of false is none, other falsy values are', () => {
   const content = [false, 0, '', null].map((interrupt, at) => asking(`${at}`, { interrupt }));
   const waiting = waitingInterrupts([user, { role: 'model', content }]);
   expect(waiting.map(({ metadata }) => metadata)).toEqual([0, '', null]);

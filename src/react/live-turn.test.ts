@@ -40,14 +40,14 @@ test('the messages before the one that grows stay the same objects', () => {
   expect(before).toHaveLength(3);
 });
 
-test('a later model message is a message of its own', () => {
+test('a later model message is a separate message', () => {
   const turn = new LiveTurn();
   turn.add({ role: 'model', index: 0, content: [{ text: 'a' }] });
   turn.add({ role: 'model', index: 2, content: [{ text: 'b' }] });
   expect(turn.messages.map(textOf)).toEqual(['a', 'b']);
 });
 
-test("a tool's partial output is replaced by what comes later", () => {
+test("a tool's partial output is replaced by later output", () => {
   const turn = new LiveTurn();
   const response = (ref: string, output: string, partial?: true) => ({
     toolResponse: { name: 't', ref, output },

@@ -117,7 +117,7 @@ function toView(
   const reasoning = reasoningOf(first);
   const files = filesOf(first.content);
   const toolCalls = open ? toolCallsOf(sources, open) : noCalls;
-  // Nothing that a page could show: a row of its own would be empty.
+  // Nothing that a page could show: its row would be empty.
   if (text === '' && reasoning === '' && files.length === 0 && toolCalls.length === 0)
     return undefined;
   // The last message of a turn names its snapshot.

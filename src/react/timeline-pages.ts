@@ -40,7 +40,7 @@ export class TimelinePages<Types extends AgentTypes> {
     return this.items;
   }
 
-  /** Puts a changed snapshot, a labelled one say, in its place. */
+  /** Replaces a snapshot that has changed (its label, for example). */
   replace(changed: SnapshotOf<Types>): readonly SnapshotOf<Types>[] {
     const { state: _, ...snapshot } = changed;
     this.#pages = this.#pages.map(({ cursor, items }) => ({

@@ -37,7 +37,7 @@ test('the active way keeps its column, what was left stands beside it', () => {
   expect(toTimeline(shots)[0]?.children).toEqual(['s1', 's3']);
 });
 
-test('a failed turn is a stub beside the line that goes on', () => {
+test('a failed turn is a stub beside the line that continues', () => {
   const shots = [
     shot(0, undefined),
     shot(1, 0, { status: 'failed' }),

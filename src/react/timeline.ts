@@ -56,7 +56,7 @@ export function toTimeline<Shot extends TimelineShot>(
   }));
 }
 
-/** A snapshot and what goes straight on from it; what leaves the active way, or leads nowhere, is a line of its own. */
+/** A snapshot and its direct continuation; branches off the active path, and dead ends, are separate lines. */
 function lineFrom<Shot extends TimelineShot>(
   first: Shot,
   childrenOf: (shot: Shot) => readonly Shot[],

@@ -29,7 +29,7 @@ export function handler(app: ServedApp, options: HandlerOptions = {}): FetchHand
 export function createServerContext(app: ServedApp, options: HandlerOptions): ServerContext {
   const { clock = systemClock, log = () => {} } = options;
   const limits = resolveLimits(options.limits);
-  // Without a log the app goes on to print what fails.
+  // Without a log the app still prints failures.
   const unsubscribe =
     options.log &&
     app.subscribeToErrors?.((error, info) =>

@@ -15,7 +15,7 @@ import { createUpgrade } from './upgrade.ts';
 export { writeRuntimeFile } from './reflection/runtime-file.ts';
 export { openStudio } from './studio/open.ts';
 
-// Asked for its body, it is a plain response also where somebody has put the adapter's own in the place of the global one.
+// Asked for its body, it is a plain response even if the global one was replaced by the adapter's.
 void alreadySent.body;
 
 /** A Node server over what the dialects share, with limits on how slowly and how much a client may send. */
@@ -42,7 +42,7 @@ export function createNodeServer(serverContext: ServerContext, studio?: Studio):
       requireHostHeader: false,
       requestTimeout: limits.requestTimeout,
       headersTimeout: limits.requestTimeout,
-      // How often the two above are looked at.
+      // How often the two timeouts above are checked.
       connectionsCheckingInterval: Math.min(limits.requestTimeout / 2, 1000),
       // Longer than the minute for which proxies keep an idle line, so that it is they who close it.
       keepAliveTimeout: 65_000,

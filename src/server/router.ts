@@ -81,7 +81,7 @@ function isStudioLooking(c: RequestContext): boolean {
   return c.req.method === 'GET' && c.req.header('x-waymark-studio') !== undefined;
 }
 
-// What is wrong with a request whoever sends it.
+// Checks that do not depend on the caller.
 function checkRequest({ options, limits }: ServerContext): Middleware {
   return async (c, next) => {
     const request = c.req.raw;

@@ -31,7 +31,7 @@ export interface RunningServer {
   readonly port: number;
   /**
    * Ends the open streams and WebSockets of a principal; gives their number. Revoke its credentials first, so that its clients
-   * cannot come back. Its runs go on, or stop with `onDisconnect: 'abort'`.
+   * cannot come back. Its runs continue, or stop with `onDisconnect: 'abort'`.
    */
   disconnect(principal: string): number;
   /**
@@ -52,7 +52,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   }
   const log = options.log ?? jsonLines((line) => void process.stdout.write(line));
   const shared = createServerContext(app, { ...options, log });
-  // Loaded here, so that whoever mounts `handler` elsewhere needs neither Node nor its adapters.
+  // Loaded here, so that `handler` alone needs neither Node nor its adapters.
   const { createNodeServer, openStudio, writeRuntimeFile } = await import('./node-server.ts');
   const { auth, studio } = options;
   const opened = studio ? await openStudio(studio, { clock: shared.clock, auth }) : undefined;

@@ -31,7 +31,7 @@ export function createUpgrade(
     checkOrigin(request, { allowed: options.cors?.origins, localOnly: !options.auth });
     lifetime.checkOpen();
     const agent = agentOf(request);
-    // Without auth there is nobody to hide the agents from; with it the first frame must say who asks.
+    // Without auth all agents are public; with it the first frame must authenticate.
     if (!options.auth) findAgent(serverContext.app, agent);
     return { request, agent };
   };

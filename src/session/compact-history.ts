@@ -21,7 +21,7 @@ export interface CompactMessage extends Link {
   readonly chain: Chain;
 }
 
-/** The history at rest that goes on with these messages, of which there is at least one. */
+/** The compact history extended by these messages, of which there is at least one. */
 export function compactAfter(
   base: CompactMessage | undefined,
   messages: readonly Message[],

@@ -17,7 +17,7 @@ class GivenOut extends Branded {
 }
 
 /**
- * Messages from which on a history is known again. To look at fewer takes about a microsecond, and the mark holds 370 bytes:
+ * Messages from which on a history is known again. Comparing fewer takes about a microsecond, and the mark holds 370 bytes:
  * a fifth of what an idle session of a few turns is, and there may be thousands.
  */
 const fewest = 16;

@@ -26,7 +26,7 @@ describe('a history', () => {
     expect(two.append([])).toBe(two);
   });
 
-  test('two that go on from the same version do not see each other', () => {
+  test('two continuations of the same version do not see each other', () => {
     const one = History.of([a]);
     const left = one.append([b]);
     const right = one.append([c]);
@@ -51,7 +51,7 @@ describe('a history', () => {
     expect([history.at(-1), history.at(-2), history.at(-3)]).toEqual([b, a, undefined]);
   });
 
-  test('going on from a truncated version does not touch the longer one', () => {
+  test('continuing a truncated version does not touch the longer one', () => {
     const long = History.of([a, b, c]);
     expect(long.truncate(1).append([d]).messages).toEqual([a, d]);
     expect(long.truncate(0).append([d]).messages).toEqual([d]);
@@ -123,7 +123,7 @@ describe('a history', () => {
     );
   });
 
-  test('at rest, a version that goes on from another holds what is new', () => {
+  test('at rest, a continuation holds only its new messages', () => {
     const one = History.of([a, b]);
     const two = one.append([c]);
     const [first, second] = [one.rest(), two.rest()];
@@ -165,7 +165,7 @@ describe('a history', () => {
     expect(one.wakeAmong(known)).toBe(one);
   });
 
-  test('a turn costs what is new: nothing of the messages before is looked at again', () => {
+  test('a turn costs what is new: earlier messages are not read again', () => {
     let reads = 0;
     const counted = (): Message =>
       new Proxy(message('x'), {

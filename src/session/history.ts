@@ -14,7 +14,7 @@ import {
 /** Shared by all versions of one line of history; only ever appended to. */
 interface Log {
   readonly messages: Message[];
-  /** `chains[i]` is the chain over the first i + 1 messages, where it is known; worked out when somebody asks. */
+  /** `chains[i]` is the chain over the first i + 1 messages, where it is known; computed on demand. */
   readonly chains: (Chain | undefined)[];
   /** The longest of its versions that was put to rest. */
   rest: CompactMessage | undefined;
@@ -33,7 +33,7 @@ export function messageHash(message: Message): string {
 
 /**
  * One version of a conversation: a shared append-only log and a length. Appending to the newest version costs what is
- * appended; older versions stay as they are. An array is made only when somebody reads {@link History.messages}, because
+ * appended; older versions stay as they are. An array is created only when {@link History.messages} is read, because
  * copying or freezing the whole history each turn is what makes a turn slower the longer the conversation is.
  *
  * A store that keeps histories in memory keeps them at rest, and gives them back by {@link History.wake}.
@@ -42,7 +42,7 @@ export class History {
   static readonly empty: History = new History(0, { messages: [], chains: [], rest: undefined });
 
   readonly length: number;
-  /** Of one that was at rest: made when somebody looks at its messages. */
+  /** For a compact history: created when its messages are read. */
   #log: Log | undefined;
   #rest: CompactMessage | undefined;
   #frozen: readonly Message[] | undefined;
@@ -59,7 +59,7 @@ export class History {
     return History.empty.append(messages);
   }
 
-  /** A history that was put to rest; costs nothing until somebody looks at its messages. */
+  /** A compact history; costs nothing until its messages are read. */
   static wake(rest: CompactMessage | undefined): History {
     return rest === undefined ? History.empty : new History(rest.length, undefined, rest);
   }
@@ -175,7 +175,7 @@ export class History {
     return low;
   }
 
-  /** Whether `other` is this history or goes on from it. */
+  /** Whether `other` is this history or continues it. */
   isPrefixOf(other: History): boolean {
     if (other.length < this.length) return false;
     if (this.length === 0 || (this.#log !== undefined && other.#log === this.#log)) return true;

@@ -22,7 +22,7 @@ export interface StateListener {
 
 /**
  * The state that a session is at while it is worked on: a line of immutable states, with the change of the custom state
- * since the last saved one. What comes in is parsed, copied and frozen; a refused value changes nothing.
+ * since the last saved one. Values are parsed, copied and frozen; a refused value changes nothing.
  */
 export class WorkingState {
   #state: SessionState;

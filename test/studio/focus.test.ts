@@ -59,7 +59,7 @@ test('what others do in the session does not close what one writes in', async ()
   await studio.app.agent('story').runText('To the pond', { sessionId });
   await hands.row(/To the pond.*head/).waitFor();
   await page.keyboard.type('slowly');
-  expect(await focused(page)).toBe('Write it anew');
+  expect(await focused(page)).toBe('Edit message');
   await page.keyboard.press('Enter');
   await hands.settled('Look around, but slowly');
   expect(errors).toEqual([]);

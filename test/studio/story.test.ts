@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => studio?.[Symbol.asyncDispose]());
 
-test('a newcomer talks, approves, goes back two turns, takes another way and compares the two', async () => {
+test('a newcomer talks, approves, restores an earlier turn, branches and compares the two', async () => {
   const { page, errors } = await studio.open();
   const hands = handsOn(page);
 
@@ -50,7 +50,7 @@ test('a newcomer talks, approves, goes back two turns, takes another way and com
   await hands.row(/I like museums.*head/).waitFor();
   await hands.row(/Answered book.*another branch/).waitFor();
 
-  // Another way.
+  // Another branch.
   await hands.say('I like music');
   expect(await hands.rows.count()).toBe(5);
   expect(await page.locator('aside[data-panel=timeline]').textContent()).toContain('2 branches');
@@ -80,7 +80,7 @@ test('a newcomer talks, approves, goes back two turns, takes another way and com
   expect(errors).toEqual([]);
 });
 
-test('background work goes on over a reload, is watched to its end, and another is aborted', async () => {
+test('background work continues over a reload, is watched to its end, and another is aborted', async () => {
   const { page, errors } = await studio.open('agents/researcher');
   const hands = handsOn(page);
   await hands.field.fill('lighthouses');
@@ -117,7 +117,7 @@ test('an earlier message is written anew, which makes a branch, and a branch bec
   await hands.say('Look around');
   await hands.say('To the pond');
   await hands.messages.getByRole('button', { name: 'Edit and resend: To the pond' }).click();
-  await page.getByLabel('Write it anew').fill('Climb the tower');
+  await page.getByLabel('Edit message').fill('Climb the tower');
   await page.keyboard.press('Enter');
   await hands.settled('Climb the tower');
   await hands.row(/To the pond.*another branch/).waitFor();

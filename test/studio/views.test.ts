@@ -38,7 +38,7 @@ const views: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
     await handsOn(page)
       .row(/I like museums/)
       .waitFor();
-    await page.getByText('Answer in its place').click();
+    await page.getByText('Respond for the tool').click();
   },
   'the past': async (page) => {
     await handsOn(page)

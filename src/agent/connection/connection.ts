@@ -127,7 +127,10 @@ export class Connection implements AgentConnection {
     return { ...input, message: withoutOptions(message) };
   }
 
-  /** Refuses the input of an agent that is not set up. Its owner hears of it, also where a remote client is the caller. */
+  /**
+   * Refuses the input of an agent that is not set up. The app's owner gets the error too, because a remote caller gets only
+   * its redacted form.
+   */
   #checkSetup(): void {
     const { model, remote } = this.#invocation?.state.request ?? {};
     try {

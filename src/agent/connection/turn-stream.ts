@@ -12,7 +12,7 @@ export interface TurnStreamOptions {
 }
 
 /**
- * One input on a connection of its own, with its chunks as they come. The turn waits for a slow caller until the caller
+ * One input on a separate connection, with its chunks as they arrive. The turn waits for a slow caller until the caller
  * leaves the stream or asks for the output.
  */
 export class TurnStream implements BegunTurn {

@@ -51,7 +51,7 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     return this.#holds && this.#isBehind();
   }
 
-  /** Reads what comes in this buffer from now on, after what came before in others. */
+  /** Reads this buffer from now on, after the chunks of the earlier ones. */
   follow(buffer: EventBuffer): void {
     if (this.#ended !== undefined) return;
     const last = this.#segments.at(-1);

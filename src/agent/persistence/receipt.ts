@@ -11,7 +11,7 @@ import { transformState } from './transform.ts';
 const { sessionId: _sessionId, state: _state, ...kept } = outputShape.entries;
 
 /**
- * What is kept of an output, before it goes through transforms. Artifacts only where a handler gave its own; else they are
+ * The stored part of an output, before transforms. Artifacts only where a handler gave its own; else they are
  * read from the snapshot, because a receipt must not grow with the state of the session.
  */
 const receiptShape = v.object({ ...kept, turnIndex: v.number() });

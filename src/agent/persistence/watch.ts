@@ -153,7 +153,7 @@ async function* storedEvents(
   }
 }
 
-/** Nobody continues an attached turn whose process died; any other run is going to be taken over. */
+/** An attached turn whose process died does not continue; any other run will be taken over. */
 function isAbandoned({ mode, expired }: RunRecord): boolean {
   return mode === 'attached' && expired;
 }
@@ -174,7 +174,7 @@ async function changeOf(watching: Watching): Promise<void> {
   }
 }
 
-/** Hears of changes of the run from now on. */
+/** Subscribes to changes of the run. */
 function listen({ spec, host, runId, signal }: Watching): {
   readonly wait: () => Promise<void>;
   readonly close: () => void;

@@ -68,6 +68,6 @@ export interface AgentOptionsBase<
   readonly limits?: AgentLimits;
   /** Rebuilds what is not JSON in the context of a run that is taken over. */
   readonly restoreContext?: (context: JsonObject) => JsonObject;
-  /** Hears of the end of a detached run. */
+  /** Called when a detached run has ended. */
   readonly onFinish?: (end: RunEnd) => void | Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A promise that may be left alone: a rejection that nobody looks at does not end the process. */
+/** Marks a promise as handled, so that its rejection does not end the process. */
 export function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

@@ -18,12 +18,12 @@ test('work runs one at a time, in the order in which it came', async () => {
   expect(seen).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends']);
 });
 
-test('work that fails lets the next one in, and only its own caller hears of it', async () => {
+test('failed work releases the lock, and only its own caller gets the error', async () => {
   const gate = new Mutex();
   const failing = gate.run(() => Promise.reject(new Error('broken')));
-  const next = gate.run(async () => 'went on');
+  const next = gate.run(async () => 'continued');
   await expect(failing).rejects.toThrow('broken');
-  expect(await next).toBe('went on');
+  expect(await next).toBe('continued');
   expect(await gate.run(async () => 'free again')).toBe('free again');
 });
 

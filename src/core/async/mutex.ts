@@ -12,7 +12,7 @@ export class Mutex {
     } finally {
       const next = this.#waiting.shift();
       if (next === undefined) this.#taken = false;
-      // It stays taken, so that nobody who comes in between goes first.
+      // The lock stays taken, so that a caller who arrives now cannot overtake the queue.
       else next();
     }
   }

@@ -30,7 +30,7 @@ function watched(): { controller: AbortController; listeners: () => number } {
 
 describe('abortError', () => {
   test('is the reason if that is ours', () => {
-    const reason = new WaymarkError('ABORTED', 'Somebody else works on it.');
+    const reason = new WaymarkError('ABORTED', 'Another worker has the run.');
     expect(abortError(AbortSignal.abort(reason))).toBe(reason);
   });
 
@@ -88,7 +88,7 @@ describe('linkSignals', () => {
     expect(linkSignals(new AbortController().signal, b.signal).signal.reason).toBe('why');
   });
 
-  test('can be aborted alone, and lets go of its signals when released', () => {
+  test('can be aborted alone, and unsubscribes from its signals when released', () => {
     const { controller, listeners } = watched();
     const first = linkSignals(controller.signal);
     first.abort('mine');

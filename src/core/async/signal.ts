@@ -14,7 +14,7 @@ export function abortError(signal: AbortSignal): WaymarkError {
   const { reason } = signal;
   if (isWaymarkError(reason)) return reason;
   const { status, message } = toErrorBody(reason);
-  // A reason of any other kind says why somebody stopped, not that something broke.
+  // A reason of any other kind explains a stop; it is not a failure.
   return status === 'DEADLINE_EXCEEDED'
     ? new WaymarkError(status, message, { cause: reason })
     : new WaymarkError('CANCELLED', 'The operation was cancelled.', { cause: reason });

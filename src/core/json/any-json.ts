@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type Json, setOwn } from './json.ts';
 
-/** Property names that have hurt somebody before. */
+/** Property names that can pollute prototypes. */
 export const nastyKeys: readonly string[] = [
   '__proto__',
   'constructor',

@@ -1,5 +1,5 @@
 /**
- * The base of a class that puts private fields on an object which exists already: nobody outside can set, see or copy
+ * The base of a class that puts private fields on an object which exists already: outside code cannot set, see or copy
  * them, and they go with the object. A WeakMap would say the same, but costs far more for things that come in thousands.
  * An object that is frozen refuses them.
  */

@@ -81,7 +81,7 @@ function diffArrays(
   }
 }
 
-// A stretch between two kept items: pairs are changed in place, the rest is added or removed. What comes before it is
+// A stretch between two kept items: pairs are changed in place, the rest is added or removed. Everything before it is
 // already as in the new array, so its items stand at their new positions.
 function diffStretch(
   out: JsonPatchOperation[],

@@ -31,7 +31,7 @@ class Mark extends Branded {
 
 /** Freezes and marks one object or array, whose content has been checked and frozen. */
 export function markFrozen<T extends object>(value: T): T {
-  // An object that somebody else has frozen may refuse a new field; it is then checked again the next time.
+  // An object frozen by other code may refuse a new field; it is then checked again the next time.
   if (!Mark.has(value) && Object.isExtensible(value)) new Mark(value);
   return Object.freeze(value);
 }
@@ -41,7 +41,7 @@ export function isFrozenJson(value: object): boolean {
   return Mark.has(value);
 }
 
-/** The text that stands for a sealed object in the hash of what holds it, if it was computed before. */
+/** The cached text of a sealed object in the hash of its parent, if it was computed before. */
 export function hashToken(value: object): string | undefined {
   return Mark.token(value);
 }
@@ -51,7 +51,7 @@ export function setHashToken(value: object, token: string): void {
   Mark.setToken(value, token);
 }
 
-/** Whether a sealed object is known to be of a shape, which is any object that stands for it. */
+/** Whether a sealed object is known to be of a shape, where the shape is any object used as its key. */
 export function hasShape(value: object, shape: object): boolean {
   return Mark.shape(value) === shape;
 }

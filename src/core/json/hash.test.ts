@@ -76,7 +76,7 @@ test('is the same whether parts were hashed before or not', () => {
   );
 });
 
-test('a value that imitates a hash is told from the value behind the hash', () => {
+test('a value that imitates a hash differs from the value behind the hash', () => {
   const long = ['x'.repeat(300)];
   expect(contentHash([long])).not.toBe(contentHash([`#${sha256(canonicalJson(long))}`]));
 });

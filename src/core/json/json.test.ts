@@ -46,7 +46,7 @@ describe('toJson', () => {
     expect(outer.list[0]).toBe(inner.deep);
   });
 
-  test('does not trust what somebody else froze', () => {
+  test('does not trust objects frozen by other code', () => {
     const inside = { n: 1 };
     const result = toJson(Object.freeze({ inside }), 'it');
     inside.n = 2;
@@ -159,7 +159,7 @@ describe('deepFreeze', () => {
     expect(refusal(() => deepFreeze({ a: new Date() })).message).toContain('/a');
   });
 
-  test('takes objects that were frozen by somebody else', () => {
+  test('accepts objects frozen by other code', () => {
     const value = { a: Object.freeze({ b: Object.freeze([1]) }) };
     deepFreeze(value);
     expect(isDeepFrozen(value)).toBe(true);

@@ -23,7 +23,7 @@ export function toJson(value: unknown, what: string): Json {
   return result;
 }
 
-/** Freezes a JSON value all through, in place, without its undefined properties: only for values that nobody else holds. */
+/** Deeply freezes a JSON value in place, without its undefined properties: only for values that no other code holds. */
 export function deepFreeze<T>(value: T, what = 'The value'): T {
   if (!freeze(value, 0)) throw notJson(value, what);
   return value;
@@ -129,7 +129,7 @@ function wideCopy<T>(
   return Object.setPrototypeOf(result, Object.prototype);
 }
 
-// `undefined` says that the value is not JSON; why and where is found out only when somebody has to be told.
+// `undefined` says that the value is not JSON; why and where is worked out only for an error message.
 function copy(value: unknown, depth: number): Json | undefined {
   switch (typeof value) {
     case 'string':

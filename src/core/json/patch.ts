@@ -55,7 +55,7 @@ interface Handling {
 /** A document that is being patched: containers are copied when they are first changed. */
 class WorkingCopy {
   root: Json | undefined;
-  // Copies made here; nobody else sees them before they are frozen.
+  // Copies made here, not shared before they are frozen.
   readonly #owned = new Set<object>();
 
   readonly #handling: Handling;

@@ -32,7 +32,7 @@ export interface Produced<T> {
 export function produce<T>(doc: T, recipe: (draft: Draft<T>) => unknown): Produced<T> {
   const base = doc === undefined ? undefined : toJson(doc, 'The document');
   const changed = drafted(base, recipe as (draft: unknown) => unknown);
-  // The recipe's types say that it makes a T; whoever has a schema checks the value against it.
+  // The recipe's types say that it makes a T; callers with a schema validate the value.
   if (changed === undefined || changed === base) return { value: base as T, patch: [] };
   const value = toJson(changed, 'The changed document');
   // The patch is read off the two values and not recorded on the way: the draft library writes a removal at the front of

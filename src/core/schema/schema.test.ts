@@ -108,7 +108,7 @@ describe('what JSON Schema cannot say', () => {
     );
   });
 
-  test('valibot needs a package of its own, and the error names it', () => {
+  test('valibot needs an extra package, and the error names it', () => {
     const schema = v.object({ a: v.string() });
     vi.stubGlobal('process', undefined);
     try {
@@ -153,7 +153,7 @@ describe('an asynchronous schema', () => {
     });
   });
 
-  test('is refused where nobody can wait', () => {
+  test('is refused in synchronous validation', () => {
     expect(() => parseSync(free, 'taken', 'The name')).toThrow(
       'The schema of The name is asynchronous',
     );
@@ -472,7 +472,7 @@ describe('a large value full of faults', () => {
     }
   });
 
-  test.each(['valibot', 'JSON Schema'])('is looked at up to the first one (%s)', (library) => {
+  test.each(['valibot', 'JSON Schema'])('is read up to the first one (%s)', (library) => {
     const schema = schemas[library] as Schema;
     const issuesOf = (count: number): number => {
       try {

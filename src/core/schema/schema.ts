@@ -158,7 +158,7 @@ function checkJsonSchema(schema: JsonSchema, value: unknown, what: string): unkn
 
 function outputOf(result: StandardSchemaV1.Result<unknown>, what: string): unknown {
   if (!result.issues) return result.value;
-  // Array.from: the lists of arktype are arrays of a class of its own, which `slice` and `map` would make another one of.
+  // Array.from: arktype's lists are a subclass of Array, which `slice` and `map` would construct again.
   const issues = Array.from({ length: Math.min(result.issues.length, maxIssues) }, (_, at) => {
     const { message = '', path = [] } = result.issues?.[at] ?? {};
     const steps = Array.from(path, (step) => (typeof step === 'object' ? step.key : step));

@@ -133,7 +133,7 @@ export class Worker {
     if (wasFull) this.wake();
   }
 
-  /** Whether the run is still reserved for workers of its own version. Uses only the database's clock. */
+  /** Whether the run is still reserved for workers of the same version. Uses only the database's clock. */
   #isForOthers({ version }: EngineAgent, job: FetchedJob & { readonly data: RunJob }): boolean {
     if (job.data.version === version) return false;
     const freeSince = Math.max(job.createdOn.getTime(), job.startAfter.getTime());

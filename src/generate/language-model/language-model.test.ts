@@ -423,7 +423,7 @@ describe('a conversation going out', () => {
   });
 
   test.each([
-    ['a resource that nobody read', { resource: { uri: 'x://y' } }],
+    ['an unread resource', { resource: { uri: 'x://y' } }],
     ['a URL that is none', { media: { url: 'not a url' } }],
     ['a data URL without data', { media: { url: 'data:image/png' } }],
   ])('with %s is refused', (_, part) => {
@@ -436,7 +436,7 @@ describe('a conversation going out', () => {
   });
 });
 
-describe('what goes wrong', () => {
+describe('failures', () => {
   const broken = (parts: readonly Part[]): LanguageModel => fakeModel([parts]).languageModel;
 
   test.each([
@@ -469,7 +469,7 @@ describe('what goes wrong', () => {
     expect(error.details).toMatchObject({ retryable: true, model: 'fake/one' });
   });
 
-  test('keeps what was heard of a stream that broke off', async () => {
+  test('keeps the received part of a stream that broke off', async () => {
     const run = app.generateStream({ model: broken(text('Hel')), prompt: 'x' });
     await failure(run.response);
     expect(run.messages).toEqual([modelMessage('Hel')]);
@@ -517,13 +517,13 @@ describe('what goes wrong', () => {
     expect(fromProviderError(thrown, 'm').status).toBe(status);
   });
 
-  test('says nothing of credentials to whoever asked', () => {
+  test('does not tell the caller about credentials', () => {
     const error = fromProviderError({ statusCode: 401, message: 'Incorrect API key sk-123' }, 'm');
     expect(JSON.stringify(error)).toContain('refused the credentials');
     expect(JSON.stringify(error)).not.toContain('sk-123');
   });
 
-  test('a stop reaches the model, its stream, and whoever waits, at once', async () => {
+  test('an abort reaches the model, its stream and the waiting caller at once', async () => {
     const cancelled = vi.fn();
     let given: AbortSignal | undefined;
     const languageModel = {

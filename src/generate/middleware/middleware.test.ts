@@ -140,7 +140,7 @@ describe('fallback', () => {
 });
 
 describe('middleware of one’s own', () => {
-  test('stands around calls in the order of the list, and can change what goes in and out', async () => {
+  test('wraps calls in the order of the list, and can change requests and responses', async () => {
     const { app, model } = setUp([{ toolCalls: [{ name: 'add', input: { n: 1 } }] }, 'ok']);
     const events: string[] = [];
     const note = (name: string): Middleware => ({

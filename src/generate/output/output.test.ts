@@ -187,7 +187,7 @@ describe('JSON that breaks off', () => {
   // JSON texts have no -0.
   const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as Json);
 
-  test('is read as far as it goes: every prefix gives something that the whole goes on from', () => {
+  test('is parsed as far as possible: every prefix gives a part of the whole', () => {
     fc.assert(
       fc.property(json, fc.boolean(), fc.nat(), (value, pretty, cut) => {
         const text = JSON.stringify(value, null, pretty ? 2 : 0);

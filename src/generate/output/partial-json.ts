@@ -101,7 +101,7 @@ class Reader {
     }
   }
 
-  // Whether the walk goes on: over a comma, or to the closing bracket, which the caller reads.
+  // Whether the walk continues: over a comma, or to the closing bracket, which the caller reads.
   #comma(close: string): boolean {
     this.#space();
     const next = this.#text[this.at];

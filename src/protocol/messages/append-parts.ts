@@ -15,7 +15,7 @@ export function appendParts(content: Part[], parts: readonly Part[]): Part[] {
   return content;
 }
 
-/** Joins a text to the text that ends the content, unless it has metadata of its own; returns whether it did. */
+/** Joins a text to the text that ends the content, unless it has metadata; returns whether it did. */
 export function joinText(content: Part[], part: Part): boolean {
   const last = content.at(-1);
   if (!last || !('text' in last) || !('text' in part) || part.metadata) return false;

@@ -47,14 +47,14 @@ export function lastToolRound(messages: readonly Message[]): ToolRound | undefin
   };
 }
 
-/** The requests that a conversation ends with and that nobody has answered, finished siblings of an interrupt included. */
+/** The unanswered tool requests at the end of a conversation, including finished siblings of an interrupt. */
 export function openToolRequests(messages: readonly Message[]): readonly ToolRequestPart[] {
   const round = lastToolRound(messages);
   if (!round) return [];
   return round.requests.filter(({ toolRequest }) => !round.answered.has(requestKey(toolRequest)));
 }
 
-/** The interrupted ones of the open requests: those that wait for somebody. */
+/** The open requests that are interrupts and wait for an answer. */
 export function pendingInterrupts(messages: readonly Message[]): readonly ToolRequestPart[] {
   return openToolRequests(messages).filter(isInterrupted);
 }

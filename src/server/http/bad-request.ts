@@ -9,7 +9,7 @@ const lingerMs = 1000;
 
 /** Answers what never became a request, with the same body as every other error. */
 export function answerBadRequest(error: Error & { readonly code?: string }, socket: Duplex): void {
-  // A line that was opened in advance and never used is closed without a word: whoever sends its first request on it in
+  // A connection that was opened in advance and never used is closed silently: a client that sends its first request on it in
   // this very moment would take the word for the answer.
   const isUnused = 'bytesRead' in socket && socket.bytesRead === 0;
   if (error.code === 'ECONNRESET' || !socket.writable || isUnused) {
@@ -34,7 +34,7 @@ export function answerRaw(socket: Duplex, error: unknown): void {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const statusLine = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n`;
   socket.end(`${statusLine}${lines.join('')}\r\n${text}`);
-  // Node no longer looks after this socket: a client that keeps its own side open would keep the socket for ever.
+  // Node no longer looks after this socket: a client that keeps its side open would keep the socket open forever.
   const cut = setTimeout(() => socket.destroy(), lingerMs);
   socket.once('close', () => clearTimeout(cut));
   socket.resume();

@@ -6,7 +6,7 @@ import type { FrameSink, FrameSource } from './frame-sink.ts';
 export interface NodeBindings {
   readonly incoming?: IncomingMessage | Http2ServerRequest | undefined;
   readonly outgoing?: ServerResponse | Http2ServerResponse | undefined;
-  /** What only `serve` has: nobody else stands between it and the line. */
+  /** Only in `serve`, which owns the connection. */
   readonly own?: OwnLine | undefined;
 }
 

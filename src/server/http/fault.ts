@@ -22,7 +22,7 @@ export function logFault(
   });
 }
 
-/** The error that an answer stands for, once it has been logged. */
+/** The error for an answer, once it has been logged. */
 export function fromAnswer({ status, message, details }: ErrorBody): WaymarkError {
   const error = new WaymarkError(status, message, { details });
   markReported(error);

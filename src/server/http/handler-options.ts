@@ -33,7 +33,7 @@ export interface HandlerOptions {
   /** Absent: only pages of the same origin. */
   readonly cors?: CorsOptions | undefined;
   /**
-   * What becomes of a turn whose client is gone: it goes on and can be taken up again, or it is stopped.
+   * What happens to a turn whose client disconnects: it continues and the client can reconnect, or it is aborted.
    * @default 'continue'
    */
   readonly onDisconnect?: 'continue' | 'abort' | undefined;

@@ -14,7 +14,7 @@ const waitMs = 2000;
 const noSnapshot = '00000000-0000-7000-8000-000000000000';
 
 /**
- * `GET /healthz`: the process is alive and takes requests; costs next to nothing, whoever asks. `GET /readyz`: the store
+ * `GET /healthz`: the process is alive and takes requests; costs next to nothing and needs no login. `GET /readyz`: the store
  * answers as well. Both are 503 once the server is shutting down.
  */
 export function mountHealth(router: Router, serverContext: ServerContext): void {

@@ -4,9 +4,9 @@ import { waitAtMost } from '../../core/time/timeout.ts';
 
 /** A server's life from the first request to the last stream. */
 export interface Lifetime {
-  /** Aborts when the server begins to shut down: what nobody works for ends now. */
+  /** Aborts when the server begins to shut down: idle connections end now. */
   readonly closing: AbortSignal;
-  /** Aborts when running turns have had their time: all streams end, so that their clients go on elsewhere. */
+  /** Aborts when running turns have had their time: all streams end, so that their clients reconnect to another server. */
   readonly ending: AbortSignal;
   /** `UNAVAILABLE` once the server is shutting down. */
   checkOpen(): void;

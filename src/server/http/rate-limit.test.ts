@@ -15,7 +15,7 @@ test('a minute’s worth may come at once, then one at a time', () => {
   expect(() => rate.check('ann')).toThrow(/More than 60 requests/);
 });
 
-test('a clock that goes backwards gives nothing away, and keeps nobody waiting for longer', () => {
+test('a clock that goes backwards neither grants requests nor prolongs a wait', () => {
   const clock = stoppedClock();
   const rate = createRateLimit(1, clock);
   rate.check('ann');

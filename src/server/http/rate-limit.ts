@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
 
-/** Counts per caller and refuses what comes too fast. */
+/** Counts requests per caller and refuses those over the rate. */
 export interface RateLimit {
   /** Takes one. `RESOURCE_EXHAUSTED`, with `details.retryAfter` in seconds, when this caller has used up its minute. */
   check(caller: string): void;
@@ -46,7 +46,7 @@ export function createRateLimit(
   const left = (caller: string, now: number): number => {
     const bucket = buckets.get(caller);
     if (!bucket) return perMinute;
-    // After a clock has gone back, nobody waits until it is where it was.
+    // After a clock was set back, callers do not wait until it catches up.
     if (bucket.at > now) bucket.at = now;
     return filled(bucket, now);
   };

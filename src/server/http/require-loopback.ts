@@ -5,7 +5,7 @@ import { checkLoopbackHost, checkOrigin, isLoopback } from './origin.ts';
 import type { RequestContext } from './server-context.ts';
 
 /**
- * Refuses whoever is not on this machine. The address of the line counts, and the host that was asked for: a page of
+ * Refuses clients that are not on this machine. The address of the line counts, and the host that was asked for: a page of
  * another site may have made its name lead here.
  */
 export function requireLoopback(c: RequestContext): void {

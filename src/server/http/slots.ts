@@ -8,7 +8,7 @@ export interface Slots {
   readonly size: number;
 }
 
-/** New slots; without a principal only the total counts, as there is nobody to be fair to. */
+/** New slots; without a principal only the total counts, as there are no users to share between. */
 export function createSlots(
   what: string,
   { total, perPrincipal }: { readonly total: number; readonly perPrincipal: number },

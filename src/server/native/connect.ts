@@ -195,7 +195,7 @@ class SocketConnection {
     });
   }
 
-  /** The socket is closed: the turn goes on, unless the server was told otherwise. */
+  /** The socket is closed: the turn continues, unless `onDisconnect` says otherwise. */
   left(): void {
     this.#stopTimer();
     this.#leave();
@@ -363,7 +363,7 @@ class SocketConnection {
     if (ref !== undefined && !this.#final) void this.#socket.send({ type: 'accepted', ref });
   }
 
-  // A frame that its sender can tell from others is refused alone; without a line there is nothing to go on with.
+  // A frame with a ref is refused alone; without a connection there is nothing to continue.
   #refuse({ ref }: ClientFrame, error: unknown): void {
     if (ref === undefined || !this.#line) void this.#finish(error);
     else void this.#socket.send({ type: 'error', ref, error: this.#toAnswer(error) });
@@ -401,7 +401,7 @@ class SocketConnection {
   }
 }
 
-// Each turn of a connection is a call of its own.
+// Each turn of a connection counts as a call.
 function operationOf(frame: ClientFrame): 'runTurn' | 'abort' | undefined {
   if (frame.type === 'abort') return 'abort';
   return frame.type === 'input' || (frame.type === 'detach' && frame.input) ? 'runTurn' : undefined;

@@ -115,7 +115,7 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     answer: snapshot,
   },
   fork: {
-    summary: 'A new session that goes on from this snapshot.',
+    summary: 'Creates a session that continues from this snapshot.',
     body: { schema: 'ForkRequest', required: false },
     answer: { description: 'The first snapshot of the new session.', schema: 'Snapshot' },
   },

@@ -40,7 +40,7 @@ export function flagQuery(c: RequestContext, name: string): boolean {
   }
 }
 
-/** The event after which a reader wants to go on, from the header that browsers set or from `?after=`. */
+/** The event to continue after, from the header that browsers set or from `?after=`. */
 export function lastEventId(c: RequestContext): EventId | undefined {
   const id = c.req.header('last-event-id') ?? c.req.query('after');
   // A browser that has seen no event may send an empty header.

@@ -74,7 +74,7 @@ export function createFrameSocket(
     async send(frame) {
       if (socket.readyState !== socket.OPEN) return;
       if (socket.bufferedAmount < bufferBytes) return sendNow(frame);
-      // Whoever does not read is not listened to either: each frame may need an answer.
+      // Backpressure: stop reading from a client that does not read, because each frame may need an answer.
       const release = hold();
       unsent++;
       const written = new Promise<void>((resolve) => socket.send(numbered(frame), () => resolve()));

@@ -28,7 +28,7 @@ class ResponseSink implements FrameSink {
     });
     if (outgoing.destroyed) afterThisTurn(() => source.left());
     else outgoing.once('close', () => source.left());
-    // Whoever watches something that is silent learns at once that it is heard.
+    // Send the headers at once, so that a client of a silent stream knows it is connected.
     afterThisTurn(() => afterThisTurn(() => this.#flushHeaders()));
   }
 

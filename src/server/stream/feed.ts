@@ -44,7 +44,7 @@ export async function* runFeed(
   }
 }
 
-/** As {@link runFeed}, one by one, and what goes wrong is thrown. */
+/** As {@link runFeed}, one by one, and failures are thrown. */
 export async function* watchRun(
   agent: Agent,
   runId: string,
@@ -64,7 +64,7 @@ export async function* watchRun(
         yield { type: 'chunk', id: event.id, chunk: event.chunk as Chunk };
         break;
       case 'reset':
-        // A reader that comes back before the next chunk is told again.
+        // A client that reconnects before the next chunk gets it again.
         yield { type: 'reset', id: last ?? event.id, attempt: event.attempt };
         break;
       case 'end':

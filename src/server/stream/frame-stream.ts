@@ -107,7 +107,7 @@ export class FramePump<Event> implements FrameSource {
     this.end('stopped');
   }
 
-  /** Ends the body; the source of frames is told to stop. */
+  /** Ends the body and stops the source of frames. */
   end(how: FrameStreamEnd): void {
     if (this.#ended) return;
     this.#ended = true;

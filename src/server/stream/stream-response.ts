@@ -37,10 +37,7 @@ export function acquireStreamSlot(
   { own = true }: { readonly own?: boolean } = {},
 ): ReaderSeat {
   if (c.req.method === 'HEAD') {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'A stream has no HEAD: nobody would read it. Use GET.',
-    );
+    throw new WaymarkError('INVALID_ARGUMENT', 'Streams do not support HEAD. Use GET.');
   }
   const { lifetime, streams } = serverContext;
   const release = streams.take(c.get('caller').principal);
@@ -145,7 +142,7 @@ function preparedHeaders(
   return { ...Object.fromEntries(c.res.headers), ...(cors.origins !== true && { vary: 'Origin' }) };
 }
 
-// Node's adapter looks for the end of a body before it sends anything, unless it is told that there is no length. Other
+// Node's adapter looks for the end of a body before it sends anything, unless a header says that there is no length. Other
 // versions of HTTP know no such header.
 function startAtOnce(env: NodeBindings | undefined): Record<string, string> {
   return env?.incoming?.httpVersion === '1.1' ? { 'transfer-encoding': 'chunked' } : {};

@@ -34,11 +34,11 @@ export interface ServedTurn {
   readonly accepted: Promise<void>;
   /** What happens, up to an `output` or `error`; ends without one only when its reader has left. */
   readonly events: AsyncGenerator<FeedBatch>;
-  /** Resolves when the turn is over, whether anybody reads it or not. */
+  /** Resolves when the turn is over, whether or not it is read. */
   readonly done: Promise<void>;
 }
 
-/** Starts a turn, which goes on without its reader where its result can be found later. */
+/** Starts a turn, which continues without its client if the result can be fetched later. */
 export function startTurn(
   agent: Agent,
   { input, init, caller, reader, stopWithReader, resumable = true, onFault }: TurnOptions,

@@ -66,7 +66,7 @@ async function beforeAnswer(
   return fromParent(snapshot.parentId, sessionId);
 }
 
-// An edited message takes the place of one behind an answer, and that answer has the id of its snapshot.
+// An edited message replaces one that follows an answer, and that answer has the id of its snapshot.
 function afterAnswer({ id: sessionId, messages }: UiRequest): Init {
   return fromParent(messages.findLast(({ role }) => role === 'assistant')?.id, sessionId);
 }

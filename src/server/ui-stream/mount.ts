@@ -79,7 +79,7 @@ export function mountUiStream(router: Router, serverContext: ServerContext): voi
 
 /**
  * Runs a turn; one that is in its way is stopped first. `useChat` stops by leaving, which a server cannot tell from a
- * reload: the turn goes on until the page says something else. While anybody looks on, it is not stopped.
+ * reload: the turn continues until the page sends something else. While another client watches, it is not aborted.
  */
 async function afterStop(
   { clock }: ServerContext,

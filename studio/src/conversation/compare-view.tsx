@@ -118,7 +118,7 @@ function Column({
   );
 }
 
-/** How much two conversations have in common from their start, and how each goes on. */
+/** The common start of two conversations, and the rest of each. */
 function partWays(
   a: readonly Message[],
   b: readonly Message[],

@@ -179,7 +179,7 @@ function RunningButtons({ isStopping }: { readonly isStopping: boolean }): React
           type="button"
           className="button"
           onClick={() => store.actions.detach()}
-          title="Stop watching it here; it goes on at the server"
+          title="Stop watching; the run continues on the server"
         >
           Leave it running
         </button>
@@ -203,7 +203,7 @@ function placeholder(about: {
   readonly name: string;
 }): string {
   if (about.isOffline) return 'The server is away. What you write stays here.';
-  if (about.isPast) return 'Take another way from here…';
+  if (about.isPast) return 'Branch from here…';
   if (about.hasInterrupts) return 'Answer above; a message declines it…';
   return `Message ${about.name}…`;
 }

@@ -159,8 +159,8 @@ function Gone(): ReactNode {
     <div className="scroller">
       <Empty title="This session has been erased.">
         <p>
-          Somebody erased it, or the server lost it when it was restarted without a store that keeps
-          it. What you send now begins a new one.
+          It was deleted, or the server was restarted without a persistent store. Your next message
+          starts a new session.
         </p>
         <button
           type="button"

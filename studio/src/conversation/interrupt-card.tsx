@@ -14,7 +14,7 @@ interface CardProps {
   readonly isBusy: boolean;
 }
 
-/** A tool call that waits for somebody: what it would do, and the ways to answer. */
+/** A tool call that waits for approval: what it would do, and the possible answers. */
 export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
   const heading = useId();
   const { toolName, answer } = interrupt;
@@ -35,7 +35,7 @@ export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): 
       {tool?.description && <p className="quiet">{tool.description}</p>}
       <Asked interrupt={interrupt} tool={tool} />
       {answer ? (
-        <p className="quiet">Answered. It goes on when the others are answered too.</p>
+        <p className="quiet">Answered. The turn continues when the others are answered too.</p>
       ) : isQuestion ? (
         <Question interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
       ) : (
@@ -76,10 +76,10 @@ function Approval({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
       </div>
       <details className="fold">
         <summary>
-          <Icon name="chevron" size={12} /> Answer in its place
+          <Icon name="chevron" size={12} /> Respond for the tool
         </summary>
         <div className="fold-body">
-          <p className="quiet">{toolName} does not run; the agent is told this instead.</p>
+          <p className="quiet">{toolName} does not run; the agent gets this response instead.</p>
           <AnswerForm
             schema={tool?.outputSchema}
             submit="Answer"
@@ -102,7 +102,7 @@ function Decline({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
       const resumed = { approved: false, reason: reason.trim() };
       void actions.resume(interrupt.approve({ resumed }));
     } else if (tool?.outputSchema) {
-      // Words would not fit what the tool promises to answer; a message closes what waits as declined.
+      // Plain text would not match the tool's output schema; sending a message declines the open requests.
       void actions.send(words);
     } else void actions.resume(interrupt.respond(words));
   };
@@ -168,7 +168,7 @@ function questionOf({ metadata: data }: WaitingInterrupt): string | undefined {
   return asked.find((each) => typeof each === 'string');
 }
 
-/** A sub-agent is told what to do with the requests that wait inside it. */
+/** Passes the answers on to the requests inside a sub-agent. */
 function approvalFor(data: Json): Json {
   const inner = innerRequests(data);
   if (inner.length === 0) return true;

@@ -3,7 +3,7 @@ import { useAgentValue } from '../../../src/react/index.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { InterruptCard } from './interrupt-card.tsx';
 
-/** What waits for an answer at the end of the conversation. */
+/** The pending approvals at the end of the conversation. */
 export function Interrupts(): ReactNode {
   const { store, info } = useWorkbench();
   const interrupts = useAgentValue(store, (view) => view.interrupts);

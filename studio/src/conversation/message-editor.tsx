@@ -3,7 +3,7 @@ import type { Message, Part } from '../../../src/client/index.ts';
 import { textOf } from '../../../src/protocol/messages/text.ts';
 import { useAutoGrow } from '../ui/use-auto-grow.ts';
 
-/** A message of one's own, written anew. What was attached to it stays attached. */
+/** Edits one of the user's messages. Its attachments are kept. */
 export function MessageEditor({
   message,
   isBusy,
@@ -11,7 +11,7 @@ export function MessageEditor({
   onCancel,
 }: {
   readonly message: Message;
-  /** Nothing can be sent now, but one may go on writing. */
+  /** Sending is disabled, typing is not. */
   readonly isBusy: boolean;
   readonly onSend: (content: Part[]) => void;
   readonly onCancel: () => void;
@@ -34,9 +34,9 @@ export function MessageEditor({
         ref={field}
         value={text}
         dir="auto"
-        // biome-ignore lint/a11y/noAutofocus: it opens because somebody wants to write here
+        // biome-ignore lint/a11y/noAutofocus: the user opened it to write
         autoFocus
-        aria-label="Write it anew"
+        aria-label="Edit message"
         onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {
           if (event.key === 'Escape') {

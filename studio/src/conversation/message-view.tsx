@@ -12,7 +12,7 @@ interface MessageProps {
   readonly isLive: boolean;
   readonly agentName: string;
   readonly toolTimes: ReadonlyMap<string, number>;
-  /** How to send something else in its place; absent where that cannot be done now. */
+  /** Sends an edited version; absent while that is not possible. */
   readonly onResend?: ((index: number, content: Part[]) => void) | undefined;
 }
 

@@ -39,7 +39,7 @@ function LeftNote(): ReactNode {
   return (
     <p className="running-note" role="status">
       <MarkIcon kind="pending" />
-      <span>A turn goes on at the server.</span>
+      <span>A turn is still running on the server.</span>
       <button type="button" className="text-button" onClick={() => void store.actions.refresh()}>
         Watch it
       </button>

@@ -3,7 +3,7 @@ import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 const atFirst = 12;
 const more = 30;
 
-/** A long conversation is drawn from its end, and goes on upwards as one scrolls there. */
+/** A long conversation is rendered from its end; scrolling up renders more. */
 export function useEarlier(total: number): {
   readonly first: number;
   readonly earlier: RefObject<HTMLButtonElement | null>;

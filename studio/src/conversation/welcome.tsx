@@ -33,8 +33,8 @@ export function Welcome(): ReactNode {
           as they were.
         </li>
         <li>
-          <strong>Go back and take another way.</strong> Nothing is overwritten; the old way stays
-          beside the new one.
+          <strong>Restore a snapshot and branch.</strong> Nothing is overwritten; the old branch
+          stays beside the new one.
         </li>
       </ol>
       {info.tools && info.tools.length > 0 && (

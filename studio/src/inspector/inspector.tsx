@@ -9,7 +9,7 @@ import { useSubject } from './use-subject.ts';
 const tabs = ['State', 'Diff', 'Trace', 'Files'] as const;
 type Tab = (typeof tabs)[number];
 
-/** The state at the snapshot that is looked at; it opens on what its turn changed. */
+/** The state of the selected snapshot; it opens on what the turn changed. */
 export function Inspector(): ReactNode {
   const [tab, setTab] = useState<Tab>('Diff');
   // A turn that streams changes it many times a second; the conversation comes first.

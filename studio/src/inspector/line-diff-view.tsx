@@ -5,7 +5,7 @@ import { plural } from '../lib/format.ts';
 /** Lines around a change that are shown with it. */
 const around = 3;
 const maxLines = 400;
-/** Beyond this a comparison line by line takes longer than anybody waits. */
+/** Beyond this a line-by-line comparison takes too long. */
 const maxCharacters = 2_000_000;
 
 type Shown = DiffLine | { readonly kind: 'gap'; readonly lines: number; readonly at: number };
@@ -28,9 +28,7 @@ export function LineDiff({
   );
   if (isHuge) {
     return (
-      <p className="quiet">
-        Too large to compare line by line. Download it from Files to look at it.
-      </p>
+      <p className="quiet">Too large to compare line by line. Download it from Files instead.</p>
     );
   }
   return (

@@ -16,7 +16,7 @@ export interface Subject {
 
 const nothing: State = {};
 
-/** The snapshot that is looked at, or now. */
+/** The selected snapshot, or the current state. */
 export function useSubject(): Subject {
   const { agent, store, place, session } = useWorkbench();
   const timeline = useAgentValue(store, (view) => view.timeline);

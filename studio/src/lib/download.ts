@@ -1,4 +1,4 @@
-/** Hands a text or a data URL to the browser as a file. What lies elsewhere opens beside the studio, never in its place. */
+/** Hands a text or a data URL to the browser as a file. External files open in a new tab, never in Studio's. */
 export function download(
   name: string,
   content: { readonly text: string } | { readonly url: string },
@@ -14,7 +14,7 @@ export function download(
   if (made) setTimeout(() => URL.revokeObjectURL(made), 10_000);
 }
 
-/** Whoever clicks must not run something that an agent wrote. */
+/** A click must never run code that an agent wrote. */
 function isFetchable(url: string): boolean {
   return /^(?:https?:\/\/|data:|blob:)/i.test(url);
 }

@@ -7,7 +7,7 @@ import { type Change, changesBetween, pathText } from './json-changes.ts';
 const said = (before: Json | undefined, after: Json | undefined): string[] =>
   changesBetween(before, after).map(({ kind, path }) => `${kind} ${pathText(path)}`);
 
-test('what differs is told by its path', () => {
+test('differences are listed by path', () => {
   const before = { topics: ['a', 'b'], budget: 400, old: true };
   const after = { topics: ['a', 'b', 'c'], budget: 300, city: { name: 'Bergen' } };
   expect(said(before, after)).toEqual([

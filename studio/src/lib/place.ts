@@ -5,7 +5,7 @@ export interface Place {
   readonly view: 'chat' | 'runs';
   readonly agent?: string;
   readonly session?: string;
-  /** The snapshot that is looked at; absent: now. */
+  /** The selected snapshot; absent: the current state. */
   readonly snapshot?: string;
   /** The snapshot that it is compared with. */
   readonly base?: string;

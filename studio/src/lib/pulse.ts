@@ -2,7 +2,7 @@ import type { RunInfo, SnapshotStatus } from '../../../src/client/index.ts';
 import { createSource, type Observable } from './observable.ts';
 import { agentOf, server } from './server.ts';
 
-/** A run that ended while somebody was looking. */
+/** A run that ended while the page was open. */
 export interface EndedRun {
   readonly run: RunInfo;
   readonly status: SnapshotStatus | undefined;
@@ -71,7 +71,7 @@ async function look(): Promise<void> {
     });
     for (const run of before.runs) {
       const isOver = !runs.some(({ snapshotId }) => snapshotId === run.snapshotId);
-      // Turns that somebody waited for end where they were waited for.
+      // Attached turns report their end to their caller.
       if (isOver && run.mode === 'detached') void noteEnd(run);
     }
   } catch {

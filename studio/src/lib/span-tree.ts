@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../src/client/index.ts';
 import type { TraceSpan } from './traces.ts';
 
-/** A span in its place below the turn. */
+/** A span in the tree of its turn. */
 export interface SpanRow {
   readonly span: TraceSpan;
   readonly depth: number;

@@ -70,7 +70,7 @@ export function openTurn(messages: readonly Message[]): readonly Message[] {
   return messages.slice(last + 1);
 }
 
-/** What a turn is about, in a few words: what was said, or what was answered. */
+/** A short summary of a turn: its message or its answers. */
 export function titleOf(messages: readonly Message[]): string | undefined {
   const said = messages.find(({ role, content }) => role === 'user' && content.length > 0);
   if (said) {

@@ -13,7 +13,7 @@ export function useSnapshot(
   useEffect(() => {
     if (snapshotId === undefined) return;
     let isCurrent = true;
-    // Whoever steps through the timeline quickly reads only where he stops.
+    // While the user steps through the timeline quickly, load only where they stop.
     const timer = setTimeout(() => {
       agent.getSnapshot({ snapshotId }).then(
         (snapshot) => isCurrent && setRead(snapshot),

@@ -94,7 +94,7 @@ test('any text can be read, and no word of it is lost', () => {
   );
 });
 
-test('what nests deeper than anybody writes is text, and takes no time', () => {
+test('absurdly deep nesting is text, and takes no time', () => {
   const deep = `${'> '.repeat(20_000)}deep`;
   const list = `${'- '.repeat(20_000)}deep`;
   for (const text of [deep, list]) expect(JSON.stringify(blocksOf(text))).toContain('deep');

@@ -120,7 +120,7 @@ function readList(lines: readonly string[], at: number, depth: number): Read {
   return { block: { type: 'list', ...start, items }, end };
 }
 
-// An item goes on with indented lines, with blank ones before such, and with text that just runs on.
+// An item continues with indented lines, blank lines before those, and unindented continuation text.
 function belongsTo(lines: readonly string[], at: number, indent: number): boolean {
   const line = lines[at] ?? '';
   if (line.trim() === '') {

@@ -28,7 +28,7 @@ function BlockView({ block }: { readonly block: Block }): ReactNode {
     case 'paragraph':
       return <p dir="auto">{inline(block.text)}</p>;
     case 'heading':
-      // A message has no place in the outline of the page, so its headings are told by level only.
+      // A message is not part of the page outline, so its headings differ only in style.
       return (
         <div className={`heading h${block.level}`} dir="auto">
           {inline(block.text)}

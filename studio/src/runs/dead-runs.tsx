@@ -15,7 +15,7 @@ export function DeadRuns({ agents }: { readonly agents: readonly string[] }): Re
     <section aria-label="Given up">
       <h2 className="section-title">Given up</h2>
       <p className="quiet section-about">
-        Each of these lost a worker at every attempt. Mend the reason, then begin it again.
+        A worker died at every attempt of these runs. Fix the cause, then retry.
       </p>
       <ul className="run-cards">
         {items.map((run) => (

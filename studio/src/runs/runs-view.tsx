@@ -24,8 +24,8 @@ export function RunsView({ agents }: { readonly agents: readonly string[] }): Re
       <header className="page-header">
         <h1>Runs</h1>
         <p className="quiet">
-          Work that goes on whether or not anybody looks. A run whose process dies is taken over by
-          another, from its last checkpoint.
+          Background work. A run whose process dies is taken over by another, from its last
+          checkpoint.
         </p>
       </header>
       <section aria-label="Under way">

@@ -57,7 +57,7 @@ function isKnown({ agent }: Place, agents: readonly { readonly name: string }[])
   return agent === undefined || agents.some(({ name }) => name === agent);
 }
 
-/** Why there is nobody to talk to, and what to do. */
+/** Shown when there is no agent: why, and what to do. */
 function NoAgent({
   agents,
   asked,
@@ -73,7 +73,7 @@ function NoAgent({
         <Empty isPage title="The server is not answering.">
           <p>
             It was expected at <code>{serverUrl}</code>. Start it again, with <code>npm start</code>{' '}
-            or <code>waymark dev</code>; this page goes on by itself.
+            or <code>waymark dev</code>; this page reconnects by itself.
           </p>
         </Empty>
       </main>

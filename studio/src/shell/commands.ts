@@ -10,9 +10,9 @@ import { closeSheet } from './panels.ts';
 export interface Commands {
   /** Shows the session as it was at a snapshot, or with `undefined` as it is now. Changes nothing. */
   look(snapshotId: string | undefined): void;
-  /** Moves the head, and offers the way back. */
+  /** Restores a snapshot, and offers to undo it. */
   goBack(snapshotId: string): Promise<void>;
-  /** Goes on from a snapshot in a new session. */
+  /** Forks a snapshot into a new session. */
   branch(snapshotId: string): Promise<void>;
   /** Compares a snapshot with another, or with now; with `undefined` ends that. */
   compare(base: string | undefined, withSnapshot?: string): void;
@@ -86,7 +86,7 @@ export function createCommands(
       if (sessionId === undefined) return fault('Could not branch.');
       goTo({ ...from, session: sessionId });
       toast({
-        text: `A new session that goes on from ${turn}.`,
+        text: `A new session that continues from ${turn}.`,
         action: { label: 'Back to the old one', run: () => goTo(from) },
       });
       lookNow();

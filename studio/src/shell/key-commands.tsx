@@ -41,7 +41,7 @@ export function KeyCommands(): ReactNode {
       },
       f: () => selected && commands.label(selected),
       '/': () => {
-        // Whoever types on at once means the search; a frame later the next keys would be commands.
+        // Focus at once: the next keys belong to the search, and a frame later they would be commands.
         flushSync(() => showPanel('sessions'));
         document.querySelector<HTMLElement>('[data-search]')?.focus();
       },

@@ -12,8 +12,8 @@ export function OfflineBar(): ReactNode {
     <p className="offline-bar" role="alert">
       <Icon name="warning" />
       <span>
-        The server at <code>{serverUrl}</code> is not answering. Start it again; this page goes on
-        by itself.
+        The server at <code>{serverUrl}</code> is not answering. Start it again; this page
+        reconnects by itself.
       </span>
     </p>
   );

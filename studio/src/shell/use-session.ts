@@ -36,7 +36,7 @@ export function useSession(
   return info;
 }
 
-/** A session that begins here is called after what was said first. */
+/** A session that begins here is titled after its first message. */
 async function nameSession(
   agent: RemoteAgent,
   sessionId: string,
@@ -49,7 +49,7 @@ async function nameSession(
   lookNow();
 }
 
-/** Loads what is looked at; whoever steps through the timeline quickly loads only where he stops. */
+/** Loads the selected snapshot; quick steps through the timeline load only the last one. */
 function useLooking(store: AgentStore, snapshot: string | undefined): void {
   const head = useAgentValue(store, (view) => view.snapshotId);
   useEffect(() => {
@@ -96,7 +96,7 @@ function useSessionInfo(
   return known?.id === sessionId ? known?.info : undefined;
 }
 
-/** Others may go on with the session, from another page or another process. */
+/** Other pages or processes may continue the session. */
 function useFollowing(store: AgentStore, info: SessionInfo | 'gone' | undefined): void {
   const left = useRef<string>(undefined);
   const { returns } = useSource(pulse);
@@ -107,7 +107,7 @@ function useFollowing(store: AgentStore, info: SessionInfo | 'gone' | undefined)
       left.current = undefined;
       return;
     }
-    // A run that is known here and not followed was let go of on purpose.
+    // The user chose to stop watching a known run that is not followed.
     if (running !== undefined && running === info.running) left.current = running;
     const isNewRun = info.running !== undefined && info.running !== left.current;
     if (isNewRun || (info.running === undefined && info.headId !== snapshotId)) {

@@ -14,7 +14,7 @@ export interface Workbench {
   readonly titles: Titles;
   readonly commands: Commands;
   readonly place: Place;
-  /** The session as it was last heard of; `gone` when it has been erased. */
+  /** The session as last loaded; `gone` when it was deleted. */
   readonly session: SessionInfo | 'gone' | undefined;
   /** The spans of the session; `undefined` where the server keeps none. */
   readonly spans: readonly TraceSpan[] | undefined;

@@ -15,7 +15,7 @@ export interface GraphRow {
   readonly isActive: boolean;
 }
 
-/** A line from a snapshot to one that goes on from it. */
+/** A line from a snapshot to its child. */
 export interface GraphEdge {
   readonly id: string;
   readonly fromRow: number;
@@ -31,7 +31,7 @@ export interface Graph {
   readonly edges: readonly GraphEdge[];
   readonly lanes: number;
   readonly rowOf: ReadonlyMap<string, number>;
-  /** How many ways the session has been taken: the snapshots from which nothing goes on. */
+  /** The number of branches: snapshots without children. */
   readonly branches: number;
 }
 

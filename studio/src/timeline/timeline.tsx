@@ -38,7 +38,7 @@ export function Timeline(): ReactNode {
         <Empty title={info.metadata.timeline ? 'No snapshots yet.' : 'No timeline.'}>
           <p>
             {info.metadata.timeline
-              ? 'Every turn leaves one here: to look at, go back to, branch from and compare.'
+              ? 'Every turn adds a snapshot here. Inspect, restore, branch and compare them.'
               : 'The store of this agent does not keep one.'}
           </p>
         </Empty>
@@ -140,7 +140,7 @@ const arrowSteps: Readonly<Record<string, Step>> = {
   End: 'last',
 };
 
-/** Keeps the selected row in view when it changes; not while somebody scrolls. */
+/** Keeps the selected row in view when it changes; not while the user scrolls. */
 function useInView(
   scroller: { readonly current: HTMLElement | null },
   row: number | undefined,

@@ -41,7 +41,7 @@ const shapes = {
 
 export type IconName = keyof typeof shapes;
 
-/** A small picture beside words, or in a button that has a label of its own; never read aloud. */
+/** A small picture beside words, or in a labelled button; never read aloud. */
 export function Icon({
   name,
   size = 16,

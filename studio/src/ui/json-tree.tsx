@@ -85,7 +85,7 @@ function Entry({
   const options = { open, ...(changed && { changed }) };
   if (!isBranch(value) || entriesOf(value).length === 0) {
     return (
-      // A value that changes is drawn anew, so that its mark begins to fade anew.
+      // A changed value is rendered again, to restart the fade of its highlight.
       <li
         key={isChanged ? brief(value) : 'same'}
         className={isChanged ? 'json-leaf changed' : 'json-leaf'}

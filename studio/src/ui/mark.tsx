@@ -16,7 +16,7 @@ export type MarkKind =
 
 /** In words, for those who hear it and for the legend. */
 export const markWords: Readonly<Record<MarkKind, string>> = {
-  head: 'head: the next turn goes on from here',
+  head: 'head: the next turn continues from here',
   done: 'on the way to the head',
   orphaned: 'on another branch; go back there to take it up again',
   waiting: 'waits for an answer',

@@ -3,7 +3,7 @@ import { createSource } from '../lib/observable.ts';
 import { useSource } from '../lib/use-source.ts';
 import { Icon } from './icon.tsx';
 
-/** A short message at the edge of the screen, perhaps with a way back. */
+/** A short message at the edge of the screen, optionally with an undo button. */
 export interface Toast {
   readonly text: string;
   readonly isFault?: boolean;
