@@ -1,4 +1,4 @@
-import { contentHash } from '../core/json/hash.ts';
+import { contentHash, formerContentHash } from '../core/json/hash.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { SessionInfo } from '../protocol/session.ts';
@@ -39,7 +39,13 @@ export async function toSessionExport(
     });
   }
   const { running: _, state: __, ...info } = session;
-  return { format: 1, session: info, content, snapshots };
+  return { format: formatOf(content), session: info, content, snapshots };
+}
+
+/** 1 if a version that knows only the first content hash can read the document. */
+function formatOf({ custom, artifacts }: Record<'custom' | 'artifacts', Table>): 1 | 2 {
+  const entries = [...Object.entries(custom), ...Object.entries(artifacts)];
+  return entries.every(([hash, value]) => formerContentHash(value) === hash) ? 1 : 2;
 }
 
 // Versions that were loaded one by one hold their own copies; messages that continue the parent's are held once.

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { WaymarkError } from '../core/error.ts';
 import type { NewId } from '../core/id.ts';
-import { contentHash } from '../core/json/hash.ts';
+import { isContentHash } from '../core/json/hash.ts';
 import { type Json, toJson } from '../core/json/json.ts';
 import { jsonObject, jsonValue } from '../protocol/json-value.ts';
 import { type Message, message } from '../protocol/message.ts';
@@ -12,7 +12,7 @@ import { type Artifact, artifact } from '../protocol/state.ts';
 import type { Totals } from '../store/contract/store.ts';
 import { isName, isSnapshotId } from '../store/rules/ids.ts';
 import { History, messageHash } from './history.ts';
-import { hashState, type SessionState } from './session-state.ts';
+import { isStateHash, type SessionState } from './session-state.ts';
 
 const time = v.pipe(v.string(), v.isoTimestamp());
 const table = v.record(v.string(), jsonValue);
@@ -29,7 +29,7 @@ const exportedSnapshot = v.object({
 });
 
 const exportedSession = v.object({
-  format: v.literal(1),
+  format: v.picklist([1, 2]),
   session: v.object({
     ...v.omit(session, ['state', 'running']).entries,
     createdAt: time,
@@ -93,10 +93,10 @@ export function renewIds({ session, snapshots }: ImportedSession, newId: NewId):
 
 function checkFormat(value: unknown): void {
   const format = typeof value === 'object' && value !== null && 'format' in value && value.format;
-  if (typeof format !== 'number' || format <= 1) return;
+  if (typeof format !== 'number' || format <= 2) return;
   throw new WaymarkError(
     'FAILED_PRECONDITION',
-    `The session document has format ${format}; this version reads format 1. Import it with a newer version.`,
+    `The session document has format ${format}; this version reads up to format 2. Import it with a newer version.`,
   );
 }
 
@@ -108,10 +108,10 @@ interface Content {
 
 function readContent(content: Document['content']): Content {
   return {
-    messages: readTable(content.messages, message, messageHash),
-    custom: readTable(content.custom, jsonValue, contentHash),
-    artifacts: readTable(content.artifacts, artifact, (each) =>
-      contentHash(each as unknown as Json),
+    messages: readTable(content.messages, message, (each, hash) => messageHash(each) === hash),
+    custom: readTable(content.custom, jsonValue, isContentHash),
+    artifacts: readTable(content.artifacts, artifact, (each, hash) =>
+      isContentHash(each as unknown as Json, hash),
     ),
   };
 }
@@ -120,13 +120,13 @@ function readContent(content: Document['content']): Content {
 function readTable<Schema extends v.GenericSchema>(
   entries: Readonly<Record<string, Json>>,
   schema: Schema,
-  hashOf: (value: v.InferOutput<Schema>) => string,
+  isHashOf: (value: v.InferOutput<Schema>, hash: string) => boolean,
 ): Map<string, v.InferOutput<Schema>> {
   const values = new Map<string, v.InferOutput<Schema>>();
   for (const [hash, value] of Object.entries(entries)) {
     parseShape(schema, value, 'session document');
     const frozen: v.InferOutput<Schema> = toJson(value, 'content');
-    if (hashOf(frozen) !== hash) throw dataLoss(`The content under ${hash} has another hash.`);
+    if (!isHashOf(frozen, hash)) throw dataLoss(`The content under ${hash} has another hash.`);
     values.set(hash, frozen);
   }
   return values;
@@ -153,7 +153,7 @@ function readSnapshot(
       'artifacts',
     ) as unknown as readonly Artifact[],
   };
-  if (hashState(state) !== metadata.stateHash) {
+  if (!isStateHash(state, metadata.stateHash)) {
     throw dataLoss(`The state of snapshot ${snapshotId} does not fit its hash.`);
   }
   return { snapshot: metadata, ...(totals === undefined ? {} : { totals }), state };

@@ -1,4 +1,4 @@
-import { contentHash, sha256 } from '../core/json/hash.ts';
+import { contentHash, formerContentHash, sha256 } from '../core/json/hash.ts';
 import { type Json, toJson } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
@@ -26,9 +26,22 @@ export const emptyState: SessionState = {
  * artifacts, joined by line feeds, each empty when there is nothing. Costs what is new since the last call.
  */
 export function hashState(state: SessionState): string {
-  const custom = state.custom === undefined ? '' : contentHash(state.custom);
-  const artifacts =
-    state.artifacts.length === 0 ? '' : contentHash(state.artifacts as unknown as Json);
+  return hashWith(state, contentHash);
+}
+
+/** Whether a hash is that of a state, by the present definition of content hashes or by the one before it. */
+export function isStateHash(state: SessionState, hash: string): boolean {
+  return hashState(state) === hash || formerHashState(state) === hash;
+}
+
+/** The content address of a state by the first definition of content hashes. Costs the whole state. */
+export function formerHashState(state: SessionState): string {
+  return hashWith(state, formerContentHash);
+}
+
+function hashWith(state: SessionState, hashOf: (value: Json) => string): string {
+  const custom = state.custom === undefined ? '' : hashOf(state.custom);
+  const artifacts = state.artifacts.length === 0 ? '' : hashOf(state.artifacts as unknown as Json);
   return sha256(`${state.history.chain()}\n${custom}\n${artifacts}`);
 }
 

@@ -1,6 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
 import { diffJson } from '../core/json/diff.ts';
 import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
+import { joinPatches } from '../core/json/known-patch.ts';
 import type { JsonPatch } from '../core/json/patch.ts';
 import { produce } from '../core/json/produce.ts';
 import type { Message } from '../protocol/message.ts';
@@ -163,7 +164,7 @@ export class WorkingState {
   #changeCustom(custom: Json | undefined, patch: JsonPatch): void {
     if (patch.length === 0) return;
     this.#set({ custom });
-    this.#customPatch = [...this.#customPatch, ...patch];
+    this.#customPatch = joinPatches(this.#customPatch, patch);
     this.#listener?.onCustom({ patch, custom });
   }
 

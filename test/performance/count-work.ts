@@ -13,11 +13,13 @@ export interface Counted {
   readonly read: number;
   /** Texts that were hashed. */
   readonly hashed: number;
+  /** Characters that were hashed. */
+  readonly hashedLength: number;
 }
 
 /** Counts while something is done. */
 export async function countWork(work: () => Promise<unknown>): Promise<Counted> {
-  const counted = { frozen: 0, cloned: 0, written: 0, read: 0, hashed: 0 };
+  const counted = { frozen: 0, cloned: 0, written: 0, read: 0, hashed: 0, hashedLength: 0 };
   const { freeze } = Object;
   const { hash } = crypto;
   const { stringify, parse } = JSON;
@@ -48,6 +50,7 @@ export async function countWork(work: () => Promise<unknown>): Promise<Counted> 
   Object.assign(crypto, {
     hash(...args: Parameters<typeof hash>) {
       counted.hashed++;
+      counted.hashedLength += typeof args[1] === 'string' ? args[1].length : args[1].byteLength;
       return hash(...args);
     },
   });

@@ -1,7 +1,6 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { Pool } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Agent, type AppOptions, type Chat, memoryStore, waymark } from 'waymark';
@@ -10,6 +9,7 @@ import { postgresStore } from 'waymark/postgres';
 import { sqliteStore } from 'waymark/sqlite';
 import { startPostgres } from '../support/postgres.ts';
 import { type Counted, countWork } from './count-work.ts';
+import { fileSize, folderSize, tablesSize } from './stored-bytes.ts';
 import { usedBytes } from './used-bytes.ts';
 
 // The shape of a turn's cost, not its time: a turn does the same at turn 10 and at turn 600, and leaves as much behind.
@@ -114,7 +114,7 @@ test('a turn on Postgres does the same at any length: statements, JSON, and byte
     });
     const { first, last, grown } = await measure(
       createChat({ store }),
-      () => tablesSize(pool),
+      () => tablesSize(pool, 'waymark'),
       () => queries.splice(0),
     );
     // The answers of the database are JSON, and its row numbers have more digits later.
@@ -198,29 +198,6 @@ async function measure(
   const early = await growth(100, 300);
   const late = await growth(400, 599);
   return { first, last: await count(), grown: { early, late } };
-}
-
-function fileSize(path: string): number {
-  const db = new DatabaseSync(path);
-  db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
-  db.close();
-  return statSync(path).size;
-}
-
-function folderSize(path: string): number {
-  const names = readdirSync(path, { recursive: true, encoding: 'utf8' });
-  return names.reduce((sum, name) => {
-    const stat = statSync(join(path, name), { throwIfNoEntry: false });
-    return sum + (stat?.isFile() ? stat.size : 0);
-  }, 0);
-}
-
-async function tablesSize(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ bytes: string }>(
-    `SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class
-     WHERE relkind = 'r' AND relnamespace = 'waymark'::regnamespace`,
-  );
-  return Number(rows[0]?.bytes);
 }
 
 function jsonOfTurn(): number {

@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
-import { fromPlainState, hashState, toPlainState } from '../../session/session-state.ts';
+import { fromPlainState, isStateHash, toPlainState } from '../../session/session-state.ts';
 import type {
   CommitWrite,
   LoadedState,
@@ -42,7 +42,7 @@ export function plainTurnStore(
     const snapshot = await read(scope, lookup);
     if (snapshot === undefined) return undefined;
     const state = fromPlainState(snapshot.state ?? {});
-    if (snapshot.status === 'succeeded' && hashState(state) !== snapshot.stateHash) {
+    if (snapshot.status === 'succeeded' && !isStateHash(state, snapshot.stateHash)) {
       throw new WaymarkError(
         'DATA_LOSS',
         `Snapshot "${snapshot.snapshotId}" does not match its hash: its state was changed in the store.`,

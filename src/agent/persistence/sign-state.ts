@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { hmacSha256, timingSafeEqual } from '../../core/platform.ts';
 import type { State } from '../../protocol/state.ts';
-import { fromPlainState, hashState } from '../../session/session-state.ts';
+import { formerHashState, fromPlainState, hashState } from '../../session/session-state.ts';
 import type { ClientStateOptions } from '../spec/client-state.ts';
 
 /** What a signature is made for. */
@@ -43,7 +43,9 @@ export function signState(
 ): string {
   const [first = ''] = secretsOf(secret);
   const time = now.toString(36);
-  return `${time}.${macOf(first, { agent, owner: bindOwner ? owner : undefined, time }, state)}`;
+  const subject = { agent, owner: bindOwner ? owner : undefined, time };
+  const content = hashState(fromPlainState(state));
+  return `${time}.${macOf(first, subject, { sessionId: state.sessionId, content })}`;
 }
 
 /** Refuses a state that was changed since it was signed, is too old, or was signed for another agent or owner. */
@@ -58,9 +60,17 @@ export function checkSignature(
   // Version 0.1 signed neither a time nor an owner.
   const old = mac === undefined && maxAge === undefined && !bindOwner;
   const subject = { agent, owner: bindOwner ? owner : undefined, time };
-  const isGenuine = secretsOf(secret).some((each) =>
-    timingSafeEqual(mac ?? seal, old ? firstMacOf(each, agent, rest) : macOf(each, subject, rest)),
-  );
+  const isSigned = (content: string): boolean =>
+    secretsOf(secret).some((each) => {
+      const known = { ...rest, content };
+      return timingSafeEqual(
+        mac ?? seal,
+        old ? firstMacOf(each, agent, known) : macOf(each, subject, known),
+      );
+    });
+  const plain = fromPlainState(rest);
+  // Versions up to 0.1 signed the former hash.
+  const isGenuine = isSigned(hashState(plain)) || isSigned(formerHashState(plain));
   if (!isGenuine) {
     throw new WaymarkError(
       'PERMISSION_DENIED',
@@ -79,20 +89,22 @@ function secretsOf(secret: ClientStateOptions['secret']): readonly string[] {
   return typeof secret === 'string' ? [secret] : secret;
 }
 
+/** What is signed of a state: its session, and its hash. */
+interface SignedContent {
+  readonly sessionId?: string | undefined;
+  readonly content: string;
+}
+
 function macOf(
   secret: string,
   { agent, owner, time }: Pick<SignatureSubject, 'agent' | 'owner'> & { readonly time: string },
-  state: State,
+  { sessionId, content }: SignedContent,
 ): string {
-  const place = [agent, owner ?? null, state.sessionId ?? '', time];
-  return hmacSha256(secret, JSON.stringify(['waymark.state.2', ...place, contentOf(state)]));
+  const place = [agent, owner ?? null, sessionId ?? '', time];
+  return hmacSha256(secret, JSON.stringify(['waymark.state.2', ...place, content]));
 }
 
-function firstMacOf(secret: string, agent: string, state: State): string {
-  const place = [agent, state.sessionId ?? ''];
-  return hmacSha256(secret, JSON.stringify(['waymark.state', ...place, contentOf(state)]));
-}
-
-function contentOf(state: State): string {
-  return hashState(fromPlainState(state));
+function firstMacOf(secret: string, agent: string, { sessionId, content }: SignedContent): string {
+  const place = [agent, sessionId ?? ''];
+  return hmacSha256(secret, JSON.stringify(['waymark.state', ...place, content]));
 }

@@ -11,6 +11,8 @@ import type { Outcome } from './turn-state.ts';
 export async function checkState({ spec, working, lineage }: InvocationState): Promise<void> {
   const { custom } = working.state;
   if (custom === undefined || custom === lineage.fallbackState.custom) return;
+  // The state is saved with its hash, and hashing a document counts its characters.
+  if (spec.store !== undefined) working.hash();
   checkCustomSize(custom, spec.limits.session?.customLength ?? maxCustomLength);
   if (spec.stateSchema === undefined) return;
   await parse(spec.stateSchema, custom, 'The custom state at the end of the turn');

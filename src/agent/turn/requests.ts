@@ -1,6 +1,6 @@
 import type { RequestOptions } from '../../api/types.ts';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
-import { contentHash, sha256 } from '../../core/json/hash.ts';
+import { formerContentHash, sha256 } from '../../core/json/hash.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { autoPrefix } from '../../protocol/auto-prefix.ts';
 import type { Input } from '../../protocol/turn.ts';
@@ -51,7 +51,7 @@ export function requestMarks(scope: Scope, inputs: readonly Input[]): readonly R
   return inputs.flatMap(({ requestId, ...rest }) =>
     requestId === undefined
       ? []
-      : [{ key: requestKey(scope, requestId), digest: contentHash({ ...rest } as Json) }],
+      : [{ key: requestKey(scope, requestId), digest: formerContentHash({ ...rest } as Json) }],
   );
 }
 

@@ -11,7 +11,9 @@ export function commonEnds<Item>(
   let head = 0;
   while (head < shorter && isEqual(a[head] as Item, b[head] as Item)) head++;
   let tail = 0;
-  while (tail < shorter - head && isEqual(a.at(-1 - tail) as Item, b.at(-1 - tail) as Item)) tail++;
+  const [lastOfA, lastOfB] = [a.length - 1, b.length - 1];
+  while (tail < shorter - head && isEqual(a[lastOfA - tail] as Item, b[lastOfB - tail] as Item))
+    tail++;
   return { head, tail };
 }
 

@@ -8,12 +8,16 @@ import {
   jsonEqual,
   toJson,
 } from './json.ts';
+import { markPatch } from './known-patch.ts';
 import type { JsonPatch, JsonPatchOperation } from './patch.ts';
 import { escapeStep } from './pointer.ts';
 
 /** A patch that makes `to` out of `from`, as small as the difference for the usual edits. */
 export function diffJson(from: Json, to: Json): JsonPatch {
-  return diffValues(toJson(from, 'The old value'), toJson(to, 'The new value'));
+  const [before, after] = [toJson(from, 'The old value'), toJson(to, 'The new value')];
+  const patch = diffValues(before, after);
+  markPatch(patch, before, after);
+  return patch;
 }
 
 /** The operations that make `to` out of `from`; what is the same object in both is not looked into. */
@@ -21,6 +25,11 @@ export function diffValues(from: Json, to: Json): readonly JsonPatchOperation[] 
   const operations: JsonPatchOperation[] = [];
   diffInto(operations, '', from, to);
   return operations;
+}
+
+/** Adds the operations that make `to` out of `from` at a place of a document. */
+export function diffAt(out: JsonPatchOperation[], path: string, from: Json, to: Json): void {
+  diffInto(out, path, from, to);
 }
 
 function diffInto(out: JsonPatchOperation[], path: string, from: Json, to: Json): void {
@@ -66,7 +75,7 @@ function diffArrays(
   from: readonly Json[],
   to: readonly Json[],
 ): void {
-  const { head, tail } = commonEnds(from, to, jsonEqual);
+  const { head, tail } = commonEnds(from, to, isSameItem);
   const oldItems = from.slice(head, from.length - tail);
   const newItems = to.slice(head, to.length - tail);
   const common = commonItems(oldItems, newItems, { isEqual: jsonEqual, maxEdits });
@@ -79,6 +88,11 @@ function diffArrays(
     oldAt = oldNext + 1;
     newAt = newNext + 1;
   }
+}
+
+// The usual item is the same object in both.
+function isSameItem(a: Json, b: Json): boolean {
+  return a === b || jsonEqual(a, b);
 }
 
 // A stretch between two kept items: pairs are changed in place, the rest is added or removed. Everything before it is

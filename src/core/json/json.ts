@@ -23,6 +23,11 @@ export function toJson(value: unknown, what: string): Json {
   return result;
 }
 
+/** Whether a value can be written as JSON. */
+export function isJson(value: unknown): boolean {
+  return copy(value, 0) !== undefined;
+}
+
 /** Deeply freezes a JSON value in place, without its undefined properties: only for values that no other code holds. */
 export function deepFreeze<T>(value: T, what = 'The value'): T {
   if (!freeze(value, 0)) throw notJson(value, what);

@@ -1,7 +1,11 @@
-/** About how many characters a value has as JSON; stops counting once it is over `most`. */
+import { hashNote } from './frozen-json.ts';
+
+/** About how many characters a value has as JSON; stops counting once it is over `most`. Exact for what was hashed. */
 export function jsonLength(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return 5;
+  const known = hashNote(value);
+  if (known !== undefined) return known.length;
   let length = 2;
   for (const key in value) {
     const item = value[key as keyof typeof value];

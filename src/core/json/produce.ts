@@ -1,8 +1,11 @@
-import { create } from 'mutative';
+import { create, type Patches } from 'mutative';
 import { WaymarkError } from '../error.ts';
-import { diffValues } from './diff.ts';
-import { type Json, toJson } from './json.ts';
-import type { JsonPatch, JsonPatchOperation } from './patch.ts';
+import { diffAt, diffValues } from './diff.ts';
+import { carryHashes, carryHashesAt } from './hash.ts';
+import { getOwn, isJson, isJsonArray, isJsonObject, type Json, toJson } from './json.ts';
+import { markPatch } from './known-patch.ts';
+import { applyPatch, type JsonPatch, type JsonPatchOperation } from './patch.ts';
+import { escapeStep } from './pointer.ts';
 
 /** A value that a recipe may change in place. */
 export type Draft<T> = [Json] extends [T] ? DraftJson<T> : DraftOf<T>;
@@ -31,17 +34,91 @@ export interface Produced<T> {
  */
 export function produce<T>(doc: T, recipe: (draft: Draft<T>) => unknown): Produced<T> {
   const base = doc === undefined ? undefined : toJson(doc, 'The document');
-  const changed = drafted(base, recipe as (draft: unknown) => unknown);
+  const { changed, recorded } = drafted(base, recipe as (draft: unknown) => unknown);
   // The recipe's types say that it makes a T; callers with a schema validate the value.
   if (changed === undefined || changed === base) return { value: base as T, patch: [] };
-  const value = toJson(changed, 'The changed document');
-  // The patch is read off the two values and not recorded on the way: the draft library writes a removal at the front of
-  // an array as a change of every item. Shared parts are skipped, so this too costs what changed.
-  const patch = base === undefined ? [whole(value)] : diffValues(base, value);
-  return patch.length === 0 ? { value: base as T, patch } : { value: value as T, patch };
+  if (base === undefined) {
+    const value = toJson(changed, 'The changed document');
+    return { value: value as T, patch: [whole(value)] };
+  }
+  const { value, patch } = fromRecorded(base, recorded) ?? compared(base, changed);
+  if (patch.length > 0) markPatch(patch, base, value);
+  return { value: value as T, patch };
 }
 
-function drafted(base: Json | undefined, recipe: (draft: unknown) => unknown): unknown {
+/** The value as a whole, compared with the one before: costs the width of the containers that were changed. */
+function compared(base: Json, changed: unknown): Produced<Json> {
+  const value = toJson(changed, 'The changed document');
+  const patch = diffValues(base, value);
+  if (patch.length === 0) return { value: base, patch };
+  carryHashes(base, value);
+  return { value, patch };
+}
+
+// More changes than this are compared as a whole.
+const fewChanges = 16;
+
+/**
+ * The value by what the draft recorded: costs what was changed, also in a wide container. Not for arrays whose length
+ * changed, as the draft library writes a removal at the front of an array as a change of every item, nor for anything
+ * unusual: `undefined` says that the values have to be compared.
+ */
+function fromRecorded(
+  base: Json,
+  recorded: Patches<{ pathAsArray: true }>,
+): Produced<Json> | undefined {
+  if (recorded.length === 0 || recorded.length > fewChanges || !areApart(recorded))
+    return undefined;
+  const patch: JsonPatchOperation[] = [];
+  for (const { op, path, value } of recorded) {
+    const before = getAt(base, path);
+    if (op !== 'replace' || before === undefined) return undefined;
+    const after = isJson(value) ? toJson(value, 'The change') : undefined;
+    if (after === undefined) return undefined;
+    diffAt(patch, pointerOf(path), before, after);
+  }
+  if (patch.length === 0) return { value: base, patch };
+  const value = applyPatch(base, patch);
+  carryHashesAt(
+    base,
+    value,
+    recorded.map(({ path }) => path),
+  );
+  return { value, patch };
+}
+
+type Path = readonly (string | number)[];
+
+/** Whether no change lies within another one, and none is of the whole document. */
+function areApart(recorded: Patches<{ pathAsArray: true }>): boolean {
+  const pointers = recorded.map(({ path }) => `${pointerOf(path)}/`);
+  return pointers.every(
+    (pointer, at) =>
+      pointer !== '/' &&
+      pointers.every((other, place) => place === at || !other.startsWith(pointer)),
+  );
+}
+
+function pointerOf(path: Path): string {
+  return path.map((step) => `/${escapeStep(String(step))}`).join('');
+}
+
+function getAt(value: Json, path: Path): Json | undefined {
+  let found: Json | undefined = value;
+  for (const step of path) {
+    if (isJsonArray(found)) found = typeof step === 'number' ? found[step] : undefined;
+    else if (isJsonObject(found)) found = getOwn(found, String(step));
+    else return undefined;
+  }
+  return found;
+}
+
+interface Drafted {
+  readonly changed: unknown;
+  readonly recorded: Patches<{ pathAsArray: true }>;
+}
+
+function drafted(base: Json | undefined, recipe: (draft: unknown) => unknown): Drafted {
   const run = (draft: unknown): unknown => {
     const result = recipe(draft);
     if (!(result instanceof Promise)) return result;
@@ -55,8 +132,10 @@ function drafted(base: Json | undefined, recipe: (draft: unknown) => unknown): u
       'A recipe must be synchronous: do the waiting before it.',
     );
   };
-  if (typeof base !== 'object' || base === null) return run(base);
-  return create(base as object, run as (draft: object) => void);
+  if (typeof base !== 'object' || base === null) return { changed: run(base), recorded: [] };
+  const options = { enablePatches: { pathAsArray: true } } as const;
+  const [changed, recorded] = create(base as object, run as (draft: object) => void, options);
+  return { changed, recorded };
 }
 
 function whole(value: Json): JsonPatchOperation {

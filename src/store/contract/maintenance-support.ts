@@ -14,7 +14,7 @@ export interface Fault {
 
 /** One session as one JSON document, with its whole tree. */
 export interface SessionExport {
-  readonly format: 1;
+  readonly format: 1 | 2;
   readonly session: SessionInfo;
   /** Messages, custom states and artifacts each stand once; snapshots name them by hash. */
   readonly content: JsonObject;

@@ -1,6 +1,6 @@
 import type { Link } from '../../session/compact-history.ts';
 import type { History } from '../../session/history.ts';
-import { hashState } from '../../session/session-state.ts';
+import { isStateHash } from '../../session/session-state.ts';
 import type { Fault, MaintenanceSupport } from '../contract/store.ts';
 import type { SessionRow, SnapshotRow, Tables } from './tables.ts';
 
@@ -26,7 +26,7 @@ function snapshotFaults(tables: Tables, row: SnapshotRow, known: Map<Link, Histo
   const faults: Fault[] = [];
   const { parent, session, state } = row;
   const history = state.history.wakeAmong(known);
-  if (hashState({ ...state, history }) !== row.stateHash) {
+  if (!isStateHash({ ...state, history }, row.stateHash)) {
     faults.push(fault('hash', row, 'The state does not fit its hash.'));
   }
   if (parent !== undefined && tables.snapshots.get(parent.id) !== parent) {

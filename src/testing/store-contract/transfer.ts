@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { contentHash, formerContentHash } from '../../core/json/hash.ts';
+import { formerHashState, hashState } from '../../session/session-state.ts';
 import type { SessionExport } from '../../store/contract/store.ts';
 import { type Kit, refused, say, stateOf, texts, type UseKit } from './kit.ts';
 
@@ -98,6 +100,27 @@ export function transferContract(useKit: UseKit): void {
       expect(await maintenance.exportSession({ ...scope, owner: 'o' }, 's')).toBeUndefined();
     });
 
+    test('S251: a document with hashes of the first definition goes in, and its state verifies', async () => {
+      const { maintenance, scope, timeline, store, turn } = useKit();
+      const custom = { list: Array.from({ length: 100 }, (_, n) => n), text: 'long '.repeat(2000) };
+      const state = stateOf({ messages: [say('user', 'hi'), say('model', 'HI')], custom });
+      await turn('s', { state });
+      const document = await maintenance.exportSession(scope, 's');
+      if (document === undefined) expect.fail('nothing was exported');
+      await timeline.deleteSession(scope, 's');
+      const former = [
+        ['"format":2', '"format":1'],
+        [hashState(state), formerHashState(state)],
+        [contentHash(custom), formerContentHash(custom)],
+      ] as const;
+      const old = former.reduce((each, [from, to]) => tampered(each, from, to), document);
+      await maintenance.importSession(scope, old);
+      expect((await store.getSnapshot(scope, { sessionId: 's' }))?.state?.custom).toEqual(custom);
+      expect(await maintenance.verify()).toEqual([]);
+      await turn('s', { text: 'more' });
+      expect(await maintenance.verify()).toEqual([]);
+    });
+
     test('a document that was changed, is none or is too new is refused and leaves nothing', async () => {
       const kit = useKit();
       const { maintenance, scope, timeline, turn } = kit;
@@ -109,7 +132,7 @@ export function transferContract(useKit: UseKit): void {
       await refused(load(tampered(document, 'the text', 'another')), 'DATA_LOSS');
       const hash = String(document.snapshots[0]?.stateHash);
       await refused(load(tampered(document, hash, '0'.repeat(64))), 'DATA_LOSS');
-      await refused(load(tampered(document, '"format":1', '"format":2')), 'FAILED_PRECONDITION');
+      await refused(load(tampered(document, '"format":1', '"format":3')), 'FAILED_PRECONDITION');
       await refused(load({}), 'INVALID_ARGUMENT');
       await refused(load(null), 'INVALID_ARGUMENT');
       await refused(load({ ...document, snapshots: [] }), 'INVALID_ARGUMENT');

@@ -1,4 +1,4 @@
-import { hashState, type SessionState } from '../../../session/session-state.ts';
+import { isStateHash, type SessionState } from '../../../session/session-state.ts';
 import type { RunRef, RunSupport } from '../../contract/store.ts';
 import { runSupport as memoryRuns } from '../../memory/runs.ts';
 import { findSession, type SessionRow, type Tables } from '../../memory/tables.ts';
@@ -109,12 +109,12 @@ export function runSupport(cache: DirectoryCache, transaction: DirectoryTransact
       return under(run, work, {}, () => cache.events.save(run.runId));
     },
     commit(run, write) {
-      const { snapshotId, base, events } = write;
+      const { snapshotId, base, customPatch, events } = write;
       const work = (): ReturnType<RunSupport['commit']> => {
         if (events !== undefined) cache.refreshEvents(run.runId);
         return memory.commit(run, write);
       };
-      const trace = { snapshotId, base, receipt: write.requests?.receipt };
+      const trace = { snapshotId, base, customPatch, receipt: write.requests?.receipt };
       // The letter comes first: without it, nobody would find a run that was given up.
       const saveFirst = write.deadLetter === true ? () => cache.dead.save(run.runId) : undefined;
       return under(run, work, trace, saveFirst);
@@ -196,7 +196,7 @@ function setDamagedAside({ runs, clock }: Tables): void {
 
 function isWhole(holder: { state: SessionState; stateHash: string } | undefined): boolean {
   try {
-    return holder === undefined || hashState(holder.state) === holder.stateHash;
+    return holder === undefined || isStateHash(holder.state, holder.stateHash);
   } catch {
     return false;
   }

@@ -3,7 +3,7 @@ import type { Artifact } from '../../../protocol/state.ts';
 import type { Disk } from '../directory/disk.ts';
 import { dataLoss } from '../directory/disk-error.ts';
 import { artifactsName } from '../directory/layout.ts';
-import { artifactHash } from './state-delta.ts';
+import { isArtifactHash } from './state-delta.ts';
 
 /** The artifacts of a folder of sessions, one file each, named after their content and never changed. */
 export class ArtifactFiles {
@@ -20,7 +20,7 @@ export class ArtifactFiles {
     const text = this.#disk.readText(name);
     if (text === undefined) throw dataLoss(name, 'it is missing');
     const artifact = parse(text, name);
-    if (artifactHash(artifact) !== hash) throw dataLoss(name, 'its content does not fit its name');
+    if (!isArtifactHash(artifact, hash)) throw dataLoss(name, 'its content does not fit its name');
     return artifact;
   }
 

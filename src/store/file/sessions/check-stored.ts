@@ -1,4 +1,4 @@
-import { hashState } from '../../../session/session-state.ts';
+import { isStateHash } from '../../../session/session-state.ts';
 import type { Lookup, Scope } from '../../contract/store.ts';
 import { findSession, findSnapshot } from '../../memory/tables.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
@@ -10,7 +10,7 @@ export function checkStored({ tables, homes }: DirectoryCache, scope: Scope, loo
     'snapshotId' in lookup
       ? findSnapshot(tables, scope, lookup.snapshotId)
       : findSession(tables, scope, lookup.sessionId)?.head;
-  if (row === undefined || hashState(row.state) === row.stateHash) return;
+  if (row === undefined || isStateHash(row.state, row.stateHash)) return;
   const name = homes.get(row.session)?.journal.name ?? '';
   throw dataLoss(name, `the state of snapshot "${row.id}" does not fit its hash`);
 }

@@ -1,5 +1,6 @@
 import type { Json } from '../../../core/json/json.ts';
-import { hashState, type SessionState } from '../../../session/session-state.ts';
+import type { JsonPatch } from '../../../core/json/patch.ts';
+import { isStateHash, type SessionState } from '../../../session/session-state.ts';
 import type { StateBase } from '../../contract/store.ts';
 import type { SessionRow, SnapshotRow, Tables } from '../../memory/tables.ts';
 import {
@@ -19,6 +20,8 @@ export interface Trace {
   readonly snapshotId?: string | undefined;
   /** What the caller's state grew from. */
   readonly base?: StateBase | undefined;
+  /** How the custom state has changed since. */
+  readonly customPatch?: JsonPatch | undefined;
   /** The run that it has ended. */
   readonly ended?: string | undefined;
   /** What that run came to, for those who ask again under its request ids. */
@@ -104,7 +107,7 @@ function basesOf(
   tree: SessionTree,
   row: SnapshotRow,
   writing: readonly SnapshotRow[],
-  { base }: Trace,
+  { base, customPatch }: Trace,
 ): readonly NamedState[] {
   const { session, parent } = row;
   const before = writing.slice(0, writing.indexOf(row));
@@ -117,7 +120,8 @@ function basesOf(
   const rows = [...likely]
     .filter((each) => each !== undefined)
     .filter((each) => isSaved(tree, each) || before.includes(each));
-  return [...(isSavedState(tree, base) ? [base] : []), ...rows].map(toNamed);
+  const grown = isSavedState(tree, base) ? [toNamed(base, customPatch)] : [];
+  return [...grown, ...rows.map((each) => toNamed(each))];
 }
 
 /** Whether the journal has this row with the state that it has now. */
@@ -128,19 +132,22 @@ function isSaved(tree: SessionTree, row: SnapshotRow): boolean {
 /** Whether the journal has what the caller's state grew from. A checkpoint has the id of its run, but is not its snapshot. */
 function isSavedState(tree: SessionTree, base: StateBase | undefined): base is StateBase {
   if (base === undefined) return false;
-  return tree.rows.get(base.snapshotId)?.was.stateHash === hashState(base.state);
+  const saved = tree.rows.get(base.snapshotId)?.was.stateHash;
+  return saved !== undefined && isStateHash(base.state, saved);
 }
 
-function toNamed(base: StateBase | SnapshotRow): NamedState {
-  return new Named('snapshotId' in base ? base.snapshotId : base.id, base);
+function toNamed(base: StateBase | SnapshotRow, customPatch?: JsonPatch): NamedState {
+  return new Named('snapshotId' in base ? base.snapshotId : base.id, base, customPatch);
 }
 
 class Named implements NamedState {
   readonly name: string;
+  readonly customPatch: JsonPatch | undefined;
   readonly #base: StateBase | SnapshotRow;
 
-  constructor(name: string, base: StateBase | SnapshotRow) {
+  constructor(name: string, base: StateBase | SnapshotRow, customPatch?: JsonPatch) {
     this.name = name;
+    this.customPatch = customPatch;
     this.#base = base;
   }
 

@@ -1,7 +1,8 @@
 import * as v from 'valibot';
 import { diffJson } from '../../../core/json/diff.ts';
-import { contentHash } from '../../../core/json/hash.ts';
+import { contentHash, isContentHash } from '../../../core/json/hash.ts';
 import { type Json, toJson } from '../../../core/json/json.ts';
+import { isKnownPatch } from '../../../core/json/known-patch.ts';
 import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
 import type { Message } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
@@ -39,6 +40,8 @@ export interface StateDelta extends v.InferOutput<typeof stateDelta> {}
 export interface NamedState {
   readonly name: string;
   readonly state: SessionState;
+  /** The change of the custom state since, where it is known. */
+  readonly customPatch?: JsonPatch | undefined;
 }
 
 /** Where artifacts come from when a state is read; called when somebody looks at them. */
@@ -66,11 +69,16 @@ export function artifactHash(artifact: Artifact): string {
   return contentHash(artifact as unknown as Json);
 }
 
+/** Whether a hash, which an older version may have written, is that of an artifact. */
+export function isArtifactHash(artifact: Artifact, hash: string): boolean {
+  return isContentHash(artifact as unknown as Json, hash);
+}
+
 /** What is new in a state. The first base that it goes on from by appending is taken, else the first one. */
 export function toDelta(state: SessionState, bases: readonly NamedState[]): StateDelta {
   const base = bases.find((each) => each.state.history.isPrefixOf(state.history)) ?? bases[0];
   const from = base?.state ?? emptyState;
-  const custom = customDelta(from.custom, state.custom);
+  const custom = customDelta(from.custom, state.custom, base?.customPatch);
   return {
     ...(base === undefined ? {} : { base: base.name }),
     ...messagesDelta(from.history, state.history),
@@ -129,11 +137,15 @@ function historyFrom({ messages: added, pieces }: StateDelta, base: History): Hi
   );
 }
 
-function customDelta(from: Json | undefined, to: Json | undefined): StateDelta['custom'] {
+function customDelta(
+  from: Json | undefined,
+  to: Json | undefined,
+  known: JsonPatch | undefined,
+): StateDelta['custom'] {
   if (from === to) return undefined;
   if (to === undefined) return {};
   if (from === undefined) return { whole: to };
-  const patch = diffJson(from, to);
+  const patch = known && isKnownPatch(known, from, to) ? known : diffJson(from, to);
   if (patch.length === 0) return undefined;
   const length = JSON.stringify(patch).length;
   const isShort = length < shortPatch || length < JSON.stringify(to).length;

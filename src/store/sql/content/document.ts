@@ -1,5 +1,7 @@
 import { diffJson } from '../../../core/json/diff.ts';
+import { contentHash } from '../../../core/json/hash.ts';
 import { type Json, jsonEqual, parseJson } from '../../../core/json/json.ts';
+import { isKnownPatch } from '../../../core/json/known-patch.ts';
 import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
 import type { SqlValue } from '../database/query.ts';
 import type { Cipher } from './cipher.ts';
@@ -45,7 +47,8 @@ export function writeDocument(
 ): DocumentWrite {
   if (value === undefined) return { kind: 'none' };
   if (base === undefined) return whole(value, cipher);
-  if (base.value === value || jsonEqual(base.value, value)) return { kind: 'same', ref: base.ref };
+  // Both are hashed already: the state is stored with its hash.
+  if (contentHash(base.value) === contentHash(value)) return { kind: 'same', ref: base.ref };
   const { ref } = base;
   if (ref.patches + 1 > Math.max(8, ref.length / 256)) return whole(value, cipher);
   const text = JSON.stringify(fitting(base.value, value, patch));
@@ -56,6 +59,7 @@ export function writeDocument(
 /** The given patch, if it leads from one to the other: what is stored must be what will be read. */
 function fitting(from: Json, to: Json, patch: JsonPatch | undefined): JsonPatch {
   if (patch === undefined || patch.length === 0) return diffJson(from, to);
+  if (isKnownPatch(patch, from, to)) return patch;
   return jsonEqual(applied(from, patch), to) ? patch : diffJson(from, to);
 }
 

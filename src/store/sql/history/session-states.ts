@@ -1,5 +1,5 @@
 import { isWaymarkError } from '../../../core/error.ts';
-import { hashState, type SessionState } from '../../../session/session-state.ts';
+import { isStateHash, type SessionState } from '../../../session/session-state.ts';
 import type { Totals } from '../../contract/store.ts';
 import { all, first, type Plan, statement } from '../database/query.ts';
 import { orphanedColumn } from '../snapshots/locate.ts';
@@ -72,7 +72,7 @@ export class StateReader {
     if (longest.kind === 'damaged') return yield* this.#readAlone(row);
     const state = { ...longest.state, history: longest.state.history.truncate(row.length) };
     const hash = this.#hashOf(row);
-    if (hash !== undefined && hashState(state) === hash) return { kind: 'state', state };
+    if (hash !== undefined && isStateHash(state, hash)) return { kind: 'state', state };
     return yield* this.#readAlone(row);
   }
 

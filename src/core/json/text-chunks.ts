@@ -1,0 +1,152 @@
+import { sha256Hex } from '../platform.ts';
+
+/** A piece of a long text, with the hash that names it. */
+export interface TextChunk {
+  readonly text: string;
+  readonly hash: string;
+}
+
+/** Texts up to this many UTF-16 code units are not cut. */
+export const longText = 4096;
+
+const minLength = 1024;
+const maxLength = 16_384;
+// A cut is 16 times less likely before this length than after it, so that most chunks are about as long (FastCDC's
+// normalized chunking).
+const usualLength = 4096;
+const earlyMask = 0x3fff_0000;
+const lateMask = 0x03ff_0000;
+
+// One number for each byte, from a fixed seed: where texts are cut is part of the hash, and must never change.
+const gears: Uint32Array = makeGears();
+
+function makeGears(): Uint32Array {
+  const table = new Uint32Array(256);
+  let seed = 0x9e37_79b9;
+  for (let at = 0; at < table.length; at++) {
+    seed = (seed + 0x6d2b_79f5) | 0;
+    let value = Math.imul(seed ^ (seed >>> 15), seed | 1);
+    value ^= value + Math.imul(value ^ (value >>> 7), value | 61);
+    table[at] = (value ^ (value >>> 14)) >>> 0;
+  }
+  return table;
+}
+
+/**
+ * Where the chunk that begins at `from` ends. The end depends on the text of the chunk alone, so an edit changes the chunks
+ * around it, and those behind it are cut as before. A surrogate pair is never cut.
+ */
+export function chunkEnd(text: string, from: number): number {
+  const left = text.length - from;
+  if (left <= minLength) return text.length;
+  const end = from + Math.min(left, maxLength);
+  const usual = Math.min(from + usualLength, end);
+  let at = from + minLength;
+  let gear = 0;
+  for (; at < usual; at++) {
+    gear = (gear << 1) + (gears[foldedUnit(text, at)] as number);
+    if ((gear & earlyMask) === 0) return wholePair(text, at + 1);
+  }
+  for (; at < end; at++) {
+    gear = (gear << 1) + (gears[foldedUnit(text, at)] as number);
+    if ((gear & lateMask) === 0) return wholePair(text, at + 1);
+  }
+  return wholePair(text, end);
+}
+
+function foldedUnit(text: string, at: number): number {
+  const unit = text.charCodeAt(at);
+  return (unit ^ (unit >>> 8)) & 0xff;
+}
+
+function wholePair(text: string, end: number): number {
+  if (end >= text.length) return text.length;
+  const isPair =
+    (text.charCodeAt(end - 1) & 0xfc00) === 0xd800 && (text.charCodeAt(end) & 0xfc00) === 0xdc00;
+  return isPair ? end + 1 : end;
+}
+
+/** The hash of one chunk. A text that UTF-8 cannot say is hashed as its JSON. */
+export function hashChunk(text: string): string {
+  return text.isWellFormed() ? sha256Hex(`t${text}`) : sha256Hex(`j${JSON.stringify(text)}`);
+}
+
+/**
+ * The chunks of a text. What it has in common with a former version, at its beginning and at its end, is taken from that
+ * one's chunks without being hashed again.
+ */
+export function textChunks(text: string, former: readonly TextChunk[] = []): readonly TextChunk[] {
+  const chunks: TextChunk[] = [];
+  let at = 0;
+  let kept = 0;
+  for (; kept < former.length; kept++) {
+    const chunk = former[kept] as TextChunk;
+    const end = at + chunk.text.length;
+    // The last chunk of the former text ended where the text did, which need not be a cut.
+    if (!text.startsWith(chunk.text, at) || (kept === former.length - 1 && end < text.length))
+      break;
+    chunks.push(chunk);
+    at = end;
+  }
+  // Cuts of the former text that are cuts of this one too if the texts behind them are the same.
+  const ends = commonEnd(text, at, former, kept);
+  while (at < text.length) {
+    const same = ends.get(at);
+    if (same !== undefined) return chunks.concat(former.slice(same));
+    const end = chunkEnd(text, at);
+    const piece = text.slice(at, end);
+    chunks.push({ text: piece, hash: hashChunk(piece) });
+    at = end;
+  }
+  return chunks;
+}
+
+/** By place in the text: the former chunk that begins there, when all that follows is the same. */
+function commonEnd(
+  text: string,
+  from: number,
+  former: readonly TextChunk[],
+  kept: number,
+): ReadonlyMap<number, number> {
+  const places = new Map<number, number>();
+  let end = text.length;
+  for (let place = former.length - 1; place >= kept; place--) {
+    const piece = (former[place] as TextChunk).text;
+    if (end - piece.length < from || !text.endsWith(piece, end)) break;
+    end -= piece.length;
+    places.set(end, place);
+  }
+  return places;
+}
+
+// A list of hashes is cut behind one that ends with this digit, so that lists are about 16 long.
+const cut = '0';
+const longestList = 64;
+
+/** A list of chunks or of lists, by their hashes. */
+export interface HashList {
+  readonly hash: string;
+  readonly level: number;
+  readonly items: readonly string[];
+}
+
+/** The lists over the chunks of a text, the lowest first; the last one is the root. */
+export function hashLists(hashes: readonly string[]): readonly HashList[] {
+  const lists: HashList[] = [];
+  let items = hashes;
+  for (let level = 1; ; level++) {
+    const above: string[] = [];
+    let from = 0;
+    for (let at = 0; at < items.length; at++) {
+      const isLast = at === items.length - 1;
+      if (!isLast && !items[at]?.endsWith(cut) && at - from + 1 < longestList) continue;
+      const group = items.slice(from, at + 1);
+      const hash = sha256Hex(`${level}:${group.join(',')}`);
+      lists.push({ hash, level, items: group });
+      above.push(hash);
+      from = at + 1;
+    }
+    if (above.length <= 1) return lists;
+    items = above;
+  }
+}
