@@ -17,7 +17,9 @@ test('does not change: where texts are cut is part of stored hashes', () => {
       4203,
     ]
   `);
-  expect(hashLists(chunks.map(({ hash }) => hash)).at(-1)?.hash).toMatchInlineSnapshot(`"3096f4fe3876b0875e7cc715c7757035bf6ad8ae28a3b896a5d735f7343a7da4"`);
+  expect(hashLists(chunks.map(({ hash }) => hash)).at(-1)?.hash).toMatchInlineSnapshot(
+    `"3096f4fe3876b0875e7cc715c7757035bf6ad8ae28a3b896a5d735f7343a7da4"`,
+  );
 });
 
 test('the chunks of an edited text are those of the text, and most are the former ones', () => {
