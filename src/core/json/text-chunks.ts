@@ -67,7 +67,7 @@ function wholePair(text: string, end: number): number {
 }
 
 /** The hash of one chunk. A text that UTF-8 cannot say is hashed as its JSON. */
-export function hashChunk(text: string): string {
+function hashChunk(text: string): string {
   return text.isWellFormed() ? sha256Hex(`t${text}`) : sha256Hex(`j${JSON.stringify(text)}`);
 }
 
