@@ -182,10 +182,15 @@ async function measure(
   const goTo = async (end: number): Promise<void> => {
     for (; turn < end; turn++) await chat.send(userText);
   };
+  // The least of three turns: timers of the process, and of the tests, may do something during one of them.
   const count = async (): Promise<Measured['first']> => {
-    takeQueries();
-    const counted = await countWork(() => goTo(turn + 1));
-    return { ...counted, queries: takeQueries() };
+    const turns: Measured['first'][] = [];
+    for (let at = 0; at < 3; at++) {
+      takeQueries();
+      const counted = await countWork(() => goTo(turn + 1));
+      turns.push({ ...counted, queries: takeQueries() });
+    }
+    return leastOf(turns);
   };
   const growth = async (from: number, to: number): Promise<number> => {
     await goTo(from);
@@ -198,6 +203,22 @@ async function measure(
   const early = await growth(100, 300);
   const late = await growth(400, 599);
   return { first, last: await count(), grown: { early, late } };
+}
+
+/** Each number, and the shortest list of queries, at its least. */
+function leastOf(turns: readonly Measured['first'][]): Measured['first'] {
+  const least = (key: keyof Counted): number => Math.min(...turns.map((turn) => turn[key]));
+  const [queries = []] = turns
+    .map((turn) => turn.queries)
+    .toSorted((one, other) => one.length - other.length);
+  return {
+    frozen: least('frozen'),
+    cloned: least('cloned'),
+    written: least('written'),
+    read: least('read'),
+    hashed: least('hashed'),
+    queries,
+  };
 }
 
 function jsonOfTurn(): number {
