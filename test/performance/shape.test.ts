@@ -217,6 +217,7 @@ function leastOf(turns: readonly Measured['first'][]): Measured['first'] {
     written: least('written'),
     read: least('read'),
     hashed: least('hashed'),
+    hashedLength: least('hashedLength'),
     queries,
   };
 }
