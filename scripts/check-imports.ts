@@ -124,7 +124,7 @@ const layers: readonly (readonly (readonly string[])[])[] = [
   [
     ['server/http'],
     ['server/stream'],
-    ['server/native', 'server/genkit', 'server/ui-stream', 'server/studio'],
+    ['server/native', 'server/genkit', 'server/ui-stream', 'server/mcp', 'server/studio'],
     ['server/reflection'],
     ['server'],
   ],

@@ -64,6 +64,8 @@ export const agentInfo = v.object({
   model: v.optional(v.string()),
   /** The tools it may call; `getAgent` of an agent over a prompt only. */
   tools: v.optional(v.array(toolInfo)),
+  /** The schema of its structured output, if it has one; `getAgent` of an agent over a prompt only. */
+  outputSchema: v.optional(jsonObject),
 });
 
 /** Answer of `listAgents`. */

@@ -15,6 +15,7 @@ import { short } from './http/not-found.ts';
 import { checkLoopbackHost, checkOrigin, isPlainLoopback } from './http/origin.ts';
 import { addSafetyHeaders } from './http/safety-headers.ts';
 import type { RequestContext, Router, ServerContext, ServerEnv } from './http/server-context.ts';
+import { mountMcp, prepareMcp } from './mcp/mount.ts';
 import { mountNative } from './native/mount.ts';
 import { mountOpenApi } from './native/openapi.ts';
 import { mountReflection } from './reflection/mount.ts';
@@ -31,6 +32,7 @@ export function createRouter(serverContext: ServerContext, studio?: Studio): Rou
   router.use(observe(serverContext));
   router.use(addHeaders);
   prepareGenkit(router);
+  if (options.mcp) prepareMcp(router);
   router.use(checkRequest(serverContext));
   if (options.cors) router.use(corsOf(options.cors));
   if (options.compress !== false) router.use(compress());
@@ -43,6 +45,7 @@ export function createRouter(serverContext: ServerContext, studio?: Studio): Rou
   mountNative(router, serverContext);
   mountGenkit(router, serverContext);
   mountUiStream(router, serverContext);
+  if (options.mcp) mountMcp(router, serverContext, options.mcp === true ? {} : options.mcp);
   if (options.reflection ?? !options.auth) mountReflection(router, serverContext);
   return router;
 }

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
-import { parseSync, type Schema } from '../../core/schema/schema.ts';
+import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import type { GenerateOptions, GenerateSettings } from '../../generate/generate-options.ts';
 import type { Generator } from '../../generate/generator.ts';
 import type { HistorySelection } from '../../generate/history.ts';
@@ -201,16 +201,19 @@ async function toolsOf(
 // A source bounds its own waits.
 const noSignal = new AbortController().signal;
 
-/** The model and the tools that a request would have now. */
+/** The model, the tools and the output that a request would have now. */
 async function describe(
   render: Render,
   generator: Generator,
   state: Json | undefined,
-): Promise<Pick<AgentInfo, 'model' | 'tools'>> {
-  const { model, tools } = await render({ state, context: {} });
+): Promise<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>> {
+  const { model, tools, output } = await render({ state, context: {} });
   const scope = { context: {}, signal: noSignal, report: () => {} };
   const resolved = await generator.resolveTools(tools, scope);
   return {
+    ...(output?.schema && {
+      outputSchema: toJson(toJsonSchema(output.schema, 'output'), 'outputSchema') as JsonObject,
+    }),
     model: generator.resolveModel(model).name,
     tools: [...resolved.tools.values()].map(toolInfoOf),
   };

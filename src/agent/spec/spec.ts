@@ -77,8 +77,8 @@ export interface AgentSpec {
   checkSetup?(model: ModelRef | undefined): void;
   /** The messages that an input adds to a state at the start of its turn; rejects when it is no input for that state. */
   receive(state: SessionState, input: Input, context: JsonObject): Promise<readonly Message[]>;
-  /** Its model and tools as they are now; absent where only its handler knows them. */
-  describe?(): Promise<Pick<AgentInfo, 'model' | 'tools'>>;
+  /** Its model, tools and output as they are now; absent where only its handler knows them. */
+  describe?(): Promise<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>>;
   /** Rebuilds what is not JSON in the context of a run that is taken over. */
   readonly restoreContext?: (context: JsonObject) => JsonObject;
   readonly onFinish?: (end: RunEnd) => void | Promise<void>;

@@ -12,6 +12,23 @@ export interface CorsOptions {
   readonly credentials?: boolean;
 }
 
+/** How agents are offered to MCP clients. */
+export interface McpOptions {
+  /** The names of the agents to offer. @default all agents with a store */
+  readonly agents?: readonly string[];
+  /** What the server is for; clients give it to their model. */
+  readonly instructions?: string;
+  /** The name that clients show. @default 'waymark' */
+  readonly name?: string;
+  /** The version that clients show. @default '1' */
+  readonly version?: string;
+  /**
+   * Signs what clients hold while their user answers an interrupt. At least 32 bytes. Give it where several processes serve,
+   * or answers must be accepted after a restart. To rotate it, give several: the first one signs. @default random
+   */
+  readonly secret?: string | readonly string[];
+}
+
 /** How an app is served. */
 export interface HandlerOptions {
   /** Says who is calling. Without it, only requests to a loopback host are answered, and everybody shares all sessions. */
@@ -45,6 +62,8 @@ export interface HandlerOptions {
    * @default true without `auth`, else false
    */
   readonly reflection?: boolean | undefined;
+  /** Offers the agents as tools to MCP clients, at `/mcp`. @default false */
+  readonly mcp?: boolean | McpOptions | undefined;
   /** Compresses answers that are not streams. @default true */
   readonly compress?: boolean | undefined;
   /** Takes one entry per request and what went wrong. `serve` writes JSON lines to the standard output, `handler` nothing. */

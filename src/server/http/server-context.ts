@@ -73,6 +73,19 @@ export async function openCall(
   subject: Subject = {},
 ): Promise<OpenCall> {
   const agent = findAgent(serverContext.app, c.req.param('agent') ?? '');
+  return await openAgentCall(serverContext, c, { agent, operation, ...subject });
+}
+
+/** Asks whether this caller may do this with an agent that the path of the request does not name. */
+export async function openAgentCall(
+  serverContext: ServerContext,
+  c: RequestContext,
+  {
+    agent,
+    operation,
+    ...subject
+  }: Subject & { readonly agent: Agent; readonly operation: Operation },
+): Promise<OpenCall> {
   const caller = c.get('caller');
   await checkCall(serverContext, { request: c.req.raw, caller, operation, agent, ...subject });
   Object.assign(c.get('logged'), { agent: agent.name, operation });
@@ -116,7 +129,7 @@ export async function checkCall(
 }
 
 /** The agent of this name, or `NOT_FOUND`. */
-export function findAgent(app: ServedApp, name: string): Agent {
+export function findAgent(app: Pick<ServedApp, 'agents'>, name: string): Agent {
   const agent = app.agents().find((candidate) => candidate.name === name);
   if (agent) return agent;
   throw new WaymarkError('NOT_FOUND', `There is no agent ${short(name)}. GET /agents lists them.`);

@@ -1,3 +1,4 @@
+import type { Agent } from '../../agent/spec/agent.ts';
 import { abortError } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Init, Input, Output } from '../../protocol/turn.ts';
@@ -6,7 +7,7 @@ import { fromAnswer, logFault } from '../http/fault.ts';
 import type { OpenCall, RequestContext, ServerContext } from '../http/server-context.ts';
 import type { FeedBatch, FeedEvent } from './feed.ts';
 import { acquireStreamSlot, type StreamFormat, waitForAcceptance } from './stream-response.ts';
-import { type ServedTurn, startTurn } from './turn.ts';
+import { type ServedTurn, startTurn, type TurnOptions } from './turn.ts';
 
 /** What to run, and the form of its response. */
 export interface TurnAnswer {
@@ -31,15 +32,13 @@ export async function answerTurn(
   if (answer.input.detach === true) await checkBackgroundRuns(serverContext, caller);
   const release = serverContext.turns.take(caller.principal);
   const slot = takeOrRelease(() => acquireStreamSlot(serverContext, c), release);
-  const stopWithReader = serverContext.options.onDisconnect === 'abort';
-  const turn = startTurn(agent, {
+  const turn = beginTurn(serverContext, c, {
     ...answer,
+    agent,
     caller,
     reader: slot.signal,
-    stopWithReader,
-    onFault: (error) => logFault(serverContext, error, c.get('logged')),
+    release,
   });
-  void serverContext.lifetime.track(turn.done.finally(release));
   try {
     if (stream) {
       await waitForAcceptance(serverContext, turn.accepted);
@@ -61,6 +60,34 @@ function takeOrRelease<T>(take: () => T, release: () => void): T {
     release();
     throw error;
   }
+}
+
+/** Starts a turn within the limits of its caller, and keeps the server's end waiting for it. */
+export function beginTurn(
+  serverContext: ServerContext,
+  c: RequestContext,
+  {
+    agent,
+    caller,
+    release = serverContext.turns.take(caller.principal),
+    stopWithReader = serverContext.options.onDisconnect === 'abort',
+    ...turn
+  }: Omit<TurnOptions, 'stopWithReader' | 'onFault'> & {
+    readonly agent: Agent;
+    /** Gives back the caller's slot for a turn. @default one is taken */
+    readonly release?: () => void;
+    /** @default as the option `onDisconnect` says */
+    readonly stopWithReader?: boolean;
+  },
+): ServedTurn {
+  const started = startTurn(agent, {
+    ...turn,
+    caller,
+    stopWithReader,
+    onFault: (error) => logFault(serverContext, error, c.get('logged')),
+  });
+  void serverContext.lifetime.track(started.done.finally(release));
+  return started;
 }
 
 // Reads the events of a turn for a caller who only wants its output.

@@ -1,0 +1,44 @@
+import { errorHeaders, httpStatusOf, toWireError } from '../http/error-response.ts';
+import type { McpOptions } from '../http/handler-options.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import type { Router, ServerContext } from '../http/server-context.ts';
+import { errorMessage, fromErrorBody } from './errors.ts';
+import { checkAgents } from './offered-agents.ts';
+
+export const mcpPath = '/mcp';
+
+/** Refusals before the request is read, such as a wrong host, are JSON-RPC errors as well. */
+export function prepareMcp(router: Router): void {
+  router.use(mcpPath, async (c, next) => {
+    c.set('renderError', refusal);
+    await next();
+  });
+}
+
+/** The agents as tools of an MCP server (Streamable HTTP), at `/mcp`. */
+export function mountMcp(router: Router, serverContext: ServerContext, options: McpOptions): void {
+  checkAgents(serverContext.app, options);
+  // Loaded when a client comes, so that a server without MCP does not load it.
+  let endpoint: Promise<import('./endpoint.ts').Endpoint> | undefined;
+  const load = async (): Promise<import('./endpoint.ts').Endpoint> =>
+    (await import('./endpoint.ts')).createEndpoint(serverContext, options);
+  router.post(mcpPath, async (c) => {
+    endpoint ??= load();
+    return (await endpoint)(c);
+  });
+  // Ends a session of the 2025 revisions. There is nothing to forget: see legacy-session.ts.
+  router.delete(mcpPath, () => new Response(null, { status: 204 }));
+  // Older clients try to open a stream for messages that belong to no request; there are none.
+  router.get(
+    mcpPath,
+    () => new Response(null, { status: 405, headers: { allow: 'POST, DELETE' } }),
+  );
+}
+
+function refusal(error: unknown): Response {
+  const body = toWireError(error);
+  return jsonResponse(errorMessage(null, fromErrorBody(body)), {
+    status: httpStatusOf(body),
+    headers: errorHeaders(body),
+  });
+}

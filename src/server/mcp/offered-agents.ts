@@ -1,0 +1,47 @@
+import type { Agent } from '../../agent/spec/agent.ts';
+import { WaymarkError } from '../../core/error.ts';
+import type { McpOptions } from '../http/handler-options.ts';
+import { short } from '../http/not-found.ts';
+import type { ServedApp } from '../http/served-app.ts';
+
+/** The longest name that the common providers of models accept for a tool. */
+const maxNameLength = 64;
+
+/** The agents that are offered, by the name of their tool. */
+export function offeredAgents(app: ServedApp, { agents }: McpOptions): ReadonlyMap<string, Agent> {
+  const offered = new Map<string, Agent>();
+  for (const agent of app.agents()) {
+    const isOffered = agents ? agents.includes(agent.name) : hasStore(agent);
+    if (isOffered) offered.set(toolName(agent.name, offered), agent);
+  }
+  return offered;
+}
+
+/** Refuses options that name agents which cannot be offered. */
+export function checkAgents(app: ServedApp, { agents = [] }: McpOptions): void {
+  for (const name of agents) {
+    const agent = app.agents().find((each) => each.name === name);
+    if (agent && hasStore(agent)) continue;
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      agent
+        ? `mcp.agents names ${short(name)}, which has no store. MCP clients hold no state: give the agent a store, or leave it out.`
+        : `mcp.agents names ${short(name)}, but the app has no such agent. Define it before the server starts.`,
+    );
+  }
+}
+
+function hasStore({ metadata }: Agent): boolean {
+  return metadata.stateManagement === 'server';
+}
+
+// Other characters are refused by the providers of the models that call the tool.
+function toolName(name: string, taken: ReadonlyMap<string, Agent>): string {
+  const plain = name.replace(/[^\w-]/g, '_').slice(0, maxNameLength);
+  if (!taken.has(plain)) return plain;
+  for (let count = 2; ; count++) {
+    const suffix = `_${count}`;
+    const other = `${plain.slice(0, maxNameLength - suffix.length)}${suffix}`;
+    if (!taken.has(other)) return other;
+  }
+}
