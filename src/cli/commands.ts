@@ -9,6 +9,7 @@ import { fork } from './commands/fork.ts';
 import { importCommand } from './commands/import.ts';
 import { init } from './commands/init.ts';
 import { label } from './commands/label.ts';
+import { mcp } from './commands/mcp.ts';
 import { migrate } from './commands/migrate.ts';
 import { prune } from './commands/prune.ts';
 import { rename } from './commands/rename.ts';
@@ -28,7 +29,7 @@ import type { CommandGroups } from './help.ts';
 /** Every command, in the order of the help. To add one, write a file and add it here. */
 export const groups: CommandGroups = [
   ['Develop', [init, dev, chat]],
-  ['Production', [serve, worker]],
+  ['Production', [serve, worker, mcp]],
   ['Sessions', [sessions, snapshots, show, diff, restore, fork, label, rename]],
   ['Runs', [runs, watch, abort, retry]],
   ['Stores', [backup, restoreBackup, verify, prune, erase, exportCommand, importCommand, migrate]],

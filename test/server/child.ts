@@ -9,7 +9,7 @@ const [kind = '', place = '', clockFile = ''] = process.argv.slice(2);
 const { clock } = sharedClock(clockFile);
 const app = createTestApp({ store: await openTestStore(kind, place, clock), clock });
 await app.ready();
-const server = await serve(app, { port: 0, grace: 0, log: () => {}, keepAlive: 200 });
+const server = await serve(app, { port: 0, grace: 0, log: () => {}, keepAlive: 200, mcp: true });
 const lines = createInterface({ input: process.stdin });
 lines.on('line', async (line) => {
   if (line !== 'close') return;

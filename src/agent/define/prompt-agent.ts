@@ -105,6 +105,9 @@ export function createPromptAgent(
         ),
       handler: handlerOf(options, render, generator),
       describe: () => describe(render, generator, common.initialState),
+      async outputSchema() {
+        return outputSchemaOf((await render({ state: common.initialState, context: {} })).output);
+      },
     },
     env.host,
   );
@@ -208,15 +211,19 @@ async function describe(
   state: Json | undefined,
 ): Promise<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>> {
   const { model, tools, output } = await render({ state, context: {} });
+  const outputSchema = outputSchemaOf(output);
   const scope = { context: {}, signal: noSignal, report: () => {} };
   const resolved = await generator.resolveTools(tools, scope);
   return {
-    ...(output?.schema && {
-      outputSchema: toJson(toJsonSchema(output.schema, 'output'), 'outputSchema') as JsonObject,
-    }),
+    ...(outputSchema && { outputSchema }),
     model: generator.resolveModel(model).name,
     tools: [...resolved.tools.values()].map(toolInfoOf),
   };
+}
+
+function outputSchemaOf(output: GenerateSettings['output']): JsonObject | undefined {
+  if (!output?.schema) return undefined;
+  return toJson(toJsonSchema(output.schema, 'output'), 'outputSchema') as JsonObject;
 }
 
 function toolInfoOf({ definition, metadata }: Tool): ToolInfo {

@@ -79,6 +79,8 @@ export interface AgentSpec {
   receive(state: SessionState, input: Input, context: JsonObject): Promise<readonly Message[]>;
   /** Its model, tools and output as they are now; absent where only its handler knows them. */
   describe?(): Promise<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>>;
+  /** The schema of its structured output alone, which needs no tool source. */
+  outputSchema?(): Promise<JsonObject | undefined>;
   /** Rebuilds what is not JSON in the context of a run that is taken over. */
   readonly restoreContext?: (context: JsonObject) => JsonObject;
   readonly onFinish?: (end: RunEnd) => void | Promise<void>;

@@ -4,7 +4,7 @@ import type { RunningServer, ServeOptions } from '../../server/serve.ts';
 
 /** Starts a server. Missing packages and a port in use are errors that say what to do. */
 export async function startServer(app: ServedApp, options: ServeOptions): Promise<RunningServer> {
-  const { serve } = await loadServer();
+  const { serve } = await orExplain(() => import('../../server/serve.ts'));
   try {
     return await serve(app, options);
   } catch (error) {
@@ -27,9 +27,23 @@ export function isPortInUse(error: unknown): boolean {
   return isListed || code === 'EADDRINUSE';
 }
 
-async function loadServer(): Promise<typeof import('../../server/serve.ts')> {
+/** The parts of the server that need no port. */
+export async function loadHandler(): Promise<
+  Pick<typeof import('../../server/handler.ts'), 'handler'> &
+    Pick<typeof import('../../server/mcp/stdio.ts'), 'serveLines'>
+> {
+  return await orExplain(async () => {
+    const [{ handler }, { serveLines }] = await Promise.all([
+      import('../../server/handler.ts'),
+      import('../../server/mcp/stdio.ts'),
+    ]);
+    return { handler, serveLines };
+  });
+}
+
+async function orExplain<T>(load: () => Promise<T>): Promise<T> {
   try {
-    return await import('../../server/serve.ts');
+    return await load();
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND')) {
       throw cause;

@@ -1,8 +1,7 @@
-import type { Agent } from '../../agent/spec/agent.ts';
 import { toResume } from '../../api/interrupts.ts';
 import { abortError } from '../../core/async/signal.ts';
 import { textOf } from '../../protocol/messages/text.ts';
-import type { Chunk, Init, Input, Output } from '../../protocol/turn.ts';
+import type { Chunk, Init, Input, Output, Resume } from '../../protocol/turn.ts';
 import { ownerOf } from '../http/auth.ts';
 import { toWireError } from '../http/error-response.ts';
 import { fromAnswer, logFault } from '../http/fault.ts';
@@ -11,108 +10,86 @@ import { requestIdOf, underRequestId } from '../http/request-id.ts';
 import type { OpenCall } from '../http/server-context.ts';
 import { beginTurn } from '../stream/answer-turn.ts';
 import type { FeedBatch } from '../stream/feed.ts';
-import { sseEvent, sseHeaders, sseKeepAlive, wantsEvents } from '../stream/sse.ts';
-import { acquireStreamSlot, type StreamFormat } from '../stream/stream-response.ts';
 import type { ServedTurn } from '../stream/turn.ts';
+import { askUser, canAsk } from './ask-user.ts';
 import { type Fields, isHttpRefusal, McpError } from './errors.ts';
 import { inputRequired, waitingResult } from './interrupted.ts';
 import { resultMessage } from './json-rpc.ts';
-import { canBeAsked, canFillForms, peerOf } from './legacy-session.ts';
+import { canFillForms, peerOf } from './legacy-session.ts';
 import { inEra, type McpRequest, type McpServer, progressTokenOf } from './mcp-server.ts';
 import { openToolCall } from './parse-call.ts';
-import { type Question, questionsOf } from './questions.ts';
+import { questionsOf } from './questions.ts';
 import { errorResult, toolResult } from './result.ts';
+import { type Messages, type StreamIo, streamAnswer } from './stream-answer.ts';
+import { isTaskCall, startTask } from './tasks.ts';
 
-/** `tools/call`: a turn of an agent, streamed where the client takes a stream. */
+/** `tools/call`: a turn of an agent. A refusal is a result, so that the calling model can read it. */
 export async function answerToolCall(mcp: McpServer, request: McpRequest): Promise<Response> {
   const { era, id, c } = request;
+  const respond = (result: Fields): Response =>
+    jsonResponse(resultMessage(id, inEra(mcp, era, result)));
   try {
     const call = await openToolCall(mcp, request);
-    if ('result' in call) return respond(mcp, request, call.result);
-    const slot = acquireStreamSlot(mcp.serverContext, c);
-    try {
-      const isStream = wantsEvents(c);
-      const toolCall = new RunningCall(mcp, request, { ...call, reader: slot.signal, isStream });
-      const messages = toolCall.run(call.init, underRequestId(call.input, requestIdOf(c)));
-      if (isStream) return slot.respond(messages, format);
-      let last: Fields = {};
-      for await (const batch of messages) last = batch.at(-1) ?? last;
-      slot.leave();
-      return jsonResponse(last);
-    } catch (error) {
-      slot.leave();
-      throw error;
-    }
+    if ('result' in call) return respond(call.result);
+    const input = underRequestId(call.input, requestIdOf(c));
+    if (isTaskCall(request, call))
+      return respond(await startTask(mcp, request, { ...call, input }));
+    return await streamAnswer(mcp, request, (io) =>
+      new RunningCall(mcp, request, { ...call, ...io }).run(call.init, input),
+    );
   } catch (error) {
     if (error instanceof McpError || isHttpRefusal(error)) throw error;
     logFault(mcp.serverContext, error, c.get('logged'));
-    return jsonResponse(resultMessage(id, inEra(mcp, era, errorResult(toWireError(error)))));
+    return respond(errorResult(toWireError(error)));
   }
-}
-
-function respond(mcp: McpServer, { id, era }: McpRequest, result: Fields): Response {
-  return jsonResponse(resultMessage(id, inEra(mcp, era, result)));
-}
-
-const format: StreamFormat<Fields> = {
-  encode: (message) => sseEvent({ event: 'message', data: JSON.stringify(message) }),
-  keepAlive: sseKeepAlive,
-  headers: sseHeaders,
-};
-
-interface RunningCallOptions extends OpenCall {
-  readonly reader: AbortSignal;
-  readonly isStream: boolean;
 }
 
 /** One tool call: a turn, and in the 2025 revisions also the questions and turns that follow from it. */
 class RunningCall {
   readonly #mcp: McpServer;
   readonly #request: McpRequest;
-  readonly #call: RunningCallOptions;
+  readonly #call: OpenCall & StreamIo;
   readonly #progressToken: ReturnType<typeof progressTokenOf>;
   #progress = 0;
   #snapshotId: string | undefined;
   #isCancelled = false;
 
-  constructor(mcp: McpServer, request: McpRequest, call: RunningCallOptions) {
+  constructor(mcp: McpServer, request: McpRequest, call: OpenCall & StreamIo) {
     this.#mcp = mcp;
     this.#request = request;
     this.#call = call;
     this.#progressToken = progressTokenOf(request);
   }
 
-  /** The messages to the client, up to the response. The turn begins at once, so that a refusal is thrown here. */
-  run(init: Init, input: Input): AsyncGenerator<readonly Fields[]> {
+  /** Begins the turn at once, so that a refusal is thrown here. */
+  run(init: Init, input: Input): Messages {
     return this.#messages(this.#begin(init, input));
   }
 
-  async *#messages(first: ServedTurn): AsyncGenerator<readonly Fields[]> {
-    const { id, c, era } = this.#request;
+  async *#messages(first: ServedTurn): Messages {
+    const { id, c } = this.#request;
     const forget = this.#mcp.dialogs.enter(peerOf(c), id, () => this.#cancel());
-    let result: Fields;
     try {
-      result = yield* this.#answer(first);
+      return yield* this.#answer(first);
     } catch (error) {
       logFault(this.#mcp.serverContext, error, c.get('logged'));
-      result = errorResult(toWireError(error));
+      return errorResult(toWireError(error));
     } finally {
       forget();
     }
-    yield [resultMessage(id, inEra(this.#mcp, era, result))];
   }
 
-  async *#answer(first: ServedTurn): AsyncGenerator<readonly Fields[], Fields> {
-    const { agent } = this.#call;
+  async *#answer(first: ServedTurn): Messages {
     for (let turn = first; ; ) {
       const output = yield* this.#follow(turn.events);
       const { sessionId, snapshotId, finishReason } = output;
       if (finishReason !== 'interrupted' || snapshotId === undefined) {
-        return toolResult(agent, output, { links: this.#request.era.version >= '2025-06-18' });
+        const links = this.#request.era.version >= '2025-06-18';
+        return toolResult(this.#call.agent, output, { links });
       }
-      const answered = yield* this.#ask(agent, { sessionId, snapshotId });
-      if ('result' in answered) return answered.result;
-      turn = this.#begin({ sessionId, ifHead: snapshotId }, { resume: answered.resume });
+      const asked = yield* this.#ask({ sessionId, snapshotId });
+      if ('result' in asked) return asked.result;
+      turn = this.#begin({ sessionId, ifHead: snapshotId }, { resume: asked.resume });
     }
   }
 
@@ -171,40 +148,22 @@ class RunningCall {
   }
 
   /** Gets the answers to an interrupt, or the result that leaves it open. */
-  async *#ask(
-    agent: Agent,
-    place: { readonly sessionId: string; readonly snapshotId: string },
-  ): AsyncGenerator<
-    readonly Fields[],
-    { readonly result: Fields } | { readonly resume: ReturnType<typeof toResume> }
-  > {
-    const { era, c } = this.#request;
-    const { caller, options, isStream } = this.#call;
+  async *#ask(place: {
+    readonly sessionId: string;
+    readonly snapshotId: string;
+  }): AsyncGenerator<readonly Fields[], { readonly result: Fields } | { readonly resume: Resume }> {
+    const { era } = this.#request;
+    const { agent, caller, options } = this.#call;
     const { snapshotId } = place;
     const interrupts = (await agent.getSnapshot({ snapshotId }, options))?.interrupts ?? [];
     const questions = await questionsOf(agent, snapshotId, interrupts);
-    const waiting = { result: waitingResult(place, interrupts) };
-    if (era.kind === 'modern') {
-      if (!canFillForms(era.capabilities)) return waiting;
+    if (era.kind === 'modern' && canFillForms(era.capabilities)) {
       return { result: inputRequired(this.#mcp, { agent, ...place, questions }, caller) };
     }
-    if (!isStream || !canBeAsked(peerOf(c))) return waiting;
-    const answers = [];
-    for (const question of questions) {
-      const answer = yield* this.#askOne(question);
-      if (answer === undefined) return waiting;
-      answers.push(answer);
-    }
-    return { resume: toResume(answers) };
-  }
-
-  async *#askOne({
-    params,
-    answer,
-  }: Question): AsyncGenerator<readonly Fields[], ReturnType<Question['answer']>> {
-    const { id, reply } = this.#mcp.dialogs.ask(peerOf(this.#request.c), this.#call.reader);
-    yield [{ jsonrpc: '2.0', id, method: 'elicitation/create', params }];
-    const { result } = await reply;
-    return result === undefined ? undefined : answer(result);
+    const answers = canAsk(this.#request, this.#call)
+      ? yield* askUser(this.#mcp, this.#request, questions, this.#call)
+      : undefined;
+    if (answers) return { resume: toResume(answers) };
+    return { result: waitingResult(place, interrupts) };
   }
 }

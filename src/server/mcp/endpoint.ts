@@ -13,6 +13,7 @@ import { type Incoming, idOf, parseIncoming, type RpcRequest, resultMessage } fr
 import { newLegacySession, peerOf } from './legacy-session.ts';
 import { createMcpServer, inEra, type McpRequest, type McpServer } from './mcp-server.ts';
 import { methods } from './methods.ts';
+import { answerTaskResult } from './task-result.ts';
 
 /** Answers a POST of a client: one JSON-RPC message. */
 export type Endpoint = (c: RequestContext) => Promise<Response>;
@@ -69,8 +70,12 @@ async function answerRequest(
 ): Promise<Response> {
   Object.assign(c.get('logged'), { rpc: method.slice(0, 64) });
   const era = eraOf(c, { jsonrpc: '2.0', id, method, params });
+  if (era.kind === 'legacy') peerOf(c);
   const request: McpRequest = { era, id, method, params, c };
   if (method === 'tools/call') return await answerToolCall(mcp, request);
+  if (method === 'tasks/result' && era.kind === 'legacy') {
+    return await answerTaskResult(mcp, request);
+  }
   const handle = Object.hasOwn(methods, method) ? methods[method] : undefined;
   if (!handle || (handle.only !== undefined && handle.only !== era.kind)) {
     throw new McpError(

@@ -59,11 +59,37 @@ export function eraOf(c: RequestContext, { method, params }: RpcRequest): Era {
   const version = String(meta[versionKey]);
   if (version !== modernVersion) throw unsupported(version);
   checkHeader('MCP-Protocol-Version', header, version);
-  checkHeader('Mcp-Method', headerOf(c, 'mcp-method'), method);
+  checkHeader('Mcp-Method', decoded(headerOf(c, 'mcp-method')), method);
+  const name = mirroredName(method, params);
+  if (name !== undefined) checkHeader('Mcp-Name', decoded(headerOf(c, 'mcp-name')), name);
+  return { kind: 'modern', version, capabilities: meta[capabilitiesKey] as Fields };
+}
+
+/** The headers that repeat a modern request, for transports without headers; `undefined` for other messages. */
+export function modernHeaders(message: Fields): Readonly<Record<string, string>> | undefined {
+  const params = v.is(object, message.params) ? message.params : {};
+  const meta = v.is(object, params._meta) ? params._meta : {};
+  const version = meta[versionKey];
+  const { method } = message;
+  if (typeof version !== 'string' || typeof method !== 'string') return undefined;
+  const name = mirroredName(method, params);
+  return {
+    'mcp-protocol-version': encoded(version),
+    'mcp-method': encoded(method),
+    ...(name !== undefined && { 'mcp-name': encoded(name) }),
+  };
+}
+
+function mirroredName(method: string, params: Fields): string | undefined {
   const field = Object.hasOwn(nameFields, method) ? nameFields[method] : undefined;
   const name = field === undefined ? undefined : params[field];
-  if (typeof name === 'string') checkHeader('Mcp-Name', decoded(headerOf(c, 'mcp-name')), name);
-  return { kind: 'modern', version, capabilities: meta[capabilitiesKey] as Fields };
+  return typeof name === 'string' ? name : undefined;
+}
+
+function encoded(text: string): string {
+  if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text)) return text;
+  const bytes = new TextEncoder().encode(text.slice(0, 4096));
+  return `=?base64?${btoa(String.fromCharCode(...bytes))}?=`;
 }
 
 function legacyEra(header: string | undefined): Era {

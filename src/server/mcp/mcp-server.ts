@@ -44,6 +44,13 @@ export interface McpRequest {
   readonly c: RequestContext;
 }
 
+/** A method that is answered by one result. */
+export interface Method {
+  /** The era that has it; absent: both. */
+  readonly only?: 'modern' | 'legacy';
+  run(mcp: McpServer, request: McpRequest): Promise<Fields>;
+}
+
 /** The token under which the caller wants to hear of progress. */
 export function progressTokenOf({ params }: McpRequest): RequestId | undefined {
   const meta = params._meta as { readonly progressToken?: unknown } | null | undefined;

@@ -3,7 +3,7 @@ import type { McpOptions } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import type { Router, ServerContext } from '../http/server-context.ts';
 import { errorMessage, fromErrorBody } from './errors.ts';
-import { checkAgents } from './offered-agents.ts';
+import { checkMcpOptions } from './offered-agents.ts';
 
 export const mcpPath = '/mcp';
 
@@ -17,7 +17,7 @@ export function prepareMcp(router: Router): void {
 
 /** The agents as tools of an MCP server (Streamable HTTP), at `/mcp`. */
 export function mountMcp(router: Router, serverContext: ServerContext, options: McpOptions): void {
-  checkAgents(serverContext.app, options);
+  checkMcpOptions(serverContext.app, options);
   // Loaded when a client comes, so that a server without MCP does not load it.
   let endpoint: Promise<import('./endpoint.ts').Endpoint> | undefined;
   const load = async (): Promise<import('./endpoint.ts').Endpoint> =>

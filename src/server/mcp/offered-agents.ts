@@ -17,8 +17,9 @@ export function offeredAgents(app: ServedApp, { agents }: McpOptions): ReadonlyM
   return offered;
 }
 
-/** Refuses options that name agents which cannot be offered. */
-export function checkAgents(app: ServedApp, { agents = [] }: McpOptions): void {
+/** Refuses options that cannot be meant, when the server starts. */
+export function checkMcpOptions(app: ServedApp, { agents = [], secret }: McpOptions): void {
+  for (const each of secret === undefined ? [] : [secret].flat()) checkSecret(each);
   for (const name of agents) {
     const agent = app.agents().find((each) => each.name === name);
     if (agent && hasStore(agent)) continue;
@@ -44,4 +45,15 @@ function toolName(name: string, taken: ReadonlyMap<string, Agent>): string {
     const other = `${plain.slice(0, maxNameLength - suffix.length)}${suffix}`;
     if (!taken.has(other)) return other;
   }
+}
+
+const minSecretBytes = 32;
+
+function checkSecret(secret: unknown): void {
+  if (typeof secret === 'string' && new TextEncoder().encode(secret).length >= minSecretBytes)
+    return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `mcp.secret must be a text of at least ${minSecretBytes} bytes, or several. Is the environment variable it comes from set? \`openssl rand -base64 32\` makes one.`,
+  );
 }

@@ -18,13 +18,11 @@ export interface RequestStates {
   open(state: string, owner: string | undefined): Asked;
 }
 
-const minSecretBytes = 32;
 /** Milliseconds for which a question can be answered. */
 const maxAge = 7 * 24 * 60 * 60 * 1000;
 
 export function createRequestStates({ secret }: McpOptions, clock: Clock): RequestStates {
   const secrets = secret === undefined ? [randomSecret()] : [secret].flat();
-  for (const each of secrets) checkSecret(each);
   const macOf = (key: string, payload: string, owner: string | undefined): string =>
     hmacSha256(key, JSON.stringify(['waymark.mcp.1', owner ?? null, payload]), 'base64url');
   return {
@@ -46,15 +44,6 @@ function invalid(): WaymarkError {
   return new WaymarkError(
     'INVALID_ARGUMENT',
     'This request state is not valid here, or too old. Call the tool again; with the sessionId it continues the conversation.',
-  );
-}
-
-function checkSecret(secret: unknown): void {
-  if (typeof secret === 'string' && new TextEncoder().encode(secret).length >= minSecretBytes)
-    return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `mcp.secret must be a text of at least ${minSecretBytes} bytes, or several. Is the environment variable it comes from set? \`openssl rand -base64 32\` makes one.`,
   );
 }
 

@@ -67,7 +67,7 @@ function failureText(error: Output['error']): string {
   return `The turn failed: ${error?.message ?? 'the reason is not known.'}`;
 }
 
-export function textBlock(text: string): Fields {
+function textBlock(text: string): Fields {
   return { type: 'text', text };
 }
 

@@ -3,6 +3,7 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import { finishReason } from '../../protocol/turn.ts';
+import type { Era } from './era.ts';
 import type { Fields } from './errors.ts';
 
 /** The arguments of a tool. */
@@ -32,7 +33,7 @@ const inputSchema = {
 };
 
 /** An agent as a tool, as `tools/list` shows it. */
-export async function describeTool(name: string, agent: Agent): Promise<Fields> {
+export async function describeTool(name: string, agent: Agent, { kind }: Era): Promise<Fields> {
   return {
     name,
     title: agent.name,
@@ -40,13 +41,16 @@ export async function describeTool(name: string, agent: Agent): Promise<Fields> 
     inputSchema,
     outputSchema: outputSchemaOf(await structuredOutput(agent)),
     annotations: { title: agent.name, openWorldHint: true },
+    // Since 2026-07-28 the server decides which calls are tasks.
+    ...(kind === 'legacy' &&
+      agent.metadata.detachable && { execution: { taskSupport: 'optional' } }),
   };
 }
 
 /** The schema of an agent's structured output, where it has one. */
 export async function structuredOutput(agent: Agent): Promise<JsonSchema | undefined> {
   try {
-    return (await internalsOf(agent).spec.describe?.())?.outputSchema;
+    return await internalsOf(agent).spec.outputSchema?.();
   } catch {
     // What a prompt renders may need what only a call has.
     return undefined;

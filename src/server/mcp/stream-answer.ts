@@ -1,0 +1,63 @@
+import { logFault } from '../http/fault.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { sseEvent, sseHeaders, sseKeepAlive, wantsEvents } from '../stream/sse.ts';
+import { acquireStreamSlot, type StreamFormat } from '../stream/stream-response.ts';
+import { errorMessage, type Fields, toMcpError } from './errors.ts';
+import { resultMessage } from './json-rpc.ts';
+import { inEra, type McpRequest, type McpServer } from './mcp-server.ts';
+
+/** What a long answer knows of its client. */
+export interface StreamIo {
+  /** Aborts when the client has left, or the server ends. */
+  readonly reader: AbortSignal;
+  /** Whether messages can be sent before the response. */
+  readonly isStream: boolean;
+}
+
+/** The messages before a response, and its result. */
+export type Messages = AsyncGenerator<readonly Fields[], Fields>;
+
+const format: StreamFormat<Fields> = {
+  encode: (message) => sseEvent({ event: 'message', data: JSON.stringify(message) }),
+  keepAlive: sseKeepAlive,
+  headers: sseHeaders,
+};
+
+/**
+ * Answers a request that takes a while: as a stream where the client takes one, with signs of life while nothing happens.
+ * What `start` throws at once is thrown here, too, before anything is sent.
+ */
+export async function streamAnswer(
+  mcp: McpServer,
+  request: McpRequest,
+  start: (io: StreamIo) => Messages,
+): Promise<Response> {
+  const { serverContext } = mcp;
+  const { c } = request;
+  const slot = acquireStreamSlot(serverContext, c);
+  try {
+    const isStream = wantsEvents(c);
+    const messages = untilResponse(mcp, request, start({ reader: slot.signal, isStream }));
+    if (isStream) return slot.respond(messages, format);
+    let last: Fields = {};
+    for await (const batch of messages) last = batch.at(-1) ?? last;
+    slot.leave();
+    return jsonResponse(last);
+  } catch (error) {
+    slot.leave();
+    throw error;
+  }
+}
+
+async function* untilResponse(
+  mcp: McpServer,
+  { id, era, c }: McpRequest,
+  messages: Messages,
+): AsyncGenerator<readonly Fields[]> {
+  try {
+    yield [resultMessage(id, inEra(mcp, era, yield* messages))];
+  } catch (error) {
+    logFault(mcp.serverContext, error, c.get('logged'));
+    yield [errorMessage(id, toMcpError(error))];
+  }
+}

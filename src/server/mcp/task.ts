@@ -1,0 +1,142 @@
+import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
+import { findJson } from '../../generate/output/find-json.ts';
+import { textOf } from '../../protocol/messages/text.ts';
+import type { Operation } from '../../protocol/routes.ts';
+import { outputOfSnapshot } from '../../protocol/snapshot-output.ts';
+import type { Output } from '../../protocol/turn.ts';
+import { isSnapshotId } from '../../store/rules/ids.ts';
+import { short } from '../http/not-found.ts';
+import { type OpenCall, openAgentCall } from '../http/server-context.ts';
+import { codes, type Fields, McpError } from './errors.ts';
+import type { McpRequest, McpServer } from './mcp-server.ts';
+import { structuredOutput } from './tools.ts';
+
+type Snapshot = LoadedSnapshot<WireTypes>;
+
+/**
+ * A background run as a task. Its id names the run; what it has come to is read from the snapshots, so that any process on
+ * the same store can tell, also after the one that started it was killed.
+ */
+export interface Task extends OpenCall {
+  readonly taskId: string;
+  /** The run that began it. */
+  readonly root: Snapshot;
+  /** The last run: each answer to an interrupt begins another one. */
+  readonly tip: Snapshot;
+}
+
+/** How many pages of a session are searched for the answer to an interrupt. */
+const maxPages = 10;
+
+export function toTaskId({ name }: Agent, snapshotId: string): string {
+  return `${name}:${snapshotId}`;
+}
+
+/** Finds a task of this caller; that of another owner is unknown. */
+export async function openTask(
+  mcp: McpServer,
+  { c }: McpRequest,
+  taskId: string,
+  operation: Operation,
+): Promise<Task> {
+  const [, name, snapshotId = ''] = /^(.+):([^:]+)$/s.exec(taskId) ?? [];
+  const agent = [...mcp.offered().values()].find((each) => each.name === name);
+  if (!agent || !isSnapshotId(snapshotId)) throw unknownTask(taskId);
+  const open = await openAgentCall(mcp.serverContext, c, { agent, operation, snapshotId });
+  const root = await agent.getSnapshot({ snapshotId }, open.options);
+  if (!root) throw unknownTask(taskId);
+  return { ...open, taskId, root, tip: await tipOf(agent, root, open.options) };
+}
+
+async function tipOf(agent: Agent, root: Snapshot, options: CallOptions): Promise<Snapshot> {
+  let tip = root;
+  while (isInterrupted(tip)) {
+    const next = await answerTo(agent, tip, options);
+    if (!next) break;
+    tip = next;
+  }
+  return tip;
+}
+
+/** Whether a snapshot waits for answers. */
+export function isInterrupted({ status, finishReason }: Snapshot): boolean {
+  return status === 'succeeded' && finishReason === 'interrupted';
+}
+
+// A turn that answers an interrupt is a child of the interrupted snapshot; of several attempts the last one counts.
+async function answerTo(
+  agent: Agent,
+  { sessionId, snapshotId }: Snapshot,
+  options: CallOptions,
+): Promise<Snapshot | undefined> {
+  const running = (await agent.getSession(sessionId, options))?.running;
+  if (running !== undefined) {
+    const run = await agent.getSnapshot({ snapshotId: running }, options);
+    if (run?.parentId === snapshotId) return run;
+  }
+  if (!agent.metadata.timeline) return undefined;
+  let cursor: string | undefined;
+  for (let pages = 0; pages < maxPages; pages++) {
+    const page = await agent.listSnapshots(sessionId, {
+      ...options,
+      includeOrphaned: true,
+      limit: 100,
+      ...(cursor !== undefined && { cursor }),
+    });
+    const child = page.items.find(({ parentId }) => parentId === snapshotId);
+    if (child) return await agent.getSnapshot({ snapshotId: child.snapshotId }, options);
+    if (page.next === undefined) return undefined;
+    cursor = page.next;
+  }
+  return undefined;
+}
+
+/** The output of the last run. */
+export async function outputOf({ agent, tip }: Task): Promise<Output> {
+  const output = outputOfSnapshot(tip);
+  if (tip.status === 'aborted') return { ...output, snapshotId: tip.snapshotId };
+  if (!(await structuredOutput(agent))) return output;
+  // A snapshot has the text of the answer only.
+  const value = findJson(textOf(output.message));
+  return value === undefined ? output : { ...output, output: value };
+}
+
+/** The word of the protocol for the status of a task. */
+export function statusOf({ tip }: Task): string {
+  switch (tip.status) {
+    case 'pending':
+    // Its worker has died; another one takes over.
+    case 'expired':
+      return 'working';
+    case 'succeeded':
+      if (isInterrupted(tip)) return 'input_required';
+      // It was stopped, and kept its partial answer.
+      return tip.finishReason === 'aborted' ? 'cancelled' : 'completed';
+    case 'failed':
+      return 'failed';
+    case 'aborted':
+      return 'cancelled';
+  }
+}
+
+/** Milliseconds after which a client may ask again. */
+const pollMs = 1000;
+
+/** What both generations of tasks tell. */
+export function describeTask(task: Task, era: 'modern' | 'legacy'): Fields {
+  const { taskId, root, tip } = task;
+  return {
+    taskId,
+    status: statusOf(task),
+    createdAt: root.createdAt,
+    lastUpdatedAt: tip.updatedAt,
+    ...(era === 'modern'
+      ? { ttlMs: null, pollIntervalMs: pollMs }
+      : { ttl: null, pollInterval: pollMs }),
+  };
+}
+
+function unknownTask(taskId: string): McpError {
+  return new McpError(codes.invalidParams, `There is no task ${short(taskId)} here.`);
+}
