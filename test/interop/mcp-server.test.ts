@@ -43,8 +43,8 @@ interface Place {
   readonly output?: unknown;
 }
 
-const placeOf = ({ structuredContent }: { structuredContent?: unknown }): Place =>
-  structuredContent as Place;
+const placeOf = (result: object): Place =>
+  (result as { structuredContent?: unknown }).structuredContent as Place;
 
 /** Waits until the turn of a session has begun; gives its id. */
 async function runningIn(sessionId: string): Promise<string> {
