@@ -13,7 +13,7 @@ export interface CorsOptions {
 }
 
 /** How agents are offered to MCP clients. */
-export interface McpOptions {
+export interface McpServerOptions {
   /** The names of the agents to offer. @default all agents with a store */
   readonly agents?: readonly string[];
   /** What the server is for; clients give it to their model. */
@@ -63,7 +63,7 @@ export interface HandlerOptions {
    */
   readonly reflection?: boolean | undefined;
   /** Offers the agents as tools to MCP clients, at `/mcp`. @default false */
-  readonly mcp?: boolean | McpOptions | undefined;
+  readonly mcp?: boolean | McpServerOptions | undefined;
   /** Compresses answers that are not streams. @default true */
   readonly compress?: boolean | undefined;
   /** Takes one entry per request and what went wrong. `serve` writes JSON lines to the standard output, `handler` nothing. */

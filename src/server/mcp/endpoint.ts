@@ -3,7 +3,7 @@ import { isWaymarkError } from '../../core/error.ts';
 import { readBody } from '../http/body.ts';
 import { headerOf } from '../http/connection.ts';
 import { logFault } from '../http/fault.ts';
-import type { McpOptions } from '../http/handler-options.ts';
+import type { McpServerOptions } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import type { RequestContext, ServerContext } from '../http/server-context.ts';
 import { answerToolCall } from './call-tool.ts';
@@ -18,7 +18,7 @@ import { answerTaskResult } from './task-result.ts';
 /** Answers a POST of a client: one JSON-RPC message. */
 export type Endpoint = (c: RequestContext) => Promise<Response>;
 
-export function createEndpoint(serverContext: ServerContext, options: McpOptions): Endpoint {
+export function createEndpoint(serverContext: ServerContext, options: McpServerOptions): Endpoint {
   const mcp = createMcpServer(serverContext, options);
   return async (c) => {
     let body: unknown;

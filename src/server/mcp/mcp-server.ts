@@ -1,5 +1,5 @@
 import type { Agent } from '../../agent/spec/agent.ts';
-import type { McpOptions } from '../http/handler-options.ts';
+import type { McpServerOptions } from '../http/handler-options.ts';
 import { findAgent, type RequestContext, type ServerContext } from '../http/server-context.ts';
 import { createDialogs, type Dialogs } from './dialogs.ts';
 import { type Era, serverInfoKey } from './era.ts';
@@ -10,7 +10,7 @@ import { createRequestStates, type RequestStates } from './request-state.ts';
 /** What all requests of the MCP endpoint share. */
 export interface McpServer {
   readonly serverContext: ServerContext;
-  readonly options: McpOptions;
+  readonly options: McpServerOptions;
   readonly info: Fields;
   readonly states: RequestStates;
   readonly dialogs: Dialogs;
@@ -20,7 +20,10 @@ export interface McpServer {
   agent(name: string): Agent;
 }
 
-export function createMcpServer(serverContext: ServerContext, options: McpOptions): McpServer {
+export function createMcpServer(
+  serverContext: ServerContext,
+  options: McpServerOptions,
+): McpServer {
   const { app, clock } = serverContext;
   const offered = (): ReadonlyMap<string, Agent> => offeredAgents(app, options);
   return {

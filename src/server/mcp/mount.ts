@@ -1,5 +1,5 @@
 import { errorHeaders, httpStatusOf, toWireError } from '../http/error-response.ts';
-import type { McpOptions } from '../http/handler-options.ts';
+import type { McpServerOptions } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import type { Router, ServerContext } from '../http/server-context.ts';
 import { errorMessage, fromErrorBody } from './errors.ts';
@@ -16,7 +16,11 @@ export function prepareMcp(router: Router): void {
 }
 
 /** The agents as tools of an MCP server (Streamable HTTP), at `/mcp`. */
-export function mountMcp(router: Router, serverContext: ServerContext, options: McpOptions): void {
+export function mountMcp(
+  router: Router,
+  serverContext: ServerContext,
+  options: McpServerOptions,
+): void {
   checkMcpOptions(serverContext.app, options);
   // Loaded when a client comes, so that a server without MCP does not load it.
   let endpoint: Promise<import('./endpoint.ts').Endpoint> | undefined;

@@ -1,6 +1,6 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
-import type { McpOptions } from '../http/handler-options.ts';
+import type { McpServerOptions } from '../http/handler-options.ts';
 import { short } from '../http/not-found.ts';
 import type { ServedApp } from '../http/served-app.ts';
 
@@ -8,7 +8,10 @@ import type { ServedApp } from '../http/served-app.ts';
 const maxNameLength = 64;
 
 /** The agents that are offered, by the name of their tool. */
-export function offeredAgents(app: ServedApp, { agents }: McpOptions): ReadonlyMap<string, Agent> {
+export function offeredAgents(
+  app: ServedApp,
+  { agents }: McpServerOptions,
+): ReadonlyMap<string, Agent> {
   const offered = new Map<string, Agent>();
   for (const agent of app.agents()) {
     const isOffered = agents ? agents.includes(agent.name) : hasStore(agent);
@@ -18,7 +21,7 @@ export function offeredAgents(app: ServedApp, { agents }: McpOptions): ReadonlyM
 }
 
 /** Refuses options that cannot be meant, when the server starts. */
-export function checkMcpOptions(app: ServedApp, { agents = [], secret }: McpOptions): void {
+export function checkMcpOptions(app: ServedApp, { agents = [], secret }: McpServerOptions): void {
   for (const each of secret === undefined ? [] : [secret].flat()) checkSecret(each);
   for (const name of agents) {
     const agent = app.agents().find((each) => each.name === name);

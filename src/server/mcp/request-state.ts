@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { WaymarkError } from '../../core/error.ts';
 import { hmacSha256, randomBytes, timingSafeEqual } from '../../core/platform.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import type { McpOptions } from '../http/handler-options.ts';
+import type { McpServerOptions } from '../http/handler-options.ts';
 
 /** What a question to the user is about. */
 const asked = v.object({ agent: v.string(), sessionId: v.string(), snapshotId: v.string() });
@@ -21,7 +21,7 @@ export interface RequestStates {
 /** Milliseconds for which a question can be answered. */
 const maxAge = 7 * 24 * 60 * 60 * 1000;
 
-export function createRequestStates({ secret }: McpOptions, clock: Clock): RequestStates {
+export function createRequestStates({ secret }: McpServerOptions, clock: Clock): RequestStates {
   const secrets = secret === undefined ? [randomSecret()] : [secret].flat();
   const macOf = (key: string, payload: string, owner: string | undefined): string =>
     hmacSha256(key, JSON.stringify(['waymark.mcp.1', owner ?? null, payload]), 'base64url');
