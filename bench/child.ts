@@ -20,6 +20,8 @@ async function run(job: Job): Promise<unknown> {
       return await (await import('./measures/floors.ts')).measure(job);
     case 'http':
       return await (await import('./measures/http.ts')).measure(job);
+    case 'paced':
+      return await (await import('./measures/paced.ts')).measure(job);
     case 'background':
       return await (await import('./measures/background.ts')).measure(job);
     default: {

@@ -1,3 +1,4 @@
+import type { Pace } from './lib/pace.ts';
 import type { Place } from './systems/system.ts';
 
 /** How much is measured, and how long it may take. */
@@ -39,6 +40,15 @@ export interface Scale {
     /** Pieces of an answer: of a usual one, by which a turn is told, and of a long one, by which a piece is. */
     readonly pieces: readonly number[];
   };
+  readonly paced: Pace & {
+    readonly every: number;
+    readonly streams: number;
+    /** How often the server and the bare one take turns, and the seconds of each turn. */
+    readonly rounds: number;
+    readonly seconds: number;
+    /** More streams for longer, to see that nothing falls behind. */
+    readonly hold?: { readonly streams: number; readonly seconds: number };
+  };
   readonly background: {
     readonly detaches: number;
     readonly aborts: number;
@@ -47,7 +57,7 @@ export interface Scale {
 }
 
 export const full: Scale = {
-  seconds: 28 * 60,
+  seconds: 38 * 60,
   cellSeconds: 270,
   lengths: [1, 10, 100, 1000],
   short: 12,
@@ -61,12 +71,20 @@ export const full: Scale = {
   idleParts: 9,
   floor: 1500,
   http: { clients: [1, 50, 500], rounds: 5, seconds: 0.6, pieces: [20, 1000] },
+  paced: {
+    streams: 200,
+    pieces: 250,
+    every: 20,
+    rounds: 3,
+    seconds: 3.5,
+    hold: { streams: 1000, seconds: 60 },
+  },
   background: { detaches: 100, aborts: 30, kills: 3 },
 };
 
-/** The same in two minutes: shorter sessions, fewer repetitions. */
+/** The same in three minutes: shorter sessions, fewer repetitions. */
 export const quick: Scale = {
-  seconds: 150,
+  seconds: 180,
   cellSeconds: 20,
   lengths: [1, 10, 100],
   short: 8,
@@ -80,6 +98,7 @@ export const quick: Scale = {
   idleParts: 3,
   floor: 100,
   http: { clients: [1, 50], rounds: 1, seconds: 0.3, pieces: [20] },
+  paced: { streams: 50, pieces: 50, every: 20, rounds: 1, seconds: 0.5 },
   background: { detaches: 5, aborts: 3, kills: 0 },
 };
 
@@ -94,6 +113,7 @@ export interface Job {
     | 'idle'
     | 'floors'
     | 'http'
+    | 'paced'
     | 'background';
   readonly system: string;
   readonly variant: string;

@@ -1,5 +1,5 @@
 // `npm run bench` in the repository, or `node bench/main.ts`: measures everything and writes it down.
-//   --quick           two minutes instead of 26; writes results/quick.json only
+//   --quick           three minutes instead of 36; writes results/quick.json only
 //   --only a,b        some measures only (see plan.ts; resume and branch go on from stored), --system a,b some systems
 //                     only; writes nothing
 //   --installed       measures what is installed as it is: no npm ci, no new copy of dist

@@ -49,6 +49,17 @@ export const http: Entries = [
   ['ai', 'ai'],
 ];
 
+/** G, at the speed of a real model. */
+export const paced: Entries = [
+  ['', 'bare'],
+  ['waymark', 'waymark'],
+  ['waymark', 'waymark-sqlite'],
+  ['waymark', 'waymark-file'],
+  ['waymark', 'waymark-postgres'],
+  ['genkit', 'genkit'],
+  ['ai', 'ai'],
+];
+
 /** H: only these have runs in the background that another process can reach. */
 export const background: Entries = [
   ['waymark', 'sqlite'],
@@ -65,6 +76,7 @@ export const measures = [
   'floors',
   'footprint',
   'http',
+  'paced',
   'background',
   'idle',
   'turns',
@@ -92,6 +104,8 @@ export function entriesOf(measure: Exclude<Measure, 'footprint'>): Entries {
       return idle;
     case 'http':
       return http;
+    case 'paced':
+      return paced;
     case 'background':
       return background;
   }

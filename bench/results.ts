@@ -6,6 +6,7 @@ import type { Floors } from './measures/floors.ts';
 import type { FootprintCost, FootprintFailure } from './measures/footprint.ts';
 import type { Http } from './measures/http.ts';
 import type { Idle } from './measures/idle.ts';
+import type { Paced } from './measures/paced.ts';
 import type { StoredTurns } from './measures/stored.ts';
 import type { ToolTurns } from './measures/tool-turns.ts';
 import type { TurnTimes } from './measures/turns.ts';
@@ -52,5 +53,7 @@ export interface Results {
   readonly footprint: readonly (FootprintCost | FootprintFailure)[];
   readonly idle: readonly Row<Idle>[];
   readonly http: readonly Row<Http>[];
+  /** Missing in results of before there was this measure. */
+  readonly paced?: readonly Row<Paced>[];
   readonly background: readonly Row<BackgroundTimes>[];
 }

@@ -101,6 +101,7 @@ function foundOf(rows: ReadonlyMap<Measure, unknown[]>): Omit<Results, 'about' |
     footprint: of('footprint'),
     idle: of('idle'),
     http: of('http'),
+    paced: of('paced'),
     background: of('background'),
   };
 }

@@ -111,11 +111,11 @@ function nameOf({ measure, system, variant }: Cell): string {
 }
 
 function needsPostgres({ measure, variant }: Cell): boolean {
-  return measure === 'floors' || variant === 'postgres';
+  return measure === 'floors' || variant.endsWith('postgres');
 }
 
 function titleOf({ measure, system, variant }: Cell): string {
   if (measure === 'floors') return 'floors';
-  if (measure === 'http') return servers[variant]?.title ?? variant;
+  if (measure === 'http' || measure === 'paced') return servers[variant]?.title ?? variant;
   return variants[system]?.[variant]?.title ?? `${system}, ${variant}`;
 }

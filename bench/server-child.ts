@@ -1,9 +1,9 @@
-// A server under test in a process of its own: `server-child.ts <name> <directory> <pieces>`. Sends its port.
+// A server under test in a process of its own: `server-child.ts <name> <options as JSON>`. Sends its port.
 import { loadServer } from './servers/server.ts';
 
-const [name = '', directory = '', pieces = ''] = process.argv.slice(2);
+const [name = '', options = ''] = process.argv.slice(2);
 const listen = await loadServer(name);
-process.send?.({ port: await listen({ directory, pieces: Number(pieces) }) });
+process.send?.({ port: await listen(JSON.parse(options)) });
 // Nobody is left to drive it.
 process.on('disconnect', () => process.exit());
 // What it has taken of the processor so far, for whoever asks.

@@ -1,12 +1,10 @@
 // G: turns through HTTP. The server has a process of its own; this one is its clients.
-import { type ChildProcess, fork } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { join } from 'node:path';
 import type { Job, Scale } from '../job.ts';
+import { cpuOf, type ServerProcess, startServer } from '../lib/server-process.ts';
 import { type Stats, statsOf } from '../lib/stats.ts';
 import { pieceLength, userText } from '../lib/text.ts';
-import { type Asked, servers } from '../servers/server.ts';
+import type { Asked } from '../servers/server.ts';
 
 /** What so many clients at once get. */
 export interface Load {
@@ -97,27 +95,12 @@ async function measureLoad(
   };
 }
 
-interface Server {
-  readonly child: ChildProcess;
-  readonly port: number;
-  readonly asked: Asked;
+interface Server extends ServerProcess {
   readonly pieces: number;
 }
 
 async function start({ variant, directory, pieces }: Wanted): Promise<Server> {
-  const asked = servers[variant];
-  if (asked === undefined) throw new Error(`No server "${variant}".`);
-  const own = join(directory, `${variant}-${pieces}`);
-  mkdirSync(own, { recursive: true });
-  const program = join(import.meta.dirname, '../server-child.ts');
-  const child = fork(program, [variant, own, `${pieces}`], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
-  const port = await new Promise<number>((resolve, reject) => {
-    child.once('message', (message: { port: number }) => resolve(message.port));
-    child.once('exit', (code) => reject(new Error(`The server ended with ${code}.`)));
-  });
-  return { child, port, asked, pieces };
+  return { ...(await startServer(variant, { directory, pieces })), pieces };
 }
 
 interface Drive extends Server {
@@ -141,7 +124,7 @@ function rateOf({ chunks, ms }: Driven): number {
 async function drive({ port, child, asked, pieces, clients, seconds }: Drive): Promise<Driven> {
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
   const firsts: number[] = [];
-  const cpuBefore = await cpuOf(child);
+  const cpuBefore = await cpuOf({ child });
   const started = performance.now();
   const end = started + seconds * 1000;
   let chunks = 0;
@@ -155,14 +138,7 @@ async function drive({ port, child, asked, pieces, clients, seconds }: Drive): P
   };
   await Promise.all(Array.from({ length: clients }, client));
   agent.destroy();
-  return { chunks, ms: last - started, cpu: (await cpuOf(child)) - cpuBefore, firsts };
-}
-
-function cpuOf(child: ChildProcess): Promise<number> {
-  return new Promise((resolve) => {
-    child.once('message', ({ cpu }: { readonly cpu: number }) => resolve(cpu));
-    child.send('cpu');
-  });
+  return { chunks, ms: last - started, cpu: (await cpuOf({ child })) - cpuBefore, firsts };
 }
 
 /** One turn; resolves to the milliseconds until its first piece. */

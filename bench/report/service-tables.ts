@@ -114,6 +114,32 @@ function httpCells(loads: readonly Load[]): readonly string[] {
   ];
 }
 
+export function paced(results: Results): Table {
+  const rows = results.paced ?? [];
+  const percent = (share: number): string => `${number(100 * share)} %`;
+  return {
+    name: 'paced',
+    title: 'G. Streams at the speed of a real model',
+    columns: [
+      'server',
+      'CPU a token, µs',
+      '× bare',
+      'delay p50 / p99, ms',
+      'many streams: tokens in time',
+      'delay p50 / p99, ms',
+      'CPU a token, µs',
+    ],
+    rows: linesOf(rows, ({ result: { paced: load, hold } }) => [
+      spread(load.cpuPerToken),
+      load.timesBare === undefined ? '1' : spread(load.timesBare),
+      `${number(load.delay.p50)} / ${number(load.delay.p99)}`,
+      hold === undefined ? '–' : percent(hold.arrived),
+      hold === undefined ? '–' : `${number(hold.delay.p50)} / ${number(hold.delay.p99)}`,
+      hold === undefined ? '–' : number(hold.cpuPerToken.median),
+    ]),
+  };
+}
+
 export function background(results: Results): Table {
   return {
     name: 'background',

@@ -1,6 +1,6 @@
 import type { Results } from '../results.ts';
 import { headline } from './headline.ts';
-import { about, background, floors, footprint, http, idle } from './service-tables.ts';
+import { about, background, floors, footprint, http, idle, paced } from './service-tables.ts';
 import {
   branch,
   resume,
@@ -30,6 +30,7 @@ export function tablesOf(results: Results): readonly Table[] {
     idle(results),
     http(results, 'turns', `G. HTTP, answers of 20 chunks: ${loads}`),
     http(results, 'streams', `G. HTTP, answers of 1,000 chunks: ${loads}`),
+    paced(results),
     background(results),
     headline(results),
   ].filter(({ rows }) => rows.length > 0);

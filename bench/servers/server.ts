@@ -1,8 +1,10 @@
-/** What a server under test is told. */
-export interface ServerOptions {
+import type { Pace } from '../lib/pace.ts';
+
+/** What a server under test is told: how its model answers, and where its store is. */
+export interface ServerOptions extends Pace {
   readonly directory: string;
-  /** Pieces that its model streams in each turn. */
-  readonly pieces: number;
+  /** The address of an empty database, for those that need one. */
+  readonly postgres?: string;
 }
 
 /** A server under test: listens on loopback and gives its port. */
@@ -19,26 +21,20 @@ export interface Asked {
 
 const message = (text: string): object => ({ role: 'user', content: [{ text }] });
 
+const waymark = (title: string): Asked => ({
+  title,
+  path: '/agents/bench/turns',
+  body: (text) => ({ input: { message: message(text) } }),
+  marker: 'modelChunk',
+});
+
 /** The servers, and how each is asked. */
 export const servers: Readonly<Record<string, Asked>> = {
-  bare: {
-    title: 'bare Node server',
-    path: '/agents/bench/turns',
-    body: (text) => ({ input: { message: message(text) } }),
-    marker: 'modelChunk',
-  },
-  waymark: {
-    title: 'Waymark, memory',
-    path: '/agents/bench/turns',
-    body: (text) => ({ input: { message: message(text) } }),
-    marker: 'modelChunk',
-  },
-  'waymark-sqlite': {
-    title: 'Waymark, SQLite',
-    path: '/agents/bench/turns',
-    body: (text) => ({ input: { message: message(text) } }),
-    marker: 'modelChunk',
-  },
+  bare: waymark('bare Node server'),
+  waymark: waymark('Waymark, memory'),
+  'waymark-sqlite': waymark('Waymark, SQLite'),
+  'waymark-file': waymark('Waymark, files'),
+  'waymark-postgres': waymark('Waymark, Postgres'),
   genkit: {
     title: 'Genkit, memory (Express)',
     path: '/bench',
@@ -57,6 +53,8 @@ const modules: Readonly<Record<string, () => Promise<{ readonly listen: Listen }
   bare: () => import('./bare.ts'),
   waymark: () => import('./waymark.ts'),
   'waymark-sqlite': () => import('./waymark-sqlite.ts'),
+  'waymark-file': () => import('./waymark-file.ts'),
+  'waymark-postgres': () => import('./waymark-postgres.ts'),
   genkit: () => import('./genkit.ts'),
   ai: () => import('./ai.ts'),
 };

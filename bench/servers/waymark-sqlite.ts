@@ -3,5 +3,5 @@ import { sqliteStore } from 'waymark/sqlite';
 import type { Listen } from './server.ts';
 import { listenWith } from './waymark.ts';
 
-export const listen: Listen = ({ directory, pieces }) =>
-  listenWith(sqliteStore(join(directory, 'http.db')), pieces);
+export const listen: Listen = ({ directory, ...pace }) =>
+  listenWith(sqliteStore(join(directory, 'http.db')), pace);
