@@ -160,7 +160,7 @@ class Clients {
       if (stamp !== undefined) this.delays.push(now - stamp);
     }
     // An answer ends with an empty chunk.
-    if (bytes.length < 5 || bytes.latin1Slice(bytes.length - 5) !== '0\r\n\r\n') return;
+    if (bytes.length < 5 || bytes.toString('latin1', bytes.length - 5) !== '0\r\n\r\n') return;
     if (this.#isAsking) this.#ask(socket);
     else socket.destroy();
   }

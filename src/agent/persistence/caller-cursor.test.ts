@@ -6,12 +6,13 @@ import type { Chunk } from '../../protocol/turn.ts';
 import type { EventSupport, RunEvent } from '../../store/contract/store.ts';
 import { CallerCursor } from './caller-cursor.ts';
 import type { EventBuffer } from './event-buffer.ts';
+import { EventFlusher } from './event-flusher.ts';
 import { EventLog } from './event-log.ts';
 
 const scope = { agent: 'a' };
 
 function createLog(runId = 'run'): EventLog {
-  return new EventLog({ runId, scope, attempt: 1, clock: systemClock });
+  return new EventLog({ runId, scope, attempt: 1, flusher: new EventFlusher(systemClock) });
 }
 
 const chunkOf = (value: number): Chunk => ({ status: value });
@@ -304,7 +305,12 @@ test('writes that fail are retried, and each event reaches the store once and in
           written.push(...batch.map(({ seq }) => seq));
         },
       } as unknown as EventSupport;
-      const log = new EventLog({ runId: 'run', scope, attempt: 1, clock });
+      const log = new EventLog({
+        runId: 'run',
+        scope,
+        attempt: 1,
+        flusher: new EventFlusher(clock),
+      });
       log.push(chunkOf(0), chunkOf(0));
       log.writeTo(events, { runId: 'run', attempt: 1 });
       for (let value = 1; value <= 20; value++) {

@@ -1,14 +1,11 @@
 import { isWaymarkError } from '../../core/error.ts';
-import type { Clock } from '../../core/time/clock.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor, EventSupport, RunRef, Scope } from '../../store/contract/store.ts';
 import { EventBuffer, type LogEvent } from './event-buffer.ts';
+import type { EventFlusher, FlushTicket } from './event-flusher.ts';
 
 /** Events kept in memory; a longer turn drops its oldest. */
 const maxEvents = 20_000;
-
-/** How long events are collected before they are written as one batch, in milliseconds. */
-const flushAfter = 25;
 
 export interface EventLogOptions {
   readonly runId: string;
@@ -25,7 +22,7 @@ export class EventLog {
   readonly scope: Scope;
   readonly attempt: number;
   readonly buffer: EventBuffer;
-  readonly #clock: Clock;
+  readonly #flusher: EventFlusher;
   #seq = 0;
   #staged: LogEvent | undefined;
   /** Events that came while one was staged: they become visible after it. */
@@ -36,15 +33,15 @@ export class EventLog {
   #durable = false;
   /** The sequence number of the first event that the store does not have. */
   #unwritten = 0;
-  #stopFlushing: (() => void) | undefined;
+  #ticket: FlushTicket | undefined;
   #appending: Promise<void> | undefined;
 
-  constructor(options: EventLogOptions & { readonly clock: Clock }) {
+  constructor(options: EventLogOptions & { readonly flusher: EventFlusher }) {
     this.runId = options.runId;
     this.scope = options.scope;
     this.attempt = options.attempt;
     this.buffer = new EventBuffer(options.runId);
-    this.#clock = options.clock;
+    this.#flusher = options.flusher;
   }
 
   get ended(): boolean {
@@ -75,7 +72,7 @@ export class EventLog {
   writeTo(events: EventSupport, run: RunRef): void {
     this.#sink = { events, run };
     this.#durable = true;
-    if (this.#isLate()) this.#schedule();
+    if (this.#isLate() && !this.#ended) this.#schedule();
   }
 
   /** As {@link EventLog.writeTo}, once this write has succeeded. The write stores the events that came before. */
@@ -102,7 +99,7 @@ export class EventLog {
       this.#held ??= [];
       this.#held.push(event);
     }
-    if (this.#sink !== undefined) this.#schedule();
+    if (this.#sink !== undefined && !this.#ended) this.#schedule();
     return event;
   }
 
@@ -160,7 +157,7 @@ export class EventLog {
 
   end(): void {
     this.#ended = true;
-    this.#stopWhenWritten();
+    if (!this.#isLate()) this.#cancelFlush();
     this.buffer.wake();
   }
 
@@ -203,36 +200,42 @@ export class EventLog {
     return this.#sink !== undefined && this.buffer.positionOf(this.#unwritten) < this.buffer.end;
   }
 
-  #schedule(): void {
-    if (this.#ended) return;
-    this.#stopFlushing ??= this.#clock.every(flushAfter, () => void this.#flush());
-  }
-
-  async #flush(): Promise<void> {
+  /** Writes the events that the store does not have; retries later when that fails. */
+  flush(): void {
+    this.#ticket = undefined;
     // The previous batch is still being written.
-    if (this.#appending !== undefined) return;
-    await this.#append();
-    this.#stopWhenWritten();
+    if (this.#appending !== undefined) this.#schedule();
+    else this.#append();
   }
 
-  #stopWhenWritten(): void {
-    if (this.#isLate()) return;
-    this.#stopFlushing?.();
-    this.#stopFlushing = undefined;
+  #schedule(): void {
+    this.#ticket ??= this.#flusher.add(this);
   }
 
-  async #append(): Promise<void> {
+  #cancelFlush(): void {
+    if (this.#ticket !== undefined) this.#ticket.log = undefined;
+    this.#ticket = undefined;
+  }
+
+  #append(): void {
     const sink = this.#sink;
     const batch = this.#takeUnwritten();
     const first = batch[0];
     if (sink === undefined || first === undefined) return;
-    this.#appending = sink.events.append(sink.run, batch).catch((error: unknown) => {
+    const done = (): void => {
+      this.#appending = undefined;
+    };
+    this.#appending = sink.events.append(sink.run, batch).then(done, (error: unknown) => {
+      done();
       // A lost run may not write any more; its worker learns that from its heartbeat. Retry after any other error.
       if (isWaymarkError(error) && error.status === 'ABORTED') this.#sink = undefined;
-      else this.#unwritten = first.seq;
+      else this.#retryFrom(first.seq);
     });
-    await this.#appending;
-    this.#appending = undefined;
+  }
+
+  #retryFrom(seq: number): void {
+    this.#unwritten = seq;
+    this.#schedule();
   }
 }
 

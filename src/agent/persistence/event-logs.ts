@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/time/clock.ts';
 import type { Scope } from '../../store/contract/store.ts';
+import { EventFlusher } from './event-flusher.ts';
 import { EventLog, type EventLogOptions } from './event-log.ts';
 
 /** The logs of the runs of this process, and of recently ended runs whose events no store has. */
@@ -19,6 +20,7 @@ export function createEventLogs(clock: Clock): EventLogs {
   // Each log has a slot that is emptied: a deleted map entry stays in the heap for a while.
   const slots = new Map<string, { log: EventLog | undefined }>();
   const ended: EventLog[] = [];
+  const flusher = new EventFlusher(clock);
   const remove = (log: EventLog): void => {
     const slot = slots.get(log.runId);
     if (slot?.log !== log) return;
@@ -27,7 +29,7 @@ export function createEventLogs(clock: Clock): EventLogs {
   };
   return {
     open(options) {
-      const log = new EventLog({ ...options, clock });
+      const log = new EventLog({ ...options, flusher });
       slots.set(options.runId, { log });
       return log;
     },

@@ -17,11 +17,15 @@ export function writeDirectly(
 
 class ResponseSink implements FrameSink {
   readonly #outgoing: ServerResponse;
+  readonly #isChunked: boolean;
   #isFull = false;
   #hasWritten = false;
 
   constructor(outgoing: ServerResponse, source: FrameSource) {
     this.#outgoing = outgoing;
+    this.#isChunked = outgoing.chunkedEncoding;
+    // Framed here, text with its length as one string: Node would hand four pieces to the socket for each write.
+    outgoing.chunkedEncoding = false;
     outgoing.on('drain', () => {
       this.#isFull = false;
       source.pulled();
@@ -38,11 +42,12 @@ class ResponseSink implements FrameSink {
 
   write(text: string): void {
     this.#hasWritten = true;
-    this.#isFull = !this.#outgoing.write(text);
+    this.#isFull = !this.#outgoing.write(this.#isChunked ? httpChunk(text) : text);
   }
 
   close(): void {
-    this.#outgoing.end();
+    if (this.#isChunked && this.#outgoing.writable) this.#outgoing.end(lastHttpChunk);
+    else this.#outgoing.end();
   }
 
   fail(): void {
@@ -53,3 +58,10 @@ class ResponseSink implements FrameSink {
     if (!this.#hasWritten && this.#outgoing.writable) this.#outgoing.flushHeaders();
   }
 }
+
+/** A text as a chunk of an HTTP/1.1 body. */
+function httpChunk(text: string): string {
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+}
+
+const lastHttpChunk = '0\r\n\r\n';

@@ -1,58 +1,64 @@
-import type { RunEvent, RunRef } from '../contract/store.ts';
 import { packEvents } from '../rules/event-body.ts';
 import { isSnapshotId } from '../rules/ids.ts';
 import { journalPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
 import { runHome, type StateContext } from '../sql/history/state-rows.ts';
+import type { AppendedEvents } from '../sql/runs/events.ts';
 import { isEvent } from '../sql/runs/journal.ts';
-import { uuidBytes } from '../sql/values/bytes.ts';
+import { hexOf, uuidBytes, uuidText } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import { toPayload } from './listener.ts';
 
 /*
- * Events and the hint that there are some, in one statement that waits for no disk: a notification in a durable
- * transaction would make all commits of the database wait for each other. $1 run, $2 attempt, $3-6 events, $7-8 hint
+ * Events of several runs and the hint that there are some, in one statement that waits for no disk: a notification in a
+ * durable transaction would make all commits of the database wait for each other.
+ * $1 [{id, held, attempt, seq, last, body}], $2-3 hint
  */
-const appendEvents = statement<{ found: number; written: number }>(
+const appendEvents = statement<{ run: Uint8Array }>(
   'quick_append',
   `WITH off AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+   given AS (
+     SELECT decode(id, 'hex') AS id, held, attempt, seq, last, body FROM off CROSS JOIN json_to_recordset($1::json)
+       AS g(id text, held integer, attempt integer, seq integer, last integer, body text)),
    held AS MATERIALIZED (
-     SELECT r.id, r.session FROM off CROSS JOIN @runs r WHERE r.id = $1::bytea AND r.attempt = $2::integer FOR SHARE OF r),
+     SELECT r.id, r.session, g.attempt, g.seq, g.last, g.body
+     FROM given g JOIN @runs r ON r.id = g.id AND r.attempt = g.held FOR SHARE OF r),
    written AS (
      INSERT INTO @journal(run, session, attempt, seq, last, body)
-     SELECT h.id, h.session, $3::integer, $4::integer, $5::integer, $6::text FROM held h
+     SELECT h.id, h.session, h.attempt, h.seq, h.last, h.body FROM held h
      WHERE NOT EXISTS (SELECT 1 FROM @journal e WHERE e.run = h.id AND ${isEvent}
-       AND (e.attempt > $3::integer OR (e.attempt = $3::integer AND e.last >= $4::integer)))
+       AND (e.attempt > h.attempt OR (e.attempt = h.attempt AND e.last >= h.seq)))
      ON CONFLICT DO NOTHING RETURNING run),
-   hint AS MATERIALIZED (SELECT pg_notify($7::text, $8::text) FROM written)
-   SELECT (SELECT count(*) FROM held) AS found, (SELECT count(*) FROM written) AS written,
-     (SELECT count(*) FROM hint) AS told`,
+   hint AS MATERIALIZED (SELECT pg_notify($2::text, $3::text) WHERE EXISTS (SELECT 1 FROM written))
+   SELECT w.run, h.told FROM written w CROSS JOIN (SELECT count(*) AS told FROM hint) h`,
 );
 
-/** Appends events in one round trip and says so everywhere; `false` when it is not the usual case. */
+/** Appends events of runs in one round trip and says so everywhere. Gives those where it was the usual case. */
 export async function quickAppend(
   db: PostgresDatabase,
-  { runId, attempt }: RunRef,
-  events: readonly RunEvent[],
+  group: readonly AppendedEvents[],
   context: StateContext,
-): Promise<boolean> {
+): Promise<ReadonlySet<AppendedEvents>> {
+  // One row a run: the statement does not see what it has written itself.
+  const byRun = new Map(group.map((each) => [each.run.runId, each]));
+  const rows = [...byRun.values()].flatMap((each) => rowOf(each, context) ?? []);
+  if (rows.length === 0 || byRun.size < group.length) return new Set();
+  const hints = group.map(({ run }) => ({ kind: 'events', id: run.runId }) as const);
+  const written = await db.query(appendEvents, [
+    JSON.stringify(rows),
+    db.channel,
+    toPayload(hints, db.sender),
+  ]);
+  return new Set(written.flatMap(({ run }) => byRun.get(uuidText(run)) ?? []));
+}
+
+function rowOf({ run, events }: AppendedEvents, context: StateContext): object | undefined {
   const [begin] = events;
   const end = events.at(-1);
-  if (begin === undefined || end === undefined || begin.attempt !== end.attempt) return false;
-  if (!isSnapshotId(runId)) return false;
-  const home = runHome(runId, context);
-  if (home === undefined) return false;
+  if (begin === undefined || end === undefined || begin.attempt !== end.attempt) return undefined;
+  const home = isSnapshotId(run.runId) ? runHome(run.runId, context) : undefined;
+  if (home === undefined) return undefined;
   const row = { attempt: begin.attempt, seq: begin.seq, last: end.seq };
-  const body = context.cipher.encrypt(packEvents(events), journalPlace(home, runId, row));
-  const [found] = await db.query(appendEvents, [
-    uuidBytes(runId),
-    attempt,
-    begin.attempt,
-    begin.seq,
-    end.seq,
-    body,
-    db.channel,
-    toPayload([{ kind: 'events', id: runId }], db.sender),
-  ]);
-  return found !== undefined && found.found > 0 && found.written > 0;
+  const body = context.cipher.encrypt(packEvents(events), journalPlace(home, run.runId, row));
+  return { id: hexOf(uuidBytes(run.runId)), held: run.attempt, ...row, body };
 }

@@ -1,3 +1,4 @@
+import { inGroups } from '../../core/async/groups.ts';
 import { isWaymarkError } from '../../core/error.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { type QueueHandoff, type RunRef, type RunRequest, waitingTtl } from '../contract/store.ts';
@@ -18,7 +19,6 @@ import { hexOf, uuidBytes, uuidText } from '../sql/values/bytes.ts';
 import { code } from '../sql/values/codes.ts';
 import type { PostgresDatabase } from './database.ts';
 import { now } from './dialect.ts';
-import { inGroups } from './groups.ts';
 
 /** A run that goes to whoever is free, as it is detached. */
 interface Sent {

@@ -26,8 +26,7 @@ export function quickSteps(db: PostgresDatabase): (context: StateContext) => Tur
     return {
       claim: (scope, request) => usual(() => quickClaim(db, scope, request, context.cipher)),
       commit: (ref, write) => usual(() => quickCommit(db, ref, write, context)),
-      append: async (ref, events) =>
-        (await usual(() => quickAppend(db, ref, events, context))) === true,
+      append: (group) => usual(() => quickAppend(db, group, context)),
       sendAway: (ref, request, away) => usual(() => send({ ref, request, away })),
       takeOver: (request) => usual(() => quickTake(db, request)),
     };

@@ -6,7 +6,6 @@ import type {
   ClaimRequest,
   CommitWrite,
   QueueHandoff,
-  RunEvent,
   RunRef,
   RunRequest,
   Scope,
@@ -16,6 +15,7 @@ import type { Database } from './database/database.ts';
 import type { StateContext } from './history/state-rows.ts';
 import type { GcScheduler } from './retention/gc-scheduler.ts';
 import type { CommitResult } from './runs/commit.ts';
+import type { AppendedEvents } from './runs/events.ts';
 import type { TakenRows, TakeOver } from './runs/take-over.ts';
 
 /** What a store over a database is made of. */
@@ -35,8 +35,8 @@ export interface SqlParts {
 export interface TurnSteps {
   claim?(scope: Scope, request: ClaimRequest): Promise<Claim | undefined>;
   commit(run: RunRef, write: CommitWrite): Promise<CommitResult | undefined>;
-  /** Appends events and notifies listeners in all processes. */
-  append?(run: RunRef, events: readonly RunEvent[]): Promise<boolean>;
+  /** Appends to the events of runs and notifies listeners in other processes. Gives those it has written. */
+  append?(group: readonly AppendedEvents[]): Promise<ReadonlySet<AppendedEvents> | undefined>;
   /** Detaches a run that is handed over, together with others of the same moment. */
   sendAway?(run: RunRef, request: RunRequest, away: QueueHandoff): Promise<Snapshot | undefined>;
   /** Takes over the runs that it is asked for by their ids. */

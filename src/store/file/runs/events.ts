@@ -1,4 +1,6 @@
-import type { AbortSupport, EventSupport } from '../../contract/store.ts';
+import { inGroups } from '../../../core/async/groups.ts';
+import { isWaymarkError } from '../../../core/error.ts';
+import type { AbortSupport, EventSupport, RunEvent, RunRef } from '../../contract/store.ts';
 import { abortSupport as memoryAbort } from '../../memory/abort.ts';
 import { eventSupport as memoryEvents } from '../../memory/events.ts';
 import type { SessionRow } from '../../memory/tables.ts';
@@ -34,6 +36,14 @@ export function abortSupport(
   };
 }
 
+/** Runs whose events are written under one lock. */
+const maxRuns = 100;
+
+interface AppendedEvents {
+  readonly run: RunRef;
+  readonly events: readonly RunEvent[];
+}
+
 /** Events of runs, kept for a while after their end. */
 export function eventSupport(
   cache: DirectoryCache,
@@ -41,18 +51,22 @@ export function eventSupport(
   watch: Watch,
 ): EventSupport {
   const memory = memoryEvents(cache.tables);
+  // A run that is lost gets its own error, and the others are written.
+  const appendGroup = (group: readonly AppendedEvents[]): Promise<readonly (void | Error)[]> =>
+    transaction.write(
+      () => {
+        for (const { run } of group) cache.refreshEvents(run.runId);
+        const appended = group.map(({ run, events }) => memory.append(run, events).catch(lost));
+        return Promise.all(appended);
+      },
+      () => {
+        for (const { run } of group) cache.events.save(run.runId);
+        cache.events.sweep();
+      },
+    );
+  const append = inGroups(appendGroup, maxRuns);
   return {
-    append: (run, events) =>
-      transaction.write(
-        () => {
-          cache.refreshEvents(run.runId);
-          return memory.append(run, events);
-        },
-        () => {
-          cache.events.save(run.runId);
-          cache.events.sweep();
-        },
-      ),
+    append: (run, events) => append({ run, events }),
     read: (scope, runId, options) =>
       transaction.read(() => {
         cache.refreshEvents(runId);
@@ -60,6 +74,11 @@ export function eventSupport(
       }),
     onEvents: (runId, listener) => both(memory.onEvents(runId, listener), watch.add(runId)),
   };
+}
+
+function lost(error: unknown): Error {
+  if (isWaymarkError(error)) return error;
+  throw error;
 }
 
 function both(first: () => void, second: () => void): () => void {

@@ -1,3 +1,4 @@
+import type { WaymarkError } from '../../../core/error.ts';
 import type { EventCursor, EventSupport, RunEvent, RunRef, Scope } from '../../contract/store.ts';
 import { notHeld } from '../../rules/errors.ts';
 import { isAfter, packEvents, unpackEvents } from '../../rules/event-body.ts';
@@ -106,15 +107,26 @@ function packed(
   });
 }
 
-/** Appends to the events of a run under its current attempt. */
-export function* append(
-  { runId, attempt }: RunRef,
-  events: readonly RunEvent[],
+/** Events to append to those of a run. */
+export interface AppendedEvents {
+  readonly run: RunRef;
+  readonly events: readonly RunEvent[];
+}
+
+/** Appends to the events of runs under their current attempts. Gives an error for each run that is no longer held. */
+export function* appendAll(
+  all: readonly AppendedEvents[],
   context: EventContext,
-): Plan<void> {
-  const row = isSnapshotId(runId) ? yield* first(selectOpen, uuidBytes(runId), attempt) : undefined;
-  if (row === undefined) throw notHeld(runId, attempt);
-  yield* appendEvents(row, events, context);
+): Plan<ReadonlyMap<AppendedEvents, WaymarkError>> {
+  const lost = new Map<AppendedEvents, WaymarkError>();
+  for (const each of all) {
+    const { runId, attempt } = each.run;
+    const id = isSnapshotId(runId) ? uuidBytes(runId) : undefined;
+    const row = id && (yield* first(selectOpen, id, attempt));
+    if (row === undefined) lost.set(each, notHeld(runId, attempt));
+    else yield* appendEvents(row, each.events, context);
+  }
+  return lost;
 }
 
 /** Events after a cursor: see {@link EventSupport.read}. */

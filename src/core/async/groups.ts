@@ -1,0 +1,44 @@
+/**
+ * Does things in groups. Calls of one turn of the microtask queue are one group, and calls that come while a group is on its
+ * way make the next one: a single call does not wait, and the more there is to do, the larger the groups are. `work` gives a
+ * result for each item, in their order; an `Error` among the results is thrown to its caller alone.
+ */
+export function inGroups<Item, Result>(
+  work: (items: readonly Item[]) => Promise<readonly (Result | Error)[]>,
+  most: number,
+): (item: Item) => Promise<Result> {
+  let waiting: { readonly item: Item; readonly result: PromiseWithResolvers<Result> }[] = [];
+  let isWorking = false;
+
+  const run = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const group = waiting.slice(0, most);
+      waiting = waiting.slice(most);
+      try {
+        const results = await work(group.map(({ item }) => item));
+        for (const [n, { result }] of group.entries()) settle(result, results[n]);
+      } catch (error) {
+        for (const { result } of group) result.reject(error);
+      }
+    }
+    isWorking = false;
+  };
+
+  return (item) => {
+    const result = Promise.withResolvers<Result>();
+    waiting.push({ item, result });
+    if (!isWorking) {
+      isWorking = true;
+      queueMicrotask(() => void run());
+    }
+    return result.promise;
+  };
+}
+
+function settle<Result>(
+  { resolve, reject }: PromiseWithResolvers<Result>,
+  result: Result | Error | undefined,
+): void {
+  if (result instanceof Error) reject(result);
+  else resolve(result as Result);
+}
