@@ -51,12 +51,36 @@ export function randomBytes(into: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuff
   return globalThis.crypto.getRandomValues(into);
 }
 
-/** Calls a function after everything else that is due in this turn of the event loop: timers, network responses, signals. */
-export const afterThisTurn: (fn: () => void) => void =
+let due: (() => void)[] = [];
+
+/**
+ * Calls a function after everything else that is due in this turn of the event loop: timers, network responses, signals. The
+ * functions of one turn share one immediate; a streaming server calls this for each token of each stream.
+ */
+export function afterThisTurn(fn: () => void): void {
+  if (due.push(fn) === 1) scheduleDue();
+}
+
+const scheduleDue: () => void =
   typeof setImmediate === 'function'
-    ? (fn) => void setImmediate(fn)
+    ? () => void setImmediate(callDue)
     : // In browsers. It takes up to a few milliseconds.
-      (fn) => void setTimeout(fn, 0);
+      () => void setTimeout(callDue, 0);
+
+function callDue(): void {
+  const calls = due;
+  due = [];
+  for (const call of calls) {
+    try {
+      call();
+    } catch (error) {
+      // Uncaught, as it would be without the others behind it.
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+}
 
 /** Resolves after everything else that is due in this turn of the event loop. */
 export function letOthersRun(): Promise<void> {

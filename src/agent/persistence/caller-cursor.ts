@@ -1,3 +1,5 @@
+import { settled } from '../../core/async/handled.ts';
+import { afterThisTurn, letOthersRun } from '../../core/platform.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import { type BufferReader, EventBuffer, type LogEvent } from './event-buffer.ts';
 
@@ -33,6 +35,7 @@ export class CallerCursor implements AsyncIterable<Chunk> {
   /** Chunks that belong to no log of this process. */
   #loose: EventBuffer | undefined;
   #readable: PromiseWithResolvers<void> | undefined;
+  #gathered: PromiseWithResolvers<void> | undefined;
   #holds = true;
   #isBounded = true;
   #ended: { readonly error?: unknown } | undefined;
@@ -131,6 +134,14 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     return this.#readable.promise;
   }
 
+  /** As {@link CallerCursor.readable}, once this turn of the event loop is over: its events are then read together. */
+  gathered(): Promise<void> {
+    if (this.#ended !== undefined) return settled;
+    if (this.hasNext || this.missedRun !== undefined) return letOthersRun();
+    this.#gathered ??= Promise.withResolvers();
+    return this.#gathered.promise;
+  }
+
   next(): Promise<IteratorResult<Chunk, undefined>> {
     const event = this.#shift();
     if (event?.shown !== undefined) {
@@ -186,6 +197,7 @@ export class CallerCursor implements AsyncIterable<Chunk> {
       else accept(done);
     }
     this.#readable?.resolve();
+    this.#gathered?.resolve();
     this.#makeRoom();
   }
 
@@ -195,9 +207,11 @@ export class CallerCursor implements AsyncIterable<Chunk> {
       if (event?.shown === undefined) return;
       this.#waiters.shift()?.accept({ value: event.shown, done: false });
     }
-    if (this.#readable === undefined) return;
-    this.#readable.resolve();
+    this.#readable?.resolve();
     this.#readable = undefined;
+    if (this.#gathered === undefined) return;
+    afterThisTurn(this.#gathered.resolve);
+    this.#gathered = undefined;
   };
 
   /** The next event that the caller may see. */

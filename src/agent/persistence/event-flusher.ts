@@ -5,7 +5,7 @@ import type { Clock } from '../../core/time/clock.ts';
 const flushAfter = 25;
 
 /** Runs whose events are written at a time. When more have some, their batches become larger instead of more frequent. */
-const runsPerFlush = 50;
+const runsPerFlush = 25;
 
 /** After so many flushes every run has had its turn, however many there are. */
 const maxFlushes = 8;

@@ -42,7 +42,7 @@ export async function answerTurn(
   try {
     if (stream) {
       await waitForAcceptance(serverContext, turn.accepted);
-      return slot.respond(decorate(turn.events), stream);
+      return slot.respond(decorate(turn.events), stream, { isGathered: true });
     }
     const output = await outputOfTurn(turn, slot.signal);
     slot.leave();

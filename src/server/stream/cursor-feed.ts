@@ -2,7 +2,6 @@ import type { CallerCursor } from '../../agent/persistence/caller-cursor.ts';
 import type { LogEvent } from '../../agent/persistence/event-buffer.ts';
 import { toEventId } from '../../agent/persistence/event-id.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
-import { letOthersRun } from '../../core/platform.ts';
 import type { Chunk, Output } from '../../protocol/turn.ts';
 import { type FeedBatch, type FeedEvent, type FollowOptions, watchRun } from './feed.ts';
 
@@ -51,11 +50,7 @@ class CursorFeed {
     const cursor = this.#cursor;
     try {
       while (!reader.aborted) {
-        if (cursor.ended === undefined) {
-          await cursor.readable();
-          // Events of the same turn of the event loop are sent together.
-          await letOthersRun();
-        }
+        if (cursor.ended === undefined) await cursor.gathered();
         const events = cursor.take();
         const { missedRun } = cursor;
         for (let at = 0; at < events.length; ) {

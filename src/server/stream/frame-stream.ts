@@ -6,6 +6,11 @@ import type { FrameSink, FrameSource } from '../http/frame-sink.ts';
 export interface FrameStreamOptions<Event> {
   readonly clock: Clock;
   readonly encode: (event: Event) => string;
+  /**
+   * Whether a batch holds all events of its turn of the event loop, so that it is sent without waiting for more.
+   * @default false
+   */
+  readonly isGathered?: boolean;
   /** Sent after `keepAliveMs` without a frame, so that no proxy closes the connection as idle. */
   readonly keepAlive: string;
   readonly keepAliveMs: number;
@@ -130,7 +135,8 @@ export class FramePump<Event> implements FrameSource {
           if (this.#pending.length >= bufferBytes) await this.#waitForRoom();
           if (this.#ended) return;
         }
-        this.#schedule();
+        if (this.#options.isGathered === true) this.#flush();
+        else this.#schedule();
         if (this.#sink?.isFull()) await this.#waitForRoom();
       }
       this.#flush();

@@ -22,7 +22,11 @@ export interface ReaderSeat {
   /** Aborts when the client has disconnected, or the server shuts down. */
   readonly signal: AbortSignal;
   /** Responds with the events; the slot is released when they have ended. */
-  respond<Event>(batches: AsyncIterable<readonly Event[]>, format: StreamFormat<Event>): Response;
+  respond<Event>(
+    batches: AsyncIterable<readonly Event[]>,
+    format: StreamFormat<Event>,
+    options?: Pick<FrameStreamOptions<Event>, 'isGathered'>,
+  ): Response;
   /** Releases the slot when nothing is streamed after all. */
   leave(): void;
 }
@@ -88,10 +92,12 @@ class Seat implements ReaderSeat {
   respond<Event>(
     batches: AsyncIterable<readonly Event[]>,
     { encode, keepAlive, headers }: StreamFormat<Event>,
+    gathering?: Pick<FrameStreamOptions<Event>, 'isGathered'>,
   ): Response {
     const { clock, limits, options } = this.#serverContext;
     const { env } = this.#context;
     const frames: FrameStreamOptions<Event> = {
+      ...gathering,
       clock,
       encode: (event) => {
         this.#sent++;

@@ -4,7 +4,7 @@ import { journalPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
 import { runHome, type StateContext } from '../sql/history/state-rows.ts';
 import type { AppendedEvents } from '../sql/runs/events.ts';
-import { isEvent } from '../sql/runs/journal.ts';
+import { hasEvent } from '../sql/runs/journal.ts';
 import { hexOf, uuidBytes, uuidText } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import { toPayload } from './listener.ts';
@@ -26,8 +26,7 @@ const appendEvents = statement<{ run: Uint8Array }>(
    written AS (
      INSERT INTO @journal(run, session, attempt, seq, last, body)
      SELECT h.id, h.session, h.attempt, h.seq, h.last, h.body FROM held h
-     WHERE NOT EXISTS (SELECT 1 FROM @journal e WHERE e.run = h.id AND ${isEvent}
-       AND (e.attempt > h.attempt OR (e.attempt = h.attempt AND e.last >= h.seq)))
+     WHERE NOT ${hasEvent('h.id', 'h.attempt', 'h.seq')}
      ON CONFLICT DO NOTHING RETURNING run),
    hint AS MATERIALIZED (SELECT pg_notify($2::text, $3::text) WHERE EXISTS (SELECT 1 FROM written))
    SELECT w.run, h.told FROM written w CROSS JOIN (SELECT count(*) AS told FROM hint) h`,

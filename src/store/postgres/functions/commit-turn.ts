@@ -1,6 +1,6 @@
 import { rowsPerBranch } from '../../sql/history/segments.ts';
 import { trashKind } from '../../sql/retention/gc-queue.ts';
-import { isEvent, journal } from '../../sql/runs/journal.ts';
+import { hasEvent, isEvent, journal } from '../../sql/runs/journal.ts';
 import { code } from '../../sql/values/codes.ts';
 import { now } from '../dialect.ts';
 
@@ -142,8 +142,7 @@ const checks = `
       IF bare IS DISTINCT FROM _from THEN RETURN NULL; END IF;
     END IF;
     IF _snapshot <> _run AND EXISTS (SELECT 1 FROM @runs t WHERE t.id = _snapshot) THEN RETURN NULL; END IF;
-    IF _eventBody IS NOT NULL AND EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run AND ${isEvent}
-      AND (e.attempt > _eventAttempt OR (e.attempt = _eventAttempt AND e.last >= _eventSeq))) THEN RETURN NULL; END IF;
+    IF _eventBody IS NOT NULL AND ${hasEvent('_run', '_eventAttempt', '_eventSeq')} THEN RETURN NULL; END IF;
     -- A detached run was listed where the state that it goes on from would put it now.
     IF _isOwn AND NOT (_isListed AND EXISTS (SELECT 1 FROM @snapshots o
       WHERE o.row_id = held.own_snapshot AND o.id = _snapshot AND o.parent IS NOT DISTINCT FROM line)) THEN RETURN NULL; END IF;`;

@@ -9,23 +9,21 @@ import { all, first, type Plan, run, type SqlValue, statement } from '../databas
 import type { StateContext } from '../history/state-rows.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { scopeKey } from '../values/scope.ts';
-import { isEvent, type JournalKey, journal } from './journal.ts';
+import { hasEvent, isEvent, type JournalKey, journal } from './journal.ts';
 
 // Gives nothing when some of them, or later ones, are there already.
 const insertFresh = statement<{ seq: number }>(
   'events_append_fresh',
   `INSERT INTO @journal(run, session, attempt, seq, last, body)
    SELECT $1, CAST($2 AS BIGINT), CAST($3 AS INTEGER), CAST($4 AS INTEGER), CAST($5 AS INTEGER), $6
-   WHERE NOT EXISTS (SELECT 1 FROM @journal WHERE run = $1 AND ${isEvent}
-     AND (attempt > CAST($3 AS INTEGER) OR (attempt = CAST($3 AS INTEGER) AND last >= CAST($4 AS INTEGER))))
+   WHERE NOT ${hasEvent('$1', 'CAST($3 AS INTEGER)', 'CAST($4 AS INTEGER)')}
    RETURNING seq`,
 );
 const insertSummed = statement<{ seq: number }>(
   'events_append_summed',
   `INSERT INTO @journal(run, session, attempt, seq, last, body, sum)
    SELECT $1, $2, $3, $4, $5, $6, $7
-   WHERE NOT EXISTS (SELECT 1 FROM @journal WHERE run = $1 AND ${isEvent}
-     AND (attempt > $3 OR (attempt = $3 AND last >= $4)))
+   WHERE NOT ${hasEvent('$1', '$3', '$4')}
    RETURNING seq`,
 );
 const insertEvents = statement(
@@ -54,8 +52,11 @@ const selectKept = statement<{ ended: number } & Parameters<typeof homeOf>[0]>(
 );
 const selectEvents = statement<{ attempt: number; seq: number; last: number; body: SqlValue }>(
   'events_read',
+  // Begins with the row that holds the event of the cursor, or would: the rows before it are not read.
   `SELECT attempt, seq, last, body FROM @journal
-   WHERE run = $1 AND (attempt > $2 OR (attempt = $2 AND last > $3)) AND ${isEvent}
+   WHERE run = $1 AND (attempt, seq) >= ($2, COALESCE(
+     (SELECT max(seq) FROM @journal WHERE run = $1 AND attempt = $2 AND seq <= $3), 0))
+     AND attempt < ${journal.end} AND (attempt > $2 OR last > $3)
    ORDER BY attempt, seq LIMIT $4`,
 );
 

@@ -7,6 +7,16 @@ export const journal = { steps: -1, end: 2 ** 31 - 1 } as const;
 /** The condition that a row holds events. */
 export const isEvent = `attempt > 0 AND attempt < ${journal.end}`;
 
+/**
+ * The condition that a run has an event with this number, or a later one. Its rows are in the order of their numbers, so
+ * that only the last one is read, however long the run is.
+ */
+export function hasEvent(run: string, attempt: string, seq: string): string {
+  return `EXISTS (SELECT 1 FROM (
+    SELECT attempt, last FROM @journal WHERE run = ${run} AND ${isEvent} ORDER BY attempt DESC, seq DESC LIMIT 1) AS newest
+    WHERE newest.attempt > ${attempt} OR (newest.attempt = ${attempt} AND newest.last >= ${seq}))`;
+}
+
 /** The run that a row belongs to. */
 export interface JournalKey {
   readonly id: Uint8Array;
