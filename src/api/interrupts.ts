@@ -30,9 +30,9 @@ export interface Interrupt {
   decline(reason?: string): InterruptAnswer;
 }
 
-/** The interrupts of one model message. */
+/** The interrupts of one message: of the model, or of tools that were interrupted again. */
 export function interruptsOf(message: Message | undefined): readonly Interrupt[] {
-  if (message?.role !== 'model') return [];
+  if (message?.role !== 'model' && message?.role !== 'tool') return [];
   const requests = message.content.filter((part) => 'toolRequest' in part);
   return requests.filter(isInterrupted).map(toInterrupt);
 }

@@ -80,6 +80,7 @@ function standalone(name: string, ref: string, { signal, context, send }: Action
     context,
     ref,
     resumed: undefined,
+    interrupted: undefined,
     idempotencyKey: ref,
     stream: send,
     // The result of an action is its output alone.

@@ -83,6 +83,8 @@ async function planRestart(
   tools: ReadonlyMap<string, Tool>,
 ): Promise<ResumeStep> {
   const resumed = metadata.resumed ?? true;
+  const interrupted = request.metadata?.interrupt ?? true;
+  await tools.get(toolRequest.name)?.checkResumed?.(resumed, interrupted);
   if (!(replacedInput in metadata)) return { request, resumed };
   // A bad edit must be refused before the turn begins, so that the interrupt stays open.
   await tools.get(toolRequest.name)?.parseInput(toolRequest.input ?? null);

@@ -89,7 +89,9 @@ async function runTool(
     try {
       const tool = scope.tools.get(name);
       if (!tool) throw markBadCall(unknownTool(name, scope));
-      const context = toContext(scope, { name, ref, resumed, index, interrupt, attached });
+      const before = resumed === undefined ? undefined : request.metadata?.interrupt;
+      const call = { name, ref, resumed, interrupted: before, index, interrupt, attached };
+      const context = toContext(scope, call);
       const run = composeTool(scope.use, async (step) =>
         // Checked by the tool itself, as model output may be anything.
         toJson(
@@ -138,17 +140,19 @@ function toContext(
   scope: ToolScope,
   call: ToolCallInfo & {
     readonly resumed: Json | undefined;
+    readonly interrupted: Json | undefined;
     readonly index: number;
     readonly interrupt: Interrupt;
     readonly attached: JsonObject[];
   },
 ): ToolContext {
-  const { name, ref, resumed, index, interrupt, attached } = call;
+  const { name, ref, resumed, interrupted, index, interrupt, attached } = call;
   return {
     signal: scope.signal,
     context: scope.context,
     ref,
     resumed,
+    interrupted,
     idempotencyKey: ref,
     interrupt: (data) => interrupt.raise(data),
     attach: (...content) => void attached.push(...content),

@@ -22,6 +22,8 @@ export interface ToolContext {
   readonly context: ActionContext;
   /** What a restart after an interrupt brought along; `undefined` the first time. */
   readonly resumed: Json | undefined;
+  /** What the call was interrupted with, when it runs again; `undefined` the first time. */
+  readonly interrupted: Json | undefined;
   /** The same for every attempt at this call, so that an effect outside happens once. */
   readonly idempotencyKey: string;
   /** Interrupts this call until the user answers or restarts it. `data` describes what you need. */
@@ -69,6 +71,8 @@ export interface Tool<Input = unknown, Output = unknown, State = unknown> {
   run(input: Input, context: ToolContext): Promise<Output>;
   /** Checks an input, such as one that a person has edited before approving the call. */
   parseInput(value: unknown): Promise<unknown>;
+  /** Checks what a restart after an interrupt brings along, so that a wrong answer leaves the interrupt open. */
+  checkResumed?(resumed: Json, interrupted: Json): void | Promise<void>;
   /** Checks an output that a person gave in place of the tool. */
   parseOutput(value: unknown): Promise<Json>;
 }

@@ -1,27 +1,35 @@
-import type { Client } from '@modelcontextprotocol/client';
+import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client';
 import { jsonSchemaIssues } from '../core/schema/json-schema.ts';
 import { loadSdk } from './sdk.ts';
 
 // Some servers from before 2026 never answer the probe.
 const probeTimeoutMs = 10_000;
 
+/** What a server tells its client of its own accord. */
+export interface ClientEvents {
+  onToolsChanged(): void;
+  onQuestion(params: ElicitRequest['params']): Promise<ElicitResult>;
+}
+
 /** A client that offers what agents can do: no sampling, roots or logging. */
 export async function createClient(
   connectTimeoutMs: number,
-  onToolsChanged: () => void,
+  events: ClientEvents,
 ): Promise<Client> {
   const { Client } = await loadSdk();
-  return new Client(
+  const client = new Client(
     { name: 'waymark', version: '1' },
     {
-      capabilities: {},
+      capabilities: { elicitation: { form: {} } },
       versionNegotiation: {
         mode: 'auto',
         probe: { timeoutMs: Math.min(probeTimeoutMs, connectTimeoutMs / 2) },
       },
       // Questions become interrupts.
       inputRequired: { autoFulfill: false },
-      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: onToolsChanged } },
+      listChanged: {
+        tools: { autoRefresh: false, debounceMs: 0, onChanged: () => events.onToolsChanged() },
+      },
       jsonSchemaValidator: {
         getValidator: (schema) => (value) => {
           const [issue] = jsonSchemaIssues(schema as object as Schema, value, 'The result');
@@ -32,6 +40,8 @@ export async function createClient(
       },
     },
   );
+  client.setRequestHandler('elicitation/create', ({ params }) => events.onQuestion(params));
+  return client;
 }
 
 type Schema = Parameters<typeof jsonSchemaIssues>[0];

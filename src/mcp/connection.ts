@@ -1,4 +1,5 @@
 import type { Client } from '@modelcontextprotocol/client';
+import { Mutex } from '../core/async/mutex.ts';
 import { raceSignal } from '../core/async/signal.ts';
 import { messageOf, WaymarkError } from '../core/error.ts';
 import { backoff } from '../core/time/backoff.ts';
@@ -7,7 +8,8 @@ import { withTimeout } from '../core/time/timeout.ts';
 import { createClient } from './client.ts';
 import { toMcpError } from './errors.ts';
 import { limitNotifications } from './flood.ts';
-import type { McpOptions } from './options.ts';
+import { LegacyQuestions } from './legacy-questions.ts';
+import type { McpServer } from './options.ts';
 import { defaultMaxMessageBytes, type OpenTransport, openTransport } from './transport.ts';
 
 /** A connected client. */
@@ -15,8 +17,10 @@ export interface OpenClient {
   readonly client: Client;
   /** Whether the server speaks a protocol from before 2026, in which it asks questions by requests of its own. */
   readonly isLegacy: boolean;
+  /** What a server of 2025 asks during calls. */
+  readonly questions: LegacyQuestions;
   /** Why this side ended the connection, if it did. */
-  readonly endedBy: WaymarkError | undefined;
+  endedBy(): WaymarkError | undefined;
 }
 
 const retryDelays = { baseMs: 500, maxMs: 30_000 };
@@ -27,7 +31,7 @@ const retryDelays = { baseMs: 500, maxMs: 30_000 };
  */
 export class McpConnection {
   readonly #name: string;
-  readonly #options: McpOptions;
+  readonly #options: McpServer;
   readonly #clock: Clock;
   /** Called when the server says that its tools have changed, and when another process of it may have other tools. */
   readonly #onToolsChanged: () => void;
@@ -36,10 +40,11 @@ export class McpConnection {
   #failures = 0;
   #retryAt = 0;
   #lastError: WaymarkError | undefined;
+  #turns: Mutex | undefined;
   // To ask whether a server knows the newer protocol takes a second process. One that did not know it is not asked again.
   #wasLegacy = false;
 
-  constructor(name: string, options: McpOptions, onToolsChanged: () => void) {
+  constructor(name: string, options: McpServer, onToolsChanged: () => void) {
     this.#name = name;
     this.#options = options;
     this.#onToolsChanged = onToolsChanged;
@@ -54,6 +59,21 @@ export class McpConnection {
       this.#open = this.#connect();
     }
     return raceSignal(this.#open, signal);
+  }
+
+  /** Calls the server, after the calls before it if it is one that asks questions during calls. */
+  async use<T>(signal: AbortSignal, fn: (open: OpenClient) => Promise<T>): Promise<T> {
+    const run = async (): Promise<T> => fn(await this.client(signal));
+    return this.#turns ? raceSignal(this.#turns.run(run), signal) : run();
+  }
+
+  /** Takes a connection out of use; the next call opens another one. */
+  #retire(end: () => Promise<void>): void {
+    if (this.#end === end) {
+      this.#open = undefined;
+      this.#end = undefined;
+    }
+    void end();
   }
 
   /** Ends the connection and the server's process. It is opened again when it is used again. */
@@ -86,7 +106,16 @@ export class McpConnection {
   async #handshake(opened: OpenTransport, life: Life): Promise<OpenClient> {
     const { transport } = opened;
     const ms = this.#options.connectTimeoutMs ?? 30_000;
-    const client = await createClient(ms, this.#onToolsChanged);
+    const questions = new LegacyQuestions({
+      onAsked: () => {
+        this.#turns ??= new Mutex();
+      },
+      retire: () => this.#retire(life.end),
+    });
+    const client = await createClient(ms, {
+      onToolsChanged: this.#onToolsChanged,
+      onQuestion: (params) => questions.ask(params),
+    });
     life.end = async () => {
       await client.close().catch(() => {});
       await transport.close().catch(() => {});
@@ -114,13 +143,7 @@ export class McpConnection {
     limitNotifications(transport, (reason) => life.fail(reason));
     const isLegacy = client.getProtocolEra() === 'legacy';
     this.#wasLegacy = isLegacy;
-    return {
-      client,
-      isLegacy,
-      get endedBy() {
-        return life.endedBy;
-      },
-    };
+    return { client, isLegacy, questions, endedBy: () => life.endedBy };
   }
 
   #late(ms: number): WaymarkError {

@@ -1,2 +1,2 @@
 export { type McpSource, mcp } from './mcp.ts';
-export type { McpCommand, McpHeaders, McpOptions, McpUrl } from './options.ts';
+export type { McpCommand, McpHeaders, McpServer, McpUrl } from './options.ts';

@@ -5,7 +5,7 @@ import type { Tool } from '../generate/tool.ts';
 import type { ToolSource, ToolSourceScope } from '../generate/tool-source.ts';
 import { McpConnection } from './connection.ts';
 import { toMcpError } from './errors.ts';
-import { checkMcpOptions, type McpOptions } from './options.ts';
+import { checkMcpOptions, type McpServer } from './options.ts';
 import { listTools, type ServerTool, toTools } from './tools.ts';
 
 /** The tools of an MCP server, for `tools` of agents, prompts and generate calls. */
@@ -25,7 +25,7 @@ export interface McpSource extends ToolSource {
  * const docs = mcp('docs', { url: 'https://docs.example.com/mcp' });
  * app.defineAgent({ name: 'chat', system: 'Help.', tools: [files, docs.only('search')] });
  */
-export function mcp(name: string, options: McpOptions): McpSource {
+export function mcp(name: string, options: McpServer): McpSource {
   checkMcpOptions(name, options);
   const server = new Server(name, options);
   return sourceOf(server, { keep: () => true, named: [] });
@@ -76,7 +76,7 @@ const longestTtlMs = 86_400_000;
 /** One server: its connection, and its tools as they were last listed. */
 class Server {
   readonly name: string;
-  readonly #options: McpOptions;
+  readonly #options: McpServer;
   readonly #connection: McpConnection;
   #known: readonly ServerTool[] | undefined;
   #validUntil = 0;
@@ -84,7 +84,7 @@ class Server {
   // Counts announced changes, so that a list read before one is not taken for a current one.
   #changes = 0;
 
-  constructor(name: string, options: McpOptions) {
+  constructor(name: string, options: McpServer) {
     this.name = name;
     this.#options = options;
     this.#connection = new McpConnection(name, options, () => this.#outdate());
@@ -117,7 +117,7 @@ class Server {
     const { tools, ttlMs = this.#options.ttlMs ?? defaultTtlMs } = await listTools(open.client, {
       timeout: timeoutMs,
     }).catch((error: unknown) => {
-      throw toMcpError(open.endedBy ?? error, {
+      throw toMcpError(open.endedBy() ?? error, {
         server: this.name,
         doing: 'the list of its tools',
       });

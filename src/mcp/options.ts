@@ -52,7 +52,7 @@ export interface McpUrl extends CommonOptions {
 export type McpHeaders = Readonly<Record<string, string>>;
 
 /** How an MCP server is reached: a command to start, or a URL. */
-export type McpOptions = McpCommand | McpUrl;
+export type McpServer = McpCommand | McpUrl;
 
 const common: OptionNames<CommonOptions> = {
   prefix: true,
@@ -79,7 +79,7 @@ const urlNames: OptionNames<McpUrl> = {
 };
 
 /** Refuses a name or options that cannot work. */
-export function checkMcpOptions(name: string, options: McpOptions): void {
+export function checkMcpOptions(name: string, options: McpServer): void {
   const what = `MCP server "${name}"`;
   if (!/^[A-Za-z][\w-]{0,31}$/.test(name)) {
     throw bad(

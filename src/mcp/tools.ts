@@ -4,6 +4,7 @@ import type { JsonObject } from '../core/json/json.ts';
 import type { JsonSchema } from '../core/schema/schema.ts';
 import { type Tool, tool } from '../generate/tool.ts';
 import { callTool, type ToolServer } from './call-tool.ts';
+import { checkAnswer } from './questions.ts';
 import { nameTools, type ToolNaming } from './tool-names.ts';
 
 /** A tool of a server: its own name, and the tool that agents get. */
@@ -35,7 +36,7 @@ export function toTools(
 
 function toTool(definition: McpTool, name: string, about: ToolNaming & ToolServer): Tool {
   const { description, title, inputSchema } = definition;
-  return tool(
+  const made = tool(
     {
       name,
       description: description ?? title ?? definition.name,
@@ -44,6 +45,7 @@ function toTool(definition: McpTool, name: string, about: ToolNaming & ToolServe
     },
     async (input, context) => callTool({ definition, about, input: input as JsonObject }, context),
   ) as Tool;
+  return { ...made, checkResumed: checkAnswer };
 }
 
 function metadataOf({ name, title, annotations }: McpTool, server: string): JsonObject {

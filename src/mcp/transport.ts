@@ -1,6 +1,6 @@
 import type { FetchLike, Transport } from '@modelcontextprotocol/client';
 import { boundResponse } from './bound-response.ts';
-import type { McpCommand, McpOptions, McpUrl } from './options.ts';
+import type { McpCommand, McpServer, McpUrl } from './options.ts';
 import { loadSdk, loadStdio } from './sdk.ts';
 
 /** A transport to a server, and what is known about the process behind it. */
@@ -17,7 +17,7 @@ export interface OpenTransport {
 export const defaultMaxMessageBytes: number = 10 * 1024 * 1024;
 
 /** A new transport; nothing is started before it is connected. `onTooLong` is called for a message that is too long. */
-export function openTransport(options: McpOptions, onTooLong: () => Error): Promise<OpenTransport> {
+export function openTransport(options: McpServer, onTooLong: () => Error): Promise<OpenTransport> {
   return 'command' in options ? openProcess(options) : openHttp(options, onTooLong);
 }
 

@@ -20,6 +20,7 @@ const snippets: Readonly<Record<string, () => Promise<object>>> = {
   'custom-agents.ts': () => import('../../docs/snippets/custom-agents.ts'),
   'state.ts': () => import('../../docs/snippets/state.ts'),
   'time-travel.ts': () => import('../../docs/snippets/time-travel.ts'),
+  'mcp-tools.ts': () => import('../../docs/snippets/mcp-tools.ts'),
   'interrupts.ts': () => import('../../docs/snippets/interrupts.ts'),
   'background.ts': () => import('../../docs/snippets/background.ts'),
   'stores.ts': () => import('../../docs/snippets/stores.ts'),

@@ -3,9 +3,7 @@ import type { ToolRequestPart } from '../../protocol/message.ts';
 import type { Input, Resume } from '../../protocol/turn.ts';
 import type { Terminal } from '../terminal.ts';
 import { safe, shortJson } from '../text/safe.ts';
-
-/** Asks for a line; `undefined` at the end of the input. */
-export type Ask = (prompt: string) => Promise<string | undefined>;
+import { type Ask, askForm, isForm } from './ask-form.ts';
 
 type Answer =
   | { readonly type: 'restart'; readonly resumed: Json }
@@ -61,6 +59,10 @@ async function askOne(
   const inner = innerRequests(data);
   if (inner !== undefined) return await askInside(inner, ask, terminal);
   const { style } = terminal;
+  if (isForm(data)) {
+    const resumed = await askForm(data, ask, terminal);
+    return resumed === undefined ? undefined : { type: 'restart', resumed };
+  }
   terminal.print(
     `${style.warn(`? ${safe(toolRequest.name)}`)} ${shortJson(toolRequest.input ?? {})}`,
   );

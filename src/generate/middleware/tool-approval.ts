@@ -2,7 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { Tool } from '../tool.ts';
-import type { Middleware } from './middleware.ts';
+import type { Middleware, ToolStep } from './middleware.ts';
 
 /** Which tools need an approval: names, or a test of each request and its tool. */
 export type ApprovalRule =
@@ -22,11 +22,14 @@ export function toolApproval(rule: ApprovalRule): Middleware {
     async tool(step, next) {
       const { request, context, tool } = step;
       if (!(await needsApproval(rule, request, tool))) return next(step);
-      if (context.resumed === undefined) {
+      const { resumed, interrupted } = context;
+      // The tool was approved and ran, and has interrupted with a question of its own.
+      if (resumed !== undefined && wasApproved(interrupted)) return next(asApproved(step));
+      if (resumed === undefined) {
         context.interrupt({ approval: { tool: request.name, input: request.input ?? null } });
       }
-      const { approved, reason } = decision(context.resumed);
-      if (approved) return next(step);
+      const { approved, reason } = decision(resumed);
+      if (approved) return next(asApproved(step));
       const because = reason === undefined ? '' : ` The reason: ${reason}`;
       throw new WaymarkError(
         'PERMISSION_DENIED',
@@ -34,6 +37,17 @@ export function toolApproval(rule: ApprovalRule): Middleware {
       );
     },
   };
+}
+
+function wasApproved(interrupted: Json | undefined): boolean {
+  return isJsonObject(interrupted) && interrupted.approved === true;
+}
+
+/** The step with an interrupt that remembers the approval, so that an answer to it is not taken for one. */
+function asApproved(step: ToolStep): ToolStep {
+  const interrupt = (data?: Json): never =>
+    step.context.interrupt(isJsonObject(data) ? { ...data, approved: true } : data);
+  return { ...step, context: { ...step.context, interrupt } };
 }
 
 async function needsApproval(

@@ -18,7 +18,8 @@ interface CardProps {
 export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
   const heading = useId();
   const { toolName, answer } = interrupt;
-  const isQuestion = tool?.interrupt === true;
+  const form = elicitedSchema(interrupt);
+  const isQuestion = tool?.interrupt === true || form !== undefined;
   return (
     <section className="interrupt" aria-labelledby={heading}>
       <header>
@@ -36,12 +37,42 @@ export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): 
       <Asked interrupt={interrupt} tool={tool} />
       {answer ? (
         <p className="quiet">Answered. The turn continues when the others are answered too.</p>
+      ) : form ? (
+        <Elicited interrupt={interrupt} schema={form} actions={actions} isBusy={isBusy} />
       ) : isQuestion ? (
         <Question interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
       ) : (
         <Approval interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
       )}
     </section>
+  );
+}
+
+/** A question of an MCP server: the tool runs again with the answer. */
+function Elicited({
+  interrupt,
+  schema,
+  actions,
+  isBusy,
+}: Omit<CardProps, 'tool'> & { readonly schema: JsonRecord }): ReactNode {
+  const answer = (resumed: Json): void => void actions.resume(interrupt.approve({ resumed }));
+  return (
+    <>
+      <AnswerForm
+        schema={schema}
+        submit="Send the answer"
+        isBusy={isBusy}
+        onAnswer={(content) => answer({ action: 'accept', content })}
+      />
+      <button
+        type="button"
+        className="button danger"
+        disabled={isBusy}
+        onClick={() => answer({ action: 'decline' })}
+      >
+        <Icon name="close" size={14} /> Decline
+      </button>
+    </>
   );
 }
 
@@ -166,6 +197,12 @@ function questionOf({ metadata: data }: WaitingInterrupt): string | undefined {
   if (!isRecord(data)) return undefined;
   const asked = ['question', 'message', 'prompt', 'reason', 'title'].map((name) => data[name]);
   return asked.find((each) => typeof each === 'string');
+}
+
+/** The schema of the answer that an MCP server asks for. */
+function elicitedSchema({ metadata }: WaitingInterrupt): JsonRecord | undefined {
+  if (!isRecord(metadata) || !isRecord(metadata.elicitation)) return undefined;
+  return isRecord(metadata.schema) ? metadata.schema : undefined;
 }
 
 /** Passes the answers on to the requests inside a sub-agent. */

@@ -10,6 +10,7 @@ type Message = {
   readonly method?: string;
   readonly params?: Record<string, unknown>;
   readonly result?: unknown;
+  readonly error?: unknown;
 };
 
 const behaviour = process.argv[2] ?? '';
@@ -28,9 +29,18 @@ let tools: Record<string, unknown>[] = [
     annotations: { readOnlyHint: true, title: 'Echo' },
   },
   { name: 'remove', inputSchema: object, annotations: { destructiveHint: true } },
-  ...['slow', 'crash', 'big', 'flood', 'fail', 'image', 'change', 'wrong', 'environment'].map(
-    (name) => ({ name, inputSchema: object }),
-  ),
+  ...[
+    'slow',
+    'crash',
+    'big',
+    'flood',
+    'fail',
+    'image',
+    'change',
+    'wrong',
+    'environment',
+    'ask',
+  ].map((name) => ({ name, inputSchema: object })),
 ];
 if (behaviour === 'collide') {
   tools = ['read file', 'read/file'].map((name) => ({ name, inputSchema: object }));
@@ -114,8 +124,35 @@ if (behaviour === 'exit') {
   writeSync(2, 'The secret key is missing.\n');
   process.exit(1);
 }
+// Asks for the name, then for the age, and repeats the answers.
+const questions = ['Your name?', 'Your age?'];
+const asking = new Map<string, { readonly id: unknown; readonly answers: string[] }>();
+let asked = 0;
+
+function ask(id: unknown, answers: string[]): void {
+  const key = `ask-${asked++}`;
+  asking.set(key, { id, answers });
+  const value = { type: 'object', properties: { value: { type: 'string' } } };
+  const message = questions[answers.length];
+  send({ id: key, method: 'elicitation/create', params: { message, requestedSchema: value } });
+}
+
+function onAnswer({ id, result, error }: Message): void {
+  const call = asking.get(String(id));
+  if (!call) return;
+  if (error) {
+    const content = [{ type: 'text', text: JSON.stringify(error) }];
+    return void send({ id: call.id, result: { isError: true, content } });
+  }
+  const answers = [...call.answers, JSON.stringify(result)];
+  if (answers.length < questions.length) ask(call.id, answers);
+  else send({ id: call.id, result: text(answers.join(' ')) });
+}
+
 createInterface({ input: process.stdin }).on('line', (line) => {
   const message = JSON.parse(line) as Message;
+  if (message.method === undefined) return onAnswer(message);
+  if (message.params?.name === 'ask') return ask(message.id, []);
   if (message.id === undefined) return;
   const answered = answer(message);
   if (answered) send({ id: message.id, ...answered });

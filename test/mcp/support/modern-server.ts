@@ -1,0 +1,42 @@
+/** A server of the protocol of 2026, with the SDK, that asks questions, has resources and prompts, and counts what it does. */
+import { appendFileSync } from 'node:fs';
+import { inputRequired, McpServer } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { z } from 'zod';
+
+const journal = process.argv[2];
+const text = (value: string): { content: [{ type: 'text'; text: string }] } => ({
+  content: [{ type: 'text', text: value }],
+});
+
+serveStdio(() => {
+  const server = new McpServer({ name: 'modern', version: '1' });
+  server.registerTool(
+    'deploy',
+    { inputSchema: z.object({ env: z.string() }), annotations: { destructiveHint: true } },
+    ({ env }, ctx) => {
+      const { confirm, reason } = (ctx.mcpReq.inputResponses ?? {}) as Record<
+        string,
+        { action: string; content?: Record<string, unknown> } | undefined
+      >;
+      if (!confirm || !reason) {
+        return inputRequired({
+          inputRequests: {
+            confirm: inputRequired.elicit({
+              message: `Deploy to ${env}?`,
+              requestedSchema: z.object({ sure: z.boolean() }),
+            }),
+            reason: inputRequired.elicit({
+              message: 'Why?',
+              requestedSchema: z.object({ why: z.string() }),
+            }),
+          },
+          requestState: `state of ${env}`,
+        });
+      }
+      if (journal) appendFileSync(journal, `deployed ${env}\n`);
+      return text(JSON.stringify([env, confirm, reason, ctx.mcpReq.requestState()]));
+    },
+  );
+  return server;
+});
