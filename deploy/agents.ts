@@ -5,7 +5,7 @@ import { pgBossEngine } from 'waymark/pg-boss';
 import { postgresStore } from 'waymark/postgres';
 
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 20 });
-// A connection that breaks while it is idle is replaced by the next one.
+// The pool replaces idle connections that break.
 pool.on('error', (error) => console.error(error.message));
 export const engine = pgBossEngine({ pool, slots: 20 });
 export const app = waymark({ store: postgresStore({ pool }), engine });

@@ -37,7 +37,7 @@ app.defineAgent({
   name: 'guide',
   state: z.object({ city: z.string(), likes: z.array(z.string()) }),
   initialState: { city: 'Lisbon', likes: [] },
-  // A template over the custom state of the session …
+  // A template that reads the custom state of the session …
   system:
     'You are a guide to {{@state.city}}. The traveller likes {{#each @state.likes}}{{this}} {{/each}}.',
 });
@@ -46,7 +46,7 @@ app.defineAgent({
   name: 'host',
   state: z.object({ name: z.string() }),
   initialState: { name: 'Ada' },
-  // … or a function over it and the caller's context.
+  // … or a function that gets the state and the caller's context.
   system: ({ state, context }) => `You talk to ${state.name} (${context.language ?? 'en'}).`,
 });
 // #endregion
@@ -65,8 +65,8 @@ const search = app.defineTool(
   },
   async ({ query }, { signal, context, idempotencyKey, stream }) => {
     signal.throwIfAborted();
-    await stream({ searching: query }); // shown to whoever watches, not to the model
-    return [`${query} for ${context.user ?? 'anybody'} (${idempotencyKey.length > 0})`];
+    await stream({ searching: query }); // sent to clients, not to the model
+    return [`${query} for ${context.user ?? 'guest'} (${idempotencyKey.length > 0})`];
   },
 );
 
@@ -74,7 +74,7 @@ app.defineAgent({
   name: 'shop',
   tools: [search],
   toolChoice: 'auto',
-  maxTurns: 5, // rounds of tools in one turn
+  maxTurns: 5, // tool iterations per turn
   use: [toolApproval(['search']), retry({ attempts: 3 })],
 });
 // #endregion
@@ -101,8 +101,8 @@ const review = app.definePrompt({
 app.defineAgent({
   name: 'reviewer',
   prompt: review,
-  promptInput: { language: 'TypeScript' }, // checked here, against the prompt's schema
-  config: { temperature: 0 }, // the agent's own options come first
+  promptInput: { language: 'TypeScript' }, // validated here, against the prompt's schema
+  config: { temperature: 0 }, // overrides the prompt's
 });
 // #endregion
 await app.agent('reviewer').run('hi');
@@ -132,14 +132,14 @@ const conn = parrot.streamBidi();
 await conn.sendText('one');
 for await (const chunk of conn.turn()) if (chunk.turnEnd) console.log(chunk.turnEnd.snapshotId);
 await conn.sendText('two');
-const end = await conn.output(); // closes the input, and waits for what is queued
+const end = await conn.output(); // closes the input and waits for queued inputs
 // #endregion
 assert.equal(end.snapshotIds?.length, 2);
 
 // #region chat
 const talk = parrot.chat();
 await talk.send('one');
-await talk.send('two'); // goes on in the same session
+await talk.send('two'); // continues the same session
 // #endregion
 assert.ok(talk.sessionId);
 await app.ready();
@@ -170,7 +170,7 @@ try {
   console.log(JSON.stringify(error)); // {"status":"INTERNAL","message":"An unexpected error occurred."}
 }
 
-// Or without try: the output of a failed turn has `error`.
+// Without try: the output of a failed turn has `error`.
 const { error } = await clerk.run('Two pears, please', { throwOnError: false });
 // #endregion
 assert.ok(error?.cause instanceof TypeError);

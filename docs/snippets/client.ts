@@ -24,7 +24,7 @@ import { createClient, isWaymarkError } from 'waymark/client';
 
 const client = createClient({
   url,
-  headers: async () => ({ authorization: `Bearer ${await token()}` }), // asked before every request
+  headers: async () => ({ authorization: `Bearer ${await token()}` }), // called before every request
 });
 
 const remote = client.agent<typeof chat>('chat'); // `chat` is imported as a type only
@@ -52,7 +52,7 @@ assert.deepEqual(again, first);
 // #region stop
 const patience = new AbortController();
 const turn = remote.stream('something long', { sessionId, signal: patience.signal });
-patience.abort(); // stops the turn on the server; what was said is kept
+patience.abort(); // stops the turn on the server; the partial answer is kept
 const { finishReason } = await turn.output;
 // #endregion
 assert.equal(finishReason, 'aborted');

@@ -8,7 +8,7 @@ const app = waymark({ model, store: memoryStore() });
 
 // #region genkit
 const chat = app.defineAgent({
-  name: 'chat', // ai.definePrompt + ai.definePromptAgent, in one
+  name: 'chat', // ai.definePrompt and ai.definePromptAgent in one call
   system: 'You are a helpful assistant.',
   state: z.object({ topics: z.array(z.string()) }),
 });

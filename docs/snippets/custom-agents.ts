@@ -65,7 +65,7 @@ const payments: string[] = [];
 const billing = app.defineCustomAgent({ name: 'billing' }, async (session) => {
   await session.run(async () => {
     const receipt = await session.step('charge', async () => {
-      payments.push('charged'); // done once, however many attempts the run takes
+      payments.push('charged'); // runs once, however many attempts the run takes
       return { id: 'r-1' };
     });
     session.addMessages({ role: 'model', content: [{ text: `Receipt ${receipt.id}` }] });

@@ -11,7 +11,7 @@ import { postgresStore } from 'waymark/postgres';
 export const app = waymark({
   model,
   store: postgresStore({ connectionString: process.env.DATABASE_URL ?? '' }),
-  claimTtl: 10_000, // a process that is silent for so long has lost its runs to the others
+  claimTtl: 10_000, // after this time without a heartbeat, other processes take over its runs
   onError: (error, { agent, runId }) => console.error(agent, runId, error),
 });
 
@@ -19,11 +19,11 @@ export const chat = app.defineAgent({ name: 'chat' });
 // #endregion
 
 // #region main
-await app.ready(); // opens the store and brings its tables to this version's format
+await app.ready(); // opens the store and migrates its tables
 // #endregion
 
 // #region accept
-// A turn that another process may go on with when this one dies. `serve` does this for every turn it accepts.
+// Another process can take over this turn when this one dies. `serve` does this for every turn it accepts.
 const { finishReason } = await chat.run('hello', { accept: true });
 // #endregion
 assert.equal(finishReason, 'stop');

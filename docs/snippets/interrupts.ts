@@ -25,7 +25,7 @@ const pay = app.defineTool(
   { name: 'pay', description: 'Pays', input: z.object({ euros: z.number() }) },
   async ({ euros }, { interrupt, resumed, idempotencyKey }) => {
     if (resumed === undefined) interrupt({ question: `Pay ${euros} €?` });
-    return { paid: euros, reference: idempotencyKey }; // the same key for every attempt at this call
+    return { paid: euros, reference: idempotencyKey }; // the same key for every attempt of this call
   },
 );
 // #endregion
@@ -35,7 +35,7 @@ const askCity = app.defineInterrupt({
   name: 'ask_city',
   description: 'Asks the user for a city',
   input: z.object({ question: z.string() }),
-  output: z.string(), // what the answer must be
+  output: z.string(), // the schema of the answer
 });
 // #endregion
 const remove = app.defineTool(
@@ -94,7 +94,7 @@ assert.match(declined.text, /The user declined/);
 
 await clerk.run('pay 30', { sessionId: asked.sessionId });
 // #region continue
-// A plain message declines what waits, and the conversation continues.
+// A plain message declines the pending requests, and the conversation continues.
 const left = await clerk.run('No, leave it', { sessionId: asked.sessionId });
 // #endregion
 assert.equal(left.finishReason, 'stop');
@@ -103,7 +103,7 @@ assert.equal(left.finishReason, 'stop');
 const careful = app.defineAgent({
   name: 'careful',
   tools: [remove],
-  use: [toolApproval(['remove'])], // asks before the tool runs; the tool itself knows nothing of it
+  use: [toolApproval(['remove'])], // asks for approval before the tool runs; the tool does not change
 });
 // #endregion
 const held = await careful.run('delete it');

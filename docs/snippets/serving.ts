@@ -11,7 +11,7 @@ const port = 0;
 
 import { serve } from 'waymark/server';
 
-await app.ready(); // prompts, tools and store are checked before the first request
+await app.ready(); // checks prompts, tools and store before the first request
 const server = await serve(app, { port });
 console.log(server.url); // http://127.0.0.1:3000
 // #endregion
@@ -49,14 +49,14 @@ assert.equal((await fetch(`${base}/agents`)).status, 401);
 const headers = { authorization: 'Bearer token-of-ada' };
 assert.equal((await fetch(`${base}/agents`, { headers })).status, 200);
 const sessions = await fetch(`${base}/agents/chat/sessions`, { headers });
-// Another principal's session, made above without one, is not there for ada.
+// The session above has no owner, so ada cannot see it.
 assert.deepEqual(await sessions.json(), { items: [] });
 const refused = await fetch(`${base}/agents/chat/sessions/x`, { method: 'DELETE', headers });
 assert.equal(refused.status, 403);
 
 // #region revoke
 users.delete('token-of-ada');
-guarded.disconnect('ada'); // 0: the number of connections that were ended
+guarded.disconnect('ada'); // 0: the number of closed connections
 // #endregion
 assert.equal((await fetch(`${base}/agents`, { headers })).status, 401);
 

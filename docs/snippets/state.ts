@@ -50,7 +50,7 @@ for await (const { customPatch, artifact } of stream) {
   if (customPatch) console.log(customPatch);
   if (artifact) console.log(artifact.name);
 }
-// [{ op: 'replace', path: '', value: { items: ['tea'] } }]     the first of a turn is the whole document
+// [{ op: 'replace', path: '', value: { items: ['tea'] } }]     the first patch of a turn replaces the whole document
 // receipt.txt
 // #endregion
 const first = await output;
@@ -68,13 +68,13 @@ const stateless = app.defineAgent({
   store: false,
   clientState: {
     secret: process.env.STATE_SECRET ?? '32 bytes or more, in real life from the environment',
-    maxAge: 24 * 60 * 60 * 1000, // optional: refuse states that are older than a day
-    bindOwner: true, // optional: accept a state only from the owner it was given to
+    maxAge: 24 * 60 * 60 * 1000, // optional: reject states that are older than a day
+    bindOwner: true, // optional: accept a state only from the owner it was issued to
   },
 });
 
 const { state = {} } = await stateless.run('hello');
-// Send the state back to continue. It is signed: a changed one is PERMISSION_DENIED.
+// Send the state back to continue. It is signed: a modified state is PERMISSION_DENIED.
 const again = await stateless.run('and again', { state });
 // #endregion
 assert.equal(again.state?.messages?.length, 4);
@@ -87,7 +87,7 @@ await assert.rejects(stateless.run('trust me', { state: forged }), {
 app.defineAgent({
   name: 'private',
   transform: {
-    state: ({ custom: _, ...rest }) => rest, // nothing of the custom state leaves the server
+    state: ({ custom: _, ...rest }) => rest, // the custom state stays on the server
     chunk: (chunk) => (chunk.status === undefined ? chunk : undefined),
   },
 });
@@ -97,7 +97,7 @@ app.defineAgent({
 app.defineAgent({
   name: 'grown',
   state: z.object({ items: z.array(z.object({ name: z.string(), count: z.number() })) }),
-  // Sessions of an earlier version had plain names.
+  // Sessions of an earlier version stored only names.
   upgradeState: (old) => ({
     items: cart.parse(old).items.map((name) => ({ name, count: 1 })),
   }),

@@ -25,7 +25,7 @@ assert.deepEqual(
 
 // #region encryption
 const sealed = sqliteStore('sealed.db', { encryption: { keys: [key, oldKey] } });
-await sealed.rotateKeys(); // afterwards the old key is needed no more
+await sealed.rotateKeys(); // afterwards the old key is no longer needed
 // #endregion
 
 const app = waymark({ model, store: inOneFile });
@@ -36,7 +36,7 @@ const { maintenance } = inOneFile;
 
 await maintenance?.prune({ olderThan: 30 * 86_400_000, keepLast: 10, dropSessions: true });
 await maintenance?.eraseOwner('ada');
-const faults = await maintenance?.verify(); // [] when the store is whole
+const faults = await maintenance?.verify(); // [] when there are no problems
 
 const document = await maintenance?.exportSession({ agent: 'chat' }, sessionId);
 if (document) await inPlainFiles.maintenance?.importSession({ agent: 'chat' }, document);

@@ -20,7 +20,7 @@ const { sessionId } = one;
 // #region look
 const shot = await story.getSnapshot(two); // an output, a snapshot or an id
 shot?.state?.messages; // the conversation as it was after the second turn
-shot?.stateHash; // the same content has the same hash, in any store
+shot?.stateHash; // the same content has the same hash in every store
 
 const timeline = await story.listSnapshots(sessionId, { includeOrphaned: true });
 // #endregion
@@ -31,11 +31,11 @@ assert.equal(timeline.items.length, 3);
 await story.restore(one); // the head moves; nothing is deleted
 await story.run('there was a bear', { sessionId });
 
-await story.restore(three); // and back again
+await story.restore(three); // return to the first branch
 // #endregion
 
 // #region from
-// In one step: the turn starts from that snapshot, and moves the head when it is saved.
+// In one step: the turn starts from that snapshot and moves the head when it is saved.
 const bear = await story.run('there was a bear', { from: one });
 // #endregion
 
@@ -56,7 +56,7 @@ assert.notEqual(fork.sessionId, sessionId);
 
 // #region diff
 const { messages, custom, artifacts } = await story.diff(three, bear);
-messages.added; // messages that only the second has
+messages.added; // messages that only the second snapshot has
 messages.removed;
 custom; // an RFC 6902 patch
 artifacts; // [{ name, change: 'added' | 'removed' | 'changed', patch? }]

@@ -11,12 +11,12 @@ import {
 import { engineContract } from 'waymark/testing/contract';
 
 // #region engine
-/** A queue as somebody else might have one: whose run it is and its id, in the order they came. */
+/** A minimal queue: the scope and id of each run, in order of arrival. */
 type Queue = { readonly runId: string; readonly scope: Scope }[];
 
 const name = 'list/';
 
-/** An engine written against what the package exports and nothing else: as short as one can be that dispatches. */
+/** A minimal engine, written only with the exports of the package. */
 function listEngine(queue: Queue, { slots = 4, most = 100 } = {}): Engine {
   let env: EngineEnv | undefined;
   let recovery: Recovery | undefined;
@@ -31,7 +31,7 @@ function listEngine(queue: Queue, { slots = 4, most = 100 } = {}): Engine {
     for (const each of next) {
       const work = async (): Promise<void> => {
         const outcome = await claimed.find(({ run }) => run.runId === each.runId)?.execute();
-        // It may be in the list a moment before it is let go of, or still be held by whoever had it.
+        // The run may still be held by the process that accepted it, or by its previous worker.
         if (outcome !== 'ended' && (await isOpen(each.scope, each.runId))) queue.push(each);
       };
       background(
@@ -62,7 +62,7 @@ function listEngine(queue: Queue, { slots = 4, most = 100 } = {}): Engine {
       const to = env;
       if (to === undefined || stops.length > 0) return;
       const again = (): void => void look(to).catch((error: unknown) => to.report(error));
-      // A hint may be lost.
+      // Notifications can be lost, so poll as well.
       stops = [to.onHandedOver(again), to.clock.every(50, again)];
       recovery?.start();
     },

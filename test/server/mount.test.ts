@@ -79,7 +79,7 @@ describe('the handler', () => {
     const agents = handler(app, { basePath: '/ai' });
     const listener = getRequestListener(agents, { overrideGlobalObjects: false });
     site.register((scope, _options, registered) => {
-      // The body is the handler's to read.
+      // Let the handler read the body.
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null));
       scope.all('/ai/*', (request, reply) => {
