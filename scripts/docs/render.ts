@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { cliReference } from './cli-reference.ts';
+import { comparisonSources, comparisonTable, readComparison } from './comparison.ts';
 import { decisionList } from './decision-list.ts';
 import { fieldsTable, optionsTable, propertiesOf } from './options-table.ts';
 import { codeOf } from './regions.ts';
@@ -11,7 +12,9 @@ import { codeOf } from './regions.ts';
  * - what stands between `<!-- options: path#Name -->` and `<!-- /options -->`: a table of an interface (`fields` for one whose
  *   values are handed out),
  * - between `<!-- cli -->` and `<!-- /cli -->`: the reference of the command line,
- * - between `<!-- decisions -->` and `<!-- /decisions -->`: the list of decisions.
+ * - between `<!-- decisions -->` and `<!-- /decisions -->`: the list of decisions,
+ * - between `<!-- comparison -->` and `<!-- /comparison -->`: the table of docs/comparison.json; with `comparison: sources`
+ *   the sources of its cells.
  */
 export function renderPage(text: string, root: string): string {
   const path = (name: string): string =>
@@ -37,5 +40,12 @@ export function renderPage(text: string, root: string): string {
       /(<!-- decisions -->\n)[\s\S]*?(<!-- \/decisions -->)/,
       (_, head: string, tail: string) =>
         `${head}\n${decisionList(join(root, 'docs/decisions'))}\n\n${tail}`,
+    )
+    .replace(
+      /(<!-- comparison(: sources)? -->\n)[\s\S]*?(<!-- \/comparison -->)/g,
+      (_, head: string, sources: string | undefined, tail: string) => {
+        const render = sources === undefined ? comparisonTable : comparisonSources;
+        return `${head}\n${render(readComparison(root))}\n\n${tail}`;
+      },
     );
 }
