@@ -9,10 +9,10 @@ import { defineWriter } from './writer.ts';
 
 const { model, note } = await chooseModel();
 
-/** All examples in one app, kept in one file. */
+/** All examples in one app, with one SQLite file as the store. */
 export const app = waymark({ store: sqliteStore('waymark.db') });
 
-/** Said on the screen when the app is served. */
+/** Shown in the terminal and in Studio when the app is served. */
 export const modelNote = note;
 
 defineTripPlanner(app, model);

@@ -1,6 +1,6 @@
 import type { ModelRef } from 'waymark';
 
-/** A model that was found, and what to tell the person in front of the screen about it. */
+/** The selected model, and a note about it for the user. */
 export interface FoundModel {
   readonly model: ModelRef | undefined;
   readonly note: string;
@@ -29,14 +29,14 @@ const providers: readonly Provider[] = [
   },
 ];
 
-/** Where servers that speak OpenAI's wire usually listen on one's own machine. */
+/** The usual addresses of local OpenAI-compatible servers. */
 const localServers = [
   { name: 'Ollama', url: 'http://127.0.0.1:11434/v1' },
   { name: 'LM Studio', url: 'http://127.0.0.1:1234/v1' },
   { name: 'llama.cpp', url: 'http://127.0.0.1:8080/v1' },
 ] as const;
 
-/** Uses a provider whose key is in the environment, else a local server, else nothing: the examples then play a script. */
+/** Uses a provider whose key is in the environment, or else a local server. Without either, the examples are scripted. */
 export async function chooseModel(
   env: Readonly<Record<string, string | undefined>> = process.env,
   servers: readonly { readonly name: string; readonly url: string }[] = localServers,

@@ -8,7 +8,7 @@ import {
 } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 
-/** An agent that hands work to others: the writer in the foreground, the researcher in the background. */
+/** An agent that delegates to sub-agents: the writer in the foreground, the researcher in the background. */
 export function defineNewsroom<Writer extends AgentTypes, Researcher extends AgentTypes>(
   app: App,
   {

@@ -3,10 +3,10 @@ import { z } from 'zod';
 
 const sources = ['archives', 'papers', 'interviews', 'figures', 'maps'] as const;
 
-/** How long one source takes to read. */
+/** Simulated time to read one source. */
 export const readingMs = 1_500;
 
-/** Long work for the background: detach it, close the page, come back; a killed process loses no finished step. */
+/** A long background run: detach it, close the page and come back. A killed process loses no completed step. */
 export function defineResearcher(
   app: App,
   { pauseMs = readingMs }: { readonly pauseMs?: number } = {},

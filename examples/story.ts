@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 const world = z.object({ place: z.string(), carrying: z.array(z.string()), steps: z.number() });
 
-/** A story to branch: go back to any turn, take another way, and compare the two. */
+/** A story with branches: restore any turn, try something else, and compare the two branches. */
 export function defineStory(app: App, model: ModelRef = script()) {
   const move = app.defineTool(
     {
@@ -81,7 +81,7 @@ function script(): ModelRef {
   );
 }
 
-/** Word by word, as a model would say it. */
+/** Splits a text into words, as a model would stream it. */
 function spoken(text: string): ScriptedReply {
   return { chunks: text.match(/\S+\s*/g) ?? [], chunkDelayMs: 15 };
 }

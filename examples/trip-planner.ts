@@ -9,7 +9,7 @@ const trip = z.object({
   booked: z.array(z.string()),
 });
 
-/** A chat with tools, typed state, and a booking that asks a person first. */
+/** A chat with tools, typed state, and a booking that needs approval. */
 export function defineTripPlanner(app: App, model: ModelRef = script()) {
   const weather = app.defineTool(
     {
@@ -48,7 +48,7 @@ export function defineTripPlanner(app: App, model: ModelRef = script()) {
       state: trip,
     },
     ({ what, euros }, { session, resumed, interrupt, idempotencyKey }) => {
-      // Only a clear yes pays; whatever else comes back does not.
+      // Pay only after an explicit approval.
       if (resumed === undefined) interrupt({ question: `Book ${what} for ${euros} €?` });
       if (!isApproved(resumed)) return { declined: what };
       session.updateCustom((draft) => {

@@ -2,7 +2,7 @@ import type { App, ModelRef } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 
-/** A custom agent: its own turn loop writes an outline and a draft as artifacts, and says what it is doing. */
+/** A custom agent: its turn loop writes an outline and a draft as artifacts and reports its status. */
 export function defineWriter(app: App, model: ModelRef = script()) {
   return app.defineCustomAgent(
     {
