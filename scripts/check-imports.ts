@@ -59,6 +59,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     'engine',
     'server',
     'client',
+    'mcp',
     '.',
   ],
   '.': [

@@ -1,14 +1,28 @@
-import { defineCommand } from '../command.ts';
+import { defineCommand, jsonOption } from '../command.ts';
 import { serveMcpLines } from '../mcp/serve-lines.ts';
+import { addServer, listServers, testServer } from '../mcp/try-servers.ts';
+
+const subcommands: Readonly<Record<string, typeof addServer>> = {
+  add: addServer,
+  list: listServers,
+  test: testServer,
+};
 
 /** `waymark mcp` */
 export const mcp = defineCommand({
   name: 'mcp',
   summary: 'Offer agents to an MCP client over standard input and output',
-  usage: '[file]',
+  usage: '[file | add | list | test] [arguments...]',
   about:
-    'The MCP client starts this command and talks to it over standard input and output; what agents print and the log go to\nthe standard error. Each agent is a tool. To serve clients of other machines, use "waymark serve" with `mcp: true` in\n`serverOptions`.',
-  examples: ['mcp agents.ts', 'mcp agents.ts --agent writer --owner ann'],
+    'The MCP client starts this command and talks to it over standard input and output; what agents print and the log go to\nthe standard error. Each agent is a tool. To serve clients of other machines, use "waymark serve" with `mcp: true` in\n`serverOptions`.\n\n"add", "list" and "test" are for servers whose tools your agents use: "add" connects one and writes it to mcp.json, "list"\nprints the tools of each, and "test" prints the tools of one or calls a tool. mcp.json has the form that MCP clients share;\nvalues of --env and --header are written to it.',
+  examples: [
+    'mcp agents.ts',
+    'mcp agents.ts --agent writer --owner ann',
+    'mcp add files -- npx -y @modelcontextprotocol/server-filesystem .',
+    'mcp add docs https://docs.example.com/mcp --header "authorization: Bearer …"',
+    'mcp list',
+    `mcp test files read_text_file '{ "path": "README.md" }'`,
+  ],
   options: {
     agent: {
       type: 'string',
@@ -22,8 +36,31 @@ export const mcp = defineCommand({
       value: 'id',
       about: 'The owner of the sessions, where your server has auth [none]',
     },
+    config: {
+      type: 'string',
+      value: 'file',
+      about: 'The file of "add", "list" and "test" [mcp.json]',
+    },
+    env: {
+      type: 'string',
+      value: 'name=value',
+      multiple: true,
+      about: 'A variable for the command of "add"; can be repeated',
+    },
+    header: {
+      type: 'string',
+      value: 'name:value',
+      multiple: true,
+      about: 'A header for the URL of "add" and "test"; can be repeated',
+    },
+    ...jsonOption,
   },
   async run({ args, options, terminal }) {
+    const subcommand = subcommands[args[0] ?? ''];
+    if (subcommand) {
+      const { config, env, header, json } = options;
+      return subcommand({ args: args.slice(1), config, env, header, json, terminal });
+    }
     await serveMcpLines({
       file: args[0],
       owner: options.owner,
