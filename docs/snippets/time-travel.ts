@@ -68,9 +68,17 @@ assert.deepEqual([custom, artifacts], [[], []]);
 // #region label
 await story.label(three, 'the good ending'); // retention keeps labelled snapshots
 await story.updateSession(sessionId, { title: 'The fox', metadata: { mood: 'calm' } });
-const found = await story.listSessions({ query: 'fox' });
 // #endregion
-assert.equal(found.items.length, 1);
+
+// #region find
+const found = await story.listSessions({ query: 'fox' }); // id, title, metadata and messages
+const kept = await story.listSessions({ labelled: true }); // or failed, or waiting
+// #endregion
+assert.equal(
+  found.items.some((session) => session.sessionId === sessionId),
+  true,
+);
+assert.equal(kept.items.length, 1);
 
 // #region policy
 app.defineAgent({ name: 'every-step', snapshot: on('turnEnd', 'toolIterationEnd') });

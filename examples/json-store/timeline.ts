@@ -5,12 +5,16 @@ import {
   checkTitle,
   decideLabel,
   decideRestore,
+  matchesQuery,
   notFound,
   type Page,
   pageOf,
+  passesFilter,
   refuseFork,
   type Scope,
+  type SessionFilter,
   type Snapshot,
+  searchTextOf,
   type TimelineSupport,
 } from 'waymark/store';
 import { checkFree, leaveBehind } from './claim.ts';
@@ -46,23 +50,27 @@ export function timelineSupport(file: JsonFile): TimelineSupport {
         const state = readSnapshot(tx, scope, { sessionId })?.state;
         return { ...info, ...(state && { state }) };
       }),
-    listSessions: (scope, { query = '', ...options } = {}) =>
+    listSessions: (scope, options = {}) =>
       file.read((tx) => {
         const sessions = Object.values(tx.data.sessions)
-          .filter((session) => inScope(session, scope) && matches(session, query.toLowerCase()))
+          .filter((session) => inScope(session, scope) && isWanted(tx, session, options))
           .sort((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? -1 : 1));
         const page = pageOf(sessions, ({ updatedAt, id }) => [-updatedAt, id], options);
         return { ...page, items: page.items.map((session) => toSessionInfo(tx, session)) };
       }),
-    updateSession: (scope, sessionId, { title, metadata }) =>
+    updateSession: (scope, sessionId, { title, metadata, defaultTitle }) =>
       file.write((tx) => {
         const session = findSession(tx, scope, sessionId);
         if (session === undefined) throw notFound('session', sessionId);
+        if (defaultTitle !== undefined) {
+          const text = checkTitle(defaultTitle);
+          session.title ??= text;
+        }
         if (metadata === null) delete session.metadata;
         else if (metadata !== undefined) session.metadata = checkMetadata(metadata);
         if (title === null) delete session.title;
         else if (title !== undefined) session.title = checkTitle(title);
-        session.updatedAt = tx.now;
+        if (title !== undefined || metadata !== undefined) session.updatedAt = tx.now;
         return toSessionInfo(tx, session);
       }),
     deleteSession: (scope, sessionId) =>
@@ -111,9 +119,16 @@ function found(tx: Transaction, scope: Scope, snapshotId: string): SnapshotRow {
   return row;
 }
 
-function matches({ id, title = '', metadata }: SessionRow, query: string): boolean {
-  const texts = [id, title, JSON.stringify(metadata ?? '')];
-  return query === '' || texts.some((text) => text.toLowerCase().includes(query));
+function isWanted(tx: Transaction, session: SessionRow, filter: SessionFilter): boolean {
+  const { id, title, metadata } = session;
+  const head = snapshotAt(tx, session.head);
+  const listed = rowsOf(tx, session).filter((row) => row.index >= 0);
+  const last = listed.at(-1);
+  const isRunning = toSessionInfo(tx, session).running !== undefined;
+  const isLabelled = () => listed.some(({ label }) => label !== undefined);
+  if (!passesFilter(filter, { isRunning, head, last, isLabelled })) return false;
+  const text = () => searchTextOf(head?.state.messages ?? []);
+  return matchesQuery(filter.query ?? '', { id, title, metadata, text });
 }
 
 function listSnapshots(

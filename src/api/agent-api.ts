@@ -4,7 +4,7 @@ import type { RetryResult } from '../protocol/requests.ts';
 import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
-import type { ListOptions, Lookup } from '../store/contract/store.ts';
+import type { ListOptions, Lookup, SessionFilter } from '../store/contract/store.ts';
 import type { InterruptAnswer } from './interrupts.ts';
 import type { ResumeInput } from './resume-input.ts';
 import type { SnapshotRef } from './snapshot-ref.ts';
@@ -181,9 +181,8 @@ export interface AgentApi<
   ): Promise<Page<SnapshotOf<Types>>>;
   /** With its latest state; `undefined` for an unknown id. */
   getSession(sessionId: string, options?: Call): Promise<LoadedSession<Types> | undefined>;
-  listSessions(
-    options?: Call & ListOptions & { readonly query?: string },
-  ): Promise<Page<SessionInfo>>;
+  /** Newest first. */
+  listSessions(options?: Call & ListOptions & SessionFilter): Promise<Page<SessionInfo>>;
   updateSession(
     sessionId: string,
     change: { readonly title?: string | null; readonly metadata?: JsonObject | null },

@@ -81,8 +81,11 @@ export function createRemoteAgent<Types extends AgentTypes>(
         query: { limit, cursor, includeOrphaned },
       }),
     getSession: (session, options) => found(transport.find(at('getSession', { session }, options))),
-    listSessions: ({ limit, cursor, query, ...options } = {}) =>
-      transport.json({ ...at('listSessions', {}, options), query: { limit, cursor, query } }),
+    listSessions: ({ limit, cursor, query, failed, waiting, labelled, ...options } = {}) =>
+      transport.json({
+        ...at('listSessions', {}, options),
+        query: { limit, cursor, query, failed, waiting, labelled },
+      }),
     updateSession: (session, change, options) =>
       transport.json({ ...at('updateSession', { session }, options), body: change }),
     deleteSession: async (session, options) =>

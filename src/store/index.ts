@@ -68,7 +68,9 @@ export {
   type RunUsage,
   requestTtl,
   type Scope,
+  type SessionChange,
   type SessionExport,
+  type SessionFilter,
   type SnapshotStore,
   type Spent,
   type StateBase,
@@ -125,6 +127,13 @@ export {
   type Selection,
   selectVictims,
 } from './rules/retention.ts';
+export { searchTextOf } from './rules/search-words.ts';
+export {
+  type FilteredSession,
+  matchesQuery,
+  passesFilter,
+  type SearchedSession,
+} from './rules/session-filter.ts';
 export { checkLabel, checkMetadata, checkTitle } from './rules/size-limits.ts';
 export { storeFault } from './rules/store-error.ts';
 export { anySuspects, pickRuns } from './rules/suspects.ts';

@@ -34,6 +34,7 @@ async function openSqlite(): Promise<OpenedStore> {
   let store = open();
   return {
     store,
+    searchesText: false,
     advance,
     async reopen() {
       await store.close?.();
@@ -54,6 +55,7 @@ async function openPostgres(): Promise<OpenedStore> {
   let store = open();
   return {
     store,
+    searchesText: false,
     advance: (ms) => clock.advance(ms),
     async reopen() {
       await store.close?.();

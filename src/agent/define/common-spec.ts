@@ -11,6 +11,7 @@ import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
 import { storedState } from '../spec/init.ts';
 import type { AgentOptionsBase } from '../spec/options.ts';
 import type { AgentSpec } from '../spec/spec.ts';
+import { titleBy } from '../spec/title.ts';
 
 /** What an agent's definition needs from the app. */
 export interface AgentEnv {
@@ -40,6 +41,7 @@ export function commonSpec(
     policy: policyOf(options.snapshot),
     concurrency: options.concurrency ?? 'reject',
     limits: options.limits ?? {},
+    titleOf: titleBy(options.title),
     transform: reportingTransform(transform, (error) =>
       host.report(error, { phase: 'transform', agent: name }),
     ),

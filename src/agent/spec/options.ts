@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
 import type { InferSchema, Schema } from '../../core/schema/schema.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { ClientStateOptions } from './client-state.ts';
@@ -27,6 +28,7 @@ export const agentOptionNames: OptionNames<AnyOptions> = {
   store: true,
   snapshot: true,
   transform: true,
+  title: true,
   clientState: true,
   concurrency: true,
   limits: true,
@@ -36,6 +38,12 @@ export const agentOptionNames: OptionNames<AnyOptions> = {
 
 /** What a schema gives, or any JSON when there is none. */
 export type Inferred<S> = S extends Schema ? InferSchema<S> : Json | undefined;
+
+/** What a title is made of. */
+export interface TitledState<Custom> {
+  readonly messages: readonly Message[];
+  readonly custom: Custom;
+}
 
 /** The options of every agent, with a prompt or with a turn loop of your own. */
 export interface AgentOptionsBase<
@@ -59,6 +67,11 @@ export interface AgentOptionsBase<
   readonly store?: Store | SnapshotStore | false;
   /** What becomes a snapshot. @default the end of each turn and of the invocation */
   readonly snapshot?: SnapshotPolicy<CustomOf<State, Initial>> | 'always' | 'never';
+  /**
+   * The title of a new session, from its state after the first turn; `false`: none. A session that is renamed keeps its new
+   * title. @default the beginning of the first user message
+   */
+  readonly title?: false | ((state: TitledState<CustomOf<State, Initial>>) => string | undefined);
   /** Changes what leaves. */
   readonly transform?: Transform;
   /** Signs the state that a client holds, so that it cannot be forged. */

@@ -61,6 +61,8 @@ export interface AgentSpec {
   readonly policy: SnapshotPolicy;
   readonly concurrency: Concurrency;
   readonly limits: AgentLimits;
+  /** The title of a session after its first turn; `undefined`: none. */
+  titleOf(state: SessionState): string | undefined;
   readonly transform: Transform;
   /** The same transform, whose errors go to `report` instead of to the app. */
   transformReportingTo(report: (error: unknown) => void): Transform;

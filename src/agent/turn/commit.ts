@@ -11,6 +11,7 @@ import type {
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { checkpointedAs, type ListedState, savedAs } from './lineage.ts';
 import { loseRunOnOutage } from './lose-run-on-outage.ts';
+import { nameSession } from './name-session.ts';
 import type { Turn } from './turn-state.ts';
 
 /** Writes a snapshot, and publishes its chunk after the commit. */
@@ -25,13 +26,13 @@ export async function commit(
   const { turnIndex } = position;
   const { snapshotId } = write;
   let listed: ListedState | undefined;
-  const committed = await writeWithEvents(run, chunk, (events) => {
+  const committed = await writeWithEvents(run, chunk, async (events) => {
     // Read here: the state may change while earlier events are written.
     const stateHash = working.hash();
     if (write.listed !== false) {
       listed = { id: snapshotId, hash: stateHash, state: working.state };
     }
-    return spec.turnStore.commit(scope, run.turnBase, {
+    const committed = await spec.turnStore.commit(scope, run.turnBase, {
       ...stateWrite(invocation),
       ...write,
       ...(parentId !== undefined && { parentId }),
@@ -39,6 +40,9 @@ export async function commit(
       stateHash,
       ...(events && { events }),
     });
+    // Before `turnEnd` is visible, so that a page that lists the sessions then finds the title.
+    if (turnIndex === 0 && write.event !== 'toolIterationEnd') await nameSession(invocation);
+    return committed;
   });
   if (!write.end) run.onProgress?.();
   if (listed !== undefined) position.nextIndex++;

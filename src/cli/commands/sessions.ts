@@ -10,16 +10,31 @@ export const sessions = defineCommand({
   name: 'sessions',
   summary: 'List sessions, newest first',
   usage: '',
-  examples: ['sessions', 'sessions --agent story --query lisbon', 'sessions --json'],
+  examples: [
+    'sessions',
+    'sessions --agent story --query lisbon',
+    'sessions --failed --owner ada',
+    'sessions --json',
+  ],
   options: {
     ...agentOption,
-    query: { type: 'string', short: 'q', value: 'text', about: 'Search id, title and metadata' },
+    query: {
+      type: 'string',
+      short: 'q',
+      value: 'text',
+      about: 'Search id, title, metadata and messages',
+    },
+    failed: { type: 'boolean', about: 'Only sessions whose last turn failed' },
+    waiting: { type: 'boolean', about: 'Only sessions in which a tool call waits for an answer' },
+    labelled: { type: 'boolean', about: 'Only sessions with a labelled snapshot' },
     limit: { type: 'string', short: 'n', value: 'number', about: 'Sessions per agent [20]' },
     ...jsonOption,
     ...agentsOptions,
   },
   async run({ options, terminal }) {
-    const { query } = options;
+    const { query, failed = false, waiting = false, labelled = false } = options;
+    const filter = { ...(query !== undefined && { query }), failed, waiting, labelled };
+    const isFiltered = query !== undefined || failed || waiting || labelled;
     const limit = wholeNumber(options.limit ?? '20', 'limit', 1);
     await withAgents(options, terminal, async ({ agents }) => {
       const items: SessionInfo[] = [];
@@ -29,7 +44,7 @@ export const sessions = defineCommand({
         const { metadata } = await agent.describe();
         if (!metadata.timeline) continue;
         hasStore = true;
-        const page = await agent.listSessions({ limit, ...(query !== undefined && { query }) });
+        const page = await agent.listSessions({ limit, ...filter });
         items.push(...page.items);
         hasMore ||= page.next !== undefined;
       }
@@ -37,7 +52,7 @@ export const sessions = defineCommand({
       if (options.json) return terminal.print(JSON.stringify({ items }, null, 2));
       if (!hasStore) return terminal.note(noStore(options.agent));
       if (items.length === 0) {
-        const start = query === undefined ? ' To start a session, use "waymark chat <agent>".' : '';
+        const start = isFiltered ? '' : ' To start a session, use "waymark chat <agent>".';
         return terminal.note(emptyList('sessions', options) + start);
       }
       terminal.print(sessionTable(items, terminal.style));

@@ -68,8 +68,23 @@ export const operations: Readonly<Record<string, OperationInfo>> &
       ...page,
       {
         name: 'query',
-        description: 'Looks in id, title and metadata.',
+        description: 'Looks in id, title, metadata and the text of messages.',
         schema: { type: 'string' },
+      },
+      {
+        name: 'failed',
+        description: 'Only sessions whose last turn failed.',
+        schema: { type: 'boolean' },
+      },
+      {
+        name: 'waiting',
+        description: 'Only sessions in which a tool call waits for an answer.',
+        schema: { type: 'boolean' },
+      },
+      {
+        name: 'labelled',
+        description: 'Only sessions with a labelled snapshot.',
+        schema: { type: 'boolean' },
       },
     ],
     answer: { description: 'A page of sessions.', schema: 'SessionPage' },

@@ -16,8 +16,13 @@ export function mountSessions(router: Router, serverContext: ServerContext): voi
   router.get(routes.listSessions.path, async (c) => {
     const { agent, options } = await openCall(serverContext, c, 'listSessions');
     const query = c.req.query('query');
-    const page = { ...pageQuery(c), ...(query !== undefined && { query }) };
-    return jsonResponse(await agent.listSessions({ ...options, ...page }));
+    const filter = {
+      ...(query !== undefined && { query }),
+      failed: flagQuery(c, 'failed'),
+      waiting: flagQuery(c, 'waiting'),
+      labelled: flagQuery(c, 'labelled'),
+    };
+    return jsonResponse(await agent.listSessions({ ...options, ...pageQuery(c), ...filter }));
   });
 
   router.get(routes.getSession.path, async (c) => {

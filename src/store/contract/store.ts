@@ -45,5 +45,11 @@ export type { Scope } from './scope.ts';
 export { type SnapshotStore, savedPendingTtl } from './snapshot-store.ts';
 export type { LoadedState, PartialWrite, StateBase, StateWrite } from './state.ts';
 export type { SuspectLimit, TakenRun } from './take-over.ts';
-export type { ExpectHead, ListOptions, TimelineSupport } from './timeline-support.ts';
+export type {
+  ExpectHead,
+  ListOptions,
+  SessionChange,
+  SessionFilter,
+  TimelineSupport,
+} from './timeline-support.ts';
 export type { RunUsage, Spent, Totals } from './usage.ts';

@@ -9,6 +9,30 @@ export interface ListOptions {
   readonly cursor?: string;
 }
 
+/** Narrows a list of sessions. A session must pass all that is given. */
+export interface SessionFilter {
+  /**
+   * Sessions whose id, title or metadata contain this text, or in whose messages (those of the head) each of its words, or
+   * a word that begins with it, occurs. At most 1,000 characters.
+   */
+  readonly query?: string;
+  /** Sessions whose last turn failed. @default false */
+  readonly failed?: boolean;
+  /** Sessions in which a tool call waits for the answer of a person. @default false */
+  readonly waiting?: boolean;
+  /** Sessions with a labelled snapshot. @default false */
+  readonly labelled?: boolean;
+}
+
+/** What can be changed about a session. */
+export interface SessionChange {
+  /** `null` removes the title. */
+  readonly title?: string | null;
+  readonly metadata?: JsonObject | null;
+  /** The title of a session that has none; does not count as a change of the session: `updatedAt` stays. */
+  readonly defaultTitle?: string;
+}
+
 /** Compare and set: a caller that has read an older head changes nothing. */
 export interface ExpectHead {
   /** When present, the head of the snapshot's session must still be this one, else `ABORTED` with `details.headId`. */
@@ -23,17 +47,10 @@ export interface TimelineSupport {
     sessionId: string,
     options?: { readonly state?: boolean },
   ): Promise<SessionInfo | undefined>;
-  /** Newest first; `query` looks in id, title and metadata. */
-  listSessions(
-    scope: Scope,
-    options?: ListOptions & { readonly query?: string },
-  ): Promise<Page<SessionInfo>>;
-  /** `null` removes the title. `NOT_FOUND` when there is no such session. */
-  updateSession(
-    scope: Scope,
-    sessionId: string,
-    change: { readonly title?: string | null; readonly metadata?: JsonObject | null },
-  ): Promise<SessionInfo>;
+  /** Newest first. A store whose content is encrypted need not look at the text of messages. */
+  listSessions(scope: Scope, options?: ListOptions & SessionFilter): Promise<Page<SessionInfo>>;
+  /** `NOT_FOUND` when there is no such session. */
+  updateSession(scope: Scope, sessionId: string, change: SessionChange): Promise<SessionInfo>;
   /**
    * Erases the session with its snapshots, runs, events, steps and its sub-agents' sessions; what a fork shares stays.
    * `ABORTED` when it is being worked on. `false` when there is no such session.

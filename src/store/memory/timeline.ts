@@ -13,6 +13,7 @@ import { pageOf } from '../rules/page.ts';
 import { checkLabel, checkMetadata, checkTitle } from '../rules/size-limits.ts';
 import { checkFree, leaveBehind } from './claim.ts';
 import { holderFact, namedFacts } from './facts.ts';
+import { isWanted } from './is-wanted.ts';
 import { activePath, isOrphaned, toMetadata, toSessionInfo, withState } from './reading.ts';
 import { createSessionRow, dropSessionRow } from './rows.ts';
 import { withSubSessions } from './sub-sessions.ts';
@@ -38,9 +39,9 @@ export function timelineSupport(tables: Tables): TimelineSupport {
       const { state } = withState(session.head, now());
       return state === undefined ? info : { ...info, state };
     },
-    async listSessions(scope, { query = '', ...options } = {}) {
+    async listSessions(scope, options = {}) {
       const sessions = [...tables.sessions.values()]
-        .filter((session) => inScope(session, scope) && matches(session, query.toLowerCase()))
+        .filter((session) => inScope(session, scope) && isWanted(session, options, now()))
         .sort((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? -1 : 1));
       const keyOf = (session: SessionRow): readonly [number, string] => [
         -session.updatedAt,
@@ -50,13 +51,15 @@ export function timelineSupport(tables: Tables): TimelineSupport {
       const infos = items.map((session) => toSessionInfo(session, now()));
       return next === undefined ? { items: infos } : { items: infos, next };
     },
-    async updateSession(scope, sessionId, { title, metadata }) {
+    async updateSession(scope, sessionId, { title, metadata, defaultTitle }) {
       const session = known(tables, scope, sessionId);
+      const ifUntitled = defaultTitle === undefined ? undefined : checkTitle(defaultTitle);
+      if (ifUntitled !== undefined) session.title ??= ifUntitled;
       if (metadata === null) delete session.metadata;
       else if (metadata !== undefined) session.metadata = checkMetadata(metadata);
       if (title === null) delete session.title;
       else if (title !== undefined) session.title = checkTitle(title);
-      session.updatedAt = now();
+      if (title !== undefined || metadata !== undefined) session.updatedAt = now();
       return toSessionInfo(session, now());
     },
     async deleteSession(scope, sessionId) {
@@ -106,12 +109,6 @@ function known(tables: Tables, scope: Scope, sessionId: string): SessionRow {
 function found({ snapshot }: NamedFacts<SnapshotRow>, snapshotId: string): SnapshotRow {
   if (snapshot === null) throw notFound('snapshot', snapshotId);
   return snapshot.key;
-}
-
-function matches(session: SessionRow, query: string): boolean {
-  if (query === '') return true;
-  const texts = [session.id, session.title ?? '', JSON.stringify(session.metadata ?? '')];
-  return texts.some((text) => text.toLowerCase().includes(query));
 }
 
 function listSnapshots(

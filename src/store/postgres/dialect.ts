@@ -34,6 +34,9 @@ export function postgresDialect(schema: string): Dialect {
         WHERE id >= (j.value ->> 0)::bigint AND id < (j.value ->> 1)::bigint ORDER BY id) m`,
     rowsAsJson: (columns) => `json_agg(json_build_array(${columns.join(', ')}))::text`,
     asJson: (columns) => `json_build_array(${columns.join(', ')})::text`,
+    words: (param) => `array_to_tsvector(string_to_array(${param}, ' '))`,
+    hasWords: (alias, param) => `${alias}.words @@ (
+      SELECT string_agg('''' || value || ''':*', ' & ') FROM json_array_elements_text(${param}::json) AS l(value))::tsquery`,
     hex: (column) => `encode(${column}, 'hex')`,
   };
 }

@@ -169,4 +169,19 @@ export const steps: readonly string[] = [
     commitTurn,
     commitWithin,
   ].join('\n'),
+  // Full-text search.
+  `
+  CREATE TABLE @search(                        -- the different words in the messages of a session; made when it is searched
+    session bigint PRIMARY KEY,
+    head bigint NOT NULL,                      -- snapshots.row_id of the state that they are of
+    words tsvector NOT NULL);
+  CREATE INDEX search_head ON @search(head);
+  CREATE INDEX search_words ON @search USING gin(words);
+  CREATE FUNCTION @drop_outdated_words() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    DELETE FROM @search x USING gone WHERE x.head = gone.row_id;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER search_outdated AFTER DELETE ON @snapshots REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION @drop_outdated_words();
+  `,
 ];

@@ -10,11 +10,13 @@ import type {
   RunRef,
   RunSupport,
   Scope,
+  SessionFilter,
   SnapshotStore,
   Store,
   TimelineSupport,
 } from '../contract/store.ts';
 import { OwedReleases } from './owed-releases.ts';
+import { checkQuery } from './session-filter.ts';
 
 /**
  * The store with its ids checked: what is not a string is `INVALID_ARGUMENT` in every call that takes an id, and a lookup
@@ -168,11 +170,13 @@ function checkedEvents(events: EventSupport): EventSupport {
   };
 }
 
+const query = (options: SessionFilter | undefined): void => checkQuery(options?.query);
+
 function checkedTimeline(timeline: TimelineSupport, owed: OwedReleases): TimelineSupport {
   return {
     ...timeline,
     getSession: guard(timeline.getSession, scope, session),
-    listSessions: guard(timeline.listSessions, scope),
+    listSessions: guard(timeline.listSessions, scope, query),
     updateSession: guard(timeline.updateSession, scope, session),
     deleteSession: guard(owed.freeing(timeline.deleteSession), scope, session),
     listSnapshots: guard(timeline.listSnapshots, scope, session),

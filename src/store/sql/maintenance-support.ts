@@ -20,6 +20,7 @@ import {
 } from './retention/verify.ts';
 import { exportSession } from './sessions/export-session.ts';
 import { importSession } from './sessions/import-session.ts';
+import { clearSearch } from './sessions/search.ts';
 import type { SqlContext } from './sql-context.ts';
 
 /** Keeping the store small, whole and portable. */
@@ -122,6 +123,8 @@ export function maintenanceSupport(
       return db.write(() => importSession(scope, read, sessionId, newId, state));
     },
     async rotateKeys() {
+      // Words that were stored before there was a key.
+      await db.write(() => clearSearch());
       let sealed = 0;
       for (let place: RotationPlace | undefined = rotationStart; place !== undefined; ) {
         const at: RotationPlace = place;

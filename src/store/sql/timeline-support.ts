@@ -1,5 +1,6 @@
 import type { TimelineSupport } from '../contract/store.ts';
 import { eraseSession } from './retention/erase.ts';
+import { indexSome, searchesText } from './sessions/search.ts';
 import { getSession, listSessions, updateSession } from './sessions/sessions.ts';
 import { listSnapshots } from './snapshots/list-snapshots.ts';
 import { readSnapshot } from './snapshots/locate.ts';
@@ -15,7 +16,13 @@ export function timelineSupport({ db, state, gcScheduler }: SqlContext): Timelin
       const head = await db.read(() => readSnapshot(scope, { sessionId }, state));
       return head?.state === undefined ? info : { ...info, state: head.state };
     },
-    listSessions: (scope, options = {}) => db.read(() => listSessions(scope, options, state)),
+    async listSessions(scope, options = {}) {
+      if (searchesText(options.query, state)) {
+        // It can be made again, so it need not outlive a power cut.
+        while (await db.write(() => indexSome(scope, state), { durable: false }));
+      }
+      return await db.read(() => listSessions(scope, options, state));
+    },
     updateSession: (scope, sessionId, change) =>
       db.write(() => updateSession(scope, sessionId, change, state)),
     async deleteSession(scope, sessionId) {

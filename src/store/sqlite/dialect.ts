@@ -17,5 +17,9 @@ export const sqliteDialect: Dialect = {
     `json_each(${param}) j JOIN @messages m ON m.id >= j.value ->> 0 AND m.id < j.value ->> 1`,
   rowsAsJson: (columns) => `json_group_array(json_array(${columns.join(', ')}))`,
   asJson: (columns) => `json_array(${columns.join(', ')})`,
+  words: (param) => param,
+  hasWords: (alias, param) => `${alias}.session IN (
+    SELECT rowid FROM @search_words WHERE search_words MATCH (
+      SELECT group_concat('"' || value || '"*', ' ') FROM json_each(${param})))`,
   hex: (column) => `lower(hex(${column}))`,
 };

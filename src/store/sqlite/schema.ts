@@ -154,4 +154,29 @@ export const steps: readonly string[] = [
   renamedColumns
     .map(({ table, from, to }) => `ALTER TABLE ${table} RENAME COLUMN "${from}" TO ${to};`)
     .join('\n'),
+  // Full-text search. The words are made by the store, so every character above ASCII is part of one.
+  `
+  CREATE TABLE search(                       -- the different words in the messages of a session; made when it is searched
+    session INTEGER PRIMARY KEY,
+    head INTEGER NOT NULL,                   -- snapshots.row_id of the state that they are of
+    words TEXT NOT NULL);
+  CREATE INDEX search_head ON search(head);
+  CREATE VIRTUAL TABLE search_words USING fts5(
+    words, content='search', content_rowid='session', detail=none, tokenize='ascii');
+  INSERT INTO search_words(search_words, rank) VALUES('secure-delete', 1);
+  CREATE TRIGGER search_added AFTER INSERT ON search BEGIN
+    INSERT INTO search_words(rowid, words) VALUES(NEW.session, NEW.words);
+  END;
+  CREATE TRIGGER search_changed AFTER UPDATE ON search BEGIN
+    INSERT INTO search_words(search_words, rowid, words) VALUES('delete', OLD.session, OLD.words);
+    INSERT INTO search_words(rowid, words) VALUES(NEW.session, NEW.words);
+  END;
+  CREATE TRIGGER search_removed AFTER DELETE ON search BEGIN
+    INSERT INTO search_words(search_words, rowid, words) VALUES('delete', OLD.session, OLD.words);
+  END;
+  CREATE TRIGGER search_outdated AFTER DELETE ON snapshots
+    WHEN EXISTS (SELECT 1 FROM search WHERE head = OLD.row_id) BEGIN
+    DELETE FROM search WHERE head = OLD.row_id;
+  END;
+  `,
 ];

@@ -3,6 +3,7 @@ import type { Lookup } from '../../protocol/lookup.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Input } from '../../protocol/turn.ts';
+import type { SessionFilter } from '../../store/contract/store.ts';
 import type { ScriptedReply } from '../scripted-model.ts';
 import type { ContractAgentName } from './agents.ts';
 
@@ -111,6 +112,12 @@ type ReadStep =
       readonly snapshots: readonly Pattern[];
     }
   | { readonly do: 'getSession'; readonly sessionId: string; readonly session: Pattern }
+  /** The sessions of a list, by their titles, in any order. */
+  | {
+      readonly do: 'listSessions';
+      readonly filter: SessionFilter;
+      readonly titles: readonly string[];
+    }
   | { readonly do: 'wait'; readonly id: string; readonly snapshot: Pattern }
   /** All events to the end, adjacent text joined. */
   | {

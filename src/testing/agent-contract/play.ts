@@ -91,6 +91,12 @@ async function playAround(stage: Stage, step: Around): Promise<void> {
     case 'getSession':
       expectMatch((await agent.getSession(step.sessionId)) ?? null, step.session, 'session');
       return;
+    case 'listSessions': {
+      const { items } = await agent.listSessions(step.filter);
+      const titles = items.map(({ title }) => title ?? '').sort();
+      expect(titles, 'titles').toEqual([...step.titles].sort());
+      return;
+    }
     case 'wait':
       expectMatch(await agent.wait(step.id), step.snapshot, 'snapshot');
       return;

@@ -35,6 +35,8 @@ export interface OpenedStore {
   readonly close: () => Promise<void>;
   /** Advances the store's clock. Without it the tests wait in real time. */
   readonly advance?: (ms: number) => void | Promise<void>;
+  /** `false`: the store is encrypted, and a search does not find the text of messages. @default true */
+  readonly searchesText?: boolean;
   /** The raw content of the store, to check that deleted content is gone. */
   readonly dump?: () => Promise<string>;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { hashState } from '../../session/session-state.ts';
 import { exchange, type Kit, marksIn, refused, texts, type UseKit } from './kit.ts';
+import { searchContract } from './search.ts';
 import { sessionContract } from './sessions.ts';
 
 /** The listed snapshots of a session as `index:orphaned`. */
@@ -323,4 +324,5 @@ export function timelineContract(useKit: UseKit): void {
   });
 
   sessionContract(useKit);
+  searchContract(useKit);
 }

@@ -63,7 +63,7 @@ export function SessionList(): ReactNode {
           {!sessions.fault && (
             <p>
               {query
-                ? 'Search looks in titles, ids and metadata.'
+                ? 'Search looks in titles, ids, metadata and messages.'
                 : 'The first message you send begins one.'}
             </p>
           )}

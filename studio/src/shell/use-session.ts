@@ -2,8 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { RemoteAgent, SessionInfo } from '../../../src/client/index.ts';
 import { type AgentStore, useAgentValue } from '../../../src/react/index.ts';
 import { goTo, type Place } from '../lib/place.ts';
-import { lookNow, pulse } from '../lib/pulse.ts';
-import { titleOf } from '../lib/turns.ts';
+import { pulse } from '../lib/pulse.ts';
 import { useSource } from '../lib/use-source.ts';
 
 /** Keeps the address and the conversation at the same session, and the conversation up to date with what others do. */
@@ -27,26 +26,12 @@ export function useSession(
     const { phase } = store.getView();
     if (!isKept || sessionId === undefined || sessionId === known || phase === 'loading') return;
     goTo({ view: 'chat', agent: agent.name, session: sessionId }, { replace: known === undefined });
-    void nameSession(agent, sessionId, store);
   }, [store, agent, sessionId, isKept]);
 
   useLooking(store, place.snapshot);
   const info = useSessionInfo(agent, isKept ? sessionId : undefined);
   useFollowing(store, info);
   return info;
-}
-
-/** A session that begins here is titled after its first message. */
-async function nameSession(
-  agent: RemoteAgent,
-  sessionId: string,
-  store: AgentStore,
-): Promise<void> {
-  const { transcript, snapshotId } = store.getView();
-  const title = titleOf(transcript);
-  if (title === undefined || snapshotId !== undefined) return;
-  await agent.updateSession(sessionId, { title: title.slice(0, 80) }).catch(() => {});
-  lookNow();
 }
 
 /** Loads the selected snapshot; quick steps through the timeline load only the last one. */
@@ -74,10 +59,10 @@ function useSessionInfo(
   useEffect(() => {
     if (sessionId === undefined) return;
     let isCurrent = true;
-    agent.listSessions({ query: sessionId, limit: 1 }).then(
-      ({ items: [info] }) => {
+    agent.listSessions({ query: sessionId, limit: 20 }).then(
+      ({ items }) => {
         if (!isCurrent) return;
-        const found = info?.sessionId === sessionId ? info : undefined;
+        const found = items.find((each) => each.sessionId === sessionId);
         // A session that has not been seen yet may be about to begin.
         setKnown((before) =>
           found

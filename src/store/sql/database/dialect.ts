@@ -34,6 +34,10 @@ export interface Dialect {
   rowsAsJson(columns: readonly string[]): string;
   /** A JSON array as text. */
   asJson(columns: readonly string[]): string;
+  /** Words, separated by spaces, as they are stored in `search.words`. */
+  words(param: string): string;
+  /** Whether the words of a row of `search` begin with all those in a JSON array, by the full-text index. */
+  hasWords(alias: string, param: string): string;
   /** The hexadecimal text of some bytes, in lower case. */
   hex(column: string): string;
 }

@@ -1,14 +1,18 @@
 import type { JsonObject } from '../../../core/json/json.ts';
 import type { Page, SessionInfo } from '../../../protocol/session.ts';
-import type { ListOptions, Scope } from '../../contract/store.ts';
+import type { ListOptions, Scope, SessionChange, SessionFilter } from '../../contract/store.ts';
 import { notFound } from '../../rules/errors.ts';
+import { matchesQuery, passesFilter } from '../../rules/session-filter.ts';
 import { checkMetadata, checkTitle } from '../../rules/size-limits.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { homeIn, sessionPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
+import { isHeld } from '../runs/holder.ts';
+import { fromFinish, fromStatus } from '../values/codes.ts';
 import { checkLimit, fromCursor, type Key, toCursor } from '../values/cursor.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
+import { sessionsWithWords } from './search.ts';
 import {
   contentOf,
   type SessionRow,
@@ -30,7 +34,33 @@ const selectSessions = statement<SessionRow>(
     WHERE z.owner = $1 AND z.agent = $2 AND (z.updated_at < $3 OR (z.updated_at = $3 AND z.id > $4))
     ORDER BY z.updated_at DESC, z.id LIMIT $5`,
 );
+// The listed snapshot with the highest index is the last turn that came to an end.
+const selectFacts = statement<FactsRow>(
+  'session_list_facts',
+  (d) => `
+    SELECT z.row_id, h.finish AS head_finish, h.updated_at AS head_updated, n.status AS last_status,
+      n.updated_at AS last_updated, CASE WHEN EXISTS (
+        SELECT 1 FROM @snapshots l WHERE l.session = z.row_id AND l.label IS NOT NULL) THEN 1 ELSE 0 END AS labelled
+    FROM @sessions z LEFT JOIN @snapshots h ON h.row_id = z.head
+    LEFT JOIN @snapshots n ON n.session = z.row_id
+      AND n.idx = (SELECT MAX(x.idx) FROM @snapshots x WHERE x.session = z.row_id)
+    WHERE z.row_id IN ${d.integers('$1')}`,
+);
+
+interface FactsRow {
+  readonly row_id: number;
+  readonly head_finish: number | null;
+  readonly head_updated: number | null;
+  readonly last_status: number | null;
+  readonly last_updated: number | null;
+  readonly labelled: number;
+}
+
 const updateTitle = statement('session_title', 'UPDATE @sessions SET title = $2 WHERE row_id = $1');
+const nameUntitled = statement(
+  'session_default_title',
+  'UPDATE @sessions SET title = $2 WHERE row_id = $1 AND title IS NULL',
+);
 const updateMetadata = statement(
   'session_metadata',
   'UPDATE @sessions SET metadata = $2 WHERE row_id = $1',
@@ -64,17 +94,21 @@ const batch = 200;
 /** Sessions, newest first. */
 export function* listSessions(
   scope: Scope,
-  { limit = 50, cursor, query = '' }: ListOptions & { readonly query?: string },
-  { cipher }: StateContext,
+  { limit = 50, cursor, ...filter }: ListOptions & SessionFilter,
+  context: StateContext,
 ): Plan<Page<SessionInfo>> {
   checkLimit(limit);
-  const wanted = query.toLowerCase();
+  const { cipher } = context;
+  const { query = '', failed, waiting, labelled } = filter;
+  const isFiltered = failed === true || waiting === true || labelled === true;
   const found: SessionRow[] = [];
-  const size = wanted === '' ? limit + 1 : Math.max(batch, limit + 1);
+  const size = query === '' && !isFiltered ? limit + 1 : Math.max(batch, limit + 1);
+  const withText = yield* sessionsWithWords(scope, query, context);
   let after = fromCursor(cursor) ?? end;
   while (found.length <= limit) {
     const rows = yield* all(selectSessions, ...scopeKey(scope), ...after, size);
-    found.push(...rows.filter((row) => matches(row, wanted, cipher)));
+    const passing = isFiltered ? yield* filtered(rows, filter) : rows;
+    found.push(...passing.filter((row) => matches(row, query, withText, cipher)));
     const last = rows.at(-1);
     if (last === undefined || rows.length < size) break;
     after = [last.updated_at, last.id];
@@ -86,28 +120,62 @@ export function* listSessions(
   return { items: infos, next: toCursor([last.updated_at, last.id]) };
 }
 
-function matches(row: SessionRow, query: string, cipher: Cipher): boolean {
-  if (query === '') return true;
-  const texts = [
-    row.id,
-    row.title === null ? '' : String(contentOf(row, 'title', cipher)),
-    row.metadata === null ? '' : JSON.stringify(contentOf(row, 'metadata', cipher)),
-  ];
-  return texts.some((text) => text.toLowerCase().includes(query));
+function* filtered(
+  rows: readonly SessionRow[],
+  filter: SessionFilter,
+): Plan<readonly SessionRow[]> {
+  const ids = JSON.stringify(rows.map((row) => row.row_id));
+  const facts = new Map((yield* all(selectFacts, ids)).map((row) => [row.row_id, row]));
+  return rows.filter((row) => {
+    const fact = facts.get(row.row_id);
+    return fact !== undefined && passesFilter(filter, { ...factsOf(fact), isRunning: isHeld(row) });
+  });
+}
+
+function factsOf({ head_finish, head_updated, last_status, last_updated, labelled }: FactsRow) {
+  const finishReason = fromFinish(head_finish);
+  return {
+    head:
+      head_updated === null
+        ? undefined
+        : { updatedAt: head_updated, ...(finishReason !== undefined && { finishReason }) },
+    last:
+      last_status === null || last_updated === null
+        ? undefined
+        : { status: fromStatus(last_status), updatedAt: last_updated },
+    isLabelled: () => labelled === 1,
+  };
+}
+
+function matches(
+  row: SessionRow,
+  query: string,
+  withText: ReadonlySet<number>,
+  cipher: Cipher,
+): boolean {
+  if (query === '' || withText.has(row.row_id)) return true;
+  const title = row.title === null ? undefined : String(contentOf(row, 'title', cipher));
+  const metadata =
+    row.metadata === null ? undefined : (contentOf(row, 'metadata', cipher) as JsonObject);
+  return matchesQuery(query, { id: row.id, title, metadata, text: () => '' });
 }
 
 /** Changes a session's title and metadata. */
 export function* updateSession(
   scope: Scope,
   sessionId: string,
-  change: { readonly title?: string | null; readonly metadata?: JsonObject | null },
+  change: SessionChange,
   context: StateContext,
 ): Plan<SessionInfo> {
   const row = yield* findSession(scope, sessionId);
   if (row === undefined) throw notFound('session', sessionId);
-  const { title, metadata } = change;
+  const { title, metadata, defaultTitle } = change;
   const { cipher } = context;
   const home = homeIn(scope, sessionId);
+  if (defaultTitle !== undefined) {
+    const text = sealed(checkTitle(defaultTitle), sessionPlace('title', home), cipher);
+    yield* run(nameUntitled, row.row_id, text);
+  }
   if (title !== undefined) {
     const text = title === null ? null : checkTitle(title);
     yield* run(updateTitle, row.row_id, sealed(text, sessionPlace('title', home), cipher));
@@ -116,7 +184,7 @@ export function* updateSession(
     const json = metadata === null ? null : checkMetadata(metadata);
     yield* run(updateMetadata, row.row_id, sealed(json, sessionPlace('metadata', home), cipher));
   }
-  yield* run(touch, row.row_id);
+  if (title !== undefined || metadata !== undefined) yield* run(touch, row.row_id);
   const after = yield* findSession(scope, sessionId);
   return toSessionInfo(after ?? row, cipher);
 }
