@@ -162,7 +162,7 @@ export const steps: readonly string[] = [
     words TEXT NOT NULL);
   CREATE INDEX search_head ON search(head);
   CREATE VIRTUAL TABLE search_words USING fts5(
-    words, content='search', content_rowid='session', detail=none, tokenize='ascii');
+    words, content='search', content_rowid='session', columnsize=0, detail=none, tokenize='ascii');
   INSERT INTO search_words(search_words, rank) VALUES('secure-delete', 1);
   CREATE TRIGGER search_added AFTER INSERT ON search BEGIN
     INSERT INTO search_words(rowid, words) VALUES(NEW.session, NEW.words);

@@ -14,7 +14,7 @@ function searchesText({ opened }: Kit): boolean {
 /** Sessions: search, filters, default titles. */
 export function searchContract(useKit: UseKit): void {
   describe('search', () => {
-    test('S270: a query finds words in the messages of the head, by their beginnings', async () => {
+    test('S270 S274: a query finds words in the messages of the head, by their beginnings', async () => {
       const kit = useKit();
       const { turn, scope } = kit;
       await turn('trip', { text: 'Two days in Lisbon, with Zoë' });
@@ -82,7 +82,7 @@ export function searchContract(useKit: UseKit): void {
         expect(await found(kit, { query })).toHaveLength(searchesText(kit) ? 1 : 0);
       }
       await timeline.restore(scope, snapshotId);
-      await maintenance.prune({ keepLast: 1 }, scope);
+      await maintenance.prune({ keepLast: 0 }, scope);
       await timeline.deleteSession(scope, 'gone');
       const content = (await opened.dump?.()) ?? '';
       expect(content.includes('erasable') || content.includes('deletable')).toBe(false);
