@@ -29,6 +29,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
     },
     cipher,
     sumOf: db.sumOf,
+    now: db.now,
     homes: new Map(),
   };
   const gcScheduler = new GcScheduler(parts);

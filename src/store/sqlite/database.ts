@@ -130,6 +130,7 @@ export function sqliteDatabase(options: SqliteOptions): Database {
       return retry(() => checkFile(db));
     },
     sumOf: sumOfValues,
+    now: () => clock.now(),
     async scrub() {
       const db = connection ?? (await opened());
       db.exec('PRAGMA incremental_vacuum');

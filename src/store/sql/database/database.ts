@@ -32,6 +32,8 @@ export interface Database {
   check?(): Promise<readonly string[]>;
   /** The checksum of a row, where rows carry one. */
   sumOf?(values: readonly SqlValue[]): number;
+  /** The time by which it stores times, where this process has the same clock. */
+  now?(): number;
   /** After erasing: sees to it that no old copy of the text is left, where the database leaves one. */
   scrub(): Promise<void>;
   /**

@@ -100,7 +100,7 @@ function* end(found: AbortRow, context: StateContext): Plan<void> {
   else {
     yield* takeReached(own, found);
     yield* hangOnStart(found);
-    yield* endRun(found);
+    yield* endRun(found, context);
   }
   yield* run(updateAborted, id, attempt, takenHash(found, context.cipher));
   yield* run(updateSession, session);

@@ -87,7 +87,7 @@ export function* commit(
   yield* moveSession(held.session, to, context);
   yield* endRequests(held.id, write.requests, context.cipher);
   if (write.deadLetter === true) yield* bury(held.session);
-  yield* moveRun(held, write, decision.run, rowId);
+  yield* moveRun(held, write, { after: decision.run, rowId }, context);
   const orphaned = decision.movesBranchEnd ? false : yield* isOrphaned(held, decision.parent);
   const location = locationAfter(rowId, decision, placed, context);
   const saved = { snapshotId: write.snapshotId, state: write.state, ref: location };
@@ -231,10 +231,10 @@ function* insertCommitted(
 function* moveRun(
   held: CommitRow,
   { events }: CommitWrite,
-  after: Decision['run'],
-  rowId: number,
+  { after, rowId }: { readonly after: Decision['run']; readonly rowId: number },
+  context: StateContext,
 ): Plan<void> {
-  if (after === 'ends') yield* endRun(withEvents(held, events));
+  if (after === 'ends') yield* endRun(withEvents(held, events), context);
   else if (after !== 'stays') {
     yield* run(updateRun, held.session, rowId, after.inputsDone, after.midTurn ? 1 : 0);
   }

@@ -1,4 +1,5 @@
 import { type Plan, run, statement } from '../database/query.ts';
+import type { StateContext } from '../history/state-rows.ts';
 import { isEvent, type JournalKey, journal } from './journal.ts';
 
 const deleteSteps = statement(
@@ -11,6 +12,11 @@ const insertEnd = statement(
   (d) => `
     INSERT INTO @journal(run, session, attempt, seq, last, body, ended_at)
     VALUES($1, $2, ${journal.end}, 0, 0, '[]', ${d.now})`,
+);
+const insertSummedEnd = statement(
+  'end_run_with_events_summed',
+  `INSERT INTO @journal(run, session, attempt, seq, last, body, ended_at, sum)
+   VALUES($1, $2, ${journal.end}, 0, 0, '[]', $3, $4)`,
 );
 
 /** What ending a run has to know of it. */
@@ -27,10 +33,16 @@ export const endingColumns = `
     THEN 1 ELSE 0 END AS has_events`;
 
 /** Forgets a run and what belongs to it alone. Its events are kept for a while. */
-export function* endRun({ id, session, has_steps, has_events }: EndingRun): Plan<void> {
+export function* endRun(
+  { id, session, has_steps, has_events }: EndingRun,
+  { sumOf, now }: StateContext,
+): Plan<void> {
   if (has_steps === 1) yield* run(deleteSteps, id);
   yield* run(deleteRun, session);
-  if (has_events === 1) yield* run(insertEnd, id, session);
+  if (has_events === 0) return;
+  if (sumOf === undefined || now === undefined) return yield* run(insertEnd, id, session);
+  const at = now();
+  yield* run(insertSummedEnd, id, session, at, sumOf([id, journal.end, 0, 0, session, at, '[]']));
 }
 
 /** The run after these events were appended to it. */

@@ -32,11 +32,11 @@ const countIndex = statement(
  * Ends the run of somebody who died. What it had reached stays behind, listed, as a pending snapshot without a run, which
  * reads `expired`.
  */
-export function* expireRun(session: number, { cipher }: StateContext): Plan<void> {
+export function* expireRun(session: number, context: StateContext): Plan<void> {
   const held = yield* first(selectRun, session);
   if (held === undefined) return;
-  const left = yield* first(insertLeft, session, takenHash(held, cipher));
+  const left = yield* first(insertLeft, session, takenHash(held, context.cipher));
   if (left !== undefined) yield* run(countIndex, session);
   yield* dropCheckpoint(held.checkpoint, left);
-  yield* endRun(held);
+  yield* endRun(held, context);
 }

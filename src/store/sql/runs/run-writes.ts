@@ -114,7 +114,7 @@ export function* release(
   yield* endRequests(held.id, requests, context.cipher);
   yield* dropCheckpoint(held.checkpoint);
   const ended = withEvents(held, events);
-  yield* endRun(ended);
+  yield* endRun(ended, context);
   const isKept = requests !== undefined || ended.has_events === 1;
   const mayBeBlank = held.head === null && held.next_index === 0 && !isKept;
   if (mayBeBlank) yield* run(deleteBlank, held.session);
