@@ -154,7 +154,7 @@ function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeo
     origin: origins === true ? '*' : [...origins],
     credentials,
     allowMethods: ['GET', 'POST', 'PATCH', 'DELETE'],
-    exposeHeaders: ['retry-after', 'x-vercel-ai-ui-message-stream'],
+    exposeHeaders: ['retry-after', 'x-vercel-ai-ui-message-stream', 'mcp-session-id'],
     maxAge: 600,
   });
 }

@@ -25,6 +25,7 @@ const snippets: Readonly<Record<string, () => Promise<object>>> = {
   'background.ts': () => import('../../docs/snippets/background.ts'),
   'stores.ts': () => import('../../docs/snippets/stores.ts'),
   'serving.ts': () => import('../../docs/snippets/serving.ts'),
+  'mcp-server.ts': () => import('../../docs/snippets/mcp-server.ts'),
   'client.ts': () => import('../../docs/snippets/client.ts'),
   'deploying.ts': () => import('../../docs/snippets/deploying.ts'),
   'coming-from.ts': () => import('../../docs/snippets/coming-from.ts'),

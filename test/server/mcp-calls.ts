@@ -56,6 +56,7 @@ export async function modern(
       params: {
         ...params,
         _meta: {
+          ...(params._meta as object | undefined),
           'io.modelcontextprotocol/protocolVersion': '2026-07-28',
           'io.modelcontextprotocol/clientCapabilities': capabilities,
           ...change.meta,

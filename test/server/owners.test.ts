@@ -6,19 +6,21 @@ import { createServerContext } from '../../src/server/handler.ts';
 import type { AuthorizeCall } from '../../src/server/index.ts';
 import { createRouter } from '../../src/server/router.ts';
 import { allEvents, createTestApp, get, post, startServer, streamTurn, userInput } from './kit.ts';
+import { modern, say } from './mcp-calls.ts';
 
 let server: Awaited<ReturnType<typeof startServer>>;
 let url: string;
 const calls: AuthorizeCall[] = [];
 
 /** What Ann has: a finished turn, and a run that is under way. */
-const ann = { sessionId: 'anns', snapshotId: '', running: '', busy: 'anns-busy' };
+const ann = { sessionId: 'anns', snapshotId: '', running: '', busy: 'anns-busy', asked: '' };
 
 const as = (name: string): Record<string, string> => ({ authorization: name });
 
 beforeAll(async () => {
   server = await startServer({
     reflection: true,
+    mcp: true,
     auth(request) {
       const principal = request.headers.get('authorization');
       if (principal === 'broken') throw new Error('database of users is down: secret');
@@ -41,6 +43,8 @@ beforeAll(async () => {
     as('ann'),
   );
   ann.running = (await detached.json()).snapshotId;
+  const asking = { url, headers: as('ann'), capabilities: { elicitation: {} } };
+  ann.asked = (await say(asking, 'transfer 3')).body.result.requestState;
 });
 afterAll(() => server.close());
 
@@ -66,7 +70,7 @@ const natives = Object.entries(routes).filter(([, { path }]) => /:session|:snaps
 
 /** What is mounted, as `METHOD path`; what is not tried below must be named here, with a reason. */
 const mounted = createRouter(
-  createServerContext(createTestApp(), { reflection: true, auth: () => undefined }),
+  createServerContext(createTestApp(), { reflection: true, mcp: true, auth: () => undefined }),
 )
   .routes.filter(({ method }) => method !== 'ALL')
   .map(({ method, path }) => `${method} ${path}`);
@@ -84,7 +88,16 @@ const nobodys = [
   { method: 'GET', path: '/api/actions' },
   { method: 'GET', path: '/api/envs' },
   { method: 'POST', path: '/api/notify' },
+  { method: 'GET', path: '/mcp' },
+  { method: 'DELETE', path: '/mcp' },
 ].map(({ method, path }) => `${method} ${path}`);
+
+const mcpAsBob = async (method: string, params: Record<string, unknown>): Promise<Response> => {
+  const capabilities = { elicitation: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } };
+  const { body } = await modern({ url, headers: as('bob'), capabilities }, method, params);
+  return Response.json(body);
+};
+const noTask = { error: { code: -32602, message: expect.stringContaining('There is no task') } };
 
 /** Calls besides those of the native routes that name an id in their path. */
 const elsewhere: Record<string, { route: string; attempt: Attempt; expected: unknown }> = {
@@ -194,6 +207,48 @@ const elsewhere: Record<string, { route: string; attempt: Attempt; expected: unk
     },
     expected: { status: 'NOT_FOUND' },
   },
+  'a tool call of MCP from a snapshot': {
+    route: 'POST /mcp',
+    attempt: () =>
+      mcpAsBob('tools/call', {
+        name: 'chat',
+        arguments: { message: 'x', snapshotId: ann.snapshotId },
+        _meta: { progressToken: 1 },
+      }),
+    expected: { result: { isError: true, _meta: { 'waymark/status': 'NOT_FOUND' } } },
+  },
+  'the request state of MCP': {
+    route: 'POST /mcp',
+    attempt: () =>
+      mcpAsBob('tools/call', {
+        name: 'chat',
+        arguments: { message: 'x' },
+        requestState: ann.asked,
+        inputResponses: {},
+      }),
+    expected: { result: { isError: true, _meta: { 'waymark/status': 'INVALID_ARGUMENT' } } },
+  },
+  'a resource of MCP': {
+    route: 'POST /mcp',
+    attempt: () =>
+      mcpAsBob('resources/read', { uri: `waymark://chat/snapshots/${ann.snapshotId}` }),
+    expected: { error: { code: -32602, message: expect.stringContaining('There is no resource') } },
+  },
+  'the list of resources of MCP': {
+    route: 'POST /mcp',
+    attempt: () => mcpAsBob('resources/list', {}),
+    expected: { result: { resources: [] } },
+  },
+  ...Object.fromEntries(
+    ['tasks/get', 'tasks/update', 'tasks/cancel'].map((method) => [
+      `a task of MCP in ${method}`,
+      {
+        route: 'POST /mcp',
+        attempt: () => mcpAsBob(method, { taskId: `chat:${ann.running}`, inputResponses: {} }),
+        expected: noTask,
+      },
+    ]),
+  ),
   'an action that is running': {
     route: 'POST /api/cancelAction',
     attempt: async () => {
@@ -300,6 +355,7 @@ describe('auth', () => {
       '/agents/chat/sessions',
       '/genkit/chat',
       '/ui/chat',
+      '/mcp',
       '/api/actions',
       '/nowhere',
     ]) {

@@ -27,7 +27,7 @@ export function createEndpoint(serverContext: ServerContext, options: McpServerO
       return await answer(mcp, c, parseIncoming(body));
     } catch (error) {
       if (isHttpRefusal(error)) throw error;
-      logFault(serverContext, error, c.get('logged'));
+      if (!(error instanceof McpError)) logFault(serverContext, error, c.get('logged'));
       const shown = toMcpError(error);
       return jsonResponse(errorMessage(idOf(body), shown), { status: shown.httpStatus });
     }
@@ -70,7 +70,7 @@ async function answerRequest(
 ): Promise<Response> {
   Object.assign(c.get('logged'), { rpc: method.slice(0, 64) });
   const era = eraOf(c, { jsonrpc: '2.0', id, method, params });
-  if (era.kind === 'legacy') peerOf(c);
+  if (era.kind === 'legacy' && method !== 'initialize') peerOf(c);
   const request: McpRequest = { era, id, method, params, c };
   if (method === 'tools/call') return await answerToolCall(mcp, request);
   if (method === 'tasks/result' && era.kind === 'legacy') {

@@ -2,7 +2,7 @@ import { logFault } from '../http/fault.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { sseEvent, sseHeaders, sseKeepAlive, wantsEvents } from '../stream/sse.ts';
 import { acquireStreamSlot, type StreamFormat } from '../stream/stream-response.ts';
-import { errorMessage, type Fields, toMcpError } from './errors.ts';
+import { errorMessage, type Fields, McpError, toMcpError } from './errors.ts';
 import { resultMessage } from './json-rpc.ts';
 import { inEra, type McpRequest, type McpServer } from './mcp-server.ts';
 
@@ -57,7 +57,7 @@ async function* untilResponse(
   try {
     yield [resultMessage(id, inEra(mcp, era, yield* messages))];
   } catch (error) {
-    logFault(mcp.serverContext, error, c.get('logged'));
+    if (!(error instanceof McpError)) logFault(mcp.serverContext, error, c.get('logged'));
     yield [errorMessage(id, toMcpError(error))];
   }
 }

@@ -37,7 +37,7 @@ export async function describeTool(name: string, agent: Agent, { kind }: Era): P
   return {
     name,
     title: agent.name,
-    ...(agent.description !== undefined && { description: agent.description }),
+    description: agent.description ?? `Talks to the agent "${agent.name}".`,
     inputSchema,
     outputSchema: outputSchemaOf(await structuredOutput(agent)),
     annotations: { title: agent.name, openWorldHint: true },
