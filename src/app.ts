@@ -35,26 +35,26 @@ import type { SnapshotStore, Store } from './store/contract/store.ts';
 
 /** How an app is made. */
 export interface AppOptions {
-  /** The model of agents and calls that name none. */
+  /** The default model of agents and generate calls. */
   readonly model?: ModelRef;
-  /** Where agents keep their sessions; without one their state is held by the client. */
+  /** The store for sessions. Without a store, the client holds the state. */
   readonly store?: Store | SnapshotStore;
   /** A directory of `.prompt` files, loaded by `ready()`. */
   readonly promptDir?: string;
-  /** Milliseconds without a heartbeat after which another process takes a run over. @default 5000 */
+  /** Milliseconds without a heartbeat after which another process takes over a run. @default 5000 */
   readonly claimTtl?: number;
-  /** Where runs without a caller are worked on. @default in the process that accepted them */
+  /** Executes background runs. @default in the process that accepted them */
   readonly engine?: Engine;
   /**
-   * Whether this process works on runs that other processes accepted or handed over; a server may only accept. Off for every app
-   * where the environment says `WAYMARK_RECOVER=0`, as for a command that only looks. @default true
+   * Whether this process executes runs that other processes accepted or handed over. Set it to `false` for a server
+   * that only accepts requests. `WAYMARK_RECOVER=0` in the environment turns it off for all apps. @default true
    */
   readonly work?: boolean;
-  /** How many sessions' states are kept in memory between turns. @default 256 */
+  /** Number of sessions whose states are cached in memory between turns. @default 256 */
   readonly cacheSize?: number;
   /**
    * Called once for each failure in the app: of a turn, model call, tool, prompt, policy, transform, hook, save or
-   * background run. Gets what was thrown, with its stack; remote clients never do. @default prints to the standard error
+   * background run. Gets the thrown error with its stack, which remote clients never see. @default prints to standard error
    */
   readonly onError?: ErrorListener;
   /** @default the system's */

@@ -20,7 +20,7 @@ const { sessionId } = await chat.run('hello');
 const latest = await chat.getSession(sessionId); // getState
 const history = await chat.listSnapshots(sessionId, { includeOrphaned: true }); // getStateHistory
 const [first] = history.items;
-const replayed = await chat.run('another way', { ...(first && { from: first }) });
+const replayed = await chat.run('Try again', { ...(first && { from: first }) });
 // #endregion
 assert.ok(latest && replayed.snapshotId);
 

@@ -60,63 +60,63 @@ function docOf(comment: string): { readonly about: string; readonly default?: st
   return { about: about.trim(), ...(preset !== undefined && { default: preset.trim() }) };
 }
 
-/** What a name says by itself, where its source says no more. */
+/** Default descriptions by name, for options without a doc comment. */
 const plain: Readonly<Record<string, string>> = {
-  name: 'What it is called.',
-  description: 'What it is for; shown to people and to models that may call it.',
-  limits: 'What may be used up; see the limits below.',
-  clock: 'Where time comes from.',
-  newId: 'Where ids come from.',
+  name: 'The name.',
+  description: 'A description for users, and for models that can call it.',
+  limits: 'The limits; see below.',
+  clock: 'The clock.',
+  newId: 'Generates ids.',
   model: 'The model that answers.',
   config: 'Settings of the model, such as `temperature`.',
-  tools: 'Tools that the model may call, by name or as they are.',
-  output: 'The form that the answer must have.',
+  tools: 'Tools that the model can call, by name or as objects.',
+  output: 'The schema and format of the answer.',
   use: 'Middleware around each model and tool call.',
   fetch: 'The function that sends requests.',
   WebSocket: 'The class that opens WebSockets.',
-  keepLabelled: 'Labelled snapshots stay.',
-  metadata: 'Plain JSON that is kept along.',
+  keepLabelled: 'Keeps labelled snapshots.',
+  metadata: 'Additional plain JSON.',
   input: 'The schema of the input.',
-  credentials: 'Whether cookies may come along.',
+  credentials: 'Whether cookies are allowed.',
   snapshotId: 'Continue from this snapshot.',
   sessionId: 'Continue this session.',
   state: 'Continue from this client-held state.',
   agent: 'The agent.',
-  pool: 'A pool of yours; the store does not close it.',
-  connectionString: 'Where the database is; the store makes a pool of its own.',
-  format: 'The form of the answer: `text`, `json`, `array`, `enum` or `jsonl`.',
-  limit: 'At most so many on a page.',
-  cursor: 'The `next` of the page before.',
+  pool: 'Your own pool; the store does not close it.',
+  connectionString: 'The connection string of the database, for a new pool.',
+  format: 'The format of the answer: `text`, `json`, `array`, `enum` or `jsonl`.',
+  limit: 'Maximum number of items per page.',
+  cursor: 'The `next` value of the previous page.',
   signal: 'Stops the call.',
-  temperature: 'How freely the model chooses its words.',
-  maxOutputTokens: 'The most tokens of an answer.',
-  topP: 'Only words within this share of likelihood.',
-  topK: 'Only so many of the likeliest words.',
-  presencePenalty: 'Against words that were said.',
-  frequencyPenalty: 'Against words that were said often.',
-  stopSequences: 'Texts at which the model stops.',
-  seed: 'For answers that can be had again.',
+  temperature: 'Sampling temperature.',
+  maxOutputTokens: 'Maximum number of tokens in the answer.',
+  topP: 'Nucleus sampling: cumulative probability of the tokens to sample from.',
+  topK: 'Samples only from this number of most likely tokens.',
+  presencePenalty: 'Penalty for tokens that occurred before.',
+  frequencyPenalty: 'Penalty for tokens by how often they occurred.',
+  stopSequences: 'Sequences at which the model stops.',
+  seed: 'Seed for reproducible output.',
   usage: 'Tokens.',
-  reasoning: 'What the model thinks before it answers.',
-  toolCalls: 'Tools that the model asks for: `{ name, input, ref? }`.',
+  reasoning: 'The reasoning of the model before its answer.',
+  toolCalls: 'Tool calls of the model: `{ name, input, ref? }`.',
   finishReason: 'How the turn ended.',
   patterns: 'Pairs of a regular expression and a reply, or a function of the match.',
-  priority: 'Higher ones first.',
+  priority: 'Higher priorities start first.',
 };
 
-/** The same for what is handed out. */
+/** The same for fields that are returned. */
 const given: Readonly<Record<string, string>> = {
   agent: 'The agent.',
   sessionId: 'The session.',
   snapshotId: 'The snapshot.',
-  operation: 'What is called, such as `runTurn` or `deleteSession`.',
+  operation: 'The operation, such as `runTurn` or `deleteSession`.',
   request: 'The HTTP request.',
   phase: '`loading`, `ready`, `sending`, `running` or `stopping`.',
   title: 'The title of the session.',
   usage: 'Tokens of the last turn.',
 };
 
-/** What is handed out, not put in, as a Markdown table. */
+/** Returned fields as a Markdown table. */
 export function fieldsTable(properties: readonly Property[]): string {
   const rows = properties.map(
     ({ name, type, about }) =>

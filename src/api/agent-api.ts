@@ -29,7 +29,7 @@ import type {
 
 /** What every call takes, in process and over HTTP. */
 export interface ApiCallOptions {
-  /** Ends the wait; of a turn, stops it and keeps the partial answer. */
+  /** Stops waiting. For a turn: stops the turn and keeps the partial answer. */
   readonly signal?: AbortSignal;
 }
 

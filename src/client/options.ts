@@ -5,13 +5,13 @@ export type ClientHeaders = HeadersInit | (() => HeadersInit | Promise<HeadersIn
 
 /** How a dropped stream reconnects. */
 export interface ReconnectOptions {
-  /** How often in a row without anything new arriving. @default 10 */
+  /** Maximum number of consecutive attempts without new data. @default 10 */
   readonly attempts?: number;
-  /** Milliseconds before the first try; doubles from try to try, with jitter. @default 200 */
+  /** Milliseconds before the first attempt; doubles with each attempt, with jitter. @default 200 */
   readonly delay?: number;
-  /** The longest wait between two tries. @default 10_000 */
+  /** Maximum delay between two attempts. @default 10_000 */
   readonly maxDelay?: number;
-  /** A stream on which nothing comes for so long, not even a keep-alive, counts as dropped. @default 60_000 */
+  /** Milliseconds without data, not even a keep-alive, after which a stream counts as dropped. @default 60_000 */
   readonly idleTimeout?: number;
 }
 
@@ -28,11 +28,11 @@ export interface WebSocketLike {
 }
 
 export interface ClientOptions {
-  /** Where the server is mounted: `https://agents.example.com`, or a path of the page's own host. */
+  /** The address of the server: `https://agents.example.com`, or a path on the page's host. */
   readonly url: string | URL;
   /**
-   * Sent with every request. A browser's WebSocket cannot send headers: there only `authorization` goes along, inside
-   * the first frame, and cookies as always.
+   * Headers for every request. A browser's WebSocket cannot send headers: only `authorization` is sent, inside the
+   * first frame, and cookies as usual.
    */
   readonly headers?: ClientHeaders;
   /** @default globalThis.fetch */
@@ -42,10 +42,10 @@ export interface ClientOptions {
   /** `false`: a stream that drops fails with `UNAVAILABLE`. @default {} */
   readonly reconnect?: ReconnectOptions | false;
   /**
-   * What single turns go over. A WebSocket can also stop a client-managed turn without losing its partial answer.
+   * The transport of single turns. Over a WebSocket, a stopped client-managed turn keeps its partial answer.
    * @default 'http'
    */
   readonly transport?: 'http' | 'websocket';
-  /** Where waiting comes from; tests bring their own. @default systemClock */
+  /** The clock for delays; replace it in tests. @default systemClock */
   readonly clock?: Clock;
 }

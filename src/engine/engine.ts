@@ -77,7 +77,7 @@ export interface EngineEnv {
 
 /** What a process works on; overrides the options of the engine. */
 export interface WorkOptions {
-  /** Runs at a time. */
+  /** Number of concurrent runs. */
   readonly slots?: number;
   /** Only runs of these agents. */
   readonly agents?: readonly string[];

@@ -20,21 +20,21 @@ export interface GenerateSettings<
   /** @default the app's model */
   readonly model?: ModelRef;
   readonly config?: ModelConfig;
-  /** What the model may call: tools, names of defined tools, and sources of tools such as MCP servers. */
+  /** Tools for the model: tools, names of defined tools, and tool sources such as MCP servers. */
   readonly tools?: readonly ToolRef<State>[];
   /**
-   * What the model must do first; once tools have run it is free to answer.
+   * Whether the model must call a tool first; once tools have run it may answer.
    * @default 'auto'
    */
   readonly toolChoice?: ToolChoice;
   /**
-   * How often the model may be answered by tools.
+   * Maximum number of tool iterations.
    * @default 10
    */
   readonly maxTurns?: number;
-  /** What resource parts in messages may refer to. */
+  /** The resources that resource parts in messages can refer to. */
   readonly resources?: readonly ResourceRef[];
-  /** What the model should know; it reaches the model behind the last user message. */
+  /** Documents for the model; they are sent after the last user message. */
   readonly docs?: readonly DocumentLike[];
   readonly output?: OutputOptions<Output>;
   readonly limits?: Limits;
@@ -46,29 +46,29 @@ export interface GenerateOptions<Output extends Schema | undefined = Schema | un
   extends GenerateSettings<Output> {
   /** The system message. */
   readonly system?: Content;
-  /** Messages that reach the model before the conversation. */
+  /** Messages that are sent before the conversation. */
   readonly before?: readonly Message[];
-  /** The conversation so far; it is read and never changed. */
+  /** The conversation so far. It is never changed. */
   readonly messages?: readonly Message[];
-  /** What the user says now; it stands behind `messages`. */
+  /** The new user message, sent after `messages`. */
   readonly prompt?: Content;
-  /** Messages that reach the model behind the conversation, before its answer begins. */
+  /** Messages that are sent after the conversation, before the answer. */
   readonly after?: readonly Message[];
   /**
-   * What of `messages` the model sees.
+   * Selects which of `messages` are sent to the model.
    * @default all of it
    */
   readonly history?: HistorySelection;
   /**
-   * Gives tool requests to the caller instead of running them.
+   * Returns tool requests to the caller instead of running them.
    * @default false
    */
   readonly returnToolRequests?: boolean;
   /** Answers to the interrupted tool requests that `messages` end with. */
   readonly resume?: Resume;
   readonly signal?: AbortSignal | undefined;
-  /** What tools and templates get to know about the caller. */
+  /** The caller's context for tools and templates. */
   readonly context?: ActionContext | undefined;
-  /** Gets the pieces of the answers, and the results of tools, as they come; the model waits for a promise. */
+  /** Called with each chunk of an answer and each tool result. If it returns a promise, the model waits for it. */
   readonly onChunk?: (chunk: ModelChunk) => void | Promise<void>;
 }

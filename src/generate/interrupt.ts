@@ -15,8 +15,8 @@ export interface InterruptOptions<
   Output extends Schema | undefined = undefined,
 > extends Omit<ToolOptions<Input, Output>, 'state'> {
   /**
-   * What the user sees, made from the input that the model gave.
-   * @default `true`: the request itself says what the model asked
+   * Creates what the user sees from the model's input.
+   * @default `true`: the user sees the request
    */
   readonly request?: (input: ToolInput<Input>) => Json | Promise<Json>;
 }

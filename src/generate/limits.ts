@@ -4,19 +4,19 @@ import { totalTokens } from './usage.ts';
 
 /** What one generate call may take; what is over a limit ends it with RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED. */
 export interface Limits {
-  /** Milliseconds in all. */
+  /** Total time in milliseconds. */
   readonly timeMs?: number;
-  /** Tokens of all model calls together; the model is not called again once they are used up. */
+  /** Tokens of all model calls; once they are used up, the model is not called again. */
   readonly tokens?: number;
-  /** Tool calls in all. */
+  /** Total number of tool calls. */
   readonly toolCalls?: number;
   /**
-   * Milliseconds without a sign of life from the model.
+   * Milliseconds without output from the model.
    * @default 600000
    */
   readonly idleMs?: number;
   /**
-   * Characters of one answer of the model, tool requests included: one that never ends must not fill the memory.
+   * Characters of one answer of the model, including tool requests.
    * @default 10000000
    */
   readonly answerLength?: number;

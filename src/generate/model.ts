@@ -14,11 +14,11 @@ export interface ModelConfig {
   readonly frequencyPenalty?: number;
   readonly stopSequences?: readonly string[];
   readonly seed?: number;
-  /** How much the model thinks before it answers, for models that can be told. */
+  /** Reasoning effort, for models that support it. */
   readonly reasoning?: string;
-  /** Data only one provider reads, by provider: `{ anthropic: { … } }`. */
+  /** Provider-specific options, by provider: `{ anthropic: { … } }`. */
   readonly providerOptions?: Readonly<Record<string, JsonObject>>;
-  /** HTTP headers to send along. */
+  /** Additional HTTP headers. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly [setting: string]: unknown;
 }
@@ -81,10 +81,10 @@ export type ModelRunner = (request: ModelRequest, call: ModelCall) => Promise<Mo
 export interface ModelOptions {
   readonly name: string;
   readonly description?: string;
-  /** Who runs the model; goes into traces. */
+  /** The provider of the model, for traces. */
   readonly provider?: string;
   /**
-   * Whether the model itself keeps to `request.output.schema`; if not, the schema is described in the prompt.
+   * Whether the model supports `request.output.schema` natively. If not, the schema is described in the prompt.
    * @default false
    */
   readonly constrainsOutput?: boolean;

@@ -32,15 +32,15 @@ export interface PromptOptions<
 > extends GenerateSettings<Output, State> {
   readonly name: string;
   readonly description?: string;
-  /** What the templates take. */
+  /** The schema of the input. */
   readonly input?: Input;
-  /** What the input is where a call does not say. */
+  /** Default values of the input. */
   readonly defaultInput?: JsonObject;
   /** The system message. */
   readonly system?: Template<PromptInput<Input>>;
   /** Messages around the conversation. */
   readonly messages?: MessagesTemplate<PromptInput<Input>>;
-  /** A user message behind the conversation. */
+  /** A user message after the conversation. */
   readonly prompt?: Template<PromptInput<Input>>;
   readonly metadata?: JsonObject;
 }
@@ -84,7 +84,7 @@ export interface Prompt<
   readonly description?: string;
   readonly metadata?: JsonObject;
   readonly inputSchema?: JsonSchema;
-  /** What the input is where a call does not say. */
+  /** Default values of the input. */
   readonly defaultInput?: JsonObject;
   /** Checks an input; INVALID_ARGUMENT says what is wrong. */
   checkInput(input: Argument): Promise<void>;

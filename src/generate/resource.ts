@@ -5,7 +5,7 @@ import { type Content, toParts } from './message.ts';
 /** How a resource is declared. */
 export interface ResourceOptions {
   readonly name: string;
-  /** The URI it answers to, exactly or as a template: `file:///docs/{name}`. */
+  /** The URI, or a URI template: `file:///docs/{name}`. */
   readonly uri: string;
   readonly description?: string;
 }

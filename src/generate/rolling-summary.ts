@@ -17,12 +17,12 @@ export type Summarize = (request: SummaryRequest) => Promise<string>;
 /** How a rolling summary is kept. */
 export interface RollingSummaryOptions {
   /**
-   * How many of the latest messages the model sees as they are, at least.
+   * Minimum number of latest messages that are sent unchanged.
    * @default 20
    */
   readonly keep?: number;
   /**
-   * How many messages are summed up at a time.
+   * Number of messages per summary step.
    * @default 20
    */
   readonly every?: number;

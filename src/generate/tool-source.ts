@@ -5,7 +5,7 @@ import type { Tool } from './tool.ts';
 
 /** What a tool source is asked for. */
 export interface ToolSourceScope {
-  /** The caller's context, such as who is asking. */
+  /** The caller's context, such as the user. */
   readonly context: ActionContext;
   readonly signal: AbortSignal;
   /** Tells the app's `onError` of something that does not stop the source, such as one tool that cannot be used. */

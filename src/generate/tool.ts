@@ -16,15 +16,15 @@ import type { ToolDefinition } from './model.ts';
 export interface ToolContext {
   /** Aborts when the call is cancelled. */
   readonly signal: AbortSignal;
-  /** Tells this call from others of the same message. */
+  /** Identifies this call among those of the same message. */
   readonly ref: string;
-  /** The caller's context, such as who is asking. */
+  /** The caller's context, such as the user. */
   readonly context: ActionContext;
-  /** What a restart after an interrupt brought along; `undefined` the first time. */
+  /** The value passed when the call was approved after an interrupt; `undefined` the first time. */
   readonly resumed: Json | undefined;
-  /** What the call was interrupted with, when it runs again; `undefined` the first time. */
+  /** The value that the call interrupted with, when it runs again; `undefined` the first time. */
   readonly interrupted: Json | undefined;
-  /** The same for every attempt at this call, so that an effect outside happens once. */
+  /** The same for every attempt of this call. Pass it to external services so that an effect happens once. */
   readonly idempotencyKey: string;
   /** Interrupts this call until the user answers or restarts it. `data` describes what you need. */
   interrupt(data?: Json): never;
@@ -40,7 +40,7 @@ export interface ToolOptions<
   Output extends Schema | undefined = undefined,
   State extends Schema | undefined = undefined,
 > {
-  /** Letters, digits, `_` and `-`, at most 64: what all providers take. */
+  /** At most 64 letters, digits, `_` and `-`, which all providers accept. */
   readonly name: string;
   /** Tells the model what the tool does and when to use it. */
   readonly description: string;

@@ -5,7 +5,7 @@ import type { Clock } from '../core/time/clock.ts';
 
 /** What every MCP server can be given. */
 interface CommonOptions {
-  /** What the names of its tools begin with. @default the name of the server and `_` */
+  /** The prefix of the tool names. @default the name of the server and `_` */
   readonly prefix?: string;
   /** Names for single tools, by the server's own name. They get no prefix. */
   readonly rename?: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ interface CommonOptions {
    * list is valid, is read again at that time. @default 300000
    */
   readonly ttlMs?: number;
-  /** The most bytes of one message of the server. A server that sends more is disconnected. @default 10485760 */
+  /** Maximum size of one message of the server in bytes. A server that sends more is disconnected. @default 10485760 */
   readonly maxMessageBytes?: number;
   /** @default the system's */
   readonly clock?: Clock;

@@ -13,7 +13,7 @@ export const session = v.object({
   turnCount: v.number(),
   createdAt: v.string(),
   updatedAt: v.string(),
-  /** The reserved id of the turn or run that is being worked on. */
+  /** The reserved id of the active turn or run. */
   running: v.optional(v.string()),
   /** The snapshot of another session that this one was forked from. */
   forkedFrom: v.optional(v.object({ sessionId: v.string(), snapshotId: v.string() })),

@@ -10,13 +10,13 @@ export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {
   readonly agent: StoreAgent<Types>;
   /** The session to continue; without it, the first message starts a session. */
   readonly sessionId?: string | undefined;
-  /** The session as a server has read it already, for a page that is rendered there. */
+  /** The session as read by the server, for server rendering. */
   readonly initial?: SessionOf<Types> | undefined;
   /** The state to continue from, for an agent whose state the client holds. */
   readonly state?: StateOf<Types> | undefined;
-  /** Keeps `timeline` filled. @default false */
+  /** Keeps `timeline` up to date. @default false */
   readonly timeline?: boolean;
-  /** The least number of milliseconds between two views while an answer streams. @default 16 */
+  /** Minimum number of milliseconds between two updates while an answer streams. @default 16 */
   readonly throttle?: number;
   /** @default systemClock */
   readonly clock?: Clock;

@@ -34,24 +34,24 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   readonly title: string | undefined;
   /** The snapshot that the next turn continues from. */
   readonly snapshotId: string | undefined;
-  /** The reserved id of the turn or run that is being worked on. */
+  /** The reserved id of the active turn or run. */
   readonly running: string | undefined;
   /**
-   * The conversation to render, with what was just sent and what has come of the answer. Messages that have nothing to show
-   * are left out; `transcript` has them all.
+   * The conversation to render, including the message that was just sent and the answer so far. Messages without
+   * visible content are left out; `transcript` has all of them.
    */
   readonly messages: readonly MessageView[];
   /** The messages as they are stored, tool messages included. */
   readonly transcript: readonly Message[];
-  /** The answer that is being written; also the last of `messages`. */
+  /** The streaming answer; also the last of `messages`. */
   readonly answer: MessageView | undefined;
-  /** The text of that answer so far; empty when none is being written. */
+  /** The text of the streaming answer so far; empty if there is none. */
   readonly text: string;
   /** The custom state, live. */
   readonly custom: Types['custom'] | undefined;
   /** The artifacts, live. */
   readonly artifacts: readonly Artifact[];
-  /** What sub-agents say while the running turn waits for them, in the order they began; their answers stay in the tools. */
+  /** The streamed output of sub-agents while the turn waits for them, in the order they started. Afterwards their answers are in the tool calls. */
   readonly subAgents: readonly SubAgentView[];
   /** The last status that the running turn sent. */
   readonly status: Types['status'] | undefined;
@@ -60,15 +60,15 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   readonly usage: Usage | undefined;
   /** The structured output of the last turn. */
   readonly output: Types['output'] | undefined;
-  /** Why the last turn or call failed; gone with the next one. */
+  /** The error of the last turn or call; cleared by the next one. */
   readonly error: ErrorBody | undefined;
-  /** Tool calls that wait for an answer. */
+  /** Tool calls with a pending interrupt. */
   readonly interrupts: readonly WaitingInterrupt[];
   /** How often the running turn was taken over by another process. */
   readonly takeovers: number;
-  /** All snapshots of the session, without their states; empty until asked for. */
+  /** All snapshots of the session, without their states; empty unless requested. */
   readonly timeline: readonly SnapshotOf<Types>[];
-  /** An older snapshot that is being looked at, with its state; nothing is changed by looking. */
+  /** The older snapshot that is viewed, with its state. Viewing changes nothing. */
   readonly past: SnapshotOf<Types> | undefined;
 }
 

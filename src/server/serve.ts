@@ -10,17 +10,17 @@ import type { ServedApp } from './http/served-app.ts';
 
 /** How an app is served by Node. */
 export interface ServeOptions extends Omit<HandlerOptions, 'basePath'> {
-  /** 0 takes any free port. @default 3000 */
+  /** The port; 0 selects a free one. @default 3000 */
   readonly port?: number | undefined;
-  /** Anything but a loopback address needs `auth`. @default '127.0.0.1' */
+  /** The address to listen on. The address to listen on. Anything but a loopback address needs `auth`. @default '127.0.0.1' */
   readonly host?: string | undefined;
-  /** Milliseconds that `close` lets running turns finish before their streams are ended. @default 5000 */
+  /** Milliseconds that `close` waits for running turns before it ends their streams. @default 5000 */
   readonly grace?: number | undefined;
-  /** The folder whose `.genkit/runtimes` tells Genkit's development tools of this server; absent: they are not told. */
+  /** The folder in whose `.genkit/runtimes` this server is registered for Genkit's development tools. Without it, the server is not registered. */
   readonly genkitProject?: string | undefined;
   /**
-   * The studio at `/studio`, for browsers on this machine only: the one of this package, or that of a folder. Without
-   * `auth` it also shows the spans of this process. @default false
+   * Serves Studio at `/studio`, for browsers on this machine only: the one of this package, or one from a folder.
+   * Without `auth` it also shows the spans of this process. @default false
    */
   readonly studio?: boolean | string | undefined;
 }

@@ -21,7 +21,7 @@ import { type AgentInternals, internalsOf, requestOf } from './create-agent.ts';
 
 /** How an agent is offered to another one. */
 export interface AgentToolOptions {
-  /** What the model calls it. @default the agent's name */
+  /** The name of the tool for the model. @default the agent's name */
   readonly name?: string;
   /** Tells the model when to use it. @default the agent's description */
   readonly description?: string;

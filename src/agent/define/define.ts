@@ -25,11 +25,11 @@ export interface AgentOptions<
   readonly prompt?:
     | Prompt<Argument, Schema | undefined, NoInfer<CustomOf<State, Initial>>>
     | string;
-  /** The input of the existing prompt, checked against its schema here. */
+  /** The input of the existing prompt, validated with its schema at definition. */
   readonly promptInput?: NoInfer<Argument>;
-  /** Messages that a session starts with; stored once. */
+  /** Messages at the beginning of each session; stored once. */
   readonly messages?: readonly Message[];
-  /** What of the stored messages the model sees; what is stored stays as it is. @default all */
+  /** Selects which of the stored messages are sent to the model. Does not change what is stored. @default all */
   readonly history?: HistorySelection;
 }
 

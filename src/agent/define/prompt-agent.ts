@@ -40,7 +40,7 @@ export interface PromptAgentOptions
   /** An existing prompt, whose settings are defaults that the agent's own options override. */
   readonly prompt?: Prompt | string;
   readonly promptInput?: unknown;
-  /** Messages that a session starts with; stored once. */
+  /** Messages at the beginning of each session; stored once. */
   readonly messages?: readonly Message[];
   /** What of the stored messages the model sees. @default all */
   readonly history?: HistorySelection;

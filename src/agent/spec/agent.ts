@@ -7,7 +7,7 @@ import type { QueueOptions } from './dispatcher.ts';
 
 /** What every call takes. */
 export interface CallOptions extends ApiCallOptions {
-  /** Whose sessions: the id of a user or tenant. Another owner's ids are unknown. */
+  /** The owner of the sessions: the id of a user or tenant. Ids of other owners are unknown. */
   readonly owner?: string;
 }
 
@@ -15,7 +15,7 @@ export interface CallOptions extends ApiCallOptions {
 export interface InvokeOptions<Types extends AgentTypes = WireTypes>
   extends ApiInvokeOptions<Types>,
     CallOptions {
-  /** Plain JSON for tools and handlers; kept with a detached run, so no secrets. */
+  /** Plain JSON for tools and handlers. It is stored with a detached run, so do not put secrets in it. */
   readonly context?: JsonObject;
   /** Overrides the agent's model for this call. */
   readonly model?: ModelRef;
@@ -29,7 +29,7 @@ export interface InvokeOptions<Types extends AgentTypes = WireTypes>
    * code sets them. A server sets it. @default false
    */
   readonly remote?: boolean;
-  /** How a run that is detached from its start waits for a worker, where the app's engine has a queue. */
+  /** Priority and delay of a run that is detached from the start, if the app's engine has a queue. */
   readonly queue?: QueueOptions;
 }
 

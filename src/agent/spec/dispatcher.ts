@@ -5,9 +5,9 @@ import type { QueueHandoff, RunRef, Scope } from '../../store/contract/store.ts'
 
 /** How a run waits for a worker. */
 export interface QueueOptions {
-  /** Higher ones first; an integer. @default 0 */
+  /** Priority, an integer; higher ones start first. @default 0 */
   readonly priority?: number;
-  /** Not before this moment; a number is milliseconds from now. @default at once */
+  /** The earliest start: a date, or milliseconds from now. @default at once */
   readonly startAfter?: Date | number;
 }
 

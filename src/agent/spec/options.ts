@@ -53,33 +53,33 @@ export interface AgentOptionsBase<
 > {
   readonly name: string;
   readonly description?: string;
-  /** Recorded with a run that is dispatched: workers of the same version come first. See docs/deploying.md. */
+  /** The version, recorded with dispatched runs: workers of the same version take them first. See docs/deploying.md. */
   readonly version?: string;
-  /** The type of the custom state; what is loaded and what a client sends is checked against it. */
+  /** The schema of the custom state. Loaded and client-held states are validated with it. */
   readonly state?: State;
-  /** The custom state of a fresh session. */
+  /** The custom state of a new session. */
   readonly initialState?: Initial;
-  /** Brings a stored custom state that no longer fits the schema up to it. */
+  /** Converts a stored custom state that no longer matches the schema. */
   readonly upgradeState?: (custom: unknown) => Inferred<State> | Promise<Inferred<State>>;
-  /** The type of the status chunks; what `respond.status` sends is checked against it. */
+  /** The schema of the status chunks that `respond.status` sends. */
   readonly status?: Status;
-  /** Where sessions are kept; `false`: by the client. @default the app's store */
+  /** The store for sessions; with `false` the client holds the state. @default the app's store */
   readonly store?: Store | SnapshotStore | false;
-  /** What becomes a snapshot. @default the end of each turn and of the invocation */
+  /** When snapshots are taken. @default the end of each turn and of the invocation */
   readonly snapshot?: SnapshotPolicy<CustomOf<State, Initial>> | 'always' | 'never';
   /**
    * The title of a new session, from its state after the first turn; `false`: none. A session that is renamed keeps its new
    * title. @default the beginning of the first user message
    */
   readonly title?: false | ((state: TitledState<CustomOf<State, Initial>>) => string | undefined);
-  /** Changes what leaves. */
+  /** Changes what clients receive. */
   readonly transform?: Transform;
   /** Signs the state that a client holds, so that it cannot be forged. */
   readonly clientState?: ClientStateOptions;
-  /** What happens to a second turn on a session that is being worked on. @default 'reject' */
+  /** What happens to a second turn on a busy session. @default 'reject' */
   readonly concurrency?: Concurrency;
   readonly limits?: AgentLimits;
-  /** Rebuilds what is not JSON in the context of a run that is taken over. */
+  /** Rebuilds the parts of the context that are not JSON when a run is taken over. */
   readonly restoreContext?: (context: JsonObject) => JsonObject;
   /** Called when a detached run has ended. */
   readonly onFinish?: (end: RunEnd) => void | Promise<void>;

@@ -19,9 +19,9 @@ export type Concurrency = 'reject' | 'wait' | 'fork';
 
 /** What leaves an agent may be changed on its way; what the handler, the tools and the store see stays as it is. */
 export interface Transform {
-  /** Gets a copy of a state; `undefined` leaves the state out. */
+  /** Gets a copy of the state; return `undefined` to omit it. */
   readonly state?: (state: State) => State | undefined;
-  /** Gets a copy of a chunk; `undefined` leaves it out, but for `turnStart`, `snapshotCreated` and `turnEnd`. */
+  /** Gets a copy of the chunk; return `undefined` to omit it. `turnStart`, `snapshotCreated` and `turnEnd` are always sent. */
   readonly chunk?: (chunk: Chunk) => Chunk | undefined;
 }
 
@@ -83,7 +83,7 @@ export interface AgentSpec {
   describe?(): Promise<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>>;
   /** The schema of its structured output alone, which needs no tool source. */
   outputSchema?(): Promise<JsonObject | undefined>;
-  /** Rebuilds what is not JSON in the context of a run that is taken over. */
+  /** Rebuilds the parts of the context that are not JSON when a run is taken over. */
   readonly restoreContext?: (context: JsonObject) => JsonObject;
   readonly onFinish?: (end: RunEnd) => void | Promise<void>;
 }

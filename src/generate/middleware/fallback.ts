@@ -5,8 +5,8 @@ import type { Middleware } from './middleware.ts';
 /** When another model is asked. */
 export interface FallbackOptions {
   /**
-   * Whether an error is one that another model may not have.
-   * @default any but a bad request or a stop
+   * Whether to try the next model after an error.
+   * @default all errors except an invalid request or a stop
    */
   readonly shouldFallBack?: (error: WaymarkError) => boolean;
 }

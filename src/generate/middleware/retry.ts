@@ -6,7 +6,7 @@ import type { Middleware } from './middleware.ts';
 /** How often and how soon a model is asked again. */
 export interface RetryOptions {
   /**
-   * How often the model is asked in all.
+   * Total number of attempts.
    * @default 3
    */
   readonly attempts?: number;
@@ -16,16 +16,16 @@ export interface RetryOptions {
    */
   readonly baseMs?: number;
   /**
-   * The longest wait, also where the provider asks for a longer one.
+   * Maximum wait in milliseconds, even if the provider asks for a longer one.
    * @default 30000
    */
   readonly maxMs?: number;
   /**
-   * Whether an error is worth another attempt.
-   * @default what the error's details say
+   * Whether to retry after an error.
+   * @default as the error's details say
    */
   readonly shouldRetry?: (error: WaymarkError) => boolean;
-  /** A number from 0 to 1, which spreads the attempts of many callers. */
+  /** Returns a number from 0 to 1 for the jitter. */
   readonly random?: () => number;
 }
 

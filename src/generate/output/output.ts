@@ -9,13 +9,13 @@ import { textFormat } from './text.ts';
 
 /** How an answer should be structured. */
 export interface OutputOptions<S extends Schema | undefined = Schema | undefined> {
-  /** What the whole output must fit; its type becomes the type of the output. */
+  /** The schema of the whole output; it determines the type of the output. */
   readonly schema?: S;
-  /** @default what the schema calls for: `array`, `enum` or `json`; without a schema `text` */
+  /** @default depends on the schema: `array`, `enum` or `json`; without a schema `text` */
   readonly format?: OutputFormatName;
   /**
-   * The instructions about the format: a text of yours, or `false` for nothing.
-   * @default true: told in words, unless the model constrains its output itself
+   * Instructions about the format: your own text, or `false` for none.
+   * @default true: generated, unless the model has native structured output
    */
   readonly instructions?: boolean | string;
 }

@@ -5,9 +5,9 @@ import { isName } from '../../store/rules/ids.ts';
 
 /** Who is calling. */
 export interface Identity {
-  /** Owns the sessions it starts and sees no others'. */
+  /** The owner of the sessions that the client starts. It cannot see those of other owners. */
   readonly principal: string;
-  /** Plain JSON that reaches tools and handlers as the call's context; kept with the run, so no secrets. */
+  /** Plain JSON, passed to tools and handlers as the call's context. It is stored with the run, so do not put secrets in it. */
   readonly context?: JsonObject;
 }
 

@@ -31,9 +31,9 @@ export interface McpServerOptions {
 
 /** How an app is served. */
 export interface HandlerOptions {
-  /** Says who is calling. Without it, only requests to a loopback host are answered, and everybody shares all sessions. */
+  /** Authenticates requests. Without it, the server answers only requests to a loopback host, and all clients share all sessions. */
   readonly auth?: Auth | undefined;
-  /** May refuse single calls of a known caller. */
+  /** Authorizes each call of an authenticated client. */
   readonly authorize?: Authorize | undefined;
   /** The path under which the handler is mounted. @default '' */
   readonly basePath?: string | undefined;
@@ -54,7 +54,7 @@ export interface HandlerOptions {
    * @default 'continue'
    */
   readonly onDisconnect?: 'continue' | 'abort' | undefined;
-  /** Milliseconds of silence on a stream after which a sign of life is sent. @default 15000 */
+  /** Milliseconds without data on a stream after which a keep-alive is sent. @default 15000 */
   readonly keepAlive?: number | undefined;
   readonly limits?: Partial<ServerLimits> | undefined;
   /**
@@ -64,9 +64,9 @@ export interface HandlerOptions {
   readonly reflection?: boolean | undefined;
   /** Offers the agents as tools to MCP clients, at `/mcp`. @default false */
   readonly mcp?: boolean | McpServerOptions | undefined;
-  /** Compresses answers that are not streams. @default true */
+  /** Compresses responses that are not streams. @default true */
   readonly compress?: boolean | undefined;
-  /** Takes one entry per request and what went wrong. `serve` writes JSON lines to the standard output, `handler` nothing. */
+  /** Gets one entry per request and per failure. By default `serve` writes JSON lines to standard output, and `handler` logs nothing. */
   readonly log?: Log | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;

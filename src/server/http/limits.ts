@@ -4,7 +4,7 @@ import { WaymarkError } from '../../core/error.ts';
 export interface ServerLimits {
   /** Bytes of a request body, or of a WebSocket frame. @default 8 MiB */
   readonly bodyBytes: number;
-  /** How deeply the JSON of a body may be nested. @default 128 */
+  /** Maximum nesting depth of the JSON of a body. @default 128 */
   readonly jsonDepth: number;
   /**
    * Values in the JSON of a body or frame: array items, properties, arrays and objects. Parsing and checking a body takes
@@ -25,17 +25,17 @@ export interface ServerLimits {
   readonly authTimeout: number;
   /** Failed authentications of one address within a minute; after that the address is refused for a while. @default 60 */
   readonly failedAuthPerMinute: number;
-  /** Streams and WebSockets open at once, of everybody. @default 10000 */
+  /** Open streams and WebSockets of all clients. @default 10000 */
   readonly streams: number;
-  /** Streams and WebSockets open at once, of one principal. @default 100 */
+  /** Open streams and WebSockets of one principal. @default 100 */
   readonly streamsPerPrincipal: number;
-  /** Turns being worked on at once for one principal. @default 20 */
+  /** Concurrent turns of one principal. @default 20 */
   readonly turnsPerPrincipal: number;
   /** Background runs of one principal that have not ended, in all processes. @default 100 */
   readonly backgroundRunsPerPrincipal: number;
-  /** Requests of one principal within a minute; absent: any number. */
+  /** Requests per minute of one principal; unlimited by default. */
   readonly requestsPerMinute?: number;
-  /** Milliseconds that a client may leave a full stream unread before its line is dropped. @default 30 s */
+  /** Milliseconds that a client may leave a full stream unread before it is disconnected. @default 30 s */
   readonly stallTimeout: number;
 }
 

@@ -1,14 +1,14 @@
 /** What to keep. A snapshot goes when `olderThan` or `keepLast` says so and nothing below keeps it. */
 export interface RetentionPolicy {
-  /** Per session, the newest n snapshots stay. */
+  /** Keeps the newest n snapshots of each session. */
   readonly keepLast?: number;
-  /** Milliseconds since the last write. */
+  /** Removes snapshots whose last write is older than this number of milliseconds. */
   readonly olderThan?: number;
   /** @default true */
   readonly keepLabelled?: boolean;
-  /** Whole sessions that never go, by id. */
+  /** Ids of sessions that are never pruned. */
   readonly keepSessions?: readonly string[];
-  /** Also drops sessions of which nothing but an old head would be left. @default false */
+  /** Also deletes sessions that have no other snapshots left than an old head. @default false */
   readonly dropSessions?: boolean;
 }
 

@@ -14,9 +14,9 @@ import type { Tables } from './tables.ts';
 import { timelineSupport } from './timeline.ts';
 
 export interface MemoryStoreOptions {
-  /** @default the clock of the machine */
+  /** @default the system clock */
   readonly clock?: Clock;
-  /** Makes the ids of imported snapshots whose own are taken. @default time-ordered UUIDs */
+  /** Generates ids for imported snapshots whose ids are taken. @default time-ordered UUIDs */
   readonly newId?: NewId;
   /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
   readonly eventsTtl?: number;

@@ -12,7 +12,7 @@ import { quickSteps } from './quick-steps.ts';
 type Source =
   | {
       readonly connectionString: string;
-      /** Connections of the store's own pool. @default 10 */
+      /** Maximum number of connections in that pool. @default 10 */
       readonly max?: number;
       readonly pool?: never;
     }
@@ -20,13 +20,13 @@ type Source =
 
 export type PostgresStoreOptions = Source &
   QueryOptions & {
-    /** The schema that holds the store's tables; made when it is not there. @default 'waymark' */
+    /** The schema of the store's tables; created if it does not exist. @default 'waymark' */
     readonly schema?: string;
-    /** Seals content under your key. @default none */
+    /** Encrypts content with your key. @default none */
     readonly encryption?: Encryption;
     /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
     readonly eventsTtl?: number;
-    /** For timers only; times that are stored come from the database. @default the clock of the machine */
+    /** The clock for timers. Stored times come from the database. @default the system clock */
     readonly clock?: Clock;
     /** @default time-ordered UUIDs */
     readonly newId?: NewId;

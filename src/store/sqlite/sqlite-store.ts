@@ -7,17 +7,17 @@ import { sqliteDatabase } from './database.ts';
 
 export interface SqliteStoreOptions extends QueryOptions {
   /**
-   * `normal` survives a crash of the process but may lose the last moments in a power cut; `full` waits for the disk once
-   * a turn. @default 'normal'
+   * `normal` survives a crash of the process but may lose the most recent turns in a power cut; `full` waits for the
+   * disk once per turn. @default 'normal'
    */
   readonly durability?: 'normal' | 'full';
-  /** Bytes that the file may take; what would need more is `RESOURCE_EXHAUSTED`. @default as many as the disk has */
+  /** Maximum size of the file in bytes; writes beyond it are `RESOURCE_EXHAUSTED`. @default unlimited */
   readonly maxSize?: number;
-  /** Seals content under your key. @default none */
+  /** Encrypts content with your key. @default none */
   readonly encryption?: Encryption;
   /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
   readonly eventsTtl?: number;
-  /** @default the clock of the machine */
+  /** @default the system clock */
   readonly clock?: Clock;
   /** @default time-ordered UUIDs */
   readonly newId?: NewId;

@@ -59,6 +59,6 @@ export function hintKey({ kind, id }: Hint): string {
 
 /** Options that both SQL stores have. */
 export interface QueryOptions {
-  /** Called with the name of each statement that is run; for counting and for logs. */
+  /** Called with the name of each executed statement, for metrics and logs. */
   readonly onQuery?: (name: string) => void;
 }
