@@ -33,7 +33,7 @@ import type { ModelRef } from './generate/model.ts';
 import { sessionKey } from './session/session.ts';
 import type { SnapshotStore, Store } from './store/contract/store.ts';
 
-/** How an app is made. */
+/** Options of an app. */
 export interface AppOptions {
   /** The default model of agents and generate calls. */
   readonly model?: ModelRef;
@@ -120,7 +120,7 @@ const appOptionNames: OptionNames<AppOptions> = {
   newId: true,
 };
 
-/** A new app. */
+/** Creates an app. */
 export function waymark(options: AppOptions = {}): App {
   checkOptions(options, appOptionNames, 'waymark()');
   const { store, clock = systemClock, newId = createIds(clock) } = options;

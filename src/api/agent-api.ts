@@ -27,13 +27,13 @@ import type {
   WireTypes,
 } from './types.ts';
 
-/** What every call takes, in process and over HTTP. */
+/** Options of every call, in process and over HTTP. */
 export interface ApiCallOptions {
   /** Stops waiting. For a turn: stops the turn and keeps the partial answer. */
   readonly signal?: AbortSignal;
 }
 
-/** Where a turn starts. For `snapshotId`, `sessionId` and `state` together see the table in docs/semantics.md. */
+/** Options of a turn. For `snapshotId`, `sessionId` and `state` together see the table in docs/semantics.md. */
 export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends ApiCallOptions {
   readonly sessionId?: string;
   readonly snapshotId?: string;
@@ -52,7 +52,7 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
   readonly onReset?: (attempt: number) => void;
 }
 
-/** Something that names a conversation: an output, a snapshot, a session. */
+/** Identifies a conversation: an output, a snapshot or a session. */
 export interface SessionRef<Types extends AgentTypes = WireTypes> {
   readonly sessionId: string;
   readonly state?: StateOf<Types> | undefined;
@@ -61,7 +61,7 @@ export interface SessionRef<Types extends AgentTypes = WireTypes> {
 /** One answer to an interrupt, several, or all of them by kind. */
 export type Answers = InterruptAnswer | readonly InterruptAnswer[] | ResumeInput;
 
-/** A run in the background: the same handle in any process. */
+/** The handle of a background run, usable in any process. */
 export interface RunHandle<Types extends AgentTypes = WireTypes, Call = ApiCallOptions> {
   /** The id of the run, and of the snapshot it will leave. */
   readonly id: string;
@@ -82,7 +82,7 @@ export interface StartedRun<Types extends AgentTypes = WireTypes, Call = ApiCall
   readonly sessionId: string;
 }
 
-/** A conversation that follows its own snapshot or state from turn to turn. */
+/** A conversation that keeps track of its snapshot or state from turn to turn. */
 export interface Chat<Types extends AgentTypes = WireTypes, Call = ApiCallOptions> {
   readonly sessionId: string | undefined;
   readonly snapshotId: string | undefined;

@@ -2,7 +2,7 @@ import type { Message } from '../protocol/message.ts';
 import { textOf } from '../protocol/messages/text.ts';
 import { type Interrupt, interruptsAtEnd, interruptsOf } from './interrupts.ts';
 
-/** What an output can be asked besides its data. Not part of its JSON. */
+/** Computed properties of an output. They are not part of its JSON. */
 export interface OutputAccessors {
   /** The text of the answer, '' if there is none. */
   readonly text: string;
@@ -10,7 +10,7 @@ export interface OutputAccessors {
   readonly interrupts: readonly Interrupt[];
 }
 
-/** What a snapshot or session can be asked besides its data. Not part of its JSON. */
+/** Computed properties of a snapshot or session. They are not part of its JSON. */
 export interface StateAccessors {
   /** The text of the latest answer, '' if there is none. */
   readonly text: string;

@@ -7,7 +7,7 @@ import type { ResumeInput } from './resume-input.ts';
 /** The answer to one interrupt, for `agent.resume`. */
 export type InterruptAnswer = ToolRequestPart | ToolResponsePart;
 
-/** A tool call that waits for an answer of a person. */
+/** A tool call that waits for a person's answer. */
 export interface Interrupt {
   /** Distinguishes the interrupts of one message. */
   readonly key: string;

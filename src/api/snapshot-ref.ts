@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 
-/** A snapshot by what you have of it: its id, itself, or the output of the turn that saved it. */
+/** Identifies a snapshot: its id, the snapshot itself, or the output of the turn that saved it. */
 export type SnapshotRef = string | { readonly snapshotId?: string | undefined };
 
 /** The id of a snapshot, an output or an id. */

@@ -3,8 +3,8 @@ import type { Output } from '../protocol/turn.ts';
 import { describeOutput, type OutputAccessors } from './describe.ts';
 
 /**
- * A failed turn. The status and message are those of the original error, which is the `cause`; `output` has what the turn
- * gave, with the last good snapshot.
+ * A failed turn. The status and message are those of the original error, which is the `cause`; `output` is the output
+ * of the turn, with the last good snapshot.
  *
  * @example
  * try {
@@ -31,7 +31,7 @@ export class TurnError<Result extends Output = Output> extends WaymarkError {
 
 Object.defineProperty(TurnError.prototype, 'name', { value: 'TurnError' });
 
-/** Whether something thrown is a failed turn, also one of another copy of this package. */
+/** Whether a thrown value is a `TurnError`, also from another copy of this package. */
 export function isTurnError(error: unknown): error is TurnError {
   return isWaymarkError(error) && error.name === 'TurnError' && 'output' in error;
 }

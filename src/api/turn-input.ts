@@ -2,7 +2,7 @@ import { WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input } from '../protocol/turn.ts';
 
-/** What starts a turn: the user's text, a message, or an input with everything a turn takes. */
+/** The input of a turn: the user's text, a message, or a full input. */
 export type TurnInput = string | Message | Input;
 
 /** The input for a text or a message. */

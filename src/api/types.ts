@@ -8,14 +8,14 @@ import type { OutputAccessors, StateAccessors } from './describe.ts';
 import type { ResumeInput } from './resume-input.ts';
 import type { SnapshotRef } from './snapshot-ref.ts';
 
-/** What an agent's definition says about its types; never written by hand, always inferred. */
+/** The types of an agent, inferred from its definition. */
 export interface AgentTypes {
   readonly custom: unknown;
   readonly status: unknown;
   readonly output: unknown;
 }
 
-/** What is known of an agent by its name only: everything is JSON. */
+/** The types of an agent that is known only by name: everything is JSON. */
 export interface WireTypes {
   readonly custom: Json | undefined;
   readonly status: Json | undefined;
@@ -33,8 +33,7 @@ export type ChunkOf<Types extends AgentTypes> = Omit<Chunk, 'status'> & {
 };
 
 /**
- * Why a turn failed. From an agent of this process it has the message of what was thrown, its stack, and the thrown value as
- * `cause`. As JSON, and from a server, it has the public message only.
+ * Why a turn failed. In process it has the message and stack of the thrown error, and the thrown value as `cause`. As JSON, and from a server, it has the public message only.
  */
 export interface OutputError extends NonNullable<Output['error']> {
   readonly cause?: unknown;
@@ -48,7 +47,7 @@ export type OutputOf<Types extends AgentTypes> = Omit<Output, 'state' | 'output'
   output?: Types['output'] | undefined;
 } & OutputAccessors;
 
-/** The output of a turn that did not fail: the structured output of an agent that has one is there. */
+/** The output of a turn that did not fail. It has the structured output if the agent defines one. */
 export type TurnOutput<Types extends AgentTypes> = Omit<OutputOf<Types>, 'output'> &
   (undefined extends Types['output']
     ? { output?: Types['output'] | undefined }
@@ -76,7 +75,7 @@ export interface IfHead {
   readonly ifHead?: SnapshotRef;
 }
 
-/** What a call takes that sends one input. */
+/** Options of a call that sends one input. */
 export interface RequestOptions {
   /**
    * Idempotency key, 1 to 256 characters. An input that is sent again under the same id, owner and agent within 24 hours joins
@@ -85,13 +84,13 @@ export interface RequestOptions {
   readonly requestId?: string;
 }
 
-/** What a call takes that waits for a turn. */
+/** Options of a call that waits for a turn. */
 export interface FailureOptions {
   /** `false`: a failed turn resolves to its output, with `finishReason: 'failed'` and `error`. @default true */
   readonly throwOnError?: boolean;
 }
 
-/** A turn as it is streamed. Read `stream` or `textStream`, not both. */
+/** A streaming turn. Read `stream` or `textStream`, not both. */
 export interface AgentStream<Types extends AgentTypes = WireTypes> {
   /** Everything: text, reasoning, tool calls, status, artifacts, patches, chunks of sub-agents. */
   readonly stream: AsyncIterable<ChunkOf<Types>>;
@@ -127,7 +126,7 @@ export interface AgentConnection<Types extends AgentTypes = WireTypes> {
 /** Position in a run's events after which to continue: `attempt.sequence`. */
 export type EventId = string;
 
-/** What a watcher sees. `reset`: another worker took over the run, and events since its last checkpoint come again. */
+/** An event of `watch`. `reset`: another worker took over the run, and events since its last checkpoint are sent again. */
 export type WatchEvent<Types extends AgentTypes = WireTypes> =
   | { readonly type: 'chunk'; readonly id: EventId; readonly chunk: ChunkOf<Types> }
   | { readonly type: 'reset'; readonly id: EventId; readonly attempt: number }

@@ -5,12 +5,12 @@ import type { ClientOptions } from './options.ts';
 import type { RemoteAgent, RemoteCallOptions, TypesOf } from './remote-agent.ts';
 import { createTransport } from './transport.ts';
 
-/** Anything an agent's types can be read off: `typeof chat`. */
+/** Anything that has the types of an agent: `typeof chat`. */
 export interface Typed<Types extends AgentTypes = AgentTypes> {
   readonly '~types'?: Types;
 }
 
-/** A server and the agents on it. */
+/** A client of a server and its agents. */
 export interface Client {
   /** The agents on the server, and what their stores can do. */
   agents(options?: RemoteCallOptions): Promise<readonly AgentInfo[]>;
@@ -22,7 +22,7 @@ export interface Client {
 }
 
 /**
- * A client of the server at `url`. It holds nothing open between calls, so there is nothing to close.
+ * Creates a client of the server at `url`. It keeps no connection open between calls, so there is nothing to close.
  *
  * @example
  * const { agent } = createClient({ url: 'https://agents.example.com' });

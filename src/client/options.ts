@@ -1,6 +1,6 @@
 import type { Clock } from '../core/time/clock.ts';
 
-/** Headers of each request: a value, or a function that is asked before every one (for tokens that expire). */
+/** Headers of each request: a value, or a function that is called before every request (for tokens that expire). */
 export type ClientHeaders = HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
 
 /** How a dropped stream reconnects. */
@@ -15,10 +15,10 @@ export interface ReconnectOptions {
   readonly idleTimeout?: number;
 }
 
-/** What is needed of a WebSocket class; browsers and Node 22 have one. */
+/** The required interface of a WebSocket class; browsers and Node 22 have one. */
 export type WebSocketClass = new (url: string) => WebSocketLike;
 
-/** What is needed of a WebSocket. */
+/** The required interface of a WebSocket. */
 export interface WebSocketLike {
   readonly readyState: number;
   send(text: string): void;

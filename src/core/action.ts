@@ -55,7 +55,7 @@ interface RunOptions<Chunk = unknown> {
   readonly onChunk?: ((chunk: Chunk) => void | Promise<void>) | undefined;
 }
 
-/** Something with a key, a checked input and an output, which may stream on its way. */
+/** A function with a key, a validated input and an output, which may stream. */
 export interface Action<Input = unknown, Output = unknown, Chunk = unknown> {
   readonly key: string;
   readonly name: string;

@@ -19,7 +19,7 @@ const statuses = [
   'DATA_LOSS',
 ] as const;
 
-/** The fixed vocabulary of what can go wrong; the names are gRPC's canonical codes. */
+/** The status of an error; the names are gRPC's canonical codes. */
 export type Status = (typeof statuses)[number];
 
 /** An error as data, in the form that remote clients and stores get. */
@@ -29,7 +29,7 @@ export interface ErrorBody {
   readonly details?: Json;
 }
 
-/** What a {@link WaymarkError} has besides its status and message. */
+/** Options of a {@link WaymarkError}. */
 export interface WaymarkErrorOptions {
   /** Data for the caller, remote or not. */
   readonly details?: Json | undefined;
@@ -78,7 +78,7 @@ export function isStatus(value: unknown): value is Status {
   return statusSet.has(value);
 }
 
-/** Whether something thrown is a WaymarkError or a TurnError, also one of another copy of this package. */
+/** Whether a thrown value is a `WaymarkError` or a `TurnError`, also from another copy of this package. */
 export function isWaymarkError(error: unknown): error is WaymarkError {
   return (
     typeof error === 'object' &&

@@ -1,13 +1,13 @@
 import { randomBytes } from './platform.ts';
 import type { Clock } from './time/clock.ts';
 
-/** Makes a new id; ids of one source sort by the order in which they were made. */
+/** Generates an id. Ids of one generator sort by creation order. */
 export type NewId = () => string;
 
 /** Fills an array with random bytes. */
 export type FillRandom = (into: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>;
 
-/** A source of time-ordered UUIDs (version 7) over a clock. */
+/** Creates a generator of time-ordered UUIDs (version 7). */
 export function createIds(clock: Clock, random: FillRandom = randomBytes): NewId {
   const next = createGenerator(random);
   return () => next(clock.now());

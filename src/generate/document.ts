@@ -8,7 +8,7 @@ interface Document {
   readonly metadata?: JsonObject;
 }
 
-/** How a document may be given: as it is, or as a text. */
+/** A document, or its text. */
 export type DocumentLike = string | Document;
 
 /** A message with documents behind its own content, numbered so that an answer can refer to them. */

@@ -11,7 +11,7 @@ type DeepPartial<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]?: DeepPartial<T[Key]> }
     : T;
 
-/** A piece of an answer, with what has come before it. */
+/** A chunk of an answer, with the content so far. */
 export interface GenerateChunk<Output = unknown> extends ModelChunk {
   /** The text of this piece. */
   readonly text: string;

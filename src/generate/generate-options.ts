@@ -41,7 +41,7 @@ export interface GenerateSettings<
   readonly use?: readonly Middleware[];
 }
 
-/** What a generate call takes. */
+/** Options of a generate call. */
 export interface GenerateOptions<Output extends Schema | undefined = Schema | undefined>
   extends GenerateSettings<Output> {
   /** The system message. */

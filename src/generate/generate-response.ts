@@ -13,7 +13,7 @@ export type OutputOf<Output extends Schema | undefined> = Output extends Schema
   ? InferSchema<Output>
   : Json;
 
-/** How a generate call ended. */
+/** The result of a generate call. */
 export interface GenerateResponse<Output = unknown> {
   /** The last message: the model's answer, or one with interrupted requests. */
   readonly message: Message;

@@ -20,7 +20,7 @@ export interface GenerateCall<Output = unknown> {
   readonly usage: Usage;
 }
 
-/** A generate call that is under way, with its answer as it comes. */
+/** A running generate call with its streaming answer. */
 export interface GenerateStream<Output = unknown> extends GenerateCall<Output> {
   /** The pieces as they come; leaving it early does not end the call. It throws what the call failed with. */
   readonly stream: AsyncIterable<GenerateChunk<Output>>;

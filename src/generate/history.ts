@@ -8,7 +8,7 @@ export interface HistoryScope {
   readonly signal: AbortSignal;
 }
 
-/** Says what of a conversation the model sees; what is stored stays as it is. */
+/** Selects which messages are sent to the model. Does not change what is stored. */
 export type HistorySelection = (
   messages: readonly Message[],
   scope: HistoryScope,
@@ -17,12 +17,12 @@ export type HistorySelection = (
 /** Counts the tokens of a message. */
 export type TokenCounter = (message: Message) => number;
 
-/** Shows the model the last messages: at most `count`, but always back to where a user speaks. */
+/** Sends at most the last `count` messages, starting with a user message. If none of them is from the user, it goes further back. */
 export function lastMessages(count: number): HistorySelection {
   return (messages) => messages.slice(userStart(messages, messages.length - count));
 }
 
-/** Shows the model the latest messages that fit into a number of tokens, but at least those since a user last spoke. */
+/** Sends the latest messages that fit into a number of tokens, and at least those since the last user message. */
 export function tokenBudget({
   maxTokens,
   count = estimateTokens,

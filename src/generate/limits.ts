@@ -2,7 +2,7 @@ import { WaymarkError } from '../core/error.ts';
 import type { Usage } from '../protocol/turn.ts';
 import { totalTokens } from './usage.ts';
 
-/** What one generate call may take; what is over a limit ends it with RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED. */
+/** Limits of one generate call. Exceeding one ends the call with RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED. */
 export interface Limits {
   /** Total time in milliseconds. */
   readonly timeMs?: number;

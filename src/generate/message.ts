@@ -24,7 +24,7 @@ export function systemMessage(content: Content): Message {
   return messageOf('system', content);
 }
 
-/** A message that carries the results of tools. */
+/** A message with tool results. */
 export function toolMessage(content: Content): Message {
   return messageOf('tool', content);
 }

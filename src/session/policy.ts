@@ -22,13 +22,13 @@ export interface SnapshotCandidate<Custom = unknown> {
   readonly eventIndex: number;
 }
 
-/** Decides whether an event becomes a snapshot, at once: a promise is refused. */
+/** Decides synchronously whether to take a snapshot at an event; a promise is rejected. */
 export type SnapshotPolicy<Custom = unknown> = (candidate: SnapshotCandidate<Custom>) => boolean;
 
 /** A snapshot at every event. */
 export const always: SnapshotPolicy = () => true;
 
-/** No snapshots; the latest state of a session is saved all the same. */
+/** No snapshots. The latest state of a session is still saved. */
 export const never: SnapshotPolicy = () => false;
 
 /**

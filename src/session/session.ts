@@ -10,8 +10,8 @@ import type { WorkingState } from './working-state.ts';
 export type Recipe<Custom> = (draft: Custom) => Custom | undefined | void;
 
 /**
- * One conversation while it is worked on. What is read from it is frozen, what is put in is copied: nothing a caller
- * changes later reaches it.
+ * The session of a running turn. Values read from it are frozen and values passed to it are copied, so changing them
+ * later does not change the session.
  */
 export interface Session<Custom = unknown> {
   readonly id: string;
@@ -112,7 +112,7 @@ export class SessionFace<Custom> implements Session<Custom> {
 /** The session that the running turn belongs to. */
 export const sessionKey = createContextKey<Session>('waymark.session');
 
-/** The session of the turn in which this is called, in tools and in whatever they call. */
+/** Returns the session of the enclosing turn, in tools and in the functions they call. */
 export function currentSession<Custom = unknown>(): Session<Custom> {
   const session = sessionKey.get();
   if (session === undefined) {

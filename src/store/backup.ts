@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { WaymarkError } from '../core/error.ts';
 
-/** What a backup, or a restore, has copied. */
+/** The result of a backup or restore. */
 export interface BackupReport {
   readonly sessions: number;
 }

@@ -19,7 +19,7 @@ import { isSameArtifact } from '../turn/state-chunks.ts';
 import { lastRound } from '../turn/turn-state.ts';
 import { type AgentInternals, internalsOf, requestOf } from './create-agent.ts';
 
-/** How an agent is offered to another one. */
+/** Options of a tool that calls an agent. */
 export interface AgentToolOptions {
   /** The name of the tool for the model. @default the agent's name */
   readonly name?: string;

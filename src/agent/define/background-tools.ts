@@ -18,7 +18,7 @@ const runInput = {
 } as const;
 
 /**
- * An agent as four tools of another, for work in the background: `{name}_start` gives a run id, `{name}_check`,
+ * Offers an agent to another one as four tools for background runs: `{name}_start` returns a run id, `{name}_check`,
  * `{name}_wait` and `{name}_abort` take it. The runs outlive the parent's turn and its process.
  *
  * @example

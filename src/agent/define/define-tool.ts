@@ -12,7 +12,7 @@ import {
 } from '../../generate/tool.ts';
 import type { Session } from '../../session/session.ts';
 
-/** What the context of every tool of an app has besides its own. */
+/** Additional fields in the context of every tool of an app. */
 export interface ToolExtras<Custom = unknown> {
   /**
    * The session of the turn that the tool was called in, typed by the tool's `state`. Outside an agent, as in a plain

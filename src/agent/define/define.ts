@@ -10,7 +10,7 @@ import type { Agent } from '../spec/agent.ts';
 import type { AgentHandler } from '../spec/handler.ts';
 import type { AgentOptionsBase, CustomOf, Inferred } from '../spec/options.ts';
 
-/** What a prompt agent is declared with; `promptInput` is what its existing prompt takes. */
+/** Options of a prompt agent; `promptInput` is the input of its existing prompt. */
 export interface AgentOptions<
   State extends Schema | undefined,
   Initial,
@@ -54,7 +54,7 @@ export type DefineAgent = <
   output: GeneratedOutput<Output>;
 }>;
 
-/** What a custom agent is declared with. */
+/** Options of a custom agent. */
 export interface CustomAgentOptions<
   State extends Schema | undefined = Schema | undefined,
   Initial = unknown,

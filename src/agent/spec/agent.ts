@@ -5,13 +5,13 @@ import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { QueueOptions } from './dispatcher.ts';
 
-/** What every call takes. */
+/** Options of every call. */
 export interface CallOptions extends ApiCallOptions {
   /** The owner of the sessions: the id of a user or tenant. Ids of other owners are unknown. */
   readonly owner?: string;
 }
 
-/** Where to start, and how to run. */
+/** Options of calls that run turns. */
 export interface InvokeOptions<Types extends AgentTypes = WireTypes>
   extends ApiInvokeOptions<Types>,
     CallOptions {
@@ -33,13 +33,13 @@ export interface InvokeOptions<Types extends AgentTypes = WireTypes>
   readonly queue?: QueueOptions;
 }
 
-/** Where to start one turn, and how to run it. */
+/** Options of a call that runs one turn. */
 export interface RunOptions<Types extends AgentTypes = WireTypes>
   extends InvokeOptions<Types>,
     RequestOptions,
     FailureOptions {}
 
-/** What an agent and its store can do, for tools that show or hide a button. */
+/** The capabilities of an agent and its store, for user interfaces. */
 export interface AgentMetadata {
   readonly stateManagement: 'server' | 'client';
   readonly abortable: boolean;

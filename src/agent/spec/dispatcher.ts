@@ -3,7 +3,7 @@ import type { RetryResult } from '../../protocol/requests.ts';
 import type { DeadRun } from '../../protocol/run.ts';
 import type { QueueHandoff, RunRef, Scope } from '../../store/contract/store.ts';
 
-/** How a run waits for a worker. */
+/** Priority and delay of a queued run. */
 export interface QueueOptions {
   /** Priority, an integer; higher ones start first. @default 0 */
   readonly priority?: number;
@@ -20,7 +20,7 @@ export interface DispatchedRun extends RunRef {
   readonly queue?: QueueOptions;
 }
 
-/** Where runs go that are detached from their start; without one they stay in the process that accepted them. */
+/** Takes runs that are detached from the start. Without a dispatcher they stay in the process that accepted them. */
 export interface Dispatcher {
   /** Resolves when one more run may be accepted; RESOURCE_EXHAUSTED with `details.retryAfter` (seconds) when there are too many. */
   admit(): Promise<void>;

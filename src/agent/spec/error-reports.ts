@@ -37,7 +37,7 @@ export interface ErrorInfo {
   readonly model?: string;
 }
 
-/** Called for each failure in an app. If it throws or rejects, that is printed and changes nothing. */
+/** Called for each failure in an app. If it throws or rejects, the error is printed and has no other effect. */
 export type ErrorListener = (error: unknown, info: ErrorInfo) => unknown;
 
 /** Where the failures of one app go. */

@@ -6,7 +6,7 @@ import type { Chunk, FinishReason, Init, Input, ModelChunk, Usage } from '../../
 import type { Session } from '../../session/session.ts';
 import type { SessionState } from '../../session/session-state.ts';
 
-/** What a turn function knows about its turn. */
+/** Information about the turn for a turn function. */
 export interface TurnInfo {
   /** Reserved before the turn runs; the snapshot of the turn's end will have it. Absent without a store. */
   readonly snapshotId?: string;
@@ -18,7 +18,7 @@ export interface TurnInfo {
   readonly signal: AbortSignal;
 }
 
-/** What a turn function may say of how its turn ended. */
+/** The optional result of a turn function. */
 export interface TurnResult {
   /** @default 'interrupted' when the last message waits for an answer, else 'stop' */
   readonly finishReason?: FinishReason;
@@ -28,13 +28,13 @@ export interface TurnResult {
   readonly usage?: Usage;
 }
 
-/** Works on one input. */
+/** Processes one input. */
 export type TurnFunction = (
   input: Input,
   turn: TurnInfo,
 ) => Promise<TurnResult | void> | TurnResult | void;
 
-/** What a handler returns, to replace the default: the last message, all artifacts. */
+/** The result of a handler. The default is the last message and all artifacts. */
 export interface AgentResult {
   readonly message?: Message;
   readonly artifacts?: readonly Artifact[];
@@ -43,7 +43,7 @@ export interface AgentResult {
   readonly finishReason?: FinishReason;
 }
 
-/** A session together with its turn loop: what a custom agent works with. */
+/** The session of a custom agent, with its turn loop. */
 export interface AgentSession<Custom = unknown> extends Session<Custom> {
   /** The turn loop: calls `fn` for each input, with the user's message already added, until no more inputs come. */
   run(fn: TurnFunction): Promise<void>;
@@ -71,7 +71,7 @@ export interface Responder<Status = unknown> {
   ): Promise<void>;
 }
 
-/** What a handler gets besides its session. */
+/** The second argument of a handler. */
 export interface HandlerIo<Status = unknown> {
   readonly respond: Responder<Status>;
   /** Aborts when the invocation is stopped. */
@@ -101,7 +101,7 @@ export type TurnLoopHandler = (
   runningTurn: () => RunningTurn,
 ) => Promise<AgentResult | void> | AgentResult | void;
 
-/** An agent's own turn loop. */
+/** The turn loop of a custom agent. */
 export type AgentHandler<Custom = unknown, Status = unknown> = (
   session: AgentSession<Custom>,
   io: HandlerIo<Status>,

@@ -14,10 +14,10 @@ import type { ClientStateOptions } from './client-state.ts';
 import type { TurnLoopHandler } from './handler.ts';
 import type { TurnStore } from './turn-store.ts';
 
-/** What happens to a turn on a session that is being worked on. */
+/** What happens to a turn on a busy session. */
 export type Concurrency = 'reject' | 'wait' | 'fork';
 
-/** What leaves an agent may be changed on its way; what the handler, the tools and the store see stays as it is. */
+/** Changes what clients receive. The handler, the tools and the store see the original. */
 export interface Transform {
   /** Gets a copy of the state; return `undefined` to omit it. */
   readonly state?: (state: State) => State | undefined;
@@ -25,7 +25,7 @@ export interface Transform {
   readonly chunk?: (chunk: Chunk) => Chunk | undefined;
 }
 
-/** What a turn, and a session along its path, may take. */
+/** Limits of a turn, and of a session along its path. */
 export interface AgentLimits {
   readonly turn?: {
     readonly timeMs?: number;
@@ -42,7 +42,7 @@ export interface AgentLimits {
   };
 }
 
-/** The end of a detached run, as its hooks hear of it. */
+/** The end of a detached run, as passed to `onFinish`. */
 export interface RunEnd {
   readonly agent: string;
   readonly owner?: string;

@@ -16,7 +16,7 @@ export type { JsonSchema } from './json-schema.ts';
 /** A schema of zod, valibot, arktype or any other Standard Schema library, or a plain JSON Schema. */
 export type Schema<Output = unknown> = StandardSchemaV1<unknown, Output> | JsonSchema;
 
-/** The type of what a schema gives. */
+/** The output type of a schema. */
 export type InferSchema<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : Json;
 
 /** The type of what a schema takes. */

@@ -1,6 +1,6 @@
 import { abortError } from '../async/signal.ts';
 
-/** Where time comes from; tests bring their own. */
+/** A clock; replace it in tests. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -13,7 +13,7 @@ export interface Clock {
 // setTimeout takes a 32-bit delay and fires at once when it is larger.
 const longest = 2 ** 31 - 1;
 
-/** The clock of the machine. */
+/** The system clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep,

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../core/schema/schema.ts';
 // The part of the AI SDK's provider specification (v2, v3 and v4) that is used here, written down structurally: a
 // model of any provider package fits without that package, or the specification itself, being a dependency of ours.
 
-/** An AI SDK language model as its provider package makes it, of specification v2, v3 or v4. */
+/** A language model of an AI SDK provider package, specification v2, v3 or v4. */
 export interface LanguageModel {
   readonly specificationVersion: SpecificationVersion;
   readonly provider: string;

@@ -19,7 +19,7 @@ import { snapshotSupport } from './sessions/snapshots.ts';
 import { timelineSupport } from './sessions/timeline.ts';
 
 /**
- * A store of plain files in a directory, for people to read and to put under version control. Several processes may use one
+ * A store of plain files in a directory, which you can read and put under version control. Several processes may use one
  * directory. It does its work on the tables of a memory store: what these must say of a session is read from its files
  * before, and what a call has changed is written to them after, under one lock.
  */

@@ -24,7 +24,7 @@ export interface MemoryStoreOptions {
 
 /**
  * A store in memory with every capability. Several apps may share one: they then behave as several processes on one
- * database do. Snapshots share what their states have in common, so it holds the content, not its square.
+ * database do. Snapshots share the common parts of their states.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;

@@ -14,7 +14,7 @@ import { toStoreError } from './errors.ts';
 import { createTables, formatOf, newest, upgradeTables } from './migrate.ts';
 import { checkSchema, loadPg } from './postgres-store.ts';
 
-/** Where a store is that is backed up or restored. */
+/** The location of a store for a backup or restore. */
 export interface PostgresBackupOptions {
   readonly connectionString: string;
   /** @default 'waymark' */
@@ -53,7 +53,7 @@ const batchLength = 4_000_000;
 
 /**
  * Copies a store to a compressed file while it is in use. All of it is read in one transaction, which sees the store as it was
- * when the backup began. Rows stand in the file as they are in the tables: encrypted content stays encrypted.
+ * when the backup began. Rows are copied unchanged: encrypted content stays encrypted.
  */
 export async function backupPostgres(
   { connectionString, schema = 'waymark' }: PostgresBackupOptions,
@@ -116,7 +116,7 @@ async function* linesOf(
 }
 
 /**
- * Makes a store of a backup, in a schema where there is none: all of it or, when something goes wrong, nothing. Unfinished
+ * Restores a backup into a schema that has no store yet, completely or, after an error, not at all. Unfinished
  * background runs continue when an app opens it.
  */
 export async function restorePostgres(

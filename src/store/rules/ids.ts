@@ -6,7 +6,7 @@ export const maxIdLength = 256;
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Whether a string can be the id of a snapshot: a UUID in lower case. What cannot is unknown to every store. */
+/** Whether a string can be the id of a snapshot: a UUID in lower case. Other strings are unknown to every store. */
 export function isSnapshotId(id: string): boolean {
   return uuid.test(id);
 }

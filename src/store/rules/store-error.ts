@@ -1,8 +1,8 @@
 import { type Status, WaymarkError, type WaymarkErrorOptions } from '../../core/error.ts';
 
 /**
- * An error of a store whose message names paths, hosts or what a driver said. Its owner reads it; remote clients get a
- * sentence about what the status means for them.
+ * An error of a store whose message names paths, hosts or what a driver said. It is visible in process; remote clients
+ * get a general message for the status.
  */
 export function storeFault(
   status: Status,

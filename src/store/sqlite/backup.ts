@@ -24,7 +24,7 @@ export async function backupSqlite(path: string, target: string): Promise<Backup
 }
 
 /**
- * Makes a store of a backup, at a path where there is none. Unfinished background runs continue when an app opens it.
+ * Restores a backup to a path that has no store yet. Unfinished background runs continue when an app opens it.
  */
 export async function restoreSqlite(source: string, path: string): Promise<BackupReport> {
   await checkFree(path);

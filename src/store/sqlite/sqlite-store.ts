@@ -24,8 +24,8 @@ export interface SqliteStoreOptions extends QueryOptions {
 }
 
 /**
- * A store in one SQLite file, by Node's own `node:sqlite`: no server, nothing to install. Several processes may use the
- * file at once. `:memory:` keeps it in memory, for this store alone; a `file:` URL may carry SQLite's own parameters.
+ * A store in one SQLite file, with Node's built-in `node:sqlite`. Several processes can use the file concurrently.
+ * `:memory:` keeps the store in memory; a `file:` URL can have SQLite's parameters.
  */
 export function sqliteStore(path: string | URL, options: SqliteStoreOptions = {}): SqlStore {
   const { durability = 'normal', maxSize, encryption, eventsTtl = 60_000, onQuery } = options;

@@ -56,7 +56,7 @@ export async function backupFiles(directory: string, target: string): Promise<Ba
   }
 }
 
-/** Makes a store of a backup, in a directory where there is none. Unfinished background runs continue when an app opens it. */
+/** Restores a backup into a directory that has no store yet. Unfinished background runs continue when an app opens it. */
 export async function restoreFiles(source: string, directory: string): Promise<BackupReport> {
   if (!existsSync(join(source, formatFile))) throw notThere('backup of a file store', source);
   await checkFree(directory);
