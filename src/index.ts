@@ -22,6 +22,7 @@ export type {
   TurnInfo,
   TurnResult,
 } from './agent/spec/handler.ts';
+export type { TitledState } from './agent/spec/options.ts';
 export type { AgentLimits, Concurrency, RunEnd, Transform } from './agent/spec/spec.ts';
 export type {
   AgentApi,
@@ -146,6 +147,7 @@ export type {
   QueueHandoff,
   RunRecord,
   Scope,
+  SessionFilter,
   SnapshotStore,
   Store,
   Transaction,

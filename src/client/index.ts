@@ -40,6 +40,7 @@ export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 export type { Artifact, State } from '../protocol/state.ts';
 export type { Chunk, FinishReason, Input, Output, Usage } from '../protocol/turn.ts';
+export type { SessionFilter } from '../store/contract/store.ts';
 export { type Client, client, createClient, type Typed } from './client.ts';
 export type {
   ClientHeaders,
