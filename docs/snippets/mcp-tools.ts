@@ -88,4 +88,16 @@ async function answer(): Promise<void> {
 }
 // #endregion
 
-assert.ok([start, answer, search, github, crm, careful].every(Boolean));
+// #region resources
+const page = docs.resource('page', 'docs://{page}');
+
+async function summarize(): Promise<void> {
+  await app.generate({
+    messages: [{ role: 'user', content: [{ resource: { uri: 'docs://intro' } }] }],
+    resources: [page],
+  });
+  await app.generate({ messages: await docs.prompt('summarize', { topic: 'MCP' }) });
+}
+// #endregion
+
+assert.ok([summarize, start, answer, search, github, crm, careful].every(Boolean));

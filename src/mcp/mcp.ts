@@ -1,9 +1,12 @@
 import { closest } from '../core/closest.ts';
 import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import { systemClock } from '../core/time/clock.ts';
+import { type Resource, resource } from '../generate/resource.ts';
 import type { Tool } from '../generate/tool.ts';
 import type { ToolSource, ToolSourceScope } from '../generate/tool-source.ts';
+import type { Message, Part } from '../protocol/message.ts';
 import { McpConnection } from './connection.ts';
+import { readContent, toMessages } from './content.ts';
 import { toMcpError } from './errors.ts';
 import { checkMcpOptions, type McpServer } from './options.ts';
 import { listTools, type ServerTool, toTools } from './tools.ts';
@@ -14,6 +17,10 @@ export interface McpSource extends ToolSource {
   only(...tools: readonly string[]): McpSource;
   /** All of its tools except these, by the server's own names. */
   except(...tools: readonly string[]): McpSource;
+  /** A resource of the server for `resources` of agents and calls, by its URI or a template: `docs://{page}`. */
+  resource(name: string, uri: string): Resource;
+  /** The messages of a prompt of the server. */
+  prompt(name: string, input?: Readonly<Record<string, string>>): Promise<readonly Message[]>;
   close(): Promise<void>;
 }
 
@@ -49,6 +56,9 @@ function sourceOf(server: Server, { keep, named }: Selection): McpSource {
       return all.filter((each) => keep(each.name)).map((each): Tool => each.tool);
     },
     close: () => server.close(),
+    resource: (name, uri) =>
+      resource({ name, uri }, (request) => server.read(request.uri, request.signal)),
+    prompt: (name, input = {}) => server.prompt(name, input),
     only: (...tools) =>
       sourceOf(server, {
         keep: (tool) => keep(tool) && tools.includes(tool),
@@ -102,6 +112,31 @@ class Server {
       if (!this.#known || isMistake(error)) throw error;
       scope.report(error);
       return this.#known;
+    }
+  }
+
+  /** The content of a resource. */
+  async read(uri: string, signal: AbortSignal): Promise<Part[]> {
+    const open = await this.#connection.client(signal);
+    const { timeoutMs: timeout = 60_000 } = this.#options;
+    try {
+      return [...(await readContent(open.client, uri, { signal, timeout }))];
+    } catch (error) {
+      const doing = `the resource "${uri}"`;
+      throw toMcpError(open.endedBy() ?? error, { server: this.name, doing, signal });
+    }
+  }
+
+  /** The messages of a prompt. */
+  async prompt(name: string, input: Readonly<Record<string, string>>): Promise<readonly Message[]> {
+    const open = await this.#connection.client();
+    const { timeoutMs: timeout = 60_000 } = this.#options;
+    try {
+      const params = { name, arguments: { ...input } };
+      return toMessages((await open.client.getPrompt(params, { timeout })).messages);
+    } catch (error) {
+      const doing = `the prompt "${name}"`;
+      throw toMcpError(open.endedBy() ?? error, { server: this.name, doing });
     }
   }
 

@@ -26,7 +26,8 @@ export function fromToolResult(result: CallToolResult, tool: string): ToolResult
   return { output: texts.length === 0 && others.length > 0 ? null : text, content: others };
 }
 
-function toPart(block: Exclude<ContentBlock, { type: 'text' }>): JsonObject {
+/** Content that is not text, as a part. */
+export function toPart(block: Exclude<ContentBlock, { type: 'text' }>): JsonObject {
   switch (block.type) {
     case 'image':
     case 'audio':

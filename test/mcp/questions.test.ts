@@ -99,3 +99,24 @@ test('S318 a question of a server of 2025 during several calls is asked of none 
   expect(output.text).toMatch(/Several calls are running.*\|.*Several calls are running/);
   expect((await agent.run('Go')).interrupts).toHaveLength(1);
 });
+
+test('resources and prompts of a server are used in messages', async () => {
+  const server = modern();
+  const model = scriptedModel(['Read.', 'Hello Ada.']);
+  const app = waymark({ model });
+  apps.push(app);
+  const page = server.resource('page', 'docs://{page}');
+  await app.generate({
+    messages: [{ role: 'user', content: [{ resource: { uri: 'docs://intro' } }] }],
+    resources: [page],
+    tools: [server],
+  });
+  expect(model.requests[0]?.messages).toMatchObject([
+    { role: 'user', content: [{ text: 'The text of intro' }] },
+  ]);
+  await app.generate({ messages: await server.prompt('greet', { name: 'Ada' }) });
+  expect(model.requests[1]?.messages).toMatchObject([
+    { role: 'user', content: [{ text: 'Greet Ada.' }] },
+  ]);
+  await expect(server.prompt('nothing')).rejects.toThrow(/MCP server "modern" refused the prompt/);
+});

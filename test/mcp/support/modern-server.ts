@@ -1,6 +1,6 @@
 /** A server of the protocol of 2026, with the SDK, that asks questions, has resources and prompts, and counts what it does. */
 import { appendFileSync } from 'node:fs';
-import { inputRequired, McpServer } from '@modelcontextprotocol/server';
+import { inputRequired, McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
@@ -38,5 +38,14 @@ serveStdio(() => {
       return text(JSON.stringify([env, confirm, reason, ctx.mcpReq.requestState()]));
     },
   );
+  server.registerResource(
+    'page',
+    new ResourceTemplate('docs://{page}', { list: undefined }),
+    {},
+    (uri) => ({ contents: [{ uri: uri.href, text: `The text of ${uri.host}` }] }),
+  );
+  server.registerPrompt('greet', { argsSchema: z.object({ name: z.string() }) }, ({ name }) => ({
+    messages: [{ role: 'user', content: { type: 'text', text: `Greet ${name}.` } }],
+  }));
   return server;
 });

@@ -1,0 +1,123 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, expect, test } from 'vitest';
+import { type App, waymark } from '../../src/index.ts';
+import { type McpUrl, mcp } from '../../src/mcp/index.ts';
+import { type ScriptStep, scriptedModel } from '../../src/testing/index.ts';
+
+const open: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close();
+});
+
+type Handler = (name: string, id: unknown, response: ServerResponse) => void;
+
+/** A server of 2025 in plain JSON over HTTP; `call` answers the calls of its tools. */
+async function rawHttp(
+  tools: readonly string[],
+  call: Handler,
+  seen: IncomingMessage[] = [],
+): Promise<string> {
+  const server: Server = createServer(async (request, response) => {
+    seen.push(request);
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    const { id, method, params } = JSON.parse(await text(request));
+    if (id === undefined) return void response.writeHead(202).end();
+    const answer = (body: object): unknown =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
+    if (method === 'initialize') {
+      const serverInfo = { name: 'raw', version: '1' };
+      const capabilities = { tools: {} };
+      return void answer({ result: { protocolVersion: '2025-11-25', capabilities, serverInfo } });
+    }
+    if (method === 'tools/list') {
+      const inputSchema = { type: 'object' };
+      return void answer({ result: { tools: tools.map((name) => ({ name, inputSchema })) } });
+    }
+    if (method !== 'tools/call') return void answer({ error: { code: -32601, message: 'No' } });
+    call(params.name, id, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  open.push({
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+}
+
+function agentOf(url: string, steps: readonly ScriptStep[], options: Partial<McpUrl> = {}) {
+  const errors: string[] = [];
+  const app: App = waymark({
+    model: scriptedModel(steps),
+    onError: (error) => errors.push(String((error as Error).message)),
+  });
+  open.push(app);
+  const tools = [mcp('web', { url, ...options })];
+  return { errors, agent: app.defineAgent({ name: 'chat', system: 'Help.', tools }) };
+}
+
+const call = (name: string): ScriptStep => ({ toolCalls: [{ name }] });
+const repeat: ScriptStep = ({ messages }) => {
+  const part = messages.at(-1)?.content[0];
+  return part && 'toolResponse' in part ? String(part.toolResponse?.output) : '';
+};
+const result = (id: unknown, said: string): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: said }] } });
+
+test('S315 over HTTP: too much, a stream that breaks off, a status of failure; then it works again', async () => {
+  const url = await rawHttp(['big', 'cut', 'fail', 'good'], (name, id, response) => {
+    if (name === 'fail') return void response.writeHead(500).end('secret stack');
+    if (name === 'good') {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      return void response.end(result(id, 'fine'));
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    if (name === 'big') {
+      return void response.end(`data: ${result(id, 'x'.repeat(2_000_000))}\n\n`);
+    }
+    response.write('data: {"jsonrpc": "2.0"', () => response.destroy());
+  });
+  const names = ['web_big', 'web_cut', 'web_fail', 'web_good'];
+  const { agent, errors } = agentOf(
+    url,
+    names.flatMap((name) => [call(name), repeat]),
+    { maxMessageBytes: 1_000_000, timeoutMs: 3_000 },
+  );
+  expect((await agent.run('1')).text).toMatch(/sent a message of more than 1000000 bytes/);
+  expect((await agent.run('2')).text).toMatch(/^MCP server "web" /);
+  const failed = (await agent.run('3')).text;
+  expect(failed).toBe('MCP server "web" is not available for the call of "fail".');
+  expect((await agent.run('4')).text).toBe('fine');
+  expect(errors).toHaveLength(3);
+});
+
+test('headers are made for each request to the server, and a refusal names the setting', async () => {
+  const seen: IncomingMessage[] = [];
+  let count = 0;
+  const url = await rawHttp(
+    ['good'],
+    (_, id, response) =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(result(id, 'fine')),
+    seen,
+  );
+  const headers = (): Record<string, string> => ({ authorization: `Bearer ${++count}` });
+  const { agent } = agentOf(url, [call('web_good'), repeat], { headers });
+  expect((await agent.run('Go')).text).toBe('fine');
+  const given = seen.map((request) => request.headers.authorization);
+  expect(given).toEqual(given.map((_, index) => `Bearer ${index + 1}`));
+
+  const closed = createServer((_, response) => response.writeHead(401).end());
+  await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+  open.push(closed);
+  const { port } = closed.address() as AddressInfo;
+  const refused = agentOf(`http://127.0.0.1:${port}/mcp`, ['Done']);
+  expect((await refused.agent.run('Go')).text).toBe('Done');
+  expect(refused.errors[0]).toMatch(
+    /MCP server "web" requires authorization\. Check its `headers`/,
+  );
+});
