@@ -83,5 +83,5 @@ function script(): ModelRef {
 
 /** Splits a text into words, as a model would stream it. */
 function spoken(text: string): ScriptedReply {
-  return { chunks: text.match(/\S+\s*/g) ?? [], chunkDelayMs: 15 };
+  return { chunks: text.match(/\S+\s*/g) ?? [], chunkDelay: 15 };
 }

@@ -101,7 +101,7 @@ function script(): ModelRef {
           /(\w+) days? in (\w+)/i,
           ([, count, city]) => ({
             chunks: words(`Let me look at ${capital(city ?? '')} and make a note. `),
-            chunkDelayMs: 20,
+            chunkDelay: 20,
             toolCalls: [
               { name: 'weather', input: { city: capital(city ?? 'Lisbon') } },
               { name: 'remember', input: { topic: 'walking', days: numberOf(count ?? '2') } },
@@ -134,13 +134,13 @@ function script(): ModelRef {
           }
           return 'Then I leave it at that.';
         });
-        return { chunks: words(`${said.join(' ')} What else would you like?`), chunkDelayMs: 20 };
+        return { chunks: words(`${said.join(' ')} What else would you like?`), chunkDelay: 20 };
       },
       otherwise: {
         chunks: words(
           'I plan short trips. Try **“Two days in Lisbon”**, then *“I like museums”*, and at last *“Book a small hotel”*.',
         ),
-        chunkDelayMs: 20,
+        chunkDelay: 20,
       },
     },
     { name: 'script' },

@@ -64,14 +64,14 @@ function script(): ModelRef {
           /^Outline: (.*)/s,
           ([, subject]) => ({
             text: `# ${subject}\n\n1. How it began\n2. What changed\n3. What stays\n`,
-            delayMs: 300,
+            delay: 300,
           }),
         ],
         [
           /^Draft: (.*)/s,
           ([, subject]) => ({
             text: `# ${subject}\n\nIt began small, as most things do. Then somebody asked a better question.\n\nWhat changed was not the tools but the habit of looking back.\n\nWhat stays is a path one can walk again.\n`,
-            delayMs: 400,
+            delay: 400,
           }),
         ],
       ],

@@ -51,6 +51,6 @@ try {
 } finally {
   await browser.close();
   await server.close();
-  await app.close({ deadlineMs: 100 });
+  await app.close({ grace: 100 });
 }
 console.log(`Pictures are in ${images.slice(root.length + 1)}.`);

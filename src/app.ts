@@ -100,11 +100,11 @@ export interface App
    */
   ready(): Promise<void>;
   /**
-   * Takes no new work, lets running turns finish, hands over or stops what has not finished within `deadlineMs`, and
-   * closes the tool sources and the store. A second call closes nothing twice; with a shorter `deadlineMs` it ends the wait of the first one.
-   * @default deadlineMs: 10000
+   * Takes no new work, lets running turns finish, hands over or stops what has not finished within `grace`, and
+   * closes the tool sources and the store. A second call closes nothing twice; with a shorter `grace` it ends the wait of the first one.
+   * @default grace: 10000
    */
-  close(options?: { readonly deadlineMs?: number }): Promise<void>;
+  close(options?: { readonly grace?: number }): Promise<void>;
 }
 
 const appOptionNames: OptionNames<AppOptions> = {
@@ -213,9 +213,11 @@ export function waymark(options: AppOptions = {}): App {
       await loaded;
       for (const check of checks) await check();
     },
-    async close({ deadlineMs = 10_000 } = {}) {
+    async close(ending = {}) {
+      checkOptions(ending, { grace: true }, 'close()', { deadlineMs: 'grace' });
+      const { grace = 10_000 } = ending;
       engine.stop();
-      await life.drain(deadlineMs);
+      await life.drain(grace);
       ended ??= end();
       await ended;
     },
@@ -234,7 +236,7 @@ function createLife(
   readonly host: AgentHost;
   readonly subscribeToErrors: ErrorReports['subscribe'];
   readonly closed: boolean;
-  drain(deadlineMs: number): Promise<void>;
+  drain(grace: number): Promise<void>;
 } {
   const work = new Set<Promise<unknown>>();
   const live = createLiveRuns({ clock, ttl });
@@ -270,9 +272,9 @@ function createLife(
     get closed() {
       return closing.signal.aborted;
     },
-    async drain(deadlineMs) {
+    async drain(grace) {
       closing.abort();
-      await idle(deadlineMs);
+      await idle(grace);
       const letGo = live.list().map(async ({ ref, store, control, recoverable }) => {
         if (!recoverable()) return control.stop();
         // First of all it is free for others; what is still written here names its attempt.

@@ -83,7 +83,7 @@ plainWorker.process.kill('SIGKILL');
 worker.process.kill('SIGTERM');
 await once(worker.process, 'exit');
 await boss.stop({ graceful: false });
-await app.close({ deadlineMs: 0 });
+await app.close({ grace: 0 });
 await pool.end();
 await postgres.stop();
 process.exit(0);

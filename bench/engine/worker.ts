@@ -31,7 +31,7 @@ if (kind === 'waymark') {
   });
   await app.ready();
   process.once('SIGTERM', async () => {
-    await app.close({ deadlineMs: 0 });
+    await app.close({ grace: 0 });
     process.exit(0);
   });
 } else {

@@ -49,7 +49,7 @@ const url = process.env['POSTGRES_URL'];
 const stores: Record<string, (name: string) => Store> = {
   memory: () => memoryStore(),
   sqlite: (name) => sqliteStore(join(folder, `${name}.db`)),
-  file: (name) => fileStore(join(folder, name), { durable: false }),
+  file: (name) => fileStore(join(folder, name), { durability: 'normal' }),
   ...(url && {
     postgres: (name: string) => postgresStore({ connectionString: url, schema: name }),
   }),

@@ -31,7 +31,7 @@ export const variants: Readonly<Record<string, Readonly<Record<string, Variant>>
       title: 'Waymark, files',
       keeps: 'disk',
       store: 'file',
-      note: 'fileStore with durable: false',
+      note: "fileStore with durability: 'normal'",
     },
     postgres: {
       title: 'Waymark, Postgres',

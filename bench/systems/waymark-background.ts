@@ -31,6 +31,6 @@ export const open: OpenBackground = async (variant, place, onModel) => {
       return Date.parse(runs.find(({ snapshotId }) => snapshotId === id)?.heartbeatAt ?? '');
     },
     abort: async (id) => void (await agent.abort(id)),
-    close: () => app.close({ deadlineMs: 0 }),
+    close: () => app.close({ grace: 0 }),
   };
 };

@@ -71,7 +71,7 @@ export async function openStore(
     case 'file':
     case 'file-fast': {
       const { fileStore } = await import('waymark/file');
-      return fileStore(directory, { durable: variant === 'file' });
+      return fileStore(directory, { durability: variant === 'file' ? 'full' : 'normal' });
     }
     case 'postgres': {
       const { postgresStore } = await import('waymark/postgres');

@@ -118,7 +118,7 @@ app.defineAgent({ name: 'summing', history: rollingSummary({ keep: 20, every: 20
 app.defineAgent({
   name: 'bounded',
   limits: {
-    turn: { timeMs: 60_000, tokens: 50_000, toolCalls: 20 },
+    turn: { timeout: 60_000, tokens: 50_000, toolCalls: 20 },
     session: { tokens: 1_000_000 },
   },
 });

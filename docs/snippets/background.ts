@@ -5,7 +5,7 @@ import { scriptedModel } from 'waymark/testing';
 
 const model = scriptedModel({
   patterns: [],
-  otherwise: { chunks: ['Long ', 'work ', 'done.'], chunkDelayMs: 20 },
+  otherwise: { chunks: ['Long ', 'work ', 'done.'], chunkDelay: 20 },
 });
 const ended: string[] = [];
 const app = waymark({ model, store: sqliteStore('background.db') });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { scriptedModel } from 'waymark/testing';
 
-const model = scriptedModel({ patterns: [], otherwise: { text: 'Done.', delayMs: 50 } });
+const model = scriptedModel({ patterns: [], otherwise: { text: 'Done.', delay: 50 } });
 
 // #region app
 

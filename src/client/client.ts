@@ -1,7 +1,7 @@
 import type { AgentTypes, WireTypes } from '../api/types.ts';
 import type { AgentInfo } from '../protocol/requests.ts';
 import { createRemoteAgent } from './create-remote-agent.ts';
-import type { ClientOptions } from './options.ts';
+import { type ClientOptions, checkClientOptions } from './options.ts';
 import type { RemoteAgent, RemoteCallOptions, TypesOf } from './remote-agent.ts';
 import { createTransport } from './transport.ts';
 
@@ -29,6 +29,7 @@ export interface Client {
  * const chat = agent<typeof chatAgent>('chat');
  */
 export function createClient(options: ClientOptions): Client {
+  checkClientOptions(options);
   const transport = createTransport(options);
   return {
     async agents({ signal } = {}) {

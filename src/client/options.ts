@@ -1,3 +1,5 @@
+import { WaymarkError } from '../core/error.ts';
+import { checkOptions, type OptionNames } from '../core/options.ts';
 import type { Clock } from '../core/time/clock.ts';
 
 /** Headers of each request: a value, or a function that is called before every request (for tokens that expire). */
@@ -48,4 +50,36 @@ export interface ClientOptions {
   readonly transport?: 'http' | 'websocket';
   /** The clock for delays; replace it in tests. @default systemClock */
   readonly clock?: Clock;
+}
+
+const optionNames: OptionNames<ClientOptions> = {
+  url: true,
+  headers: true,
+  fetch: true,
+  WebSocket: true,
+  reconnect: true,
+  transport: true,
+  clock: true,
+};
+
+const reconnectNames: OptionNames<ReconnectOptions> = {
+  attempts: true,
+  delay: true,
+  maxDelay: true,
+  idleTimeout: true,
+};
+
+/** Refuses options that do not exist, and a client without a server. */
+export function checkClientOptions(options: ClientOptions): void {
+  checkOptions(options, optionNames, 'createClient()');
+  if (options.reconnect) {
+    const renamed = { silence: 'idleTimeout' };
+    checkOptions(options.reconnect, reconnectNames, '`reconnect` of createClient()', renamed);
+  }
+  // An empty one is the page's own host.
+  if (typeof options.url === 'string' || options.url instanceof URL) return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    'createClient() needs the `url` of the server, such as "https://agents.example.com" or "/agents".',
+  );
 }

@@ -12,7 +12,7 @@ export function likely(name: string, names: readonly string[]): string | undefin
   if (nearest === undefined) return undefined;
   const distance = editDistance(name.toLowerCase(), nearest.toLowerCase());
   const most = name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3));
-  return distance <= most ? nearest : undefined;
+  return distance <= most && distance < name.length ? nearest : undefined;
 }
 
 /** The Levenshtein distance of two words. */

@@ -4,14 +4,23 @@ import { WaymarkError } from './error.ts';
 /** The names of an options type. A name that is missing here, or that the type does not have, does not compile. */
 export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
 
-/** Refuses options that do not exist, so that a mistyped one is not ignored; `what` names whose options they are. */
+/**
+ * Refuses options that do not exist, so that a mistyped one is not ignored; `what` names whose options they are, and `renamed`
+ * what options of earlier versions, and of other libraries, are called here.
+ */
 export function checkOptions(
   given: object,
   names: Readonly<Record<string, true>>,
   what: string,
+  renamed: Readonly<Record<string, string>> = {},
 ): void {
   for (const [name, value] of Object.entries(given)) {
     if (names[name] === true || value === undefined) continue;
+    const now = renamed[name];
+    if (now !== undefined) {
+      const message = `Unknown option "${name}" of ${what}. It is called "${now}".`;
+      throw new WaymarkError('INVALID_ARGUMENT', message);
+    }
     const known = Object.keys(names);
     const meant = likely(name, known);
     const hint =
@@ -28,5 +37,15 @@ export function checkVariadic(values: readonly unknown[], call: string): void {
   throw new WaymarkError(
     'INVALID_ARGUMENT',
     `${call}() takes its values one by one, and got an array. Write ${call}(...values).`,
+  );
+}
+
+/** Refuses a value that is not one of those that an option takes; `what` names the option. */
+export function checkChoice(value: string, choices: readonly string[], what: string): void {
+  if (choices.includes(value)) return;
+  const listed = choices.map((choice) => `"${choice}"`).join(' or ');
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `The ${what} cannot be "${String(value)}". Expected ${listed}.`,
   );
 }

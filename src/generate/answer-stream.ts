@@ -37,11 +37,11 @@ export class AnswerStream {
     this.#scope = scope;
     this.#most = limits.answerLength ?? defaultLimits.answerLength;
     this.index = progress.length;
-    const idleMs = limits.idleMs ?? defaultLimits.idleMs;
+    const idleTimeout = limits.idleTimeout ?? defaultLimits.idleTimeout;
     let seen = 0;
-    this.#endWatch = clock.every(idleMs, () => {
+    this.#endWatch = clock.every(idleTimeout, () => {
       // A model that waits for a slow reader is not silent.
-      if (this.#pieces === seen && this.#waits === 0) stop.abort(silent(model.name, idleMs));
+      if (this.#pieces === seen && this.#waits === 0) stop.abort(silent(model.name, idleTimeout));
       seen = this.#pieces;
     });
   }
@@ -90,10 +90,10 @@ function lengthOf(part: Part): number {
   return jsonLength(part, Number.POSITIVE_INFINITY);
 }
 
-function silent(model: string, idleMs: number): WaymarkError {
+function silent(model: string, idleTimeout: number): WaymarkError {
   return new WaymarkError(
     'DEADLINE_EXCEEDED',
-    `Model "${model}" gave no sign of life for ${idleMs} ms. Raise \`limits.idleMs\` if it needs longer.`,
+    `Model "${model}" gave no sign of life for ${idleTimeout} ms. Raise \`limits.idleTimeout\` if it needs longer.`,
     { details: { model, retryable: true } },
   );
 }

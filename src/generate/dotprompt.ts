@@ -100,7 +100,7 @@ async function loadPackage(): Promise<Package> {
   } catch (cause) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      'Prompt files and texts with {{placeholders}} need the package dotprompt: install it, or use a function as template.',
+      'Prompt files and texts with {{placeholders}} need the package "dotprompt". Install it (npm install dotprompt), or use a function as template.',
       { cause },
     );
   }

@@ -630,15 +630,13 @@ describe('a model that misbehaves', () => {
   });
 
   test('and falls silent is DEADLINE_EXCEEDED', async () => {
-    const { app, clock, model } = setUp([
-      { chunks: ['a', 'b', 'c'], chunkDelayMs: 900, hang: true },
-    ]);
-    const outcome = failure(app.generate({ prompt: 'x', limits: { idleMs: 1000 } }));
+    const { app, clock, model } = setUp([{ chunks: ['a', 'b', 'c'], chunkDelay: 900, hang: true }]);
+    const outcome = failure(app.generate({ prompt: 'x', limits: { idleTimeout: 1000 } }));
     await clock.advance(2500);
     await clock.advance(2000);
     const error = await outcome;
     expect(error.status).toBe('DEADLINE_EXCEEDED');
-    expect(error.message).toContain('idleMs');
+    expect(error.message).toContain('idleTimeout');
     expect(model.stops).toBe(1);
   });
 
@@ -646,7 +644,7 @@ describe('a model that misbehaves', () => {
     const { app, clock } = setUp([{ chunks: ['a', 'b'] }]);
     const response = app.generate({
       prompt: 'x',
-      limits: { idleMs: 1000 },
+      limits: { idleTimeout: 1000 },
       onChunk: () => clock.sleep(5000),
     });
     await clock.advance(10_000);
@@ -688,8 +686,8 @@ describe('a model that misbehaves', () => {
 
 describe('limits', () => {
   test('of time end the call, and the model gets the error', async () => {
-    const { app, clock, model } = setUp([{ delayMs: 5000, text: 'late' }]);
-    const outcome = failure(app.generate({ prompt: 'x', limits: { timeMs: 1000 } }));
+    const { app, clock, model } = setUp([{ delay: 5000, text: 'late' }]);
+    const outcome = failure(app.generate({ prompt: 'x', limits: { timeout: 1000 } }));
     await clock.advance(1000);
     expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
     expect(model.stops).toBe(1);

@@ -54,9 +54,9 @@ export async function runGenerate(
 ): Promise<GenerateResponse> {
   const { signal, limits } = options;
   const stop =
-    limits?.timeMs === undefined
+    limits?.timeout === undefined
       ? linkSignals(signal)
-      : timeoutSignal(env.clock, limits.timeMs, signal);
+      : timeoutSignal(env.clock, limits.timeout, signal);
   try {
     const outer = generateScope.get();
     const context = options.context ?? outer?.context ?? {};

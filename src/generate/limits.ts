@@ -1,11 +1,12 @@
 import { WaymarkError } from '../core/error.ts';
+import { checkOptions, type OptionNames } from '../core/options.ts';
 import type { Usage } from '../protocol/turn.ts';
 import { totalTokens } from './usage.ts';
 
 /** Limits of one generate call. Exceeding one ends the call with RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED. */
 export interface Limits {
   /** Total time in milliseconds. */
-  readonly timeMs?: number;
+  readonly timeout?: number;
   /** Tokens of all model calls; once they are used up, the model is not called again. */
   readonly tokens?: number;
   /** Total number of tool calls. */
@@ -14,7 +15,7 @@ export interface Limits {
    * Milliseconds without output from the model.
    * @default 600000
    */
-  readonly idleMs?: number;
+  readonly idleTimeout?: number;
   /**
    * Characters of one answer of the model, including tool requests.
    * @default 10000000
@@ -32,8 +33,23 @@ export interface Limits {
   readonly toolResultLength?: number;
 }
 
+const limitNames: OptionNames<Limits> = {
+  timeout: true,
+  tokens: true,
+  toolCalls: true,
+  idleTimeout: true,
+  answerLength: true,
+  toolConcurrency: true,
+  toolResultLength: true,
+};
+
+/** Refuses limits that do not exist; `what` names whose they are. */
+export function checkLimits(limits: object, what: string): void {
+  checkOptions(limits, limitNames, what, { timeMs: 'timeout', idleMs: 'idleTimeout' });
+}
+
 export const defaultLimits = {
-  idleMs: 600_000,
+  idleTimeout: 600_000,
   answerLength: 10_000_000,
   toolConcurrency: 16,
   toolResultLength: 4_000_000,

@@ -1,5 +1,6 @@
 import type { ActionContext } from '../core/action.ts';
 import type { JsonObject } from '../core/json/json.ts';
+import { checkOptions, type OptionNames } from '../core/options.ts';
 import {
   type InferSchema,
   type InferSchemaInput,
@@ -112,6 +113,27 @@ export interface PromptEnv {
   stream(options: Promise<GenerateOptions>, output: GenerateSettings['output']): GenerateStream;
 }
 
+const optionNames: OptionNames<PromptOptions> = {
+  name: true,
+  description: true,
+  input: true,
+  defaultInput: true,
+  system: true,
+  messages: true,
+  prompt: true,
+  metadata: true,
+  model: true,
+  config: true,
+  tools: true,
+  toolChoice: true,
+  maxTurns: true,
+  resources: true,
+  docs: true,
+  output: true,
+  limits: true,
+  use: true,
+};
+
 /** A prompt out of templates and settings; a schema that cannot be described as JSON Schema is refused here. */
 export function createPrompt<
   Input extends Schema | undefined = undefined,
@@ -122,6 +144,7 @@ export function createPrompt<
   env: PromptEnv,
 ): Prompt<PromptArgument<Input>, Output, State> {
   type Argument = PromptArgument<Input>;
+  checkOptions(options, optionNames, `prompt "${options.name}"`);
   const { name, description, metadata, input: schema, defaultInput, ...rest } = options;
   const { system, messages, prompt: asked, ...settings } = rest;
   resolveOutput(settings.output);

@@ -1,6 +1,7 @@
 import type { ActionContext } from '../core/action.ts';
 import { WaymarkError } from '../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
+import { checkOptions, type OptionNames } from '../core/options.ts';
 import {
   type InferSchema,
   type InferSchemaInput,
@@ -92,6 +93,15 @@ export type ToolResult<Output, Returned> = Output extends Schema ? InferSchema<O
 /** What the caller of a tool passes for its input schema. */
 export type ToolArgument<Input> = Input extends Schema ? InferSchemaInput<Input> : JsonObject;
 
+const optionNames: OptionNames<ToolOptions> = {
+  name: true,
+  description: true,
+  input: true,
+  output: true,
+  state: true,
+  metadata: true,
+};
+
 const noInput = { type: 'object', properties: {}, additionalProperties: false };
 
 /**
@@ -114,7 +124,13 @@ export function tool<
 ): Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>> {
   type Ours = Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>>;
   const { name, description, metadata, input: inputSchema, output: outputSchema } = options;
+  checkOptions(options, optionNames, `tool "${name}"`, {
+    inputSchema: 'input',
+    outputSchema: 'output',
+    parameters: 'input',
+  });
   checkName(name);
+  checkFunction(name, fn);
   const parseOutput = async (value: unknown): Promise<Json> => {
     const what = `The output of tool "${name}"`;
     const output = outputSchema ? await parse(outputSchema, value, what) : value;
@@ -183,6 +199,14 @@ function stateOf(name: string, schema: Schema): ToolState<unknown> {
     schema,
     check: (custom) => void parseSync(schema, custom, `The state that tool "${name}" works on`),
   };
+}
+
+function checkFunction(name: string, fn: unknown): void {
+  if (typeof fn === 'function') return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `Tool "${name}" has no function. Pass it as the second argument: defineTool({ name, description, input }, async (input) => …).`,
+  );
 }
 
 function checkName(name: string): void {

@@ -79,7 +79,7 @@ test('an error is recorded on the span of the call that had it', async () => {
   const broken = tool({ name: 'broken', description: 'd' }, () => {
     throw new WaymarkError('NOT_FOUND', 'gone');
   });
-  await app.generate({ prompt: 'x', tools: [broken], use: [retry({ baseMs: 1 })] });
+  await app.generate({ prompt: 'x', tools: [broken], use: [retry({ delay: 1 })] });
   expect(spans().map(({ name, attributes }) => [name, attributes['error.type']])).toEqual([
     ['chat scripted', 'UNAVAILABLE'],
     ['chat scripted', undefined],

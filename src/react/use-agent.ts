@@ -124,9 +124,14 @@ function isRemote<Types extends AgentTypes>(
   return typeof options.agent === 'string';
 }
 
-function remote<Types extends AgentTypes>(
-  options: UseRemoteAgentOptions<Types>,
-): StoreAgent<Types> {
+function remote<Types extends AgentTypes>({
+  sessionId: _sessionId,
+  initial: _initial,
+  state: _state,
+  timeline: _timeline,
+  throttle: _throttle,
+  ...options
+}: UseRemoteAgentOptions<Types>): StoreAgent<Types> {
   // The types are those the caller named; a type parameter does not reduce here.
   return client<Typed<Types>>(options) as StoreAgent<Types>;
 }

@@ -1,6 +1,7 @@
+import { checkOptions } from '../core/options.ts';
 import { systemClock } from '../core/time/clock.ts';
 import type { NodeBindings } from './http/connection.ts';
-import type { HandlerOptions } from './http/handler-options.ts';
+import { type HandlerOptions, handlerOptionNames } from './http/handler-options.ts';
 import { createIdentify } from './http/identify.ts';
 import { createLifetime } from './http/lifetime.ts';
 import { resolveLimits } from './http/limits.ts';
@@ -22,6 +23,7 @@ export interface FetchHandler {
 
 /** An app as a fetch handler, to be mounted inside another server. It has no WebSocket; `serve` has. */
 export function handler(app: ServedApp, options: HandlerOptions = {}): FetchHandler {
+  checkOptions(options, handlerOptionNames, 'handler()');
   return createFetch(createServerContext(app, options));
 }
 

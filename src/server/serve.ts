@@ -1,8 +1,9 @@
 import type { Server } from 'node:http';
 import { WaymarkError } from '../core/error.ts';
+import { checkOptions, type OptionNames } from '../core/options.ts';
 import { systemClock } from '../core/time/clock.ts';
 import { createServerContext } from './handler.ts';
-import type { HandlerOptions } from './http/handler-options.ts';
+import { type HandlerOptions, handlerOptionNames } from './http/handler-options.ts';
 import { jsonLines } from './http/log.ts';
 import { isLoopback } from './http/origin.ts';
 import { createPendingConnections } from './http/pending-connections.ts';
@@ -41,8 +42,19 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+const { basePath: _, ...shared } = handlerOptionNames;
+const optionNames: OptionNames<ServeOptions> = {
+  ...shared,
+  port: true,
+  host: true,
+  grace: true,
+  genkitProject: true,
+  studio: true,
+};
+
 /** Serves an app over HTTP and WebSocket. */
 export async function serve(app: ServedApp, options: ServeOptions = {}): Promise<RunningServer> {
+  checkOptions(options, optionNames, 'serve()');
   const { port = 3000, host = '127.0.0.1', grace = 5000 } = options;
   if (!options.auth && !isLoopback(host)) {
     throw new WaymarkError(
@@ -101,8 +113,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
 function listen(server: Server, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => {
-      const code = 'code' in cause ? ` (${cause.code})` : '';
-      const message = `Could not listen on ${host}:${port}${code}. Choose another port.`;
+      const message = listenProblem(`${host}:${port}`, 'code' in cause ? String(cause.code) : '');
       reject(new WaymarkError('UNAVAILABLE', message, { cause }));
     });
     server.listen(port, host, () => {
@@ -110,4 +121,15 @@ function listen(server: Server, port: number, host: string): Promise<number> {
       resolve(typeof address === 'object' && address ? address.port : port);
     });
   });
+}
+
+function listenProblem(address: string, code: string): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `Could not listen on ${address}: the port is in use (EADDRINUSE). Stop the other process, or choose another port; 0 takes a free one.`;
+    case 'EACCES':
+      return `Could not listen on ${address}: this user may not use the port (EACCES). Choose one above 1023.`;
+    default:
+      return `Could not listen on ${address}${code === '' ? '' : ` (${code})`}. Choose another host or port.`;
+  }
 }

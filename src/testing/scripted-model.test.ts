@@ -64,7 +64,7 @@ describe('a script', () => {
 
   test('takes its time from the clock', async () => {
     const clock = fakeClock();
-    const model = scriptedModel([{ chunks: ['a', 'b'], delayMs: 100, chunkDelayMs: 50 }], {
+    const model = scriptedModel([{ chunks: ['a', 'b'], delay: 100, chunkDelay: 50 }], {
       clock,
     });
     const call = listen();

@@ -1,6 +1,7 @@
 import { abortError } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { Json } from '../core/json/json.ts';
+import { checkOptions, type OptionNames } from '../core/options.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
 import type { Model, ModelCall, ModelRequest, ModelResponse } from '../generate/model.ts';
 import type { Part } from '../protocol/message.ts';
@@ -22,9 +23,9 @@ export interface ScriptedAnswer {
   /** More parts, such as media. */
   readonly parts?: readonly Part[];
   /** Milliseconds before the first chunk. */
-  readonly delayMs?: number;
+  readonly delay?: number;
   /** Milliseconds before each further chunk. */
-  readonly chunkDelayMs?: number;
+  readonly chunkDelay?: number;
   /** Thrown after everything else has been streamed. */
   readonly error?: unknown;
   /** Never finishes after everything else has been streamed, until it is aborted. */
@@ -134,6 +135,20 @@ export function scriptedModel(
   };
 }
 
+const answerNames: OptionNames<ScriptedAnswer> = {
+  text: true,
+  chunks: true,
+  reasoning: true,
+  toolCalls: true,
+  parts: true,
+  delay: true,
+  chunkDelay: true,
+  error: true,
+  hang: true,
+  finishReason: true,
+  usage: true,
+};
+
 interface Stage {
   readonly request: ModelRequest;
   readonly call: ModelCall;
@@ -144,10 +159,14 @@ interface Stage {
 async function play(answer: ScriptedAnswer, stage: Stage): Promise<ModelResponse> {
   const { call, clock, request } = stage;
   const { signal } = call;
-  const { delayMs = 0, chunkDelayMs = 0, finishReason = 'stop', error, hang = false } = answer;
+  checkOptions(answer, answerNames, 'a scripted answer', {
+    delayMs: 'delay',
+    chunkDelayMs: 'chunkDelay',
+  });
+  const { delay = 0, chunkDelay = 0, finishReason = 'stop', error, hang = false } = answer;
   const pieces = piecesOf(answer, stage);
   for (const [index, piece] of pieces.entries()) {
-    const wait = index === 0 ? delayMs : chunkDelayMs;
+    const wait = index === 0 ? delay : chunkDelay;
     if (wait > 0) await clock.sleep(wait, signal);
     await call.stream({ content: [piece] });
     if (signal.aborted) throw abortError(signal);

@@ -62,7 +62,7 @@ test('S18 what has not finished in time is stopped, and keeps its partial answer
   });
   const { stream, output } = chat.streamText('a', { sessionId: 's' });
   for await (const { modelChunk } of stream) if (modelChunk) break;
-  await app.close({ deadlineMs: 10 });
+  await app.close({ grace: 10 });
   expect(await output).toMatchObject({ finishReason: 'aborted' });
   expect(store.log).toEqual(['committed', 'closed']);
   const snapshot = await store.getSnapshot({ agent: 'chat' }, { sessionId: 's' });
@@ -77,7 +77,7 @@ test('S18 S125 a detached run that has not finished is handed over to the next p
     model: scriptedModel([{ chunks: ['half'], hang: true }]),
   });
   const { snapshotId = '' } = await chat.run({ ...say('a'), detach: true });
-  await app.close({ deadlineMs: 10 });
+  await app.close({ grace: 10 });
   expect(await store.getSnapshot({ agent: 'chat' }, { snapshotId })).toMatchObject({
     status: 'expired',
   });
@@ -106,8 +106,8 @@ test('S167: an app that is closed again closes nothing twice, and a shorter dead
   const chat = app.defineAgent({ name: 'chat', model: scriptedModel([{ hang: true }]) });
   const stream = chat.streamText('a');
   await stream.stream[Symbol.asyncIterator]().next();
-  const patient = app.close({ deadlineMs: 600_000 });
-  await app.close({ deadlineMs: 0 });
+  const patient = app.close({ grace: 600_000 });
+  await app.close({ grace: 0 });
   await patient;
   await app.close();
   expect(await stream.output).toMatchObject({ finishReason: 'aborted' });

@@ -26,7 +26,7 @@ function listening(
   });
   return Object.assign(app, {
     heard,
-    [Symbol.asyncDispose]: () => app.close({ deadlineMs: 1_000 }),
+    [Symbol.asyncDispose]: () => app.close({ grace: 1_000 }),
   });
 }
 
@@ -204,7 +204,7 @@ describe('onError', () => {
 
   test('S143 hears nothing of attempts that middleware mends, and once where it gives up', async () => {
     await using app = listening();
-    const use = [retry({ attempts: 2, baseMs: 1 })];
+    const use = [retry({ attempts: 2, delay: 1 })];
     const failing = { error: { name: 'Error', message: 'busy' } };
     const mended = app.defineAgent({
       name: 'mended',

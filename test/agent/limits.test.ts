@@ -18,7 +18,7 @@ test('S15 a turn that takes longer than its time fails', async () => {
   const clock = fakeClock();
   await using app = openApp({ clock });
   const model = scriptedModel([{ chunks: ['half'], hang: true }, 'next']);
-  const chat = app.defineAgent({ name: 'chat', model, limits: { turn: { timeMs: 1_000 } } });
+  const chat = app.defineAgent({ name: 'chat', model, limits: { turn: { timeout: 1_000 } } });
   const connection = chat.streamBidi();
   await connection.sendText('a');
   await connection.sendText('never');

@@ -535,7 +535,7 @@ test('S125 a process that starts again goes on with its own unfinished runs', as
   }
   expect(again.errors).toEqual([]);
   await line.heal();
-  await first.close({ deadlineMs: 0 });
+  await first.close({ grace: 0 });
 });
 
 test('S168 S119 a process that dies right after a detach within a turn leaves the events before it', async () => {

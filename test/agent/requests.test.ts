@@ -172,7 +172,7 @@ test('S213: a retry runs the turn of a process that died, once', async () => {
   expect(await agent.runText('a', { requestId })).toEqual(output);
   const { items } = await agent.listSessions();
   expect(items.filter(({ turnCount }) => turnCount > 0)).toHaveLength(1);
-  await dead.close({ deadlineMs: 0 });
+  await dead.close({ grace: 0 });
 });
 
 test('S210 S213: a detached start is told the same run again, and an attached call waits for it', async () => {

@@ -7,13 +7,13 @@ const entries = {
     entry: new URL('../../src/client/index.ts', import.meta.url),
     external: [],
     // 9,200 before the everyday calls: answers to interrupts, run handles, outputs that read themselves, TurnError, options that are checked.
-    most: 11_800,
+    most: 12_000,
   },
   react: {
     entry: new URL('../../src/react/index.ts', import.meta.url),
     external: ['react'],
     // 17,000 before them; the client is part of it.
-    most: 19_200,
+    most: 19_400,
   },
 };
 

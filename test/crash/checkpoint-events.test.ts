@@ -85,6 +85,6 @@ function textsOf(event: WatchEvent): string[] {
   );
 }
 
-function closing<A extends { close(options: { deadlineMs: number }): Promise<void> }>(app: A) {
-  return { app, [Symbol.asyncDispose]: () => app.close({ deadlineMs: 0 }) };
+function closing<A extends { close(options: { grace: number }): Promise<void> }>(app: A) {
+  return { app, [Symbol.asyncDispose]: () => app.close({ grace: 0 }) };
 }

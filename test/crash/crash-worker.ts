@@ -139,7 +139,7 @@ async function obey(line: string): Promise<void> {
     case 'fill':
       return await fill();
     case 'close':
-      await opened().close({ deadlineMs: 0 });
+      await opened().close({ grace: 0 });
       return process.exit();
     default:
       throw new Error(`no such command: ${line}`);

@@ -41,7 +41,7 @@ beforeEach(async () => {
   app = createCrashApp({ store, clock: appClock.clock, journal, claimTtl, work: false });
   await app.ready();
 });
-afterEach(() => app.close({ deadlineMs: 0 }));
+afterEach(() => app.close({ grace: 0 }));
 
 /** Claims expire only when a test moves the clock. */
 const claimTtl = 60_000;

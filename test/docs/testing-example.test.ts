@@ -34,7 +34,7 @@ test('the agent looks the weather up before it answers', async () => {
 test('a turn that takes too long fails, without a real wait', async () => {
   const clock = fakeClock('2026-01-01');
   const app = waymark({ model: scriptedModel([{ hang: true }]), store: memoryStore(), clock });
-  const chat = app.defineAgent({ name: 'chat', limits: { turn: { timeMs: 60_000 } } });
+  const chat = app.defineAgent({ name: 'chat', limits: { turn: { timeout: 60_000 } } });
 
   const turn = chat.run('hello', { throwOnError: false });
   await clock.advance(60_000);

@@ -61,7 +61,7 @@ test('a worker leaves runs of an agent that it does not know to others, and says
 test('a run goes to a worker of its version, and after a grace to any', async () => {
   const server = start({ work: false, version: '1' });
   await server.app.ready();
-  const newer = start({ version: '2', engine: { versionGraceMs: 1_500 } });
+  const newer = start({ version: '2', engine: { versionGrace: 1_500 } });
   const echo = server.app.agent('echo');
   const textOf = async (runId: string): Promise<unknown> =>
     (await echo.wait(runId)).state?.messages?.at(-1)?.content;
@@ -74,7 +74,7 @@ test('a run goes to a worker of its version, and after a grace to any', async ()
   await newer.close();
 
   // Longer than a busy machine lets the right one wait.
-  const patient = start({ version: '2', engine: { versionGraceMs: 600_000 } });
+  const patient = start({ version: '2', engine: { versionGrace: 600_000 } });
   const older = start({ version: '1' });
   for (const text of ['b', 'c', 'd']) {
     const { snapshotId = '' } = await echo.run(detached(text));

@@ -27,7 +27,7 @@ test('research goes on in another process after the first one ended, and reads n
     if (early.length === 3) break;
   }
   expect(early).toEqual(['archives', 'papers', 'interviews']);
-  await first.app.close({ deadlineMs: 0 });
+  await first.app.close({ grace: 0 });
 
   const second = open(20);
   const done = await second.researcher.wait(snapshotId);

@@ -99,7 +99,7 @@ test('S250: one field of a large custom state on SQLite', () =>
 test('S250: one field of a large custom state on files', () =>
   compare((name) => {
     const folder = join(directory, name);
-    return { store: fileStore(folder, { durable: false }), size: () => folderSize(folder) };
+    return { store: fileStore(folder, { durability: 'normal' }), size: () => folderSize(folder) };
   }));
 
 test('S250: one field of a large custom state on Postgres', async () => {

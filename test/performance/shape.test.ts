@@ -90,7 +90,7 @@ test('a turn on SQLite does the same at any length: statements, JSON, and bytes 
 });
 
 test('a turn on files does the same at any length: JSON, and bytes in the folder', async () => {
-  const store = fileStore(directory, { durable: false });
+  const store = fileStore(directory, { durability: 'normal' });
   const { first, last, grown } = await measure(createChat({ store }), async () =>
     folderSize(directory),
   );

@@ -238,7 +238,7 @@ export function providerContract(wire: ProviderWire): void {
       const response = await app.generate({
         model: server.model,
         prompt: 'x',
-        use: [retry({ baseMs: 1 })],
+        use: [retry({ delay: 1 })],
       });
       expect(response.text).toBe('ok');
     });

@@ -14,7 +14,7 @@ const lines = createInterface({ input: process.stdin });
 lines.on('line', async (line) => {
   if (line !== 'close') return;
   await server.close();
-  await app.close({ deadlineMs: 0 });
+  await app.close({ grace: 0 });
   process.exit();
 });
 lines.on('close', () => process.exit());

@@ -15,7 +15,7 @@ export function talkative(): ReturnType<typeof scriptedModel> {
         /^count (\d+) ?(\d*)/,
         ([, pieces, ms]) => ({
           chunks: Array.from({ length: Number(pieces) }, (_, at) => `${at} `),
-          chunkDelayMs: Number(ms),
+          chunkDelay: Number(ms),
         }),
       ],
       // `hold /a/file 20`: twenty pieces; while the file is there, ten of them and no end.
@@ -157,7 +157,7 @@ export async function startServer(
     app,
     close: async () => {
       await server.close();
-      await app.close({ deadlineMs: 0 });
+      await app.close({ grace: 0 });
     },
   };
 }

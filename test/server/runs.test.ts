@@ -31,7 +31,7 @@ async function openServer(options: ServeOptions = {}) {
     async [Symbol.asyncDispose]() {
       gate.resolve();
       await server.close();
-      await app.close({ deadlineMs: 100 });
+      await app.close({ grace: 100 });
     },
   };
 }

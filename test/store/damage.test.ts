@@ -32,7 +32,7 @@ describe('a flipped bit or a cut file', () => {
     ['its files of requests', /^requests/],
   ])('S232: is never silent in %s', async (_, hits) => {
     const original = join(folder, 'original');
-    const open = (path: string) => fileStore(path, { durable: false, eventsTtl });
+    const open = (path: string) => fileStore(path, { durability: 'normal', eventsTtl });
     const before = await filled(() => open(original));
     const tree = [...(await readTree(original))].filter(
       ([name]) => !/^(lock|\.gitignore)/.test(name),

@@ -23,7 +23,7 @@ async function directory(from?: string): Promise<string> {
 }
 
 function open(path: string): Kit {
-  const store: Store = fileStore(path, { durable: false });
+  const store: Store = fileStore(path, { durability: 'normal' });
   cleanups.push(async () => store.close?.());
   return createKit({ store, close: async () => {} }, scope);
 }

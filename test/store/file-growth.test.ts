@@ -10,7 +10,7 @@ import { countFileWork, type FileWork } from './file-intercept.ts';
 import { setUpFileStores } from './file-support.ts';
 
 const files = setUpFileStores();
-const open = (): Kit => files.open({ durable: false, clock: tickingClock });
+const open = (): Kit => files.open({ durability: 'normal', clock: tickingClock });
 
 const sizeOf = async (session: string): Promise<number> =>
   (await stat(join(files.directory, `sessions/_/chat/${session}/journal.jsonl`))).size;

@@ -39,7 +39,7 @@ describe('the file of a run', () => {
   });
 
   test('is kept of the sessions that were used last, and whoever opens the store removes it', async () => {
-    const { turn, textsOf } = open({ durable: false });
+    const { turn, textsOf } = open({ durability: 'normal' });
     for (const name of names(80, 's')) await turn(name);
     expect(await runFiles()).toHaveLength(64);
     await open().timeline.listSessions({ agent: 'chat' });
@@ -49,7 +49,7 @@ describe('the file of a run', () => {
   });
 
   test('is not removed while another process has a run in it', async () => {
-    const [mine, theirs] = [open({ durable: false }), open({ durable: false })];
+    const [mine, theirs] = [open({ durability: 'normal' }), open({ durability: 'normal' })];
     for (const name of names(10, 's')) await mine.turn(name);
     const held = [];
     for (const name of names(10, 's')) held.push(await theirs.claim(name));

@@ -19,7 +19,7 @@ const [directory = '', command = '', name = '', count = '0'] = process.argv.slic
 const scope: Scope = { agent: 'chat' };
 const id = createIds(systemClock);
 const { clock } = sharedClock(`${directory}.clock`);
-const store = fileStore(directory, { durable: false, clock });
+const store = fileStore(directory, { durability: 'normal', clock });
 
 function runs(): RunSupport {
   if (store.runs === undefined) throw new Error('the file store has runs');

@@ -1,6 +1,7 @@
 import type { AgentTypes } from '../../api/types.ts';
 import { toPublicError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
+import { checkOptions } from '../../core/options.ts';
 import { type Tool, type ToolContext, tool } from '../../generate/tool.ts';
 import { addUsage } from '../../generate/usage.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
@@ -47,6 +48,7 @@ export function agentTool<Types extends AgentTypes>(
   agent: Agent<Types>,
   options: AgentToolOptions = {},
 ): Tool {
+  checkOptions(options, { name: true, description: true }, 'agentTool()');
   const internals = internalsOf(agent as unknown as Agent);
   const { spec } = internals;
   const { name = spec.name, description = spec.description ?? `Asks the agent ${spec.name}.` } =

@@ -1,6 +1,8 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
+import { checkOptions as checkNames } from '../../core/options.ts';
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
+import { checkLimits } from '../../generate/limits.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { AgentHost } from '../persistence/host.ts';
@@ -10,7 +12,7 @@ import { reportingTransform } from '../persistence/transform.ts';
 import { clientTurnStore, turnStoreOf } from '../persistence/turn-store.ts';
 import { storedState } from '../spec/init.ts';
 import type { AgentOptionsBase } from '../spec/options.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import type { AgentLimits, AgentSpec } from '../spec/spec.ts';
 import { titleBy } from '../spec/title.ts';
 
 /** What an agent's definition needs from the app. */
@@ -66,6 +68,7 @@ function checkOptions(
     snapshot,
     clientState,
     concurrency,
+    limits = {},
   }: AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
   store: Store | SnapshotStore | undefined,
 ): void {
@@ -87,6 +90,7 @@ function checkOptions(
       `Agent "${name}" keeps its sessions in a store, so there is no client-held state to sign. Drop \`clientState\`, or set \`store: false\`.`,
     );
   }
+  checkAgentLimits(name, limits);
   if (clientState !== undefined) checkClientState(name, clientState);
   const claims = store !== undefined && 'runs' in store && store.runs !== undefined;
   if (concurrency !== undefined && concurrency !== 'reject' && !claims) {
@@ -95,6 +99,13 @@ function checkOptions(
       `Agent "${name}" cannot ${concurrency} when a session is busy: its store does not know whether one is.`,
     );
   }
+}
+
+function checkAgentLimits(name: string, limits: AgentLimits): void {
+  checkNames(limits, { turn: true, session: true }, `\`limits\` of agent "${name}"`);
+  checkLimits(limits.turn ?? {}, `\`limits.turn\` of agent "${name}"`);
+  const names = { tokens: true, toolCalls: true, customLength: true } as const;
+  checkNames(limits.session ?? {}, names, `\`limits.session\` of agent "${name}"`);
 }
 
 function initialOf({

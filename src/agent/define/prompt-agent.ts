@@ -64,6 +64,15 @@ const optionNames: OptionNames<PromptAgentOptions> = {
   history: true,
 };
 
+/** What other libraries call these options. */
+const namesElsewhere = {
+  instructions: 'system',
+  systemPrompt: 'system',
+  stateSchema: 'state',
+  clientTransform: 'transform',
+  middleware: 'use',
+};
+
 const notForAgents = [
   'returnToolRequests',
   'resume',
@@ -85,7 +94,7 @@ export function createPromptAgent(
       `An agent has no \`${refused}\`: it runs its tools and its stream itself. Use generate for that.`,
     );
   }
-  checkOptions(options, optionNames, `agent "${options.name}"`);
+  checkOptions(options, optionNames, `agent "${options.name}"`, namesElsewhere);
   const { generator } = env;
   const initial = (options.messages ?? []).map(parseMessage);
   // Before the prompt is defined: what is refused leaves nothing behind.
@@ -156,9 +165,10 @@ function rendererOf(options: PromptAgentOptions, generator: Generator): Render {
 
 function settingsOf(options: PromptAgentOptions): GenerateSettings {
   const { model, config, tools, toolChoice, maxTurns, resources, docs, output, use } = options;
-  const toolConcurrency = options.limits?.turn?.toolConcurrency;
+  // The turn keeps the others itself, over all its model calls.
+  const { timeout: _t, tokens: _n, toolCalls: _c, ...limits } = options.limits?.turn ?? {};
   return {
-    ...(toolConcurrency !== undefined && { limits: { toolConcurrency } }),
+    ...(Object.keys(limits).length > 0 && { limits }),
     ...(model !== undefined && { model }),
     ...(config && { config }),
     ...(tools && { tools }),

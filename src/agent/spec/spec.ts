@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Schema } from '../../core/schema/schema.ts';
+import type { Limits } from '../../generate/limits.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import { checkId } from '../../protocol/lookup.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -27,13 +28,8 @@ export interface Transform {
 
 /** Limits of a turn, and of a session along its path. */
 export interface AgentLimits {
-  readonly turn?: {
-    readonly timeMs?: number;
-    readonly tokens?: number;
-    readonly toolCalls?: number;
-    /** Tool calls of one answer that run at the same time; for agents over a model. @default 16 */
-    readonly toolConcurrency?: number;
-  };
+  /** Custom agents keep `timeout`, `tokens` and `toolCalls`; the others are those of their own `generate` calls. */
+  readonly turn?: Limits;
   readonly session?: {
     readonly tokens?: number;
     readonly toolCalls?: number;

@@ -43,7 +43,7 @@ async function perform(
 ): Promise<Outcome> {
   const { control, spec } = invocation;
   if (control.cause !== undefined) return stoppedBy(control.cause);
-  const endTimeLimit = startTimeLimit(invocation, spec.limits.turn?.timeMs);
+  const endTimeLimit = startTimeLimit(invocation, spec.limits.turn?.timeout);
   try {
     checkUnspent(invocation);
     const work = generateScope.run(

@@ -8,12 +8,12 @@ import type { Turn } from './turn-state.ts';
 /** Stops the turn when its time is up. Returns a function that cancels this. */
 export function startTimeLimit(
   invocation: InvocationState,
-  timeMs: number | undefined,
+  timeout: number | undefined,
 ): () => void {
-  if (timeMs === undefined) return () => {};
+  if (timeout === undefined) return () => {};
   const error = (): WaymarkError =>
-    new WaymarkError('DEADLINE_EXCEEDED', `The turn took longer than its ${timeMs} ms.`);
-  return after(invocation.host.clock, timeMs, () => invocation.control.fail(error()), {
+    new WaymarkError('DEADLINE_EXCEEDED', `The turn took longer than its ${timeout} ms.`);
+  return after(invocation.host.clock, timeout, () => invocation.control.fail(error()), {
     keepAlive: true,
   });
 }

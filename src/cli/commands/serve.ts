@@ -42,7 +42,7 @@ export const serve = defineCommand({
   async run({ args, options, terminal }) {
     const path = findAgentsFile(args[0], terminal.cwd);
     const shown = shownPath(path, terminal.cwd);
-    const deadlineMs = wholeNumber(options.drain ?? '10000', 'drain');
+    const grace = wholeNumber(options.drain ?? '10000', 'drain');
     const port = portOf(options.port, terminal.env.PORT);
     const stopped = new Promise<void>((resolve) => {
       const unsubscribe = terminal.onInterrupt(() => {
@@ -57,7 +57,7 @@ export const serve = defineCommand({
         ...serverOptions,
         ...(options.host !== undefined && { host: options.host }),
         ...(port !== undefined && { port }),
-        grace: deadlineMs,
+        grace: grace,
       };
       checkAuth(serving, shown);
       const server = await startServer(app, serving);
@@ -69,7 +69,7 @@ export const serve = defineCommand({
       terminal.note('Draining …');
       await server.close();
     } finally {
-      await app.close({ deadlineMs });
+      await app.close({ grace });
     }
   },
 });

@@ -35,7 +35,7 @@ export const worker = defineCommand({
     const path = findAgentsFile(options.file ?? args[0], terminal.cwd);
     const slots = options.slots === undefined ? undefined : wholeNumber(options.slots, 'slots');
     if (slots === 0) throw usageError('--slots takes at least 1.', 'worker');
-    const deadlineMs = options.drain === undefined ? 10_000 : wholeNumber(options.drain, 'drain');
+    const grace = options.drain === undefined ? 10_000 : wholeNumber(options.drain, 'drain');
     const agents = options.agents?.split(',').map((name) => name.trim());
     // The engine starts below, with these options, and not as soon as the app is loaded.
     const { app } = await loadApp(path, terminal.cwd, 'reading');
@@ -51,7 +51,7 @@ export const worker = defineCommand({
     );
     await ended;
     terminal.note('Draining …');
-    await app.close({ deadlineMs });
+    await app.close({ grace });
   },
 });
 

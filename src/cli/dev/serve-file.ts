@@ -55,7 +55,7 @@ export async function serveFile(options: ServeFileOptions): Promise<ServedFile> 
       ...(studio !== undefined && { studio }),
     }),
   ).catch(async (error: unknown) => {
-    await app.close({ deadlineMs: 0 });
+    await app.close({ grace: 0 });
     throw error;
   });
   const stores = new Set(agents.map(({ metadata }) => metadata.store ?? ''));

@@ -37,7 +37,7 @@ export async function serveMcpLines(options: ServeLinesOptions): Promise<void> {
     });
   } finally {
     unsubscribe();
-    await app.close({ deadlineMs: 5000 });
+    await app.close({ grace: 5000 });
   }
 }
 

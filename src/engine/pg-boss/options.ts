@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
 
 /** Where the queue is: in the database of the app's Postgres store, over a pool or a connection string. */
 type Source =
@@ -21,11 +22,34 @@ export type PgBossEngineOptions = Source & {
   /** How often the process of a run may die without progress before the run moves to the dead-letter queue. @default 3 */
   readonly attempts?: number;
   /** Milliseconds for which only workers with the same agent version may take a run. @default 30000 */
-  readonly versionGraceMs?: number;
+  readonly versionGrace?: number;
   /** Maximum number of waiting runs; further runs are rejected with RESOURCE_EXHAUSTED. @default 10000 */
   readonly maxWaiting?: number;
-  /** Seconds without a heartbeat after which another worker takes over a run; at least 10. @default 10 */
-  readonly heartbeatSeconds?: number;
-  /** Seconds for which the queue keeps completed jobs. @default 60 */
-  readonly keepDoneSeconds?: number;
+  /** Milliseconds without a heartbeat after which another worker takes over a run; at least 10000. @default 10000 */
+  readonly heartbeat?: number;
+  /** Milliseconds for which the queue keeps completed jobs, in whole seconds. @default 60000 */
+  readonly keepDone?: number;
+};
+
+/** Refuses options that do not exist. */
+export function checkEngineOptions(options: PgBossEngineOptions): void {
+  checkOptions(options, optionNames, 'pgBossEngine()', {
+    versionGraceMs: 'versionGrace',
+    heartbeatSeconds: 'heartbeat',
+    keepDoneSeconds: 'keepDone',
+  });
+}
+
+const optionNames: OptionNames<PgBossEngineOptions> = {
+  connectionString: true,
+  max: true,
+  pool: true,
+  schema: true,
+  slots: true,
+  agents: true,
+  attempts: true,
+  versionGrace: true,
+  maxWaiting: true,
+  heartbeat: true,
+  keepDone: true,
 };

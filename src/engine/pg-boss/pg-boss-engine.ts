@@ -12,7 +12,7 @@ import { observeQueue } from '../queue-metrics.ts';
 import type { Recovery } from '../recovery.ts';
 import { createJobInsert } from './insert-jobs.ts';
 import { createJobCompletion, type JobCompletion } from './job-completion.ts';
-import type { PgBossEngineOptions } from './options.ts';
+import { checkEngineOptions, type PgBossEngineOptions } from './options.ts';
 import { createQueue } from './queue.ts';
 import { createQueueGauge, type QueueGauge } from './queue-depth.ts';
 import { createSchedules, type RunSchedule } from './schedules.ts';
@@ -47,8 +47,9 @@ const schedulesEvery = 1_000;
  * });
  */
 export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
-  const { slots = 10, heartbeatSeconds = 10, attempts } = options;
-  const { maxWaiting = 10_000, versionGraceMs = 30_000 } = options;
+  checkEngineOptions(options);
+  const { slots = 10, heartbeat = 10_000, attempts } = options;
+  const { maxWaiting = 10_000, versionGrace = 30_000 } = options;
   let env: EngineEnv | undefined;
   let parts:
     | {
@@ -109,8 +110,8 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
         queue,
         completion,
         agents: own,
-        heartbeatSeconds,
-        versionGraceMs,
+        heartbeat,
+        versionGrace,
         workOn: (batch) => workJob(work, batch),
         onError,
       });

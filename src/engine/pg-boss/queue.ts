@@ -92,11 +92,11 @@ export function createQueue(
 }
 
 async function createQueues(boss: PgBoss, options: PgBossEngineOptions): Promise<void> {
-  const { heartbeatSeconds = 10, keepDoneSeconds = 60 } = options;
+  const { heartbeat = 10_000, keepDone = 60_000 } = options;
   const common = {
-    heartbeatSeconds,
+    heartbeatSeconds: Math.ceil(heartbeat / 1_000),
     expireInSeconds: longest,
-    deleteAfterSeconds: keepDoneSeconds,
+    deleteAfterSeconds: Math.ceil(keepDone / 1_000),
     // The store counts crashes; a run that is handed over has not failed.
     retryLimit: 1_000_000,
     retryDelay: 0,

@@ -11,8 +11,8 @@ export interface WorkerEnv {
   readonly completion: JobCompletion;
   /** The agents whose runs this process executes. */
   readonly agents: () => readonly EngineAgent[];
-  readonly heartbeatSeconds: number;
-  readonly versionGraceMs: number;
+  readonly heartbeat: number;
+  readonly versionGrace: number;
   readonly workOn: (batch: readonly Assignment[]) => readonly Promise<void>[];
   readonly onError: (error: unknown) => void;
 }
@@ -46,10 +46,10 @@ export class Worker {
   /** Starts with this concurrency. */
   start(slots: number): void {
     this.#slots = slots;
-    const { engine, heartbeatSeconds } = this.#env;
+    const { engine, heartbeat } = this.#env;
     this.#stopped = false;
     this.#running ??= this.#loop();
-    this.#stopTouching ??= engine.clock.every((heartbeatSeconds * 1_000) / 4, () => {
+    this.#stopTouching ??= engine.clock.every(heartbeat / 4, () => {
       void this.#touch();
     });
   }
@@ -137,21 +137,18 @@ export class Worker {
   #isForOthers({ version }: EngineAgent, job: FetchedJob & { readonly data: RunJob }): boolean {
     if (job.data.version === version) return false;
     const freeSince = Math.max(job.createdOn.getTime(), job.startAfter.getTime());
-    return job.startedOn.getTime() - freeSince < this.#env.versionGraceMs;
+    return job.startedOn.getTime() - freeSince < this.#env.versionGrace;
   }
 
   #leave({ id, data }: FetchedJob & { readonly data: RunJob }, isUnknown: boolean): void {
-    const { engine, versionGraceMs } = this.#env;
+    const { engine, versionGrace } = this.#env;
     const group = groupOf(data);
     const isNew = !this.#left.has(group);
-    this.#left.set(
-      group,
-      isUnknown ? Number.POSITIVE_INFINITY : engine.clock.now() + versionGraceMs,
-    );
+    this.#left.set(group, isUnknown ? Number.POSITIVE_INFINITY : engine.clock.now() + versionGrace);
     if (!isNew) return;
     const why = isUnknown
       ? `This worker does not know the agent "${data.agent}" and leaves its runs to others.`
-      : `This worker has another version of "${data.agent}" and leaves runs of version "${data.version ?? ''}" to others for ${versionGraceMs} ms each.`;
+      : `This worker has another version of "${data.agent}" and leaves runs of version "${data.version ?? ''}" to others for ${versionGrace} ms each.`;
     engine.report(new Error(why), { agent: data.agent, runId: id });
   }
 

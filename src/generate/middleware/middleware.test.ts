@@ -39,7 +39,7 @@ describe('retry', () => {
 
   test('asks again after longer and longer waits, and answers when it can', async () => {
     const { app, model, clock } = setUp([{ error: overloaded() }, { error: overloaded() }, 'ok']);
-    const response = app.generate({ prompt: 'x', use: [retry({ baseMs: 100, random })] });
+    const response = app.generate({ prompt: 'x', use: [retry({ delay: 100, random })] });
     await clock.advance(99);
     expect(model.requests).toHaveLength(1);
     await clock.advance(1);
@@ -54,7 +54,7 @@ describe('retry', () => {
     const { app, model, clock } = setUp([{ error: overloaded({ retryAfterMs: 5000 }) }, 'ok']);
     const response = app.generate({
       prompt: 'x',
-      use: [retry({ baseMs: 1, random, maxMs: 4000 })],
+      use: [retry({ delay: 1, random, maxDelay: 4000 })],
     });
     await clock.advance(3999);
     expect(model.requests).toHaveLength(1);
@@ -65,7 +65,7 @@ describe('retry', () => {
   test('gives up after its attempts, with the last error', async () => {
     const { app, model, clock } = setUp([0, 1, 2].map((n) => ({ error: overloaded({ n }) })));
     const outcome = app
-      .generate({ prompt: 'x', use: [retry({ attempts: 2, baseMs: 1, random })] })
+      .generate({ prompt: 'x', use: [retry({ attempts: 2, delay: 1, random })] })
       .then(
         () => expect.unreachable(),
         (error: unknown) => error,
@@ -131,7 +131,7 @@ describe('fallback', () => {
     const second = scriptedModel(['ok']);
     const response = app.generate({
       prompt: 'x',
-      use: [fallback([second]), retry({ attempts: 2, baseMs: 1 })],
+      use: [fallback([second]), retry({ attempts: 2, delay: 1 })],
     });
     await clock.advance(10);
     expect((await response).text).toBe('ok');

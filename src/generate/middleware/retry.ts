@@ -1,5 +1,6 @@
 import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
 import { isJsonObject } from '../../core/json/json.ts';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { backoff, randomFraction } from '../../core/time/backoff.ts';
 import type { Middleware } from './middleware.ts';
 
@@ -14,12 +15,12 @@ export interface RetryOptions {
    * Milliseconds before the second attempt; each further wait is twice as long.
    * @default 500
    */
-  readonly baseMs?: number;
+  readonly delay?: number;
   /**
    * Maximum wait in milliseconds, even if the provider asks for a longer one.
    * @default 30000
    */
-  readonly maxMs?: number;
+  readonly maxDelay?: number;
   /**
    * Whether to retry after an error.
    * @default as the error's details say
@@ -29,19 +30,24 @@ export interface RetryOptions {
   readonly random?: () => number;
 }
 
+const optionNames: OptionNames<RetryOptions> = {
+  attempts: true,
+  delay: true,
+  maxDelay: true,
+  shouldRetry: true,
+  random: true,
+};
+
 /**
  * Calls a model again after a transient error, unless it has streamed a part of its answer.
  *
  * @example
  * app.defineAgent({ name: 'support', system: 'Help.', use: [retry({ attempts: 5 })] });
  */
-export function retry({
-  attempts = 3,
-  baseMs = 500,
-  maxMs = 30_000,
-  shouldRetry = isRetryable,
-  random = randomFraction,
-}: RetryOptions = {}): Middleware {
+export function retry(options: RetryOptions = {}): Middleware {
+  checkOptions(options, optionNames, 'retry()', { baseMs: 'delay', maxMs: 'maxDelay' });
+  const { attempts = 3, delay: first = 500, maxDelay = 30_000 } = options;
+  const { shouldRetry = isRetryable, random = randomFraction } = options;
   return {
     name: 'retry',
     async model(step, next) {
@@ -51,8 +57,8 @@ export function retry({
         } catch (error) {
           const isLast = attempt >= attempts || step.call.signal.aborted || step.hasStreamed();
           if (isLast || !isWaymarkError(error) || !shouldRetry(error)) throw error;
-          const delay = backoff(attempt, { baseMs, maxMs, jitter: random });
-          const wait = Math.min(maxMs, Math.max(delay, retryAfterMs(error)));
+          const delay = backoff(attempt, { baseMs: first, maxMs: maxDelay, jitter: random });
+          const wait = Math.min(maxDelay, Math.max(delay, retryAfterMs(error)));
           await step.clock.sleep(wait, step.call.signal);
         }
       }

@@ -1,3 +1,4 @@
+import type { OptionNames } from '../../core/options.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { Auth, Authorize } from './auth.ts';
 import type { ServerLimits } from './limits.ts';
@@ -71,3 +72,21 @@ export interface HandlerOptions {
   /** @default systemClock */
   readonly clock?: Clock | undefined;
 }
+
+/** The options of `handler`. */
+export const handlerOptionNames: OptionNames<HandlerOptions> = {
+  auth: true,
+  authorize: true,
+  basePath: true,
+  clientAddress: true,
+  reauthenticate: true,
+  cors: true,
+  onDisconnect: true,
+  keepAlive: true,
+  limits: true,
+  reflection: true,
+  compress: true,
+  mcp: true,
+  log: true,
+  clock: true,
+};

@@ -1,4 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
+import { checkOptions } from '../../core/options.ts';
 
 /** How much one request, one principal and the whole server may take. */
 export interface ServerLimits {
@@ -57,8 +58,11 @@ const defaults: ServerLimits = {
   stallTimeout: 30_000,
 };
 
+const limitNames = Object.fromEntries(Object.keys(defaults).map((name) => [name, true as const]));
+
 /** The given limits over the defaults; one that is not a positive number is refused. */
 export function resolveLimits(given: Partial<ServerLimits> = {}): ServerLimits {
+  checkOptions(given, { ...limitNames, requestsPerMinute: true }, '`limits`');
   const limits: ServerLimits = { ...defaults, ...given };
   for (const [name, value] of Object.entries(limits)) {
     if (typeof value === 'number' && value > 0) continue;

@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import { createIds } from '../../core/id.ts';
+import { checkChoice, checkOptions } from '../../core/options.ts';
 import { systemClock } from '../../core/time/clock.ts';
 import type { Store } from '../contract/store.ts';
 import type { Tables } from '../memory/tables.ts';
@@ -12,7 +13,7 @@ import { createLock, type Lock } from './directory/lock.ts';
 import { createDirectoryTransaction, type DirectoryTransaction } from './directory/transaction.ts';
 import { createWatch } from './directory/watch.ts';
 import { maintenanceSupport } from './maintenance/maintenance.ts';
-import type { FileStoreOptions } from './options.ts';
+import { type FileStoreOptions, fileOptionNames } from './options.ts';
 import { abortSupport, eventSupport } from './runs/events.ts';
 import { runSupport } from './runs/runs.ts';
 import { snapshotSupport } from './sessions/snapshots.ts';
@@ -52,8 +53,10 @@ export function openParts(
   readonly lock: Lock;
 } {
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
-  const { durable = true, lockTimeout = 10_000 } = options;
-  const disk = new Disk(resolve(directory), { durable });
+  const { durability = 'full', lockTimeout = 10_000 } = options;
+  checkOptions(options, fileOptionNames, 'fileStore()', { durable: 'durability' });
+  checkChoice(durability, ['normal', 'full'], 'durability of fileStore()');
+  const disk = new Disk(resolve(directory), { durable: durability === 'full' });
   const tables: Tables = {
     clock,
     newId,

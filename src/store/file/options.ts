@@ -1,4 +1,5 @@
 import type { NewId } from '../../core/id.ts';
+import type { OptionNames } from '../../core/options.ts';
 import type { Clock } from '../../core/time/clock.ts';
 
 export interface FileStoreOptions {
@@ -9,9 +10,19 @@ export interface FileStoreOptions {
   /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
   readonly eventsTtl?: number;
   /**
-   * Whether a write waits for the disk. Without it, writes survive a crash of the process, but perhaps not a power cut. @default true
+   * `full` waits until a write is on the disk. `normal` survives a crash of the process, but a power cut may lose the most
+   * recent writes. @default 'full'
    */
-  readonly durable?: boolean;
+  readonly durability?: 'normal' | 'full';
   /** Milliseconds that a call waits for the lock of another process before it fails. @default 10000 */
   readonly lockTimeout?: number;
 }
+
+/** The options of the store; `durable` was the one of 0.1. */
+export const fileOptionNames: OptionNames<FileStoreOptions> = {
+  clock: true,
+  newId: true,
+  eventsTtl: true,
+  durability: true,
+  lockTimeout: true,
+};

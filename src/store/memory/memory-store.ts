@@ -1,5 +1,6 @@
 import { createKeyedEmitter } from '../../core/async/emitter.ts';
 import { createIds, type NewId } from '../../core/id.ts';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time/clock.ts';
 import type { Store } from '../contract/store.ts';
 import { checkedStore } from '../rules/checked-store.ts';
@@ -22,11 +23,18 @@ export interface MemoryStoreOptions {
   readonly eventsTtl?: number;
 }
 
+const optionNames: OptionNames<MemoryStoreOptions> = {
+  clock: true,
+  newId: true,
+  eventsTtl: true,
+};
+
 /**
  * A store in memory with every capability. Several apps may share one: they then behave as several processes on one
  * database do. Snapshots share the common parts of their states.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  checkOptions(options, optionNames, 'memoryStore()');
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
   const tables: Tables = {
     clock,

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { WaymarkError } from '../../core/error.ts';
 import { createIds, type NewId } from '../../core/id.ts';
+import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time/clock.ts';
 import { createCipher, type Encryption } from '../sql/content/cipher.ts';
 import type { QueryOptions } from '../sql/database/database.ts';
@@ -32,10 +33,24 @@ export type PostgresStoreOptions = Source &
     readonly newId?: NewId;
   };
 
+const optionNames: OptionNames<PostgresStoreOptions> = {
+  connectionString: true,
+  max: true,
+  pool: true,
+  onQuery: true,
+  schema: true,
+  encryption: true,
+  eventsTtl: true,
+  clock: true,
+  newId: true,
+};
+
 /** A store in a schema of a Postgres database (14 or later), through the package `pg`. Any number of processes may use it. */
 export function postgresStore(options: PostgresStoreOptions): SqlStore {
   const { schema = 'waymark', encryption, eventsTtl = 60_000, onQuery } = options;
   const { clock = systemClock, newId = createIds(clock) } = options;
+  checkOptions(options, optionNames, 'postgresStore()');
+  checkSource(options);
   checkSchema(schema);
   const cipher = createCipher(encryption, 'text');
   const db = postgresDatabase({
@@ -49,6 +64,16 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
   });
   const turns = quickSteps(db);
   return sqlStore({ name: 'postgres', db, cipher, clock, newId, eventsTtl, turns });
+}
+
+// An undefined connection string would make `pg` connect to whatever its own environment variables name.
+function checkSource({ connectionString, pool }: Source): void {
+  if (pool !== undefined || (typeof connectionString === 'string' && connectionString !== ''))
+    return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    'The Postgres store needs a `connectionString` or a `pool`. Is the environment variable with the connection string set?',
+  );
 }
 
 // It is part of the names of prepared statements, which Postgres cuts at 63 bytes.

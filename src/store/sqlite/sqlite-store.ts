@@ -1,4 +1,5 @@
 import { createIds, type NewId } from '../../core/id.ts';
+import { checkChoice, checkOptions, type OptionNames } from '../../core/options.ts';
 import { type Clock, systemClock } from '../../core/time/clock.ts';
 import { createCipher, type Encryption } from '../sql/content/cipher.ts';
 import type { QueryOptions } from '../sql/database/database.ts';
@@ -23,6 +24,16 @@ export interface SqliteStoreOptions extends QueryOptions {
   readonly newId?: NewId;
 }
 
+const optionNames: OptionNames<SqliteStoreOptions> = {
+  onQuery: true,
+  durability: true,
+  maxSize: true,
+  encryption: true,
+  eventsTtl: true,
+  clock: true,
+  newId: true,
+};
+
 /**
  * A store in one SQLite file, with Node's built-in `node:sqlite`. Several processes can use the file concurrently.
  * `:memory:` keeps the store in memory; a `file:` URL can have SQLite's parameters.
@@ -30,6 +41,8 @@ export interface SqliteStoreOptions extends QueryOptions {
 export function sqliteStore(path: string | URL, options: SqliteStoreOptions = {}): SqlStore {
   const { durability = 'normal', maxSize, encryption, eventsTtl = 60_000, onQuery } = options;
   const { clock = systemClock, newId = createIds(clock) } = options;
+  checkOptions(options, optionNames, 'sqliteStore()');
+  checkChoice(durability, ['normal', 'full'], 'durability of sqliteStore()');
   const cipher = createCipher(encryption, 'binary');
   const db = sqliteDatabase({ path, durability, maxSize, clock, newId, cipher, onQuery });
   return sqlStore({ name: 'sqlite', db, cipher, clock, newId, eventsTtl });

@@ -61,7 +61,7 @@ export async function openStage(
     for (const connection of connections.values()) connection.abort();
     connections.clear();
     await link.close();
-    await app.close({ deadlineMs: 500 });
+    await app.close({ grace: 500 });
   };
   return {
     model,

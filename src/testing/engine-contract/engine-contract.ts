@@ -40,7 +40,7 @@ export function engineContract(
       apps = [];
     });
     afterEach(async () => {
-      await Promise.all(apps.map((app) => app.close({ deadlineMs: 0 })));
+      await Promise.all(apps.map((app) => app.close({ grace: 0 })));
       await cluster.close();
     });
     const start = async (work: boolean): Promise<{ app: App; agent: Agent }> => {
@@ -50,9 +50,9 @@ export function engineContract(
       await app.ready();
       return { app, agent };
     };
-    const close = async (app: App, deadlineMs: number): Promise<void> => {
+    const close = async (app: App, grace: number): Promise<void> => {
       apps = apps.filter((each) => each !== app);
-      await app.close({ deadlineMs });
+      await app.close({ grace });
     };
 
     test('a detached run ends, and everybody sees all of its events', async () => {

@@ -19,7 +19,7 @@ export function openApp(options: AppOptions & { readonly storeless?: boolean } =
   });
   return Object.assign(app, {
     errors,
-    [Symbol.asyncDispose]: () => app.close({ deadlineMs: 1_000 }),
+    [Symbol.asyncDispose]: () => app.close({ grace: 1_000 }),
   });
 }
 

@@ -7,7 +7,7 @@ import { type ScriptedReply, scriptedModel } from '../../../src/testing/scripted
 function createTestApp() {
   const model = scriptedModel({
     patterns: [
-      [/^slow (\d+)/, ([, n]) => ({ chunks: words(Number(n)), chunkDelayMs: 15 })],
+      [/^slow (\d+)/, ([, n]) => ({ chunks: words(Number(n)), chunkDelay: 15 })],
       [/^say (.*)/, ([, text = '']) => ({ chunks: text.split(/(?<= )/) })],
       [
         /^weather in (\w+)/,
@@ -131,7 +131,7 @@ export async function serveTestApp(
     url: server.url,
     async [Symbol.asyncDispose]() {
       await server.close();
-      await parts.app.close({ deadlineMs: 100 });
+      await parts.app.close({ grace: 100 });
     },
   };
 }

@@ -129,10 +129,10 @@ function reply(request: ModelRequest): ScriptedReply {
   const { text, results } = understand(request);
   if (results.length < numberIn(text, 'use')) {
     const input = { what: `${text} ${results.length}` };
-    return { toolCalls: [{ name: 'act', input }], delayMs: 1 };
+    return { toolCalls: [{ name: 'act', input }], delay: 1 };
   }
   if (/\bhang\b/.test(text)) return { hang: true, parts: [{ text: 'so far' }] };
-  return { chunks: ['answer ', 'to ', text], delayMs: 1, chunkDelayMs: 1 };
+  return { chunks: ['answer ', 'to ', text], delay: 1, chunkDelay: 1 };
 }
 
 function keyOf(part: object): string[] {

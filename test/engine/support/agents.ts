@@ -16,7 +16,7 @@ export interface QueueApp {
   readonly app: App;
   readonly engine: PgBossEngine;
   readonly pool: pg.Pool;
-  close(deadlineMs?: number): Promise<void>;
+  close(grace?: number): Promise<void>;
 }
 
 export interface QueueAppOptions {
@@ -81,8 +81,8 @@ export function openQueueApp(options: QueueAppOptions): QueueApp {
     app,
     engine,
     pool,
-    async close(deadlineMs = 5_000) {
-      await app.close({ deadlineMs });
+    async close(grace = 5_000) {
+      await app.close({ grace });
       await pool.end().catch(() => {});
     },
   };

@@ -48,7 +48,7 @@ export async function openStudio(app: App = createStudioApp()): Promise<Studio> 
     async [Symbol.asyncDispose]() {
       await browser.close();
       await server.close();
-      await app.close({ deadlineMs: 50 });
+      await app.close({ grace: 50 });
     },
   };
 }

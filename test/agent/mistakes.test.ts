@@ -1,0 +1,401 @@
+/**
+ * The mistakes of a new user, and what they print. Each message says what is wrong and what to do; a change of one is a change of
+ * the product. `waymark worker` without a queue is in test/cli/serve.test.ts.
+ */
+import { createOpenAI } from '@ai-sdk/openai';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  type AppOptions,
+  agentTool,
+  isTurnError,
+  memoryStore,
+  on,
+  retry,
+  tool,
+  waymark,
+} from 'waymark';
+import { createClient } from 'waymark/client';
+import { fileStore } from 'waymark/file';
+import { pgBossEngine } from 'waymark/pg-boss';
+import { postgresStore } from 'waymark/postgres';
+import { handler, serve } from 'waymark/server';
+import { sqliteStore } from 'waymark/sqlite';
+import { scriptedModel } from 'waymark/testing';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  vi.doUnmock('dotprompt');
+});
+
+function open(options: AppOptions = {}) {
+  const printed: string[] = [];
+  vi.spyOn(console, 'error').mockImplementation((text) => void printed.push(String(text)));
+  const model = scriptedModel({ patterns: [], otherwise: 'Hello.' });
+  const app = waymark({ model, store: memoryStore(), ...options });
+  closers.push(() => app.close());
+  return { app, printed };
+}
+
+/** A wrong option, as JavaScript would pass it. */
+const wrong = (options: object): never => options as never;
+
+async function messageOf(call: () => unknown): Promise<string> {
+  try {
+    await call();
+  } catch (error) {
+    return String((error as Error).message);
+  }
+  throw new Error('It did not fail.');
+}
+
+describe('a throw in your code rejects the call, and prints one line and the stack', () => {
+  const boom = (): never => {
+    throw new TypeError('Cannot read properties of undefined');
+  };
+  test.each([
+    [
+      'a custom agent',
+      '✗ Agent "a" failed',
+      (app: ReturnType<typeof open>['app']) =>
+        app.defineCustomAgent({ name: 'a' }, (session) => session.run(async () => boom())),
+    ],
+    [
+      'a model function',
+      '✗ Agent "a": model "own" failed',
+      (app: ReturnType<typeof open>['app']) =>
+        app.defineAgent({ name: 'a', model: { name: 'own', run: async () => boom() } }),
+    ],
+    [
+      'a template',
+      '✗ Agent "a": the prompt could not be rendered',
+      (app: ReturnType<typeof open>['app']) => app.defineAgent({ name: 'a', system: () => boom() }),
+    ],
+    [
+      'a policy',
+      '✗ Agent "a": the snapshot policy failed',
+      (app: ReturnType<typeof open>['app']) =>
+        app.defineAgent({ name: 'a', snapshot: () => boom() }),
+    ],
+  ])('in %s', async (_, headline, define) => {
+    const { app, printed } = open();
+    const error = await define(app)
+      .run('hi')
+      .catch((caught: unknown) => caught);
+    expect(isTurnError(error)).toBe(true);
+    expect(error).toMatchObject({
+      message: expect.stringContaining('Cannot read properties of undefined'),
+    });
+    expect(printed).toHaveLength(1);
+    expect(printed[0]).toContain(headline);
+    expect(printed[0]).toContain('TypeError: Cannot read properties of undefined');
+    expect(printed[0]).toContain('mistakes.test.ts');
+  });
+
+  test('in a tool the model reads it, and the owner sees it', async () => {
+    const model = scriptedModel([{ toolCalls: [{ name: 'broken' }] }, 'Sorry.']);
+    const { app, printed } = open({ model });
+    const broken = app.defineTool({ name: 'broken', description: 'Breaks.' }, boom);
+    const agent = app.defineAgent({ name: 'a', tools: [broken] });
+    expect((await agent.run('hi')).text).toBe('Sorry.');
+    expect(printed[0]).toContain('✗ Agent "a": tool "broken" failed');
+    expect(printed[0]).toContain('mistakes.test.ts');
+  });
+
+  test('in a detached run', async () => {
+    const { app, printed } = open();
+    const agent = app.defineCustomAgent({ name: 'a' }, (session) =>
+      session.run(async () => boom()),
+    );
+    const run = await agent.start('hi');
+    // It is read from the store, where errors are redacted.
+    expect(await messageOf(() => run.wait())).toBe('An unexpected error occurred.');
+    expect(printed[0]).toContain('✗ Agent "a" failed');
+    expect(printed[0]).toContain(run.id);
+  });
+});
+
+describe('before a turn is accepted', () => {
+  test('no model', async () => {
+    const app = waymark();
+    closers.push(() => app.close());
+    const agent = app.defineAgent({ name: 'chat' });
+    const message =
+      'Agent "chat" cannot run: There is no model. Pass `model` to waymark() as the default of all calls, or to the agent or call that needs it.';
+    expect(await messageOf(() => agent.run('hi'))).toBe(message);
+    expect(await messageOf(() => app.ready())).toBe(message);
+    expect(await messageOf(() => app.generate('hi'))).toContain('There is no model.');
+  });
+
+  test('an unknown model, tool and prompt', async () => {
+    const { app } = open();
+    app.defineTool({ name: 'weather', description: 'The weather.' }, () => 'sunny');
+    app.defineModel({ name: 'large' }, scriptedModel([]).run);
+    const a = app.defineAgent({ name: 'a', model: 'lagre' });
+    expect(await messageOf(() => a.run('hi'))).toBe(
+      'Agent "a" cannot run: No model "lagre" is defined. Did you mean "large"? Defined: large.',
+    );
+    const b = app.defineAgent({ name: 'b', tools: ['wether'] });
+    expect(await messageOf(() => b.run('hi'))).toBe(
+      'Agent "b" cannot run: No tool "wether" is defined. Did you mean "weather"? Defined: weather.',
+    );
+    const c = app.defineAgent({ name: 'c', prompt: 'reviewer' });
+    expect(await messageOf(() => c.run('hi'))).toContain(
+      'Agent "c" cannot run: No prompt "reviewer" is defined.',
+    );
+    expect(await messageOf(() => c.run('hi'))).toContain('`await app.ready()`');
+    expect(await messageOf(() => app.agent('d'))).toContain(
+      'No agent "d" is defined. Defined: a, b, c.',
+    );
+  });
+
+  test('something that is not a model', async () => {
+    const { app } = open();
+    expect(
+      await messageOf(() => app.defineAgent({ name: 'a', model: wrong({ id: 'gpt' }) })),
+    ).toContain(
+      'This is not a model: pass a name, a model of `defineModel`, or an AI SDK language model',
+    );
+  });
+
+  test('a text where the name of a prompt is expected', async () => {
+    const { app } = open();
+    expect(
+      await messageOf(() => app.defineAgent({ name: 'a', prompt: 'You are a helpful assistant.' })),
+    ).toBe(
+      'The `prompt` of agent "a" must be the name of a prompt, and "You are a helpful assistant." is a text. Pass instructions as `system`.',
+    );
+  });
+
+  test('an empty input, and a list of them', async () => {
+    const { app } = open();
+    const agent = app.defineAgent({ name: 'a' });
+    expect(await messageOf(() => agent.run(''))).toBe(
+      'The input is empty. Pass the text of the user, a message, or an input such as { message } or { resume }.',
+    );
+    expect(await messageOf(() => agent.run(wrong(['a', 'b'])))).toContain('The input is an array.');
+    expect(await messageOf(() => agent.run({}))).toBe('An input needs a message or a resume.');
+  });
+
+  test('a duplicate agent name', async () => {
+    const { app } = open();
+    app.defineAgent({ name: 'chat' });
+    const message = `There is already an agent "chat". Choose another name, or use app.agent('chat').`;
+    expect(await messageOf(() => app.defineAgent({ name: 'chat' }))).toBe(message);
+    expect(await messageOf(() => app.defineCustomAgent({ name: 'chat' }, () => {}))).toBe(message);
+    app.defineTool({ name: 'note', description: 'Notes.' }, () => 1);
+    expect(
+      await messageOf(() => app.defineTool({ name: 'note', description: 'Notes.' }, () => 1)),
+    ).toBe('There is already a tool "note". Choose another name.');
+  });
+
+  test('an interrupt that is answered without its ref', async () => {
+    const model = scriptedModel([{ toolCalls: [{ name: 'ask', ref: 'r1' }] }, 'Thanks.']);
+    const { app } = open({ model });
+    const ask = app.defineInterrupt({ name: 'ask', description: 'Asks.' });
+    const agent = app.defineAgent({ name: 'a', tools: [ask] });
+    const { sessionId } = await agent.run('hi');
+    const respond = [{ toolResponse: { name: 'ask', output: 'yes' } }];
+    expect(await messageOf(() => agent.run({ resume: { respond } }, { sessionId }))).toContain(
+      'The answer to tool "ask" has no `ref`. Copy it from the request ("r1"), or answer with the methods of `output.interrupts`.',
+    );
+  });
+});
+
+describe('packages and keys', () => {
+  test('no dotprompt', async () => {
+    vi.doMock('dotprompt', () => {
+      throw new Error('Cannot find package');
+    });
+    const { app } = open();
+    const agent = app.defineAgent({ name: 'a', system: 'Hello {{@state.name}}' });
+    const message =
+      'Prompt files and texts with {{placeholders}} need the package "dotprompt". Install it (npm install dotprompt), or use a function as template.';
+    expect(await messageOf(() => app.ready())).toBe(message);
+    expect(await messageOf(() => agent.run('hi'))).toBe(message);
+  });
+
+  test('no pg, and no connection string', async () => {
+    vi.doMock('pg', () => {
+      throw new Error('Cannot find package');
+    });
+    const store = postgresStore({ connectionString: 'postgres://127.0.0.1:1/nothing' });
+    closers.push(async () => vi.doUnmock('pg'));
+    expect(await messageOf(() => store.open?.())).toBe(
+      'The Postgres store needs the package "pg". Install it: npm install pg',
+    );
+    const { DATABASE_URL } = { DATABASE_URL: undefined };
+    expect(
+      await messageOf(() => postgresStore(wrong({ connectionString: DATABASE_URL }))),
+    ).toContain('The Postgres store needs a `connectionString` or a `pool`.');
+  });
+
+  test('no API key', async () => {
+    vi.stubEnv('OPENAI_API_KEY', undefined);
+    const { app } = open({ model: createOpenAI()('gpt-5') });
+    const agent = app.defineAgent({ name: 'a' });
+    const error = await agent.run('hi').catch((caught: unknown) => caught);
+    expect(error).toMatchObject({
+      status: 'UNAUTHENTICATED',
+      message: expect.stringContaining('OPENAI_API_KEY environment variable'),
+    });
+  });
+});
+
+describe('options and arguments', () => {
+  const model = scriptedModel([]);
+  const app = waymark({ model });
+  const agent = app.defineAgent({ name: 'options' });
+  const echo = tool({ name: 'echo', description: 'Echoes.' }, () => 1);
+  test.each<[string, () => unknown, string]>([
+    [
+      'waymark',
+      () => waymark(wrong({ modle: model })),
+      'Unknown option "modle" of waymark(). Did you mean "model"?',
+    ],
+    [
+      'an agent',
+      () => app.defineAgent(wrong({ name: 'x', tool: [echo] })),
+      'Unknown option "tool" of agent "x". Did you mean "tools"?',
+    ],
+    [
+      'an agent of the AI SDK',
+      () => app.defineAgent(wrong({ name: 'x', instructions: 'Help.' })),
+      'Unknown option "instructions" of agent "x". It is called "system".',
+    ],
+    [
+      'a turn',
+      () => agent.run('hi', wrong({ sesionId: 's' })),
+      'Unknown option "sesionId" of a turn. Did you mean "sessionId"?',
+    ],
+    [
+      'a tool',
+      () => app.defineTool(wrong({ name: 't', description: '', inputs: {} }), () => 1),
+      'Unknown option "inputs" of tool "t". Did you mean "input"?',
+    ],
+    [
+      'a tool of the AI SDK',
+      () => tool(wrong({ name: 't', description: '', inputSchema: {} }), () => 1),
+      'Unknown option "inputSchema" of tool "t". It is called "input".',
+    ],
+    [
+      'a tool without its function',
+      () => tool({ name: 't', description: '' }, wrong({})),
+      'Tool "t" has no function. Pass it as the second argument',
+    ],
+    [
+      'a prompt',
+      () => app.definePrompt(wrong({ name: 'p', sytem: 'x' })),
+      'Unknown option "sytem" of prompt "p". Did you mean "system"?',
+    ],
+    [
+      'sqliteStore',
+      () => sqliteStore(':memory:', wrong({ durabilty: 'full' })),
+      'Unknown option "durabilty" of sqliteStore(). Did you mean "durability"?',
+    ],
+    [
+      'a durability',
+      () => sqliteStore(':memory:', wrong({ durability: 'high' })),
+      'The durability of sqliteStore() cannot be "high". Expected "normal" or "full".',
+    ],
+    [
+      'fileStore of 0.1',
+      () => fileStore('x', wrong({ durable: false })),
+      'Unknown option "durable" of fileStore(). It is called "durability".',
+    ],
+    [
+      'postgresStore',
+      () => postgresStore(wrong({ connection: 'x' })),
+      'Unknown option "connection" of postgresStore().',
+    ],
+    [
+      'memoryStore',
+      () => memoryStore(wrong({ ttl: 1 })),
+      'Unknown option "ttl" of memoryStore(). The options are: clock, eventsTtl, newId.',
+    ],
+    [
+      'pgBossEngine',
+      () => pgBossEngine(wrong({ connectionString: 'x', heartbeatSeconds: 10 })),
+      'Unknown option "heartbeatSeconds" of pgBossEngine(). It is called "heartbeat".',
+    ],
+    [
+      'createClient',
+      () => createClient(wrong({ url: '/', header: {} })),
+      'Unknown option "header" of createClient(). Did you mean "headers"?',
+    ],
+    [
+      'a client without a server',
+      () => createClient(wrong({})),
+      'createClient() needs the `url` of the server',
+    ],
+    [
+      'reconnect',
+      () => createClient(wrong({ url: '/', reconnect: { silence: 1 } })),
+      'Unknown option "silence" of `reconnect` of createClient(). It is called "idleTimeout".',
+    ],
+    [
+      'serve',
+      () => serve(app, wrong({ prot: 1 })),
+      'Unknown option "prot" of serve(). Did you mean "port"?',
+    ],
+    [
+      'handler',
+      () => handler(app, wrong({ basepath: '/x' })),
+      'Unknown option "basepath" of handler(). Did you mean "basePath"?',
+    ],
+    [
+      'limits of a server',
+      () => handler(app, { limits: wrong({ bodyByte: 1 }) }),
+      'Unknown option "bodyByte" of `limits`. Did you mean "bodyBytes"?',
+    ],
+    [
+      'limits of an agent',
+      () => app.defineAgent({ name: 'x', limits: { turn: wrong({ timeMs: 1 }) } }),
+      'Unknown option "timeMs" of `limits.turn` of agent "x". It is called "timeout".',
+    ],
+    [
+      'close',
+      () => app.close(wrong({ deadlineMs: 1 })),
+      'Unknown option "deadlineMs" of close(). It is called "grace".',
+    ],
+    [
+      'retry',
+      () => retry(wrong({ baseMs: 1 })),
+      'Unknown option "baseMs" of retry(). It is called "delay".',
+    ],
+    [
+      'agentTool',
+      () => agentTool(agent, wrong({ descripton: 'x' })),
+      'Unknown option "descripton" of agentTool(). Did you mean "description"?',
+    ],
+    [
+      'an array of events',
+      () => on(wrong(['turnEnd'])),
+      'on() takes its values one by one, and got an array. Write on(...values).',
+    ],
+  ])('%s', async (_, call, message) => {
+    expect(await messageOf(call)).toContain(message);
+  });
+
+  test('an array of messages', async () => {
+    const { app: own } = open();
+    const custom = own.defineCustomAgent({ name: 'a' }, (session) =>
+      session.run(async () => session.addMessages(wrong([{ role: 'model', content: [] }]))),
+    );
+    expect(await messageOf(() => custom.run('hi'))).toContain(
+      'addMessages() takes its values one by one, and got an array. Write addMessages(...values).',
+    );
+  });
+});
+
+test('a port in use', async () => {
+  const { app } = open();
+  const log = (): void => {};
+  const first = await serve(app, { port: 0, log });
+  closers.push(() => first.close());
+  expect(await messageOf(() => serve(app, { port: first.port, log }))).toBe(
+    `Could not listen on 127.0.0.1:${first.port}: the port is in use (EADDRINUSE). Stop the other process, or choose another port; 0 takes a free one.`,
+  );
+});
