@@ -19,7 +19,7 @@ beforeAll(() => {
     },
   });
 });
-afterAll(() => app.close({ deadlineMs: 0 }));
+afterAll(() => app.close({ grace: 0 }));
 
 const oddText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 30 }),
