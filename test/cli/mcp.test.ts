@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { builtCommand } from './support/built-package.ts';
 import { agentsFile, command, Running, tempFolder } from './support/command.ts';
 
 const folder = tempFolder();
@@ -98,4 +101,21 @@ describe('mcp', () => {
     expect(wrong.stderr).toContain('no such agent');
     expect(wrong.stdout).toBe('');
   });
+});
+
+test('a server without MCP does not load it', () => {
+  const seen = new Map<string, string>();
+  const follow = (file: string): void => {
+    if (seen.has(file)) return;
+    const text = readFileSync(file, 'utf8');
+    seen.set(file, text);
+    // Dynamic imports are not among them.
+    for (const [, from = ''] of text.matchAll(/(?:^|;)\s*(?:import|export)[^;(]*?"(\.[^"]+)"/gm)) {
+      follow(join(dirname(file), from));
+    }
+  };
+  follow(join(dirname(builtCommand()), 'server.mjs'));
+  const texts = [...seen.values()].join('\n');
+  expect(texts).toContain('mountNative');
+  expect(texts).not.toContain('notifications/progress');
 });
