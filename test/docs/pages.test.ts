@@ -42,10 +42,11 @@ describe('the pages', () => {
     expect(read(page)).toBe(renderPage(read(page), root));
   });
 
-  test('hold no code that is not taken from a file that runs', () => {
+  test('hold no code that is not taken from a file that runs, and JSON that can be parsed', () => {
+    for (const { text } of blocks.filter(({ language }) => language === 'json')) JSON.parse(text);
     const written = blocks.filter(
       ({ language, before }) =>
-        !['sh', 'text'].includes(language) && !before.startsWith('<!-- code:'),
+        !['sh', 'text', 'json'].includes(language) && !before.startsWith('<!-- code:'),
     );
     expect(written.map(({ page, text }) => `${page}: ${text.slice(0, 80)}`)).toEqual([]);
   });
@@ -97,6 +98,14 @@ function anchorsOf(text: string): Set<string> {
 }
 
 describe('commands in the pages', () => {
+  const otherPrograms = [
+    'cd',
+    'claude',
+    'export',
+    'pg_dump',
+    'pg_restore',
+    '@modelcontextprotocol/inspector',
+  ];
   const lines = blocks
     .filter(({ language }) => language === 'sh')
     .flatMap(({ page, text }) =>
@@ -120,7 +129,7 @@ describe('commands in the pages', () => {
       const command = commands.find((each) => each.name === name);
       expect(command, `the command ${name}`).toBeDefined();
       if (command) expect(() => parseArguments(command, args)).not.toThrow();
-    } else expect(['cd', 'export', 'pg_dump', 'pg_restore']).toContain(program);
+    } else expect(otherPrograms).toContain(program);
   });
 });
 
