@@ -2,6 +2,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { Mutex } from '../core/async/mutex.ts';
 import { raceSignal } from '../core/async/signal.ts';
 import { messageOf, WaymarkError } from '../core/error.ts';
+import { afterThisTurn } from '../core/platform.ts';
 import { backoff } from '../core/time/backoff.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
 import { withTimeout } from '../core/time/timeout.ts';
@@ -73,7 +74,8 @@ export class McpConnection {
       this.#open = undefined;
       this.#end = undefined;
     }
-    void end();
+    // First the server gets its answer: one that still waits for it may outlive its input.
+    afterThisTurn(() => void end());
   }
 
   /** Ends the connection and the server's process. It is opened again when it is used again. */
