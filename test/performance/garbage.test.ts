@@ -19,7 +19,8 @@ test('what a turn leaves behind is collected while it is young', async () => {
   });
   const [{ bytesPerTurn }] = (await once(child, 'message')) as [{ bytesPerTurn: number }];
   child.disconnect();
-  // Some are alive at the moment of each collection, and the logs of the last hundred turns are. A whole turn is 24 KB and more.
-  expect(bytesPerTurn).toBeLessThan(5_000);
+  // The logs of the last hundred turns are alive at each collection; how many of them are promoted, 2 to 7 KB a turn, depends on
+  // where in young space they lie. A turn that is promoted whole is 24 KB and more.
+  expect(bytesPerTurn).toBeLessThan(12_000);
   expect(bytesPerTurn).toBeGreaterThan(0);
 });
