@@ -79,8 +79,8 @@ export class History {
   }
 
   /**
-   * The same history for whoever looks at many: it shares a log with those in `known`, by where they ended, that it goes on
-   * from, and its chain is worked out anew. One that is awake is given as it is.
+   * The same history for readers of many: it shares a log with those in `known`, by where they ended, that it continues
+   * from, and its chain is computed again. A history that is not compact is returned as it is.
    */
   wakeAmong(known: Map<Link, History>): History {
     if (this.#log !== undefined || this.#rest === undefined) return this;

@@ -32,7 +32,7 @@ export interface Claim extends RunRef {
   readonly sessionId: string;
   /** The session was created by this claim. */
   readonly fresh: boolean;
-  /** The snapshot the run goes on from; absent in an empty session. Always a succeeded one. */
+  /** The snapshot the run continues from; absent in an empty session. Always a succeeded one. */
   readonly parent?: ParentRef;
   /** The session's head when it was claimed: an id to compare a cached state with. */
   readonly headId?: string;
@@ -42,12 +42,12 @@ export interface Claim extends RunRef {
   readonly failedTotals?: Totals;
 }
 
-/** What a turn must know of the snapshot it goes on from. */
+/** What a turn must know of the snapshot it continues from. */
 export interface ParentRef {
   readonly snapshotId: string;
   readonly turnIndex: number;
   readonly finishReason?: FinishReason;
-  /** Whether a turn of this session that ended well already goes on from it; filled in for interrupted ones only. */
+  /** Whether a successful turn of this session already continues from it; set for interrupted ones only. */
   readonly answered?: boolean;
   /** `false`: it is the latest saved state only, not a snapshot. */
   readonly listed?: boolean;

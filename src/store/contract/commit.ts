@@ -9,7 +9,7 @@ import type { Totals } from './usage.ts';
 /** A snapshot to be written at the end of a turn or within it. */
 export interface CommitWrite extends StateWrite {
   readonly snapshotId: string;
-  /** What it goes on from: the base's id. When that one is not listed, the store hangs it on the nearest listed one. */
+  /** The id of the base it continues from. If that one is not listed, its parent is the nearest listed ancestor. */
   readonly parentId?: string;
   readonly turnIndex: number;
   readonly event: SnapshotEvent;
@@ -33,11 +33,11 @@ export interface CommitWrite extends StateWrite {
    * on, and counts as a checkpoint: after a `toolIterationEnd` within the turn, else with one more input done.
    */
   readonly end: boolean;
-  /** Appended to the run's events in the same step, so that nobody sees the end of a turn that was not saved. */
+  /** Appended to the run's events in the same step, so that subscribers never see the end of a turn that was not saved. */
   readonly events?: readonly RunEvent[];
   /** With `end` and `failed`: the run was given up, and its request is kept in the dead-letter list. @default false */
   readonly deadLetter?: boolean;
-  /** What the keys of the run are told from now on; written in the same step. */
+  /** The result for the run's idempotency keys; written in the same step. */
   readonly requests?: RequestOutcome;
 }
 

@@ -9,7 +9,7 @@ export interface RunEvent {
   readonly chunk: Chunk;
 }
 
-/** The place in a run's events after which to go on. */
+/** The place in a run's events to continue after. */
 export interface EventCursor {
   readonly attempt: number;
   readonly seq: number;

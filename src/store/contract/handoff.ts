@@ -9,7 +9,7 @@ export interface Transaction {
 /** How long a run that waits for a worker reads as `pending`: 24 days. */
 export const waitingTtl = 2_147_483_647;
 
-/** For whom a run is let go of as it is detached. It does not expire, and waits for a `takeOver` with its id. */
+/** The worker that a detached run is handed over to. Such a run does not expire; it waits for a `takeOver` with its id. */
 export interface QueueHandoff {
   /** The name of the worker that it waits under. */
   readonly worker: string;

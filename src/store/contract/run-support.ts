@@ -22,13 +22,13 @@ export interface RunSupport {
    * `NOT_FOUND` for a `from` that is unknown or of another session; `FAILED_PRECONDITION` when it has not succeeded. An expired `attached` run gives way and stays behind as a snapshot that reads `expired`.
    */
   claim(scope: Scope, request: ClaimRequest): Promise<Claim>;
-  /** The state to go on from, verified against its hash (`DATA_LOSS`); `undefined` when there is none. */
+  /** The state to continue from, verified against its hash (`DATA_LOSS`); `undefined` when there is none. */
   load(scope: Scope, lookup: Lookup): Promise<LoadedState | undefined>;
   /** Prolongs the claim. */
   heartbeat(run: RunRef): Promise<RunSignal>;
   /**
    * Changes an attached run into a detached one with these inputs, and lists its pending snapshot. With `handOver` it is
-   * let go of in the same step. `events` are appended in that step, too: a run that is taken over does not send them again.
+   * released in the same step. `events` are appended in that step, too: a run that is taken over does not send them again.
    */
   detach(
     run: RunRef,
@@ -36,7 +36,7 @@ export interface RunSupport {
     handOver?: QueueHandoff,
     events?: readonly RunEvent[],
   ): Promise<Snapshot>;
-  /** Keeps the state reached so far with the pending run, for whoever takes it over. Never listed, never the head. */
+  /** Saves the state reached so far with the pending run, for a takeover. Never listed, never the head. */
   checkpoint(
     run: RunRef,
     write: StateWrite & {
@@ -64,7 +64,7 @@ export interface RunSupport {
   replaceReceipt(runId: string, requests: RequestOutcome): Promise<void>;
   /** The run that was claimed under a key: see {@link RequestMark}. */
   getRequest(key: string): Promise<RequestRecord | undefined>;
-  /** Lets go of an accepted or detached run at once, as if its claim had expired, so that another may take it over. */
+  /** Releases an accepted or detached run at once, as if its claim had expired, so that another worker can take it over. */
   handOver(run: RunRef): Promise<void>;
   /**
    * After an abort of a detached run: puts the partial state on its `aborted` snapshot, once, for inspection, and what the run

@@ -32,7 +32,7 @@ export interface RunRecord extends RunRef, RunRequest {
   readonly heartbeatAt: string;
   /** No heartbeat for longer than its ttl. */
   readonly expired: boolean;
-  /** Somebody asked for it to be stopped. */
+  /** An abort was requested. */
   readonly stopping: boolean;
   /** How many of `inputs` the last checkpoint has behind it. */
   readonly inputsDone: number;
@@ -61,5 +61,5 @@ export interface DeadRunRecord extends RunRequest {
   readonly error?: NonNullable<Snapshot['error']>;
 }
 
-/** What a heartbeat tells: go on, stop gracefully, or stop at once because the run is no longer yours. */
+/** The answer to a heartbeat: continue, stop gracefully, or stop at once because another worker has the run. */
 export type RunSignal = 'held' | 'stop' | 'lost';

@@ -19,7 +19,7 @@ export interface TakenRun {
   readonly run: RunRecord;
   /** `claim.parent` is what the run was first claimed from, never `answered`: its own snapshots do not count. */
   readonly claim: Claim;
-  /** The last committed snapshot that the run goes on from: its own last one, else that of `claim.parent`. */
+  /** The last committed snapshot that the run continues from: its own last one, else that of `claim.parent`. */
   readonly base?: StateBase;
   /** The state of the last checkpoint; absent when there is none and the run starts from `base`. */
   readonly checkpoint?: SessionState;

@@ -109,7 +109,7 @@ function createRun(
 /** Of a run that has made progress. */
 export const noCrashes: readonly RunCrash[] = [];
 
-/** What is kept of a request. */
+/** The stored part of a request. */
 export function toRunRequest({ mode, init, inputs, context, version }: RunRequest): RunRequest {
   return {
     mode,

@@ -74,7 +74,7 @@ describe('the memory store', () => {
     expect(await store.maintenance?.verify()).toEqual([]);
     const history = emptyState.history.append([message('a')]);
     const rest = history.rest();
-    // Nothing can change a frozen message: this stands for a fault of the store's own.
+    // Nothing can change a frozen message: this simulates a bug of the store.
     if (rest !== undefined) Object.assign(rest, { content: 'b' });
     const held = await claim(store);
     if (held === undefined) expect.fail('not claimed');

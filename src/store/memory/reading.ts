@@ -152,7 +152,7 @@ function toTurn(row: SnapshotRow): Parameters<typeof pathSnapshotsOf>[1][number]
   return { snapshotId, length: marks ? history.length : 0, chain: () => history.chain() };
 }
 
-/** A state in the form a turn goes on from. Nothing left the process, so there is nothing to verify. */
+/** A state in the form a turn continues from. It never left the process, so there is nothing to verify. */
 export function loadState(tables: Tables, scope: Scope, lookup: Lookup): LoadedState | undefined {
   const { row, run } = find(tables, scope, lookup);
   const now = tables.clock.now();

@@ -3,7 +3,7 @@ import type { Scope } from '../contract/store.ts';
 import { withSubSessions } from './sub-sessions.ts';
 import { type SessionRow, type SnapshotRow, sessionKey, type Tables } from './tables.ts';
 
-/** What a session is told when it is created. */
+/** The fields of a new session. */
 interface Origin {
   readonly startedBy?: SessionInfo['startedBy'];
   readonly forkedFrom?: SessionInfo['forkedFrom'];

@@ -103,7 +103,7 @@ function detach(
   if (away?.within !== undefined) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      'Nobody else can write in a transaction of this store. Use the Postgres store.',
+      'This store has no shared transactions. Use the Postgres store.',
     );
   }
   const run = currentRun(tables, ref);
@@ -168,7 +168,7 @@ function handOver(tables: Tables, ref: RunRef): void {
       'An attached run cannot be handed over: only its caller can go on with it.',
     );
   }
-  // However often its old worker is still heard of, the claim stays expired.
+  // The claim stays expired, even if its old worker still sends heartbeats.
   run.ttl = 0;
   tables.emitter.emit(run.id);
 }

@@ -28,7 +28,7 @@ export interface SnapshotRow {
   label?: string;
   readonly createdAt: number;
   updatedAt: number;
-  /** Of a pending one without a run: when it was last heard of, and for how long that counts. */
+  /** Of a pending one without a run: its last heartbeat, and how long that is valid. */
   heartbeatAt?: number;
   ttl?: number;
   state: SessionState;
@@ -53,7 +53,7 @@ export interface SessionRow {
   run: RunRow | undefined;
 }
 
-/** The state a run had reached, for whoever takes it over. */
+/** The state a run had reached, for a takeover. */
 export interface Checkpoint {
   readonly state: SessionState;
   readonly stateHash: string;
@@ -74,7 +74,7 @@ export interface RunRow {
   heartbeatAt: number;
   /** What it was claimed from. */
   readonly start: SnapshotRow | undefined;
-  /** The last committed snapshot it goes on from: its own last one, else `start`. */
+  /** The last committed snapshot it continues from: its own last one, else `start`. */
   base: SnapshotRow | undefined;
   readonly turnIndex: number;
   checkpoint?: Checkpoint;
@@ -131,7 +131,7 @@ export interface Tables {
   readonly requests: Map<string, RequestRow>;
 }
 
-/** The state a run stands at, as far as anybody else can see: its last checkpoint, or what it goes on from. */
+/** The state of a run that others can see: its last checkpoint, or the state it continues from. */
 export function reached(run: RunRow): Readonly<Pick<SnapshotRow, 'state' | 'stateHash'>> {
   return run.checkpoint ?? run.base ?? { state: emptyState, stateHash: hashState(emptyState) };
 }
@@ -172,7 +172,7 @@ export function findRun(tables: Tables, scope: Scope, runId: string): RunRow | u
   return run !== undefined && inScope(run.session, scope) ? run : undefined;
 }
 
-/** The run under its current attempt; whoever comes with another one has lost it. */
+/** The run under its current attempt. A stale attempt (fencing token) means that another worker has taken over. */
 export function currentRun(tables: Tables, ref: RunRef): RunRow {
   const run = tables.runs.get(ref.runId);
   if (run?.attempt === ref.attempt) return run;
@@ -188,7 +188,7 @@ export function holder({ run }: SessionRow, now: number): RunRow | undefined {
 
 /**
  * A heartbeat from a clock that is ahead by more than the ttl counts from now on. The run of a process with such a clock that
- * died expires after its ttl, and not when the wrong time comes; one that is alive is heard of again before that.
+ * died expires after its ttl, and not when the wrong time comes; one that is alive sends a heartbeat before that.
  */
 export function limitHeartbeat(run: RunRow, now: number): void {
   if (run.heartbeatAt - now > run.ttl) run.heartbeatAt = now;

@@ -129,7 +129,7 @@ export async function restorePostgres(
     await client.query(`SELECT pg_advisory_xact_lock(${lockKey(schema, 'migrate')})`);
     if ((await formatOf(client, schema)) !== undefined) throw taken(schema);
     await readBackup(source, new Restore(client, schema, source));
-    // Their workers, and the jobs of a queue, are not on this store: whoever looks for runs may take them at once.
+    // Their workers, and the jobs of a queue, are not on this store: any worker may take them over at once.
     const free = `UPDATE @runs SET ttl = 0, worker = '' WHERE mode <> ${code.attached}`;
     await client.query(qualify(free, schema));
     const counted = await client.query(qualify('SELECT COUNT(*)::int AS n FROM @sessions', schema));

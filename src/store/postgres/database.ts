@@ -16,7 +16,7 @@ import { OutgoingHints } from './outgoing-hints.ts';
 import { type PostgresValue, Statements } from './statements.ts';
 
 export interface PostgresOptions {
-  /** Makes the pool, when the store has one of its own. */
+  /** Creates the pool, when the store owns it. */
   readonly openPool: () => Promise<Pool>;
   /** Whether the pool is the store's own to end. */
   readonly ownsPool: boolean;
@@ -41,7 +41,7 @@ export interface PostgresDatabase extends Database {
 
 const attempts = 5;
 
-// Not awaited by anybody, and worth nothing after a crash: it must not wait for the disk, nor make others wait.
+// Not awaited, and worth nothing after a crash: it must not wait for the disk, nor make others wait.
 const notify = statement(
   'notify',
   `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`,
@@ -70,7 +70,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     const pool = await options.openPool();
     // An idle connection that breaks must not end the process; the next query gets a new one.
     pool.on('error', ignore);
-    // Nor one that breaks in the moment before whoever asked for it has it.
+    // Nor one that breaks just before the caller gets it.
     pool.on('connect', hearErrors);
     try {
       id = await prepare(pool);
@@ -234,7 +234,7 @@ async function rollBack(client: PoolClient, error: unknown): Promise<unknown> {
   }
 }
 
-// A listener that does nothing; also the handler of rejections that nobody needs to hear of.
+// A listener that does nothing; also the handler of rejections that can be ignored.
 function ignore(): undefined {
   return undefined;
 }

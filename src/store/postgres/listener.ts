@@ -9,20 +9,20 @@ import { quoteName } from './dialect.ts';
 // In case a notification was lost with its connection.
 const pollInterval = 1000;
 const reconnectDelays = { baseMs: 50, maxMs: 2000 };
-// Whoever listens often listens for moments only; a connection for each of them would cost more than what is listened to.
+// Most subscriptions are short; a connection for each would cost more than the notifications.
 const lingerMs = 5000;
 
 interface Options {
   readonly clock: Clock;
   readonly channel: string;
-  /** Who sends from this process: its own hints are told here already. */
+  /** The sender id of this process: its own hints are delivered locally. */
   readonly sender: string;
   readonly createClient: () => Promise<Client>;
 }
 
 /**
- * Hints from any process, over a connection of its own that is open while somebody listens, and a little longer. Notifications are only hints;
- * whoever listens also hears once a second, and after every reconnect, that something may have changed.
+ * Hints from any process, over a separate connection that is open while there are subscribers, and a little longer. Notifications are only hints;
+ * subscribers are also called once a second, and after every reconnect, because something may have changed.
  */
 export class Listener {
   readonly #options: Options;
@@ -83,7 +83,7 @@ export class Listener {
     client?.end().catch(() => {});
   }
 
-  /** Connects, again and again while somebody listens. */
+  /** Connects, and retries while there are subscribers. */
   async #connect(): Promise<void> {
     for (let attempt = 1; this.#isWanted(); attempt++) {
       try {

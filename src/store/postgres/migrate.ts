@@ -5,7 +5,7 @@ import { storeFault } from '../rules/store-error.ts';
 import { lockKey, qualify, quoteName } from './dialect.ts';
 import { steps } from './schema.ts';
 
-// Not by `to_regclass`: it answers from a cache that is not renewed within a transaction, and whoever has waited for
+// Not by `to_regclass`: it answers from a cache that is not renewed within a transaction, and a process that has waited for
 // another one to make the tables would make them again.
 const findMeta = `
   SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

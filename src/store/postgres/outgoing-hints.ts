@@ -34,7 +34,7 @@ export class OutgoingHints {
       const all = [...this.#waiting.values()];
       this.#waiting = new Map();
       for (let at = 0; at < all.length; at += maxHints) {
-        // A hint that is lost is made up for by whoever looks once a second.
+        // Subscribers poll once a second in case a hint is lost.
         await this.#send(toPayload(all.slice(at, at + maxHints), this.#sender)).catch(() => {});
       }
     }

@@ -57,7 +57,7 @@ const commitWithin = {
   all: callOf('quick_within_more', '@commit_run_within', all),
 };
 
-// The end of a turn, with what the keys of the run are told, in one statement.
+// The end of a turn, with the result for its idempotency keys, in one statement.
 const commitRequest = {
   few: underKeys('quick_commit_request', few),
   all: underKeys('quick_commit_more_request', all),
@@ -131,7 +131,7 @@ export async function quickCommit(
   };
 }
 
-// Only the end of a run is told to its keys.
+// Only the end of a run is recorded under its keys.
 function statementsFor(write: CommitWrite): typeof commitTurn {
   if (isWithinTurn(write)) return commitWithin;
   return write.requests === undefined ? commitTurn : commitRequest;

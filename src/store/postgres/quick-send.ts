@@ -20,7 +20,7 @@ import { code } from '../sql/values/codes.ts';
 import type { PostgresDatabase } from './database.ts';
 import { now } from './dialect.ts';
 
-/** A run that goes to whoever is free, as it is detached. */
+/** A detached run, handed over to any free worker. */
 interface Sent {
   readonly ref: RunRef;
   readonly home: Home;
@@ -99,7 +99,7 @@ export function createQuickSend(
     try {
       return await sendAll(group);
     } catch (error) {
-      // Nobody knows what became of it; and whoever is alone hears of their own mistake.
+      // The outcome is unknown; and a single request gets its own error.
       if (group.length === 1 || (isWaymarkError(error) && error.status === 'UNAVAILABLE')) {
         throw error;
       }

@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Committed, StateBase } from '../contract/store.ts';
 
-/** What a commit gave, with its snapshot described only when somebody asks, which no turn does. */
+/** What a commit gave, with its snapshot described on demand, which no turn needs. */
 export class CommittedTurn implements Committed {
   readonly base: StateBase;
   readonly #describe: () => Snapshot;

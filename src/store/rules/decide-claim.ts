@@ -118,7 +118,7 @@ export function refuseHead(
   return expected === undefined || expected === headId ? undefined : headMoved(headId);
 }
 
-/** What the holder of a run is told about its claim. */
+/** The answer to the holder of a run about its claim. */
 export function toClaim<Key>(
   { runId, attempt, sessionId }: RunRef & { readonly sessionId: string },
   known: {

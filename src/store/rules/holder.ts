@@ -15,7 +15,7 @@ export interface HolderFact<Run> extends Lease {
   readonly mode: RunMode;
 }
 
-/** Whether nothing has been heard of a run for as long as its ttl. */
+/** Whether a run has sent no heartbeat for as long as its ttl. */
 export function isExpired({ heartbeatAt, ttl }: Lease, now: number): boolean {
   return now - heartbeatAt >= ttl;
 }

@@ -5,7 +5,7 @@ import type { ListOptions } from '../contract/store.ts';
 type Key = readonly [number, string];
 
 /**
- * One page of a sorted list. The cursor is the key of the last item, so that what comes or goes between two pages neither
+ * One page of a sorted list. The cursor is the key of the last item, so that items added or removed between two pages neither
  * repeats nor hides another item.
  */
 export function pageOf<Item>(

@@ -76,7 +76,7 @@ describe('retention', () => {
     ]);
   });
 
-  test('what runs stays, with what it was claimed from and goes on from', () => {
+  test('a running snapshot stays, with its claim's snapshot and its base', () => {
     const running = session([[undefined], [0], [0], [1, { status: 'pending' }], [2]], {
       held: ['1', '0'],
       running: true,

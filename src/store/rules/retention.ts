@@ -9,7 +9,7 @@ export interface RetainedSnapshot {
   readonly parentId?: string | undefined;
   /** -1: the head, saved without being listed. */
   readonly index: number;
-  /** `pending` means that a run works on it; one that nobody will end any more is `expired`. */
+  /** `pending` means that a run works on it; one that will not end any more is `expired`. */
   readonly status: SnapshotStatus;
   readonly event: SnapshotEvent;
   readonly finishReason?: FinishReason | undefined;
@@ -26,13 +26,13 @@ export interface RetainedSession {
   /** The listed snapshots and an unlisted head, in any order. */
   readonly snapshots: readonly RetainedSnapshot[];
   readonly headId?: string | undefined;
-  /** What the open run was claimed from and what it goes on from. */
+  /** The snapshot that the open run was claimed from, and the one it continues from. */
   readonly held: readonly (string | undefined)[];
   /** A run holds it. */
   readonly running: boolean;
 }
 
-/** What goes, and what the survivors that hung on it hang on from now on. */
+/** The snapshots to delete, and the new parents of the remaining ones. */
 export interface Selection {
   readonly victims: ReadonlySet<string>;
   /** Snapshot id to its new parent; `undefined`: it has become a root. */
@@ -53,9 +53,9 @@ export function checkPolicy({ keepLast, olderThan }: RetentionPolicy): void {
 
 /**
  * Which snapshots of a session go. Pure, and the same for every store. Whatever the policy says, these stay: the head;
- * one that is being worked on, and what its run goes on from; an interrupted one that could still be answered; the first
+ * one that is running, and the base of its run; an interrupted one that could still be answered; the first
  * answer of an interrupted one that stays, else it could be answered twice; what a failed, aborted or pending one that
- * stays hangs on, as that tells whether it is orphaned. Other ancestors may go: whoever hung on them is moved up.
+ * stays hangs on, as that tells whether it is orphaned. Other ancestors may be deleted: their children move up.
  */
 export function selectVictims(
   session: RetainedSession,
@@ -79,7 +79,7 @@ interface Tree {
   /** Oldest first. */
   readonly inOrder: readonly RetainedSnapshot[];
   readonly byId: ReadonlyMap<string, RetainedSnapshot>;
-  /** The end of the first turn that went on from this one and succeeded. */
+  /** The end of the first successful turn that continued from this one. */
   readonly firstAnswer: ReadonlyMap<string, RetainedSnapshot>;
 }
 
@@ -95,7 +95,7 @@ function toTree(snapshots: readonly RetainedSnapshot[]): Tree {
   return { inOrder, byId, firstAnswer };
 }
 
-/** What the turn of a snapshot went on from: above the snapshots within the turn. */
+/** The snapshot that a turn continued from: above the snapshots within the turn. */
 function startOf(
   { parentId }: RetainedSnapshot,
   byId: ReadonlyMap<string, RetainedSnapshot>,
@@ -154,7 +154,7 @@ function reparent(
   victims: ReadonlySet<string>,
 ): Map<string, string | undefined> {
   const moved = new Map<string, string | undefined>();
-  // Parents come first in this order, so what a victim hung on is known before anybody asks.
+  // Parents come first in this order, so the parent of a deleted snapshot is known before it is needed.
   const survivors = new Map<string, string | undefined>();
   for (const { snapshotId, parentId } of inOrder) {
     const isCut = parentId !== undefined && victims.has(parentId);

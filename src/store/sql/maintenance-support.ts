@@ -89,7 +89,7 @@ export function maintenanceSupport(
       return sessions;
     },
     async verify({ onProgress } = {}) {
-      // What is damaged may be in the tidier's way, and is told of below.
+      // Damage may stop the garbage collection, and is reported below.
       await gcScheduler.now().catch(unlessDamage);
       const found = (await db.check?.()) ?? [];
       const faults: Fault[] = found.map((message) => ({ kind: 'hash', message }));

@@ -29,7 +29,7 @@ export async function backupSqlite(path: string, target: string): Promise<Backup
 export async function restoreSqlite(source: string, path: string): Promise<BackupReport> {
   await checkFree(path);
   return await copyTo(source, path, 'backup', (db) => {
-    // Their workers are not on this store; nobody has to wait for that, or count it as a crash.
+    // Their workers do not use this store, so do not wait for their leases or count a crash.
     db.exec(`UPDATE runs SET ttl = 0 WHERE mode <> ${code.attached}`);
   });
 }

@@ -21,7 +21,7 @@ function createWatch() {
   return {
     watch,
     isLooking: () => looks.size > 0,
-    /** Somebody else commits; these have changed by it. */
+    /** Another process commits and changes these. */
     commit(changes: Readonly<Record<string, string>> = {}) {
       version++;
       for (const [id, mark] of Object.entries(changes)) marks.set(id, mark);
@@ -43,14 +43,14 @@ function listener(): { readonly hear: () => void; count(): number } {
   };
 }
 
-test('a foreign commit is told to those whose own run has changed by it', async () => {
+test('a foreign commit notifies the subscribers whose run it changed', async () => {
   const { watch, commit, look } = createWatch();
   const [a, b] = [listener(), listener()];
   watch.listen({ kind: 'run', id: 'a' }, a.hear);
   watch.listen({ kind: 'run', id: 'b' }, b.hear);
   await look();
   expect([a.count(), b.count()]).toEqual([0, 0]);
-  // The first time nobody knows what it was like before.
+  // The first time there is nothing to compare with.
   commit({ a: '1', b: '1' });
   await look();
   expect([a.count(), b.count()]).toEqual([1, 1]);
@@ -74,7 +74,7 @@ test('what cannot be looked at may have changed', async () => {
   expect(heard.count()).toBe(2);
 });
 
-test('looking goes on between two listeners and ends when nobody comes', async () => {
+test('polling continues between two subscribers and ends without one', async () => {
   const { watch, commit, look, isLooking } = createWatch();
   const [first, second] = [listener(), listener()];
   watch.listen({ kind: 'run', id: 'a' }, first.hear)();

@@ -6,14 +6,14 @@ import { type Hint, hintKey } from '../sql/database/database.ts';
 // is cheap, and an abort from another process waits no longer than this.
 const pollInterval = 10;
 
-/** Hints within a process at once, and from other processes by looking for foreign commits while somebody listens. */
+/** Hints within a process at once, and from other processes by polling for foreign commits while there are subscribers. */
 export interface ChangeWatch {
   tell(hint: Hint): void;
   listen(hint: Hint, listener: () => void): () => void;
   close(): void;
 }
 
-/** What is looked at. `undefined` says that it could not be read this time. */
+/** The polled value. `undefined` if it could not be read this time. */
 export interface Watched {
   /** Changes whenever another connection has committed. */
   version(): number | undefined;
@@ -22,9 +22,9 @@ export interface Watched {
 }
 
 /**
- * Watches a database. After a foreign commit only those are told whose own run has changed: whoever hears of a change
- * writes a heartbeat, and two processes that told everybody would keep each other busy for ever. Looking ends by itself
- * when nobody has listened for a while, so a turn that follows another finds it going on and pays nothing for it.
+ * Watches a database. After a foreign commit only the subscribers of changed runs are notified: each notification
+ * writes a heartbeat, and two processes that notified all would keep each other busy forever. Polling ends by itself
+ * after a while without subscribers, so consecutive turns do not pay for starting it again.
  */
 export function createChangeWatch(clock: Clock, watched: Watched): ChangeWatch {
   const emitter = createKeyedEmitter(hintKey);

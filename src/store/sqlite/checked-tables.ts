@@ -42,7 +42,7 @@ const snapshotColumns = [
  * The tables as they are since format 5, with the names of format 6. Some columns are covered otherwise. Rows refer to each
  * other by their numbers, and `verify` follows these references. SQLite's own check compares indexed columns with their index.
  * The hash of a state covers its messages and documents, and where they are stored. Format 5 is made from these lists, so a
- * column that is added later needs a list of its own format.
+ * column that is added later needs a list for its format.
  */
 export const checkedTables: readonly CheckedTable[] = [
   {

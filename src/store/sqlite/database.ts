@@ -200,7 +200,7 @@ function markOf(db: Connection, hint: Hint): string | undefined {
 function oneThread(): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
-    'Nobody else can write in a transaction of this store. Use the Postgres store.',
+    'This store has no shared transactions. Use the Postgres store.',
   );
 }
 

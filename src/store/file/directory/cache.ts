@@ -139,7 +139,7 @@ export class DirectoryCache implements SessionTreeContext {
     return error === undefined ? { trees } : { trees, error };
   }
 
-  /** A family whose states nobody has asked for yet. */
+  /** A family whose states have not been read yet. */
   refreshCold(folder: string): SessionTree | undefined {
     if (!this.trees.has(folder)) this.tree(folder).states.cool();
     return this.refreshFamily(folder);
@@ -170,7 +170,7 @@ export class DirectoryCache implements SessionTreeContext {
     this.dead.sweep();
   }
 
-  /** Runs and snapshots that somebody listens for, with their events. */
+  /** Runs and snapshots with subscribers, and their events. */
   refreshListened(ids: readonly string[]): void {
     this.refreshRuns();
     for (const id of ids) if (!this.tables.runs.has(id)) this.#refreshKnown(id);
@@ -202,7 +202,7 @@ export class DirectoryCache implements SessionTreeContext {
     }
   }
 
-  /** Keeps the file of a run that is over for the next one; of many, the one that nobody has used for longest is removed. */
+  /** Keeps the file of a run that is over for the next one; of many, the least recently used is removed. */
   rest(file: RunFile): void {
     file.clear();
     this.#resting.delete(file);
@@ -214,7 +214,7 @@ export class DirectoryCache implements SessionTreeContext {
 
   #retire(file: RunFile): void {
     this.#resting.delete(file);
-    // Somebody else may have put a run into it.
+    // Another process may have put a run into it.
     file.refresh();
     if (file.journal.exists) return;
     file.remove();
@@ -262,7 +262,7 @@ export class DirectoryCache implements SessionTreeContext {
   }
 }
 
-// Whoever needs this one will hear what is wrong with it.
+// A caller that reads this one gets the error.
 function attempt(action: () => void): void {
   try {
     action();
@@ -271,7 +271,7 @@ function attempt(action: () => void): void {
   }
 }
 
-// Whoever lists runs expects the oldest first, which is the order of the claims but not of the file names.
+// Lists start with the oldest run, which is the order of the claims but not of the file names.
 function sortRuns(runs: Map<string, RunRow>): void {
   const sorted = [...runs.values()].sort(
     (a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1),

@@ -31,7 +31,7 @@ export function dataLoss(name: string, problem: string, cause?: unknown): Waymar
   );
 }
 
-/** The error for a file that somebody changed without holding the lock, between our reading it and our writing. */
+/** The error for a file that was changed without the lock between our read and our write. */
 export function changedUnderLock(name: string): WaymarkError {
   return storeFault(
     'ABORTED',

@@ -48,7 +48,7 @@ export type Unsynced = Map<string, number | undefined>;
  */
 export class Disk {
   readonly root: string;
-  /** Another number whenever somebody else may have changed files: as long as it stays, only we have, and hands. */
+  /** Changes whenever another process may have changed files. While it stays the same, only this process has, or a person. */
   era = 0;
   readonly #durable: boolean;
   #unsynced: Unsynced = new Map();
@@ -126,7 +126,7 @@ export class Disk {
     return this.#try(name, (path) => {
       const fd = ifThere(() => openSync(path, 'r+'));
       if (fd === undefined) {
-        // One that says nothing may be removed by anybody.
+        // An empty one may be removed by any process.
         if (at > 0) throw changedUnderLock(name);
         this.create(name, data, { durable });
         return undefined;
@@ -316,7 +316,7 @@ function tryTo(action: () => void): void {
   try {
     action();
   } catch {
-    // What went wrong before is told.
+    // Report the earlier error.
   }
 }
 

@@ -5,7 +5,7 @@ import { dataLoss } from './disk-error.ts';
 
 /**
  * The format that this version writes. Since format 2 every line has a checksum, and a file of lines ends with an empty line.
- * A session's journal of an older format is written anew before something is appended to it.
+ * A session's journal of an older format is rewritten before something is appended to it.
  */
 export const format = 2;
 

@@ -19,7 +19,7 @@ const intent = v.object({
 
 /** Where a step that touches several files may leave something behind. */
 export interface Leftovers {
-  /** Folders of families, in which artifacts may be left that nobody needs. */
+  /** Folders of families that may contain unused artifacts. */
   readonly folders: readonly string[];
   /** Sessions that come or go; their other files must not be there without them. */
   readonly sessions: readonly { readonly scope: Scope; readonly id: string }[];
@@ -27,7 +27,7 @@ export interface Leftovers {
 
 /**
  * Does something that touches several files. What may be left behind when the process dies in the middle is written down
- * before, and whoever holds the lock next clears it away.
+ * before, and the next holder of the lock removes it.
  */
 export function withIntent(cache: DirectoryCache, leftovers: Leftovers, action: () => void): void {
   const { disk } = cache;

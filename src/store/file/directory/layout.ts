@@ -55,12 +55,12 @@ export function scopeFolder({ owner, agent }: Scope): string {
   return `${ownerFolder(owner)}/${safeName(agent)}`;
 }
 
-/** The folder that holds everything of an owner, over all agents; `_` is no plain name, so nobody can be called that. */
+/** The folder that holds everything of an owner, over all agents; `_` is not a valid owner. */
 export function ownerFolder(owner: string | undefined): string {
   return `${sessionsFolder}/${owner === undefined ? '_' : safeName(owner)}`;
 }
 
-/** The file that says that somebody works on a session; there is at most one. */
+/** The file of the run that holds a session; there is at most one. */
 export function runFile({ owner, agent }: Scope, sessionId: string): string {
   const hash = shortHash([owner ?? null, agent, sessionId]);
   return `${runsFolder}/${slug(sessionId)}~${hash}.jsonl`;
@@ -84,7 +84,7 @@ function slug(id: string): string {
     .replace(/-$/, '');
 }
 
-// As JSON, because a lone surrogate has no UTF-8 of its own and two of them would hash alike.
+// As JSON, because a lone surrogate has no UTF-8 encoding and two of them would hash alike.
 function shortHash(id: unknown): string {
   return sha256(JSON.stringify(id)).slice(0, 32);
 }

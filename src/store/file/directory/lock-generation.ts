@@ -10,8 +10,8 @@ interface Mark {
 const longest = 4096;
 
 /**
- * A file that shows who held the lock last: whoever does so after somebody else makes it longer by a byte. When it is as we
- * left it, nobody has come after us.
+ * A file that shows who held the lock last: each new holder appends a byte. If it is as we
+ * left it, no other process has held the lock since.
  */
 export class LockGeneration {
   readonly path: string;

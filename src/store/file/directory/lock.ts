@@ -11,13 +11,13 @@ import { LockGeneration } from './lock-generation.ts';
 
 const busyDelays = { baseMs: 1, maxMs: 10 };
 
-/** How the lock is held: `alone` when nobody else has held it since we last did; `not` where nothing can be written. */
+/** How the lock is held: `alone` when no other process has held it since we last did; `not` where nothing can be written. */
 export type Hold = 'alone' | 'after others' | 'not';
 
 /** One writer at a time over all processes that use a directory. */
 export interface Lock {
   /**
-   * Runs `section` while nobody else holds the lock. It is synchronous: no other code of this thread runs within it, and a
+   * Runs `section` under the lock. It is synchronous: no other code of this thread runs within it, and a
    * process holds the lock only while it is really at work. With `orWithout`, for readers, it runs without the lock where
    * the lock cannot be had because nothing can be written. After a section that throws, nothing is taken for known.
    */
@@ -44,7 +44,7 @@ const quickTries = 20;
 
 /**
  * The kernel's own file lock, reached through Node's SQLite: `BEGIN IMMEDIATE` on a database that stays empty. The kernel
- * frees it when its holder dies, however it dies: there are no stale locks, and nobody has to guess who is alive.
+ * frees it when its holder dies, however it dies: there are no stale locks, and no liveness checks.
  */
 export function createLock(path: string, { timeout }: { readonly timeout: number }): Lock {
   const mark = new LockGeneration(`${path}-mark`);
@@ -68,7 +68,7 @@ export function createLock(path: string, { timeout }: { readonly timeout: number
       throw error;
     }
     if (inodeOf(path) === handle.inode) return handle;
-    // Somebody removed the file: what is locked now keeps nobody out. Begin again with the file that is there.
+    // The file was removed, so this lock excludes no one. Start again with the file that is there now.
     drop();
     return 'busy';
   };
@@ -111,7 +111,7 @@ export function createLock(path: string, { timeout }: { readonly timeout: number
           throw cannotLock();
         }
         if (held !== 'busy') return run(held, section, orWithout);
-        // Whoever holds it is mostly done within a fraction of a millisecond.
+        // The holder is usually done within a fraction of a millisecond.
         if (quick++ < quickTries) {
           await letOthersRun();
           continue;
@@ -131,7 +131,7 @@ function openHandle(path: string): Handle {
   try {
     // SQLite opens what it may not write for reading, and then locks nothing.
     accessSync(path, constants.W_OK);
-    // Nothing is ever written: a commit would have to wait for whoever tries to begin, and could fail.
+    // Nothing is ever written: a commit would have to wait for processes that try to begin, and could fail.
     database.exec('PRAGMA journal_mode = MEMORY');
     const begin = database.prepare('BEGIN IMMEDIATE');
     const end = database.prepare('ROLLBACK');

@@ -63,7 +63,7 @@ function readFormat(disk: Disk): number | undefined {
 // What version control keeps in a folder without files, and what a process leaves that died while it made a store.
 const harmless = new Set(['.git', '.gitattributes', '.gitkeep', ignoreFile, lockFile]);
 
-/** Refuses a folder that somebody else has files in. */
+/** Refuses a folder that contains other files. */
 function checkUnused(disk: Disk): void {
   const other = disk
     .list('.')

@@ -3,7 +3,7 @@ import { recover } from './intent.ts';
 import type { Hold, Lock } from './lock.ts';
 import { openDirectory } from './open-directory.ts';
 
-/** The one way to the files: opened once, locked, and on the disk before a caller hears of it. */
+/** The only access to the files: opened once, locked, and on the disk before the caller gets the result. */
 export interface DirectoryTransaction {
   open(): Promise<void>;
   /** Reads under the lock; without it where nothing can be written. */
@@ -63,7 +63,7 @@ export function createDirectoryTransaction(
   };
 }
 
-// What a process leaves behind that dies, it leaves to whoever holds the lock after it.
+// The next holder of the lock cleans up after a process that died.
 function takeNote(cache: DirectoryCache, hold: Hold): void {
   if (hold === 'alone') return;
   cache.disk.era++;

@@ -6,10 +6,10 @@ import type { Disk } from './disk.ts';
 import { eventsFolder, runsFolder } from './layout.ts';
 import type { DirectoryTransaction } from './transaction.ts';
 
-/** How often the files are looked at in case the system tells nothing. */
+/** How often the files are polled in case the system sends no notification. */
 const pollEvery = 200;
 
-/** Hears of what other processes do, while somebody here listens for it. */
+/** Watches for changes by other processes while this one has subscribers. */
 export interface Watch {
   /** Someone listens for a run or snapshot. Returns the way to say that no more. */
   add(id: string): () => void;
@@ -32,7 +32,7 @@ export function createWatch(cache: DirectoryCache, transaction: DirectoryTransac
     isLooking = true;
     while (isNews && listened.size > 0) {
       isNews = false;
-      // It was only a hint: whoever reads will hear what is wrong.
+      // It was only a hint; a reader gets the error.
       await transaction.read(() => cache.refreshListened([...listened.keys()])).catch(() => {});
       // The first look is at once; then one for all that changes within a moment.
       await systemClock.sleep(1);
@@ -52,7 +52,7 @@ export function createWatch(cache: DirectoryCache, transaction: DirectoryTransac
         onChange: (name) => {
           if (listened.size > 0 && (name === undefined || !cache.isAsLeft(name))) void look();
         },
-        // Not as soon as nobody listens: somebody will, with the next turn.
+        // Not as soon as the last subscriber leaves: the next turn subscribes again.
         onTick: () => (listened.size === 0 ? close() : void look()),
       });
       let isOver = false;
@@ -68,7 +68,7 @@ export function createWatch(cache: DirectoryCache, transaction: DirectoryTransac
   };
 }
 
-/** Hears of a file that has changed, by its name where the system tells it. */
+/** Called for a changed file, with its name where the system provides it. */
 type OnChange = (name: string | undefined) => void;
 
 function watchFolders(
@@ -89,7 +89,7 @@ function watchFolder(disk: Disk, folder: string, onChange: OnChange): FSWatcher 
     const watcher = watch(join(disk.root, folder), { persistent: false }, (_, name) =>
       onChange(name === null ? undefined : `${folder}/${name}`),
     );
-    // Nothing to do: the look now and then goes on.
+    // Nothing to do: polling continues.
     watcher.on('error', () => {});
     return watcher;
   } catch {

@@ -78,7 +78,7 @@ export function maintenanceSupport(
   };
 }
 
-/** What is exported of a session, read while nobody changes it. */
+/** The exported part of a session, read under the lock. */
 function exportRows(session: SessionRow, now: number): readonly ExportRow[] {
   const rows = allRows(session).filter((row) => row.status !== 'pending');
   return rows.map((row) => {

@@ -15,7 +15,7 @@ import type { SessionTree } from '../sessions/session-tree.ts';
 import { hasLost, rewriteFamilies } from './rewrite.ts';
 
 /**
- * Removes what a policy does not keep, family by family, so that nobody waits long. Whole sessions go in one step at the end:
+ * Removes what a policy does not keep, family by family, so that turns do not wait long. Whole sessions go in one step at the end:
  * whether one may depends on its sub-agents' sessions.
  */
 export async function prune(

@@ -17,7 +17,7 @@ export function hasLost(tables: Tables, { sessions, rows }: SessionTree): boolea
 }
 
 /**
- * Writes families anew without what is no longer in the tables, one after the other: what was pruned or erased is gone from
+ * Rewrites families without the rows that are no longer in the tables, one after the other: what was pruned or erased is gone from
  * the disk when this returns.
  */
 export function rewriteFamilies(cache: DirectoryCache, trees: readonly SessionTree[]): void {

@@ -60,7 +60,7 @@ export class EventFiles {
     }
   }
 
-  /** Removes what is left of runs that are over since long: nobody was there when its time had come. */
+  /** Removes the files of runs that ended long ago while no process was running. */
   dropForgotten(): void {
     const before = BigInt(systemClock.now() - this.#tables.eventsTtl) * 1_000_000n;
     for (const runId of this.runIds().filter((id) => !this.#tables.runs.has(id))) {

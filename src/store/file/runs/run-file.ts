@@ -45,7 +45,7 @@ export class RunFile implements JournalReader {
   /** Makes the tables say what the file says, after the session's journal has been refreshed. */
   refresh(): void {
     const before = this.#run;
-    // When the journal was read anew, the rows that the run names are others now.
+    // After the journal was read again, the run's rows are new objects.
     if (before !== undefined && this.#tables.runs.get(before.id) !== before) this.journal.forget();
     const isNew = this.journal.refresh();
     this.#linkRow();
@@ -60,7 +60,7 @@ export class RunFile implements JournalReader {
     this.#home = home;
     this.#append({
       waymark: format,
-      // New whenever the file is written anew, as a run is.
+      // New whenever the file is rewritten, as a run is.
       id: run.id,
       ...home.session.scope,
       session: home.session.id,
@@ -126,7 +126,7 @@ export class RunFile implements JournalReader {
   #append(line: object): void {
     const run = this.#run;
     if (run === undefined) return;
-    // A lost heartbeat is soon followed by another; and after a power cut nobody goes on with an attached run.
+    // A lost heartbeat is soon followed by another; and an attached run does not continue after a power cut.
     const isHeartbeat = Object.keys(line).every((key) => key === 'heartbeatAt');
     this.journal.append([line], { durable: run.request.mode !== 'attached' && !isHeartbeat });
     this.#saved = toSavedRun(run);

@@ -8,7 +8,7 @@ import type { Checkpoint, RunRow, SnapshotRow } from '../../memory/tables.ts';
 import { iso, time } from '../sessions/journal-line.ts';
 import { artifactHash, type NamedState, stateDelta, toDelta } from '../sessions/state-delta.ts';
 
-// What goes in was parsed by whoever claimed.
+// The claim has validated these values.
 export const runRequest = v.object({
   mode: v.picklist(['attached', 'accepted', 'detached']),
   init: v.optional(v.custom<Init>((value) => typeof value === 'object')),
@@ -58,7 +58,7 @@ export const runLine = v.object({
   heartbeatAt: v.optional(time),
   request: v.optional(runRequest),
   stopping: v.optional(v.boolean()),
-  /** The snapshot it goes on from. It may not be in the journal: then its process died before it was written. */
+  /** The snapshot it continues from. It may not be in the journal: then its process died before it was written. */
   base: v.optional(v.string()),
   checkpoint: v.optional(checkpoint),
   /** Workers that died with it since its last progress. */

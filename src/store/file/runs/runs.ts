@@ -115,7 +115,7 @@ export function runSupport(cache: DirectoryCache, transaction: DirectoryTransact
         return memory.commit(run, write);
       };
       const trace = { snapshotId, base, customPatch, receipt: write.requests?.receipt };
-      // The letter comes first: without it, nobody would find a run that was given up.
+      // Write the dead letter first: without it, the failed run could not be found.
       const saveFirst = write.deadLetter === true ? () => cache.dead.save(run.runId) : undefined;
       return under(run, work, trace, saveFirst);
     },
@@ -186,7 +186,7 @@ function saveOrDrop(cache: DirectoryCache, session: SessionRow, trace: Trace): v
   } else rewriteFamilies(cache, [tree]);
 }
 
-/** Leaves out, for now, runs that cannot be gone on with because a state is damaged, so that the others can. */
+/** Skips runs with a damaged state, so that the others can be taken over. */
 function setDamagedAside({ runs, clock }: Tables): void {
   const now = clock.now();
   for (const run of [...runs.values()].filter((each) => isExpired(each, now))) {

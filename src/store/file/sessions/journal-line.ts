@@ -18,7 +18,7 @@ export const time = v.pipe(
 /** The first line of a journal. */
 export const journalHead = v.object({
   waymark: v.number(),
-  /** New whenever the file is written anew. */
+  /** New whenever the file is rewritten. */
   id: v.string(),
   agent: v.string(),
   owner: v.optional(v.string()),

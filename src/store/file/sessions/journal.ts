@@ -6,7 +6,7 @@ import type { Disk, FileReader, FileStamp } from '../directory/disk.ts';
 import { dataLoss } from '../directory/disk-error.ts';
 import { checkFormat, format, formatOf } from '../directory/format.ts';
 
-/** Who hears of a journal's lines: the head line first, then every other, once and in order. */
+/** Receives a journal's lines: the head line first, then every other, once and in order. */
 export interface JournalReader {
   /** Forget everything: the file is gone, or is another one now. */
   reset(): void;
@@ -26,8 +26,8 @@ const end = Buffer.from('\n');
 
 /**
  * A file of JSON lines that is only ever appended to, or replaced as a whole. A line is a change: it is there when its line
- * feed is. The head line carries the format and an id that is new whenever the file is written anew, so that a reader knows
- * whether it may go on where it stopped.
+ * feed is. The head line carries the format and an id that is new whenever the file is rewritten, so that a reader knows
+ * whether it can continue where it stopped.
  */
 export class Journal {
   readonly name: string;
@@ -49,7 +49,7 @@ export class Journal {
   /** Whether its name is on the disk as far as we know. */
   #isPlaced = false;
 
-  /** A private one is never changed by hand: as long as nobody else may have changed it, it is not even looked at. */
+  /** A private one is never changed by hand: while no other process can have changed it, it is not even checked. */
   constructor(
     disk: Disk,
     name: string,
@@ -94,7 +94,7 @@ export class Journal {
       const found = this.#disk.open(this.name, (file) => this.#read(file));
       if (found === undefined) this.#reset();
     } catch (error) {
-      // Half read is not read: the next refresh begins anew.
+      // Discard a partial read: the next refresh starts from the beginning.
       this.forget();
       throw error;
     }
@@ -158,7 +158,7 @@ export class Journal {
     this.#era = undefined;
   }
 
-  /** Writes a file of an older format anew, with checksums. Whoever has read it reads it again: its head is another one. */
+  /** Rewrites a file of an older format with checksums. Readers load it again, because its head line is new. */
   #upgrade(): void {
     const bytes = this.#disk.open(this.name, (file) => file.read(0, this.#end));
     if (bytes === undefined) return;
@@ -233,7 +233,7 @@ export class Journal {
       if (isHead) this.#reader.head(line);
       else this.#reader.line(line);
     } catch (error) {
-      // Other statuses are about what somebody passed in, and nobody passed this in.
+      // Other statuses are about a caller's arguments, and this is stored data.
       if (isWaymarkError(error) && error.status !== 'INVALID_ARGUMENT') throw error;
       throw dataLoss(this.name, `${place} makes no sense`, error);
     }
@@ -282,7 +282,7 @@ function writtenStamp(size = 0, inode?: bigint): FileStamp {
   return { inode, size, changed: 0n, isSettled: false };
 }
 
-/** Whether a file is the one that was seen; one that nobody else can have written needs no proof by its time. */
+/** Whether a file is the one that was seen; a file that no other process can have written needs no check of its time. */
 function isSameFile(
   found: FileStamp | undefined,
   seen: FileStamp | undefined,

@@ -54,7 +54,7 @@ export async function readAhead(
   }
 }
 
-// Whoever needs this one will hear what is wrong with it.
+// A caller that reads this one gets the error.
 function tryToReach(cache: DirectoryCache, folder: string): void {
   try {
     cache.refreshCold(folder);

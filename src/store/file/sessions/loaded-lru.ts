@@ -3,7 +3,7 @@ import type { SessionTree } from './session-tree.ts';
 /** How many bytes of journals may have their states in memory. */
 const limit = 64 * 1024 * 1024;
 
-/** The families whose states are in memory, the one used last at the end. Beyond the limit the first ones let go of theirs. */
+/** The families whose states are in memory, the one used last at the end. Beyond the limit the first ones are unloaded. */
 export class LoadedLru {
   readonly #trees = new Map<SessionTree, number>();
   #bytes = 0;

@@ -12,7 +12,7 @@ import { artifactHash } from './state-delta.ts';
 
 /**
  * Writes what an operation on the tables has changed about a session. It has happened when the journal's line is there: what
- * is written before that line does no harm without it, and what comes after it is made up for by whoever reads.
+ * is written before that line does no harm without it, and readers repair what is missing after it.
  */
 export function saveSession(cache: DirectoryCache, session: SessionRow, trace: Trace = {}): void {
   const { tables } = cache;
@@ -24,7 +24,7 @@ export function saveSession(cache: DirectoryCache, session: SessionRow, trace: T
   if (former !== undefined && former === open) runFile.update();
   const line = changeOf(tables, tree, session, { ...trace, ended: over?.id });
   if (line !== undefined) writeLine(cache, tree, session, line);
-  // Nobody is to see the end of a turn that was not saved.
+  // Publish the end of a turn only after it was saved.
   for (const run of new Set([former, open])) if (run !== undefined) cache.events.save(run.id);
   if (open !== undefined && open !== former) runFile.create(open, { tree, session });
   else if (over?.request.mode === 'attached') cache.rest(runFile);
@@ -41,7 +41,7 @@ export function saveReceipt(
   familyOf(cache, session).write(session, { session: { id: session.id }, receipts });
 }
 
-/** The family that has a session; a new one joins what it was forked from, else gets a folder of its own. */
+/** The family that has a session; a fork joins the family of its origin, any other session gets its own folder. */
 function familyOf(cache: DirectoryCache, session: SessionRow): SessionTree {
   const { homes, tables } = cache;
   const known = homes.get(session);

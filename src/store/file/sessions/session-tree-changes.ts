@@ -30,7 +30,7 @@ export interface Trace {
 
 /**
  * What the journal does not know of a session yet, as a line; `undefined`: nothing. Only rows that an operation can have
- * touched are looked at, so that a change costs the same however long the session is.
+ * touched are read, so that a change costs the same however long the session is.
  */
 export function changeOf(
   tables: Tables,
@@ -102,7 +102,7 @@ function orderOf({ index }: SnapshotRow): number {
   return index < 0 ? Number.MAX_SAFE_INTEGER : index;
 }
 
-/** What a state may be written as a difference to, the likeliest first. States are looked at only when they are needed. */
+/** What a state may be written as a difference to, the likeliest first. States are read only when they are needed. */
 function basesOf(
   tree: SessionTree,
   row: SnapshotRow,

@@ -77,7 +77,7 @@ export class SessionTree implements JournalReader {
   readonly #tables: Tables;
   readonly #homes: SessionTreeContext['homes'];
   #head: JournalHead | undefined;
-  /** The sessions of a journal that is read anew: whoever holds one goes on holding the right one. */
+  /** The sessions of a journal that is read again; references to them stay valid. */
   #former = new Map<string, SessionRow>();
 
   constructor(folder: string, { disk, tables, homes, use }: SessionTreeContext) {
@@ -109,7 +109,7 @@ export class SessionTree implements JournalReader {
     this.#head = { waymark: format, id: this.#tables.newId(), ...scope, session: root };
   }
 
-  /** The first line of this journal written anew. */
+  /** The first line of the rewritten journal. */
   newHead(): JournalHead | undefined {
     return this.#head && { ...this.#head, waymark: format, id: this.#tables.newId() };
   }
@@ -134,7 +134,7 @@ export class SessionTree implements JournalReader {
     this.#settle(session);
   }
 
-  /** Whether the journal has receipts that nobody may ask for any more. */
+  /** Whether the journal has expired receipts. */
   hasOldReceipts(before: number): boolean {
     return [...this.receipts.values()].some(({ at }) => at <= before);
   }

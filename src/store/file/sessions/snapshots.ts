@@ -30,7 +30,7 @@ export function snapshotSupport(
             const next = mutate(current);
             sessionId = next?.sessionId;
             if (sessionId !== undefined) cache.refreshSession(scope, sessionId);
-            // An id is used once in a store, whoever asks.
+            // An id is used once in a store, across owners.
             if (next !== undefined && current === undefined) loadFolders(cache, allFolders(cache));
             return next;
           });

@@ -44,13 +44,13 @@ export interface NamedState {
   readonly customPatch?: JsonPatch | undefined;
 }
 
-/** Where artifacts come from when a state is read; called when somebody looks at them. */
+/** Loads the artifacts of a state, on demand. */
 export type ReadArtifacts = (hashes: readonly string[]) => readonly Artifact[];
 
 // A patch this short is taken without asking whether the document is shorter.
 const shortPatch = 1024;
 
-// Known without reading the artifacts: by state for those that nobody has looked at yet, else by array.
+// Known without reading the artifacts: by state for those that have not been read yet, else by array.
 const hashesOfStates = new WeakMap<SessionState, readonly string[]>();
 const hashesOfArrays = new WeakMap<readonly Artifact[], readonly string[]>();
 
@@ -74,7 +74,7 @@ export function isArtifactHash(artifact: Artifact, hash: string): boolean {
   return isContentHash(artifact as unknown as Json, hash);
 }
 
-/** What is new in a state. The first base that it goes on from by appending is taken, else the first one. */
+/** What is new in a state. Uses the first base that it extends by appending, else the first one. */
 export function toDelta(state: SessionState, bases: readonly NamedState[]): StateDelta {
   const base = bases.find((each) => each.state.history.isPrefixOf(state.history)) ?? bases[0];
   const from = base?.state ?? emptyState;

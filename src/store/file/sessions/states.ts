@@ -10,8 +10,8 @@ import { makeLazy } from './rows.ts';
 import { fromDelta, type StateDelta } from './state-delta.ts';
 
 /**
- * The states of a journal's snapshots. They are at hand for sessions in use; for others they are let go of, and read from the
- * journal again when somebody looks at one.
+ * The states of a journal's snapshots. They are at hand for sessions in use; for others they are unloaded, and read from the
+ * journal again on demand.
  */
 export class States {
   readonly #disk: Disk;
@@ -42,19 +42,19 @@ export class States {
     this.#states.set(id, state);
   }
 
-  /** Hears of a row that was written. */
+  /** Called for a row that was written. */
   keep(row: SnapshotRow, { isNew }: { readonly isNew: boolean }): void {
     this.#onUse();
     if (isNew) this.#holders.set(row.id, row);
     if (this.#holders.has(row.id)) this.#states.set(row.id, row.state);
   }
 
-  /** Hears that somebody works with the rows. */
+  /** Called when the rows are in use. */
   touch(): void {
     if (this.#isWhole) this.#onUse();
   }
 
-  /** Hears of a state that was read. */
+  /** Called for a state that was read. */
   apply(id: string, delta: StateDelta): void {
     const holder = this.#holders.get(id);
     if (holder !== undefined) makeLazy(holder);
@@ -68,7 +68,7 @@ export class States {
     this.#holders.delete(id);
   }
 
-  /** Lets go of everything; nothing is lost. */
+  /** Unloads everything; nothing is lost. */
   cool(): void {
     for (const row of this.#holders.values()) makeLazy(row);
     this.#holders.clear();
@@ -76,7 +76,7 @@ export class States {
     this.#isWhole = false;
   }
 
-  /** Begins anew, with an empty journal. What was cool stays cool. */
+  /** Starts again with an empty journal. What was cool stays cool. */
   reset(): void {
     this.#states.clear();
     this.#holders.clear();
@@ -96,7 +96,7 @@ export class States {
       },
     });
     journal.refresh();
-    // What is at hand already is shared with whoever works with it.
+    // States that are loaded already are shared with their users.
     for (const [id, state] of this.#states) states.set(id, state);
     this.#states = states;
     this.#isWhole = true;

@@ -22,7 +22,7 @@ const startColumns =
   's.row_id, s.id, s.idx, s.parent, s.turn, s.finish, s.totals, s.session, s.status, h.row_id AS head_row_id, h.id AS head_id, h.idx AS head_idx';
 
 /**
- * Accepts a run of a session that nobody works on: the session, made if it is not there, and the run. It locks the session's
+ * Accepts a run of an idle session: creates the session if needed, and the run. It locks the session's
  * row before it reads on, so that it sees what a commit in the same moment leaves. Whatever is not usual gives NULL and
  * leaves no run; a transaction looks at it again and knows what to say.
  *

@@ -44,7 +44,7 @@ describe.each(['binary', 'text'] as const)('sealed as %s', (form) => {
   });
 });
 
-test('a changed byte anywhere is DATA_LOSS, or a key that nobody knows', () => {
+test('a changed byte anywhere is DATA_LOSS, or an unknown key', () => {
   const cipher = createCipher({ key }, 'binary');
   const sealed = cipher.encrypt('{"a":1}', place) as Uint8Array;
   for (let at = 0; at < sealed.length; at++) {

@@ -32,7 +32,7 @@ export type Encryption =
 export interface StoreSecret {
   /** Behind content addresses and hashes of states: the store's own, so that they outlive the keys. */
   readonly secret: string;
-  /** Everything is encrypted and bound to its place: anything else was put there by somebody else. */
+  /** Everything is encrypted and bound to its place: anything else was not written by this store. */
   readonly strict: boolean;
 }
 
@@ -45,7 +45,7 @@ export interface Cipher {
   /** The hash of a state as it is stored. Under encryption it is hidden, and bound to its snapshot. */
   sealHash(hash: string, place: string): Uint8Array;
   openHash(value: Uint8Array, place: string): string;
-  /** The content address of a stored document. Under encryption it is keyed, so that nobody can test a guess with it. */
+  /** The content address of a stored document. With encryption it is keyed, so that it cannot confirm a guess of the content. */
   digest(kind: 'custom' | 'artifacts' | 'part', text: string): Uint8Array;
   /** Whether a stored value, or hash, is as it would be written now. */
   isCurrent(value: SqlValue): boolean;

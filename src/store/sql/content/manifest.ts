@@ -6,7 +6,7 @@ import { hexOf } from '../values/bytes.ts';
 import type { Cipher } from './cipher.ts';
 import { documentPlace } from './places.ts';
 
-// A part whose JSON is longer stands in a row of its own, once, however many artifacts and snapshots hold it.
+// A part whose JSON is longer is stored once in a separate row, however many artifacts and snapshots contain it.
 const largePart = 512;
 
 /** A stored list of artifacts: the row in `blobs`, and the rows of its large parts by digest. */

@@ -3,7 +3,7 @@ import { uuidText } from '../values/bytes.ts';
 
 /** Whose session something belongs to, as the columns of the session say it. */
 export interface Home {
-  /** `''` for nobody's. */
+  /** `''` without an owner. */
   readonly owner: string;
   readonly agent: string;
   readonly sessionId: string;

@@ -60,7 +60,7 @@ const tables: readonly SealedTable[] = [
     keys: { row_id: -1 },
     also: `t.id, ${homeColumns}`,
     hasSession: true,
-    // The row of an open run holds no hash of its own.
+    // The row of an open run has no hash.
     except:
       'EXISTS (SELECT 1 FROM @runs r WHERE r.session = t.session AND r.own_snapshot = t.row_id)',
     places: {

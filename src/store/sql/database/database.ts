@@ -37,7 +37,7 @@ export interface Database {
   /** After erasing: sees to it that no old copy of the text is left, where the database leaves one. */
   scrub(): Promise<void>;
   /**
-   * Tells listeners that something about these runs may have changed. Never waits. What nobody elsewhere is likely to wait
+   * Tells listeners that something about these runs may have changed. Never waits. Changes that other processes are unlikely to wait
    * for reaches this process only; others find it out when they look next.
    */
   tell(hints: readonly Hint[], reach?: 'process' | 'everywhere'): void;

@@ -9,7 +9,7 @@ export interface Dialect {
    */
   lock(alias: string): string;
   /**
-   * Taken by whoever writes a document that may be stored already, and alone by whoever removes documents, so that none is
+   * Taken (shared) to write a document that may be stored already, and exclusively to remove documents, so that none is
    * found by the one while the other takes it away.
    */
   readonly shareBlobs: string;
@@ -21,7 +21,7 @@ export interface Dialect {
   lookup(table: string, alias: string, condition: string): string;
   /** Makes others who name the same text wait until the transaction ends, also when there is no row to lock yet. */
   lockName(param: string): string;
-  /** As `lock`, but passes over rows that somebody else has locked. */
+  /** As `lock`, but skips rows that are locked by others. */
   lockFree(alias: string): string;
   /** The integers, or the texts, in a JSON array, as the right side of `IN`. */
   integers(param: string): string;

@@ -1,6 +1,6 @@
 import type { Dialect } from './dialect.ts';
 
-/** What goes into a database and comes out of it. */
+/** Values in parameters and rows. */
 export type SqlValue = string | number | null | Uint8Array;
 
 /**
@@ -25,7 +25,7 @@ export interface Query {
 }
 
 /**
- * A piece of work on the database, as a generator that asks its queries and is told their rows. SQLite runs it in one go
+ * A piece of work on the database, as a generator that yields queries and receives their rows. SQLite runs it in one go
  * without giving up the thread, Postgres waits for each answer: the logic is the same and written once.
  */
 export type Plan<Result> = Generator<Query, Result, readonly unknown[]>;

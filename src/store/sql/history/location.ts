@@ -5,14 +5,14 @@ import type { View } from './segments.ts';
 
 /**
  * Where a state lies: the note that {@link StateBase.ref} carries, so that the next write needs to read nothing. It stays
- * right as long as its snapshot exists, because rows are never changed or numbered anew.
+ * right as long as its snapshot exists, because rows are never changed or renumbered.
  */
 export interface Location {
   /** The database it is of; numbers of another one mean nothing here. */
   readonly database: string;
   /** The row in `snapshots`. */
   readonly snapshot: number;
-  /** What a snapshot that goes on from this one hangs on: itself, or its parent when it is not listed. */
+  /** The parent of a snapshot that continues from this one: itself, or its parent when it is not listed. */
   readonly lineage: number | null;
   /** Messages; `undefined` while there is no branch yet. */
   readonly view: View | undefined;

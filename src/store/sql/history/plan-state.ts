@@ -72,8 +72,8 @@ export function isStillThere(base: Location | undefined, found: FoundBase): bool
 }
 
 /**
- * Puts a state into its tables. It goes on in place when its base is what was placed last and is what it hangs on; else it
- * begins a branch of its own, which shares the base's rows.
+ * Puts a state into its tables. It continues in place when its base was placed last and is its parent; else it
+ * begins a new branch, which shares the base's rows.
  */
 export function* planState(
   write: StateWrite,
@@ -81,7 +81,7 @@ export function* planState(
   spot: StatePosition,
   context: StateContext,
 ): Plan<StoredState> {
-  // Everything anew when the base has gone meanwhile.
+  // Write everything when the base was removed meanwhile.
   const isLost = prepared.base !== undefined && !spot.hasBase;
   const rows = isLost ? stateRows({ state: write.state }, context) : prepared;
   const { base } = rows;
@@ -93,7 +93,7 @@ export function* planState(
   return { view, viewRowId, common, length: rows.length, custom, artifacts };
 }
 
-/** Whether a state that grew from here goes on in place. */
+/** Whether a state that grew from here continues in place. */
 function goesOnInPlace(
   base: Location,
   { branchEnd, parent, replaces, mayGoOn }: Omit<StatePosition, 'session'>,

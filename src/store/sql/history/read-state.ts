@@ -162,7 +162,7 @@ function verify(state: SessionState, expected: string): void {
   const found = hashState(state);
   throw new WaymarkError(
     'DATA_LOSS',
-    'A stored state does not fit its hash: the database was damaged or changed by hand. Restore it from a backup, or go on from another snapshot.',
+    'A stored state does not fit its hash: the database was damaged or changed by hand. Restore it from a backup, or continue from another snapshot.',
     { details: { expected, found } satisfies Json },
   );
 }

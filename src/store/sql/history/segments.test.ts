@@ -39,7 +39,7 @@ test('a window that slides over the rows of its branch is one number', () => {
   expect(toStored(view)).toBe('[]');
 });
 
-test('a piece that was put in the middle is told from what follows', () => {
+test('an inserted piece is distinguished from what follows', () => {
   const pieces = [{ kind: 'kept', from: 0, to: 2 }, messages(1), { kind: 'kept', from: 5, to: 10 }];
   const rewrite = rewriteOf(own, pieces as HistoryPiece[], 2);
   const view = viewOfRewrite(rewrite, 3, 10, 1);
@@ -49,7 +49,7 @@ test('a piece that was put in the middle is told from what follows', () => {
   expect(idsOf({ ...view, to: view.to + 1 }).at(-1)).toBe(id(11));
 });
 
-test('a rewrite on a branch of its own holds rows of the other', () => {
+test('a rewrite on a separate branch keeps rows of the other', () => {
   const rewrite = rewriteOf(own, [{ kind: 'kept', from: 0, to: 4 }, messages(2)], 4);
   const view = viewOfRewrite(rewrite, 7, 0, 2);
   expect(otherBranches(view)).toEqual([3]);

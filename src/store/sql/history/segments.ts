@@ -11,7 +11,7 @@ export function messageRowId(branch: number, row: number): number {
 /** Message rows `[from, to)`, by id. */
 export type Segment = readonly [from: number, to: number];
 
-/** Where the messages of a state lie, in order: ranges of rows, the last of which can be gone on from. */
+/** Where the messages of a state lie, in order: ranges of rows, the last of which can be extended. */
 export interface View {
   readonly before: readonly Segment[];
   /** The rows of the state's own branch that follow. */

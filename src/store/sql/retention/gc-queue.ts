@@ -1,6 +1,6 @@
 import { all, type Plan, run, statement } from '../database/query.ts';
 
-/** What is to be looked at: branches whose rows, and blobs, that nobody may need any more; sessions that were erased. */
+/** Candidates for garbage collection: branches and blobs that may be unused; deleted sessions. */
 export const trashKind = { branch: 0, blob: 1, session: 2 } as const;
 
 const insertTrash = statement(

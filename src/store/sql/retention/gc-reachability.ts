@@ -62,7 +62,7 @@ export interface Reachability {
 export function* reachabilityOf(branch: number): Plan<Reachability | undefined> {
   const row = yield* first(selectBranch, branch);
   if (row === undefined) return undefined;
-  // Whoever writes to the branch holds its session.
+  // A writer of the branch holds the lock of its session.
   yield* run(lockSession, row.session);
   const uses = new Map<number | null, number>();
   for (const { view, branch_length: to } of yield* all(selectUses, branch, row.session)) {

@@ -41,7 +41,7 @@ export class GcScheduler {
     });
   }
 
-  /** Tidies until nothing is left to look at. */
+  /** Collects garbage until the queue is empty. */
   now(): Promise<void> {
     const round = (this.#running ?? Promise.resolve()).catch(() => {}).then(() => this.#round());
     const tracked = round.finally(() => {

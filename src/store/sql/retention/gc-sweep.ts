@@ -17,7 +17,7 @@ const insertTrash = statement(
 );
 const deleteTrash = statement('collect_done', 'DELETE FROM @trash WHERE kind = $1 AND row_id = $2');
 
-/** How many rows a batch removes: few enough that nobody waits for long. */
+/** How many rows a batch removes: few enough that turns do not wait for long. */
 const batch = 200;
 
 /**

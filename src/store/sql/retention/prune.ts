@@ -81,7 +81,7 @@ export interface Pruned {
 /** Snapshots that one step removes. */
 const batch = 200;
 
-/** Removes some of what a policy does not keep of one session; in a transaction, so nobody can go on from a victim. */
+/** Removes some of what a policy does not keep of one session; in a transaction, so that no turn can continue from a deleted snapshot. */
 export function* pruneSession(rowId: number, policy: RetentionPolicy): Plan<Pruned> {
   const session = yield* first(selectSession, rowId);
   if (session === undefined) return { removed: 0, more: false, spent: false };
@@ -110,7 +110,7 @@ function toRetained(session: SessionRow, rows: readonly VictimRow[]): RetainedSe
       snapshotId: uuidText(row.id),
       parentId: idOf(row.parent),
       index: row.idx ?? -1,
-      // One that nobody will end any more.
+      // One that will not end any more.
       status:
         row.status === code.pending && row.row_id !== session.own_snapshot
           ? 'expired'

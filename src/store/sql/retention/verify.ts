@@ -90,7 +90,7 @@ export function* verifySession(session: number, context: StateContext): Plan<rea
   }
   for (const { id, missing } of yield* all(selectRun, session)) {
     if (missing === 0) continue;
-    const message = 'The run goes on from a snapshot that is not there.';
+    const message = 'The run continues from a snapshot that does not exist.';
     faults.push({ kind: 'run', sessionId, snapshotId: uuidText(id), message });
   }
   return faults;

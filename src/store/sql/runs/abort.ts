@@ -93,7 +93,7 @@ export function* abortSnapshot(
   return decision.status;
 }
 
-/** Ends a run that nobody waits for. What it had reached stays for inspection. */
+/** Ends a detached run. Its partial state stays for inspection. */
 function* end(found: AbortRow, context: StateContext): Plan<void> {
   const { id, session, own_snapshot: own, attempt } = found;
   if (own === null) yield* expireRun(session, context);

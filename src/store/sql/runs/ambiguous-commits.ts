@@ -11,7 +11,7 @@ const selectWritten = statement<{ row_id: number }>(
   'SELECT row_id FROM @snapshots WHERE id = $1 AND status = $2',
 );
 
-/** Commits of which nobody knows whether they were done, because the connection broke before the answer. */
+/** Commits with an unknown outcome, because the connection broke before the answer. */
 export class AmbiguousCommits {
   readonly #open = new Set<string>();
 

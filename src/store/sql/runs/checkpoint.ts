@@ -92,7 +92,7 @@ export function* checkpoint(
 /** A write with the hash of its state as it is stored. */
 type HashedWrite = CheckpointWrite & { readonly hash: Uint8Array };
 
-/** The same row goes on to the new state. */
+/** The same row takes the new state. */
 function* move(
   rowId: number,
   now: number,
@@ -106,7 +106,7 @@ function* move(
   return rowId;
 }
 
-/** A row of its own; one that the state did not grow from is of no use any more. */
+/** A new row; one that the state did not grow from is no longer used. */
 function* replace(
   before: number | null,
   held: OpenRun,

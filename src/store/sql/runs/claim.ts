@@ -122,7 +122,7 @@ export function startedByValues(
   return [startedBy.agent, startedBy.sessionId, startedBy.snapshotId ?? null];
 }
 
-/** What is kept of a request, sealed. */
+/** The stored part of a request, encrypted. */
 export function toRequest(
   { init, inputs, context, version }: RunRequest,
   place: string,

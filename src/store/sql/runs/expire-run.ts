@@ -29,7 +29,7 @@ const countIndex = statement(
 );
 
 /**
- * Ends the run of somebody who died. What it had reached stays behind, listed, as a pending snapshot without a run, which
+ * Ends the run of a dead process. Its state stays listed as a pending snapshot without a run, which
  * reads `expired`.
  */
 export function* expireRun(session: number, context: StateContext): Plan<void> {

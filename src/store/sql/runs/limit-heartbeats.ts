@@ -8,7 +8,7 @@ const updateHeartbeats = statement(
 
 /**
  * Heartbeats from a clock that is ahead by more than their ttl count from now on. The run of a process with such a clock that
- * died expires after its ttl, and not when the wrong time comes; one that is alive is heard of again before that.
+ * died expires after its ttl, and not when the wrong time comes; one that is alive sends a heartbeat before that.
  */
 export function* limitHeartbeats(): Plan<void> {
   yield* run(updateHeartbeats);

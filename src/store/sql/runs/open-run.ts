@@ -17,7 +17,7 @@ export interface OpenRun extends EndingRun {
   /** What the run was claimed from. */
   readonly start: number | null;
   readonly base: number | null;
-  /** What a snapshot that goes on from the base hangs on. */
+  /** The parent of a snapshot that continues from the base. */
   readonly base_lineage: number | null;
   readonly own_snapshot: number | null;
   readonly checkpoint: number | null;

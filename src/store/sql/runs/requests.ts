@@ -92,7 +92,7 @@ export function* requestFacts(marks: readonly RequestMark[] = []): Plan<{
 }
 
 function* requestFact(row: RequestRow): Plan<RequestFact<number>> {
-  // A run that has expired may be heard of meanwhile; under the lock of its session it cannot.
+  // An expired run may send a heartbeat meanwhile; under the lock of its session it cannot.
   const isDead = row.run_session !== null && !isHeld(row);
   const holder = isDead ? yield* first(selectHolder, row.session, row.run) : row;
   return {

@@ -122,7 +122,7 @@ export function* release(
 
 const updateHandedOver = statement('run_hand_over', 'UPDATE @runs SET ttl = 0 WHERE session = $1');
 
-/** Lets go of a run. However often its old worker is still heard of, the claim stays expired. */
+/** Releases a run. The claim stays expired, even if its old worker still sends heartbeats. */
 export function* handOver(ref: RunRef): Plan<void> {
   const held = yield* openRun(ref);
   if (held.mode === code.attached) {

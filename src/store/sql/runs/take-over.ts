@@ -108,10 +108,10 @@ export function* takeRuns({
   return rows.map(({ session }) => session);
 }
 
-/** A run that was taken over, and the checkpoint that what comes next grows from. */
+/** A run that was taken over, and the checkpoint that it continues from. */
 export type Taken = TakenRun & { readonly from?: StateBase };
 
-/** What is needed to go on with runs that were taken over. */
+/** The data needed to continue runs that were taken over. */
 export function* readTaken(
   sessions: readonly number[],
   context: StateContext,
@@ -132,7 +132,7 @@ export interface TakenRows {
   readonly session: TakenSession;
 }
 
-/** Reads the states that a run goes on from. */
+/** Reads the states that a run continues from. */
 export function* readRun({ row, start, session }: TakenRows, context: StateContext): Plan<Taken> {
   const record = toRecord(row, context.cipher);
   const base = row.base === null ? undefined : yield* readBase(row.base, record.runId, context);
@@ -199,7 +199,7 @@ function* readBase(
   if (row === undefined) return undefined;
   const read = yield* stateOf(row, context, { marked: false });
   const ref = locationOfRow(row, read, context.database);
-  // A checkpoint has no id of its own.
+  // A checkpoint has no id.
   const snapshotId = row.id === null ? runId : uuidText(row.id);
   return { snapshotId, state: read.state, ref, usage: row.usage, totals: row.totals };
 }

@@ -93,7 +93,7 @@ const locateHead = statement<LocatedRow>('locate_head', (d) =>
   ),
 );
 
-// For what has no id of its own, such as the checkpoint of a run.
+// For rows without an id, such as the checkpoint of a run.
 const locateByRowId = statement<LocatedRow>('locate_by_row_id', (d) =>
   locate(
     d,
@@ -170,7 +170,7 @@ export function* readSnapshot(
   return { ...metadataOf(row, context), state: toPlainState(read.state, { marks }) };
 }
 
-/** A state to go on from. */
+/** A state to continue from. */
 export function* loadState(
   scope: Scope,
   lookup: Lookup,
