@@ -21,7 +21,7 @@ export interface ToolSource {
   /**
    * The tools of one request. Called once for each generate call, and by `ready()`: keep what takes long to find. To reject
    * with INVALID_ARGUMENT fails the call, as for a mistake in the settings. After any other failure, the call continues
-   * without these tools, and `onError` hears of it.
+   * without these tools, and `onError` is called.
    */
   list(scope: ToolSourceScope): Promise<readonly Tool[]>;
   /** Releases connections and processes. Called when an app closes that used the source. */

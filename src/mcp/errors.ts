@@ -1,7 +1,7 @@
 import { abortError } from '../core/async/signal.ts';
 import { isWaymarkError, messageOf, type Status, WaymarkError } from '../core/error.ts';
 
-/** What was going on with a server when something failed. */
+/** The operation that failed. */
 export interface FailedCall {
   readonly server: string;
   /** `call "search"`, as it reads in a sentence. */

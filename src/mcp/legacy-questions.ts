@@ -18,7 +18,7 @@ export class LegacyQuestions {
   readonly #calls = new Map<AskedCall, number>();
   /** Called when the server asks something: from then on its calls run one after the other. */
   readonly #onAsked: () => void;
-  /** Takes the connection out of use: a call on it may still ask, but nobody listens. */
+  /** Takes the connection out of use: a call on it may still ask, but there is no listener. */
   readonly #retire: () => void;
   #hasLostCalls = false;
 

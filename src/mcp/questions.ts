@@ -15,7 +15,7 @@ export interface Question {
 }
 
 /**
- * What is kept with the interrupt of a question. A server of 2026 asks in the result of a call, and gets all answers and its
+ * The data stored with the interrupt of a question. A server of 2026 asks in the result of a call, and gets all answers and its
  * state back. A server of 2025 asks during the call, which is made again with the answers that were given.
  */
 export interface Elicitation {

@@ -1,7 +1,7 @@
 import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
 
-/** Gives a session its title after its first turn. A title is not worth a turn: what goes wrong is only reported. */
+/** Gives a session its title after its first turn. A failure is only reported: a missing title must not fail a turn. */
 export async function nameSession(invocation: InvocationState): Promise<void> {
   const { spec, scope, position, working } = invocation;
   const { sessionId } = position;

@@ -6,7 +6,7 @@ import { findAgentsFile } from '../source/find-file.ts';
 import { loadApp } from '../source/load-app.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** What `waymark mcp` is told. */
+/** The arguments of `waymark mcp`. */
 export interface ServeLinesOptions {
   readonly file: string | undefined;
   readonly owner: string | undefined;
@@ -54,7 +54,7 @@ function handlerOptions(
     compress: false,
     reflection: false,
     ...(limits && { limits }),
-    // The client is a process of the user who runs this one: there is nobody else to tell apart.
+    // The client is a process of the user who runs this one: there is only one user.
     ...(owner !== undefined && { auth: () => ({ principal: owner }) }),
   };
 }

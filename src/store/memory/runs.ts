@@ -165,7 +165,7 @@ function handOver(tables: Tables, ref: RunRef): void {
   if (run.request.mode === 'attached') {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      'An attached run cannot be handed over: only its caller can go on with it.',
+      'An attached run cannot be handed over: only its caller can continue it.',
     );
   }
   // The claim stays expired, even if its old worker still sends heartbeats.

@@ -76,7 +76,7 @@ describe('retention', () => {
     ]);
   });
 
-  test('a running snapshot stays, with its claim's snapshot and its base', () => {
+  test('a running snapshot stays, with the snapshot of its claim and its base', () => {
     const running = session([[undefined], [0], [0], [1, { status: 'pending' }], [2]], {
       held: ['1', '0'],
       running: true,

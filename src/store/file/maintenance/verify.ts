@@ -77,7 +77,7 @@ const noReader = { reset() {}, head() {}, line() {} };
 
 /** A file that does not end as it was left. */
 function unfinished(name: string): Fault {
-  const message = `"${name}" ends within a line: a process died while it wrote a change, which nobody was told of, or the file was cut. Compare it with a backup; the next change of the session takes the place of the unfinished line.`;
+  const message = `"${name}" ends within a line: a process died while it wrote a change, which was never acknowledged, or the file was cut. Compare it with a backup; the next change of the session replaces the unfinished line.`;
   return { kind: 'unfinished', message };
 }
 

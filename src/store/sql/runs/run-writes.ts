@@ -126,7 +126,7 @@ const updateHandedOver = statement('run_hand_over', 'UPDATE @runs SET ttl = 0 WH
 export function* handOver(ref: RunRef): Plan<void> {
   const held = yield* openRun(ref);
   if (held.mode === code.attached) {
-    throw precondition('An attached run cannot be handed over: only its caller can go on with it.');
+    throw precondition('An attached run cannot be handed over: only its caller can continue it.');
   }
   yield* run(updateHandedOver, held.session);
 }

@@ -161,7 +161,7 @@ export const timelineCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'sessions are called after what was said first, and found by what was said',
+    name: 'sessions are titled after the first message, and found by their text',
     rules: ['S270', 'S272', 'S273'],
     agent: 'chat',
     script: ['Lisbon it is', 'Oslo, then', 'more'],
