@@ -87,6 +87,20 @@ export function letOthersRun(): Promise<void> {
   return new Promise((resolve) => afterThisTurn(resolve));
 }
 
+const longestBlock = 10;
+let lastBreak = 0;
+
+/**
+ * Lets timers and the network run if this has not been called for 10 ms, else `undefined`. For work that may go through many
+ * promises without ever waiting for the event loop.
+ */
+export function takeBreak(): Promise<void> | undefined {
+  const now = performance.now();
+  if (now - lastBreak < longestBlock) return undefined;
+  lastBreak = now;
+  return letOthersRun();
+}
+
 /** A value that follows a call through its awaits. */
 export interface AsyncContext<T> {
   run<R>(value: T, fn: () => R): R;

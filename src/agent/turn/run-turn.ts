@@ -1,5 +1,6 @@
 import { isWaymarkError, toWaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
+import { takeBreak } from '../../core/platform.ts';
 import { inSpan, type Span } from '../../core/trace.ts';
 import { genAi, attributes as names } from '../../core/trace-names.ts';
 import { type GenerateHooks, generateScope } from '../../generate/hooks.ts';
@@ -22,6 +23,8 @@ export async function runTurn(
   turn: Turn,
   fn: TurnFunction,
 ): Promise<Outcome> {
+  // With an instant model and a synchronous store, one turn after the other would keep heartbeats and sockets waiting forever.
+  await takeBreak();
   return await inTurnSpan(invocation, turn, async (span) => {
     const result = await withCheckedState(invocation, await perform(invocation, turn, fn));
     const isCut = result.kind === 'stopped' || result.kind === 'lost';
