@@ -42,7 +42,7 @@ const search = mcp('web', {
   url: 'https://search.example.com/mcp',
   prefix: '', // the server's own names
   rename: { query: 'search_web' },
-  timeoutMs: 10_000,
+  timeout: 10_000,
 });
 // #endregion
 

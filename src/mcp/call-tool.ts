@@ -26,7 +26,7 @@ import { fromToolResult } from './tool-result.ts';
 export interface ToolServer {
   readonly server: string;
   readonly connection: McpConnection;
-  readonly timeoutMs: number;
+  readonly timeout: number;
   /** Called when the server does not know a tool that it has listed. */
   onUnknownTool(): void;
 }
@@ -149,7 +149,7 @@ async function request(
   try {
     return await client.callTool(params, {
       signal,
-      timeout: about.timeoutMs,
+      timeout: about.timeout,
       resetTimeoutOnProgress: true,
       maxTotalTimeout: longestCallMs,
       onprogress: progressOf(context),

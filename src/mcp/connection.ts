@@ -107,7 +107,7 @@ export class McpConnection {
 
   async #handshake(opened: OpenTransport, life: Life): Promise<OpenClient> {
     const { transport } = opened;
-    const ms = this.#options.connectTimeoutMs ?? 30_000;
+    const ms = this.#options.connectTimeout ?? 30_000;
     const questions = new LegacyQuestions({
       onAsked: () => {
         this.#turns ??= new Mutex();
@@ -151,7 +151,7 @@ export class McpConnection {
   #late(ms: number): WaymarkError {
     return new WaymarkError(
       'DEADLINE_EXCEEDED',
-      `MCP server "${this.#name}" did not answer within ${ms} ms. Check that it starts, or raise \`connectTimeoutMs\`.`,
+      `MCP server "${this.#name}" did not answer within ${ms} ms. Check that it starts, or raise \`connectTimeout\`.`,
     );
   }
 

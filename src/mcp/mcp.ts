@@ -118,7 +118,7 @@ class Server {
   /** The content of a resource. */
   async read(uri: string, signal: AbortSignal): Promise<Part[]> {
     const open = await this.#connection.client(signal);
-    const { timeoutMs: timeout = 60_000 } = this.#options;
+    const { timeout = 60_000 } = this.#options;
     try {
       return [...(await readContent(open.client, uri, { signal, timeout }))];
     } catch (error) {
@@ -130,7 +130,7 @@ class Server {
   /** The messages of a prompt. */
   async prompt(name: string, input: Readonly<Record<string, string>>): Promise<readonly Message[]> {
     const open = await this.#connection.client();
-    const { timeoutMs: timeout = 60_000 } = this.#options;
+    const { timeout = 60_000 } = this.#options;
     try {
       const params = { name, arguments: { ...input } };
       return toMessages((await open.client.getPrompt(params, { timeout })).messages);
@@ -146,11 +146,11 @@ class Server {
   }
 
   async #read(report: ToolSourceScope['report']): Promise<readonly ServerTool[]> {
-    const { prefix = `${this.name}_`, rename = {}, timeoutMs = 60_000 } = this.#options;
+    const { prefix = `${this.name}_`, rename = {}, timeout = 60_000 } = this.#options;
     const changes = this.#changes;
     const open = await this.#connection.client();
-    const { tools, ttlMs = this.#options.ttlMs ?? defaultTtlMs } = await listTools(open.client, {
-      timeout: timeoutMs,
+    const { tools, ttlMs = this.#options.ttl ?? defaultTtlMs } = await listTools(open.client, {
+      timeout,
     }).catch((error: unknown) => {
       throw toMcpError(open.endedBy() ?? error, {
         server: this.name,
@@ -161,7 +161,7 @@ class Server {
       server: this.name,
       prefix,
       rename,
-      timeoutMs,
+      timeout,
       connection: this.#connection,
       onUnknownTool: () => this.#outdate(),
     };

@@ -10,14 +10,14 @@ interface CommonOptions {
   /** Names for single tools, by the server's own name. They get no prefix. */
   readonly rename?: Readonly<Record<string, string>>;
   /** Milliseconds without a result or progress after which a call fails. @default 60000 */
-  readonly timeoutMs?: number;
+  readonly timeout?: number;
   /** Milliseconds that connecting may take. @default 30000 */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeout?: number;
   /**
    * Milliseconds after which the list of tools is read again. A server that announces changes, or that says how long its
    * list is valid, is read again at that time. @default 300000
    */
-  readonly ttlMs?: number;
+  readonly ttl?: number;
   /** Maximum size of one message of the server in bytes. A server that sends more is disconnected. @default 10485760 */
   readonly maxMessageBytes?: number;
   /** @default the system's */
@@ -57,9 +57,9 @@ export type McpServer = McpCommand | McpUrl;
 const common: OptionNames<CommonOptions> = {
   prefix: true,
   rename: true,
-  timeoutMs: true,
-  connectTimeoutMs: true,
-  ttlMs: true,
+  timeout: true,
+  connectTimeout: true,
+  ttl: true,
   maxMessageBytes: true,
   clock: true,
 };
@@ -93,10 +93,10 @@ export function checkMcpOptions(name: string, options: McpServer): void {
   if ('url' in options && !/^https?:/.test(String(options.url))) {
     throw bad(`The url of ${what} must begin with http:// or https://.`);
   }
-  const numbers = ['timeoutMs', 'connectTimeoutMs', 'ttlMs', 'maxMessageBytes'] as const;
+  const numbers = ['timeout', 'connectTimeout', 'ttl', 'maxMessageBytes'] as const;
   for (const key of numbers) {
     const value = options[key];
-    if (value !== undefined && !(Number.isFinite(value) && value >= (key === 'ttlMs' ? 0 : 1))) {
+    if (value !== undefined && !(Number.isFinite(value) && value >= (key === 'ttl' ? 0 : 1))) {
       throw bad(`\`${key}\` of ${what} must be a positive number.`);
     }
   }

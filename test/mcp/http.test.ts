@@ -86,7 +86,7 @@ test('S315 over HTTP: too much, a stream that breaks off, a status of failure; t
   const { agent, errors } = agentOf(
     url,
     names.flatMap((name) => [call(name), repeat]),
-    { maxMessageBytes: 1_000_000, timeoutMs: 3_000 },
+    { maxMessageBytes: 1_000_000, timeout: 3_000 },
   );
   expect((await agent.run('1')).text).toMatch(/sent a message of more than 1000000 bytes/);
   expect((await agent.run('2')).text).toMatch(/^MCP server "web" /);

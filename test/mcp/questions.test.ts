@@ -92,7 +92,7 @@ test('S318 a question of a server of 2025 during several calls is asked of none 
   const agent = open(
     join(folder, 'store.db'),
     [call('raw_ask', 'raw_ask'), repeat, call('raw_ask'), repeat],
-    [rawServer('raw', '', { timeoutMs: 5_000 })],
+    [rawServer('raw', '', { timeout: 5_000 })],
   );
   const output = await agent.run('Go');
   expect(output.interrupts).toEqual([]);

@@ -137,10 +137,7 @@ test('S315 a command that does not exist and a URL where nothing listens are rep
 });
 
 test('S315 a server that never answers is given up after the timeout', async () => {
-  const { agent, errors } = open(
-    ['Done'],
-    [rawServer('mute', 'silent', { connectTimeoutMs: 500 })],
-  );
+  const { agent, errors } = open(['Done'], [rawServer('mute', 'silent', { connectTimeout: 500 })]);
   expect((await agent.run('Go')).text).toBe('Done');
   expect(errors[0]?.[0]).toMatch(/MCP server "mute" did not answer within 500 ms/);
 });
@@ -148,7 +145,7 @@ test('S315 a server that never answers is given up after the timeout', async () 
 test('S315 a tool that takes too long is an error for the model and for onError', async () => {
   const { agent, errors } = open(
     [call('raw_slow'), repeat],
-    [rawServer('raw', '', { timeoutMs: 300 })],
+    [rawServer('raw', '', { timeout: 300 })],
   );
   expect((await agent.run('Go')).text).toBe(
     'MCP server "raw" did not answer the call of "slow" in time.',
