@@ -10,7 +10,7 @@ import { postgresStore } from 'waymark/postgres';
 
 export const app = waymark({
   model,
-  store: postgresStore({ connectionString: process.env.DATABASE_URL ?? '' }),
+  store: postgresStore({ connectionString: process.env.DATABASE_URL }),
   claimTtl: 10_000, // after this time without a heartbeat, other processes take over its runs
   onError: (error, { agent, runId }) => console.error(agent, runId, error),
 });

@@ -23,15 +23,15 @@ const guarded = await serve(app, {
   port,
   host: '0.0.0.0',
   auth: (request) => {
-    const token = request.headers.get('authorization')?.replace('Bearer ', '') ?? '';
-    const principal = users.get(token);
+    const token = request.headers.get('authorization')?.replace('Bearer ', '');
+    const principal = token ? users.get(token) : undefined;
     return principal === undefined ? undefined : { principal };
   },
   mcp: {
     agents: ['desk'], // the others stay private
     name: 'acme',
     instructions: 'Ask the desk about orders. Keep the sessionId to continue a conversation.',
-    secret: process.env.MCP_SECRET ?? '',
+    secret: process.env.MCP_SECRET,
   },
 });
 // #endregion

@@ -50,7 +50,7 @@ const search = mcp('web', {
 const github = mcp('github', {
   command: 'npx',
   args: ['-y', '@example/github-server'],
-  env: { GITHUB_TOKEN: process.env.GITHUB_TOKEN ?? '' }, // nothing else of process.env
+  env: { GITHUB_TOKEN: process.env.GITHUB_TOKEN }, // nothing else of process.env
 });
 
 // #endregion

@@ -29,8 +29,8 @@ const guarded = await serve(app, {
   port,
   host: '0.0.0.0', // refused without auth
   auth: (request) => {
-    const token = request.headers.get('authorization')?.replace('Bearer ', '') ?? '';
-    const user = users.get(token);
+    const token = request.headers.get('authorization')?.replace('Bearer ', '');
+    const user = token ? users.get(token) : undefined;
     return user && { principal: user.id, context: { plan: user.plan } };
   },
   authorize: ({ operation, context }) => {

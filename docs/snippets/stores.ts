@@ -16,7 +16,7 @@ import { sqliteStore } from 'waymark/sqlite';
 const inMemory = memoryStore();
 const inOneFile = sqliteStore('sessions.db');
 const inPlainFiles = fileStore('./sessions');
-const inPostgres = postgresStore({ connectionString: process.env.DATABASE_URL ?? '' });
+const inPostgres = postgresStore({ connectionString: process.env.DATABASE_URL });
 // #endregion
 assert.deepEqual(
   [inMemory, inOneFile, inPlainFiles, inPostgres].map(({ name }) => name),

@@ -30,9 +30,9 @@ export interface McpCommand extends CommonOptions {
   readonly args?: readonly string[];
   /**
    * Environment variables for the server. Besides these it gets only a few such as `PATH` and `HOME`, so that the
-   * secrets of your process stay there.
+   * secrets of your process stay there. Variables without a value are left out.
    */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** @default the working directory of this process */
   readonly cwd?: string;
 }

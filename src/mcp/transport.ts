@@ -21,13 +21,20 @@ export function openTransport(options: McpServer, onTooLong: () => Error): Promi
   return 'command' in options ? openProcess(options) : openHttp(options, onTooLong);
 }
 
+function withValues(env: NonNullable<McpCommand['env']>): Record<string, string> {
+  const withValue = Object.entries(env).filter(
+    (pair): pair is [string, string] => pair[1] !== undefined,
+  );
+  return Object.fromEntries(withValue);
+}
+
 async function openProcess(options: McpCommand): Promise<OpenTransport> {
   const { command, args = [], env, cwd, maxMessageBytes = defaultMaxMessageBytes } = options;
   const { StdioClientTransport } = await loadStdio();
   const transport = new StdioClientTransport({
     command,
     args: [...args],
-    ...(env && { env: { ...env } }),
+    ...(env && { env: withValues(env) }),
     ...(cwd !== undefined && { cwd }),
     stderr: 'pipe',
     maxBufferSize: maxMessageBytes,

@@ -27,7 +27,7 @@ export interface McpServerOptions {
    * Signs what clients hold while their user answers an interrupt. At least 32 bytes. Give it where several processes serve,
    * or answers must be accepted after a restart. To rotate it, give several: the first one signs. @default random
    */
-  readonly secret?: string | readonly string[];
+  readonly secret?: string | readonly string[] | undefined;
 }
 
 /** How an app is served. */

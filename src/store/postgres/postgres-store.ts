@@ -12,7 +12,8 @@ import { quickSteps } from './quick-steps.ts';
 /** Where the database is: a connection string, for which the store makes a pool, or a pool of yours. */
 type Source =
   | {
-      readonly connectionString: string;
+      /** Refused when it is `undefined`, as an environment variable may be. */
+      readonly connectionString: string | undefined;
       /** Maximum number of connections in that pool. @default 10 */
       readonly max?: number;
       readonly pool?: never;
