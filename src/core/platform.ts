@@ -61,11 +61,13 @@ export function afterThisTurn(fn: () => void): void {
   if (due.push(fn) === 1) scheduleDue();
 }
 
+// As they are when this is loaded: tests may replace them later, and nothing here waits for a moved clock.
+const { setImmediate: immediate, setTimeout: timeout } = globalThis;
 const scheduleDue: () => void =
-  typeof setImmediate === 'function'
-    ? () => void setImmediate(callDue)
+  typeof immediate === 'function'
+    ? () => void immediate(callDue)
     : // In browsers. It takes up to a few milliseconds.
-      () => void setTimeout(callDue, 0);
+      () => void timeout(callDue, 0);
 
 function callDue(): void {
   const calls = due;

@@ -23,8 +23,6 @@ export async function runTurn(
   turn: Turn,
   fn: TurnFunction,
 ): Promise<Outcome> {
-  // With an instant model and a synchronous store, one turn after the other would keep heartbeats and sockets waiting forever.
-  await takeBreak();
   return await inTurnSpan(invocation, turn, async (span) => {
     const result = await withCheckedState(invocation, await perform(invocation, turn, fn));
     const isCut = result.kind === 'stopped' || result.kind === 'lost';
@@ -35,6 +33,8 @@ export async function runTurn(
     const ended = await finishTurn(invocation, turn, result);
     if (ended.kind === 'failed') span.recordError(ended.error);
     nameSnapshots(invocation, turn, span);
+    // With an instant model and a synchronous store, one turn after the other would keep heartbeats and sockets waiting forever.
+    await takeBreak();
     return ended;
   });
 }
