@@ -1,8 +1,8 @@
 import {
   fromPlainState,
-  hashState,
   isExpired,
   isHolder,
+  isStateHash,
   type LoadedState,
   type Lookup,
   type PathSnapshot,
@@ -167,7 +167,7 @@ export function loadState(tx: Transaction, scope: Scope, lookup: Lookup): Loaded
 
 export function openState({ state: plain, stateHash }: StoredState): SessionState {
   const state = fromPlainState(plain);
-  if (hashState(state) === stateHash) return state;
+  if (isStateHash(state, stateHash)) return state;
   throw storeFault('DATA_LOSS', 'A stored state does not match its hash.');
 }
 

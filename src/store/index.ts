@@ -28,6 +28,7 @@ export {
   emptyState,
   fromPlainState,
   hashState,
+  isStateHash,
   type Marks,
   type SessionState,
   toPlainState,

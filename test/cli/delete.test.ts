@@ -74,7 +74,7 @@ describe('erase', () => {
   test('refuses an ambiguous prefix, and lists the candidates', async () => {
     const { code, stderr } = await type('yes', 'erase', 'alpha', '--agent', 'talker');
     expect(code).toBe(2);
-    expect(stderr).toMatch(/"alpha" matches 2 sessions\. .*\n +alpha-\d +talker\n +alpha-\d/);
+    expect(stderr).toMatch(/"alpha" matches 2 sessions\. .*\n +alpha-\d +talker +one\n +alpha-\d/);
     expect(await sessionsOf()).toEqual(['alpha-1', 'alpha-2']);
     expect((await type('yes', 'erase', 'alpha-2', '--agent', 'talker')).code).toBe(0);
     expect((await type('yes', 'erase', 'alph', '--agent', 'talker')).code).toBe(0);
