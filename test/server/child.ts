@@ -9,7 +9,15 @@ const [kind = '', place = '', clockFile = ''] = process.argv.slice(2);
 const { clock } = sharedClock(clockFile);
 const app = createTestApp({ store: await openTestStore(kind, place, clock), clock });
 await app.ready();
-const server = await serve(app, { port: 0, grace: 0, log: () => {}, keepAlive: 200, mcp: true });
+const server = await serve(app, {
+  port: 0,
+  grace: 0,
+  log: () => {},
+  keepAlive: 200,
+  mcp: true,
+  // All clients of the tests have one address, and a busy machine accepts their connections long before their requests.
+  limits: { unauthenticatedPerAddress: 1000 },
+});
 const lines = createInterface({ input: process.stdin });
 lines.on('line', async (line) => {
   if (line !== 'close') return;
