@@ -1,7 +1,7 @@
 /** Each template of `waymark init` as a user gets it: created, installed from a packed tarball, checked, tested, started. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -42,6 +42,8 @@ beforeAll(async () => {
   await run(bin('tsc'), types, root);
   const packed = await run('npm', ['pack', '--json', '--ignore-scripts'], staged);
   tarball = join(staged, JSON.parse(packed)[0].filename);
+  // What `npx` would install besides.
+  await symlink(join(root, 'node_modules'), join(staged, 'node_modules'));
 }, timeout);
 
 afterEach(async () => {
