@@ -98,6 +98,23 @@ describe('tools', () => {
     expect((await modern(target, 'tools/call', call)).before).toEqual([]);
   });
 
+  test('stream the text of a turn that ends at once', async () => {
+    const app = waymark({ store: memoryStore() });
+    app.defineModel({ name: 'instant' }, async (_, { stream }) => {
+      for (const text of ['One. ', 'Two.']) void stream({ content: [{ text }] });
+      const content = [{ text: 'One. Two.' }];
+      return { message: { role: 'model', content }, finishReason: 'stop' };
+    });
+    app.defineAgent({ name: 'quick', model: 'instant' });
+    const quick = await startServer({ app, mcp: true });
+    const call = { name: 'quick', arguments: { message: 'go' } };
+    const { before } = await modern({ url: quick.url }, 'tools/call', call, {
+      meta: { progressToken: 'p' },
+    });
+    expect(before.map(({ params }) => params.message).join('')).toBe('One. Two.');
+    await quick.close();
+  });
+
   test('answer with JSON where the client takes no stream', async () => {
     const { headers, body } = await modern(
       target,
