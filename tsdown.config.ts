@@ -1,8 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { defineConfig } from 'tsdown';
+
+const bundled = ['valibot', 'mutative', '@noble/hashes'];
+
+/** A file of `src` and all that it imports besides types. */
+function graphOf(path: string, found: Set<string> = new Set()): Set<string> {
+  if (found.has(path)) return found;
+  found.add(path);
+  const source = readFileSync(path, 'utf8');
+  for (const [, types, name = ''] of source.matchAll(
+    /^(?:import|export) (type )?[^;]*?from '(\.[^']+)'/gm,
+  )) {
+    if (types === undefined) graphOf(resolve(path, '..', name), found);
+  }
+  return found;
+}
+
+const src = resolve(import.meta.dirname, 'src');
+const ofClient = graphOf(resolve(src, 'client/index.ts'));
+const ofReact = graphOf(resolve(src, 'react/index.ts'));
+const ofApp = graphOf(resolve(src, 'index.ts'));
 
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
+    a2a: 'src/a2a/index.ts',
     testing: 'src/testing/index.ts',
     'testing-contract': 'src/testing/contract.ts',
     store: 'src/store/index.ts',
@@ -11,9 +34,14 @@ export default defineConfig({
     postgres: 'src/store/postgres/index.ts',
     'pg-boss': 'src/engine/pg-boss/index.ts',
     server: 'src/server/index.ts',
+    // For runtimes in which no server can be started.
+    'server-fetch': 'src/server/fetch-only.ts',
     client: 'src/client/index.ts',
     react: 'src/react/index.ts',
     mcp: 'src/mcp/index.ts',
+    replay: 'src/replay/index.ts',
+    prices: 'src/prices/index.ts',
+    'replay-vitest': 'src/replay/vitest/index.ts',
     cli: 'src/cli/main.ts',
   },
   format: 'esm',
@@ -21,9 +49,19 @@ export default defineConfig({
   target: 'es2024',
   // Declarations come from the compiler itself (tsconfig.build.json): the types of valibot schemas are inferred.
   dts: false,
-  // Most of an import is finding and compiling modules: these two come along, without what we do not use of them. See
+  // Most of an import is finding and compiling modules: these come along, without what we do not use of them. See
   // docs/decisions/0001; their licences are in THIRD-PARTY-NOTICES.md.
   // The entry that Node would get is the development build.
   alias: { mutative: 'mutative/dist/mutative.esm.production.min.mjs' },
-  deps: { alwaysBundle: ['valibot', 'mutative'], onlyBundle: ['valibot', 'mutative'] },
+  // Finding a module takes longer than reading it: what every app loads is one file, apart from what browsers load too.
+  outputOptions: {
+    codeSplitting: {
+      groups: [
+        { name: 'with-client', test: (id) => ofApp.has(id) && ofClient.has(id), priority: 3 },
+        { name: 'with-react', test: (id) => ofApp.has(id) && ofReact.has(id), priority: 2 },
+        { name: 'app', test: (id) => ofApp.has(id), priority: 1 },
+      ],
+    },
+  },
+  deps: { alwaysBundle: bundled, onlyBundle: bundled },
 });

@@ -4,17 +4,13 @@ import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent
 import type { DefineTool, ToolExtras } from './agent/define/define-tool.ts';
 import { createPromptAgent, type PromptAgentOptions } from './agent/define/prompt-agent.ts';
 import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
-import { createEventLogs } from './agent/persistence/event-logs.ts';
-import type { AgentHost } from './agent/persistence/host.ts';
-import { createLiveRuns } from './agent/persistence/live-runs.ts';
-import { createSessionCache } from './agent/persistence/session-cache.ts';
+import { createHost } from './agent/persistence/create-host.ts';
 import type { Agent } from './agent/spec/agent.ts';
-import {
-  createErrorReports,
-  type ErrorListener,
-  type ErrorReports,
-} from './agent/spec/error-reports.ts';
+import type { ErrorListener } from './agent/spec/error-reports.ts';
 import type { AgentHandler } from './agent/spec/handler.ts';
+import type { InterruptEvent } from './agent/spec/interrupt-event.ts';
+import type { Logger } from './agent/spec/logger.ts';
+import type { TelemetryOptions } from './agent/spec/telemetry.ts';
 import { InvocationSession } from './agent/turn/agent-session.ts';
 import { idempotencyKeyOf } from './agent/turn/idempotency-key.ts';
 import type { Action } from './core/action.ts';
@@ -23,20 +19,33 @@ import { createIds, type NewId } from './core/id.ts';
 import { checkOptions, type OptionNames } from './core/options.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
 import { type Clock, systemClock } from './core/time/clock.ts';
-import { waitAtMost } from './core/time/timeout.ts';
 import type { Engine } from './engine/engine.ts';
 import { createEngineEnv } from './engine/engine-env.ts';
 import { checkAttempts, defaultAttempts } from './engine/given-up.ts';
 import { localEngine } from './engine/local-engine.ts';
+import {
+  type WorkResult,
+  type WorkUntilIdleOptions,
+  workUntilIdle,
+} from './engine/work-until-idle.ts';
 import { createGenerator, type Generator } from './generate/generator.ts';
 import type { ModelRef } from './generate/model.ts';
+import type { Price } from './generate/price.ts';
+import type { ToolContext } from './generate/tool.ts';
 import { sessionKey } from './session/session.ts';
 import type { SnapshotStore, Store } from './store/contract/store.ts';
+import type { WebhookOptions } from './webhook/options.ts';
+import { createWebhooks, type Webhooks } from './webhook/webhooks.ts';
 
 /** Options of an app. */
 export interface AppOptions {
   /** The default model of agents and generate calls. */
   readonly model?: ModelRef;
+  /**
+   * What a model call costs, in integer micro-units by currency: `({ id }, { totalTokens = 0 }) => ({ USD: totalTokens * 2 })`.
+   * `priceTable` of `waymark/prices` knows the prices of the common providers. @default no costs
+   */
+  readonly price?: Price;
   /** The store for sessions. Without a store, the client holds the state. */
   readonly store?: Store | SnapshotStore;
   /** A directory of `.prompt` files, loaded by `ready()`. */
@@ -50,6 +59,8 @@ export interface AppOptions {
    * that only accepts requests. `WAYMARK_RECOVER=0` in the environment turns it off for all apps. @default true
    */
   readonly work?: boolean;
+  /** Lets the app send signed webhooks. It needs a store. */
+  readonly webhooks?: WebhookOptions;
   /** Number of sessions whose states are cached in memory between turns. @default 256 */
   readonly cacheSize?: number;
   /**
@@ -57,6 +68,15 @@ export interface AppOptions {
    * background run. Gets the thrown error with its stack, which remote clients never see. @default prints to standard error
    */
   readonly onError?: ErrorListener;
+  /**
+   * Called after each turn that waits for the answer of a person, in the process that ran it, to notify people:
+   * `onInterrupt: ({ runId, owner }) => app.webhooks?.send({ id: runId, … }, { owner })`.
+   */
+  readonly onInterrupt?: (event: InterruptEvent) => void | Promise<void>;
+  /** What spans contain besides ids and counts. Tracing itself starts when you register OpenTelemetry. @default ids and counts only */
+  readonly telemetry?: TelemetryOptions;
+  /** Gets lines with fields: `info` one per turn, `error` one per failure, `warn` one per takeover, `debug` one per model call; a `pino` logger fits. Failures are then not printed. @default none */
+  readonly logger?: Logger;
   /** @default the system's */
   readonly clock?: Clock;
   /** @default time-ordered UUIDs */
@@ -69,12 +89,14 @@ export interface App
     Generator,
     | 'defineTool'
     | 'prompt'
+    | 'inlinePrompt'
     | 'resolveTool'
     | 'resolveTools'
     | 'closeSources'
     | 'resolveModel'
     | 'startGenerate'
   > {
+  /** Declares a tool that agents can call. */
   readonly defineTool: DefineTool;
   /** Declares an agent that answers each turn by a model, with tools. */
   readonly defineAgent: DefineAgent;
@@ -86,8 +108,13 @@ export interface App
   agents(): readonly Agent[];
   /** Everything that is defined, as actions. */
   readonly registry: Registry<Action>;
+  /** The store of the app. */
   readonly store: Store | SnapshotStore | undefined;
+  /** The engine that executes background runs. */
   readonly engine: Engine;
+  /** Sends signed webhooks; `undefined` without the option `webhooks`. */
+  readonly webhooks: Webhooks | undefined;
+  /** The clock of the app. */
   readonly clock: Clock;
   /**
    * Calls a listener for each failure in the app, like `onError`, until the returned function is called. For
@@ -100,6 +127,14 @@ export interface App
    */
   ready(): Promise<void>;
   /**
+   * Executes background runs until none is left or `timeout` has passed, for a process that a schedule starts: a cron job or a
+   * serverless function. The app needs `work: false`, so that it does not work all the time. Call `close` afterwards.
+   * @example
+   * const { isIdle } = await app.work({ timeout: 50_000 });
+   * await app.close({ grace: 5_000 });
+   */
+  work(options?: WorkUntilIdleOptions): Promise<WorkResult>;
+  /**
    * Takes no new work, lets running turns finish, hands over or stops what has not finished within `grace`, and
    * closes the tool sources and the store. A second call closes nothing twice; with a shorter `grace` it ends the wait of the first one.
    * @default grace: 10000
@@ -109,18 +144,30 @@ export interface App
 
 const appOptionNames: OptionNames<AppOptions> = {
   model: true,
+  price: true,
   store: true,
   promptDir: true,
   claimTtl: true,
   engine: true,
   work: true,
+  webhooks: true,
   cacheSize: true,
   onError: true,
+  onInterrupt: true,
+  telemetry: true,
+  logger: true,
   clock: true,
   newId: true,
 };
 
-/** Creates an app. */
+/**
+ * Creates an app: the models, the store and the agents that use them.
+ *
+ * @example
+ * const app = waymark({ model: openai('gpt-5'), store: sqliteStore('waymark.db') });
+ * const chat = app.defineAgent({ name: 'chat', system: 'You plan trips.' });
+ * const { text } = await chat.run('Two days in Lisbon');
+ */
 export function waymark(options: AppOptions = {}): App {
   checkOptions(options, appOptionNames, 'waymark()');
   const { store, clock = systemClock, newId = createIds(clock) } = options;
@@ -128,14 +175,17 @@ export function waymark(options: AppOptions = {}): App {
   const work = (options.work ?? true) && globalThis.process?.env?.WAYMARK_RECOVER !== '0';
   const registry = createRegistry<Action>();
   const agents = createRegistry<Agent>();
+  /** Agents that only this package uses; clients cannot reach them. */
+  const internal: Agent[] = [];
   const checks: (() => Promise<void>)[] = [];
-  const life = createLife({ ...options, engine }, { clock, newId });
+  const life = createHost({ ...options, dispatcher: engine.dispatcher }, { clock, newId });
   const { host } = life;
   const generator = createGenerator<ToolExtras>({
     registry,
     clock,
     newId,
     model: options.model,
+    price: options.price,
     checkTool: checkToolHere,
     templateState: () => sessionKey.get()?.custom,
     toolExtras: ({ name }) => {
@@ -143,12 +193,12 @@ export function waymark(options: AppOptions = {}): App {
       const invocation = InvocationSession.stateOf(session);
       return {
         session: session ?? absentSession(name),
-        ...(invocation && { idempotencyKey: idempotencyKeyOf(invocation, name) }),
+        ...(invocation && durableCall(session, idempotencyKeyOf(invocation, name))),
       };
     },
   });
   const attempts = checkAttempts(engine.attempts ?? defaultAttempts);
-  engine.attach(createEngineEnv(host, () => agents.list(), attempts));
+  engine.attach(createEngineEnv(host, () => [...agents.list(), ...internal], attempts));
   let loaded: Promise<void> | undefined;
 
   const add = (agent: Agent): Agent => {
@@ -158,18 +208,25 @@ export function waymark(options: AppOptions = {}): App {
     if (work && agents.list().length === 1) queueMicrotask(() => life.closed || engine.start());
     return agent;
   };
+  const addInternal = (agent: Agent): void => {
+    checkFree(agent.name);
+    internal.push(agent);
+  };
   // Before its prompt is defined, so that the error is about the agent.
   const checkFree = (name: string): void => {
-    if (agents.find(`/agent/${name}`) === undefined) return;
+    const isInternal = internal.some((agent) => agent.name === name);
+    if (agents.find(`/agent/${name}`) === undefined && !isInternal) return;
     throw new WaymarkError(
       'ALREADY_EXISTS',
       `There is already an agent "${name}". Choose another name, or use app.agent('${name}').`,
     );
   };
   const env = { host, store, generator };
+  const webhooks = options.webhooks && createWebhooks(options.webhooks, env, addInternal);
   const {
     // For agents only.
     prompt: _prompt,
+    inlinePrompt: _inlinePrompt,
     resolveTool: _resolveTool,
     resolveTools: _resolveTools,
     closeSources: _closeSources,
@@ -204,6 +261,7 @@ export function waymark(options: AppOptions = {}): App {
     registry,
     store,
     engine,
+    webhooks,
     clock,
     subscribeToErrors: life.subscribeToErrors,
     async ready() {
@@ -212,6 +270,21 @@ export function waymark(options: AppOptions = {}): App {
       loaded ??= options.promptDir === undefined ? undefined : load(generator, options.promptDir);
       await loaded;
       for (const check of checks) await check();
+    },
+    async work(working = {}) {
+      checkOptions(working, { timeout: true, slots: true, agents: true }, 'work()');
+      if (work) {
+        throw new WaymarkError(
+          'FAILED_PRECONDITION',
+          'This app works on background runs all the time. To work only when it is called, give waymark() `work: false`.',
+        );
+      }
+      host.checkOpen();
+      return await workUntilIdle(
+        engine,
+        { clock, running: () => host.live.list().length, closing: host.closing },
+        working,
+      );
     },
     async close(ending = {}) {
       checkOptions(ending, { grace: true }, 'close()', { deadlineMs: 'grace' });
@@ -224,65 +297,20 @@ export function waymark(options: AppOptions = {}): App {
   };
 }
 
-async function load(generator: Generator<ToolExtras>, directory: string): Promise<void> {
-  await generator.loadPrompts(directory);
+/** What a tool call needs to happen once, however often its run is attempted. */
+function durableCall(
+  session: unknown,
+  idempotencyKey: string,
+): Pick<ToolContext, 'idempotencyKey' | 'checkpoint'> {
+  return {
+    idempotencyKey,
+    checkpoint: async (name, fn) =>
+      session instanceof InvocationSession
+        ? await session.step(`${idempotencyKey} ${name}`, fn)
+        : await fn(),
+  };
 }
 
-/** What is under way in an app, and how it ends. */
-function createLife(
-  { claimTtl: ttl = 5_000, cacheSize = 256, onError, engine }: AppOptions,
-  { clock, newId }: { readonly clock: Clock; readonly newId: NewId },
-): {
-  readonly host: AgentHost;
-  readonly subscribeToErrors: ErrorReports['subscribe'];
-  readonly closed: boolean;
-  drain(grace: number): Promise<void>;
-} {
-  const work = new Set<Promise<unknown>>();
-  const live = createLiveRuns({ clock, ttl });
-  const closing = new AbortController();
-  const reports = createErrorReports(onError);
-  const host: AgentHost = {
-    clock,
-    newId,
-    worker: newId(),
-    ttl,
-    cache: createSessionCache(cacheSize),
-    live,
-    logs: createEventLogs(clock),
-    ...(engine?.dispatcher && { dispatcher: engine.dispatcher }),
-    closing: closing.signal,
-    checkOpen() {
-      if (closing.signal.aborted)
-        throw new WaymarkError('UNAVAILABLE', 'The app is closing and takes no new turns.');
-    },
-    background(promise) {
-      const settled = promise.catch(() => {}).finally(() => work.delete(settled));
-      work.add(settled);
-    },
-    report: reports.report,
-  };
-  const finished = async (): Promise<void> => {
-    while (work.size > 0) await Promise.all(work);
-  };
-  const idle = (ms: number): Promise<void> => waitAtMost(clock, ms, finished());
-  return {
-    host,
-    subscribeToErrors: reports.subscribe,
-    get closed() {
-      return closing.signal.aborted;
-    },
-    async drain(grace) {
-      closing.abort();
-      await idle(grace);
-      const letGo = live.list().map(async ({ ref, store, control, recoverable }) => {
-        if (!recoverable()) return control.stop();
-        // First of all it is free for others; what is still written here names its attempt.
-        await store.runs?.handOver(ref).catch(() => {});
-        control.markLost();
-      });
-      await Promise.all(letGo);
-      await idle(1_000);
-    },
-  };
+async function load(generator: Generator<ToolExtras>, directory: string): Promise<void> {
+  await generator.loadPrompts(directory);
 }

@@ -1,6 +1,11 @@
 export { type AgentToolOptions, agentTool } from './agent/define/agent-tool.ts';
 export { backgroundAgentTools } from './agent/define/background-tools.ts';
-export type { AgentOptions, CustomAgentOptions } from './agent/define/define.ts';
+export type {
+  AgentOptions,
+  CustomAgentOptions,
+  DefineAgent,
+  DefineCustomAgent,
+} from './agent/define/define.ts';
 export { type DefineTool, type ToolExtras, tool } from './agent/define/define-tool.ts';
 export { resumeRun } from './agent/define/resume-run.ts';
 export type {
@@ -10,6 +15,7 @@ export type {
   InvokeOptions,
   RunOptions,
 } from './agent/spec/agent.ts';
+export type { ClientStateOptions } from './agent/spec/client-state.ts';
 export type { DispatchedRun, Dispatcher, QueueOptions } from './agent/spec/dispatcher.ts';
 export type { ErrorInfo, ErrorListener, ErrorPhase } from './agent/spec/error-reports.ts';
 export type {
@@ -22,17 +28,25 @@ export type {
   TurnInfo,
   TurnResult,
 } from './agent/spec/handler.ts';
-export type { TitledState } from './agent/spec/options.ts';
+export type { InterruptEvent } from './agent/spec/interrupt-event.ts';
+export type { Logger } from './agent/spec/logger.ts';
+export type { AgentOptionsBase, CustomOf, Inferred, TitledState } from './agent/spec/options.ts';
 export type { AgentLimits, Concurrency, RunEnd, Transform } from './agent/spec/spec.ts';
+export type { TelemetryOptions } from './agent/spec/telemetry.ts';
 export type {
   AgentApi,
   Answers,
   ApiCallOptions,
   ApiInvokeOptions,
   Chat,
+  EditChange,
+  EditOptions,
+  PendingInterrupts,
   RunHandle,
+  RunListOptions,
   SessionRef,
   StartedRun,
+  UsageQuery,
 } from './api/agent-api.ts';
 export type { OutputAccessors, StateAccessors } from './api/describe.ts';
 export type { Interrupt, InterruptAnswer } from './api/interrupts.ts';
@@ -44,9 +58,11 @@ export type {
   AgentConnection,
   AgentStream,
   AgentTypes,
+  CallerTool,
   ChunkOf,
   EventId,
   FailureOptions,
+  IfHead,
   LoadedSession,
   LoadedSnapshot,
   OutputError,
@@ -60,7 +76,7 @@ export type {
   WireTypes,
 } from './api/types.ts';
 export { type App, type AppOptions, waymark } from './app.ts';
-export type { Action, ActionDescriptor } from './core/action.ts';
+export type { Action, ActionContext, ActionDescriptor } from './core/action.ts';
 export {
   type ErrorBody,
   isWaymarkError,
@@ -71,7 +87,7 @@ export {
 export type { NewId } from './core/id.ts';
 export type { Json, JsonObject } from './core/json/json.ts';
 export type { JsonPatch } from './core/json/patch.ts';
-export type { InferSchema, JsonSchema, Schema } from './core/schema/schema.ts';
+export type { InferSchema, InferSchemaInput, JsonSchema, Schema } from './core/schema/schema.ts';
 export { type Clock, systemClock } from './core/time/clock.ts';
 export type {
   ClaimedRun,
@@ -82,43 +98,88 @@ export type {
   EngineStatus,
   WorkOptions,
 } from './engine/engine.ts';
-export { localEngine } from './engine/local-engine.ts';
+export { type LocalEngine, type LocalEngineOptions, localEngine } from './engine/local-engine.ts';
 export type { Recovery } from './engine/recovery.ts';
+export type { WorkResult, WorkUntilIdleOptions } from './engine/work-until-idle.ts';
+export { callerTools } from './generate/caller-tools.ts';
+export type { CompactOptions } from './generate/compact.ts';
 export type { DocumentLike } from './generate/document.ts';
 export type { GenerateChunk } from './generate/generate-chunk.ts';
-export type { GenerateOptions } from './generate/generate-options.ts';
+export type { GenerateOptions, GenerateSettings } from './generate/generate-options.ts';
 export type { GenerateResponse } from './generate/generate-response.ts';
-export type { GenerateStream } from './generate/generate-stream.ts';
+export type { GenerateCall, GenerateStream } from './generate/generate-stream.ts';
 export {
+  type HistoryScope,
   type HistorySelection,
   lastMessages,
   type TokenCounter,
   tokenBudget,
 } from './generate/history.ts';
-export { interrupt } from './generate/interrupt.ts';
-export type { LanguageModel } from './generate/language-model/types.ts';
+export { type InterruptOptions, interrupt } from './generate/interrupt.ts';
+export type { InterruptDeadline, OnExpiry } from './generate/interrupt-deadline.ts';
+export type { LanguageModel, SpecificationVersion } from './generate/language-model/types.ts';
 export type { Limits } from './generate/limits.ts';
-export { modelMessage, systemMessage, toolMessage, userMessage } from './generate/message.ts';
-export { fallback } from './generate/middleware/fallback.ts';
+export {
+  type Content,
+  modelMessage,
+  systemMessage,
+  toolMessage,
+  userMessage,
+} from './generate/message.ts';
+export { type FallbackOptions, fallback } from './generate/middleware/fallback.ts';
 export type { Middleware, ModelStep, ToolStep } from './generate/middleware/middleware.ts';
-export { retry } from './generate/middleware/retry.ts';
-export { toolApproval } from './generate/middleware/tool-approval.ts';
+export { type RetryOptions, retry } from './generate/middleware/retry.ts';
+export { type ApprovalRule, toolApproval } from './generate/middleware/tool-approval.ts';
 export {
   type Model,
+  type ModelCall,
   type ModelConfig,
+  type ModelOptions,
   type ModelRef,
   type ModelRequest,
   type ModelResponse,
+  type ModelRunner,
   model,
+  type OutputRequest,
+  type ToolChoice,
+  type ToolDefinition,
 } from './generate/model.ts';
-export { closeToolRequests } from './generate/open-requests.ts';
+export { type CloseReason, closeToolRequests } from './generate/open-requests.ts';
+export type { OutputFormatName } from './generate/output/format.ts';
 export type { OutputOptions } from './generate/output/output.ts';
-export type { Prompt, PromptOptions, RenderedPrompt } from './generate/prompt.ts';
-export { resource } from './generate/resource.ts';
-export { rollingSummary, type Summarize } from './generate/rolling-summary.ts';
-export { historyPlace } from './generate/template.ts';
-export { providerTool, type Tool, type ToolContext, type ToolOptions } from './generate/tool.ts';
-export type { ToolRef, ToolSource, ToolSourceScope } from './generate/tool-source.ts';
+export type { Price, PricedModel } from './generate/price.ts';
+export type { Prompt, PromptArgument, PromptOptions, RenderedPrompt } from './generate/prompt.ts';
+export {
+  type ResourceOptions,
+  type ResourceRef,
+  type ResourceRequest,
+  resource,
+} from './generate/resource.ts';
+export type { Summarize, SummaryRequest } from './generate/summarize.ts';
+export {
+  historyPlace,
+  type MessagesTemplate,
+  type Template,
+  type TemplateScope,
+} from './generate/template.ts';
+export {
+  providerTool,
+  type Tool,
+  type ToolArgument,
+  type ToolContext,
+  type ToolCustom,
+  type ToolInput,
+  type ToolOptions,
+  type ToolResult,
+  type ToolReturn,
+  type ToolState,
+} from './generate/tool.ts';
+export type {
+  ToolRef,
+  ToolSource,
+  ToolSourceScope,
+  ToolSourceStatus,
+} from './generate/tool-source.ts';
 export type { Diff } from './protocol/diff.ts';
 export type {
   CustomPart,
@@ -135,21 +196,60 @@ export type {
   ToolResponse,
   ToolResponsePart,
 } from './protocol/message.ts';
+export type { MessageOptions, MessagePage } from './protocol/message-page.ts';
+export { type Summary, summaryOf } from './protocol/messages/summary.ts';
 export { textOf } from './protocol/messages/text.ts';
 export { openToolRequests, toolRequestsOf } from './protocol/messages/tool-round.ts';
+export type {
+  RetryResult,
+  SteerResult,
+  UsageReport,
+  WaitingSession,
+} from './protocol/requests.ts';
+export type { DeadRun, RunInfo } from './protocol/run.ts';
 export type { Page, SessionInfo } from './protocol/session.ts';
-export type { Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapshot.ts';
+export type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from './protocol/snapshot.ts';
 export type { Artifact, State } from './protocol/state.ts';
-export type { Chunk, FinishReason, Init, Input, Output, Usage } from './protocol/turn.ts';
-export { always, never, on, onChange, type SnapshotPolicy } from './session/policy.ts';
-export { currentSession, type Session } from './session/session.ts';
+export type {
+  CallerToolInfo,
+  Chunk,
+  Cost,
+  FinishReason,
+  Init,
+  Input,
+  ModelChunk,
+  Output,
+  Resume,
+  Usage,
+} from './protocol/turn.ts';
+export type { TextEdit } from './session/edit-text.ts';
+export {
+  always,
+  never,
+  on,
+  onChange,
+  type SnapshotCandidate,
+  type SnapshotPolicy,
+} from './session/policy.ts';
+export { currentSession, type Recipe, type Session } from './session/session.ts';
 export type {
   QueueHandoff,
   RunRecord,
   Scope,
   SessionFilter,
+  SnapshotListing,
   SnapshotStore,
   Store,
   Transaction,
 } from './store/contract/store.ts';
-export { memoryStore } from './store/memory/memory-store.ts';
+export { type MemoryStoreOptions, memoryStore } from './store/memory/memory-store.ts';
+export type { FeedRun, FeedSource, WebhookFeed } from './webhook/feed.ts';
+export type { WebhookOptions } from './webhook/options.ts';
+export {
+  type SignedContent,
+  signWebhook,
+  verifyWebhook,
+  type WebhookSecret,
+} from './webhook/sign.ts';
+export type { Webhook } from './webhook/webhook.ts';
+export type { Webhooks } from './webhook/webhooks.ts';

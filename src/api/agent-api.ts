@@ -1,11 +1,24 @@
 import type { JsonObject } from '../core/json/json.ts';
+import type { JsonPatch } from '../core/json/patch.ts';
 import type { Diff } from '../protocol/diff.ts';
-import type { RetryResult } from '../protocol/requests.ts';
+import type { MessageOptions } from '../protocol/message-page.ts';
+import type {
+  RetryResult,
+  SteerResult,
+  UsageReport,
+  WaitingSession,
+} from '../protocol/requests.ts';
 import type { DeadRun, RunInfo } from '../protocol/run.ts';
 import type { Page, SessionInfo } from '../protocol/session.ts';
 import type { SnapshotStatus } from '../protocol/snapshot.ts';
-import type { ListOptions, Lookup, SessionFilter } from '../store/contract/store.ts';
-import type { InterruptAnswer } from './interrupts.ts';
+import type { Artifact } from '../protocol/state.ts';
+import type {
+  ListOptions,
+  Lookup,
+  SessionFilter,
+  SnapshotListing,
+} from '../store/contract/store.ts';
+import type { Interrupt, InterruptAnswer } from './interrupts.ts';
 import type { ResumeInput } from './resume-input.ts';
 import type { SnapshotRef } from './snapshot-ref.ts';
 import type { TurnInput } from './turn-input.ts';
@@ -35,8 +48,11 @@ export interface ApiCallOptions {
 
 /** Options of a turn. For `snapshotId`, `sessionId` and `state` together see the table in docs/semantics.md. */
 export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends ApiCallOptions {
+  /** The session to continue, or the id of a new one. */
   readonly sessionId?: string;
+  /** The snapshot to continue from. */
   readonly snapshotId?: string;
+  /** The state to continue from, for an agent whose state the client holds. */
   readonly state?: StateOf<Types>;
   /** Continues from a snapshot, given by itself, by its id, or by the output of its turn. */
   readonly from?: SnapshotRef;
@@ -52,14 +68,58 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
   readonly onReset?: (attempt: number) => void;
 }
 
+/** Which of the runs to list. */
+export interface RunListOptions {
+  /** @default all */
+  readonly limit?: number;
+  /** `next` of the page before. */
+  readonly cursor?: string;
+}
+
+/** Narrows what `getUsage` sums up. */
+export interface UsageQuery {
+  /** Only this session, with its sub-agents. */
+  readonly sessionId?: string;
+  /** Also sums by agent (sub-agents apart), model or day. */
+  readonly by?: 'agent' | 'model' | 'day';
+  /** Only from this day on, as `2026-11-16` (UTC). */
+  readonly since?: string;
+}
+
+/** What an edit changes; what is left out stays. */
+export interface EditChange<Types extends AgentTypes = WireTypes> {
+  /** The new custom state. */
+  readonly custom?: Types['custom'];
+  /** Changes the custom state by an RFC 6902 patch instead. */
+  readonly customPatch?: JsonPatch;
+  /** Added; replaces artifacts with the same names. */
+  readonly artifacts?: readonly Artifact[];
+  /** The names of artifacts to remove. */
+  readonly removeArtifacts?: readonly string[];
+}
+
+/** What is recorded with an edit. */
+export interface EditOptions {
+  /** Why: at most 1,000 characters. */
+  readonly reason?: string;
+  /** Who: at most 256 characters. Over HTTP, the server records the authenticated caller instead. */
+  readonly by?: string;
+}
+
 /** Identifies a conversation: an output, a snapshot or a session. */
 export interface SessionRef<Types extends AgentTypes = WireTypes> {
+  /** The session. */
   readonly sessionId: string;
+  /** The state, for an agent whose state the client holds. */
   readonly state?: StateOf<Types> | undefined;
 }
 
-/** One answer to an interrupt, several, or all of them by kind. */
-export type Answers = InterruptAnswer | readonly InterruptAnswer[] | ResumeInput;
+/** One answer to an interrupt, several, all of them by kind, or a function that answers each. */
+export type Answers =
+  | InterruptAnswer
+  | readonly InterruptAnswer[]
+  | ResumeInput
+  | ((request: Interrupt) => InterruptAnswer);
 
 /** The handle of a background run, usable in any process. */
 export interface RunHandle<Types extends AgentTypes = WireTypes, Call = ApiCallOptions> {
@@ -70,6 +130,8 @@ export interface RunHandle<Types extends AgentTypes = WireTypes, Call = ApiCallO
   /** Waits for the end and returns the output. Rejects with a `TurnError` if the run failed. */
   wait(options: Call & { readonly throwOnError: false }): Promise<OutputOf<Types>>;
   wait(options?: Call & FailureOptions): Promise<TurnOutput<Types>>;
+  /** Adds a message to the running turn: see {@link AgentApi.steer}. */
+  steer(input: TurnInput, options?: Call & RequestOptions): Promise<SteerResult>;
   /** Stops the run. Resolves to the status after the attempt, `undefined` for an unknown id. */
   abort(options?: Call): Promise<SnapshotStatus | undefined>;
   /** The status now, `undefined` for an unknown id. */
@@ -79,13 +141,17 @@ export interface RunHandle<Types extends AgentTypes = WireTypes, Call = ApiCallO
 /** A run that was just started. */
 export interface StartedRun<Types extends AgentTypes = WireTypes, Call = ApiCallOptions>
   extends RunHandle<Types, Call> {
+  /** The session of the run. */
   readonly sessionId: string;
 }
 
 /** A conversation that keeps track of its snapshot or state from turn to turn. */
 export interface Chat<Types extends AgentTypes = WireTypes, Call = ApiCallOptions> {
+  /** The session; `undefined` before the first turn. */
   readonly sessionId: string | undefined;
+  /** The snapshot that the next turn continues from. */
   readonly snapshotId: string | undefined;
+  /** The state, for an agent whose state the client holds. */
   readonly state: StateOf<Types> | undefined;
   /** One turn. Rejects with a `TurnError` if it fails. */
   send(
@@ -107,8 +173,16 @@ export interface Chat<Types extends AgentTypes = WireTypes, Call = ApiCallOption
     answers: Answers,
     options?: Call & RequestOptions & FailureOptions,
   ): Promise<TurnOutput<Types>>;
+  /** Adds a message to the running turn of this chat: see {@link AgentApi.steer}. */
+  steer(input: TurnInput, options?: RequestOptions): Promise<SteerResult>;
   /** Starts a turn in the background. The next turn of the chat continues after it. */
   start(input: TurnInput, options?: Call & RequestOptions): Promise<StartedRun<Types, Call>>;
+}
+
+/** A session that waits for the answer of a person, with the interrupts to answer. */
+export interface PendingInterrupts extends WaitingSession {
+  /** The tool calls that wait; not part of the JSON. */
+  readonly interrupts: readonly Interrupt[];
 }
 
 /** The calls of an agent, the same in process (`Agent`) and over HTTP (`RemoteAgent`). */
@@ -117,6 +191,7 @@ export interface AgentApi<
   Call extends ApiCallOptions = ApiCallOptions,
   Invoke extends ApiInvokeOptions<Types> = ApiInvokeOptions<Types>,
 > {
+  /** The name of the agent. */
   readonly name: string;
   /** Only there for inference; always absent. */
   readonly '~types'?: Types;
@@ -144,12 +219,12 @@ export interface AgentApi<
   /** {@link AgentApi.stream} for a text. */
   streamText(text: string, options?: Invoke & RequestOptions): AgentStream<Types>;
   /**
-   * Answers the interrupts of a turn: `asked` is its output, or the snapshot or session that waits. Rejects with a `TurnError`
-   * if the turn fails.
+   * Answers the interrupts of a turn: `asked` is its output, the snapshot or session that waits, or `{ sessionId }`. Rejects
+   * with a `TurnError` if the turn fails.
    *
    * @example
    * const asked = await desk.run('Refund order 7');
-   * await desk.resume(asked, asked.interrupts.map((request) => request.approve()));
+   * await desk.resume(asked, (request) => request.approve());
    */
   resume(
     asked: SessionRef<Types>,
@@ -173,16 +248,29 @@ export interface AgentApi<
   /** `undefined` for an unknown id. */
   getSnapshot(
     snapshot: SnapshotRef | Lookup,
-    options?: Call,
+    options?: Call & MessageOptions,
   ): Promise<LoadedSnapshot<Types> | undefined>;
+  /** The snapshots of a session without their states; those of the active branch, oldest first, unless the options say otherwise. */
   listSnapshots(
     sessionId: string,
-    options?: Call & ListOptions & { readonly includeOrphaned?: boolean },
+    options?: Call & ListOptions & SnapshotListing,
   ): Promise<Page<SnapshotOf<Types>>>;
   /** With its latest state; `undefined` for an unknown id. */
-  getSession(sessionId: string, options?: Call): Promise<LoadedSession<Types> | undefined>;
+  getSession(
+    sessionId: string,
+    options?: Call & MessageOptions,
+  ): Promise<LoadedSession<Types> | undefined>;
   /** Newest first. */
   listSessions(options?: Call & ListOptions & SessionFilter): Promise<Page<SessionInfo>>;
+  /**
+   * The sessions that wait for the answer of a person, newest first. Answer with `agent.resume(item, …)`.
+   *
+   * @example
+   * const { items } = await desk.listInterrupts();
+   * for (const item of items) console.log(item.sessionId, item.interrupts.map(({ toolName }) => toolName));
+   */
+  listInterrupts(options?: Call & ListOptions): Promise<Page<PendingInterrupts>>;
+  /** Changes the title or the metadata of a session; `null` removes them. */
   updateSession(
     sessionId: string,
     change: { readonly title?: string | null; readonly metadata?: JsonObject | null },
@@ -198,12 +286,28 @@ export interface AgentApi<
     snapshot: SnapshotRef,
     options?: Call & { readonly after?: EventId },
   ): AsyncIterable<WatchEvent<Types>>;
+  /**
+   * Adds a message to a running turn, from any process. The turn takes it after its tools or before it would end, and the model
+   * answers it in the same turn; the stream then has a `steered` chunk. A turn that was stopped, failed or waits for an answer
+   * ends without taking it: the message is refused, or, with `concurrency: 'wait'`, taken by the session's next turn. Once the turn has
+   * ended, the call is FAILED_PRECONDITION; a call that is repeated under its `requestId` tells what became of the message.
+   *
+   * @example
+   * const { id } = await agent.start('Write the report');
+   * await agent.steer(id, 'Leave out the appendix.');
+   */
+  steer(run: SnapshotRef, input: TurnInput, options?: Call & RequestOptions): Promise<SteerResult>;
   /** Stops a run from anywhere. Resolves to the status after the attempt, `undefined` for an unknown id. */
   abort(snapshot: SnapshotRef, options?: Call): Promise<SnapshotStatus | undefined>;
   /** The open runs, attached and detached, oldest first. */
-  listRuns(options?: Call): Promise<readonly RunInfo[]>;
+  listRuns(options?: Call & RunListOptions): Promise<Page<RunInfo>>;
+  /**
+   * What was spent in a session or, without `sessionId`, in all sessions of this agent: all that ever was, also in turns that
+   * failed or lie on another branch. The tokens and cost of one turn are in the `usage` of its output and snapshot.
+   */
+  getUsage(options?: Call & UsageQuery): Promise<UsageReport>;
   /** The runs in the dead-letter queue, oldest first: they crashed too many workers. */
-  listDeadRuns(options?: Call): Promise<readonly DeadRun[]>;
+  listDeadRuns(options?: Call & RunListOptions): Promise<Page<DeadRun>>;
   /** Retries a dead run with its remaining inputs, as a new run of its session. An unknown one is NOT_FOUND. */
   retryRun(run: SnapshotRef, options?: Call): Promise<RetryResult>;
 
@@ -214,7 +318,21 @@ export interface AgentApi<
     snapshot: SnapshotRef,
     options?: Call & IfHead & { readonly sessionId?: string },
   ): Promise<LoadedSnapshot<Types>>;
+  /**
+   * Saves a changed custom state or changed artifacts as a new snapshot (`event: 'edit'`) that continues from this one and becomes
+   * the head. The snapshot itself stays as it is. The new state must fit the agent's state schema.
+   *
+   * @example
+   * await trip.edit(snapshot, { custom: { ...snapshot.state.custom, budget: 900 } }, { reason: 'Wrong currency' });
+   */
+  edit(
+    snapshot: SnapshotRef,
+    change: EditChange<Types>,
+    options?: Call & IfHead & EditOptions,
+  ): Promise<LoadedSnapshot<Types>>;
+  /** What changed from one snapshot to another: messages, custom state and artifacts. */
   diff(from: SnapshotRef, to: SnapshotRef, options?: Call): Promise<Diff>;
+  /** Labels a snapshot, which keeps it from being pruned; `null` removes the label. */
   label(
     snapshot: SnapshotRef,
     label: string | null,

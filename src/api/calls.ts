@@ -1,20 +1,28 @@
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
+import type { JsonSchema, Schema } from '../core/schema/schema.ts';
 import type { Diff } from '../protocol/diff.ts';
-import type { RetryResult } from '../protocol/requests.ts';
+import type { MessageOptions } from '../protocol/message-page.ts';
+import type { RetryResult, SteerResult, WaitingSession } from '../protocol/requests.ts';
+import type { Page } from '../protocol/session.ts';
 import type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
-import type { Lookup } from '../store/contract/store.ts';
+import type { ListOptions, Lookup } from '../store/contract/store.ts';
 import type {
   AgentApi,
   ApiCallOptions,
   ApiInvokeOptions,
+  EditChange,
+  EditOptions,
+  PendingInterrupts,
   SessionRef,
   StartedRun,
 } from './agent-api.ts';
+import { toAnswers } from './answers.ts';
+import { withCallerTools } from './caller-tools.ts';
 import { AgentChat, type ChatAgent } from './chat.ts';
 import { describeState } from './describe.ts';
-import { toResume } from './interrupts.ts';
+import { type Interrupt, interruptsOf } from './interrupts.ts';
 import { createRunHandle } from './run-handle.ts';
 import { type SnapshotRef, snapshotIdOf } from './snapshot-ref.ts';
 import { textStreamOf } from './text-stream.ts';
@@ -37,6 +45,8 @@ type TurnOptions = ApiInvokeOptions & RequestOptions;
 export interface BegunTurn {
   readonly stream: AsyncIterable<Chunk>;
   readonly output: Promise<OutputOf<WireTypes>>;
+  /** Adds a message to the turn, once it has started. */
+  steer(input: Input, options?: RequestOptions): Promise<SteerResult>;
 }
 
 /** Compare and set on a session's head, by its id. */
@@ -56,8 +66,11 @@ export interface AgentOperations<
     | 'updateSession'
     | 'deleteSession'
     | 'listRuns'
+    | 'getUsage'
     | 'listDeadRuns'
   > {
+  /** The JSON Schema of a caller's tool. */
+  readonly toJsonSchema: (schema: Schema) => JsonSchema;
   /** The options of a turn; others are refused. */
   readonly optionNames: OptionNames<Invoke & RequestOptions & FailureOptions>;
   begin(
@@ -65,19 +78,29 @@ export interface AgentOperations<
     options: Invoke & RequestOptions,
     follow?: (output: Output) => void,
   ): BegunTurn;
-  getSnapshot(lookup: Lookup, options?: Call): Promise<Snapshot | undefined>;
-  getSession(sessionId: string, options?: Call): Promise<SessionOf<WireTypes> | undefined>;
+  getSnapshot(lookup: Lookup, options?: Call & MessageOptions): Promise<Snapshot | undefined>;
+  getSession(
+    sessionId: string,
+    options?: Call & MessageOptions,
+  ): Promise<SessionOf<WireTypes> | undefined>;
   wait(runId: string, options?: Call): Promise<Snapshot>;
   watch(
     runId: string,
     options?: Call & { readonly after?: EventId },
   ): AsyncIterable<WatchEvent<WireTypes>>;
+  listInterrupts(options?: Call & ListOptions): Promise<Page<WaitingSession>>;
+  steer(runId: string, input: Input, options?: Call & RequestOptions): Promise<SteerResult>;
   abort(runId: string, options?: Call): Promise<SnapshotStatus | undefined>;
   retryRun(runId: string, options?: Call): Promise<RetryResult>;
   restore(snapshotId: string, options?: Call & HeadId): Promise<Snapshot>;
   fork(
     snapshotId: string,
     options?: Call & HeadId & { readonly sessionId?: string },
+  ): Promise<Snapshot>;
+  edit(
+    snapshotId: string,
+    change: EditChange,
+    options?: Call & HeadId & EditOptions,
   ): Promise<Snapshot>;
   diff(from: string, to: string, options?: Call): Promise<Diff>;
   label(snapshotId: string, label: string | null, options?: Call & HeadId): Promise<Snapshot>;
@@ -97,17 +120,35 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     checkOptions(options, operations.optionNames, 'a turn');
     return withoutFrom(withHeadId(options)) as Invoke & RequestOptions;
   };
+  const start = (
+    input: Input,
+    given: TurnOptions,
+    follow?: (output: Output) => void,
+  ): BegunTurn => {
+    const { tools, ...options } = toOptions(given);
+    return operations.begin(
+      withCallerTools(input, tools, operations.toJsonSchema),
+      options as Invoke & RequestOptions,
+      follow,
+    );
+  };
   const begin: ChatAgent['stream'] = (input, options, follow) =>
-    new StreamedTurn(operations.begin(input, toOptions(options), follow));
+    new StreamedTurn(start(input, options, follow));
   const stream = (input: TurnInput, options: TurnOptions = {}): AgentStream =>
-    new StreamedTurn(operations.begin(toInput(input), toOptions(options)));
+    new StreamedTurn(start(toInput(input), options));
   const run = async (
     input: TurnInput,
     { throwOnError = true, ...options }: TurnOptions & FailureOptions = {},
   ): Promise<OutputOf<WireTypes>> => {
-    const output = await operations.begin(toInput(input), toOptions(options)).output;
+    const output = await start(toInput(input), options).output;
     return throwOnError ? throwIfFailed(output) : output;
   };
+  const getSession: AgentCalls<Call, Invoke>['getSession'] = async (sessionId, options) => {
+    const session = await operations.getSession(sessionId, options);
+    return session && describeState(session);
+  };
+  const read: ChatAgent['getSession'] = (sessionId, options) =>
+    getSession(sessionId, callOf<Call>(options));
   const toHandle = ({ snapshotId = '', sessionId }: Output): StartedRun => ({
     ...createRunHandle(calls, snapshotId),
     sessionId,
@@ -118,45 +159,69 @@ export function createCalls<Call extends ApiCallOptions, Invoke extends ApiInvok
     runText: run,
     stream,
     streamText: stream,
-    resume: (asked, answers, options) =>
-      run({ resume: toResume(answers) }, { ...placeOf(asked), ...options }),
+    async resume(asked, answers, options) {
+      const given = toAnswers(asked, answers, (id) => read(id, options ?? {}));
+      const resume = given instanceof Promise ? await given : given;
+      return await run({ resume }, { ...placeOf(asked), ...options });
+    },
     async start(input, options) {
       return toHandle(await run({ ...toInput(input), detach: true }, options));
     },
     attach: (ref) => createRunHandle(calls, snapshotIdOf(ref)),
     streamBidi: (options) => operations.streamBidi(options && toOptions(options)),
-    chat: (options) => new AgentChat({ stream: begin, toHandle }, options),
+    chat: (options) => new AgentChat({ stream: begin, toHandle, getSession: read }, options),
 
     async getSnapshot(ref, options) {
       const lookup = typeof ref === 'string' ? { snapshotId: ref } : (ref as Lookup);
       const snapshot = await operations.getSnapshot(lookup, options);
       return snapshot && describeState(snapshot);
     },
-    async getSession(sessionId, options) {
-      const session = await operations.getSession(sessionId, options);
-      return session && describeState(session);
-    },
+    getSession,
     listSnapshots: operations.listSnapshots,
     listSessions: operations.listSessions,
+    async listInterrupts(options) {
+      const { items, ...page } = await operations.listInterrupts(options);
+      return { ...page, items: items.map(withInterrupts) };
+    },
     updateSession: operations.updateSession,
     deleteSession: operations.deleteSession,
     listRuns: operations.listRuns,
+    getUsage: operations.getUsage,
     listDeadRuns: operations.listDeadRuns,
 
     wait: async (ref, options) => describeState(await operations.wait(snapshotIdOf(ref), options)),
     watch: (ref, options) => operations.watch(snapshotIdOf(ref), options),
+    steer: async (ref, input, options) =>
+      await operations.steer(snapshotIdOf(ref), toInput(input), options),
     abort: async (ref, options) => await operations.abort(snapshotIdOf(ref), options),
     retryRun: async (ref, options) => await operations.retryRun(snapshotIdOf(ref), options),
     restore: async (ref, options) =>
       describeState(await operations.restore(snapshotIdOf(ref), withHeadId(options))),
     fork: async (ref, options) =>
       describeState(await operations.fork(snapshotIdOf(ref), withHeadId(options))),
+    edit: async (ref, change, options) =>
+      describeState(await operations.edit(snapshotIdOf(ref), change, withHeadId(options))),
     diff: async (from, to, options) =>
       await operations.diff(snapshotIdOf(from), snapshotIdOf(to), options),
     label: async (ref, label, options) =>
       describeState(await operations.label(snapshotIdOf(ref), label, withHeadId(options))),
   };
   return calls;
+}
+
+/** The options of a turn that also count for reading its session. */
+function callOf<Call extends ApiCallOptions>(
+  options: (ApiCallOptions & { readonly owner?: string }) | undefined,
+): Call {
+  const { signal, owner } = options ?? {};
+  return { ...(signal && { signal }), ...(owner !== undefined && { owner }) } as unknown as Call;
+}
+
+/** A session that waits, with its interrupts as `agent.resume` takes them. */
+function withInterrupts(session: WaitingSession): PendingInterrupts {
+  const read = (): readonly Interrupt[] =>
+    interruptsOf({ role: 'model', content: [...session.requests] });
+  return Object.defineProperty({ ...session }, 'interrupts', { get: read }) as PendingInterrupts;
 }
 
 /** Where a conversation continues. Only the output of an agent without a store has a state and no snapshot. */
@@ -217,5 +282,9 @@ class StreamedTurn implements AgentStream {
 
   get output(): Promise<OutputOf<WireTypes>> {
     return this.#turn.output;
+  }
+
+  async steer(input: TurnInput, options?: RequestOptions): Promise<SteerResult> {
+    return await this.#turn.steer(toInput(input), options);
   }
 }

@@ -1,6 +1,15 @@
+import { WaymarkError } from '../core/error.ts';
+import type { SteerResult } from '../protocol/requests.ts';
 import type { Input, Output } from '../protocol/turn.ts';
-import type { Answers, ApiCallOptions, ApiInvokeOptions, Chat, StartedRun } from './agent-api.ts';
-import { toResume } from './interrupts.ts';
+import type {
+  AgentApi,
+  Answers,
+  ApiCallOptions,
+  ApiInvokeOptions,
+  Chat,
+  StartedRun,
+} from './agent-api.ts';
+import { toAnswers } from './answers.ts';
 import { throwIfFailed } from './turn-error.ts';
 import { type TurnInput, toInput } from './turn-input.ts';
 import type { AgentStream, FailureOptions, OutputOf, RequestOptions, WireTypes } from './types.ts';
@@ -13,6 +22,7 @@ export interface ChatAgent {
   /** Runs one turn; `follow` gets its output, whether the caller reads the stream, the output or both. */
   stream(input: Input, options: TurnOptions, follow: (output: Output) => void): AgentStream;
   toHandle(started: Output): StartedRun;
+  getSession(sessionId: string, options: TurnOptions): ReturnType<AgentApi['getSession']>;
 }
 
 /**
@@ -26,6 +36,8 @@ export class AgentChat implements Chat {
   #sessionId: string | undefined;
   #snapshotId: string | undefined;
   #state: Chat['state'];
+  /** The turn that runs now. */
+  #turn: AgentStream | undefined;
 
   constructor(agent: ChatAgent, given: ApiInvokeOptions = nothingGiven) {
     this.#agent = agent;
@@ -56,8 +68,20 @@ export class AgentChat implements Chat {
       from: _____,
       ...options
     } = this.#given;
-    return this.#agent.stream(toInput(input), { ...options, ...call, ...this.#place() }, (output) =>
-      this.#follow(output),
+    const all = { ...options, ...call, ...this.#place() };
+    const turn = this.#agent.stream(toInput(input), all, (output) => {
+      if (this.#turn === turn) this.#turn = undefined;
+      this.#follow(output);
+    });
+    this.#turn = turn;
+    return turn;
+  }
+
+  async steer(input: TurnInput, options?: RequestOptions): Promise<SteerResult> {
+    if (this.#turn !== undefined) return await this.#turn.steer(input, options);
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'This chat has no running turn. Use `send` to start one.',
     );
   }
 
@@ -69,8 +93,11 @@ export class AgentChat implements Chat {
     return throwOnError ? throwIfFailed(output) : output;
   }
 
-  resume(answers: Answers, call?: ChatCall & FailureOptions): Promise<OutputOf<WireTypes>> {
-    return this.send({ resume: toResume(answers) }, call);
+  async resume(answers: Answers, call?: ChatCall & FailureOptions): Promise<OutputOf<WireTypes>> {
+    const given = toAnswers(this, answers, (id) =>
+      this.#agent.getSession(id, { ...this.#given, ...call }),
+    );
+    return await this.send({ resume: given instanceof Promise ? await given : given }, call);
   }
 
   async start(input: TurnInput, call?: ChatCall): Promise<StartedRun> {

@@ -1,4 +1,6 @@
 import type { Message } from '../protocol/message.ts';
+import { reachesEnd } from '../protocol/message-page.ts';
+import { type Summary, summaryOf } from '../protocol/messages/summary.ts';
 import { textOf } from '../protocol/messages/text.ts';
 import { type Interrupt, interruptsAtEnd, interruptsOf } from './interrupts.ts';
 
@@ -16,6 +18,8 @@ export interface StateAccessors {
   readonly text: string;
   /** The tool calls that wait for an answer. */
   readonly interrupts: readonly Interrupt[];
+  /** What the model gets in place of the older messages; `undefined` if it gets all of them. */
+  readonly summary: Summary | undefined;
 }
 
 interface WithMessage {
@@ -24,6 +28,7 @@ interface WithMessage {
 
 interface WithState {
   readonly state?: { readonly messages?: readonly Message[] | undefined } | undefined;
+  readonly messageRange?: { readonly from: number; readonly total: number } | undefined;
 }
 
 // Shared by all outputs: they read what they describe by `this`.
@@ -49,7 +54,13 @@ const ofState: PropertyDescriptorMap & ThisType<WithState> = {
   },
   interrupts: {
     get() {
-      return interruptsAtEnd(this.state?.messages ?? []);
+      // An earlier page of the messages says nothing about the end.
+      return reachesEnd(this) ? interruptsAtEnd(this.state?.messages ?? []) : [];
+    },
+  },
+  summary: {
+    get() {
+      return summaryOf(this.state?.messages ?? []);
     },
   },
 };

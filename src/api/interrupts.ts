@@ -11,12 +11,16 @@ export type InterruptAnswer = ToolRequestPart | ToolResponsePart;
 export interface Interrupt {
   /** Distinguishes the interrupts of one message. */
   readonly key: string;
+  /** The tool that waits. */
   readonly toolName: string;
+  /** The id that the model gave the call. */
   readonly ref: string | undefined;
   /** The input that the model called the tool with. */
   readonly input: Json | undefined;
   /** What the tool interrupted with; `true` if it gave nothing. */
   readonly metadata: Json;
+  /** Until when it can be approved or answered, as ISO 8601; `undefined` without a deadline. */
+  readonly expiresAt: string | undefined;
   /** The request as it is stored and sent. */
   readonly request: ToolRequestPart;
   /**
@@ -72,6 +76,7 @@ function toInterrupt(request: ToolRequestPart): Interrupt {
     ref,
     input,
     metadata: metadata?.interrupt ?? null,
+    expiresAt: typeof metadata?.expiresAt === 'string' ? metadata.expiresAt : undefined,
     request,
     // What is not JSON is refused where the input of a turn is checked.
     approve({ input: edited, resumed = true } = {}) {

@@ -6,7 +6,7 @@ import { throwIfFailed } from './turn-error.ts';
 import type { FailureOptions } from './types.ts';
 
 /** What a handle asks its agent. */
-type RunReads = Pick<AgentApi, 'watch' | 'wait' | 'abort' | 'getSnapshot'>;
+type RunReads = Pick<AgentApi, 'watch' | 'wait' | 'steer' | 'abort' | 'getSnapshot'>;
 
 /** The handle of a run. */
 export function createRunHandle(agent: RunReads, id: string): RunHandle {
@@ -17,6 +17,7 @@ export function createRunHandle(agent: RunReads, id: string): RunHandle {
       const output: Output = outputOfSnapshot(await agent.wait(id, options));
       return describeOutput(throwOnError ? throwIfFailed(output) : output);
     },
+    steer: (input, options) => agent.steer(id, input, options),
     abort: (options) => agent.abort(id, options),
     status: async (options) => (await agent.getSnapshot(id, options))?.status,
   };

@@ -14,6 +14,7 @@ import { describeOutput, type OutputAccessors } from './describe.ts';
  * }
  */
 export class TurnError<Result extends Output = Output> extends WaymarkError {
+  /** The output of the failed turn, with the last good snapshot. */
   declare readonly output: Result & OutputAccessors;
 
   constructor(output: Result) {

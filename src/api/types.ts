@@ -1,5 +1,9 @@
+import type { InferOutput } from 'valibot';
 import type { Json } from '../core/json/json.ts';
+import type { Schema } from '../core/schema/schema.ts';
+import type { errorBody } from '../protocol/error-body.ts';
 import type { Message } from '../protocol/message.ts';
+import type { SteerResult } from '../protocol/requests.ts';
 import type { SessionInfo } from '../protocol/session.ts';
 import type { Snapshot } from '../protocol/snapshot.ts';
 import type { State } from '../protocol/state.ts';
@@ -7,18 +11,25 @@ import type { Chunk, Input, Output } from '../protocol/turn.ts';
 import type { OutputAccessors, StateAccessors } from './describe.ts';
 import type { ResumeInput } from './resume-input.ts';
 import type { SnapshotRef } from './snapshot-ref.ts';
+import type { TurnInput } from './turn-input.ts';
 
 /** The types of an agent, inferred from its definition. */
 export interface AgentTypes {
+  /** The custom state. */
   readonly custom: unknown;
+  /** The status that a custom agent sends. */
   readonly status: unknown;
+  /** The structured output. */
   readonly output: unknown;
 }
 
 /** The types of an agent that is known only by name: everything is JSON. */
 export interface WireTypes {
+  /** The custom state, as JSON. */
   readonly custom: Json | undefined;
+  /** The status, as JSON. */
   readonly status: Json | undefined;
+  /** The structured output, as JSON. */
   readonly output: Json | undefined;
 }
 
@@ -35,8 +46,10 @@ export type ChunkOf<Types extends AgentTypes> = Omit<Chunk, 'status'> & {
 /**
  * Why a turn failed. In process it has the message and stack of the thrown error, and the thrown value as `cause`. As JSON, and from a server, it has the public message only.
  */
-export interface OutputError extends NonNullable<Output['error']> {
+export interface OutputError extends InferOutput<typeof errorBody> {
+  /** What was thrown; only in the process that ran the turn. */
   readonly cause?: unknown;
+  /** The stack; only in the process that ran the turn. */
   readonly stack?: string | undefined;
 }
 
@@ -75,6 +88,16 @@ export interface IfHead {
   readonly ifHead?: SnapshotRef;
 }
 
+/** A tool that the caller executes. */
+export interface CallerTool {
+  /** At most 64 letters, digits, `_` and `-`; no tool of the agent may have the same name. */
+  readonly name: string;
+  /** Tells the model what the tool does and when to use it. */
+  readonly description?: string;
+  /** The schema of the tool's input: a JSON Schema, or one of zod, arktype or another Standard Schema library. */
+  readonly inputSchema: Schema;
+}
+
 /** Options of a call that sends one input. */
 export interface RequestOptions {
   /**
@@ -82,6 +105,11 @@ export interface RequestOptions {
    * its first run or gets that run's output, instead of being run twice. The same id with another input is INVALID_ARGUMENT.
    */
   readonly requestId?: string;
+  /**
+   * Tools that you execute, for this turn only. When the model calls one, the turn ends `interrupted` and `output.interrupts` lists
+   * the call: answer it with `resume` and `respond`. Pass the tools again there if the model may call them again.
+   */
+  readonly tools?: readonly CallerTool[];
 }
 
 /** Options of a call that waits for a turn. */
@@ -98,15 +126,22 @@ export interface AgentStream<Types extends AgentTypes = WireTypes> {
   readonly textStream: AsyncIterable<string>;
   /** The output, also of a failed turn. */
   readonly output: Promise<OutputOf<Types>>;
+  /** Adds a message to this turn while it runs: see {@link AgentApi.steer}. */
+  steer(input: TurnInput, options?: RequestOptions): Promise<SteerResult>;
 }
 
 /** Many turns on one connection. */
 export interface AgentConnection<Types extends AgentTypes = WireTypes> {
   /** Queues an input; rejects when it is not valid or the connection is closed. */
   send(input: Input): Promise<void>;
+  /** Queues a message with this text. */
   sendText(text: string, options?: RequestOptions): Promise<void>;
+  /** Queues a message. */
   sendMessage(message: Message, options?: RequestOptions): Promise<void>;
+  /** Queues the answers to interrupts. */
   sendResume(resume: ResumeInput, options?: RequestOptions): Promise<void>;
+  /** Adds a message to the running turn, or to the next one that starts: see {@link AgentApi.steer}. */
+  steer(input: TurnInput, options?: RequestOptions): Promise<SteerResult>;
   /** The chunks of all turns. Leaving the loop ends nothing; the next loop continues where it stopped. */
   receive(): AsyncIterable<ChunkOf<Types>>;
   /** As {@link AgentConnection.receive}, but ends after the next `turnEnd`. */

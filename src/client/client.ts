@@ -7,6 +7,7 @@ import { createTransport } from './transport.ts';
 
 /** Anything that has the types of an agent: `typeof chat`. */
 export interface Typed<Types extends AgentTypes = AgentTypes> {
+  /** For type inference only; it has no value. */
   readonly '~types'?: Types;
 }
 
@@ -46,7 +47,7 @@ export function createClient(options: ClientOptions): Client {
  *
  * @example
  * const chat = client<typeof chatAgent>({ url: '/agents', agent: 'chat' });
- * const { sessionId } = await chat.runText('Hello');
+ * const { sessionId } = await chat.run('Hello');
  */
 export function client<A extends Typed = Typed<WireTypes>>({
   agent,

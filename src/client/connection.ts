@@ -1,5 +1,7 @@
+import { withCallerTools } from '../api/caller-tools.ts';
 import { describeOutput } from '../api/describe.ts';
 import type { ResumeInput } from '../api/resume-input.ts';
+import { type TurnInput, toInput } from '../api/turn-input.ts';
 import type {
   AgentConnection,
   AgentTypes,
@@ -10,7 +12,9 @@ import type {
 import { toWaymarkError, WaymarkError } from '../core/error.ts';
 import type { ClientFrame, ServerFrame } from '../protocol/frames.ts';
 import type { Message } from '../protocol/message.ts';
+import type { SteerResult } from '../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../protocol/turn.ts';
+import { toToolSchema } from './caller-tool-schema.ts';
 import { closed, cutOff, notRun } from './connection-error.ts';
 import { EventQueue } from './event-queue.ts';
 import { followRun, ownTurnStart } from './follow-run.ts';
@@ -22,6 +26,8 @@ import { fromErrorBody } from './remote-error.ts';
 import { identified, knowsRequests } from './request-id.ts';
 import { ResumeCursor } from './resume-cursor.ts';
 import { type ClientSocket, cannotConnect, openSocket } from './socket.ts';
+import { StartedRun } from './started-run.ts';
+import { steerRun } from './steer-run.ts';
 import { abortRun } from './stop-turn.ts';
 import type { Transport } from './transport.ts';
 import { chunksOf, type ReadEvent } from './turn-stream.ts';
@@ -57,6 +63,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   #unstarted: InputFrame[] = [];
   #detaching: DetachFrame | undefined;
   #startedId: string | undefined;
+  #started = new StartedRun();
   #state: 'open' | 'closing' | 'aborting' | 'ended' = 'open';
   readonly done: Promise<void>;
 
@@ -83,7 +90,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   }
 
   sendMessage(message: Message, options?: RequestOptions): Promise<void> {
-    return this.send({ message, ...options });
+    return this.#sendUnder({ message }, options);
   }
 
   sendResume({ respond, restart }: ResumeInput, options?: RequestOptions): Promise<void> {
@@ -91,7 +98,21 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
       ...(respond && { respond: [...respond] }),
       ...(restart && { restart: [...restart] }),
     };
-    return this.send({ resume, ...options });
+    return this.#sendUnder({ resume }, options);
+  }
+
+  async #sendUnder(input: Input, { tools, ...options }: RequestOptions = {}): Promise<void> {
+    await this.send(withCallerTools({ ...input, ...options }, tools, toToolSchema));
+  }
+
+  async steer(given: TurnInput, options?: RequestOptions): Promise<SteerResult> {
+    const snapshot = await this.#started.id;
+    return await steerRun(
+      this.#transport,
+      { agent: this.#agent, snapshot },
+      toInput(given),
+      options,
+    );
   }
 
   receive(): AsyncIterable<ChunkOf<Types>> {
@@ -287,9 +308,11 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   #note(chunk: Chunk, id: string | undefined): void {
     this.#place.note(chunk, id);
     const start = ownTurnStart(chunk);
+    if (chunk.turnEnd && chunk.agent === undefined) this.#started = new StartedRun();
     // A turn that another process has taken over starts once more.
     if (start === undefined || (start.snapshotId && start.snapshotId === this.#startedId)) return;
     this.#startedId = start.snapshotId;
+    this.#started.tell(start.snapshotId);
     const begun = this.#unstarted.shift();
     if (begun?.ref !== undefined) this.#answers.accept(begun.ref);
   }
@@ -316,6 +339,7 @@ class SocketConnection<Types extends AgentTypes> implements AgentConnection<Type
   #end(result: Output | WaymarkError): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
+    this.#started.tell(undefined);
     this.#over.abort();
     this.#line?.hangUp();
     this.#line = undefined;

@@ -2,8 +2,9 @@ import { type AgentOperations, type BegunTurn, createCalls } from '../api/calls.
 import type { AgentTypes, WireTypes } from '../api/types.ts';
 import type { OptionNames } from '../core/options.ts';
 import { checkLookup } from '../protocol/lookup.ts';
-import type { DeadRun, RunInfo } from '../protocol/run.ts';
+import { checkMessagePage } from '../protocol/message-page.ts';
 import type { Input, Output } from '../protocol/turn.ts';
+import { toToolSchema } from './caller-tool-schema.ts';
 import { connect } from './connection.ts';
 import type { ClientOptions } from './options.ts';
 import type {
@@ -13,6 +14,7 @@ import type {
   RemoteRunOptions,
 } from './remote-agent.ts';
 import { identified } from './request-id.ts';
+import { steerRun } from './steer-run.ts';
 import { abortRun } from './stop-turn.ts';
 import type { RemoteRequest, Transport } from './transport.ts';
 import { streamTurn } from './turn-stream.ts';
@@ -27,6 +29,7 @@ const optionNames: OptionNames<RemoteRunOptions> = {
   signal: true,
   onReset: true,
   requestId: true,
+  tools: true,
   throwOnError: true,
 };
 
@@ -63,29 +66,38 @@ export function createRemoteAgent<Types extends AgentTypes>(
   const operations: AgentOperations<RemoteCallOptions, RemoteInvokeOptions> = {
     // A stream for single turns as well: only a stream tells the id by which a turn is stopped or found again.
     optionNames,
+    toJsonSchema: toToolSchema,
     begin: (input, options, follow) => followed(stream(transport, name, input, options), follow),
     streamBidi: (options) => connect(transport, name, options),
 
-    getSnapshot: async (given, options) => {
+    getSnapshot: async (given, { messages, ...options } = {}) => {
       const lookup = checkLookup(given);
+      checkMessagePage(messages);
       if (!('snapshotId' in lookup)) {
-        return found(transport.find(at('getHead', { session: lookup.sessionId }, options)));
+        const head = at('getHead', { session: lookup.sessionId }, options);
+        return found(transport.find({ ...head, query: { ...messages } }));
       }
       const { snapshotId, sessionId } = lookup;
       const request = at('getSnapshot', { snapshot: snapshotId }, options);
-      return found(transport.find({ ...request, query: { sessionId } }));
+      return found(transport.find({ ...request, query: { sessionId, ...messages } }));
     },
-    listSnapshots: (session, { limit, cursor, includeOrphaned, ...options } = {}) =>
-      transport.json({
-        ...at('listSnapshots', { session }, options),
-        query: { limit, cursor, includeOrphaned },
-      }),
-    getSession: (session, options) => found(transport.find(at('getSession', { session }, options))),
+    async listSnapshots(session, { limit, cursor, includeOrphaned, newestFirst, ...options } = {}) {
+      const request = at('listSnapshots', { session }, options);
+      const query = { limit, cursor, includeOrphaned, newestFirst };
+      return (await found(transport.find({ ...request, query }))) ?? { items: [] };
+    },
+    getSession: async (session, { messages, ...options } = {}) => {
+      checkMessagePage(messages);
+      const request = at('getSession', { session }, options);
+      return found(transport.find({ ...request, query: { ...messages } }));
+    },
     listSessions: ({ limit, cursor, query, failed, waiting, labelled, ...options } = {}) =>
       transport.json({
         ...at('listSessions', {}, options),
         query: { limit, cursor, query, failed, waiting, labelled },
       }),
+    listInterrupts: ({ limit, cursor, ...options } = {}) =>
+      transport.json({ ...at('listInterrupts', {}, options), query: { limit, cursor } }),
     updateSession: (session, change, options) =>
       transport.json({ ...at('updateSession', { session }, options), body: change }),
     deleteSession: async (session, options) =>
@@ -94,20 +106,19 @@ export function createRemoteAgent<Types extends AgentTypes>(
     wait: (snapshotId, options) =>
       waitForRun<WireTypes>(transport, { agent: name, snapshotId }, options),
     watch: (snapshotId, options) => watchRun(transport, { agent: name, snapshotId }, options),
+    steer: (snapshot, input, { requestId, signal } = {}) =>
+      steerRun(transport, { agent: name, snapshot }, input, {
+        ...(requestId !== undefined && { requestId }),
+        ...(signal && { signal }),
+      }),
     abort: async (snapshot, { signal } = {}) =>
       (await found(abortRun(transport, { agent: name, snapshot }, signal)))?.status,
-    async listRuns(options) {
-      const { items } = await transport.json<{ items: readonly RunInfo[] }>(
-        at('listRuns', {}, options),
-      );
-      return items;
-    },
-    async listDeadRuns(options) {
-      const { items } = await transport.json<{ items: readonly DeadRun[] }>(
-        at('listDeadRuns', {}, options),
-      );
-      return items;
-    },
+    listRuns: ({ limit, cursor, ...options } = {}) =>
+      transport.json({ ...at('listRuns', {}, options), query: { limit, cursor } }),
+    listDeadRuns: ({ limit, cursor, ...options } = {}) =>
+      transport.json({ ...at('listDeadRuns', {}, options), query: { limit, cursor } }),
+    getUsage: ({ sessionId, by, since, ...options } = {}) =>
+      transport.json({ ...at('getUsage', {}, options), query: { session: sessionId, by, since } }),
     retryRun: (snapshot, options) => transport.json(at('retryRun', { snapshot }, options)),
 
     restore: (snapshot, { ifHead, ...options } = {}) =>
@@ -117,6 +128,11 @@ export function createRemoteAgent<Types extends AgentTypes>(
       }),
     fork: (snapshot, { sessionId, ifHead, ...options } = {}) =>
       transport.json({ ...at('fork', { snapshot }, options), body: { sessionId, ifHead } }),
+    edit: (snapshot, change, { ifHead, reason, by: _, ...options } = {}) =>
+      transport.json({
+        ...at('edit', { snapshot }, options),
+        body: { change, reason, ifHead },
+      }),
     diff: (snapshot, other, options) => transport.json(at('diff', { snapshot, other }, options)),
     label: (snapshot, label, { ifHead, ...options } = {}) =>
       transport.json({ ...at('label', { snapshot }, options), body: { label, ifHead } }),
@@ -133,7 +149,7 @@ function followed(turn: BegunTurn, follow: ((output: Output) => void) | undefine
     return value;
   });
   output.catch(() => {}); // a caller that only reads the chunks sees the failure there
-  return { stream: turn.stream, output };
+  return { stream: turn.stream, output, steer: turn.steer };
 }
 
 /** One turn on a separate connection. */
@@ -147,5 +163,9 @@ function streamOverSocket(
   // An input that is refused has no output; the refusal takes its place.
   const output = connection.send(identified(input, options)).then(() => connection.output());
   output.catch((error: unknown) => connection.abort(error));
-  return { stream: connection.receive(), output };
+  return {
+    stream: connection.receive(),
+    output,
+    steer: (message, request) => connection.steer(message, request),
+  };
 }

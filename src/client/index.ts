@@ -4,9 +4,14 @@ export type {
   ApiCallOptions,
   ApiInvokeOptions,
   Chat,
+  EditChange,
+  EditOptions,
+  PendingInterrupts,
   RunHandle,
+  RunListOptions,
   SessionRef,
   StartedRun,
+  UsageQuery,
 } from '../api/agent-api.ts';
 export type { OutputAccessors, StateAccessors } from '../api/describe.ts';
 export type { Interrupt, InterruptAnswer } from '../api/interrupts.ts';
@@ -18,9 +23,11 @@ export type {
   AgentConnection,
   AgentStream,
   AgentTypes,
+  CallerTool,
   ChunkOf,
   EventId,
   FailureOptions,
+  IfHead,
   LoadedSession,
   LoadedSnapshot,
   OutputOf,
@@ -34,13 +41,21 @@ export type {
 export { isWaymarkError, type Status, WaymarkError } from '../core/error.ts';
 export type { Diff } from '../protocol/diff.ts';
 export type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
-export type { AgentInfo, ToolInfo } from '../protocol/requests.ts';
+export type { MessageOptions, MessagePage } from '../protocol/message-page.ts';
+export type {
+  AgentInfo,
+  RetryResult,
+  SteerResult,
+  ToolInfo,
+  UsageReport,
+  WaitingSession,
+} from '../protocol/requests.ts';
 export type { DeadRun, RunInfo, RunMode } from '../protocol/run.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
 export type { Snapshot, SnapshotStatus } from '../protocol/snapshot.ts';
 export type { Artifact, State } from '../protocol/state.ts';
-export type { Chunk, FinishReason, Input, Output, Usage } from '../protocol/turn.ts';
-export type { SessionFilter } from '../store/contract/store.ts';
+export type { Chunk, Cost, FinishReason, Input, Output, Usage } from '../protocol/turn.ts';
+export type { SessionFilter, SnapshotListing } from '../store/contract/store.ts';
 export { type Client, client, createClient, type Typed } from './client.ts';
 export type {
   ClientHeaders,

@@ -22,13 +22,18 @@ export type WebSocketClass = new (url: string) => WebSocketLike;
 
 /** The required interface of a WebSocket. */
 export interface WebSocketLike {
+  /** The state by the numbers of the standard: 1 is open. */
   readonly readyState: number;
+  /** Sends one frame. */
   send(text: string): void;
+  /** Closes the connection. */
   close(code?: number, reason?: string): void;
+  /** Calls the listener on each event of the type. */
   addEventListener(type: 'open' | 'close' | 'error', listener: () => void): void;
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
 }
 
+/** Options of `createClient`. */
 export interface ClientOptions {
   /** The address of the server: `https://agents.example.com`, or a path on the page's host. */
   readonly url: string | URL;

@@ -10,6 +10,8 @@ import { toInit } from './init.ts';
 import type { RemoteInvokeOptions, RemoteRunOptions } from './remote-agent.ts';
 import { identified } from './request-id.ts';
 import type { RunEvent } from './run-events.ts';
+import { StartedRun } from './started-run.ts';
+import { steerRun } from './steer-run.ts';
 import { stopOnAbort, type TurnStop } from './stop-turn.ts';
 import type { Transport } from './transport.ts';
 
@@ -29,10 +31,19 @@ export function streamTurn(
     input: identified(input, options),
   };
   const stop = stopOnAbort(transport, agent, options.signal);
-  const output = follow(transport, { agent, body, stop, events }).finally(stop.ended);
+  const started = new StartedRun();
+  const output = follow(transport, { agent, body, stop, events, started }).finally(() => {
+    started.tell(undefined);
+    stop.ended();
+  });
   // A caller that only reads the chunks gets the failure there.
   output.catch((error: unknown) => events.fail(error));
-  return { stream: chunksOf<WireTypes>(events, options.onReset), output };
+  return {
+    stream: chunksOf<WireTypes>(events, options.onReset),
+    output,
+    steer: async (message, request) =>
+      await steerRun(transport, { agent, snapshot: await started.id }, message, request),
+  };
 }
 
 interface Turn {
@@ -40,11 +51,12 @@ interface Turn {
   readonly body: TurnRequest;
   readonly stop: TurnStop;
   readonly events: EventQueue<ReadEvent>;
+  readonly started: StartedRun;
 }
 
 async function follow(
   transport: Transport,
-  { agent, body, stop, events }: Turn,
+  { agent, body, stop, events, started }: Turn,
 ): Promise<OutputOf<WireTypes>> {
   const start = {
     operation: 'runTurn',
@@ -58,7 +70,10 @@ async function follow(
     switch (event.type) {
       case 'chunk': {
         const turn = ownTurnStart(event.chunk);
-        if (turn) stop.started(turn.snapshotId);
+        if (turn) {
+          stop.started(turn.snapshotId);
+          started.tell(turn.snapshotId);
+        }
         events.push(event);
         break;
       }

@@ -15,12 +15,19 @@ export type ActionContext = Readonly<Record<string, unknown>>;
 
 /** An action as data, for tools that list and call actions. */
 export interface ActionDescriptor {
+  /** Identifies it in the registry: kind and name. */
   readonly key: string;
+  /** The name. */
   readonly name: string;
+  /** What it does. */
   readonly description?: string;
+  /** JSON Schema of the input. */
   readonly inputSchema?: JsonSchema;
+  /** JSON Schema of the output. */
   readonly outputSchema?: JsonSchema;
+  /** JSON Schema of the streamed chunks. */
   readonly streamSchema?: JsonSchema;
+  /** More about it, by kind. */
   readonly metadata?: JsonObject;
 }
 
@@ -57,8 +64,11 @@ interface RunOptions<Chunk = unknown> {
 
 /** A function with a key, a validated input and an output, which may stream. */
 export interface Action<Input = unknown, Output = unknown, Chunk = unknown> {
+  /** Identifies it in the registry: kind and name. */
   readonly key: string;
+  /** The name. */
   readonly name: string;
+  /** What it is, for tools that list actions. */
   readonly descriptor: ActionDescriptor;
   /** Checks the input and runs the action. */
   run(input: Input, options?: RunOptions<Chunk>): Promise<Output>;
@@ -71,8 +81,6 @@ export interface Action<Input = unknown, Output = unknown, Chunk = unknown> {
 
 type Given<S> = S extends Schema ? InferSchemaInput<S> : unknown;
 type Parsed<S> = S extends Schema ? InferSchema<S> : unknown;
-
-const neverAborted = new AbortController().signal;
 
 /** Declares an action; a schema that cannot be described as JSON Schema is refused here. */
 export function defineAction<
@@ -87,7 +95,8 @@ export function defineAction<
   type Ours = Action<Given<Input>, Result, Parsed<Chunk>>;
   const { key, name } = options;
 
-  const run: Ours['run'] = async (input, { signal = neverAborted, context = {}, onChunk } = {}) => {
+  const run: Ours['run'] = async (input, { signal: given, context = {}, onChunk } = {}) => {
+    const signal = given ?? new AbortController().signal;
     throwIfAborted(signal);
     const parsed = options.input ? await parse(options.input, input, `The input of ${key}`) : input;
     const call: ActionCall<Parsed<Chunk>> = {

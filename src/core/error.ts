@@ -24,8 +24,11 @@ export type Status = (typeof statuses)[number];
 
 /** An error as data, in the form that remote clients and stores get. */
 export interface ErrorBody {
+  /** What kind of error it is. */
   readonly status: Status;
+  /** What failed, and what to do about it. */
   readonly message: string;
+  /** Data for the caller. */
   readonly details?: Json;
 }
 
@@ -44,8 +47,11 @@ export interface WaymarkErrorOptions {
 
 /** The one error class: a canonical status, and a message that says what to do. */
 export class WaymarkError extends Error {
+  /** What kind of error it is. */
   readonly status: Status;
+  /** Data for the caller, remote or not. */
   readonly details?: Json;
+  /** What remote clients and stores get in place of the message. */
   declare readonly publicMessage?: string;
 
   constructor(

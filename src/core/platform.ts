@@ -1,4 +1,5 @@
 import { WaymarkError } from './error.ts';
+import { portableHmacSha256, portableSha256Hex } from './sha256.ts';
 
 // The seam to Node. Everything else in the core runs anywhere; no module imports `node:*`, so that a browser
 // bundle holds none of it.
@@ -7,6 +8,10 @@ type Builtins = {
   'node:async_hooks': typeof import('node:async_hooks');
   'node:module': typeof import('node:module');
   'node:fs/promises': typeof import('node:fs/promises');
+  'node:dns/promises': typeof import('node:dns/promises');
+  'node:http': typeof import('node:http');
+  'node:https': typeof import('node:https');
+  'node:net': typeof import('node:net');
 };
 
 function builtin<Name extends keyof Builtins>(name: Name): Builtins[Name] | undefined {
@@ -22,7 +27,7 @@ function cryptoIfAny(): Builtins['node:crypto'] | undefined {
 
 /** SHA-256 of a text's UTF-8 bytes, in lower-case hex. */
 export function sha256Hex(text: string): string {
-  return nodeCrypto('SHA-256').hash('sha256', text, 'hex');
+  return cryptoIfAny()?.hash('sha256', text, 'hex') ?? portableSha256Hex(text);
 }
 
 /** HMAC-SHA256 of a text's UTF-8 bytes. */
@@ -31,7 +36,9 @@ export function hmacSha256(
   text: string,
   encoding: 'hex' | 'base64' | 'base64url' = 'hex',
 ): string {
-  return nodeCrypto('HMAC').createHmac('sha256', key).update(text).digest(encoding);
+  const crypto = cryptoIfAny();
+  if (crypto) return crypto.createHmac('sha256', key).update(text).digest(encoding);
+  return encodeBytes(portableHmacSha256(key, text), encoding);
 }
 
 /** Whether two texts are equal, in a time that does not tell where they differ. */
@@ -58,8 +65,15 @@ let due: (() => void)[] = [];
  * functions of one turn share one immediate; a streaming server calls this for each token of each stream.
  */
 export function afterThisTurn(fn: () => void): void {
-  if (due.push(fn) === 1) scheduleDue();
+  if (isPerRequest) immediate(fn);
+  else if (due.push(fn) === 1) scheduleDue();
 }
+
+/**
+ * Whether timers end with the request that started them, and a request cannot resolve what another one awaits, as in Workers: what
+ * requests share must not wait for one.
+ */
+export const isPerRequest: boolean = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
 // As they are when this is loaded: tests may replace them later, and nothing here waits for a moved clock.
 const { setImmediate: immediate, setTimeout: timeout } = globalThis;
@@ -103,6 +117,8 @@ export function takeBreak(): Promise<void> | undefined {
   return letOthersRun();
 }
 
+type GlobalHooks = Partial<Pick<Builtins['node:async_hooks'], 'AsyncLocalStorage'>>;
+
 /** A value that follows a call through its awaits. */
 export interface AsyncContext<T> {
   run<R>(value: T, fn: () => R): R;
@@ -111,9 +127,10 @@ export interface AsyncContext<T> {
 
 /** An async context; without AsyncLocalStorage its value is seen in the synchronous part of `fn` only. */
 export function createAsyncContext<T>(): AsyncContext<T> {
-  const hooks = builtin('node:async_hooks');
-  if (!hooks) return createSyncContext();
-  const storage = new hooks.AsyncLocalStorage<T>();
+  // Edge runtimes have it as a global.
+  const { AsyncLocalStorage } = builtin('node:async_hooks') ?? (globalThis as GlobalHooks);
+  if (!AsyncLocalStorage) return createSyncContext();
+  const storage = new AsyncLocalStorage<T>();
   return { run: (value, fn) => storage.run(value, fn), get: () => storage.getStore() };
 }
 
@@ -154,6 +171,24 @@ export async function readTextFiles(
   );
 }
 
+/** Node's modules for connections whose address the caller chooses; `fetch` resolves names itself. */
+export interface Network {
+  readonly dns: Builtins['node:dns/promises'];
+  readonly http: Builtins['node:http'];
+  readonly https: Builtins['node:https'];
+  readonly net: Builtins['node:net'];
+}
+
+/** Loads {@link Network}; UNIMPLEMENTED outside of Node. `what` needs it. */
+export function loadNetwork(what: string): Network {
+  const dns = builtin('node:dns/promises');
+  const http = builtin('node:http');
+  const https = builtin('node:https');
+  const net = builtin('node:net');
+  if (dns && http && https && net) return { dns, http, https, net };
+  throw new WaymarkError('UNIMPLEMENTED', `${what} can be sent only on Node and the like.`);
+}
+
 function createSyncContext<T>(): AsyncContext<T> {
   let current: T | undefined;
   return {
@@ -170,13 +205,13 @@ function createSyncContext<T>(): AsyncContext<T> {
   };
 }
 
-function nodeCrypto(what: string): Builtins['node:crypto'] {
-  const crypto = cryptoIfAny();
-  if (crypto) return crypto;
-  throw new WaymarkError(
-    'UNIMPLEMENTED',
-    `${what} is not available here: it needs Node 22 or a runtime with process.getBuiltinModule.`,
-  );
+function encodeBytes(bytes: Uint8Array, encoding: 'hex' | 'base64' | 'base64url'): string {
+  if (encoding === 'hex') {
+    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  }
+  const base64 = btoa(String.fromCharCode(...bytes));
+  if (encoding === 'base64') return base64;
+  return base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
 // Only the package itself may be missing; a package that is there but broken should say so.

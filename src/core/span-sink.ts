@@ -18,18 +18,25 @@ export interface SpanRecord {
   readonly parentId?: string;
   readonly name: string;
   readonly attributes: Readonly<Record<string, unknown>>;
+  /** The owner of its session. Only listeners in this process get it, never a tracer. */
+  readonly owner?: string;
   readonly error?: SpanError;
+  /** What a model call sent and received. Only listeners in this process get it, never a tracer. */
+  readonly content?: unknown;
 }
 
 /** Called for every span of this process, for development tools; must not throw. */
 export interface SpanSink {
   started(span: SpanRecord): void;
   ended(span: SpanRecord): void;
+  /** A session was deleted: the listener drops what it holds of it. */
+  sessionDeleted?(sessionId: string): void;
 }
 
 /** The part of a span that its work changes. */
 export interface OpenSpan {
   setAttributes(attributes: Readonly<Record<string, unknown>>): void;
+  setContent(content: unknown): void;
   recordError(error: unknown): void;
   end(): void;
 }
@@ -48,10 +55,15 @@ export function hasSpanSink(): boolean {
   return sinks.size > 0;
 }
 
+/** Tells the listeners that a session was deleted. */
+export function reportDeletedSession(sessionId: string): void {
+  for (const sink of sinks) sink.sessionDeleted?.(sessionId);
+}
+
 /** Opens a span below the active one and runs work inside it; the work ends it. */
 export function recordSpan<T>(
   name: string,
-  attributes: Readonly<Record<string, unknown>>,
+  { attributes = {}, owner }: { readonly attributes?: object; readonly owner?: string | undefined },
   fn: (span: OpenSpan) => T,
 ): T {
   const parent = active.get();
@@ -61,11 +73,15 @@ export function recordSpan<T>(
     ...(parent && { parentId: parent.spanId }),
     name,
     attributes: { ...attributes },
+    ...(owner !== undefined && { owner }),
   };
-  const record: SpanRecord & { error?: SpanError } = span;
+  const record: SpanRecord & { error?: SpanError; content?: unknown } = span;
   for (const sink of sinks) sink.started(record);
   const open: OpenSpan = {
     setAttributes: (more) => void Object.assign(span.attributes, more),
+    setContent(content) {
+      record.content = content;
+    },
     recordError(error) {
       record.error = {
         status: toErrorBody(error).status,

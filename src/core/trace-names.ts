@@ -6,6 +6,7 @@ export const genAi = {
   provider: 'gen_ai.provider.name',
   agentName: 'gen_ai.agent.name',
   agentDescription: 'gen_ai.agent.description',
+  agentVersion: 'gen_ai.agent.version',
   conversationId: 'gen_ai.conversation.id',
   requestModel: 'gen_ai.request.model',
   responseModel: 'gen_ai.response.model',
@@ -13,7 +14,27 @@ export const genAi = {
   finishReasons: 'gen_ai.response.finish_reasons',
   inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',
+  cacheReadTokens: 'gen_ai.usage.cache_read.input_tokens',
+  cacheCreationTokens: 'gen_ai.usage.cache_creation.input_tokens',
+  reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
+  tokenType: 'gen_ai.token.type',
+  temperature: 'gen_ai.request.temperature',
+  topP: 'gen_ai.request.top_p',
+  topK: 'gen_ai.request.top_k',
+  maxTokens: 'gen_ai.request.max_tokens',
+  frequencyPenalty: 'gen_ai.request.frequency_penalty',
+  presencePenalty: 'gen_ai.request.presence_penalty',
+  stopSequences: 'gen_ai.request.stop_sequences',
+  seed: 'gen_ai.request.seed',
+  outputType: 'gen_ai.output.type',
+  timeToFirstChunk: 'gen_ai.response.time_to_first_chunk',
+  inputMessages: 'gen_ai.input.messages',
+  outputMessages: 'gen_ai.output.messages',
   toolName: 'gen_ai.tool.name',
+  toolType: 'gen_ai.tool.type',
+  toolDescription: 'gen_ai.tool.description',
+  toolArguments: 'gen_ai.tool.call.arguments',
+  toolResult: 'gen_ai.tool.call.result',
   toolCallId: 'gen_ai.tool.call.id',
 } as const;
 
@@ -24,12 +45,17 @@ export const operations = {
   chat: 'chat',
 } as const;
 
+/** Attribute names that back ends group traces by. */
+export const backend = { sessionId: 'session.id', userId: 'user.id' } as const;
+
 /** Our own attribute names, and those that Genkit's tools look for. */
 export const attributes = {
   sessionId: 'waymark.session.id',
   snapshotId: 'waymark.snapshot.id',
   snapshotIds: 'waymark.snapshot.ids',
   turnIndex: 'waymark.turn.index',
+  finishReason: 'waymark.finish_reason',
+  agent: 'waymark.agent',
   genkitSnapshotId: 'genkit:metadata:snapshotId',
   genkitAgent: 'genkit:metadata:agent',
   errorType: 'error.type',

@@ -8,6 +8,7 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WaymarkError } from './error.ts';
+import { addSpanSink } from './span-sink.ts';
 import { currentTrace, extractTrace, injectTrace, inSpan, type Span } from './trace.ts';
 import { attributes, genAi, operations } from './trace-names.ts';
 
@@ -68,6 +69,16 @@ describe('with a provider', () => {
     trace.disable();
     context.disable();
     propagation.disable();
+  });
+
+  test('S482 content reaches listeners in this process, and no exporter', async () => {
+    const seen: unknown[] = [];
+    const remove = addSpanSink({ started() {}, ended: ({ content }) => seen.push(content) });
+    await inSpan('chat x', {}, async (span) => span.setContent({ request: 'private words' }));
+    remove();
+    expect(seen).toEqual([{ request: 'private words' }]);
+    const { attributes: exported, events } = named('chat x');
+    expect(JSON.stringify([exported, events])).not.toContain('private');
   });
 
   test('spans nest through awaits and carry their attributes', async () => {

@@ -20,6 +20,8 @@ export interface Span {
   /** Whether the span is recorded; otherwise skip attributes that are costly to compute. */
   readonly recording: boolean;
   setAttributes(attributes: SpanAttributes): void;
+  /** Content for development tools in this process (`SpanRecord.content`); a tracer never gets it. */
+  setContent(content: unknown): void;
   /** Marks the span as failed without ending it. */
   recordError(error: unknown): void;
   /** Its place in the trace, to hand to another process. */
@@ -30,7 +32,10 @@ export interface Span {
 export interface SpanOptions {
   /** @default 'internal' */
   readonly kind?: 'internal' | 'client' | 'server' | 'producer' | 'consumer';
-  readonly attributes?: SpanAttributes;
+  /** A function is called only when spans are recorded. */
+  readonly attributes?: SpanAttributes | (() => SpanAttributes);
+  /** The owner of its session, for development tools in this process; a tracer never gets it. */
+  readonly owner?: string | undefined;
   /** The span it belongs under, when that is not the active one. */
   readonly parent?: TraceContext | undefined;
 }
@@ -38,6 +43,7 @@ export interface SpanOptions {
 const noSpan: Span = {
   recording: false,
   setAttributes() {},
+  setContent() {},
   recordError() {},
   context: () => undefined,
 };
@@ -45,16 +51,26 @@ const noSpan: Span = {
 /** Runs work inside a span that ends with it and records its error; costs next to nothing without a tracer. */
 export function inSpan<T>(name: string, options: SpanOptions, fn: (span: Span) => T): T {
   // The requests of a server are no part of what an agent does.
-  if (!hasSpanSink() || options.kind === 'server') return inTracedSpan(name, options, fn);
-  return recordSpan(name, options.attributes ?? {}, (open) =>
-    ending(open, () => inTracedSpan(name, options, (span) => fn(alsoIn(open, span)))),
+  const hasSink = hasSpanSink() && options.kind !== 'server';
+  const api = tracing();
+  if (!hasSink && !api) return fn(noSpan);
+  const { attributes: given = {}, owner } = options;
+  const attributes = typeof given === 'function' ? given() : given;
+  const traced = (work: (span: Span) => T): T =>
+    api ? inTracedSpan(api, name, { ...options, attributes }, work) : work(noSpan);
+  if (!hasSink) return traced(fn);
+  return recordSpan(name, { attributes, owner }, (open) =>
+    ending(open, () => traced((span) => fn(alsoIn(open, span)))),
   );
 }
 
-function inTracedSpan<T>(name: string, options: SpanOptions, fn: (span: Span) => T): T {
-  const api = tracing();
-  if (!api) return fn(noSpan);
-  const { kind = 'internal', attributes = {}, parent } = options;
+function inTracedSpan<T>(
+  api: Api,
+  name: string,
+  options: SpanOptions & { readonly attributes: SpanAttributes },
+  fn: (span: Span) => T,
+): T {
+  const { kind = 'internal', attributes, parent } = options;
   const context = parent ? contextOf(api, parent) : api.context.active();
   const spanOptions = { kind: kinds[kind], attributes: defined(attributes) };
   return tracer(api).startActiveSpan(name, spanOptions, context, (span) => {
@@ -71,6 +87,7 @@ function alsoIn(open: OpenSpan, span: Span): Span {
       open.setAttributes(attributes);
       span.setAttributes(attributes);
     },
+    setContent: open.setContent,
     recordError(error) {
       open.recordError(error);
       span.recordError(error);
@@ -163,6 +180,7 @@ function wrap(api: Api, span: OpenTelemetry.Span): Span {
     setAttributes: (attributes) => {
       span.setAttributes(defined(attributes));
     },
+    setContent() {},
     recordError(error) {
       // Spans go to the owner of the process, so they hold what was thrown.
       const root = rootOf(error);

@@ -63,7 +63,9 @@ export function createEngineEnv(
   };
   return {
     clock: host.clock,
-    worker: host.worker,
+    get worker() {
+      return host.worker;
+    },
     agents: () =>
       agents().map((agent) => {
         const { version } = internalsOf(agent).spec;

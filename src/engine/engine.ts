@@ -9,7 +9,9 @@ import type { Recovery } from './recovery.ts';
 
 /** An agent of the app that an engine works for. */
 export interface EngineAgent {
+  /** The agent. */
   readonly agent: Agent;
+  /** Its version, if it has one. */
   readonly version?: string;
 }
 
@@ -25,7 +27,9 @@ export interface ClaimRuns {
 
 /** A run that this process has claimed. Every write carries its attempt number as a fencing token. */
 export interface ClaimedRun {
+  /** The run as it is stored. */
   readonly run: RunRecord;
+  /** The agent that executes it. */
   readonly agent: Agent;
   /**
    * Executes the run. Resolves to `ended`, or to `left` when another worker continues it. With `failure` the run is not
@@ -36,12 +40,15 @@ export interface ClaimedRun {
 
 /** A run in the dead-letter queue: its process died too often without progress. */
 export interface DeadLetter extends Omit<DeadRun, 'snapshotId'> {
+  /** The id of the run. */
   readonly runId: string;
+  /** The owner of its session. */
   readonly owner?: string;
 }
 
 /** The app as its engine sees it: everything needed to dispatch runs to agents. */
 export interface EngineEnv {
+  /** The clock of the app. */
   readonly clock: Clock;
   /** Names this process. */
   readonly worker: string;
@@ -85,11 +92,13 @@ export interface WorkOptions {
 
 /** Queue depth and load, for health checks and metrics. */
 export interface EngineStatus {
+  /** The name of the engine. */
   readonly engine: string;
   /** Runs that this process is executing. */
   readonly running: number;
-  /** Number of runs that wait for a worker, and how long the oldest has waited. */
+  /** Number of runs that wait for a worker. */
   readonly waiting?: number;
+  /** Milliseconds that the oldest waiting run has waited. */
   readonly oldestMs?: number;
 }
 
@@ -117,6 +126,7 @@ export interface Engine {
   stop(): void;
   /** Polls once for abandoned runs; resolves to the number taken over. */
   recover(): Promise<number>;
+  /** What the engine works on, for health checks and metrics. */
   status(): Promise<EngineStatus>;
   /** Releases all resources, and returns unfinished runs to the queue. Called after {@link Engine.stop}, when the app has drained. */
   close?(): Promise<void>;

@@ -29,7 +29,7 @@ export function givenUpError(
   };
   return new WaymarkError(
     'INTERNAL',
-    `The run was given up: its process died ${crashes.length} times without progress. Fix the cause, then retry the run; see \`details.attempts\`.`,
+    `The run has failed: its process died ${crashes.length} times without progress. Fix the cause, then retry the run; see \`details.attempts\`.`,
     { details: toJson(details, 'details') },
   );
 }

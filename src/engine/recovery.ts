@@ -2,9 +2,11 @@ import { internalsOf } from '../agent/define/create-agent.ts';
 import { resumeRun } from '../agent/define/resume-run.ts';
 import type { AgentHost } from '../agent/persistence/host.ts';
 import type { Agent } from '../agent/spec/agent.ts';
+import { writeLog } from '../agent/spec/logger.ts';
 import { fullStore } from '../agent/spec/spec.ts';
 import { messageOf } from '../core/error.ts';
 import type { RunSupport, Store, TakenRun } from '../store/contract/store.ts';
+import { takeDeadlines } from './deadlines.ts';
 import { givenUpError } from './given-up.ts';
 import { createSaveFailures, givenUp } from './save-failures.ts';
 import type { Suspects } from './suspects.ts';
@@ -16,6 +18,7 @@ const maxAtOnce = 16;
 export interface Recovery {
   /** Starts polling. With names, only for runs of those agents. */
   start(names?: readonly string[]): void;
+  /** Stops polling. Runs that were taken over continue. */
   stop(): void;
   /** Polls once; resolves when the runs it found have been taken over. */
   look(): Promise<number>;
@@ -40,7 +43,7 @@ export function createRecovery(
     readonly exceptWorker?: string;
   } = {},
 ): Recovery {
-  const { worker, ttl } = host;
+  const { ttl } = host;
   let stopTicking: (() => void) | undefined;
   let looking: Promise<number> | undefined;
   let only: readonly string[] | undefined;
@@ -70,6 +73,7 @@ export function createRecovery(
     else saveFailures.forget(runId);
   };
   const recoverFrom = async (store: Store, names: readonly string[]): Promise<number> => {
+    const { worker } = host;
     const request = { agents: names, worker, ttl, limit: maxAtOnce, ...options };
     const taken = await takeSuspects(store.runs, request, suspects);
     for (const each of taken) {
@@ -82,6 +86,9 @@ export function createRecovery(
           sessionId: each.run.sessionId,
           runId: each.run.runId,
         });
+      const { runId, sessionId, worker: before } = each.run;
+      const about = { agent: agent.name, sessionId, runId, attempt: each.claim.attempt, before };
+      writeLog(host.logger, 'warn', about, `run ${runId} of ${agent.name} is taken over`);
       const over = (): void => suspects.clear(each.run.runId);
       host.background(execute(agent, store, each).catch(report).finally(over));
     }
@@ -98,6 +105,8 @@ export function createRecovery(
     for (const [store, names] of byStore(wanted())) {
       try {
         found += await recoverFrom(store, names);
+        const own = agents().filter(({ name }) => names.includes(name));
+        found += await takeDeadlines(host, store, own);
         away.delete(store);
       } catch (error) {
         // The store may be unavailable for a moment; the next poll tries again. Report each outage once.
@@ -115,19 +124,23 @@ export function createRecovery(
     });
     return looking;
   };
+  // A full poll has probably left runs behind, such as those of a server that has shut down.
+  const lookForAll = async (): Promise<void> => {
+    while ((await look()) >= maxAtOnce && stopTicking !== undefined);
+  };
 
   return {
     start(names) {
       only = names;
       if (stopTicking !== undefined) return;
-      const stopLooking = host.clock.every(Math.max(20, ttl / 2), () => void look());
+      const stopLooking = host.clock.every(Math.max(20, ttl / 2), () => void lookForAll());
       // A poll that is in progress may have read the store too early.
       const stopWaiting = suspects.onFree(() => void (looking ?? Promise.resolve()).then(look));
       stopTicking = () => {
         stopLooking();
         stopWaiting();
       };
-      void look();
+      void lookForAll();
     },
     stop() {
       stopTicking?.();

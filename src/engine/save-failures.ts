@@ -59,7 +59,7 @@ export function givenUp(trouble: SaveFailure | undefined): WaymarkError | undefi
   if (trouble === undefined || trouble.times < maxSaveFailures) return undefined;
   const failure = toWaymarkError(trouble.error);
   const told = (message: string): string =>
-    `The run was given up after ${trouble.times} attempts whose result could not be saved: ${message}`;
+    `The run has failed after ${trouble.times} attempts whose result could not be saved: ${message}`;
   return new WaymarkError(failure.status, told(failure.message), {
     cause: trouble.error,
     publicMessage: told(publicMessageOf(failure)),

@@ -82,6 +82,7 @@ function standalone(name: string, ref: string, { signal, context, send }: Action
     resumed: undefined,
     interrupted: undefined,
     idempotencyKey: ref,
+    checkpoint: async (_, fn) => await fn(),
     stream: send,
     // The result of an action is its output alone.
     attach() {},

@@ -2,6 +2,7 @@ import type { ActionContext } from '../core/action.ts';
 import type { Schema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
 import type { ModelChunk, Resume } from '../protocol/turn.ts';
+import type { CompactOptions } from './compact.ts';
 import type { DocumentLike } from './document.ts';
 import type { HistorySelection } from './history.ts';
 import type { Limits } from './limits.ts';
@@ -19,6 +20,7 @@ export interface GenerateSettings<
 > {
   /** @default the app's model */
   readonly model?: ModelRef;
+  /** Settings of the model, such as the temperature. */
   readonly config?: ModelConfig;
   /** Tools for the model: tools, names of defined tools, and tool sources such as MCP servers. */
   readonly tools?: readonly ToolRef<State>[];
@@ -36,8 +38,11 @@ export interface GenerateSettings<
   readonly resources?: readonly ResourceRef[];
   /** Documents for the model; they are sent after the last user message. */
   readonly docs?: readonly DocumentLike[];
+  /** The form of the answer: a schema, or a format. */
   readonly output?: OutputOptions<Output>;
+  /** Limits of time, tokens and tool calls. */
   readonly limits?: Limits;
+  /** Middleware around model and tool calls, the first outermost. */
   readonly use?: readonly Middleware[];
 }
 
@@ -60,12 +65,18 @@ export interface GenerateOptions<Output extends Schema | undefined = Schema | un
    */
   readonly history?: HistorySelection;
   /**
+   * Summarizes the older messages of a long conversation for the model. The first message of the answer carries a new summary
+   * in its metadata, so that the next call finds it in `messages`.
+   */
+  readonly compact?: CompactOptions;
+  /**
    * Returns tool requests to the caller instead of running them.
    * @default false
    */
   readonly returnToolRequests?: boolean;
   /** Answers to the interrupted tool requests that `messages` end with. */
   readonly resume?: Resume;
+  /** Aborts the call. */
   readonly signal?: AbortSignal | undefined;
   /** The caller's context for tools and templates. */
   readonly context?: ActionContext | undefined;

@@ -27,6 +27,7 @@ export interface GenerateResponse<Output = unknown> {
   readonly toolRequests: readonly ToolRequestPart[];
   /** Those of them that wait for an answer from outside. */
   readonly interrupts: readonly ToolRequestPart[];
+  /** Why the model stopped. */
   readonly finishReason: FinishReason;
   /** The tokens of all model calls. */
   readonly usage: Usage;

@@ -10,6 +10,7 @@ import { Progress } from './progress.ts';
 
 /** A generate call that is under way. */
 export interface GenerateCall<Output = unknown> {
+  /** The complete response; rejects when the call fails. */
   readonly response: Promise<GenerateResponse<Output>>;
   /**
    * The messages that the call has added so far, valid for every provider at any moment: of an answer that was stopped what

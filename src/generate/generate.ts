@@ -8,13 +8,15 @@ import { type Answer, callModel, type ModelCallScope } from './call-model.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import { finished, type GenerateResponse, interruptedResponse } from './generate-response.ts';
 import { generateScope } from './hooks.ts';
+import { isContextOverflow } from './language-model/errors.ts';
 import { checkTokens, checkToolCalls, checkTurns } from './limits.ts';
 import type { Model, ModelRef, ModelRequest } from './model.ts';
 import { type ResolvedOutput, resolveOutput } from './output/output.ts';
 import type { Progress } from './progress.ts';
 import { baseMessages, checkConversation, requestSettings, withoutForcedTool } from './request.ts';
 import type { Resource, ResourceRef } from './resource.ts';
-import { planResume } from './resume.ts';
+import { checkExpiry, planResume } from './resume.ts';
+import { isRefusal } from './run-model.ts';
 import { runTools, type ToolCallInfo, type ToolScope } from './run-tools.ts';
 import type { Tool } from './tool.ts';
 import { addResults, addResumed } from './tool-results.ts';
@@ -79,11 +81,15 @@ async function loop(call: Call): Promise<GenerateResponse> {
   const { messages = [], resume, maxTurns = defaultMaxTurns, returnToolRequests = false } = options;
   checkConversation(options);
   const steps = resume && (await planResume(messages, resume, tools));
-  const base = await raceSignal(baseMessages(options, call), call.signal);
+  let base = await raceSignal(baseMessages(options, call), call.signal);
+  const compacted = async (): Promise<void> => {
+    base = await raceSignal(baseMessages(options, call), call.signal);
+  };
   let settings = requestSettings(options, tools, call.output);
   let toolCalls = 0;
 
   if (steps) {
+    checkExpiry(steps);
     toolCalls += steps.length;
     const waiting = addResumed(progress, await runTools(call, steps));
     if (waiting) return interruptedResponse(model.name, progress, waiting);
@@ -92,7 +98,8 @@ async function loop(call: Call): Promise<GenerateResponse> {
   }
 
   for (let turn = 0; ; turn++) {
-    const answer = await answerOf(call, { ...settings, messages: base.concat(progress.whole()) });
+    const request = (): ModelRequest => ({ ...settings, messages: base.concat(progress.whole()) });
+    const answer = await answerOf(call, request, compacted);
     const requests = toolRequestsOf(answer.message);
     if (requests.length === 0 || returnToolRequests) {
       return finished(progress, answer, call.output);
@@ -112,25 +119,40 @@ async function loop(call: Call): Promise<GenerateResponse> {
   }
 }
 
-async function answerOf(call: Call, request: ModelRequest): Promise<Answer> {
+async function answerOf(
+  call: Call,
+  request: () => ModelRequest,
+  compact: () => Promise<void>,
+): Promise<Answer> {
   const hooks = generateScope.get()?.hooks;
-  hooks?.beforeModelCall?.();
   let answer: Answer;
   try {
-    answer = await callModel(call, request);
+    answer = await callModel(call, request());
   } catch (error) {
-    // A call that the caller stopped has not failed.
-    if (call.options.signal?.aborted !== true)
+    if (mayCompact(call, error)) {
+      call.compaction.isForced = true;
+      const before = request().messages.length;
+      await compact();
+      // Where nothing could be summarized, the same request would be refused again.
+      if (request().messages.length < before) return await answerOf(call, request, compact);
+    }
+    // A call that the caller stopped, or that was not made, has not failed.
+    if (call.options.signal?.aborted !== true && !isRefusal(error))
       hooks?.onFailure?.(error, { model: call.model.name });
     throw error;
   }
-  const { model, finishReason, usage = {} } = answer;
-  await hooks?.onModelCall?.({ model, finishReason, usage });
+  hooks?.onAnswer?.();
   return answer;
 }
 
+/** Whether a request was too long, and the conversation has not been compacted for that yet. */
+function mayCompact({ options, compaction }: Call, error: unknown): boolean {
+  return options.compact !== undefined && !compaction.isForced && isContextOverflow(error);
+}
+
 async function reportIteration(progress: Progress): Promise<void> {
-  await generateScope.get()?.hooks?.onToolIteration?.(progress);
+  const added = await generateScope.get()?.hooks?.onToolIteration?.(progress);
+  for (const message of added ?? []) progress.add(message);
 }
 
 function listTools(
@@ -168,6 +190,7 @@ function prepare(
     model: env.resolveModel(options.model),
     resources: resources.map((resource) => env.resolveResource(resource)),
     output: resolveOutput(options.output),
+    compaction: { isForced: false, made: undefined },
     emit: (chunk) => onChunk?.(chunk),
     resolveModel: (ref) => env.resolveModel(ref),
     toolExtras: (info) => env.toolExtras(info),

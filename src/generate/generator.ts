@@ -26,6 +26,7 @@ import { fromLanguageModel, isLanguageModel } from './language-model/language-mo
 import type { LanguageModel } from './language-model/types.ts';
 import type { Content } from './message.ts';
 import { type Model, type ModelOptions, type ModelRef, type ModelRunner, model } from './model.ts';
+import { type Price, withPrice } from './price.ts';
 import { Progress } from './progress.ts';
 import {
   createPrompt,
@@ -65,6 +66,8 @@ export interface GeneratorOptions<Extras extends object = object> {
   readonly newId: NewId;
   /** The model of calls that name none. */
   readonly model?: ModelRef | undefined;
+  /** What model calls cost. */
+  readonly price?: Price | undefined;
   /** What the context of each tool call has besides its own, such as the session; what it returns types the tools. */
   readonly toolExtras?: ((call: ToolCallInfo) => Extras) | undefined;
   /** Refuses a tool that a call cannot use, before the model is called. */
@@ -107,6 +110,8 @@ export interface Generator<Extras extends object = object> {
     Output extends Schema | undefined = undefined,
     State = unknown,
   >(options: PromptOptions<Input, Output, State>): Prompt<PromptArgument<Input>, Output, State>;
+  /** As `definePrompt`, for a prompt that is not registered. */
+  inlinePrompt(options: PromptOptions): Prompt;
   /** Defines the prompts in the `.prompt` files of a directory and its folders; those that begin with `_` are partials. */
   loadPrompts(directory: string): Promise<readonly Prompt[]>;
   /** The prompt under a name; an unknown one is NOT_FOUND and says what exists. */
@@ -118,6 +123,8 @@ export interface Generator<Extras extends object = object> {
     refs: readonly ToolRef[] | undefined,
     scope: Omit<ToolsScope, 'resolveTool' | 'addSource'>,
   ): ResolvedTools | Promise<ResolvedTools>;
+  /** The tool sources that were used, such as MCP servers. */
+  toolSources(): readonly ToolSource[];
   /** Closes the tool sources that were used. */
   closeSources(): Promise<void>;
   /** The model that is meant, the default one if none is named; an unknown name is NOT_FOUND and says what exists. */
@@ -178,6 +185,7 @@ export function createGenerator<Extras extends object = object>(
     resolveTool: env.resolveTool,
     resolveTools: (refs, scope) =>
       resolveTools(refs, { ...scope, resolveTool: env.resolveTool, addSource: env.addSource }),
+    toolSources: () => [...sources],
     closeSources: () => closeSources(sources),
     resolveModel: env.resolveModel,
     defineModel: (about, run) =>
@@ -198,6 +206,7 @@ export function createGenerator<Extras extends object = object>(
     },
     definePartial: (name, source) => engine.definePartial(name, source),
     definePrompt: (about) => addPrompt(createPrompt(about, promptEnv)),
+    inlinePrompt: (about) => createPrompt(about, promptEnv) as Prompt,
     async loadPrompts(directory) {
       const files = await loadPromptFiles(directory, engine, findSchema);
       return files.map((file) => addPrompt(createPrompt(file, promptEnv)) as Prompt);
@@ -214,7 +223,7 @@ export function createGenerator<Extras extends object = object>(
 }
 
 function createEnv(
-  { clock, newId, model: defaultModel, toolExtras, checkTool }: GeneratorOptions,
+  { clock, newId, model: defaultModel, price, toolExtras, checkTool }: GeneratorOptions,
   { models, tools, resources }: Definitions,
   sources: Set<ToolSource>,
 ): GenerateEnv {
@@ -224,10 +233,10 @@ function createEnv(
     toolExtras: (call) => toolExtras?.(call) ?? {},
     resolveModel(ref = defaultModel) {
       if (ref === undefined) throw noModel();
-      if (typeof ref === 'string') return models.lookup(`/model/${ref}`);
-      if (isLanguageModel(ref)) return fromLanguageModel(ref);
+      if (typeof ref === 'string') return withPrice(models.lookup(`/model/${ref}`), price);
+      if (isLanguageModel(ref)) return withPrice(fromLanguageModel(ref), price);
       if (typeof ref.run !== 'function') throw notAModel();
-      return ref;
+      return withPrice(ref, price);
     },
     resolveTool: (ref) => (typeof ref === 'string' ? tools.lookup(`/tool/${ref}`) : ref),
     checkTool: (used) => checkTool?.(used),

@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { Message } from '../protocol/message.ts';
-import { textOf } from '../protocol/messages/text.ts';
 import { scriptedModel } from '../testing/scripted-model.ts';
 import { estimateTokens, type HistoryScope, lastMessages, tokenBudget } from './history.ts';
 import { modelMessage, toolMessage, userMessage } from './message.ts';
-import { rollingSummary } from './rolling-summary.ts';
 
 const scope = (model = scriptedModel([])): HistoryScope => ({
   model,
@@ -72,64 +70,4 @@ describe('a token budget', () => {
     expect(estimateTokens(userMessage('x'.repeat(400)))).toBeGreaterThanOrEqual(100);
     expect(estimateTokens(userMessage('x'.repeat(400)))).toBeLessThan(110);
   });
-});
-
-describe('a rolling summary', () => {
-  test('leaves a short conversation as it is', async () => {
-    const messages = conversation([0, 0]);
-    expect(await rollingSummary({ keep: 4, every: 2 })(messages, scope())).toBe(messages);
-  });
-
-  test('shows old messages in brief, and grows by what is new', async () => {
-    const summarize = vi.fn(
-      async ({
-        previous,
-        messages,
-      }: {
-        previous?: string | undefined;
-        messages: readonly Message[];
-      }) => [previous, ...messages.map(textOf)].filter(Boolean).join(' '),
-    );
-    const select = rollingSummary({ keep: 2, every: 2, summarize });
-    const messages = conversation([0, 0, 0]);
-    const seen = await select(messages, scope());
-    expect(seen.map(textOf)).toEqual([
-      'Summary of the conversation before this:\nu0 m0 u1 m1',
-      'u2',
-      'm2',
-    ]);
-    expect(summarize).toHaveBeenCalledTimes(2);
-    const later = [...messages, userMessage('u3')];
-    await select(later, scope());
-    expect(summarize).toHaveBeenCalledTimes(2);
-    await select([...later, modelMessage('m3')], scope());
-    expect(summarize).toHaveBeenCalledTimes(3);
-    expect(summarize.mock.lastCall?.[0]).toMatchObject({ previous: 'u0 m0 u1 m1' });
-  });
-
-  test('asks the answering model without a summarizer', async () => {
-    const model = scriptedModel(['They greeted.']);
-    const select = rollingSummary({ keep: 1, every: 2 });
-    const [told] = await select([...conversation([0]), userMessage('next')], scope(model));
-    expect(told && textOf(told)).toContain('They greeted.');
-    const asked = model.requests[0]?.messages.at(-1);
-    expect(asked && textOf(asked)).toBe('user: u0\nmodel: m0');
-  });
-
-  test('tries again when summing up failed', async () => {
-    const model = scriptedModel([{ error: new Error('x') }, 'ok']);
-    const select = rollingSummary({ keep: 1, every: 2 });
-    const messages = [...conversation([0]), userMessage('next')];
-    await expect(select(messages, scope(model))).rejects.toThrow();
-    expect(await select(messages, scope(model))).toHaveLength(2);
-  });
-
-  test('never shows a result without its request', () =>
-    fc.assert(
-      fc.asyncProperty(conversations, fc.integer({ min: 1, max: 6 }), async (messages, size) => {
-        const select = rollingSummary({ keep: size, every: size, summarize: async () => 's' });
-        const seen = await select(messages, scope());
-        expect(seen.find(({ role }) => role !== 'user')?.role).not.toBe('tool');
-      }),
-    ));
 });

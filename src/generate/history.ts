@@ -5,6 +5,7 @@ import type { Model } from './model.ts';
 export interface HistoryScope {
   /** The model that is going to see the selection. */
   readonly model: Model;
+  /** Aborts when the turn is stopped. */
   readonly signal: AbortSignal;
 }
 
@@ -63,7 +64,7 @@ export function estimateTokens(message: Message): number {
  * Where a shortened conversation may begin: at the first user message from a place on, else at the last one before it.
  * Providers refuse a conversation that begins with an answer, or with a tool result without its request.
  */
-function userStart(messages: readonly Message[], from: number): number {
+export function userStart(messages: readonly Message[], from: number): number {
   for (let at = Math.max(from, 0); at < messages.length; at++) {
     if (messages[at]?.role === 'user') return at;
   }

@@ -1,7 +1,9 @@
 import type { ActionContext } from '../core/action.ts';
 import { type ContextKey, createContextKey } from '../core/async/context.ts';
 import type { Message } from '../protocol/message.ts';
+import type { ToolRecord } from '../protocol/messages/tool-record.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
+import type { Model } from './model.ts';
 
 /** How far a generate call has come. */
 export interface GenerateProgress {
@@ -18,14 +20,35 @@ interface ModelCallReport {
   readonly usage: Usage;
 }
 
+/** Records what one tool call does to the session around it. */
+export interface ToolRecorder {
+  /** Runs the tool. */
+  run<Value>(fn: () => Value): Value;
+  /** What it has done; `undefined` for a call without an effect. */
+  record(): ToolRecord | undefined;
+  /** When it first changed something, as a number that grows. */
+  readonly firstChange: number | undefined;
+}
+
 /** What the layers above want to hear of every generate call inside them. What a hook throws ends the call. */
 export interface GenerateHooks {
-  /** Called when all tools of one model message are done, before the model is called again. */
-  readonly onToolIteration?: (progress: GenerateProgress) => void | Promise<void>;
-  /** Called before each model call, also those made inside tools. */
-  readonly beforeModelCall?: () => void;
-  /** Called after each model call, also those made inside tools. */
+  /**
+   * Called when all tools of one model message are done, before the model is called again. The messages that it returns are
+   * added to the conversation.
+   */
+  readonly onToolIteration?: (
+    progress: GenerateProgress,
+  ) => readonly Message[] | void | Promise<readonly Message[] | void>;
+  /** Called for each tool call of the conversation; a call inside a tool belongs to that tool. */
+  readonly recordTool?: () => ToolRecorder;
+  /** Called before each model call, each attempt of one and those made inside tools included. What it throws prevents the call. */
+  readonly beforeModelCall?: (model: Model) => void | Promise<void>;
+  /** Called after each model call that was answered, also those made inside tools. */
   readonly onModelCall?: (report: ModelCallReport) => void | Promise<void>;
+  /** What traces may show of messages; absent: nothing. */
+  readonly showMessages?: (messages: readonly Message[]) => readonly Message[];
+  /** Called when an answer is among the messages of its generate call. */
+  readonly onAnswer?: () => void;
   /** Called when a model call, a tool or a tool source has failed, also inside tools. The error is handled as usual. */
   readonly onFailure?: (error: unknown, subject: FailureSubject) => void;
 }
@@ -50,7 +73,7 @@ export const generateScope: ContextKey<GenerateScope> = createContextKey('genera
 /** Runs a tool so that a generate call inside it counts its tokens, but is no iteration of the conversation around it. */
 export function insideTool<T>(fn: () => T): T {
   const { hooks, context } = generateScope.get() ?? {};
-  if (!hooks?.onToolIteration) return fn();
-  const { onToolIteration: _, ...inside } = hooks;
+  if (!hooks?.onToolIteration && !hooks?.recordTool) return fn();
+  const { onToolIteration: _, recordTool: __, ...inside } = hooks;
   return generateScope.run({ hooks: inside, context }, fn);
 }

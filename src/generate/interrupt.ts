@@ -1,5 +1,6 @@
 import type { Json } from '../core/json/json.ts';
 import type { Schema } from '../core/schema/schema.ts';
+import type { InterruptDeadline } from './interrupt-deadline.ts';
 import {
   type Tool,
   type ToolArgument,
@@ -13,7 +14,8 @@ import {
 export interface InterruptOptions<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
-> extends Omit<ToolOptions<Input, Output>, 'state'> {
+> extends Omit<ToolOptions<Input, Output>, 'state'>,
+    Omit<InterruptDeadline, 'expiresAt'> {
   /**
    * Creates what the user sees from the model's input.
    * @default `true`: the user sees the request
@@ -35,11 +37,12 @@ export function interrupt<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
 >(options: InterruptOptions<Input, Output>): Tool<ToolArgument<Input>, ToolResult<Output, Json>> {
-  const { request, metadata, ...toolOptions } = options;
+  const { request, metadata, expiresIn, onExpiry, ...toolOptions } = options;
+  const deadline = { ...(expiresIn !== undefined && { expiresIn }), ...(onExpiry && { onExpiry }) };
   return tool(
     // A form for the answer must know that the tool has no output schema.
     { ...toolOptions, metadata: { ...metadata, interrupt: true } },
     async (input, context): Promise<never> =>
-      context.interrupt(request ? await request(input) : undefined),
+      context.interrupt(request ? await request(input) : undefined, deadline),
   );
 }

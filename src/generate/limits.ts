@@ -1,7 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
-import type { Usage } from '../protocol/turn.ts';
-import { totalTokens } from './usage.ts';
+import type { Cost, Usage } from '../protocol/turn.ts';
+import { totalTokens } from '../protocol/usage.ts';
 
 /** Limits of one generate call. Exceeding one ends the call with RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED. */
 export interface Limits {
@@ -9,6 +9,8 @@ export interface Limits {
   readonly timeout?: number;
   /** Tokens of all model calls; once they are used up, the model is not called again. */
   readonly tokens?: number;
+  /** Cost of all model calls, in micro-units by currency: `{ USD: 250_000 }` is $0.25. Once it is used up, the model is not called again. */
+  readonly cost?: Cost;
   /** Total number of tool calls. */
   readonly toolCalls?: number;
   /**
@@ -36,6 +38,7 @@ export interface Limits {
 const limitNames: OptionNames<Limits> = {
   timeout: true,
   tokens: true,
+  cost: true,
   toolCalls: true,
   idleTimeout: true,
   answerLength: true,
@@ -55,8 +58,14 @@ export const defaultLimits = {
   toolResultLength: 4_000_000,
 } as const satisfies Limits;
 
-/** Throws when the tokens are used up. */
-export function checkTokens({ tokens }: Limits, used: Usage): void {
+/** Throws when the tokens or the money are used up. */
+export function checkTokens({ tokens, cost }: Limits, used: Usage): void {
+  for (const [currency, most] of Object.entries(cost ?? {})) {
+    const spent = used.cost?.[currency] ?? 0;
+    if (spent < most) continue;
+    const amount = `${spent / 1e6} of ${most / 1e6} ${currency}`;
+    throw exhausted(`${amount} are spent, and the answer is not complete`);
+  }
   if (tokens === undefined || totalTokens(used) < tokens) return;
   throw exhausted(
     `${totalTokens(used)} of ${tokens} tokens are used, and the answer is not complete`,

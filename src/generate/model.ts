@@ -1,18 +1,26 @@
 import type { Json, JsonObject } from '../core/json/json.ts';
 import type { JsonSchema } from '../core/schema/schema.ts';
 import type { Message } from '../protocol/message.ts';
-import type { FinishReason, ModelChunk, Usage } from '../protocol/turn.ts';
+import type { Cost, FinishReason, ModelChunk, Usage } from '../protocol/turn.ts';
 import type { LanguageModel } from './language-model/types.ts';
 
 /** Settings of a model call; a model takes those it knows and passes over the rest. */
 export interface ModelConfig {
+  /** Sampling temperature. */
   readonly temperature?: number;
+  /** Maximum number of tokens in the answer. */
   readonly maxOutputTokens?: number;
+  /** Nucleus sampling: cumulative probability of the tokens to sample from. */
   readonly topP?: number;
+  /** Samples only from this number of most likely tokens. */
   readonly topK?: number;
+  /** Penalty for tokens that occurred before. */
   readonly presencePenalty?: number;
+  /** Penalty for tokens by how often they occurred. */
   readonly frequencyPenalty?: number;
+  /** Sequences at which the model stops. */
   readonly stopSequences?: readonly string[];
+  /** Seed for reproducible output. */
   readonly seed?: number;
   /** Reasoning effort, for models that support it. */
   readonly reasoning?: string;
@@ -25,9 +33,13 @@ export interface ModelConfig {
 
 /** A tool as a model sees it. */
 export interface ToolDefinition {
+  /** The name of the tool. */
   readonly name: string;
+  /** What the tool does. */
   readonly description?: string;
+  /** JSON Schema of the input. */
   readonly inputSchema: JsonSchema;
+  /** JSON Schema of the output. */
   readonly outputSchema?: JsonSchema;
   /** A tool that the provider itself brings, such as its web search. */
   readonly provider?: { readonly id: string; readonly args: JsonObject };
@@ -38,7 +50,9 @@ export type ToolChoice = 'auto' | 'required' | 'none' | { readonly tool: string 
 
 /** The form a model's answer should have. */
 export interface OutputRequest {
+  /** The name of the format. */
   readonly format: string;
+  /** The content type of the text. */
   readonly contentType?: 'application/json';
   /** JSON Schema of the answer's text; a model that can, keeps to it. */
   readonly schema?: JsonSchema;
@@ -46,17 +60,25 @@ export interface OutputRequest {
 
 /** What a model is asked. */
 export interface ModelRequest {
+  /** The conversation, with the system prompt first. */
   readonly messages: readonly Message[];
+  /** The tools that the model can call. */
   readonly tools: readonly ToolDefinition[];
+  /** Whether the model may or must call tools. */
   readonly toolChoice?: ToolChoice;
+  /** Settings of the model. */
   readonly config?: ModelConfig;
+  /** The form of the answer. */
   readonly output?: OutputRequest;
 }
 
 /** What a model answers. */
 export interface ModelResponse {
+  /** The answer. */
   readonly message: Message;
+  /** Why the model stopped. */
   readonly finishReason: FinishReason;
+  /** Tokens of the call. */
   readonly usage?: Usage;
   /** What the model did not do as told, such as a setting it does not have. */
   readonly warnings?: readonly Json[];
@@ -79,10 +101,16 @@ export type ModelRunner = (request: ModelRequest, call: ModelCall) => Promise<Mo
 
 /** What is said about a model when it is defined. */
 export interface ModelOptions {
+  /** The name, unique in the app. */
   readonly name: string;
+  /** A description for users. */
   readonly description?: string;
-  /** The provider of the model, for traces. */
+  /** The provider of the model, for traces and prices. */
   readonly provider?: string;
+  /** The provider's own name of the model, for traces and prices. @default the name */
+  readonly modelId?: string;
+  /** What a call costs. @default the app's `price` */
+  readonly price?: (usage: Usage) => Cost | undefined;
   /**
    * Whether the model supports `request.output.schema` natively. If not, the schema is described in the prompt.
    * @default false
@@ -92,7 +120,10 @@ export interface ModelOptions {
 
 /** A model that can be called. */
 export interface Model extends ModelOptions {
+  /** Calls the model. */
   readonly run: ModelRunner;
+  /** Throws if the model cannot be called, such as without an API key. Agents ask before they accept a turn. */
+  readonly check?: () => void;
 }
 
 /** How a model is named where one is wanted: a registered name, a model, or an AI SDK language model as it is. */

@@ -1,3 +1,4 @@
+import type { Status } from '../core/error.ts';
 import { isJsonObject, type Json, type JsonObject } from '../core/json/json.ts';
 import type {
   Message,
@@ -5,16 +6,24 @@ import type {
   ToolRequestPart,
   ToolResponsePart,
 } from '../protocol/message.ts';
+import { recordOf, withRecord } from '../protocol/messages/tool-record.ts';
 import { openToolRequests } from '../protocol/messages/tool-round.ts';
 import { toolMessage } from './message.ts';
 
 /** Why open requests are closed without an answer. */
-export type CloseReason = 'declined' | 'aborted';
+export type CloseReason = 'declined' | 'aborted' | 'expired';
 
 const closings = {
   declined: 'Not answered: the user declined and went on with the next message.',
   aborted: 'Not finished: it was stopped. Whether it had an effect is unknown.',
+  expired: 'Declined: there was no answer before the deadline.',
 } as const satisfies Record<CloseReason, string>;
+
+const statuses = {
+  declined: 'CANCELLED',
+  aborted: 'ABORTED',
+  expired: 'DEADLINE_EXCEEDED',
+} as const satisfies Record<CloseReason, Status>;
 
 /**
  * The tool message that closes the open requests at the end of a conversation, so that every provider takes it: finished
@@ -32,7 +41,12 @@ export function closeToolRequests(
 }
 
 /** The result that an interrupt's sibling has already come to, as its response. */
-export function keptResponse({
+export function keptResponse(request: ToolRequestPart): ToolResponsePart | undefined {
+  const response = keptAnswer(request);
+  return response && withRecord(response, recordOf(request));
+}
+
+function keptAnswer({
   toolRequest: { name, ref },
   metadata,
 }: ToolRequestPart): ToolResponsePart | undefined {
@@ -52,8 +66,7 @@ export function closedResponse(
   { toolRequest }: ToolRequestPart,
   reason: CloseReason,
 ): ToolResponsePart {
-  const status = reason === 'declined' ? 'CANCELLED' : 'ABORTED';
-  return respond(toolRequest, closings[reason], { error: { status, reason } });
+  return respond(toolRequest, closings[reason], { error: { status: statuses[reason], reason } });
 }
 
 /** The response to a request that the user declined, with the reason for the model, if one was given. */

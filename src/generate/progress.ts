@@ -2,10 +2,10 @@ import type { Message, Part, ToolRequestPart, ToolResponsePart } from '../protoc
 import { keptParts } from '../protocol/messages/partial-answer.ts';
 import { parseMessage } from '../protocol/parse.ts';
 import type { ModelChunk, Usage } from '../protocol/turn.ts';
+import { addUsage } from '../protocol/usage.ts';
 import type { GenerateProgress } from './hooks.ts';
 import { toolMessage } from './message.ts';
 import { closedResponse } from './open-requests.ts';
-import { addUsage } from './usage.ts';
 
 /** What a tool call came to. */
 export type ToolOutcome =

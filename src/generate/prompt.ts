@@ -31,7 +31,9 @@ export interface PromptOptions<
   Output extends Schema | undefined = undefined,
   State = never,
 > extends GenerateSettings<Output, State> {
+  /** The name, unique in the app. */
   readonly name: string;
+  /** What the prompt is for. */
   readonly description?: string;
   /** The schema of the input. */
   readonly input?: Input;
@@ -43,6 +45,7 @@ export interface PromptOptions<
   readonly messages?: MessagesTemplate<PromptInput<Input>>;
   /** A user message after the conversation. */
   readonly prompt?: Template<PromptInput<Input>>;
+  /** Your own data about the prompt. */
   readonly metadata?: JsonObject;
 }
 
@@ -57,8 +60,11 @@ export type PromptArgument<Input> = Input extends Schema
 /** Generate options whose messages are made for one request and stored nowhere. */
 export interface RenderedPrompt<Output extends Schema | undefined = Schema | undefined>
   extends GenerateSettings<Output> {
+  /** The system prompt. */
   readonly system?: readonly Part[];
+  /** Messages before the conversation. */
   readonly before: readonly Message[];
+  /** Messages after the conversation. */
   readonly after: readonly Message[];
 }
 
@@ -81,9 +87,13 @@ export interface Prompt<
   Output extends Schema | undefined = Schema | undefined,
   State = unknown,
 > extends Pick<GenerateSettings<Output, State>, 'model' | 'tools'> {
+  /** The name. */
   readonly name: string;
+  /** What the prompt is for. */
   readonly description?: string;
+  /** Your own data about the prompt. */
   readonly metadata?: JsonObject;
+  /** JSON Schema of the input. */
   readonly inputSchema?: JsonSchema;
   /** Default values of the input. */
   readonly defaultInput?: JsonObject;

@@ -1,6 +1,8 @@
 import { WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
+import type { Summary } from '../protocol/messages/summary.ts';
 import { lastToolRound, openToolRequests } from '../protocol/messages/tool-round.ts';
+import { compactMessages } from './compact.ts';
 import { withDocuments } from './document.ts';
 import type { GenerateOptions } from './generate-options.ts';
 import type { HistoryScope } from './history.ts';
@@ -14,6 +16,15 @@ import type { Tool } from './tool.ts';
 export interface RequestScope extends HistoryScope {
   readonly output: ResolvedOutput;
   readonly resources: readonly Resource[];
+  readonly compaction: Compaction;
+}
+
+/** How the conversation of a call is compacted. */
+export interface Compaction {
+  /** The provider has refused the request as too long. */
+  isForced: boolean;
+  /** A summary that no message carries yet. */
+  made: Summary | undefined;
 }
 
 /** The messages a model sees first: system, what stands before, the selected conversation, what stands behind it. */
@@ -22,7 +33,8 @@ export async function baseMessages(
   scope: RequestScope,
 ): Promise<readonly Message[]> {
   const { before = [], after = [], docs = [], messages = [], prompt, history } = options;
-  const selected = history ? await history(messages, scope) : messages;
+  const compacted = await compactedOf(messages, options, scope);
+  const selected = history ? await history(compacted, scope) : compacted;
   const conversation = prompt === undefined ? selected : [...selected, userMessage(prompt)];
   const base = before.concat(withAfter(conversation, after));
   if (base.length === 0 && options.system === undefined) {
@@ -33,6 +45,24 @@ export async function baseMessages(
   }
   const told = withSystem(base, options, scope);
   return withResources(withDocs(told, docs), scope.resources, scope.signal);
+}
+
+/** The conversation with its older part summarized, and the summary noted if it is new. */
+async function compactedOf(
+  messages: readonly Message[],
+  { compact }: GenerateOptions,
+  scope: RequestScope,
+): Promise<readonly Message[]> {
+  if (compact === undefined) return messages;
+  const { compaction } = scope;
+  const { messages: shown, made } = await compactMessages(
+    messages,
+    compact,
+    scope,
+    compaction.isForced,
+  );
+  if (made !== undefined) compaction.made = made;
+  return shown;
 }
 
 /** Throws unless a model can answer the conversation, or `resume` continues it. */

@@ -4,17 +4,21 @@ import { type Content, toParts } from './message.ts';
 
 /** How a resource is declared. */
 export interface ResourceOptions {
+  /** The name, unique in the app. */
   readonly name: string;
   /** The URI, or a URI template: `file:///docs/{name}`. */
   readonly uri: string;
+  /** What the resource contains. */
   readonly description?: string;
 }
 
 /** What the reader of a resource is asked for. */
 export interface ResourceRequest {
+  /** The address that was asked for. */
   readonly uri: string;
   /** What the template's placeholders stand for. */
   readonly params: Readonly<Record<string, string>>;
+  /** Aborts when the turn is stopped. */
   readonly signal: AbortSignal;
 }
 
@@ -22,6 +26,7 @@ export interface ResourceRequest {
 export interface Resource extends ResourceOptions {
   /** The placeholders' values if the resource answers to this URI. */
   match(uri: string): Readonly<Record<string, string>> | undefined;
+  /** Reads the content. */
   read(request: ResourceRequest): Promise<Content>;
 }
 

@@ -8,13 +8,18 @@ import type {
 } from '../protocol/message.ts';
 import { isInterrupted, lastToolRound, requestKey } from '../protocol/messages/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
-import { declinedResponse, keptResponse, respond } from './open-requests.ts';
+import { closedResponse, declinedResponse, keptResponse, respond } from './open-requests.ts';
 import type { Tool } from './tool.ts';
 
 /** What is done about one open request: it has its response, or its tool runs again, perhaps with edited input. */
 export type ResumeStep =
-  | { readonly request: ToolRequestPart; readonly response: ToolResponsePart }
-  | { readonly request: ToolRequestPart; readonly resumed: Json };
+  | {
+      readonly request: ToolRequestPart;
+      readonly response: ToolResponsePart;
+      /** It expired, and the turn has to fail. */
+      readonly isFailure?: boolean;
+    }
+  | { readonly request: ToolRequestPart; readonly resumed: Json; readonly isEdited?: boolean };
 
 /** The metadata of a restart with edited input: the input that it replaces. */
 const replacedInput = 'replacedInput';
@@ -64,6 +69,10 @@ async function planStep(
   if ('toolRequest' in entry) return planRestart(request, entry, tools);
   const declined = entry.metadata?.declined;
   if (declined !== undefined && declined !== false) {
+    if (entry.metadata?.expired === true) {
+      const isFailure = request.metadata?.onExpiry === 'fail';
+      return { request, response: closedResponse(request, 'expired'), isFailure };
+    }
     return { request, response: declinedResponse(request, declined) };
   }
   const { output = null, content } = entry.toolResponse;
@@ -75,6 +84,17 @@ async function planStep(
     request,
     response: { toolResponse: content ? { ...toolResponse, content } : toolResponse },
   };
+}
+
+/** Fails the turn if one of the requests expired that must not be declined silently. */
+export function checkExpiry(steps: readonly ResumeStep[]): void {
+  const failed = steps.find((step) => 'isFailure' in step && step.isFailure === true);
+  if (failed === undefined) return;
+  const { toolRequest, metadata } = failed.request;
+  throw new WaymarkError(
+    'DEADLINE_EXCEEDED',
+    `The interrupt of ${nameOf(toolRequest)} was not answered before ${metadata?.expiresAt ?? 'its deadline'}. Send another message to continue.`,
+  );
 }
 
 async function planRestart(
@@ -89,7 +109,7 @@ async function planRestart(
   // A bad edit must be refused before the turn begins, so that the interrupt stays open.
   await tools.get(toolRequest.name)?.parseInput(toolRequest.input ?? null);
   const edited = { ...request.toolRequest, input: toolRequest.input ?? null };
-  return { request: { ...request, toolRequest: edited }, resumed };
+  return { request: { ...request, toolRequest: edited }, resumed, isEdited: true };
 }
 
 function checkRestart(

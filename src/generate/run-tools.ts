@@ -4,17 +4,27 @@ import { raceSignal } from '../core/async/signal.ts';
 import { closest } from '../core/closest.ts';
 import { isWaymarkError, publicMessageOf, WaymarkError } from '../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
+import type { Clock } from '../core/time/clock.ts';
 import { inSpan } from '../core/trace.ts';
 import { genAi, operations } from '../core/trace-names.ts';
 import type { ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
+import {
+  recordOf,
+  type ToolRecord,
+  withoutRecord,
+  withRecord,
+} from '../protocol/messages/tool-record.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
 import { isBadCall, markBadCall } from './bad-call.ts';
-import { generateScope, insideTool } from './hooks.ts';
+import { generateScope, insideTool, type ToolRecorder } from './hooks.ts';
+import { deadlineMetadata, type InterruptDeadline } from './interrupt-deadline.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { composeTool, type Middleware } from './middleware/middleware.ts';
 import { respond } from './open-requests.ts';
 import type { Progress, ToolOutcome } from './progress.ts';
 import type { Tool, ToolContext } from './tool.ts';
+import { toolReplay } from './tool-replay.ts';
+import { watchTool } from './tool-telemetry.ts';
 
 /** What a tool call is, for those who add to its context. */
 export interface ToolCallInfo {
@@ -29,6 +39,7 @@ export interface ToolScope {
   readonly missing: readonly string[];
   readonly use: readonly Middleware[];
   readonly limits: Limits;
+  readonly clock: Clock;
   readonly context: ActionContext;
   readonly signal: AbortSignal;
   readonly progress: Progress;
@@ -42,6 +53,8 @@ export interface ToolScope {
 export interface ToolRun {
   readonly request: ToolRequestPart;
   readonly resumed?: Json;
+  /** The request has another input than the one that the model asked for. */
+  readonly isEdited?: boolean;
   /** A response that is there already; nothing runs. */
   readonly response?: ToolResponsePart;
 }
@@ -58,17 +71,81 @@ export async function runTools(
   const index = progress.length;
   progress.startTools(runs.map(({ request }) => request));
   const most = scope.limits.toolConcurrency ?? defaultLimits.toolConcurrency;
+  const changedAt: (number | undefined)[] = [];
   const outcomes = mapConcurrent(runs, most, async (run, at): Promise<ToolOutcome> => {
     // A call that has not begun when the turn is stopped does not begin.
     signal.throwIfAborted();
-    const outcome = run.response ? { response: run.response } : await runTool(scope, run, index);
+    const outcome = run.response
+      ? { response: run.response }
+      : await runRecorded(scope, run, index, (change) => {
+          changedAt[at] = change;
+        });
     progress.endTool(at, outcome);
     if ('response' in outcome) {
-      await scope.emit({ role: 'tool', index, content: [outcome.response] });
+      await scope.emit({ role: 'tool', index, content: [withoutRecord(outcome.response)] });
     }
     return outcome;
   });
-  return raceSignal(outcomes, signal);
+  const ended = await raceSignal(outcomes, signal);
+  toolReplay.get()?.endRound();
+  return withOrder(ended, changedAt);
+}
+
+/** Runs a tool, and adds to its outcome what it did to the session and how it was restarted. */
+async function runRecorded(
+  scope: ToolScope,
+  run: ToolRun,
+  index: number,
+  onChange: (firstChange: number | undefined) => void,
+): Promise<ToolOutcome> {
+  const recorder = generateScope.get()?.hooks?.recordTool?.();
+  if (recorder === undefined) return await runOrReplay(scope, run, index);
+  const outcome = await recorder.run(() => runOrReplay(scope, run, index));
+  const record = recordOfRun(run, recorder);
+  if (record === undefined) return outcome;
+  onChange(recorder.firstChange);
+  return withRecordOf(outcome, record);
+}
+
+function withRecordOf(outcome: ToolOutcome, record: ToolRecord): ToolOutcome {
+  return 'response' in outcome
+    ? { response: withRecord(outcome.response, record) }
+    : { interrupted: withRecord(outcome.interrupted, record) };
+}
+
+/** Adds the order of the changes to the records, where it is not that of the calls. */
+function withOrder(
+  outcomes: readonly ToolOutcome[],
+  changedAt: readonly (number | undefined)[],
+): readonly ToolOutcome[] {
+  const changes = changedAt.filter((change) => change !== undefined);
+  const order = changes.toSorted((a, b) => a - b);
+  if (changes.every((change, place) => change === order[place])) return outcomes;
+  return outcomes.map((outcome, at) => {
+    const change = changedAt[at];
+    const part = 'response' in outcome ? outcome.response : outcome.interrupted;
+    const record = recordOf(part);
+    if (change === undefined || record === undefined) return outcome;
+    return withRecordOf(outcome, { ...record, order: order.indexOf(change) });
+  });
+}
+
+function recordOfRun(
+  { request, resumed, isEdited = false }: ToolRun,
+  recorder: ToolRecorder,
+): ToolRecord | undefined {
+  const effects = recorder.record();
+  if (resumed === undefined) return effects;
+  return { ...effects, resumed, ...(isEdited && { input: request.toolRequest.input ?? null }) };
+}
+
+async function runOrReplay(scope: ToolScope, run: ToolRun, index: number): Promise<ToolOutcome> {
+  const { request, resumed } = run;
+  const replay = toolReplay.get();
+  // A tool that no longer exists is refused as in production.
+  if (replay === undefined || !scope.tools.has(request.toolRequest.name))
+    return await runTool(scope, run, index);
+  return (await replay.answer({ request, resumed })) ?? (await runTool(scope, run, index));
 }
 
 async function runTool(
@@ -82,9 +159,12 @@ async function runTool(
     [genAi.operation]: operations.executeTool,
     [genAi.toolName]: name,
     [genAi.toolCallId]: ref,
+    [genAi.toolType]: 'function',
+    [genAi.toolDescription]: scope.tools.get(name)?.description,
   };
   return inSpan(`execute_tool ${name}`, { attributes }, async (span) => {
-    const interrupt = new Interrupt(name);
+    const endTool = watchTool(name, span, toolRequest.input);
+    const interrupt = new Interrupt(name, scope.clock);
     const attached: JsonObject[] = [];
     try {
       const tool = scope.tools.get(name);
@@ -101,11 +181,14 @@ async function runTool(
       );
       const output = await insideTool(() => run({ tool, request: toolRequest, context }));
       // An interrupt counts even if the tool caught it: the call must not continue without its approval.
-      if (interrupt.data === undefined)
+      if (interrupt.data === undefined) {
+        endTool({ output });
         return { response: withContent(respond({ name, ref }, output), scope, attached) };
+      }
     } catch (error) {
       if (interrupt.data === undefined) {
         span.recordError(error);
+        endTool({ error });
         // The model corrects an invalid call itself.
         if (!scope.signal.aborted && !isBadCall(error)) {
           generateScope.get()?.hooks?.onFailure?.(error, { tool: name });
@@ -113,20 +196,26 @@ async function runTool(
         return { response: errorResponse({ name, ref }, error) };
       }
     }
-    return { interrupted: interrupted(request, interrupt.data) };
+    endTool({});
+    return { interrupted: interrupted(request, interrupt.data, interrupt.deadline) };
   });
 }
 
 /** Whether a tool interrupted itself, and with what. */
 class Interrupt {
   readonly #tool: string;
+  readonly #clock: Clock;
   data: Json | undefined;
+  /** When it expires, and what happens then. */
+  deadline: JsonObject = {};
 
-  constructor(tool: string) {
+  constructor(tool: string, clock: Clock) {
     this.#tool = tool;
+    this.#clock = clock;
   }
 
-  raise(data: Json = true): never {
+  raise(data: Json = true, deadline: InterruptDeadline = {}): never {
+    this.deadline = deadlineMetadata(deadline, this.#clock);
     // `false` says that a request does not wait.
     this.data = toJson(data === false ? true : data, `What tool "${this.#tool}" interrupts with`);
     throw new WaymarkError(
@@ -154,7 +243,8 @@ function toContext(
     resumed,
     interrupted,
     idempotencyKey: ref,
-    interrupt: (data) => interrupt.raise(data),
+    checkpoint: async (_, fn) => await fn(),
+    interrupt: (data, deadline) => interrupt.raise(data, deadline),
     attach: (...content) => void attached.push(...content),
     stream: (output) => {
       if (scope.signal.aborted) return undefined;
@@ -167,8 +257,14 @@ function toContext(
   };
 }
 
-function interrupted({ toolRequest, metadata }: ToolRequestPart, data: Json): ToolRequestPart {
-  return { toolRequest, metadata: { ...metadata, interrupt: data } };
+function interrupted(
+  { toolRequest, metadata }: ToolRequestPart,
+  data: Json,
+  deadline: JsonObject,
+): ToolRequestPart {
+  // A call that was restarted and interrupts again has a new deadline, or none.
+  const { expiresAt: _, onExpiry: __, ...rest } = metadata ?? {};
+  return { toolRequest, metadata: { ...rest, interrupt: data, ...deadline } };
 }
 
 /** A response with what its tool attached, if it is not too long for a model. */

@@ -4,6 +4,7 @@ import { type Content, toParts, userMessage } from './message.ts';
 
 /** What a template can use. */
 export interface TemplateScope<Input = unknown, State = unknown> {
+  /** The input of the prompt. */
   readonly input: Input;
   /** The custom state of the session around it; `{{@state.field}}` in a text. */
   readonly state: State;

@@ -7,6 +7,7 @@ import type { Tool } from './tool.ts';
 export interface ToolSourceScope {
   /** The caller's context, such as the user. */
   readonly context: ActionContext;
+  /** Aborts when the turn is stopped. */
   readonly signal: AbortSignal;
   /** Tells the app's `onError` of something that does not stop the source, such as one tool that cannot be used. */
   report(error: unknown): void;
@@ -17,6 +18,7 @@ export interface ToolSourceScope {
  * agents, prompts and generate calls.
  */
 export interface ToolSource {
+  /** The name, for errors and logs. */
   readonly name: string;
   /**
    * The tools of one request. Called once for each generate call, and by `ready()`: keep what takes long to find. To reject
@@ -26,6 +28,24 @@ export interface ToolSource {
   list(scope: ToolSourceScope): Promise<readonly Tool[]>;
   /** Releases connections and processes. Called when an app closes that used the source. */
   close?(): Promise<void>;
+  /** The state of its connections: one, or one for each user. */
+  status?(): readonly ToolSourceStatus[];
+  /** The source whose tools this one selects from. Only that one is listed and closed by the app. */
+  readonly base?: ToolSource;
+}
+
+/** The state of one connection of a tool source. */
+export interface ToolSourceStatus {
+  /** `idle`: it has not been needed yet, or was closed; it connects when it is used. */
+  readonly state: 'idle' | 'connecting' | 'connected' | 'failed';
+  /** The user whose connection it is, where each has their own. */
+  readonly user?: string;
+  /** Its tools as they were last listed; `undefined` before that. */
+  readonly tools: readonly Tool[] | undefined;
+  /** The last failure of connecting or listing, also after a later success. */
+  readonly lastError?: { readonly error: unknown; readonly at: number };
+  /** When it can connect again after a failure, in milliseconds since the epoch. */
+  readonly retryAt?: number;
 }
 
 /** An entry of `tools`: a registered name, the tool itself, or a source of tools. `never`: whatever its state. */
@@ -94,7 +114,7 @@ async function listOf(ref: ToolRef, scope: ToolsScope): Promise<readonly Tool[] 
   if (!isToolSource(ref)) return [scope.resolveTool(ref as string | Tool)];
   const { context, signal } = scope;
   const report = (error: unknown): void => scope.report(error, ref.name);
-  scope.addSource(ref);
+  scope.addSource(ref.base ?? ref);
   try {
     return await raceSignal(ref.list({ context, signal, report }), signal);
   } catch (error) {

@@ -11,6 +11,7 @@ import {
   toJsonSchema,
 } from '../core/schema/schema.ts';
 import { markBadCall } from './bad-call.ts';
+import type { InterruptDeadline } from './interrupt-deadline.ts';
 import type { ToolDefinition } from './model.ts';
 
 /** What a tool gets along with its input; an app adds to it, such as the session. */
@@ -27,8 +28,16 @@ export interface ToolContext {
   readonly interrupted: Json | undefined;
   /** The same for every attempt of this call. Pass it to external services so that an effect happens once. */
   readonly idempotencyKey: string;
-  /** Interrupts this call until the user answers or restarts it. `data` describes what you need. */
-  interrupt(data?: Json): never;
+  /**
+   * Does something once per call, such as starting a job of an external service, and stores its result as JSON with the run. If
+   * another process continues the turn, `fn` is not called again. `name` tells the checkpoints of one call apart.
+   */
+  checkpoint<Value>(name: string, fn: () => Promise<Value> | Value): Promise<Value>;
+  /**
+   * Interrupts this call until the user answers or restarts it. `data` describes what you need; with a deadline, the call does not
+   * wait forever.
+   */
+  interrupt(data?: Json, deadline?: InterruptDeadline): never;
   /** Adds parts such as images to the result, for models that can read them. */
   attach(...content: readonly JsonObject[]): void;
   /** Shows a reader how far the tool is; the model sees only the result. */
@@ -45,15 +54,19 @@ export interface ToolOptions<
   readonly name: string;
   /** Tells the model what the tool does and when to use it. */
   readonly description: string;
+  /** The schema of the input. */
   readonly input?: Input;
+  /** The schema of the output. */
   readonly output?: Output;
   /** The custom state that the tool works on. It types `session`; only agents with such a state take the tool. */
   readonly state?: State;
+  /** Your own data about the tool. */
   readonly metadata?: JsonObject;
 }
 
 /** The state that a tool works on. */
 export interface ToolState<Custom> {
+  /** The schema of the custom state. */
   readonly schema: Schema;
   /** INVALID_ARGUMENT if the tool cannot work on this state. */
   readonly check: (custom: Custom) => void;
@@ -61,8 +74,11 @@ export interface ToolState<Custom> {
 
 /** Something a model can ask to be run. `State` is what the custom state of the agent must be. */
 export interface Tool<Input = unknown, Output = unknown, State = unknown> {
+  /** The name. */
   readonly name: string;
+  /** What the tool does. */
   readonly description: string;
+  /** Your own data about the tool. */
   readonly metadata?: JsonObject;
   /** Absent if the tool works with any agent. */
   readonly state?: ToolState<State>;

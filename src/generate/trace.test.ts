@@ -62,6 +62,7 @@ test('each model call and each tool call has a span with ids and counts, and no 
     'gen_ai.provider.name': 'scripted',
     'gen_ai.request.model': 'scripted',
     'gen_ai.response.finish_reasons': ['stop'],
+    'gen_ai.response.time_to_first_chunk': expect.any(Number),
     'gen_ai.usage.input_tokens': 5,
     'gen_ai.usage.output_tokens': 2,
   });
@@ -69,6 +70,8 @@ test('each model call and each tool call has a span with ids and counts, and no 
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': 'secret',
     'gen_ai.tool.call.id': 'r1',
+    'gen_ai.tool.type': 'function',
+    'gen_ai.tool.description': 'd',
   });
   expect(JSON.stringify(found)).not.toContain('hunter2');
 });

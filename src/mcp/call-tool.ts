@@ -2,15 +2,16 @@ import type {
   CallToolRequest,
   CallToolResult,
   InputRequiredResult,
-  Tool as McpTool,
   Progress,
 } from '@modelcontextprotocol/client';
 import { linkSignals } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
+import { jsonSchemaIssues } from '../core/schema/json-schema.ts';
 import type { ToolContext } from '../generate/tool.ts';
-import type { McpConnection, OpenClient } from './connection.ts';
+import type { OpenClient } from './connection.ts';
 import { toMcpError } from './errors.ts';
+import { FollowedTask } from './follow-task.ts';
 import {
   answersOf,
   type Elicitation,
@@ -20,23 +21,9 @@ import {
   questionsOf,
   toElicitResult,
 } from './questions.ts';
+import { isLegacyTask, mayBeTask, type ServerToolCall } from './server-call.ts';
+import { taskOf } from './task-results.ts';
 import { fromToolResult } from './tool-result.ts';
-
-/** What calling the tools of a server needs. */
-export interface ToolServer {
-  readonly server: string;
-  readonly connection: McpConnection;
-  readonly timeout: number;
-  /** Called when the server does not know a tool that it has listed. */
-  onUnknownTool(): void;
-}
-
-/** One call of a tool of a server. */
-export interface ServerToolCall {
-  readonly definition: McpTool;
-  readonly about: ToolServer;
-  readonly input: JsonObject;
-}
 
 type Result = CallToolResult | InputRequiredResult;
 
@@ -46,20 +33,112 @@ const progressEveryMs = 100;
 // Rounds in which a server only wants its own state back.
 const mostRounds = 10;
 
-/** Calls a tool of a server. Progress is the tool's stream; a question of the server interrupts the tool. */
+/** The answer of a server to a call, or the task that it has started. As JSON: it is stored with the run. */
+type Begun = { readonly result: CallToolResult } | { readonly taskId: string };
+
+/**
+ * Calls a tool of a server. Progress is the tool's stream; a question of the server interrupts the tool. The id of a task is
+ * stored with the run, so that a process which takes over the turn asks for its state instead of calling the tool again.
+ */
 export async function callTool(call: ServerToolCall, context: ToolContext): Promise<Json> {
-  const { definition, about } = call;
+  const { about } = call;
   const before = elicitationOf(context.interrupted);
   const answers = answersOf(before, context.resumed);
   askNext(about.server, before, answers, context);
-  const result = await about.connection.use(context.signal, (open) =>
-    open.isLegacy
-      ? callLegacy(call, open, answers, context)
-      : callModern(call, open, { answers, requestState: before?.requestState }, context),
-  );
-  const { output, content } = fromToolResult(result, definition.name);
+  let task: FollowedTask | undefined;
+  const begin = async (): Promise<Begun> => {
+    const begun = await beginCall(call, { ...before, answers }, context);
+    if ('taskId' in begun) task = new FollowedTask(call, begun.taskId, context);
+    return begun;
+  };
+  try {
+    const begun = mayBeTask(call) ? await context.checkpoint('mcp', begin) : await begin();
+    if ('result' in begun) return outputOf(call, begun.result, context);
+    task = new FollowedTask(call, begun.taskId, context);
+    return outputOf(call, await endOfTask(call, task, answers, context), context);
+  } catch (error) {
+    // Also if the turn was stopped while the task was started, and its id could not be stored any more.
+    await task?.cancelAfter(error);
+    throw error;
+  }
+}
+
+function outputOf(call: ServerToolCall, result: CallToolResult, context: ToolContext): Json {
+  checkOutput(call, result);
+  const { output, content } = fromToolResult(result, call.definition.name);
   context.attach(...content);
   return output;
+}
+
+/** Refuses structured content that does not fit the schema that the server has given. */
+function checkOutput({ definition, about }: ServerToolCall, result: CallToolResult): void {
+  const { outputSchema, name } = definition;
+  if (outputSchema === undefined || result.isError === true) return;
+  const schema = outputSchema as Parameters<typeof jsonSchemaIssues>[0];
+  const [issue] = jsonSchemaIssues(schema, result.structuredContent, 'The structured content');
+  if (!issue) return;
+  throw new WaymarkError(
+    'INTERNAL',
+    `MCP server "${about.server}" answered the call of "${name}" with a result that does not fit its output schema: ${issue.path} ${issue.message}`,
+  );
+}
+
+/** What an earlier call has left behind: the answers to its questions, the state of the server, and its task. */
+type Before = Pick<Elicitation, 'answers' | 'requestState' | 'taskId'>;
+
+async function beginCall(
+  call: ServerToolCall,
+  before: Before,
+  context: ToolContext,
+): Promise<Begun> {
+  const { taskId, answers } = before;
+  if (taskId !== undefined) {
+    await new FollowedTask(call, taskId, context).answer(toResponses(answers));
+    return { taskId };
+  }
+  const result = await call.about.connection.use(context.signal, (open) =>
+    open.isLegacy
+      ? asking(call, open, answers, context, (signal) =>
+          request(call, open, { ...context, signal }, isLegacyTask(call) ? { task: {} } : {}),
+        )
+      : callModern(call, open, before, context),
+  );
+  const started = taskOf(result);
+  // Of 2025, or not `input_required`: there are no other results.
+  return started === undefined ? { result: result as CallToolResult } : { taskId: started };
+}
+
+/** Waits for the end of a task; a question of it interrupts the tool. */
+async function endOfTask(
+  call: ServerToolCall,
+  task: FollowedTask,
+  answers: Elicitation['answers'],
+  context: ToolContext,
+): Promise<CallToolResult> {
+  const { server, connection } = call.about;
+  const state = await task.settled();
+  const isLegacy = await connection.withClient(context.signal, async (open) => open.isLegacy);
+  if (!isLegacy) {
+    if (state.status !== 'input_required') return task.resultOf(state);
+    const { taskId } = task;
+    askNext(
+      server,
+      { questions: questionsOf(task.questionsIn(state), server), taskId },
+      {},
+      context,
+    );
+    throw task.invalid(': it asks, but has no question');
+  }
+  return await connection.use(context.signal, (open) =>
+    asking(
+      call,
+      open,
+      answers,
+      context,
+      (signal) => task.result(open, signal),
+      () => task.cancel(),
+    ),
+  );
 }
 
 /** Interrupts with the next question that a server of 2026 asked together with the one that was answered. */
@@ -69,35 +148,33 @@ function askNext(
   answers: Elicitation['answers'],
   context: ToolContext,
 ): void {
-  const { questions = {}, requestState } = before ?? {};
+  const { questions = {}, requestState, taskId } = before ?? {};
   const next = Object.entries(questions).find(([key]) => !(key in answers));
   if (next === undefined) return;
   const [asked, question] = next;
-  const state = requestState === undefined ? {} : { requestState };
+  const state = {
+    ...(requestState !== undefined && { requestState }),
+    ...(taskId !== undefined && { taskId }),
+  };
   context.interrupt(interruptData(question, { server, answers, asked, questions, ...state }));
 }
 
 async function callModern(
   call: ServerToolCall,
   open: OpenClient,
-  before: Pick<Elicitation, 'answers'> & { readonly requestState: string | undefined },
+  before: Before,
   context: ToolContext,
 ): Promise<CallToolResult> {
   const { server } = call.about;
-  let { requestState } = before;
-  let responses = Object.entries(before.answers);
+  let { requestState, answers } = before;
   for (let round = 0; round < mostRounds; round++) {
     const result = await request(call, open, context, {
-      ...(responses.length > 0 && {
-        inputResponses: Object.fromEntries(
-          responses.map(([key, answer]) => [key, toElicitResult(answer)]),
-        ),
-      }),
+      ...(Object.keys(answers).length > 0 && { inputResponses: toResponses(answers) }),
       ...(requestState !== undefined && { requestState }),
     });
     if (!isInputRequired(result)) return result;
     requestState = result.requestState;
-    responses = [];
+    answers = {};
     const questions = questionsOf(result, server);
     const state = requestState === undefined ? {} : { requestState };
     askNext(server, { questions, ...state }, {}, context);
@@ -108,13 +185,24 @@ async function callModern(
   );
 }
 
-async function callLegacy(
-  call: ServerToolCall,
+function toResponses(answers: Elicitation['answers']): JsonObject {
+  return Object.fromEntries(
+    Object.entries(answers).map(([key, answer]) => [key, toElicitResult(answer) as JsonObject]),
+  );
+}
+
+/**
+ * Does something during which a server of 2025 may ask. A question that has no answer yet interrupts the tool, which is called
+ * again with the answer.
+ */
+async function asking<Value>(
+  { about: { server } }: ServerToolCall,
   open: OpenClient,
   answers: Elicitation['answers'],
   context: ToolContext,
-): Promise<CallToolResult> {
-  const { server } = call.about;
+  send: (signal: AbortSignal) => Promise<Value>,
+  leave: () => Promise<void> = async () => {},
+): Promise<Value> {
   const stop = linkSignals(context.signal);
   let asked: { readonly question: Question; readonly key: string } | undefined;
   const onQuestion = (question: Question, key: string): void => {
@@ -122,15 +210,11 @@ async function callLegacy(
     stop.abort();
   };
   try {
-    const { signal } = stop;
-    const result = await open.questions.during({ answers, onQuestion }, () =>
-      request(call, open, { ...context, signal }, {}),
-    );
-    // Of 2025: it has no other results.
-    return result as CallToolResult;
+    return await open.questions.during({ answers, onQuestion }, () => send(stop.signal));
   } catch (error) {
     if (asked === undefined) throw error;
     const { question, key } = asked as { readonly question: Question; readonly key: string };
+    await leave();
     return context.interrupt(interruptData(question, { server, answers, asked: key }));
   } finally {
     stop.release();
@@ -143,6 +227,7 @@ async function request(
   context: ToolContext,
   more: object,
 ): Promise<Result> {
+  const { outputSchema: _, ...withoutOutput } = definition;
   const { name } = definition;
   const { signal } = context;
   const params: CallToolRequest['params'] = { name, arguments: input, ...more };
@@ -152,8 +237,10 @@ async function request(
       timeout: about.timeout,
       resetTimeoutOnProgress: true,
       maxTotalTimeout: longestCallMs,
-      onprogress: progressOf(context),
-      toolDefinition: definition,
+      // A server may take a client that wants to see progress for one that wants no task.
+      ...(!about.tasks && { onprogress: progressOf(context) }),
+      // Without the output schema: the package would also ask it of a result that asks for input.
+      toolDefinition: withoutOutput,
       allowInputRequired: true,
     });
   } catch (error) {

@@ -1,11 +1,12 @@
 import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client';
 import { jsonSchemaIssues } from '../core/schema/json-schema.ts';
 import { loadSdk } from './sdk.ts';
+import { tasksExtension } from './task-results.ts';
 
 // Some servers from before 2026 never answer the probe.
 const probeTimeoutMs = 10_000;
 
-/** What a server tells its client of its own accord. */
+/** What a server tells its client without being asked. */
 export interface ClientEvents {
   onToolsChanged(): void;
   onQuestion(params: ElicitRequest['params']): Promise<ElicitResult>;
@@ -13,17 +14,20 @@ export interface ClientEvents {
 
 /** A client that offers what agents can do: no sampling, roots or logging. */
 export async function createClient(
-  connectTimeoutMs: number,
+  { connectTimeout, tasks }: { readonly connectTimeout: number; readonly tasks: boolean },
   events: ClientEvents,
 ): Promise<Client> {
   const { Client } = await loadSdk();
   const client = new Client(
     { name: 'waymark', version: '1' },
     {
-      capabilities: { elicitation: { form: {} } },
+      capabilities: {
+        elicitation: { form: {} },
+        ...(tasks && { extensions: { [tasksExtension]: {} } }),
+      },
       versionNegotiation: {
         mode: 'auto',
-        probe: { timeoutMs: Math.min(probeTimeoutMs, connectTimeoutMs / 2) },
+        probe: { timeoutMs: Math.min(probeTimeoutMs, connectTimeout / 2) },
       },
       // Questions become interrupts.
       inputRequired: { autoFulfill: false },

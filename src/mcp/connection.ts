@@ -6,17 +6,19 @@ import { afterThisTurn } from '../core/platform.ts';
 import { backoff } from '../core/time/backoff.ts';
 import { type Clock, systemClock } from '../core/time/clock.ts';
 import { withTimeout } from '../core/time/timeout.ts';
+import type { ToolSourceStatus } from '../generate/tool-source.ts';
 import { createClient } from './client.ts';
 import { toMcpError } from './errors.ts';
 import { limitNotifications } from './flood.ts';
 import { LegacyQuestions } from './legacy-questions.ts';
 import type { McpServer } from './options.ts';
+import { admitTasks } from './task-results.ts';
 import { defaultMaxMessageBytes, type OpenTransport, openTransport } from './transport.ts';
 
 /** A connected client. */
 export interface OpenClient {
   readonly client: Client;
-  /** Whether the server speaks a protocol from before 2026, in which it asks questions by requests of its own. */
+  /** Whether the server speaks a protocol from before 2026, in which it asks questions by requests to the client. */
   readonly isLegacy: boolean;
   /** What a server of 2025 asks during calls. */
   readonly questions: LegacyQuestions;
@@ -33,6 +35,7 @@ const retryDelays = { baseMs: 500, maxMs: 30_000 };
 export class McpConnection {
   readonly #name: string;
   readonly #options: McpServer;
+  readonly #user: string | undefined;
   readonly #clock: Clock;
   /** Called when the server says that its tools have changed, and when another process of it may have other tools. */
   readonly #onToolsChanged: () => void;
@@ -41,19 +44,72 @@ export class McpConnection {
   #failures = 0;
   #retryAt = 0;
   #lastError: WaymarkError | undefined;
+  #lastFailure: { readonly error: WaymarkError; readonly at: number } | undefined;
   #turns: Mutex | undefined;
   // To ask whether a server knows the newer protocol takes a second process. One that did not know it is not asked again.
   #wasLegacy = false;
+  #uses = 0;
+  #isReleased = false;
 
-  constructor(name: string, options: McpServer, onToolsChanged: () => void) {
+  constructor(
+    name: string,
+    { options, user }: { readonly options: McpServer; readonly user: string | undefined },
+    onToolsChanged: () => void,
+  ) {
     this.#name = name;
     this.#options = options;
+    this.#user = user;
     this.#onToolsChanged = onToolsChanged;
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** The connected client. */
-  async client(signal?: AbortSignal): Promise<OpenClient> {
+  /** Whether something is asked of the server now. */
+  get isInUse(): boolean {
+    return this.#uses > 0;
+  }
+
+  /** Whether it is connected now, and why it last was not. */
+  status(): Omit<ToolSourceStatus, 'tools'> {
+    const lastError = this.#lastFailure && { lastError: this.#lastFailure };
+    if (this.#end) return { state: 'connected', ...lastError };
+    if (this.#open) return { state: 'connecting', ...lastError };
+    if (this.#lastError === undefined) return { state: 'idle', ...lastError };
+    return { state: 'failed', ...lastError, retryAt: this.#retryAt };
+  }
+
+  /** Ends the connection now, and from now on after each use. */
+  release(): void {
+    this.#isReleased = true;
+    this.#endIfReleased();
+  }
+
+  /** Remembers a failure for {@link McpConnection.status}. */
+  note(error: WaymarkError): void {
+    this.#lastFailure = { error, at: this.#clock.now() };
+  }
+
+  /** Asks the server something, at the same time as others. */
+  async withClient<T>(
+    signal: AbortSignal | undefined,
+    fn: (open: OpenClient) => Promise<T>,
+  ): Promise<T> {
+    this.#uses += 1;
+    try {
+      return await fn(await this.#client(signal));
+    } finally {
+      this.#uses -= 1;
+      this.#endIfReleased();
+    }
+  }
+
+  #endIfReleased(): void {
+    if (!this.#isReleased || this.#uses > 0) return;
+    if (this.#end) this.#retire(this.#end);
+    // It still connects, for a call that was stopped.
+    else void this.#open?.then(() => this.#endIfReleased()).catch(() => {});
+  }
+
+  async #client(signal?: AbortSignal): Promise<OpenClient> {
     if (this.#open === undefined) {
       const wait = this.#retryAt - this.#clock.now();
       if (this.#lastError !== undefined && wait > 0) throw notYet(this.#lastError, wait);
@@ -64,7 +120,7 @@ export class McpConnection {
 
   /** Calls the server, after the calls before it if it is one that asks questions during calls. */
   async use<T>(signal: AbortSignal, fn: (open: OpenClient) => Promise<T>): Promise<T> {
-    const run = async (): Promise<T> => fn(await this.client(signal));
+    const run = (): Promise<T> => this.withClient(signal, fn);
     return this.#turns ? raceSignal(this.#turns.run(run), signal) : run();
   }
 
@@ -81,7 +137,11 @@ export class McpConnection {
   /** Ends the connection and the server's process. It is opened again when it is used again. */
   async close(): Promise<void> {
     await this.#open?.catch(() => {});
-    await this.#end?.();
+    const end = this.#end;
+    // Taken out of use first, so that its end is not taken for a failure.
+    this.#open = undefined;
+    this.#end = undefined;
+    await end?.();
     this.#lastError = undefined;
     this.#failures = 0;
   }
@@ -90,7 +150,7 @@ export class McpConnection {
     const life = new Life(this.#name, this.#options.maxMessageBytes ?? defaultMaxMessageBytes);
     let opened: OpenTransport | undefined;
     try {
-      opened = await openTransport(this.#options, () => life.tooLong());
+      opened = await openTransport(this.#options, this.#user, () => life.tooLong());
       const client = await this.#handshake(opened, life);
       this.#failures = 0;
       this.#lastError = undefined;
@@ -101,6 +161,7 @@ export class McpConnection {
       this.#failures += 1;
       this.#retryAt = this.#clock.now() + backoff(this.#failures, retryDelays);
       this.#lastError = this.#explain(life.endedBy ?? error, opened?.lastOutput() ?? '');
+      this.note(this.#lastError);
       throw this.#lastError;
     }
   }
@@ -114,10 +175,14 @@ export class McpConnection {
       },
       retire: () => this.#retire(life.end),
     });
-    const client = await createClient(ms, {
-      onToolsChanged: this.#onToolsChanged,
-      onQuestion: (params) => questions.ask(params),
-    });
+    const { tasks = false } = this.#options;
+    const client = await createClient(
+      { connectTimeout: ms, tasks },
+      {
+        onToolsChanged: this.#onToolsChanged,
+        onQuestion: (params) => questions.ask(params),
+      },
+    );
     life.end = async () => {
       await client.close().catch(() => {});
       await transport.close().catch(() => {});
@@ -128,6 +193,7 @@ export class McpConnection {
       if (this.#end !== life.end) return;
       this.#open = undefined;
       this.#end = undefined;
+      this.note(life.endedBy ?? this.#explain(hasClosed(this.#name), opened.lastOutput()));
       this.#onToolsChanged();
     };
     client.onerror = (error) => life.note(error);
@@ -142,6 +208,7 @@ export class McpConnection {
     }
     this.#end = life.end;
     opened.onConnected();
+    admitTasks(transport);
     limitNotifications(transport, (reason) => life.fail(reason));
     const isLegacy = client.getProtocolEra() === 'legacy';
     this.#wasLegacy = isLegacy;
@@ -200,6 +267,10 @@ class Life {
   note(error: Error): void {
     if (/exceeded maximum size/.test(error.message)) this.tooLong();
   }
+}
+
+function hasClosed(name: string): WaymarkError {
+  return new WaymarkError('UNAVAILABLE', `MCP server "${name}" closed the connection.`);
 }
 
 // A new error each time: each one is reported where it is thrown.

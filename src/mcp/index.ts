@@ -1,2 +1,3 @@
+export type { Resource } from '../generate/resource.ts';
 export { type McpSource, mcp } from './mcp.ts';
-export type { McpCommand, McpHeaders, McpServer, McpUrl } from './options.ts';
+export type { McpAuth, McpCommand, McpHeaders, McpServer, McpUrl } from './options.ts';

@@ -1,4 +1,5 @@
 import type { AuthProvider, FetchLike, OAuthClientProvider } from '@modelcontextprotocol/client';
+import type { ActionContext } from '../core/action.ts';
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -20,13 +21,21 @@ interface CommonOptions {
   readonly ttl?: number;
   /** Maximum size of one message of the server in bytes. A server that sends more is disconnected. @default 10485760 */
   readonly maxMessageBytes?: number;
+  /**
+   * Asks the server to run calls as tasks. The id of a task is stored with the run, so a process that takes over the turn waits for
+   * the task instead of calling the tool again. In place of progress, the tool streams what the server says about the task.
+   * Without it, only tools that must be tasks are. @default false
+   */
+  readonly tasks?: boolean;
   /** @default the system's */
   readonly clock?: Clock;
 }
 
 /** An MCP server that runs as a process of this machine and speaks over its standard input and output. */
 export interface McpCommand extends CommonOptions {
+  /** The program to start. */
   readonly command: string;
+  /** Its arguments. */
   readonly args?: readonly string[];
   /**
    * Environment variables for the server. Besides these it gets only a few such as `PATH` and `HOME`, so that the
@@ -39,14 +48,26 @@ export interface McpCommand extends CommonOptions {
 
 /** An MCP server that is reached over HTTP. */
 export interface McpUrl extends CommonOptions {
+  /** The address of the server. */
   readonly url: string | URL;
-  /** Headers for each request to the server, or a function that returns them, such as one that refreshes a token. */
-  readonly headers?: McpHeaders | (() => McpHeaders | Promise<McpHeaders>);
-  /** A token provider, or an OAuth client provider of `@modelcontextprotocol/client`. */
-  readonly auth?: AuthProvider | OAuthClientProvider;
+  /**
+   * Headers for each request to the server, or a function that returns them, such as one that refreshes a token. It gets the
+   * user if there is a `user`.
+   */
+  readonly headers?: McpHeaders | ((user?: string) => McpHeaders | Promise<McpHeaders>);
+  /** A token provider, an OAuth client provider of `@modelcontextprotocol/client`, or a function that returns the one of a user. */
+  readonly auth?: McpAuth | ((user?: string) => McpAuth | Promise<McpAuth>);
+  /**
+   * Names the user of a call, by the context that the caller passes. Each user has a connection with its own credentials, and sees the
+   * tools that the server lists for them. A call without a user gets no tools. @default all callers share one connection
+   */
+  readonly user?: (context: ActionContext) => string | undefined;
   /** @default the global one */
   readonly fetch?: FetchLike;
 }
+
+/** How requests to an MCP server are authorized. */
+export type McpAuth = AuthProvider | OAuthClientProvider;
 
 /** Headers of requests to an MCP server. */
 export type McpHeaders = Readonly<Record<string, string>>;
@@ -61,6 +82,7 @@ const common: OptionNames<CommonOptions> = {
   connectTimeout: true,
   ttl: true,
   maxMessageBytes: true,
+  tasks: true,
   clock: true,
 };
 const commandNames: OptionNames<McpCommand> = {
@@ -75,6 +97,7 @@ const urlNames: OptionNames<McpUrl> = {
   url: true,
   headers: true,
   auth: true,
+  user: true,
   fetch: true,
 };
 

@@ -27,6 +27,8 @@ export interface Elicitation {
   /** All questions of the result, for a server of 2026. */
   readonly questions?: Readonly<Record<string, Question>>;
   readonly requestState?: string;
+  /** The task that asks, for a server of 2026. */
+  readonly taskId?: string;
 }
 
 /** The data of the interrupt that asks a question. */

@@ -3,8 +3,9 @@ import { isWaymarkError, messageOf, WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import type { JsonSchema } from '../core/schema/schema.ts';
 import { type Tool, tool } from '../generate/tool.ts';
-import { callTool, type ToolServer } from './call-tool.ts';
+import { callTool } from './call-tool.ts';
 import { checkAnswer } from './questions.ts';
+import type { ToolServer } from './server-call.ts';
 import { nameTools, type ToolNaming } from './tool-names.ts';
 
 /** A tool of a server: its own name, and the tool that agents get. */

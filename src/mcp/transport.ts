@@ -1,5 +1,5 @@
 import type { FetchLike, Transport } from '@modelcontextprotocol/client';
-import { boundResponse } from './bound-response.ts';
+import { boundResponse } from '../core/bound-response.ts';
 import type { McpCommand, McpServer, McpUrl } from './options.ts';
 import { loadSdk, loadStdio } from './sdk.ts';
 
@@ -17,8 +17,12 @@ export interface OpenTransport {
 export const defaultMaxMessageBytes: number = 10 * 1024 * 1024;
 
 /** A new transport; nothing is started before it is connected. `onTooLong` is called for a message that is too long. */
-export function openTransport(options: McpServer, onTooLong: () => Error): Promise<OpenTransport> {
-  return 'command' in options ? openProcess(options) : openHttp(options, onTooLong);
+export function openTransport(
+  options: McpServer,
+  user: string | undefined,
+  onTooLong: () => Error,
+): Promise<OpenTransport> {
+  return 'command' in options ? openProcess(options) : openHttp(options, user, onTooLong);
 }
 
 function withValues(env: NonNullable<McpCommand['env']>): Record<string, string> {
@@ -88,24 +92,30 @@ function forget(pid: number): void {
   if (processes.size === 0) globalThis.process.off('exit', endProcesses);
 }
 
-async function openHttp(options: McpUrl, onTooLong: () => Error): Promise<OpenTransport> {
+async function openHttp(
+  options: McpUrl,
+  user: string | undefined,
+  onTooLong: () => Error,
+): Promise<OpenTransport> {
   const { StreamableHTTPClientTransport } = await loadSdk();
-  const { auth } = options;
+  const auth = typeof options.auth === 'function' ? await options.auth(user) : options.auth;
   const transport = new StreamableHTTPClientTransport(new URL(options.url), {
-    fetch: fetchOf(options, onTooLong),
+    fetch: fetchOf(options, user, onTooLong),
     ...(auth && { authProvider: auth }),
   });
   return { transport, lastOutput: () => '', onConnected() {}, onClosed() {}, kill() {} };
 }
 
-function fetchOf(options: McpUrl, onTooLong: () => Error): FetchLike {
+function fetchOf(options: McpUrl, user: string | undefined, onTooLong: () => Error): FetchLike {
   const { headers, maxMessageBytes = defaultMaxMessageBytes } = options;
   const { origin } = new URL(options.url);
   return async (url, init) => {
     const request = options.fetch ?? fetch;
     // The transport also speaks to authorization servers, which must not see these headers.
     const isServer = new URL(url).origin === origin;
-    const own = isServer ? await (typeof headers === 'function' ? headers() : headers) : undefined;
+    const own = isServer
+      ? await (typeof headers === 'function' ? headers(user) : headers)
+      : undefined;
     const all = new Headers(init?.headers);
     for (const [key, value] of Object.entries(own ?? {})) all.set(key, value);
     const response = await request(url, { ...init, headers: all });

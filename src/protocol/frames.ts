@@ -37,6 +37,8 @@ export const clientFrame = v.variant('type', [
   v.object({ type: v.literal('input'), ref, input }),
   /** Continues without the client: queued inputs and this one run in the background. */
   v.object({ type: v.literal('detach'), ref, input: v.optional(input) }),
+  /** Adds the message of an input to the running turn, or waits for the turn to start. */
+  v.object({ type: v.literal('steer'), ref, input }),
   /** Stops the running turn, keeps its partial answer, and ends the connection with its output. */
   v.object({ type: v.literal('abort'), ref }),
   /** No more inputs; when the queued ones are done, the output comes. */

@@ -4,35 +4,76 @@ import { unionByKey } from './union-by-key.ts';
 
 const metadata = v.optional(jsonObject);
 
-/** A request of the model that a tool be run. `ref` tells two calls of one tool apart. */
 const toolRequest = v.object({
+  /** The name of the tool. */
   name: v.string(),
+  /** Identifies the call: tells two calls of one tool apart. */
   ref: v.optional(v.string()),
+  /** The arguments. */
   input: v.optional(jsonValue),
 });
 
-/** What a tool answered: `output` for the model to read as data, `content` for media and the like. */
 const toolResponse = v.object({
+  /** The name of the tool. */
   name: v.string(),
+  /** The `ref` of the request. */
   ref: v.optional(v.string()),
+  /** The result, as data for the model. */
   output: v.optional(jsonValue),
+  /** Parts of the result that are not data, such as images. */
   content: v.optional(v.array(jsonObject)),
 });
 
-const textPart = v.object({ text: v.string(), metadata });
-const mediaPart = v.object({
-  media: v.object({ url: v.string(), contentType: v.optional(v.string()) }),
+const textPart = v.object({
+  /** The text. */
+  text: v.string(),
+  /** Further facts as JSON, for providers and your code. */
   metadata,
 });
-export const toolRequestPart = v.object({ toolRequest, metadata });
-export const toolResponsePart = v.object({ toolResponse, metadata });
-const dataPart = v.object({ data: jsonValue, metadata });
-const customPart = v.object({ custom: jsonObject, metadata });
-const reasoningPart = v.object({ reasoning: v.string(), metadata });
-const resourcePart = v.object({ resource: v.object({ uri: v.string() }), metadata });
+const mediaPart = v.object({
+  /** The content: `url` can be a `data:` URL. */
+  media: v.object({ url: v.string(), contentType: v.optional(v.string()) }),
+  /** Further facts as JSON, for providers and your code. */
+  metadata,
+});
+export const toolRequestPart = v.object({
+  /** The tool call. */
+  toolRequest,
+  /** Further facts as JSON, for providers and your code. */
+  metadata,
+});
+export const toolResponsePart = v.object({
+  /** The result of a tool call. */
+  toolResponse,
+  /** Further facts as JSON, for providers and your code. */
+  metadata,
+});
+const dataPart = v.object({
+  /** Any JSON. */
+  data: jsonValue,
+  /** Further facts as JSON, for providers and your code. */
+  metadata,
+});
+const customPart = v.object({
+  /** Other content, such as the sources of an answer. */
+  custom: jsonObject,
+  /** Further facts as JSON, for providers and your code. */
+  metadata,
+});
+const reasoningPart = v.object({
+  /** The text of the reasoning. */
+  reasoning: v.string(),
+  /** Further facts as JSON, for providers and your code. */
+  metadata,
+});
+const resourcePart = v.object({
+  /** The address of the resource. */
+  resource: v.object({ uri: v.string() }),
+  /** Further facts as JSON, for providers and your code. */
+  metadata,
+});
 
-/** One piece of a message or artifact; exactly one of its content fields is set. */
-export const part = unionByKey(
+export const part: v.GenericSchema<unknown, Part> = unionByKey(
   [
     textPart,
     mediaPart,
@@ -48,19 +89,46 @@ export const part = unionByKey(
 
 export const role = v.picklist(['system', 'user', 'model', 'tool']);
 
-/** One message of a conversation. */
-export const message = v.object({ role, content: v.array(part), metadata });
+export const message = v.object({
+  /** The sender. */
+  role,
+  /** The parts of the message, in order. */
+  content: v.array(part),
+  /** Further facts as JSON, for providers and your code. */
+  metadata,
+});
 
+/** The sender of a message. */
 export type Role = v.InferOutput<typeof role>;
+/** A request of the model to run a tool. */
 export interface ToolRequest extends v.InferOutput<typeof toolRequest> {}
+/** The result of a tool call. */
 export interface ToolResponse extends v.InferOutput<typeof toolResponse> {}
+/** Text of a message or artifact. */
 export interface TextPart extends v.InferOutput<typeof textPart> {}
+/** An image, audio, or another file. */
 export interface MediaPart extends v.InferOutput<typeof mediaPart> {}
+/** A tool call of the model. */
 export interface ToolRequestPart extends v.InferOutput<typeof toolRequestPart> {}
+/** The result of a tool call, for the model. */
 export interface ToolResponsePart extends v.InferOutput<typeof toolResponsePart> {}
+/** Structured data. */
 export interface DataPart extends v.InferOutput<typeof dataPart> {}
+/** Other content. */
 export interface CustomPart extends v.InferOutput<typeof customPart> {}
+/** Reasoning of the model. */
 export interface ReasoningPart extends v.InferOutput<typeof reasoningPart> {}
+/** A reference to a resource. */
 export interface ResourcePart extends v.InferOutput<typeof resourcePart> {}
-export type Part = v.InferOutput<typeof part>;
+/** One piece of a message or artifact; exactly one of its content fields is set. */
+export type Part =
+  | TextPart
+  | MediaPart
+  | ToolRequestPart
+  | ToolResponsePart
+  | ReasoningPart
+  | ResourcePart
+  | CustomPart
+  | DataPart;
+/** One message of a conversation. */
 export interface Message extends v.InferOutput<typeof message> {}

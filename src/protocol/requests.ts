@@ -1,9 +1,11 @@
 import * as v from 'valibot';
-import { jsonObject } from './json-value.ts';
+import { jsonObject, jsonValue } from './json-value.ts';
+import { toolRequestPart } from './message.ts';
 import { deadRun, run } from './run.ts';
 import { session } from './session.ts';
-import { snapshot, snapshotStatus } from './snapshot.ts';
-import { init, input } from './turn.ts';
+import { editNote, snapshot, snapshotStatus } from './snapshot.ts';
+import { artifact } from './state.ts';
+import { init, input, patchOperation, usage } from './turn.ts';
 
 /** Body of `runTurn`. */
 export const turnRequest = v.object({
@@ -31,23 +33,59 @@ export const restoreRequest = v.object({ ifHead });
 /** Body of `fork`, which may be left out: the id that the new session is to have. */
 export const forkRequest = v.object({ sessionId: v.optional(v.string()), ifHead });
 
+/** What an edit changes; what is left out stays. */
+export const stateEdit = v.object({
+  /** The new custom state. */
+  custom: v.optional(jsonValue),
+  /** Changes the custom state by an RFC 6902 patch, instead of `custom`. */
+  customPatch: v.optional(v.array(patchOperation)),
+  /** Added; replaces artifacts with the same names. */
+  artifacts: v.optional(v.array(artifact)),
+  /** The names of artifacts to remove. */
+  removeArtifacts: v.optional(v.array(v.string())),
+});
+
+/** Body of `edit`. */
+export const editRequest = v.object({
+  change: stateEdit,
+  /** Why, for the record; the server adds who. */
+  reason: editNote.entries.reason,
+  ifHead,
+});
+
 /** Answer of `abort`: the status after the attempt. An attached turn reads `pending` until it has stopped. */
 export const abortResult = v.object({ snapshotId: v.string(), status: snapshotStatus });
 
-/** A tool that an agent may call, for tools that show what it is asked or make a form for an answer. */
+/** Body of `steer`: the message to add to the running turn. `requestId` as in `runTurn`. */
+export const steerRequest = v.object({ input, requestId: v.optional(v.string()) });
+
+/** Answer of `steer`: the running turn has the message in its inbox, a turn has taken it, or it waits for the next turn. */
+export const steerResult = v.object({
+  /** The id of the message. */
+  id: v.string(),
+  /** What became of the message. */
+  status: v.picklist(['queued', 'taken', 'next']),
+});
+
 export const toolInfo = v.object({
+  /** The name of the tool. */
   name: v.string(),
+  /** What the tool does. */
   description: v.optional(v.string()),
+  /** JSON Schema of the arguments. */
   inputSchema: jsonObject,
+  /** JSON Schema of the result. */
   outputSchema: v.optional(jsonObject),
-  /** It never runs: its answer always comes from outside. */
+  /** It never runs: a client always answers it. */
   interrupt: v.optional(v.boolean()),
 });
 
-/** Answer of `getAgent`: an agent, and what its store can do. */
 export const agentInfo = v.object({
+  /** The name of the agent. */
   name: v.string(),
+  /** The description of the agent. */
   description: v.optional(v.string()),
+  /** How its sessions are kept, and which calls its store supports. */
   metadata: v.object({
     stateManagement: v.picklist(['server', 'client']),
     abortable: v.boolean(),
@@ -57,6 +95,8 @@ export const agentInfo = v.object({
     claims: v.boolean(),
     /** Absent: a server that does not know request ids. */
     requestIds: v.optional(v.boolean()),
+    /** Whether messages can be added to a running turn. */
+    steerable: v.optional(v.boolean()),
     store: v.optional(v.string()),
     stateSchema: v.optional(jsonObject),
   }),
@@ -74,20 +114,71 @@ export const agentList = v.object({ items: v.array(agentInfo) });
 /** Answer of `listSessions`; `next` is the cursor of the following page. */
 export const sessionPage = v.object({ items: v.array(session), next: v.optional(v.string()) });
 
+export const waitingSession = v.object({
+  /** The session. */
+  sessionId: v.string(),
+  /** The agent. */
+  agent: v.string(),
+  /** The title of the session. */
+  title: v.optional(v.string()),
+  /** The snapshot that the answer continues from. */
+  snapshotId: v.optional(v.string()),
+  /** When the turn was interrupted, as ISO 8601. */
+  since: v.string(),
+  /** The tool calls that wait. */
+  requests: v.array(toolRequestPart),
+});
+
+/** Answer of `listInterrupts`, newest first. */
+export const waitingPage = v.object({
+  items: v.array(waitingSession),
+  next: v.optional(v.string()),
+});
+
 /** Answer of `listSnapshots`; metadata only. */
 export const snapshotPage = v.object({ items: v.array(snapshot), next: v.optional(v.string()) });
 
 /** Answer of `listRuns`: those that are open, oldest first. */
-export const runList = v.object({ items: v.array(run) });
+export const runList = v.object({ items: v.array(run), next: v.optional(v.string()) });
 
 /** Answer of `listDeadRuns`, oldest first. */
-export const deadRunList = v.object({ items: v.array(deadRun) });
+export const deadRunList = v.object({ items: v.array(deadRun), next: v.optional(v.string()) });
 
-/** Answer of `retryRun`: the run that was begun in the place of the dead one. */
-export const retryResult = v.object({ snapshotId: v.string(), sessionId: v.string() });
+/** One sum of what was spent: by agent, model or day. */
+const usageSum = v.object({ key: v.string(), calls: v.number(), usage });
+
+/** Answer of `getUsage`: what the caller has spent in a session, or in all sessions of the agent. */
+export const usageReport = v.object({
+  /** The number of model calls. */
+  calls: v.number(),
+  /** Tokens and cost of all of them. */
+  usage,
+  /** The same by agent, model or day, where that was asked for. */
+  items: v.optional(v.array(usageSum)),
+});
+
+export const retryResult = v.object({
+  /** The id of the new run. */
+  snapshotId: v.string(),
+  /** The session. */
+  sessionId: v.string(),
+});
 
 export interface TurnRequest extends v.InferOutput<typeof turnRequest> {}
+export interface StateEdit extends v.InferOutput<typeof stateEdit> {}
 export interface AbortResult extends v.InferOutput<typeof abortResult> {}
+/** A session that waits for the answer of a person. */
+export interface WaitingSession extends v.InferOutput<typeof waitingSession> {}
+/**
+ * Whether a running turn accepted a message. `queued`: the turn takes it before it ends. `taken`: the turn has ended and has
+ * it, which only a call that is repeated under its request id can find.
+ */
+export interface SteerResult extends v.InferOutput<typeof steerResult> {}
+/** The run that replaces a dead one. */
 export interface RetryResult extends v.InferOutput<typeof retryResult> {}
+/** What was spent in a session, or in all sessions of an agent. */
+export interface UsageReport extends v.InferOutput<typeof usageReport> {}
+/** A tool that an agent can call. */
 export interface ToolInfo extends v.InferOutput<typeof toolInfo> {}
+/** An agent, and what its store can do. */
 export interface AgentInfo extends v.InferOutput<typeof agentInfo> {}

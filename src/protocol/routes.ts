@@ -17,13 +17,28 @@ export const routes = {
   /** The snapshot at the session's head, with its state. */
   getHead: { method: 'GET', path: '/agents/:agent/sessions/:session/snapshot' },
   listSnapshots: { method: 'GET', path: '/agents/:agent/sessions/:session/snapshots' },
+  /** An artifact at the session's head, as bytes. */
+  getArtifact: { method: 'GET', path: '/agents/:agent/sessions/:session/artifacts/:artifact' },
   getSnapshot: { method: 'GET', path: '/agents/:agent/snapshots/:snapshot' },
+  /** An artifact of a snapshot, as bytes. */
+  getSnapshotArtifact: {
+    method: 'GET',
+    path: '/agents/:agent/snapshots/:snapshot/artifacts/:artifact',
+  },
   label: { method: 'PATCH', path: '/agents/:agent/snapshots/:snapshot' },
   diff: { method: 'GET', path: '/agents/:agent/snapshots/:snapshot/diff/:other' },
   restore: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/restore' },
   fork: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/fork' },
+  /** A new snapshot with an edited state. */
+  edit: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/edit' },
   abort: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/abort' },
+  /** Adds a message to a running turn. */
+  steer: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/steer' },
   watch: { method: 'GET', path: '/agents/:agent/snapshots/:snapshot/events' },
+  /** What was spent in a session (`?session=`) or in all sessions of the agent. */
+  getUsage: { method: 'GET', path: '/agents/:agent/usage' },
+  /** The sessions that wait for the answer of a person. */
+  listInterrupts: { method: 'GET', path: '/agents/:agent/interrupts' },
   /** The open runs. */
   listRuns: { method: 'GET', path: '/agents/:agent/runs' },
   /** Runs that were given up because they cost too many workers. */

@@ -2,24 +2,29 @@ import * as v from 'valibot';
 import { jsonObject, jsonValue } from './json-value.ts';
 import { message, part } from './message.ts';
 
-/** Something a session produced: a file, an image, a table. Same name means same artifact, newer version. */
 export const artifact = v.object({
+  /** The name: a new artifact replaces the one of the same name. */
   name: v.optional(v.string()),
+  /** The content. */
   parts: v.array(part),
+  /** Further facts as JSON. */
   metadata: v.optional(jsonObject),
 });
 
-/**
- * The portable state of a session: plain JSON that a client may hold.
- * `sessionId` rides along so that a client-held state stays one session; `seal` proves that it was not changed.
- */
 export const state = v.object({
+  /** The session, so that a client-held state stays one session. */
   sessionId: v.optional(v.string()),
+  /** The messages of the active branch. */
   messages: v.optional(v.array(message)),
+  /** Your own state, typed by the agent's schema. */
   custom: v.optional(jsonValue),
+  /** The artifacts of the session. */
   artifacts: v.optional(v.array(artifact)),
+  /** A signature: proves that the client did not change the state. */
   seal: v.optional(v.string()),
 });
 
+/** Something that a session produced: a file, an image, a table. */
 export interface Artifact extends v.InferOutput<typeof artifact> {}
+/** The state of a session: plain JSON that a client can hold. */
 export interface State extends v.InferOutput<typeof state> {}

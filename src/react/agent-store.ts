@@ -1,12 +1,22 @@
-import type { InterruptAnswer } from '../api/interrupts.ts';
 import type { SnapshotRef } from '../api/snapshot-ref.ts';
-import type { AgentTypes, IfHead, OutputOf, SessionOf, StateOf, WireTypes } from '../api/types.ts';
+import type {
+  AgentTypes,
+  CallerTool,
+  IfHead,
+  OutputOf,
+  SessionOf,
+  StateOf,
+  WireTypes,
+} from '../api/types.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { Input } from '../protocol/turn.ts';
+import type { GivenAnswers } from './interrupts.ts';
 import type { StoreAgent } from './session-data.ts';
 import type { AgentView } from './view.ts';
 
+/** Options of `createAgentStore`. */
 export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {
+  /** The agent to talk to. */
   readonly agent: StoreAgent<Types>;
   /** The session to continue; without it, the first message starts a session. */
   readonly sessionId?: string | undefined;
@@ -14,8 +24,10 @@ export interface AgentStoreOptions<Types extends AgentTypes = WireTypes> {
   readonly initial?: SessionOf<Types> | undefined;
   /** The state to continue from, for an agent whose state the client holds. */
   readonly state?: StateOf<Types> | undefined;
-  /** Keeps `timeline` up to date. @default false */
-  readonly timeline?: boolean;
+  /** How many messages are loaded at first, and with each `loadEarlier`, up to 1,000. @default all */
+  readonly messages?: number;
+  /** Keeps `timeline` up to date; a number limits how many snapshots are loaded at first, and with each `loadEarlierSnapshots`. @default false */
+  readonly timeline?: boolean | number;
   /** Minimum number of milliseconds between two updates while an answer streams. @default 16 */
   readonly throttle?: number;
   /** @default systemClock */
@@ -30,6 +42,8 @@ export interface SendOptions {
   readonly ifHead?: SnapshotRef;
   /** Runs the turn in the background: it continues, and can be watched, after the page is closed. @default false */
   readonly detach?: boolean;
+  /** Tools that the page executes, for this turn only: a call of the model is one of `interrupts`, answered by `respond`. */
+  readonly tools?: readonly CallerTool[];
 }
 
 /** What can be done with a conversation. Actions never reject; check the view's `error`. */
@@ -40,36 +54,53 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
   retry(): Promise<OutputOf<Types> | undefined>;
   /** Sends something else in place of an earlier user message, given by its `index`: a branch from before it, never an overwrite. */
   resend(messageIndex: number, input: string | Input): Promise<OutputOf<Types> | undefined>;
-  /** Answers interrupts: `resume(interrupt.approve())`. The answers are sent once all interrupts have one. */
+  /**
+   * Answers interrupts: `resume(interrupt.approve())`. The answers are sent once all interrupts have one. A function answers
+   * each that waits.
+   */
   resume(
-    answers: InterruptAnswer | readonly InterruptAnswer[],
+    answers: GivenAnswers,
+    options?: Pick<SendOptions, 'tools'>,
   ): Promise<OutputOf<Types> | undefined>;
+  /**
+   * Adds a message to the running turn. Resolves to whether the turn accepted it; `steering` has it until the turn takes it.
+   */
+  steer(input: string | Input): Promise<boolean>;
   /** Stops what runs; the partial answer is kept. */
   stop(): Promise<void>;
   /** Stops following the running turn. It continues on the server, and `load` or a new page finds it there. */
   detach(): void;
   /** Goes to another session, or with `undefined` to a new one. */
   load(sessionId: string | undefined): Promise<void>;
+  /** Loads earlier messages, if there are any that were not loaded. */
+  loadEarlier(): Promise<void>;
   /** Reads the session again, because other clients may have continued it. */
   refresh(): Promise<void>;
   /** Moves the head of the session back (or forth) to this snapshot. */
   restore(snapshot: SnapshotRef, options?: IfHead): Promise<boolean>;
   /** Opens a new session that continues from this snapshot, and resolves to its id. */
   fork(snapshot: SnapshotRef, options?: IfHead): Promise<string | undefined>;
+  /** Labels a snapshot; `null` removes the label. Resolves to whether it worked. */
   label(snapshot: SnapshotRef, label: string | null, options?: IfHead): Promise<boolean>;
   /** Shows an older snapshot as `past`; with `undefined`, the present again. Changes nothing. */
   view(snapshot: SnapshotRef | undefined): Promise<void>;
   /** Fills `timeline`, and keeps it filled. */
   loadTimeline(): Promise<void>;
+  /** Loads snapshots before those of `timeline`, if there are any that were not loaded. */
+  loadEarlierSnapshots(): Promise<void>;
 }
 
 /** A conversation with an agent, to be shown: a view that changes, and what can be done. Knows nothing of React. */
 export interface AgentStore<Types extends AgentTypes = WireTypes> {
+  /** The agent of the conversation. */
   readonly agent: StoreAgent<Types>;
+  /** What can be done with the conversation. */
   readonly actions: AgentActions<Types>;
+  /** The current view: a new object after each change. */
   getView(): AgentView<Types>;
   /** The view before anything was loaded, which is what a server renders. */
   readonly initialView: AgentView<Types>;
+  /** Calls the listener after each change; returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void;
   /** Begins to load and to follow; the returned function ends that. May be done again. */
   open(): () => void;

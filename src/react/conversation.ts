@@ -5,7 +5,7 @@ import { applyKnownPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact } from '../protocol/state.ts';
 import { type WaitingInterrupt, waitingInterrupts } from './interrupts.ts';
-import { LiveTurn } from './live-turn.ts';
+import { LiveTurn, steeredId } from './live-turn.ts';
 import { MessageViews } from './message-view.ts';
 import { emptySessionData, type SessionData } from './session-data.ts';
 import { SubAgents } from './sub-agents.ts';
@@ -18,6 +18,7 @@ export type Facts<Types extends AgentTypes> = Omit<
   | 'snapshotId'
   | 'messages'
   | 'transcript'
+  | 'earlier'
   | 'answer'
   | 'text'
   | 'custom'
@@ -84,6 +85,12 @@ export class Conversation<Types extends AgentTypes> {
     this.#revert();
   }
 
+  /** Adds earlier messages in front of those that were loaded. */
+  extend(earlier: readonly Message[], from: number): void {
+    const { messages } = this.sessionData;
+    this.sessionData = { ...this.sessionData, messages: [...earlier, ...messages], from };
+  }
+
   /** Goes to another session, or to none. */
   leave(sessionId: string | undefined): void {
     this.#facts = emptyView();
@@ -101,6 +108,7 @@ export class Conversation<Types extends AgentTypes> {
       usage: undefined,
       output: undefined,
       takeovers: 0,
+      steering: [],
     });
   }
 
@@ -119,6 +127,7 @@ export class Conversation<Types extends AgentTypes> {
     status,
     artifact,
     customPatch,
+    steered,
     turnEnd,
   }: ChunkOf<Types>): void {
     if (artifact) this.#artifacts = withArtifact(this.#artifacts, artifact);
@@ -138,6 +147,10 @@ export class Conversation<Types extends AgentTypes> {
       if (modelChunk.role !== 'tool') this.#subAgents = new SubAgents();
       this.#live.add(modelChunk);
     }
+    if (steered) {
+      this.#live.steer(steered);
+      this.unsteer(steeredId(steered));
+    }
     if (status !== undefined) this.set({ status });
     if (customPatch) {
       const patched = applyKnownPatch((this.#custom ?? null) as Json, customPatch as JsonPatch);
@@ -147,6 +160,16 @@ export class Conversation<Types extends AgentTypes> {
       const { finishReason, usage, output } = turnEnd;
       this.set({ finishReason, usage, output: output as Types['output'] });
     }
+  }
+
+  /** Notes a message that is on its way to the running turn. */
+  steer(message: Message): void {
+    this.set({ steering: [...this.#facts.steering, message] });
+  }
+
+  /** The turn has taken the message, or refused it. */
+  unsteer(id: string | undefined): void {
+    this.set({ steering: this.#facts.steering.filter((message) => steeredId(message) !== id) });
   }
 
   takenOver(): void {
@@ -173,16 +196,19 @@ export class Conversation<Types extends AgentTypes> {
     const isAsking = phase === 'ready' || phase === 'loading';
     const interrupts = isAsking ? this.#interrupts : none;
     const transcript = this.#transcript();
-    const messages = this.#messageViews.of(transcript, { running: !isAsking, interrupts });
+    const { from } = sessionData;
+    const open = { running: !isAsking, interrupts };
+    const messages = this.#messageViews.of(transcript, open, from);
     const isAnswering = phase !== 'ready' && this.#live?.answer !== undefined;
     const last = messages.at(-1);
-    const answer = isAnswering && last?.index === transcript.length - 1 ? last : undefined;
+    const answer = isAnswering && last?.index === from + transcript.length - 1 ? last : undefined;
     return {
       ...this.#facts,
       sessionId: this.#sessionId,
       snapshotId: sessionData.snapshotId,
       messages,
       transcript,
+      earlier: from,
       answer,
       text: answer?.text ?? '',
       custom: this.#custom,

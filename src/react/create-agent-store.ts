@@ -1,15 +1,16 @@
-import { type InterruptAnswer, toResume } from '../api/interrupts.ts';
+import { toResume } from '../api/interrupts.ts';
 import { type SnapshotRef, snapshotIdOf } from '../api/snapshot-ref.ts';
 import { toInput } from '../api/turn-input.ts';
 import type { AgentTypes, OutputOf } from '../api/types.ts';
 import type { RemoteInvokeOptions } from '../client/index.ts';
 import { type ErrorBody, toErrorBody } from '../core/error.ts';
+import { randomBytes } from '../core/platform.ts';
 import { systemClock } from '../core/time/clock.ts';
 import type { Input } from '../protocol/turn.ts';
 import type { AgentActions, AgentStore, AgentStoreOptions, SendOptions } from './agent-store.ts';
 import { Conversation } from './conversation.ts';
 import { change, type FlowContext, showFailure } from './flow-context.ts';
-import { allAnswers, withAnswers } from './interrupts.ts';
+import { allAnswers, answersTo, type GivenAnswers, withAnswers } from './interrupts.ts';
 import { createPublisher } from './publisher.ts';
 import { readSent, readSession } from './read-session.ts';
 import {
@@ -56,7 +57,8 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
 
   constructor(options: AgentStoreOptions<Types>) {
     const { agent, sessionId, initial, timeline = false } = options;
-    const { clock = systemClock, throttle = 16 } = options;
+    const { clock = systemClock, throttle = 16, messages } = options;
+    const page = messages === undefined ? {} : { messages: { last: messages } };
     this.agent = agent;
     this.#stale = initial ? initial.running !== undefined : sessionId !== undefined;
     const conversation = new Conversation<Types>(firstSettled(options), {
@@ -65,11 +67,12 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       running: initial?.running,
     });
     const publisher = createPublisher({ clock, throttle, read: () => conversation.view });
-    const timelineSync = new TimelineSync<Types>(agent, timeline, (of, snapshots) => {
+    const timelineSync = new TimelineSync<Types>(agent, timeline, (of, { items, hasEarlier }) => {
       // The user may have opened another session meanwhile.
-      if (conversation.view.sessionId === of) change(this.#flowContext, { timeline: snapshots });
+      if (conversation.view.sessionId !== of) return;
+      change(this.#flowContext, { timeline: items, hasEarlierSnapshots: hasEarlier });
     });
-    this.#flowContext = { agent, conversation, publisher, timeline: timelineSync };
+    this.#flowContext = { agent, conversation, publisher, timeline: timelineSync, page };
     this.initialView = publisher.get();
     const { load, ...actions } = this.#createActions();
     this.actions = { ...actions, load, ...createTimelineActions(this.#flowContext, load) };
@@ -96,7 +99,8 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
         return last && (await this.#send(last.input, last.options));
       },
       resend: (messageIndex, input) => this.#resend(messageIndex, toInput(input)),
-      resume: (answers) => this.#answer('length' in answers ? answers : [answers]),
+      resume: (answers, options = {}) => this.#answer(answers, options),
+      steer: (input) => this.#steer(toInput(input)),
       stop: () => this.#stopTurn(),
       detach: () => {
         this.#newFlow();
@@ -108,6 +112,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
         if (sessionId === undefined) change(this.#flowContext, { phase: 'ready' });
         else await this.#load(sessionId);
       },
+      loadEarlier: () => this.#loadEarlier(),
       refresh: async () => {
         const { sessionId } = this.#flowContext.conversation.view;
         if (sessionId !== undefined) await this.#load(sessionId);
@@ -142,8 +147,8 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
   }
 
   async #read(flow: AbortSignal, sessionId: string): Promise<void> {
-    const { conversation, timeline } = this.#flowContext;
-    const session = await readSession(this.agent, sessionId, flow);
+    const { conversation, timeline, page } = this.#flowContext;
+    const session = await readSession(this.agent, sessionId, { ...page, signal: flow });
     if (flow.aborted) return;
     this.#stale = false;
     // An id that is unknown there becomes a session with the first turn.
@@ -164,13 +169,38 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
 
   async #follow(flow: AbortSignal, runId: string): Promise<void> {
     this.#stop = () => this.agent.abort(runId);
-    const sent = await readSent(
-      this.agent,
-      runId,
-      this.#flowContext.conversation.sessionData,
-      flow,
-    );
+    const { conversation, page } = this.#flowContext;
+    const options = { ...page, signal: flow };
+    const sent = await readSent(this.agent, runId, conversation.sessionData, options);
     if (!flow.aborted) await followOtherRun(this.#flowContext, flow, runId, sent);
+  }
+
+  #earlier: Promise<void> | undefined;
+
+  #loadEarlier(): Promise<void> {
+    this.#earlier ??= this.#readEarlier().finally(() => {
+      this.#earlier = undefined;
+    });
+    return this.#earlier;
+  }
+
+  async #readEarlier(): Promise<void> {
+    const { conversation, page, publisher } = this.#flowContext;
+    const { snapshotId, from } = conversation.sessionData;
+    const last = page.messages?.last;
+    if (from === 0 || snapshotId === undefined || last === undefined) return;
+    try {
+      const options = { messages: { last, before: from } };
+      const earlier = await this.agent.getSnapshot({ snapshotId }, options);
+      const now = conversation.sessionData;
+      const { messageRange: range, state } = earlier ?? {};
+      // The user may have opened another session meanwhile, or a turn may have ended.
+      if (range === undefined || now.snapshotId !== snapshotId || now.from !== from) return;
+      conversation.extend(state?.messages ?? [], range.from);
+      publisher.publish();
+    } catch (error) {
+      change(this.#flowContext, { error: toErrorBody(error) });
+    }
   }
 
   async #send(input: Input, options: SendOptions): Promise<OutputOf<Types> | undefined> {
@@ -193,6 +223,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
       init: {
         ...this.#init(),
         ...(options.ifHead !== undefined && { ifHead: options.ifHead }),
+        ...(options.tools !== undefined && { tools: options.tools }),
       },
       sent: input.message ? [input.message] : [],
       stop: stop.signal,
@@ -213,7 +244,7 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
     try {
       const snapshotId = snapshotIdOf(from);
       if (snapshotId === conversation.sessionData.snapshotId) return true;
-      const snapshot = await readSnapshot(this.agent, snapshotId);
+      const snapshot = await readSnapshot(this.agent, snapshotId, this.#flowContext.page);
       if (flow.aborted) return false;
       conversation.settle(sessionDataOfSnapshot(snapshot, conversation.sessionData), {
         atHead: false,
@@ -238,23 +269,56 @@ class ConversationStore<Types extends AgentTypes> implements AgentStore<Types> {
 
   async #resend(messageIndex: number, input: Input): Promise<OutputOf<Types> | undefined> {
     const { conversation } = this.#flowContext;
-    const from = snapshotBefore(conversation.view.transcript, messageIndex);
+    let from: string | undefined;
+    for (;;) {
+      const { transcript, earlier } = conversation.view;
+      from = snapshotBefore(transcript, messageIndex - earlier);
+      // The turn before may be among the messages that were not loaded.
+      if (from !== undefined || earlier === 0) break;
+      await this.#loadEarlier();
+      if (conversation.view.earlier === earlier) return undefined;
+    }
     if (from !== undefined) return await this.#send(input, { from });
     // Before the first turn there is no snapshot to branch from.
     await this.actions.load(undefined);
     return await this.#send(input, {});
   }
 
-  async #answer(answers: readonly InterruptAnswer[]): Promise<OutputOf<Types> | undefined> {
+  async #answer(
+    answers: GivenAnswers,
+    { tools }: Pick<SendOptions, 'tools'>,
+  ): Promise<OutputOf<Types> | undefined> {
     const { conversation, publisher } = this.#flowContext;
     const { interrupts } = conversation.view;
-    const noted = withAnswers(interrupts, answers);
+    const noted = withAnswers(interrupts, answersTo(interrupts, answers));
     // A second click: they have been answered.
     if (noted === interrupts) return undefined;
     conversation.setInterrupts(noted);
     publisher.publish();
     const all = allAnswers(noted);
-    return all && (await this.#send({ resume: toResume(all) }, {}));
+    return (
+      all && (await this.#send({ resume: toResume(all) }, tools === undefined ? {} : { tools }))
+    );
+  }
+
+  async #steer({ message, requestId = newSteeringId() }: Input): Promise<boolean> {
+    const { conversation } = this.#flowContext;
+    const { running } = conversation.view;
+    if (running === undefined || message === undefined) {
+      change(this.#flowContext, { error: notRunning });
+      return false;
+    }
+    const steered = { id: requestId, runId: running };
+    conversation.steer({ ...message, metadata: { ...message.metadata, steered } });
+    change(this.#flowContext, { error: undefined });
+    try {
+      await this.agent.steer(running, { message }, { requestId });
+      return true;
+    } catch (error) {
+      conversation.unsteer(requestId);
+      change(this.#flowContext, { error: toErrorBody(error) });
+      return false;
+    }
   }
 
   async #stopTurn(): Promise<void> {
@@ -275,6 +339,13 @@ function firstSettled<Types extends AgentTypes>({
   if (initial) return sessionDataOfSession(initial);
   return state ? sessionDataOfState(state) : emptySessionData(sessionId);
 }
+
+const notRunning: ErrorBody = {
+  status: 'FAILED_PRECONDITION',
+  message: 'No turn is running that a message can be added to. Send it as the next turn.',
+};
+
+const newSteeringId = (): string => randomBytes(new Uint8Array(16)).join('.');
 
 const busy: ErrorBody = {
   status: 'FAILED_PRECONDITION',

@@ -1,5 +1,6 @@
 import type { AgentTypes } from '../api/types.ts';
 import { toErrorBody } from '../core/error.ts';
+import type { MessageOptions } from '../protocol/message-page.ts';
 import type { Conversation, Facts } from './conversation.ts';
 import type { Publisher } from './publisher.ts';
 import type { StoreAgent } from './session-data.ts';
@@ -12,6 +13,8 @@ export interface FlowContext<Types extends AgentTypes> {
   readonly conversation: Conversation<Types>;
   readonly publisher: Publisher<AgentView<Types>>;
   readonly timeline: TimelineSync<Types>;
+  /** Which messages of a state are read at first. */
+  readonly page: MessageOptions;
 }
 
 /** Changes the view at once. */

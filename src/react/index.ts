@@ -1,3 +1,4 @@
+export type { IfHead } from '../api/types.ts';
 export type {
   AgentActions,
   AgentStore,
@@ -5,7 +6,7 @@ export type {
   SendOptions,
 } from './agent-store.ts';
 export { createAgentStore } from './create-agent-store.ts';
-export type { WaitingInterrupt } from './interrupts.ts';
+export type { GivenAnswers, WaitingInterrupt } from './interrupts.ts';
 export type { FileView, MessageView, ToolCallStatus, ToolCallView } from './message-view.ts';
 export { type StoreAgent, snapshotBefore } from './session-data.ts';
 export { type TimelineNode, type TimelineShot, toTimeline } from './timeline.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Message, ToolRequestPart } from '../protocol/message.ts';
-import { allAnswers, waitingInterrupts, withAnswers } from './interrupts.ts';
+import { allAnswers, answersTo, waitingInterrupts, withAnswers } from './interrupts.ts';
 
 const user: Message = { role: 'user', content: [{ text: 'Book it' }] };
 const asking = (
@@ -20,13 +20,13 @@ test('the interrupted requests a conversation ends with wait', () => {
         { text: 'One moment' },
         asking('1', { interrupt: { price: 4 } }),
         asking('2', { pendingOutput: 0 }),
-        asking('3'),
+        asking('3', { interrupt: true, expiresAt: '2026-11-16T12:00:00.000Z' }),
       ],
     },
   ];
   expect(waitingInterrupts(messages)).toMatchObject([
     { toolName: 'book', ref: '1', input: { what: '1' }, metadata: { price: 4 } },
-    { ref: '3', metadata: true },
+    { ref: '3', metadata: true, expiresAt: '2026-11-16T12:00:00.000Z' },
   ]);
 });
 
@@ -59,6 +59,16 @@ test('only when all are answered is there something to send', () => {
   expect(allAnswers(first)).toBeUndefined();
   const approval = two.approve({ resumed: { by: 'me' } });
   expect(allAnswers(withAnswers(first, [approval]))).toEqual([one.respond(null), approval]);
+});
+
+test('a function answers those that still wait', () => {
+  const waiting = waitingInterrupts([user, { role: 'model', content: [asking('1'), asking('2')] }]);
+  const [one, two] = waiting;
+  if (!one || !two) throw new Error('Two interrupts were expected');
+  const first = withAnswers(waiting, answersTo(waiting, one.decline()));
+  const rest = answersTo(first, (request) => request.approve());
+  expect(rest).toEqual([two.approve()]);
+  expect(allAnswers(withAnswers(first, rest))).toEqual([one.decline(), two.approve()]);
 });
 
 test('an answer to something that does not wait changes nothing', () => {

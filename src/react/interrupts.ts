@@ -13,6 +13,21 @@ export function waitingInterrupts(messages: readonly Message[]): readonly Waitin
   return interruptsAtEnd(messages);
 }
 
+/** One answer, several, or a function that answers each interrupt that waits. */
+export type GivenAnswers =
+  | InterruptAnswer
+  | readonly InterruptAnswer[]
+  | ((request: WaitingInterrupt) => InterruptAnswer);
+
+/** The given answers as a list. */
+export function answersTo(
+  interrupts: readonly WaitingInterrupt[],
+  given: GivenAnswers,
+): readonly InterruptAnswer[] {
+  if (typeof given !== 'function') return 'length' in given ? given : [given];
+  return interrupts.filter(({ answer }) => !answer).map((request) => given(request));
+}
+
 /** The interrupts with these answers noted; the same list if none of the answers is for one of them. */
 export function withAnswers(
   interrupts: readonly WaitingInterrupt[],

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../core/json/json.ts';
 import type { Message } from '../protocol/message.ts';
 import { appendParts } from '../protocol/messages/append-parts.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
@@ -42,6 +43,14 @@ export class LiveTurn {
     }
   }
 
+  /** A message was added to the running turn. After a takeover it may come again. */
+  steer(message: Message): void {
+    const id = steeredId(message);
+    const known = this.#messages.filter((other) => id === undefined || steeredId(other) !== id);
+    this.#messages = [...known, message];
+    this.#index = undefined;
+  }
+
   /** A turn begins; or begins again, after a takeover, and nothing that came of it stands. */
   start(turnIndex: number): void {
     if (this.#turn?.index === turnIndex) this.#messages = this.#messages.slice(0, this.#turn.from);
@@ -51,11 +60,19 @@ export class LiveTurn {
 
   /**
    * Another process took the turn over: what came after the last checkpoint comes again. Checkpoints are made when all
-   * tools of a model message have answered, so what came after the last tool message goes.
+   * tools of a model message have answered and with messages that were added, so what came after the last of these goes.
    */
   reset(): void {
-    const lastTool = this.#messages.findLastIndex(({ role }) => role === 'tool');
+    const lastTool = this.#messages.findLastIndex(
+      (message) => message.role === 'tool' || steeredId(message) !== undefined,
+    );
     this.#messages = this.#messages.slice(0, Math.max(lastTool + 1, this.#sent.length));
     this.#index = undefined;
   }
+}
+
+/** The id that the sender gave to a message that was added to a running turn. */
+export function steeredId({ metadata }: Message): string | undefined {
+  const steered = metadata?.steered;
+  return isJsonObject(steered) && typeof steered.id === 'string' ? steered.id : undefined;
 }

@@ -8,6 +8,7 @@ import { requestKey } from '../protocol/messages/tool-round.ts';
 export interface FileView {
   /** Its address, or a `data:` URL. */
   readonly url: string;
+  /** The media type, if it is known. */
   readonly contentType: string | undefined;
 }
 
@@ -21,10 +22,13 @@ export type ToolCallStatus = 'running' | 'waiting' | 'done' | 'failed' | 'declin
 export interface ToolCallView {
   /** Distinguishes the calls of one message. */
   readonly key: string;
+  /** The name of the tool. */
   readonly name: string;
+  /** What the model called it with. */
   readonly input: Json | undefined;
   /** What the tool answered: so far while it runs, and the text of the error if it failed. */
   readonly output: Json | undefined;
+  /** What became of the call. */
   readonly status: ToolCallStatus;
   /** Files in the tool's answer. */
   readonly files: readonly FileView[];
@@ -34,13 +38,19 @@ export interface ToolCallView {
 
 /** A message as a page renders it. The answers of tools are part of the message that called them. */
 export interface MessageView {
-  /** Its place in `transcript`: a stable key for a list, and what `resend` takes. */
+  /** Its position in the conversation: a stable key for a list, and what `resend` takes. It is `transcript[index - earlier]`. */
   readonly index: number;
+  /** Who wrote it. */
   readonly role: 'system' | 'user' | 'model';
+  /** The text. */
   readonly text: string;
+  /** What the model thought before it answered. */
   readonly reasoning: string;
+  /** Files in the message. */
   readonly files: readonly FileView[];
+  /** The tool calls, with their answers. */
   readonly toolCalls: readonly ToolCallView[];
+  /** The metadata of the stored message. */
   readonly metadata: JsonObject | undefined;
 }
 
@@ -61,13 +71,16 @@ export class MessageViews {
   #entries: readonly Entry[] = [];
   #views: readonly MessageView[] = [];
 
-  of(transcript: readonly Message[], open: OpenCalls): readonly MessageView[] {
+  /** `first` is the position of the first message of the transcript. */
+  of(transcript: readonly Message[], open: OpenCalls, first = 0): readonly MessageView[] {
     const entries: Entry[] = [];
     for (let from = 0; from < transcript.length; ) {
       let to = from + 1;
       while (transcript[to]?.role === 'tool') to++;
       const before = this.#entries[entries.length];
-      entries.push(entryOf(transcript, from, to, to === transcript.length ? open : closed, before));
+      const isLast = to === transcript.length;
+      const sources = transcript.slice(from, to);
+      entries.push(entryOf(first + from, sources, isLast ? open : closed, before));
       from = to;
     }
     this.#entries = entries;
@@ -83,13 +96,11 @@ const noFiles: readonly FileView[] = [];
 const noCalls: readonly ToolCallView[] = [];
 
 function entryOf(
-  transcript: readonly Message[],
   from: number,
-  to: number,
+  sources: readonly Message[],
   given: OpenCalls,
   before: Entry | undefined,
 ): Entry {
-  const sources = transcript.slice(from, to);
   const hasCalls = sources.some(({ content }) => content.some(isToolPart));
   const open = hasCalls ? given : undefined;
   if (before && isUnchanged(before, sources, open) && (before.view?.index ?? from) === from)

@@ -10,6 +10,7 @@ import type { RemoteAgent } from '../client/index.ts';
 import { type Json, jsonEqual } from '../core/json/json.ts';
 import { applyKnownPatch, type JsonPatch } from '../core/json/patch.ts';
 import type { Message } from '../protocol/message.ts';
+import type { MessageOptions } from '../protocol/message-page.ts';
 import type { Artifact } from '../protocol/state.ts';
 
 /** The agent a store works with: one on a server, or one in the same process. */
@@ -21,6 +22,8 @@ export interface SessionData<Types extends AgentTypes = WireTypes> {
   /** The snapshot that the next turn continues from. */
   readonly snapshotId: string | undefined;
   readonly messages: readonly Message[];
+  /** The position of the first of these messages: how many earlier ones were not loaded. */
+  readonly from: number;
   readonly custom: Types['custom'] | undefined;
   readonly artifacts: readonly Artifact[];
   /** The whole state, of an agent whose state the client holds. */
@@ -29,7 +32,14 @@ export interface SessionData<Types extends AgentTypes = WireTypes> {
 
 /** Nothing saved yet. */
 export function emptySessionData<Types extends AgentTypes>(sessionId?: string): SessionData<Types> {
-  return { sessionId, snapshotId: undefined, messages: [], custom: undefined, artifacts: [] };
+  return {
+    sessionId,
+    snapshotId: undefined,
+    messages: [],
+    from: 0,
+    custom: undefined,
+    artifacts: [],
+  };
 }
 
 /** A state that the client holds, as where a conversation stands. */
@@ -39,25 +49,27 @@ export function sessionDataOfState<Types extends AgentTypes>(
   return {
     sessionId: state.sessionId,
     snapshotId: undefined,
-    ...contentOf(state, undefined),
+    ...contentOf({ state }, undefined),
     state,
   };
 }
 
 /** A session as where a conversation stands: at its head. */
 export function sessionDataOfSession<Types extends AgentTypes>(
-  { sessionId, headId, state = {} }: Pick<SessionOf<Types>, 'sessionId' | 'headId' | 'state'>,
+  session: Pick<SessionOf<Types>, 'sessionId' | 'headId' | 'state' | 'messageRange'>,
   before?: SessionData<Types>,
 ): SessionData<Types> {
-  return { sessionId, snapshotId: headId, ...contentOf(state, before) };
+  const { sessionId, headId } = session;
+  return { sessionId, snapshotId: headId, ...contentOf(session, before) };
 }
 
 /** A snapshot as where a conversation stands. */
 export function sessionDataOfSnapshot<Types extends AgentTypes>(
-  { sessionId, snapshotId, state = {} }: SnapshotOf<Types>,
+  snapshot: SnapshotOf<Types>,
   before?: SessionData<Types>,
 ): SessionData<Types> {
-  return { sessionId, snapshotId, ...contentOf(state, before) };
+  const { sessionId, snapshotId } = snapshot;
+  return { sessionId, snapshotId, ...contentOf(snapshot, before) };
 }
 
 /**
@@ -67,13 +79,16 @@ export async function addTurn<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
   before: SessionData<Types>,
   output: OutputOf<Types>,
+  page: MessageOptions,
 ): Promise<SessionData<Types>> {
   const { sessionId, snapshotId, state } = output;
-  if (state) return { sessionId, snapshotId, ...contentOf(state, before), state };
-  const grown = await settleDifference(agent, before, output);
+  if (state) return { sessionId, snapshotId, ...contentOf({ state }, before), state };
+  // The server compares whole states for a difference, which a page is there to avoid.
+  const grown = page.messages ? undefined : await settleDifference(agent, before, output);
   if (grown) return grown;
   const snapshot = await agent.getSnapshot(
     snapshotId === undefined ? { sessionId } : { snapshotId },
+    page,
   );
   return snapshot ? sessionDataOfSnapshot(snapshot, before) : { ...before, sessionId, snapshotId };
 }
@@ -96,6 +111,7 @@ async function settleDifference<Types extends AgentTypes>(
       sessionId,
       snapshotId,
       messages: [...before.messages, ...marked(messages.added, snapshotId)],
+      from: before.from,
       // The patch leads to what the agent's schema let through.
       custom: custom.length === 0 ? before.custom : (patched as Types['custom']),
       artifacts: keepSame(before.artifacts, artifacts),
@@ -113,15 +129,38 @@ function marked(messages: readonly Message[], snapshotId: string): readonly Mess
 }
 
 function contentOf<Types extends AgentTypes>(
-  { messages = [], custom, artifacts = [] }: StateOf<Types>,
+  { state = {}, messageRange }: Pick<SnapshotOf<Types>, 'state' | 'messageRange'>,
   before: SessionData<Types> | undefined,
-): Pick<SessionData<Types>, 'messages' | 'custom' | 'artifacts'> {
-  if (!before) return { messages, custom, artifacts };
+): Pick<SessionData<Types>, 'messages' | 'from' | 'custom' | 'artifacts'> {
+  const { messages = [], custom, artifacts = [] } = state;
+  const { from = 0 } = messageRange ?? {};
+  if (!before) return { messages, from, custom, artifacts };
   return {
-    messages: keepSame(before.messages, messages),
+    ...joined(before, messages, from),
     custom: jsonEqual(before.custom as Json, custom as Json) ? before.custom : custom,
     artifacts: keepSame(before.artifacts, artifacts),
   };
+}
+
+/** A page of messages behind the earlier ones that are known, if it continues them. */
+function joined(
+  before: Pick<SessionData, 'messages' | 'from'>,
+  messages: readonly Message[],
+  from: number,
+): Pick<SessionData, 'messages' | 'from'> {
+  const known = before.messages.slice(Math.max(0, from - before.from));
+  const isContinued =
+    from > before.from &&
+    known[0] !== undefined &&
+    jsonEqual(known[0] as unknown as Json, messages[0] as unknown as Json);
+  if (!isContinued) {
+    return {
+      messages: from === before.from ? keepSame(before.messages, messages) : messages,
+      from,
+    };
+  }
+  const all = [...before.messages.slice(0, from - before.from), ...keepSame(known, messages)];
+  return { messages: keepSame(before.messages, all), from: before.from };
 }
 
 /** The new list with the old objects wherever they say the same, so that what shows them need not be drawn again. */

@@ -1,6 +1,7 @@
 import { snapshotIdOf } from '../api/snapshot-ref.ts';
 import type { AgentTypes, SnapshotOf } from '../api/types.ts';
 import { WaymarkError } from '../core/error.ts';
+import type { MessageOptions } from '../protocol/message-page.ts';
 import type { AgentActions } from './agent-store.ts';
 import { attempt, change, type FlowContext } from './flow-context.ts';
 import { type StoreAgent, sessionDataOfSnapshot } from './session-data.ts';
@@ -8,7 +9,7 @@ import { type StoreAgent, sessionDataOfSnapshot } from './session-data.ts';
 /** The part of the actions that is about the past. */
 export type TimelineActions<Types extends AgentTypes> = Pick<
   AgentActions<Types>,
-  'restore' | 'fork' | 'label' | 'view' | 'loadTimeline'
+  'restore' | 'fork' | 'label' | 'view' | 'loadTimeline' | 'loadEarlierSnapshots'
 >;
 
 /** What can be done with the past of a conversation. */
@@ -16,14 +17,14 @@ export function createTimelineActions<Types extends AgentTypes>(
   flowContext: FlowContext<Types>,
   load: AgentActions<Types>['load'],
 ): TimelineActions<Types> {
-  const { agent, conversation, timeline } = flowContext;
+  const { agent, conversation, timeline, page } = flowContext;
   let viewing: unknown;
   return {
     restore: (ref, options) =>
       attempt(flowContext, async () => {
         const snapshotId = snapshotIdOf(ref);
         await agent.restore(snapshotId, options);
-        const snapshot = await readSnapshot(agent, snapshotId);
+        const snapshot = await readSnapshot(agent, snapshotId, page);
         conversation.settle(sessionDataOfSnapshot(snapshot, conversation.sessionData));
         change(flowContext, { past: undefined, finishReason: snapshot.finishReason });
         timeline.update(snapshot.sessionId, 'all');
@@ -48,7 +49,7 @@ export function createTimelineActions<Types extends AgentTypes>(
       if (snapshot === undefined) change(flowContext, { past: undefined });
       else {
         await attempt(flowContext, async () => {
-          const past = await agent.getSnapshot({ snapshotId: snapshotIdOf(snapshot) });
+          const past = await agent.getSnapshot({ snapshotId: snapshotIdOf(snapshot) }, page);
           // A user who steps through the timeline sees the current snapshot, not the previous one.
           if (viewing === snapshot) change(flowContext, { past });
         });
@@ -58,6 +59,10 @@ export function createTimelineActions<Types extends AgentTypes>(
     loadTimeline: async () => {
       await attempt(flowContext, () => timeline.want(conversation.view.sessionId));
     },
+
+    loadEarlierSnapshots: async () => {
+      await attempt(flowContext, () => timeline.readEarlier(conversation.view.sessionId));
+    },
   };
 }
 
@@ -65,8 +70,9 @@ export function createTimelineActions<Types extends AgentTypes>(
 export async function readSnapshot<Types extends AgentTypes>(
   agent: StoreAgent<Types>,
   snapshotId: string,
+  page: MessageOptions,
 ): Promise<SnapshotOf<Types>> {
-  const snapshot = await agent.getSnapshot({ snapshotId });
+  const snapshot = await agent.getSnapshot({ snapshotId }, page);
   if (snapshot) return snapshot;
   throw new WaymarkError('NOT_FOUND', `There is no snapshot "${snapshotId}" any more.`);
 }

@@ -12,22 +12,26 @@ interface Kept<Types extends AgentTypes> {
   refreshing?: Promise<void> | undefined;
   /** What has to be read again after that. */
   next?: What | undefined;
+  /** Whether the snapshots before the first one have to be read. */
+  wantsEarlier?: boolean;
 }
 
 /** Keeps the timeline of the current session up to date once it has been requested. */
 export class TimelineSync<Types extends AgentTypes> {
   readonly #agent: StoreAgent<Types>;
-  readonly #show: (sessionId: string, snapshots: readonly SnapshotOf<Types>[]) => void;
+  readonly #show: (sessionId: string, pages: TimelinePages<Types>) => void;
+  readonly #portion: number;
   #wanted: boolean;
   #kept: Kept<Types> | undefined;
 
   constructor(
     agent: StoreAgent<Types>,
-    wanted: boolean,
-    show: (sessionId: string, snapshots: readonly SnapshotOf<Types>[]) => void,
+    wanted: boolean | number,
+    show: (sessionId: string, pages: TimelinePages<Types>) => void,
   ) {
     this.#agent = agent;
-    this.#wanted = wanted;
+    this.#wanted = wanted !== false;
+    this.#portion = typeof wanted === 'number' ? wanted : Number.POSITIVE_INFINITY;
     this.#show = show;
   }
 
@@ -44,23 +48,32 @@ export class TimelineSync<Types extends AgentTypes> {
     this.#refresh(this.#keep(sessionId), what).catch(() => {});
   }
 
+  /** Reads the snapshots before those that are there. */
+  async readEarlier(sessionId: string | undefined): Promise<void> {
+    if (sessionId !== undefined && this.#kept?.sessionId === sessionId) {
+      await this.#refresh(this.#kept, 'earlier');
+    }
+  }
+
   /** A snapshot was changed, by a label. */
   replace(snapshot: SnapshotOf<Types>): void {
     const { sessionId } = snapshot;
-    if (this.#kept?.sessionId === sessionId)
-      this.#show(sessionId, this.#kept.pages.replace(snapshot));
+    if (this.#kept?.sessionId !== sessionId) return;
+    this.#kept.pages.replace(snapshot);
+    this.#show(sessionId, this.#kept.pages);
   }
 
   #keep(sessionId: string): Kept<Types> {
     if (this.#kept?.sessionId !== sessionId) {
-      this.#kept = { sessionId, pages: new TimelinePages(this.#agent, sessionId) };
+      this.#kept = { sessionId, pages: new TimelinePages(this.#agent, sessionId, this.#portion) };
     }
     return this.#kept;
   }
 
   // One at a time, so that an older answer never overrides a newer one.
-  #refresh(kept: Kept<Types>, what: What): Promise<void> {
-    kept.next = kept.next === 'all' ? 'all' : what;
+  #refresh(kept: Kept<Types>, what: What | 'earlier'): Promise<void> {
+    if (what === 'earlier') kept.wantsEarlier = true;
+    else kept.next = kept.next === 'all' ? 'all' : what;
     kept.refreshing ??= this.#refreshAll(kept).finally(() => {
       kept.refreshing = undefined;
     });
@@ -68,10 +81,16 @@ export class TimelineSync<Types extends AgentTypes> {
   }
 
   async #refreshAll(kept: Kept<Types>): Promise<void> {
-    while (kept.next) {
+    while (kept.next || kept.wantsEarlier) {
       const what = kept.next;
-      kept.next = undefined;
-      this.#show(kept.sessionId, await kept.pages.refresh(what));
+      if (what) {
+        kept.next = undefined;
+        await kept.pages.refresh(what);
+      } else {
+        kept.wantsEarlier = false;
+        await kept.pages.readEarlier();
+      }
+      this.#show(kept.sessionId, kept.pages);
     }
   }
 }

@@ -2,9 +2,11 @@ import type { Snapshot } from '../protocol/snapshot.ts';
 
 /** A snapshot's place in the picture of its session. */
 export interface TimelineNode<Shot extends TimelineShot = Snapshot> {
+  /** The snapshot. */
   readonly snapshot: Shot;
   /** On the way from the root to the head. */
   readonly active: boolean;
+  /** The ids of the snapshots that continue from it. */
   readonly children: readonly string[];
   /** The column to draw it in; 0 is the active line, and no two lines share a column where they overlap. */
   readonly lane: number;

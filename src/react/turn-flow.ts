@@ -1,5 +1,5 @@
 import type { AgentTypes, OutputOf, SnapshotOf } from '../api/types.ts';
-import type { RemoteInvokeOptions } from '../client/index.ts';
+import type { RemoteRunOptions } from '../client/index.ts';
 import type { ErrorBody } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input } from '../protocol/turn.ts';
@@ -9,8 +9,8 @@ import { addTurn, type SessionData, sessionDataOfSnapshot } from './session-data
 /** A turn to be run. */
 export interface OwnTurn<Types extends AgentTypes> {
   readonly input: Input;
-  /** Where it starts. */
-  readonly init: RemoteInvokeOptions<Types>;
+  /** Where it starts, and its tools. */
+  readonly init: RemoteRunOptions<Types>;
   /** What to show as sent. */
   readonly sent: readonly Message[];
   readonly stop: AbortSignal;
@@ -87,7 +87,7 @@ async function finishTurn<Types extends AgentTypes>(
   output: OutputOf<Types>,
   sent: readonly Message[],
 ): Promise<void> {
-  const { agent, conversation } = flowContext;
+  const { agent, conversation, page } = flowContext;
   const { finishReason, snapshotId, usage, error } = output;
   if (finishReason === 'detached' && snapshotId !== undefined) {
     void followOtherRun(flowContext, flow, snapshotId, sent);
@@ -97,7 +97,7 @@ async function finishTurn<Types extends AgentTypes>(
     announceEnd(flowContext, conversation.sessionData);
   } else {
     const before = conversation.sessionData;
-    const sessionData = await addTurn(agent, before, output).catch(() =>
+    const sessionData = await addTurn(agent, before, output, page).catch(() =>
       asSeen(flowContext, output),
     );
     if (flow.aborted) return;
@@ -143,8 +143,8 @@ function asSeen<Types extends AgentTypes>(
     snapshotId,
   }: { readonly sessionId: string; readonly snapshotId?: string | undefined },
 ): SessionData<Types> {
-  const { transcript: messages, custom, artifacts } = conversation.view;
-  return { sessionId, snapshotId, messages, custom, artifacts };
+  const { transcript: messages, earlier: from, custom, artifacts } = conversation.view;
+  return { sessionId, snapshotId, messages, from, custom, artifacts };
 }
 
 function announceEnd<Types extends AgentTypes>(

@@ -19,6 +19,7 @@ export type UseRemoteAgentOptions<Types extends AgentTypes> = StoreOptions<Types
 
 /** The view, what can be done, and the store of both. */
 export interface UseAgent<Types extends AgentTypes> extends AgentView<Types>, AgentActions<Types> {
+  /** The store under the hook, for `useAgentValue`. */
   readonly store: AgentStore<Types>;
 }
 
@@ -129,6 +130,7 @@ function remote<Types extends AgentTypes>({
   initial: _initial,
   state: _state,
   timeline: _timeline,
+  messages: _messages,
   throttle: _throttle,
   ...options
 }: UseRemoteAgentOptions<Types>): StoreAgent<Types> {

@@ -29,8 +29,11 @@ export interface SubAgentView {
 
 /** A conversation as a page shows it. Frozen in time: a change makes a new view, in which only what changed is new. */
 export interface AgentView<Types extends AgentTypes = WireTypes> {
+  /** `loading`, `ready`, `sending`, `running` or `stopping`. */
   readonly phase: Phase;
+  /** The session. */
   readonly sessionId: string | undefined;
+  /** The title of the session. */
   readonly title: string | undefined;
   /** The snapshot that the next turn continues from. */
   readonly snapshotId: string | undefined;
@@ -43,6 +46,8 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   readonly messages: readonly MessageView[];
   /** The messages as they are stored, tool messages included. */
   readonly transcript: readonly Message[];
+  /** How many earlier messages are not loaded; `loadEarlier` loads some of them. 0 unless `messages` limits the first load. */
+  readonly earlier: number;
   /** The streaming answer; also the last of `messages`. */
   readonly answer: MessageView | undefined;
   /** The text of the streaming answer so far; empty if there is none. */
@@ -57,17 +62,22 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   readonly status: Types['status'] | undefined;
   /** How the last turn ended. */
   readonly finishReason: FinishReason | undefined;
+  /** Tokens of the last turn. */
   readonly usage: Usage | undefined;
   /** The structured output of the last turn. */
   readonly output: Types['output'] | undefined;
   /** The error of the last turn or call; cleared by the next one. */
   readonly error: ErrorBody | undefined;
+  /** Messages that were added to the running turn, which has not taken them yet; after its end, those that it has not taken. */
+  readonly steering: readonly Message[];
   /** Tool calls with a pending interrupt. */
   readonly interrupts: readonly WaitingInterrupt[];
   /** How often the running turn was taken over by another process. */
   readonly takeovers: number;
-  /** All snapshots of the session, without their states; empty unless requested. */
+  /** The snapshots of the session, without their states; empty unless requested. */
   readonly timeline: readonly SnapshotOf<Types>[];
+  /** Whether there are snapshots before those of `timeline`; `loadEarlierSnapshots` loads some of them. */
+  readonly hasEarlierSnapshots: boolean;
   /** The older snapshot that is viewed, with its state. Viewing changes nothing. */
   readonly past: SnapshotOf<Types> | undefined;
 }
@@ -84,6 +94,7 @@ export function emptyView<Types extends AgentTypes>(
     running: undefined,
     messages: [],
     transcript: [],
+    earlier: 0,
     answer: undefined,
     text: '',
     custom: undefined,
@@ -95,8 +106,10 @@ export function emptyView<Types extends AgentTypes>(
     output: undefined,
     error: undefined,
     interrupts: [],
+    steering: [],
     takeovers: 0,
     timeline: [],
+    hasEarlierSnapshots: false,
     past: undefined,
     ...change,
   };

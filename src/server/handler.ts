@@ -1,75 +1,11 @@
 import { checkOptions } from '../core/options.ts';
-import { systemClock } from '../core/time/clock.ts';
-import type { NodeBindings } from './http/connection.ts';
+import { allProtocols } from './all-protocols.ts';
+import { createFetch, createServerContext, type FetchHandler } from './create-fetch.ts';
 import { type HandlerOptions, handlerOptionNames } from './http/handler-options.ts';
-import { createIdentify } from './http/identify.ts';
-import { createLifetime } from './http/lifetime.ts';
-import { resolveLimits } from './http/limits.ts';
-import { describeError } from './http/log.ts';
-import { createPresence } from './http/presence.ts';
 import type { ServedApp } from './http/served-app.ts';
-import type { ServerContext } from './http/server-context.ts';
-import { createSessionOf } from './http/session-of.ts';
-import { createSlots } from './http/slots.ts';
-import { createRouter } from './router.ts';
-import type { Studio } from './studio/mount.ts';
-
-/** Answers requests; `env` is what a Node adapter knows of the connection. */
-export interface FetchHandler {
-  (request: Request, env?: NodeBindings): Promise<Response>;
-  /** Ends the open streams of a principal; gives their number. Revoke its credentials first. */
-  disconnect(principal: string): number;
-}
 
 /** An app as a fetch handler, to be mounted inside another server. It has no WebSocket; `serve` has. */
 export function handler(app: ServedApp, options: HandlerOptions = {}): FetchHandler {
   checkOptions(options, handlerOptionNames, 'handler()');
-  return createFetch(createServerContext(app, options));
-}
-
-/** Everything that the dialects of one server share. */
-export function createServerContext(app: ServedApp, options: HandlerOptions): ServerContext {
-  const { clock = systemClock, log = () => {} } = options;
-  const limits = resolveLimits(options.limits);
-  // Without a log the app still prints failures.
-  const unsubscribe =
-    options.log &&
-    app.subscribeToErrors?.((error, info) =>
-      log({
-        level: 'error',
-        time: clock.now(),
-        msg: 'failed',
-        ...info,
-        error: describeError(error),
-      }),
-    );
-  return {
-    app,
-    options,
-    limits,
-    clock,
-    log,
-    lifetime: createLifetime(clock),
-    identify: createIdentify(options, { limits, clock }),
-    presence: createPresence(options, clock),
-    sessionOf: createSessionOf(),
-    unsubscribe: unsubscribe ?? (() => {}),
-    streams: createSlots('streams', {
-      total: limits.streams,
-      perPrincipal: limits.streamsPerPrincipal,
-    }),
-    turns: createSlots('turns', {
-      total: Number.POSITIVE_INFINITY,
-      perPrincipal: limits.turnsPerPrincipal,
-    }),
-  };
-}
-
-/** The fetch handler over what is shared. */
-export function createFetch(serverContext: ServerContext, studio?: Studio): FetchHandler {
-  const router = createRouter(serverContext, studio);
-  const { disconnect } = serverContext.presence;
-  const fetch = async (request: Request, env?: NodeBindings): Promise<Response> =>
-    router.fetch(request, env ?? {});
-  return Object.assign(fetch, { disconnect });
+  return createFetch(createServerContext(app, options, allProtocols(options)));
 }

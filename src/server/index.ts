@@ -1,7 +1,24 @@
-export { type FetchHandler, handler } from './handler.ts';
+export type { Operation } from '../protocol/routes.ts';
+export { a2aProtocol } from './a2a/mount.ts';
+export { aguiProtocol } from './agui/mount.ts';
+export type { FetchHandler } from './create-fetch.ts';
+export { handler } from './handler.ts';
 export type { Auth, Authorize, AuthorizeCall, Caller, Identity } from './http/auth.ts';
-export type { CorsOptions, HandlerOptions, McpServerOptions } from './http/handler-options.ts';
+export type {
+  A2aServerOptions,
+  AguiServerOptions,
+  CorsOptions,
+  HandlerOptions,
+  McpOAuthOptions,
+  McpServerOptions,
+  OpenAiAllowance,
+  OpenAiServerOptions,
+  ServerProtocol,
+} from './http/handler-options.ts';
 export type { ServerLimits } from './http/limits.ts';
 export { jsonLines, type Log, type LogEntry } from './http/log.ts';
+export type { AllowedOrigins } from './http/origin.ts';
 export type { ServedApp } from './http/served-app.ts';
+export { mcpProtocol } from './mcp/mount.ts';
+export { openAiProtocol } from './openai/mount.ts';
 export { type RunningServer, type ServeOptions, serve } from './serve.ts';

@@ -2,14 +2,14 @@ import { createServer, type Server, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT as alreadySent } from '@hono/node-server/utils/response';
 import { WaymarkError } from '../core/error.ts';
-import { createFetch } from './handler.ts';
+import { createFetch } from './create-fetch.ts';
 import { answerBadRequest } from './http/bad-request.ts';
 import { cutWhenIdle, type NodeBindings } from './http/connection.ts';
 import { errorResponse } from './http/error-response.ts';
 import { joinPieces } from './http/join-pieces.ts';
 import type { ServerContext } from './http/server-context.ts';
 import { writeDirectly } from './stream/direct-response.ts';
-import type { Studio } from './studio/mount.ts';
+import type { MountStudio } from './studio/mount.ts';
 import { createUpgrade } from './upgrade.ts';
 
 export { writeRuntimeFile } from './reflection/runtime-file.ts';
@@ -19,7 +19,7 @@ export { openStudio } from './studio/open.ts';
 void alreadySent.body;
 
 /** A Node server over what the dialects share, with limits on how slowly and how much a client may send. */
-export function createNodeServer(serverContext: ServerContext, studio?: Studio): Server {
+export function createNodeServer(serverContext: ServerContext, studio?: MountStudio): Server {
   const { limits } = serverContext;
   const fetch = createFetch(serverContext, studio);
   const answer = async (request: Request, env: NodeBindings): Promise<Response> => {

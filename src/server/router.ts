@@ -15,16 +15,14 @@ import { short } from './http/not-found.ts';
 import { checkLoopbackHost, checkOrigin, isPlainLoopback } from './http/origin.ts';
 import { addSafetyHeaders } from './http/safety-headers.ts';
 import type { RequestContext, Router, ServerContext, ServerEnv } from './http/server-context.ts';
-import { mountMcp, prepareMcp } from './mcp/mount.ts';
 import { mountNative } from './native/mount.ts';
 import { mountOpenApi } from './native/openapi.ts';
-import { mountReflection } from './reflection/mount.ts';
-import { mountStudio, type Studio } from './studio/mount.ts';
+import type { MountStudio } from './studio/mount.ts';
 import { mountUiStream } from './ui-stream/mount.ts';
 
 /** All dialects on one router, behind the checks that every request goes through. */
-export function createRouter(serverContext: ServerContext, studio?: Studio): Router {
-  const { options } = serverContext;
+export function createRouter(serverContext: ServerContext, mountStudio?: MountStudio): Router {
+  const { options, protocols } = serverContext;
   const router = new Hono<ServerEnv>().basePath(options.basePath ?? '');
   router.onError((error, c) => answerError(serverContext, c, error));
   router.notFound((c) => answerError(serverContext, c, unknownRoute(c)));
@@ -32,21 +30,21 @@ export function createRouter(serverContext: ServerContext, studio?: Studio): Rou
   router.use(observe(serverContext));
   router.use(addHeaders);
   prepareGenkit(router);
-  if (options.mcp) prepareMcp(router);
+  for (const protocol of protocols) protocol.prepare?.(router, serverContext);
   router.use(checkRequest(serverContext));
   if (options.cors) router.use(corsOf(options.cors));
   if (options.compress !== false) router.use(compress());
   mountHealth(router, serverContext);
   router.use(checkOpen(serverContext));
   mountOpenApi(router);
-  if (studio) mountStudio(router, serverContext, studio);
+  for (const protocol of protocols) protocol.mountPublic?.(router, serverContext);
+  mountStudio?.(router, serverContext);
   router.use(identify(serverContext));
 
   mountNative(router, serverContext);
   mountGenkit(router, serverContext);
   mountUiStream(router, serverContext);
-  if (options.mcp) mountMcp(router, serverContext, options.mcp === true ? {} : options.mcp);
-  if (options.reflection ?? !options.auth) mountReflection(router, serverContext);
+  for (const protocol of protocols) protocol.mount(router, serverContext);
   return router;
 }
 
@@ -154,7 +152,12 @@ function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeo
     origin: origins === true ? '*' : [...origins],
     credentials,
     allowMethods: ['GET', 'POST', 'PATCH', 'DELETE'],
-    exposeHeaders: ['retry-after', 'x-vercel-ai-ui-message-stream', 'mcp-session-id'],
+    exposeHeaders: [
+      'retry-after',
+      'x-vercel-ai-ui-message-stream',
+      'mcp-session-id',
+      'www-authenticate',
+    ],
     maxAge: 600,
   });
 }

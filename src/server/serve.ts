@@ -2,18 +2,19 @@ import type { Server } from 'node:http';
 import { WaymarkError } from '../core/error.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import { systemClock } from '../core/time/clock.ts';
-import { createServerContext } from './handler.ts';
+import { allProtocols } from './all-protocols.ts';
+import { createServerContext } from './create-fetch.ts';
 import { type HandlerOptions, handlerOptionNames } from './http/handler-options.ts';
-import { jsonLines } from './http/log.ts';
+import { jsonLines, readableLines } from './http/log.ts';
 import { isLoopback } from './http/origin.ts';
 import { createPendingConnections } from './http/pending-connections.ts';
 import type { ServedApp } from './http/served-app.ts';
 
 /** How an app is served by Node. */
-export interface ServeOptions extends Omit<HandlerOptions, 'basePath'> {
+export interface ServeOptions extends Omit<HandlerOptions, 'basePath' | 'waitUntil'> {
   /** The port; 0 selects a free one. @default 3000 */
   readonly port?: number | undefined;
-  /** The address to listen on. The address to listen on. Anything but a loopback address needs `auth`. @default '127.0.0.1' */
+  /** The address to listen on. Anything but a loopback address needs `auth`. @default '127.0.0.1' */
   readonly host?: string | undefined;
   /** Milliseconds that `close` waits for running turns before it ends their streams. @default 5000 */
   readonly grace?: number | undefined;
@@ -21,14 +22,21 @@ export interface ServeOptions extends Omit<HandlerOptions, 'basePath'> {
   readonly genkitProject?: string | undefined;
   /**
    * Serves Studio at `/studio`, for browsers on this machine only: the one of this package, or one from a folder.
-   * Without `auth` it also shows the spans of this process. @default false
+   * Without `auth` it also records and shows the spans and model calls of this process. @default false
    */
   readonly studio?: boolean | string | undefined;
+  /**
+   * The folder in which Studio keeps recorded spans and model calls, so that they survive a restart. They contain what models
+   * were sent. @default in memory
+   */
+  readonly studioData?: string | undefined;
 }
 
 /** A running server. */
 export interface RunningServer {
+  /** The address of the server. */
   readonly url: string;
+  /** The port that it listens on. */
   readonly port: number;
   /**
    * Ends the open streams and WebSockets of a principal; gives their number. Revoke its credentials first, so that its clients
@@ -42,7 +50,7 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-const { basePath: _, ...shared } = handlerOptionNames;
+const { basePath: _, waitUntil: __, ...shared } = handlerOptionNames;
 const optionNames: OptionNames<ServeOptions> = {
   ...shared,
   port: true,
@@ -50,6 +58,7 @@ const optionNames: OptionNames<ServeOptions> = {
   grace: true,
   genkitProject: true,
   studio: true,
+  studioData: true,
 };
 
 /** Serves an app over HTTP and WebSocket. */
@@ -62,19 +71,22 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
       `Listening on ${host} lets other machines in. Give serve an auth hook, or listen on 127.0.0.1.`,
     );
   }
-  const log = options.log ?? jsonLines((line) => void process.stdout.write(line));
-  const shared = createServerContext(app, { ...options, log });
+  const write = (line: string): void => void process.stdout.write(line);
+  const log = options.log ?? (process.stdout.isTTY ? readableLines(write) : jsonLines(write));
+  const shared = createServerContext(app, { ...options, log }, allProtocols(options));
   // Loaded here, so that `handler` alone needs neither Node nor its adapters.
   const { createNodeServer, openStudio, writeRuntimeFile } = await import('./node-server.ts');
-  const { auth, studio } = options;
-  const opened = studio ? await openStudio(studio, { clock: shared.clock, auth }) : undefined;
+  const { auth, studio, studioData: data } = options;
+  const opened = studio
+    ? await openStudio(studio, { app, clock: shared.clock, auth, log, data })
+    : undefined;
   const serverContext = {
     ...shared,
     pendingConnections: createPendingConnections(shared.limits),
   };
   const server = createNodeServer(serverContext, opened?.studio);
-  const bound = await listen(server, port, host).catch((error: unknown) => {
-    opened?.close();
+  const bound = await listen(server, port, host).catch(async (error: unknown) => {
+    await opened?.close();
     serverContext.unsubscribe();
     throw error;
   });
@@ -95,7 +107,7 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
     await (options.clock ?? systemClock).sleep(50);
     server.closeAllConnections();
     await stopped;
-    opened?.close();
+    await opened?.close();
     serverContext.unsubscribe();
     log({ level: 'info', time: serverContext.clock.now(), msg: 'closed', url });
   };

@@ -16,8 +16,9 @@ export function createUpgrade(
 ): (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { options, limits, clock, lifetime, log } = serverContext;
   const sockets = new WebSocketServer({ noServer: true, maxPayload: limits.bodyBytes });
-  // Bytes that clients have sent before they were authenticated, and that are held in memory.
-  const early = createByteBudget(limits.bodyBytes * 4);
+  // Bytes that clients have sent before they were authenticated, and that are held in memory. Room for one frame of the
+  // largest size: reading several of them in one turn of the event loop would hold up everybody else.
+  const early = createByteBudget(limits.bodyBytes + 2 ** 20);
 
   const check = (incoming: IncomingMessage): { request: Request; agent: string } => {
     const request = toRequest(incoming);

@@ -11,7 +11,9 @@ import type { SessionState } from './session-state.ts';
 export interface ExportRow {
   /** Without its state. Pending and expired ones are left out by the store: they are no data yet, or never will be. */
   readonly snapshot: Snapshot;
+  /** What the session has used up to it. */
   readonly totals?: Totals | undefined;
+  /** The state. */
   readonly state: SessionState;
 }
 

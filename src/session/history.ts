@@ -31,6 +31,11 @@ export function messageHash(message: Message): string {
   return sha256(canonicalJson(message));
 }
 
+/** The chain over a history and one more message; `before` is that of the history, empty when it has no messages. */
+export function chainAfter(before: string, message: Message): string {
+  return sha256(before + messageHash(message));
+}
+
 /**
  * One version of a conversation: a shared append-only log and a length. Appending to the newest version costs what is
  * appended; older versions stay as they are. An array is created only when {@link History.messages} is read, because
@@ -39,8 +44,10 @@ export function messageHash(message: Message): string {
  * A store that keeps histories in memory keeps them at rest, and gives them back by {@link History.wake}.
  */
 export class History {
+  /** A history without messages. */
   static readonly empty: History = new History(0, { messages: [], chains: [], rest: undefined });
 
+  /** Number of messages. */
   readonly length: number;
   /** For a compact history: created when its messages are read. */
   #log: Log | undefined;
@@ -112,6 +119,18 @@ export class History {
     return this.#awake().messages.slice(from, this.length);
   }
 
+  /** The messages at positions `[from, to)`. Of a compact history, only those behind `from` are read. */
+  slice(from: number, to: number): Message[] {
+    if (this.#log !== undefined) return this.#log.messages.slice(from, Math.min(to, this.length));
+    const messages: Message[] = [];
+    let link: Link | undefined = this.#rest;
+    for (let place = this.length - 1; link !== undefined && place >= from; place--) {
+      if (place < to) messages.push(expandMessage(link));
+      link = link.before;
+    }
+    return messages.reverse();
+  }
+
   /** Whether these are its messages, the very same objects. */
   consistsOf(messages: readonly unknown[]): boolean {
     if (messages.length !== this.length) return false;
@@ -162,6 +181,19 @@ export class History {
     return length === 0 ? emptyChain : toHex(this.#chainOver(length));
   }
 
+  /** The chains over these first lengths. Of a compact history, only the messages behind the shortest one are read. */
+  chains(lengths: readonly number[]): ReadonlyMap<number, string> {
+    const found = new Map<number, string>();
+    const least = Math.min(...lengths);
+    let link: Link | undefined = this.#log === undefined ? this.#rest : undefined;
+    for (let length = this.length; link !== undefined && length >= least; length--) {
+      const chain = chainOf(link);
+      if (chain !== undefined) found.set(length, toHex(chain));
+      link = link.before;
+    }
+    return new Map(lengths.map((length) => [length, found.get(length) ?? this.chain(length)]));
+  }
+
   /** How many messages this history and another have in common at their beginning. The chains tell for any length. */
   commonLength(other: History): number {
     let low = 0;
@@ -192,7 +224,7 @@ export class History {
     let chain = known === 0 ? undefined : chains[known - 1];
     for (; known < length; known++) {
       const before = chain === undefined ? emptyChain : toHex(chain);
-      chain = BigInt(`0x${sha256(before + messageHash(messages[known] as Message))}`);
+      chain = BigInt(`0x${chainAfter(before, messages[known] as Message)}`);
       chains[known] = chain;
     }
     return chain as Chain;

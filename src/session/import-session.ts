@@ -48,14 +48,19 @@ type Metadata = Omit<
 
 /** One snapshot on its way in; index -1 is an unlisted head. */
 export interface ImportRow {
+  /** The snapshot, without its state. */
   readonly snapshot: Metadata;
+  /** What the session has used up to it. */
   readonly totals?: Totals;
+  /** The state. */
   readonly state: SessionState;
 }
 
 /** A session that was read from a document and found whole. Parents come before their children. */
 export interface ImportedSession {
+  /** The session. */
   readonly session: SessionInfo;
+  /** Its snapshots, parents first. */
   readonly snapshots: readonly ImportRow[];
 }
 

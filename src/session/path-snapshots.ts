@@ -3,9 +3,11 @@ import type { Marks } from './session-state.ts';
 
 /** A snapshot on the path to a state: how many messages it had, and the chain over them. */
 export interface PathSnapshot {
+  /** The id of the snapshot. */
   readonly snapshotId: string;
   /** 0: leaves no mark (it has no messages, is not listed, did not succeed, or lies within a turn). */
   readonly length: number;
+  /** The hash of its messages. */
   readonly chain: () => string;
 }
 

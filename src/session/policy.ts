@@ -5,6 +5,7 @@ import { hashState, type SessionState, toPlainState } from './session-state.ts';
 
 /** A chance to make a snapshot, as a policy sees it. */
 export interface SnapshotCandidate<Custom = unknown> {
+  /** What happened. */
   readonly event: SnapshotEvent;
   /** The state that would be kept; made when it is read. */
   readonly state: Omit<State, 'custom'> & { custom?: Custom };
@@ -14,6 +15,7 @@ export interface SnapshotCandidate<Custom = unknown> {
   readonly changed: boolean;
   /** The index that the snapshot would have. */
   readonly index: number;
+  /** The index of the turn in its session. */
   readonly turnIndex: number;
   /**
    * Counts the chances of the same event, from 0. `turnEnd` and `invocationEnd` count the turns of the session, along the

@@ -7,8 +7,11 @@ import { History } from './history.ts';
 
 /** A session's state in memory: immutable, shared between versions, deeply frozen. */
 export interface SessionState {
+  /** The messages. */
   readonly history: History;
+  /** The custom state. */
   readonly custom: Json | undefined;
+  /** The artifacts. */
   readonly artifacts: readonly Artifact[];
 }
 
@@ -29,9 +32,15 @@ export function hashState(state: SessionState): string {
   return hashWith(state, contentHash);
 }
 
+/** The parts of a state that its hash is computed from. */
+export interface HashedState extends Omit<SessionState, 'history'> {
+  /** The messages. */
+  readonly history: Pick<History, 'chain'>;
+}
+
 /** Whether a hash is that of a state, by the present definition of content hashes or by the one before it. */
-export function isStateHash(state: SessionState, hash: string): boolean {
-  return hashState(state) === hash || formerHashState(state) === hash;
+export function isStateHash(state: HashedState, hash: string): boolean {
+  return hashWith(state, contentHash) === hash || hashWith(state, formerContentHash) === hash;
 }
 
 /** The content address of a state by the first definition of content hashes. Costs the whole state. */
@@ -39,7 +48,7 @@ export function formerHashState(state: SessionState): string {
   return hashWith(state, formerContentHash);
 }
 
-function hashWith(state: SessionState, hashOf: (value: Json) => string): string {
+function hashWith(state: HashedState, hashOf: (value: Json) => string): string {
   const custom = state.custom === undefined ? '' : hashOf(state.custom);
   const artifacts = state.artifacts.length === 0 ? '' : hashOf(state.artifacts as unknown as Json);
   return sha256(`${state.history.chain()}\n${custom}\n${artifacts}`);
@@ -82,15 +91,38 @@ export function toPlainState(
 ): State {
   const { marks } = options;
   const messages = marks?.size ? state.history.toArray() : giveOut(state.history);
-  for (const [place, snapshotId] of marks ?? []) {
-    const message = messages[place];
-    if (message !== undefined) {
-      messages[place] = { ...message, metadata: { ...message.metadata, snapshotId } };
-    }
-  }
+  mark(messages, marks);
   return {
     ...(options.sessionId === undefined ? {} : { sessionId: options.sessionId }),
     messages,
+    ...documentsOf(state),
+  };
+}
+
+/** A page of the messages of a state, which are the caller's own, together with the rest of it. */
+export function toPlainPage(
+  state: Omit<SessionState, 'history'>,
+  messages: Message[],
+  { from, total, marks }: { readonly from: number; readonly total: number; readonly marks: Marks },
+): {
+  readonly state: State;
+  readonly messageRange: { readonly from: number; readonly total: number };
+} {
+  mark(messages, marks, from);
+  return { state: { messages, ...documentsOf(state) }, messageRange: { from, total } };
+}
+
+function mark(messages: Message[], marks: Marks | undefined, from = 0): void {
+  for (const [place, snapshotId] of marks ?? []) {
+    const message = messages[place - from];
+    if (message !== undefined) {
+      messages[place - from] = { ...message, metadata: { ...message.metadata, snapshotId } };
+    }
+  }
+}
+
+function documentsOf(state: Omit<SessionState, 'history'>): Pick<State, 'custom' | 'artifacts'> {
+  return {
     ...(state.custom === undefined ? {} : { custom: state.custom }),
     ...(state.artifacts.length === 0 ? {} : { artifacts: [...state.artifacts] }),
   };

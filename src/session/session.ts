@@ -3,6 +3,7 @@ import { WaymarkError } from '../core/error.ts';
 import { checkVariadic } from '../core/options.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Artifact, State } from '../protocol/state.ts';
+import type { TextEdit } from './edit-text.ts';
 import { toPlainState } from './session-state.ts';
 import type { WorkingState } from './working-state.ts';
 
@@ -14,24 +15,37 @@ export type Recipe<Custom> = (draft: Custom) => Custom | undefined | void;
  * later does not change the session.
  */
 export interface Session<Custom = unknown> {
+  /** The id of the session. */
   readonly id: string;
   /** The whole state as plain JSON. */
   readonly state: State;
+  /** The messages of the active branch, those of this turn included. */
   readonly messages: readonly Message[];
+  /** Your own state, typed by the agent's schema. */
   readonly custom: Custom;
+  /** The artifacts. */
   readonly artifacts: readonly Artifact[];
   /** The snapshots made in this invocation. */
   readonly snapshotIds: readonly string[];
+  /** Appends messages. */
   addMessages(...messages: Message[]): void;
+  /** Replaces all messages. */
   setMessages(messages: readonly Message[]): void;
+  /** Replaces the custom state. */
   setCustom(custom: Custom): void;
   /**
    * Changes the custom state by a recipe over a draft; costs what it changes. Without an `initialState` the draft is
    * `undefined` until the state is set: return the first document from the recipe.
    */
   updateCustom(recipe: Recipe<Custom>): void;
-  /** An artifact with the name of an existing one takes its place. */
+  /** Adds artifacts. One with the name of an existing artifact replaces it. */
   addArtifacts(...artifacts: Artifact[]): void;
+  /**
+   * Edits the text of an artifact in place, and returns the artifact. All edits are made, or none. The stores keep only the
+   * part of the text that changed.
+   */
+  editArtifact(name: string, edits: readonly TextEdit[]): Artifact;
+  /** Replaces all artifacts. */
   setArtifacts(artifacts: readonly Artifact[]): void;
 }
 
@@ -102,6 +116,10 @@ export class SessionFace<Custom> implements Session<Custom> {
   addArtifacts(...artifacts: Artifact[]): void {
     checkVariadic(artifacts, 'addArtifacts');
     this.#working.addArtifacts(artifacts);
+  }
+
+  editArtifact(name: string, edits: readonly TextEdit[]): Artifact {
+    return this.#working.editArtifact(name, edits);
   }
 
   setArtifacts(artifacts: readonly Artifact[]): void {

@@ -1,5 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import { diffJson } from '../core/json/diff.ts';
+import { carryHashes } from '../core/json/hash.ts';
 import { type Json, jsonEqual, toJson } from '../core/json/json.ts';
 import { joinPatches } from '../core/json/known-patch.ts';
 import type { JsonPatch } from '../core/json/patch.ts';
@@ -8,7 +9,9 @@ import type { Message } from '../protocol/message.ts';
 import { parseArtifact, parseMessage } from '../protocol/parse.ts';
 import type { Artifact } from '../protocol/state.ts';
 import { checkArtifactName } from '../store/rules/size-limits.ts';
+import { editArtifactText, type TextEdit } from './edit-text.ts';
 import { hashState, type SessionState, withoutMark } from './session-state.ts';
+import { ToolEffects } from './tool-effects.ts';
 
 /** Called for each change. */
 export interface StateListener {
@@ -91,6 +94,7 @@ export class WorkingState {
     this.#open();
     const parsed = messages.map((message) => parseMessage(withoutMark(message)));
     this.#set({ history: this.#state.history.append(parsed) });
+    ToolEffects.of(this)?.noteMessages();
     this.#listener?.onMessages(parsed);
   }
 
@@ -98,6 +102,7 @@ export class WorkingState {
     this.#open();
     const parsed = messages.map((message) => parseMessage(withoutMark(message)));
     this.#set({ history: this.#state.history.replace(parsed) });
+    ToolEffects.of(this)?.noteMessages();
   }
 
   setCustom(value: unknown): void {
@@ -136,12 +141,28 @@ export class WorkingState {
         artifact.name === undefined ? -1 : next.findIndex((other) => other.name === artifact.name);
       const before = next[place];
       if (before === undefined) next.push(artifact);
-      else next[place] = artifact;
+      else {
+        // Of a long text, only what differs from the former version is hashed.
+        carryHashes(before as unknown as Json, artifact as unknown as Json);
+        next[place] = artifact;
+      }
       if (before === undefined || !isSame(before, artifact)) changed.push(artifact);
     }
     this.#setArtifacts(next);
+    ToolEffects.of(this)?.noteAdded(parsed);
     if (!quiet) this.#listener?.onArtifacts(changed);
     return parsed;
+  }
+
+  /** Edits the text of an artifact in place. Returns the artifact as it was stored. */
+  editArtifact(name: string, edits: readonly TextEdit[]): Artifact {
+    this.#open();
+    const before = this.#state.artifacts.find((artifact) => artifact.name === name);
+    if (before === undefined) {
+      throw new WaymarkError('NOT_FOUND', `There is no artifact "${name}" in this session.`);
+    }
+    const edited = editArtifactText(before, edits);
+    return this.addArtifacts([edited])[0] ?? edited;
   }
 
   setArtifacts(artifacts: readonly Artifact[]): void {
@@ -154,6 +175,7 @@ export class WorkingState {
       return place < 0;
     });
     this.#setArtifacts(parsed);
+    ToolEffects.of(this)?.noteSet(parsed);
     this.#listener?.onArtifacts(changed);
   }
 
@@ -165,6 +187,7 @@ export class WorkingState {
     if (patch.length === 0) return;
     this.#set({ custom });
     this.#customPatch = joinPatches(this.#customPatch, patch);
+    ToolEffects.of(this)?.noteCustom(patch);
     this.#listener?.onCustom({ patch, custom });
   }
 

@@ -3,6 +3,7 @@ import { WaymarkError } from '../core/error.ts';
 
 /** The result of a backup or restore. */
 export interface BackupReport {
+  /** Number of sessions in the backup. */
   readonly sessions: number;
 }
 

@@ -6,13 +6,13 @@ export {
   WaymarkError,
   type WaymarkErrorOptions,
 } from '../core/error.ts';
-export { createIds, type NewId } from '../core/id.ts';
+export { createIds, type FillRandom, type NewId } from '../core/id.ts';
 export { type Json, type JsonObject, toJson } from '../core/json/json.ts';
-export type { JsonPatch } from '../core/json/patch.ts';
+export type { JsonPatch, JsonPatchOperation } from '../core/json/patch.ts';
 export { type Clock, systemClock } from '../core/time/clock.ts';
 export type { Message } from '../protocol/message.ts';
 export type { Page, SessionInfo } from '../protocol/session.ts';
-export type { Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
+export type { EditNote, Snapshot, SnapshotEvent, SnapshotStatus } from '../protocol/snapshot.ts';
 export type { Artifact, State } from '../protocol/state.ts';
 export type { Chunk, FinishReason, Init, Input, Usage } from '../protocol/turn.ts';
 export { type ExportRow, toSessionExport } from '../session/export-session.ts';
@@ -27,12 +27,22 @@ export { type PathSnapshot, pathSnapshotsOf } from '../session/path-snapshots.ts
 export {
   emptyState,
   fromPlainState,
+  type HashedState,
   hashState,
   isStateHash,
   type Marks,
   type SessionState,
   toPlainState,
 } from '../session/session-state.ts';
+export type {
+  Spend,
+  SpendEntry,
+  SpendFilter,
+  SpendGroup,
+  SpendSum,
+  SpendSupport,
+} from './contract/spend-support.ts';
+export type { SteeringMessage } from './contract/steering.ts';
 export {
   type AbortSupport,
   type Claim,
@@ -49,7 +59,11 @@ export {
   type ListOptions,
   type LoadedState,
   type Lookup,
+  type MaintenanceOptions,
+  type MaintenanceProgress,
   type MaintenanceSupport,
+  type MessageOptions,
+  type MessagePage,
   type ParentRef,
   type PartialWrite,
   type PruneReport,
@@ -72,6 +86,7 @@ export {
   type SessionChange,
   type SessionExport,
   type SessionFilter,
+  type SnapshotListing,
   type SnapshotStore,
   type Spent,
   type StateBase,
@@ -83,6 +98,7 @@ export {
   type TimelineSupport,
   type Totals,
   type Transaction,
+  type VerifyOptions,
   waitingTtl,
 } from './contract/store.ts';
 export { checkedStore } from './rules/checked-store.ts';

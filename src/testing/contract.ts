@@ -1,6 +1,12 @@
 export { agentContract } from './agent-contract/agent-contract.ts';
 export type { ContractAgent, ContractHost, ContractLink } from './agent-contract/stage.ts';
-export { type ContractProcess, startContractProcess } from './engine-contract/contract-process.ts';
+export type { Wish } from './engine-contract/contract-agent.ts';
+export {
+  type ContractProcess,
+  type ContractRuntime,
+  type StartMode,
+  startContractProcess,
+} from './engine-contract/contract-process.ts';
 export {
   type EngineCluster,
   type EngineContractOptions,

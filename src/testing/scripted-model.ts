@@ -18,7 +18,9 @@ export interface ScriptedAnswer {
   readonly text?: string;
   /** The text, split into the chunks to stream. */
   readonly chunks?: readonly string[];
+  /** The reasoning of the model before its answer. */
   readonly reasoning?: string;
+  /** Tool calls of the model: `{ name, input, ref? }`. */
   readonly toolCalls?: readonly ScriptedToolCall[];
   /** More parts, such as media. */
   readonly parts?: readonly Part[];
@@ -38,7 +40,9 @@ export interface ScriptedAnswer {
 
 /** A tool call of a scripted answer. */
 export interface ScriptedToolCall {
+  /** The name of the tool. */
   readonly name: string;
+  /** The input of the call. */
   readonly input?: Json;
   /** @default `call-1`, `call-2` and so on, counted per model */
   readonly ref?: string;
@@ -51,6 +55,7 @@ export type ScriptStep =
 
 /** Replies by the last user message: the first matching pattern is used. */
 export interface ScriptPatterns {
+  /** Pairs of a regular expression and a reply, or a function of the match. */
   readonly patterns: readonly (readonly [
     RegExp,
     ScriptedReply | ((match: RegExpExecArray, request: ModelRequest) => ScriptedReply),
@@ -87,7 +92,7 @@ export interface ScriptedModel extends Model {
  *
  * @example
  * const model = scriptedModel([{ toolCalls: [{ name: 'weather', input: { city: 'Lisbon' } }] }, 'It is sunny.']);
- * await chat.runText('How is Lisbon?', { model });
+ * await chat.run('How is Lisbon?', { model });
  */
 export function scriptedModel(
   script: readonly ScriptStep[] | ScriptPatterns,

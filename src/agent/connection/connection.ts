@@ -1,18 +1,24 @@
+import { withCallerTools } from '../../api/caller-tools.ts';
 import { describeOutput, type OutputAccessors } from '../../api/describe.ts';
 import type { ResumeInput } from '../../api/resume-input.ts';
+import { type TurnInput, toInput } from '../../api/turn-input.ts';
 import type { AgentConnection, RequestOptions } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { toJsonSchema } from '../../core/schema/schema.ts';
+import { callerTools } from '../../generate/caller-tools.ts';
 import type { Message } from '../../protocol/message.ts';
 import { parseShape } from '../../protocol/parse.ts';
-import { type Chunk, type Input, input as inputShape, type Output } from '../../protocol/turn.ts';
+import type { SteerResult } from '../../protocol/requests.ts';
+import { agentInput, type Chunk, type Input, type Output } from '../../protocol/turn.ts';
 import { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { AgentHost } from '../persistence/host.ts';
-import type { AgentSpec } from '../spec/spec.ts';
+import { type AgentSpec, scopeOf } from '../spec/spec.ts';
 import { checkOpen } from '../turn/accept-turn.ts';
 import { Invocation } from '../turn/invocation.ts';
 import type { InvocationRequest } from '../turn/invocation-state.ts';
-import { withoutOptions } from '../turn/remote-input.ts';
+import { withoutExpiry, withoutOptions } from '../turn/remote-input.ts';
 import { checkRequestId, underRequest, withoutAutoId } from '../turn/requests.ts';
+import { steerRun } from '../turn/steer-run.ts';
 import { createReaderTimeout, type ReaderTimeout } from './reader-timeout.ts';
 
 /** The output as its caller gets it, with `text` and `interrupts`. */
@@ -71,11 +77,11 @@ export class Connection implements AgentConnection {
   }
 
   sendText(text: string, options?: RequestOptions): Promise<void> {
-    return this.send(underRequest(textInput(text), options));
+    return this.#sendUnder(textInput(text), options);
   }
 
   sendMessage(message: Message, options?: RequestOptions): Promise<void> {
-    return this.send(underRequest({ message }, options));
+    return this.#sendUnder({ message }, options);
   }
 
   sendResume({ respond, restart }: ResumeInput, options?: RequestOptions): Promise<void> {
@@ -83,7 +89,23 @@ export class Connection implements AgentConnection {
       ...(respond && { respond: [...respond] }),
       ...(restart && { restart: [...restart] }),
     };
-    return this.send(underRequest({ resume }, options));
+    return this.#sendUnder({ resume }, options);
+  }
+
+  async #sendUnder(input: Input, options: RequestOptions = {}): Promise<void> {
+    await this.send(withCallerTools(underRequest(input, options), options.tools, toJsonSchema));
+  }
+
+  async steer(value: TurnInput, options?: RequestOptions): Promise<SteerResult> {
+    const input = this.#parse(underRequest(toInput(value), options));
+    const state = this.#invocation?.state;
+    if (state === undefined) await this.#settled.promise;
+    const scope = state?.scope ?? scopeOf(this.#spec, undefined);
+    return await steerRun(
+      { spec: this.#spec, host: this.#host, scope },
+      await state?.started,
+      input,
+    );
   }
 
   receive(): AsyncIterable<Chunk> {
@@ -118,13 +140,19 @@ export class Connection implements AgentConnection {
   }
 
   #parse(value: Input): Input {
-    const input = withoutAutoId(this.#spec, parseShape(inputShape, value, 'input'));
+    const input = withoutAutoId(this.#spec, parseShape(agentInput, value, 'input'));
     checkRequestId(this.#spec, input);
     this.#spec.checkInput(input);
+    // Refused here, an invalid tool leaves no run behind.
+    callerTools(input.tools);
     this.#checkSetup();
-    const { message } = input;
-    if (message === undefined || this.#invocation?.state.request.remote !== true) return input;
-    return { ...input, message: withoutOptions(message) };
+    if (this.#invocation?.state.request.remote !== true) return input;
+    const { message, resume } = input;
+    return {
+      ...input,
+      ...(message && { message: withoutOptions(message) }),
+      ...(resume && { resume: withoutExpiry(resume) }),
+    };
   }
 
   /**

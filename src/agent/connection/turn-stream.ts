@@ -1,5 +1,7 @@
 import type { BegunTurn } from '../../api/calls.ts';
+import type { RequestOptions } from '../../api/types.ts';
 import { handled } from '../../core/async/handled.ts';
+import type { SteerResult } from '../../protocol/requests.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';
 import type { Connection } from './connection.ts';
@@ -33,6 +35,11 @@ export class TurnStream implements BegunTurn {
     // A caller that also reads the stream may learn of a failure there and never look at this promise.
     this.#asked ??= handled(this.#ask());
     return this.#asked;
+  }
+
+  async steer(input: Input, options?: RequestOptions): Promise<SteerResult> {
+    await this.#sent;
+    return await this.#connection.steer(input, options);
   }
 
   /** Reads the events of the turn in batches, with their numbers. */

@@ -2,14 +2,15 @@ import type { AgentTypes } from '../../api/types.ts';
 import { toPublicError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { checkOptions } from '../../core/options.ts';
+import { deadlineOf } from '../../generate/interrupt-deadline.ts';
 import { type Tool, type ToolContext, tool } from '../../generate/tool.ts';
-import { addUsage } from '../../generate/usage.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import { isInterrupted, openToolRequests, requestKey } from '../../protocol/messages/tool-round.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { type Chunk, type Input, type Output, resume as resumeShape } from '../../protocol/turn.ts';
+import { addUsage } from '../../protocol/usage.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
 import type { Agent, InvokeOptions } from '../spec/agent.ts';
@@ -18,7 +19,7 @@ import { invocationOf } from '../turn/agent-session.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
 import { isSameArtifact } from '../turn/state-chunks.ts';
 import { lastRound } from '../turn/turn-state.ts';
-import { type AgentInternals, internalsOf, requestOf } from './create-agent.ts';
+import { type AgentInternals, internalsOf, replicas, requestOf } from './create-agent.ts';
 
 /** Options of a tool that calls an agent. */
 export interface AgentToolOptions {
@@ -55,9 +56,9 @@ export function agentTool<Types extends AgentTypes>(
     options;
   return tool({ name, description, input: messageInput }, async (input, context) => {
     const parent = invocationOf(context);
-    const done = await finishedBefore(internals, parent, context);
-    const output =
-      done ?? (await runInside(internals, parent, context, textField(input, 'message')));
+    const own = replicas.get()?.(internals) ?? internals;
+    const done = await finishedBefore(own, parent, context);
+    const output = done ?? (await runInside(own, parent, context, textField(input, 'message')));
     return resultOf(spec.name, parent, context, output);
   });
 }
@@ -77,13 +78,14 @@ async function runInside(
 ): Promise<Output> {
   const { input, start } = inputOf(spec, parent, context, message);
   const options = { ...start, ...callOf(parent), signal: context.signal };
-  const connection = new Connection(spec, host, () => requestOf(spec, options));
+  const connection = new Connection(spec, host, () => ({
+    ...requestOf(spec, options),
+    // What the sub-agent uses, the turn that asked it uses.
+    ...(parent && { parent }),
+  }));
   const { stream, output } = new TurnStream(connection, input);
   for await (const chunk of stream) await passOn(parent, spec.name, context.ref, chunk);
-  const result = await output;
-  // What the sub-agent used, the turn that asked it has used.
-  if (parent?.turn !== undefined) parent.turn.usage = addUsage(parent.turn.usage, result.usage);
-  return result;
+  return await output;
 }
 
 /** What a sub-agent's session takes over from the turn that starts it. */
@@ -115,6 +117,8 @@ async function finishedBefore(
   if (found === undefined) return undefined;
   const { snapshot, state } = found;
   const message = state.history.at(-1);
+  // The attempt that started it was lost with its count.
+  if (parent.turn !== undefined) parent.turn.usage = addUsage(parent.turn.usage, snapshot.usage);
   return {
     sessionId: snapshot.sessionId,
     snapshotId: snapshot.snapshotId,
@@ -192,13 +196,17 @@ function resultOf(
   }
   if (parent !== undefined) bringArtifacts(parent, agent, output.artifacts ?? []);
   if (finishReason === 'interrupted') {
-    context.interrupt({
-      agent,
-      sessionId,
-      ...(snapshotId !== undefined && { snapshotId }),
-      ...(state && { state: state as unknown as Json }),
-      requests: interruptsOf(output) as unknown as Json,
-    });
+    const requests = interruptsOf(output);
+    context.interrupt(
+      {
+        agent,
+        sessionId,
+        ...(snapshotId !== undefined && { snapshotId }),
+        ...(state && { state: state as unknown as Json }),
+        requests: requests as unknown as Json,
+      },
+      deadlineOf(requests),
+    );
   }
   return output.output ?? (message === undefined ? '' : textOf(message));
 }

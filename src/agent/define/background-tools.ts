@@ -9,7 +9,7 @@ import { TurnStream } from '../connection/turn-stream.ts';
 import type { Agent } from '../spec/agent.ts';
 import { invocationOf } from '../turn/agent-session.ts';
 import { type AgentToolOptions, callOf, messageInput, textField } from './agent-tool.ts';
-import { internalsOf, requestOf } from './create-agent.ts';
+import { internalsOf, replicas, requestOf } from './create-agent.ts';
 
 const runInput = {
   type: 'object',
@@ -44,6 +44,7 @@ export function backgroundAgentTools<Types extends AgentTypes>(
       input: messageInput,
     },
     async (input, context) => {
+      if (replicas.get() !== undefined) throw notInReplay(name);
       const call = callOf(invocationOf(context));
       const connection = new Connection(spec, host, () => requestOf(spec, call));
       const { snapshotId = '' } = await new TurnStream(connection, {
@@ -103,4 +104,11 @@ function report(
     ...(last?.role === 'model' && { text: textOf(last) }),
     ...(error && { error: error.message }),
   };
+}
+
+function notInReplay(name: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `A replay starts no background runs. Answer the tools of "${name}" from the record.`,
+  );
 }

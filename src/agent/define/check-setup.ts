@@ -33,14 +33,23 @@ export function checkDefinition(
 
 /**
  * Refuses an agent that names a model, tool or prompt that does not exist, that has no model, or a tool that works on another
- * state. Called before each turn: costs no more than the lookups. `model` is the one of the call.
+ * state. Called before each turn: costs no more than the lookups. `model` is the one of the call. An API key is looked for
+ * only before a turn: a test or a build may use the app without one.
  */
-export function checkSetup(setup: Setup, generator: Generator, model?: ModelRef): void {
+export function checkSetup(
+  setup: Setup,
+  generator: Generator,
+  {
+    model,
+    isTurn = false,
+  }: { readonly model?: ModelRef | undefined; readonly isTurn?: boolean } = {},
+): void {
   try {
     const { agent, prompt } = setup;
     const existing = typeof prompt === 'string' ? generator.prompt(prompt) : prompt;
     const ref = model ?? setup.model ?? existing?.model;
-    if (typeof ref !== 'object') generator.resolveModel(ref);
+    const found = generator.resolveModel(ref);
+    if (isTurn) found.check?.();
     const tools = setup.tools ?? existing?.tools ?? [];
     const named = tools.filter((tool) => typeof tool === 'string');
     checkTools(
@@ -72,6 +81,17 @@ function misconfigured({ agent, prompt }: Setup, cause: unknown): WaymarkError {
       cause,
       publicMessage: `Agent "${agent.name}" is not set up correctly.`,
     },
+  );
+}
+
+/** What `ready()` throws for a prompt that cannot be rendered. Errors of templates name their place themselves. */
+export function notRendered(agent: string, cause: unknown): unknown {
+  if (isWaymarkError(cause)) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `The prompt of agent "${agent}" cannot be rendered. ready() renders each prompt once, with the initial state and an empty context, so a prompt must not require the context of a caller. The reason: ${reason}`,
+    { cause },
   );
 }
 

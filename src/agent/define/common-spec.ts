@@ -1,8 +1,9 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
-import { checkOptions as checkNames } from '../../core/options.ts';
+import { checkChoice, checkOptions as checkNames } from '../../core/options.ts';
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { checkLimits } from '../../generate/limits.ts';
+import { checkCost } from '../../generate/price.ts';
 import { always, on, type SnapshotPolicy } from '../../session/policy.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 import type { AgentHost } from '../persistence/host.ts';
@@ -57,9 +58,8 @@ export function commonSpec(
     ...(options.onFinish && { onFinish: options.onFinish }),
   };
   if (store === undefined) return spec;
-  const { cache, clock, worker, ttl } = host;
   const upgrade: Parameters<typeof turnStoreOf>[1]['upgrade'] = (state) => storedState(spec, state);
-  return { ...spec, turnStore: turnStoreOf(store, { cache, clock, worker, ttl, upgrade }) };
+  return { ...spec, turnStore: turnStoreOf(store, { host, upgrade }) };
 }
 
 function checkOptions(
@@ -90,7 +90,7 @@ function checkOptions(
       `Agent "${name}" keeps its sessions in a store, so there is no client-held state to sign. Drop \`clientState\`, or set \`store: false\`.`,
     );
   }
-  checkAgentLimits(name, limits);
+  checkAgentLimits(name, limits, store);
   if (clientState !== undefined) checkClientState(name, clientState);
   const claims = store !== undefined && 'runs' in store && store.runs !== undefined;
   if (concurrency !== undefined && concurrency !== 'reject' && !claims) {
@@ -101,11 +101,34 @@ function checkOptions(
   }
 }
 
-function checkAgentLimits(name: string, limits: AgentLimits): void {
-  checkNames(limits, { turn: true, session: true }, `\`limits\` of agent "${name}"`);
+function checkAgentLimits(
+  name: string,
+  limits: AgentLimits,
+  store: Store | SnapshotStore | undefined,
+): void {
+  const { turn, session, owner } = limits;
+  checkNames(limits, { turn: true, session: true, owner: true }, `\`limits\` of agent "${name}"`);
   checkLimits(limits.turn ?? {}, `\`limits.turn\` of agent "${name}"`);
-  const names = { tokens: true, toolCalls: true, customLength: true } as const;
-  checkNames(limits.session ?? {}, names, `\`limits.session\` of agent "${name}"`);
+  const names = { tokens: true, cost: true, toolCalls: true, customLength: true } as const;
+  checkNames(session ?? {}, names, `\`limits.session\` of agent "${name}"`);
+  const ofOwner = { tokens: true, cost: true, per: true } as const;
+  checkNames(owner ?? {}, ofOwner, `\`limits.owner\` of agent "${name}"`);
+  if (owner?.per !== undefined) checkChoice(owner.per, ['day', 'month'], '`limits.owner.per`');
+  for (const [where, cost] of Object.entries({
+    turn: turn?.cost,
+    session: session?.cost,
+    owner: owner?.cost,
+  })) {
+    if (cost !== undefined) checkCost(cost, `\`limits.${where}.cost\` of agent "${name}" says`);
+  }
+  const needs = owner !== undefined || session?.cost !== undefined;
+  const records = store !== undefined && 'spend' in store && store.spend !== undefined;
+  if (needs && !records) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      `Agent "${name}" limits what ${owner === undefined ? 'a session' : 'an owner'} spends, but has no store that records it. Use the memory, SQLite, file or Postgres store.`,
+    );
+  }
 }
 
 function initialOf({

@@ -1,5 +1,6 @@
 import type { Json } from '../../core/json/json.ts';
 import type { Schema } from '../../core/schema/schema.ts';
+import type { CompactOptions } from '../../generate/compact.ts';
 import type { GenerateSettings } from '../../generate/generate-options.ts';
 import type { OutputOf as GeneratedOutput } from '../../generate/generate-response.ts';
 import type { HistorySelection } from '../../generate/history.ts';
@@ -31,6 +32,11 @@ export interface AgentOptions<
   readonly messages?: readonly Message[];
   /** Selects which of the stored messages are sent to the model. Does not change what is stored. @default all */
   readonly history?: HistorySelection;
+  /**
+   * Summarizes the older messages of a long conversation for the model, also when the provider refuses a request as too long.
+   * The summary is stored with the turn, so that every process and branch finds it; the messages stay.
+   */
+  readonly compact?: CompactOptions;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { toJsonSchema } from '../../core/schema/schema.ts';
 import type { AgentMetadata } from '../spec/agent.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
+import { takesInbox } from '../turn/take-steering.ts';
 
 /** What an agent and its store can do. */
 export function metadataOf(spec: AgentSpec): AgentMetadata {
@@ -14,6 +15,7 @@ export function metadataOf(spec: AgentSpec): AgentMetadata {
     timeline: store?.timeline !== undefined,
     claims,
     requestIds: claims,
+    steerable: takesInbox({ spec }),
     ...(store && { store: store.name }),
     ...(spec.stateSchema && { stateSchema: toJsonSchema(spec.stateSchema) }),
   };

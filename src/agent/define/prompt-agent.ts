@@ -2,9 +2,12 @@ import { WaymarkError } from '../../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
+import { callerTools, checkCallerTools } from '../../generate/caller-tools.ts';
+import type { CompactOptions } from '../../generate/compact.ts';
 import type { GenerateOptions, GenerateSettings } from '../../generate/generate-options.ts';
 import type { Generator } from '../../generate/generator.ts';
 import type { HistorySelection } from '../../generate/history.ts';
+import { toolMessage } from '../../generate/message.ts';
 import { closeToolRequests } from '../../generate/open-requests.ts';
 import type { Prompt } from '../../generate/prompt.ts';
 import { planResume } from '../../generate/resume.ts';
@@ -26,10 +29,12 @@ import type {
 } from '../spec/handler.ts';
 import { checkPromptInput } from '../spec/input.ts';
 import { type AgentOptionsBase, agentOptionNames } from '../spec/options.ts';
+import type { AgentSpec, PromptChanges } from '../spec/spec.ts';
 import { lastRound } from '../turn/turn-state.ts';
-import { checkDefinition, checkSetup } from './check-setup.ts';
+import { checkDefinition, checkSetup, notRendered } from './check-setup.ts';
 import { type AgentEnv, commonSpec } from './common-spec.ts';
 import { createAgent } from './create-agent.ts';
+import { withSettings } from './turn-settings.ts';
 
 /** How an agent over a prompt is declared. */
 export interface PromptAgentOptions
@@ -44,6 +49,11 @@ export interface PromptAgentOptions
   readonly messages?: readonly Message[];
   /** What of the stored messages the model sees. @default all */
   readonly history?: HistorySelection;
+  /**
+   * Summarizes the older messages of a long conversation for the model, also when the provider refuses a request as too long.
+   * The summary is stored with the turn, so that every process and branch finds it; the messages stay.
+   */
+  readonly compact?: CompactOptions;
 }
 
 const optionNames: OptionNames<PromptAgentOptions> = {
@@ -62,6 +72,7 @@ const optionNames: OptionNames<PromptAgentOptions> = {
   promptInput: true,
   messages: true,
   history: true,
+  compact: true,
 };
 
 /** What other libraries call these options. */
@@ -102,18 +113,24 @@ export function createPromptAgent(
   const setup = { agent: common, ...options };
   checkDefinition(setup, generator);
   const render = rendererOf(options, generator);
+  const work = (rendered: Render): Pick<AgentSpec, 'handler' | 'receive'> => ({
+    receive: (state, input, context) =>
+      receive(state, input, initial, () =>
+        toolsOf(rendered, generator, { state: state.custom, context, input }),
+      ),
+    handler: handlerOf(options, rendered, generator),
+  });
   const agent = createAgent(
     {
       ...common,
+      ...work(render),
+      initialMessages: initial,
+      withChanges: (changes) => work(changedRenderer(options.name, render, changes, generator)),
       recovery: 'checkpoint',
       checkInput: checkPromptInput,
-      checkSetup: (model) => checkSetup(setup, generator, model),
-      receive: (state, input, context) =>
-        receive(state, input, initial, () =>
-          toolsOf(render, generator, { state: state.custom, context }),
-        ),
-      handler: handlerOf(options, render, generator),
+      checkSetup: (model) => checkSetup(setup, generator, { model, isTurn: true }),
       describe: () => describe(render, generator, common.initialState),
+      tools: () => toolsOf(render, generator, { state: common.initialState, context: {} }),
       async outputSchema() {
         return outputSchemaOf((await render({ state: common.initialState, context: {} })).output);
       },
@@ -126,7 +143,11 @@ export function createPromptAgent(
       checkSetup(setup, generator);
       const report = (error: unknown, toolSource: string): void =>
         env.host.report(error, { phase: 'tool', agent: options.name, toolSource });
-      await toolsOf(render, generator, { state: common.initialState, context: {} }, report);
+      const scope = { state: common.initialState, context: {} };
+      const rendered = await render(scope).catch((cause: unknown) => {
+        throw notRendered(options.name, cause);
+      });
+      await toolsOf(async () => rendered, generator, scope, report);
     },
   };
 }
@@ -163,6 +184,26 @@ function rendererOf(options: PromptAgentOptions, generator: Generator): Render {
   };
 }
 
+/** The settings of one request, with those that a replay changes. */
+function changedRenderer(
+  name: string,
+  render: Render,
+  { system, config, tools }: PromptChanges,
+  generator: Generator,
+): Render {
+  const told = system === undefined ? undefined : generator.inlinePrompt({ name, system });
+  return async (scope) => {
+    const rendered = await render(scope);
+    const changed = await told?.render(undefined, scope);
+    return {
+      ...rendered,
+      ...(changed?.system && { system: changed.system }),
+      ...(config && { config: { ...rendered.config, ...config } }),
+      ...(tools && { tools }),
+    };
+  };
+}
+
 function settingsOf(options: PromptAgentOptions): GenerateSettings {
   const { model, config, tools, toolChoice, maxTurns, resources, docs, output, use } = options;
   // The turn keeps the others itself, over all its model calls.
@@ -190,29 +231,35 @@ async function receive(
 ): Promise<readonly Message[]> {
   if (input.resume !== undefined) {
     // Checked before the turn is begun, so that a wrong answer leaves the interrupt as it was.
-    await planResume(state.history.toArray(), input.resume, await tools());
-    return [];
+    const steps = await planResume(state.history.toArray(), input.resume, await tools());
+    if (input.message === undefined) return [];
+    const responses = steps.flatMap((step) => ('response' in step ? [step.response] : []));
+    return [toolMessage(responses), input.message];
   }
+  if (input.tools !== undefined) await tools();
   const started = state.history.length === 0 ? initial : [];
   const declined = closeToolRequests(lastRound(state.history), 'declined');
   const message = input.message === undefined ? [] : [input.message];
   return [...started, ...(declined ? [declined] : []), ...message];
 }
 
+/** The tools of a turn: the agent's own, and those that the caller executes. Refuses names that are taken. */
 async function toolsOf(
   render: Render,
   generator: Generator,
-  scope: Parameters<Render>[0],
+  { input, ...scope }: Parameters<Render>[0] & { readonly input?: Input },
   report: ToolsScope['report'] = () => {},
 ): Promise<ReadonlyMap<string, Tool>> {
-  const { tools } = await render(scope);
+  const { tools, toolChoice } = await render(scope);
   const { context } = scope;
-  const resolved = await generator.resolveTools(tools, { context, signal: noSignal, report });
-  return resolved.tools;
+  // Never aborted: a source bounds its own waits.
+  const { signal } = new AbortController();
+  const resolved = await generator.resolveTools(tools, { context, signal, report });
+  const given = callerTools(input?.tools);
+  checkCallerTools(given, resolved.tools, toolChoice);
+  if (given.length === 0) return resolved.tools;
+  return new Map([...resolved.tools, ...given.map((each) => [each.name, each] as const)]);
 }
-
-// A source bounds its own waits.
-const noSignal = new AbortController().signal;
 
 /** The model, the tools and the output that a request would have now. */
 async function describe(
@@ -222,7 +269,7 @@ async function describe(
 ): Promise<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>> {
   const { model, tools, output } = await render({ state, context: {} });
   const outputSchema = outputSchemaOf(output);
-  const scope = { context: {}, signal: noSignal, report: () => {} };
+  const scope = { context: {}, signal: new AbortController().signal, report: () => {} };
   const resolved = await generator.resolveTools(tools, scope);
   return {
     ...(outputSchema && { outputSchema }),
@@ -279,10 +326,14 @@ async function answer(call: {
       throw error;
     });
   const generation = generator.startGenerate({
-    ...rendered,
+    ...withSettings(rendered, input.settings),
+    ...(input.tools && { tools: [...(rendered.tools ?? []), ...callerTools(input.tools)] }),
     messages: history.toArray(),
-    ...(input.resume && !running.isContinued && { resume: input.resume }),
+    ...(input.resume &&
+      input.message === undefined &&
+      !running.isContinued && { resume: input.resume }),
     ...(options.history && { history: options.history }),
+    ...(options.compact && { compact: options.compact }),
     ...(io.model !== undefined && { model: io.model }),
     signal: turn.signal,
     context: io.context,

@@ -12,6 +12,7 @@ import { Invocation } from '../turn/invocation.ts';
 import type { ActiveRun, InvocationState } from '../turn/invocation-state.ts';
 import { resumedAt, upgradedTo } from '../turn/lineage.ts';
 import { requestMarks } from '../turn/requests.ts';
+import { leavingInbox } from '../turn/take-steering.ts';
 import type { Turn } from '../turn/turn-state.ts';
 import { internalsOf } from './create-agent.ts';
 
@@ -63,6 +64,9 @@ export async function resumeRun(
   });
   if (record.mode === 'detached') run.detached = { inputsDone: record.inputsDone };
   if (onProgress !== undefined) run.onProgress = onProgress;
+  if (record.steered === true || record.keepInbox === true) {
+    Object.assign(run.steering, { isHinted: true, isUnread: true });
+  }
   invocation.run = run;
   invocation.chunkSink.log = run.log;
   for (const input of record.inputs.slice(record.inputsDone)) invocation.inbox.push(input);
@@ -104,6 +108,7 @@ async function failAccepted(
         usage,
         deadLetter,
         end: true,
+        ...leavingInbox(invocation, run),
       },
     );
   } finally {

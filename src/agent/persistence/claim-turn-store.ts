@@ -1,24 +1,22 @@
 import { isWaymarkError, type Status } from '../../core/error.ts';
-import type { Clock } from '../../core/time/clock.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Claim, ParentRef, RunSupport, Scope, StateBase } from '../../store/contract/store.ts';
 import type { TurnBase, TurnStore } from '../spec/turn-store.ts';
+import type { AgentHost } from './host.ts';
 import { wasNotSent } from './outage.ts';
-import type { CachedState, SessionCache } from './session-cache.ts';
+import type { CachedState } from './session-cache.ts';
 import { takeBackClaim } from './take-back-claim.ts';
 
 export interface TurnStoreOptions {
-  readonly cache: SessionCache;
-  readonly clock: Clock;
-  readonly worker: string;
-  readonly ttl: number;
+  readonly host: Pick<AgentHost, 'cache' | 'clock' | 'worker' | 'ttl'>;
   /** Brings a stored state up to the agent's present schema. */
   readonly upgrade: (state: SessionState) => Promise<SessionState>;
 }
 
 /** Claims first, then one transaction that saves: two round trips a turn when the session's state is cached. */
 export function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): TurnStore {
-  const { cache, clock, worker, ttl, upgrade } = options;
+  const { host, upgrade } = options;
+  const { cache, clock, ttl } = host;
   const read = async (
     scope: Scope,
     { snapshotId, listed }: ParentRef,
@@ -53,6 +51,7 @@ export function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): Tur
   return {
     load: (scope, lookup) => runs.load(scope, lookup),
     async begin(scope, { loaded, ...request }) {
+      const { worker } = host;
       const claim = await runs.claim(scope, { ...request, ttl, worker }).catch((error: unknown) => {
         if (isRefusal(error) || wasNotSent(error)) throw error;
         // It may have been written all the same.
@@ -68,6 +67,7 @@ export function claimTurnStore(runs: RunSupport, options: TurnStoreOptions): Tur
           nextIndex,
           ...(parent && { parent }),
           ...(failedTotals && { failedTotals }),
+          ...(claim.steered && { steered: true }),
           ...state,
         };
       } catch (error) {

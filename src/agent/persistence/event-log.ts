@@ -1,4 +1,6 @@
 import { isWaymarkError } from '../../core/error.ts';
+import { hasMetrics, recordValue } from '../../core/metrics.ts';
+import { attributes } from '../../core/trace-names.ts';
 import type { Chunk } from '../../protocol/turn.ts';
 import type { EventCursor, EventSupport, RunRef, Scope } from '../../store/contract/store.ts';
 import { EventBuffer, type LogEvent } from './event-buffer.ts';
@@ -35,6 +37,8 @@ export class EventLog {
   #unwritten = 0;
   #ticket: FlushTicket | undefined;
   #appending: Promise<void> | undefined;
+  /** When the oldest event came that waits for its batch, if metrics are collected. */
+  #waitingSince: number | undefined;
 
   constructor(options: EventLogOptions & { readonly flusher: EventFlusher }) {
     this.runId = options.runId;
@@ -123,6 +127,7 @@ export class EventLog {
    */
   async takeAlong<Value>(write: (events: readonly LogEvent[]) => Promise<Value>): Promise<Value> {
     while (this.#appending !== undefined) await this.#appending;
+    this.#waitingSince = undefined;
     if (this.#sink === undefined) return await this.#takeNothingAlong(write);
     const events = this.#takeUnwritten();
     const writing = write(events);
@@ -209,6 +214,7 @@ export class EventLog {
   }
 
   #schedule(): void {
+    if (this.#ticket === undefined && hasMetrics()) this.#waitingSince ??= performance.now();
     this.#ticket ??= this.#flusher.add(this);
   }
 
@@ -222,11 +228,17 @@ export class EventLog {
     const batch = this.#takeUnwritten();
     const first = batch[0];
     if (sink === undefined || first === undefined) return;
-    const done = (): void => {
+    const since = this.#waitingSince;
+    this.#waitingSince = undefined;
+    const written = (): void => {
       this.#appending = undefined;
+      if (since === undefined) return;
+      const seconds = (performance.now() - since) / 1000;
+      recordValue('waymark.event_lag', seconds, { [attributes.agent]: this.scope.agent });
     };
-    this.#appending = sink.events.append(sink.run, batch).then(done, (error: unknown) => {
-      done();
+    this.#appending = sink.events.append(sink.run, batch).then(written, (error: unknown) => {
+      this.#appending = undefined;
+      this.#waitingSince = since;
       // A lost run may not write any more; its worker learns that from its heartbeat. Retry after any other error.
       if (isWaymarkError(error) && error.status === 'ABORTED') this.#sink = undefined;
       else this.#retryFrom(first.seq);

@@ -12,6 +12,8 @@ export interface LiveRun {
     /** Stops it at once: another worker may have the run, so nothing more may be written. */
     markLost(): void;
   };
+  /** Hears that the inbox of the run may have messages. */
+  readonly onSteered: () => void;
   /** Whether another process continues the run if this one releases it. */
   readonly recoverable: () => boolean;
 }
@@ -47,6 +49,7 @@ export function createLiveRuns(options: { readonly clock: Clock; readonly ttl: n
       entry.lastSeen = clock.now();
       if (signal === 'stop') run.control.stop();
       else if (signal === 'lost') run.control.markLost();
+      else if (signal === 'steered') run.onSteered();
     } catch {
       entry.isStoreAway = true;
       // The store may come back, but once the claim must have expired, another worker may have the run.

@@ -18,7 +18,7 @@ import type { TurnStoreOptions } from './claim-turn-store.ts';
  */
 export function plainTurnStore(
   store: SnapshotStore,
-  { clock, upgrade }: Pick<TurnStoreOptions, 'clock' | 'upgrade'>,
+  { host: { clock }, upgrade }: TurnStoreOptions,
 ): TurnStore {
   const read = async (scope: Scope, lookup: Lookup): Promise<Snapshot | undefined> => {
     const snapshot = await store.getSnapshot(scope, lookup);
@@ -104,7 +104,7 @@ function checkAnswer(lookup: Lookup, { snapshotId, sessionId }: Snapshot): void 
 
 function snapshotOf({ sessionId }: TurnBase, write: CommitWrite, now: string): Snapshot {
   const index = typeof write.base?.ref === 'number' ? write.base.ref + 1 : 0;
-  const { finishReason, error, usage, parentId } = write;
+  const { finishReason, error, edit, usage, parentId } = write;
   return {
     snapshotId: write.snapshotId,
     sessionId,
@@ -115,6 +115,7 @@ function snapshotOf({ sessionId }: TurnBase, write: CommitWrite, now: string): S
     status: write.status,
     ...(finishReason && { finishReason }),
     ...(error && { error }),
+    ...(edit && { edit }),
     ...(usage && { usage }),
     createdAt: now,
     updatedAt: now,

@@ -2,6 +2,7 @@ import { messageOf, WaymarkError } from '../../core/error.ts';
 import { diffJson } from '../../core/json/diff.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
+import { withoutRecords } from '../../protocol/messages/tool-record.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Artifact, State } from '../../protocol/state.ts';
 import type { Chunk } from '../../protocol/turn.ts';
@@ -37,9 +38,16 @@ export function reportingTransform(
  */
 export function transformState(transform: Transform, state: State): State | undefined {
   if (transform.state === undefined) return state;
-  const changed = transform.state(structuredClone(state));
+  const changed = transform.state(structuredClone(withoutEffects(state)));
   const { sessionId } = state;
   return changed === undefined || sessionId === undefined ? changed : { ...changed, sessionId };
+}
+
+// The record of a tool call repeats parts of the custom state and of artifacts, which the transform may remove.
+function withoutEffects(state: State): State {
+  return state.messages === undefined
+    ? state
+    : { ...state, messages: withoutRecords(state.messages) };
 }
 
 /** A snapshot as it may leave. */
@@ -133,10 +141,10 @@ function patchFilter(
 function transformFailed(what: string, cause: unknown): WaymarkError {
   const error = new WaymarkError(
     'INTERNAL',
-    `The agent's ${what} transform failed, so nothing was let out: ${messageOf(cause)}`,
+    `The agent's ${what} transform failed, so nothing was sent: ${messageOf(cause)}`,
     {
       cause,
-      publicMessage: `The agent's ${what} transform failed, so nothing was let out. See its cause in the server's log.`,
+      publicMessage: `The agent's ${what} transform failed, so nothing was sent. See its cause in the server's log.`,
     },
   );
   markReported(error);

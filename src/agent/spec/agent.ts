@@ -9,6 +9,11 @@ import type { QueueOptions } from './dispatcher.ts';
 export interface CallOptions extends ApiCallOptions {
   /** The owner of the sessions: the id of a user or tenant. Ids of other owners are unknown. */
   readonly owner?: string;
+  /**
+   * Input and state come from a remote client: provider options in their metadata are dropped, so that only your code sets them. A
+   * server sets it. @default false
+   */
+  readonly remote?: boolean;
 }
 
 /** Options of calls that run turns. */
@@ -24,11 +29,6 @@ export interface InvokeOptions<Types extends AgentTypes = WireTypes>
    * watched from anywhere. A server sets it for the turns it accepts. @default false
    */
   readonly accept?: boolean;
-  /**
-   * The input and the state come from a remote client: provider options in their metadata are dropped, so that only your
-   * code sets them. A server sets it. @default false
-   */
-  readonly remote?: boolean;
   /** Priority and delay of a run that is detached from the start, if the app's engine has a queue. */
   readonly queue?: QueueOptions;
 }
@@ -41,22 +41,33 @@ export interface RunOptions<Types extends AgentTypes = WireTypes>
 
 /** The capabilities of an agent and its store, for user interfaces. */
 export interface AgentMetadata {
+  /** Whether the store or the client holds the state. */
   readonly stateManagement: 'server' | 'client';
+  /** Whether other processes can abort its runs. */
   readonly abortable: boolean;
+  /** Whether it can run in the background. */
   readonly detachable: boolean;
+  /** Whether other processes can watch its runs. */
   readonly watchable: boolean;
+  /** Whether sessions and snapshots can be listed, restored, forked and compared. */
   readonly timeline: boolean;
   /** Whether two turns at once on one session are kept apart. */
   readonly claims: boolean;
+  /** Whether messages can be added to a running turn. */
+  readonly steerable: boolean;
   /** Whether a `requestId` keeps an input that is sent again from being run twice. */
   readonly requestIds: boolean;
+  /** The name of the store. */
   readonly store?: string;
+  /** JSON Schema of the custom state. */
   readonly stateSchema?: JsonSchema;
 }
 
 /** A named, typed conversational actor of this process. A client has the same calls over HTTP. */
 export interface Agent<Types extends AgentTypes = WireTypes>
   extends AgentApi<Types, CallOptions, InvokeOptions<Types>> {
+  /** What the agent does, for users and for models that can call it. */
   readonly description?: string;
+  /** The capabilities of the agent and its store. */
   readonly metadata: AgentMetadata;
 }

@@ -13,10 +13,13 @@ export interface QueueOptions {
 
 /** A detached run that a worker should execute. */
 export interface DispatchedRun extends RunRef {
+  /** The agent and the owner. */
   readonly scope: Scope;
+  /** The session. */
   readonly sessionId: string;
   /** The version of the agent that accepted it. */
   readonly version?: string;
+  /** Priority and start time, if the caller gave them. */
   readonly queue?: QueueOptions;
 }
 

@@ -23,11 +23,15 @@ export type ErrorPhase =
 
 /** Where an error happened; fields that do not apply are absent. */
 export interface ErrorInfo {
+  /** What the app was doing. */
   readonly phase: ErrorPhase;
+  /** The name of the agent. */
   readonly agent?: string;
+  /** The session. */
   readonly sessionId?: string;
   /** The run, which is also the id of the snapshot that the turn ends with. */
   readonly runId?: string;
+  /** The index of the turn in its session. */
   readonly turnIndex?: number;
   /** The tool that failed. */
   readonly tool?: string;

@@ -36,8 +36,11 @@ export type TurnFunction = (
 
 /** The result of a handler. The default is the last message and all artifacts. */
 export interface AgentResult {
+  /** The answer. */
   readonly message?: Message;
+  /** The artifacts of the session. */
   readonly artifacts?: readonly Artifact[];
+  /** The structured output. */
   readonly output?: unknown;
   /** How the invocation ended. @default how its last turn ended */
   readonly finishReason?: FinishReason;
@@ -50,6 +53,17 @@ export interface AgentSession<Custom = unknown> extends Session<Custom> {
   /** The default result: the last message and all artifacts. */
   result(): AgentResult;
   /**
+   * Takes the messages that callers have sent to the running turn with `steer`: adds them to the session, oldest first, and returns them.
+   * What a turn has not taken when it ends is refused, or input of the next turn, as the agent's `concurrency` says.
+   *
+   * @example
+   * for (const file of files) {
+   *   await review(file);
+   *   for (const message of await session.takeSteering()) note(message);
+   * }
+   */
+  takeSteering(): Promise<readonly Message[]>;
+  /**
    * Does something once per run: its result is recorded, and a second attempt of the run gets it instead of doing the work
    * again. `key` must be the same each time, and unlike that of other steps of the run: one that is in use is refused.
    */
@@ -58,10 +72,11 @@ export interface AgentSession<Custom = unknown> extends Session<Custom> {
 
 /** Sends chunks to the caller and to watchers. After a stop chunks are dropped; on a normal end none are. */
 export interface Responder<Status = unknown> {
+  /** Sends a piece of the model's answer. */
   modelChunk(chunk: ModelChunk): Promise<void>;
   /** Rejects with `INVALID_ARGUMENT` when it does not fit the agent's `status` schema. */
   status(status: Status): Promise<void>;
-  /** Also adds it to the session; one with the name of an existing one takes its place. */
+  /** Also adds it to the session; it replaces an artifact of the same name. */
   artifact(artifact: Artifact): Promise<void>;
   /** A chunk with several fields. */
   send(
@@ -73,11 +88,13 @@ export interface Responder<Status = unknown> {
 
 /** The second argument of a handler. */
 export interface HandlerIo<Status = unknown> {
+  /** Sends chunks to the client. */
   readonly respond: Responder<Status>;
   /** Aborts when the invocation is stopped. */
   readonly signal: AbortSignal;
   /** The caller's context. */
   readonly context: JsonObject;
+  /** What the caller started from. */
   readonly init: Init;
   /** The model that the caller wants instead of the agent's. */
   readonly model?: ModelRef;

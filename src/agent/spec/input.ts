@@ -1,12 +1,17 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Input } from '../../protocol/turn.ts';
 
-/** What an agent over a prompt takes: a user's message, or answers to interrupts, not both and not neither. */
+/**
+ * What an agent over a prompt takes: a user's message, answers to interrupts, or a message behind answers that need no tool to
+ * run.
+ */
 export function checkPromptInput({ message, resume, detach }: Input): void {
-  if (message !== undefined && resume !== undefined) {
-    throw refused('Send either a message or a resume, not both.');
+  if (message !== undefined && resume?.restart !== undefined) {
+    throw refused(
+      'A message can follow answers of `resume.respond` only. Send it after the tools of `resume.restart` have run.',
+    );
   }
-  if (resume !== undefined) return;
+  if (resume !== undefined && message === undefined) return;
   if (message === undefined) {
     // A bare detach sends nothing: it leaves what is queued to the background.
     if (detach === true) return;

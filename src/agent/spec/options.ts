@@ -41,7 +41,9 @@ export type Inferred<S> = S extends Schema ? InferSchema<S> : Json | undefined;
 
 /** What a title is made of. */
 export interface TitledState<Custom> {
+  /** The messages so far. */
   readonly messages: readonly Message[];
+  /** The custom state. */
   readonly custom: Custom;
 }
 
@@ -51,7 +53,9 @@ export interface AgentOptionsBase<
   Initial,
   Status extends Schema | undefined,
 > {
+  /** The name, unique in the app. */
   readonly name: string;
+  /** A description for users, and for models that can call the agent. */
   readonly description?: string;
   /** The version, recorded with dispatched runs: workers of the same version take them first. See docs/deploying.md. */
   readonly version?: string;
@@ -78,6 +82,7 @@ export interface AgentOptionsBase<
   readonly clientState?: ClientStateOptions;
   /** What happens to a second turn on a busy session. @default 'reject' */
   readonly concurrency?: Concurrency;
+  /** Limits of time, tokens, cost and tool calls. */
   readonly limits?: AgentLimits;
   /** Rebuilds the parts of the context that are not JSON when a run is taken over. */
   readonly restoreContext?: (context: JsonObject) => JsonObject;

@@ -1,13 +1,16 @@
 import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Schema } from '../../core/schema/schema.ts';
+import type { GenerateSettings } from '../../generate/generate-options.ts';
 import type { Limits } from '../../generate/limits.ts';
-import type { ModelRef } from '../../generate/model.ts';
+import type { ModelConfig, ModelRef } from '../../generate/model.ts';
+import type { Template } from '../../generate/template.ts';
+import type { Tool } from '../../generate/tool.ts';
 import { checkId } from '../../protocol/lookup.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { AgentInfo } from '../../protocol/requests.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
-import type { Chunk, Input } from '../../protocol/turn.ts';
+import type { Chunk, Cost, Input } from '../../protocol/turn.ts';
 import type { SnapshotPolicy } from '../../session/policy.ts';
 import type { SessionState } from '../../session/session-state.ts';
 import type { Scope, SnapshotStore, Store } from '../../store/contract/store.ts';
@@ -26,23 +29,49 @@ export interface Transform {
   readonly chunk?: (chunk: Chunk) => Chunk | undefined;
 }
 
-/** Limits of a turn, and of a session along its path. */
+/** Limits of a turn, a session and an owner. */
 export interface AgentLimits {
   /** Custom agents keep `timeout`, `tokens` and `toolCalls`; the others are those of their own `generate` calls. */
   readonly turn?: Limits;
+  /** Limits of a session. */
   readonly session?: {
+    /** Tokens of all turns, those of sub-agents and summaries included. Restoring an earlier snapshot gives none back. */
     readonly tokens?: number;
+    /** Cost of all turns, in micro-units by currency: `{ USD: 5_000_000 }` is $5. Restoring an earlier snapshot gives none back. */
+    readonly cost?: Cost;
+    /** Tool calls along the path to the session's head. */
     readonly toolCalls?: number;
     /** Characters of the custom state as JSON. @default 16777216 */
     readonly customLength?: number;
+  };
+  /** What an owner may use over all sessions and agents, before each model call. Needs a store that records it. */
+  readonly owner?: {
+    readonly tokens?: number;
+    /** In micro-units by currency, as in `session`. */
+    readonly cost?: Cost;
+    /** The day or month, in UTC, that is counted. @default everything that was ever spent */
+    readonly per?: 'day' | 'month';
   };
 }
 
 /** The end of a detached run, as passed to `onFinish`. */
 export interface RunEnd {
+  /** The name of the agent. */
   readonly agent: string;
+  /** The owner of the session. */
   readonly owner?: string;
+  /** The snapshot of the run, with its final status. */
   readonly snapshot: Snapshot;
+}
+
+/** Settings of a prompt agent that a replay changes. */
+export interface PromptChanges {
+  /** The system message. */
+  readonly system?: Template;
+  /** Settings of the model; merged with the agent's own. */
+  readonly config?: ModelConfig;
+  /** The tools, instead of the agent's own. */
+  readonly tools?: GenerateSettings['tools'];
 }
 
 /** An agent as the turn loop knows it: every option checked and filled in. */
@@ -77,8 +106,14 @@ export interface AgentSpec {
   receive(state: SessionState, input: Input, context: JsonObject): Promise<readonly Message[]>;
   /** Its model, tools and output as they are now; absent where only its handler knows them. */
   describe?(): Promise<Pick<AgentInfo, 'model' | 'tools' | 'outputSchema'>>;
+  /** Its tools as they are now, those of tool sources included; absent where only its handler knows them. */
+  tools?(): Promise<ReadonlyMap<string, Tool>>;
   /** The schema of its structured output alone, which needs no tool source. */
   outputSchema?(): Promise<JsonObject | undefined>;
+  /** The messages at the beginning of each session. */
+  readonly initialMessages?: readonly Message[];
+  /** The parts of a prompt agent that differ with other settings; absent on custom agents. */
+  withChanges?(changes: PromptChanges): Pick<AgentSpec, 'handler' | 'receive'>;
   /** Rebuilds the parts of the context that are not JSON when a run is taken over. */
   readonly restoreContext?: (context: JsonObject) => JsonObject;
   readonly onFinish?: (end: RunEnd) => void | Promise<void>;

@@ -35,6 +35,8 @@ export interface TurnBase {
   readonly nextIndex: number;
   /** What failed turns have used that started from the parent; see {@link Claim.failedTotals}. */
   readonly failedTotals?: Totals;
+  /** Earlier turns have left messages in their inboxes. */
+  readonly steered?: true;
 }
 
 /**

@@ -4,10 +4,12 @@ import type { Input } from '../../protocol/turn.ts';
 import type { RequestRecord } from '../../store/contract/store.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import { answeredStateKey, answerOnce } from '../persistence/replay-guard.ts';
+import { checkDeadline } from './check-deadline.ts';
 import { claimRun, dropRun } from './claim-run.ts';
 import { createTurn } from './create-turn.ts';
 import type { ActiveRun, InvocationRequest, InvocationState } from './invocation-state.ts';
 import { knownRequest } from './requests.ts';
+import { addSteering, readLeft } from './take-steering.ts';
 import type { Turn } from './turn-state.ts';
 
 /** An input whose request id already belongs to a run. */
@@ -36,6 +38,7 @@ export async function acceptTurn(
   });
   if (claimed === undefined || 'join' in claimed) return claimed;
   try {
+    checkDeadline(invocation, input);
     return await startTurn(invocation, claimed, input);
   } catch (refusal) {
     await dropRun(invocation, claimed);
@@ -51,6 +54,8 @@ export function checkOpen(host: AgentHost, { startedBy }: InvocationRequest): vo
 async function startTurn(invocation: InvocationState, run: ActiveRun, input: Input): Promise<Turn> {
   const { spec, working, chunkSink } = invocation;
   const messages = await checkReceivable(invocation, run, input);
+  // A turn that answers an interrupt takes them after its tools.
+  const left = input.message === undefined ? [] : await readLeft(invocation, run);
   const turn = createTurn(invocation, run, input, {
     turnIndex: invocation.position.turnIndex + 1,
     parentId: invocation.lineage.nextParentId,
@@ -68,7 +73,11 @@ async function startTurn(invocation: InvocationState, run: ActiveRun, input: Inp
       turnIndex: turn.info.turnIndex,
     },
   });
-  working.addMessages(messages);
+  // What earlier turns have left comes before the new message.
+  const at = left.length === 0 ? messages.length : messages.length - 1;
+  working.addMessages(messages.slice(0, at));
+  addSteering(invocation, run, left);
+  working.addMessages(messages.slice(at));
   return turn;
 }
 

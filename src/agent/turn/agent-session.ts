@@ -1,9 +1,11 @@
 import type { ToolContext } from '../../generate/tool.ts';
+import type { Message } from '../../protocol/message.ts';
 import { SessionFace } from '../../session/session.ts';
 import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
 import { checkCustom } from '../spec/init.ts';
 import type { InvocationState } from './invocation-state.ts';
 import { Steps } from './steps.ts';
+import { takeForHandler } from './take-steering.ts';
 
 /** The session of an invocation, with its turn loop. */
 export class InvocationSession extends SessionFace<unknown> implements AgentSession {
@@ -34,6 +36,10 @@ export class InvocationSession extends SessionFace<unknown> implements AgentSess
 
   result(): AgentResult {
     return this.#invocation.result();
+  }
+
+  takeSteering(): Promise<readonly Message[]> {
+    return takeForHandler(this.#invocation);
   }
 
   step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {

@@ -9,6 +9,7 @@ import { claimWhenBusy } from './concurrency.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { claimedAt } from './lineage.ts';
 import { requestMarks } from './requests.ts';
+import { isSteerable } from './take-steering.ts';
 
 /** Claims the session for these inputs and moves the invocation to its state. */
 export async function claimRun(
@@ -47,16 +48,31 @@ export function activateRun(
   const ref = turnBase.run;
   const log = host.logs.open({ runId, scope: invocation.scope, attempt: ref?.attempt ?? 1 });
   if (durable && ref !== undefined && store?.events !== undefined) log.writeTo(store.events, ref);
-  const stopHeartbeat =
+  const steering = { isHinted: turnBase.steered === true, taken: new Set<string>() };
+  const beat = (): (() => void) =>
     ref === undefined || store === undefined
       ? () => {}
       : host.live.add({
           ref,
           store,
           control: invocation.control,
+          onSteered: () => {
+            steering.isHinted = true;
+          },
           recoverable: () => log.durable,
         });
-  return { runId, turnBase, log, stopHeartbeat, keys };
+  let stop = beat();
+  return {
+    runId,
+    turnBase,
+    log,
+    keys,
+    steering,
+    stopHeartbeat: () => stop(),
+    resumeHeartbeat: () => {
+      stop = beat();
+    },
+  };
 }
 
 /** Releases a run that did not start. */
@@ -87,7 +103,13 @@ function requestOf(
     ...(lineage.initBase && { loaded: lineage.initBase }),
     ...(request.startedBy && { startedBy: request.startedBy }),
     ...(requests.length > 0 && { requests }),
+    ...keepInboxOf(invocation),
   };
+}
+
+/** Whether messages that a turn has not taken become input of the next one. A waiting caller would get its turn as well. */
+export function keepInboxOf({ spec }: InvocationState): { readonly keepInbox?: true } {
+  return spec.concurrency === 'wait' && isSteerable({ spec }) ? { keepInbox: true } : {};
 }
 
 /** The agent's version, if it has one. */

@@ -8,11 +8,13 @@ import type {
   Spent,
   StateWrite,
 } from '../../store/contract/store.ts';
+import { fullStore } from '../spec/spec.ts';
+import { armDeadline } from './arm-deadline.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { checkpointedAs, type ListedState, savedAs } from './lineage.ts';
-import { loseRunOnOutage } from './lose-run-on-outage.ts';
 import { nameSession } from './name-session.ts';
 import type { Turn } from './turn-state.ts';
+import { whileHolding } from './while-holding.ts';
 
 /** Writes a snapshot, and publishes its chunk after the commit. */
 export async function commit(
@@ -21,25 +23,29 @@ export async function commit(
   chunk: Chunk,
   write: Omit<CommitWrite, keyof StateWrite | 'parentId' | 'turnIndex' | 'stateHash'>,
 ): Promise<Committed> {
-  const { spec, scope, working, lineage, position } = invocation;
+  const { spec, scope, working, lineage, position, spending } = invocation;
   const { nextParentId: parentId } = lineage;
   const { turnIndex } = position;
   const { snapshotId } = write;
   let listed: ListedState | undefined;
+  if (write.end && write.finishReason === 'interrupted') await armDeadline(invocation, snapshotId);
   const committed = await writeWithEvents(run, chunk, async (events) => {
     // Read here: the state may change while earlier events are written.
     const stateHash = working.hash();
     if (write.listed !== false) {
       listed = { id: snapshotId, hash: stateHash, state: working.state };
     }
-    const committed = await spec.turnStore.commit(scope, run.turnBase, {
-      ...stateWrite(invocation),
-      ...write,
-      ...(parentId !== undefined && { parentId }),
-      turnIndex,
-      stateHash,
-      ...(events && { events }),
-    });
+    const committed = await spending.alongWith(fullStore(spec)?.spend, (spend) =>
+      spec.turnStore.commit(scope, run.turnBase, {
+        ...stateWrite(invocation),
+        ...write,
+        ...spend,
+        ...(parentId !== undefined && { parentId }),
+        turnIndex,
+        stateHash,
+        ...(events && { events }),
+      }),
+    );
     // Before `turnEnd` is visible, so that a page that lists the sessions then finds the title.
     if (turnIndex === 0 && write.event !== 'toolIterationEnd') await nameSession(invocation);
     return committed;
@@ -99,7 +105,7 @@ export async function checkpoint(
   const { spec, working } = invocation;
   const ref = run.turnBase.run;
   if (ref === undefined || spec.store === undefined || !('runs' in spec.store)) return;
-  const { runs } = spec.store;
+  const { runs, spend: recorder } = spec.store;
   const inputsDone = run.detached?.inputsDone ?? 0;
   const write = {
     ...stateWrite(invocation),
@@ -109,10 +115,12 @@ export async function checkpoint(
     used: usedBy(invocation, midTurn),
   };
   // Includes the events: the next attempt does not send them again.
-  const base = await loseRunOnOutage(invocation, () =>
+  const base = await whileHolding(invocation, () =>
     run.log.takeAlong(
       async (events) =>
-        await runs?.checkpoint(ref, { ...write, ...(events.length > 0 && { events }) }),
+        await invocation.spending.alongWith(recorder, async (spend) =>
+          runs?.checkpoint(ref, { ...write, ...spend, ...(events.length > 0 && { events }) }),
+        ),
     ),
   );
   if (base !== undefined) {

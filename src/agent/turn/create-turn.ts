@@ -34,6 +34,7 @@ export function createTurn(
     toolCalls: spent?.toolCalls ?? 0,
     generated: 0,
     hasSnapshots: false,
+    isSteered: false,
     toolIterations: 0,
     snapshotIds: [],
     toolKeys: new Map(),

@@ -4,7 +4,8 @@ import type { RequestRecord, RunEvent, RunRef, Store } from '../../store/contrac
 import type { DispatchedRun } from '../spec/dispatcher.ts';
 import { fullStore } from '../spec/spec.ts';
 import { checkOpen, checkReceivable } from './accept-turn.ts';
-import { claimRun, dropRun, versionOf } from './claim-run.ts';
+import { checkDeadline } from './check-deadline.ts';
+import { claimRun, dropRun, keepInboxOf, versionOf } from './claim-run.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { knownRequest } from './requests.ts';
 
@@ -32,13 +33,16 @@ export async function detachRun(
   if (ref === undefined) throw new TypeError('A store that can abort gives claims.');
   try {
     const [first] = inputs;
-    if (running === undefined && first !== undefined) await checkReceivable(invocation, run, first);
+    if (running === undefined && first !== undefined) {
+      checkDeadline(invocation, first);
+      await checkReceivable(invocation, run, first);
+    }
     const { init, context } = invocation.request;
-    const version = versionOf(invocation);
+    const stored = { ...versionOf(invocation), ...keepInboxOf(invocation) };
     const away = dispatcher?.handOver(dispatched(invocation, ref));
     // A heartbeat of this process would keep the other worker from taking over the run.
     if (away !== undefined) run.stopHeartbeat();
-    const request = { mode: 'detached', init, inputs, context, ...version } as const;
+    const request = { mode: 'detached', init, inputs, context, ...stored } as const;
     const detach = async (events: readonly RunEvent[] = []): Promise<void> => {
       await store.runs?.detach(ref, request, away, events.length > 0 ? events : undefined);
     };

@@ -1,13 +1,16 @@
 import { isWaymarkError, toErrorBody } from '../../core/error.ts';
 import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
-import type { Chunk, Output } from '../../protocol/turn.ts';
+import type { Chunk, FinishReason, Output } from '../../protocol/turn.ts';
+import { isUntaken } from '../../store/rules/decide-steer.ts';
 import { fullStore } from '../spec/spec.ts';
 import { checkpoint, commit, endChunk, stateWrite } from './commit.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { inputDone } from './lineage.ts';
+import { leavingInbox, takesInbox } from './take-steering.ts';
+import { tellInterrupt } from './tell-interrupt.ts';
 import { totalsOf } from './turn-limits.ts';
 import { receiptFor } from './turn-receipt.ts';
-import type { Outcome, Turn } from './turn-state.ts';
+import { type Outcome, type Turn, waitsForSteering } from './turn-state.ts';
 
 /** The output of the caller who detached. */
 export function detachedOutput({ position, run, progress }: InvocationState): Output {
@@ -19,27 +22,64 @@ export function detachedOutput({ position, run, progress }: InvocationState): Ou
   };
 }
 
-/** The end of one turn of a detached run: no snapshot, only a checkpoint when another input follows. */
+/**
+ * The end of one turn of a detached run: no snapshot, only a checkpoint when another input follows. The last turn of an agent that
+ * can be steered ends together with its run, and only with the whole inbox.
+ */
 export async function endDetachedTurn(
   invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
   outcome: Outcome,
 ): Promise<Outcome> {
-  const { position, ending, working } = invocation;
-  position.totals = totalsOf(invocation, turn) ?? position.totals;
+  const { position, ending, working, inbox } = invocation;
+  const totalsBefore = position.totals;
+  position.totals = totalsOf(invocation, turn) ?? totalsBefore;
+  if (outcome.kind === 'done') {
+    ending.last = {
+      finishReason: outcome.finishReason,
+      ...(outcome.output !== undefined && { output: outcome.output }),
+    };
+    const isEnd = inbox.queued.length === 0 && waitsForSteering(outcome) && takesInbox(invocation);
+    if (isEnd && (await endTogether(invocation, run, turn, outcome.finishReason)) === 'steered') {
+      position.totals = totalsBefore;
+      return { kind: 'steered' };
+    }
+  }
   turn.snapshotIds.push(run.runId);
-  if (outcome.kind !== 'done') return outcome;
-  ending.last = {
-    finishReason: outcome.finishReason,
-    ...(outcome.output !== undefined && { output: outcome.output }),
-  };
+  if (outcome.kind !== 'done' || run.detached?.ended !== undefined) return outcome;
   invocation.lineage = inputDone(invocation.lineage, working.state);
   const end = endChunk(turn, outcome.finishReason);
   run.log.push(end, end);
   if (run.detached !== undefined) run.detached.inputsDone++;
-  if (invocation.inbox.queued.length > 0) await checkpoint(invocation, run, false);
+  if (inbox.queued.length > 0) await checkpoint(invocation, run, false);
   return outcome;
+}
+
+/**
+ * Ends the run with its last turn, unless the inbox has messages that the turn has not taken. A commit that fails here is tried again,
+ * and then reported, by {@link finishDetached}.
+ */
+async function endTogether(
+  invocation: InvocationState,
+  run: ActiveRun,
+  turn: Turn,
+  finishReason: FinishReason,
+): Promise<'steered' | undefined> {
+  run.stopHeartbeat();
+  try {
+    const ended = await commitEnd(invocation, run, {
+      chunk: endChunk(turn, finishReason),
+      steered: run.steering.taken.size,
+    });
+    if (ended !== undefined && run.detached !== undefined) run.detached.ended = ended;
+  } catch (error) {
+    run.resumeHeartbeat();
+    if (!isUntaken(error)) return undefined;
+    run.steering.isHinted = true;
+    return 'steered';
+  }
+  return undefined;
 }
 
 /** Ends a detached run: gives its pending snapshot a terminal status, unless it was aborted first. */
@@ -47,11 +87,13 @@ export async function finishDetached(invocation: InvocationState, run: ActiveRun
   const { host } = invocation;
   run.stopHeartbeat();
   try {
-    const ended = await commitEnd(invocation, run);
+    const ended =
+      run.detached?.ended ?? (await commitEnd(invocation, run, untoldEnd(invocation, run)));
     const snapshot = ended ?? (await attachPartial(invocation, run));
     if (run.detached !== undefined && invocation.control.cause?.kind !== 'lost') {
       run.detached.over = true;
     }
+    if (ended?.finishReason === 'interrupted') tellInterrupt(invocation, run.runId);
     if (snapshot !== undefined) await callOnFinish(invocation, snapshot);
   } catch (error) {
     // Another worker, or the next start of this one, continues the run.
@@ -62,10 +104,25 @@ export async function finishDetached(invocation: InvocationState, run: ActiveRun
   }
 }
 
+/**
+ * The last turn has ended already, but may not be saved with its inbox. If the inbox has got more since, the store refuses the end
+ * and the worker that takes over takes it.
+ */
+function untoldEnd(
+  invocation: InvocationState,
+  run: ActiveRun,
+): { readonly steered: number } | undefined {
+  const { last } = invocation.ending;
+  const waits = last !== undefined && last.finishReason !== 'interrupted';
+  return waits && takesInbox(invocation) ? { steered: run.steering.taken.size } : undefined;
+}
+
 /** Writes the terminal status; `undefined` if another worker has the run or it was aborted. */
 async function commitEnd(
   invocation: InvocationState,
   run: ActiveRun,
+  /** The end of its last turn, if that is not told yet, and how many messages of the inbox it has. */
+  end?: { readonly chunk?: Chunk; readonly steered: number },
 ): Promise<Snapshot | undefined> {
   const { control, position, progress, lineage } = invocation;
   const { failure, last, deadLetter } = invocation.ending;
@@ -75,11 +132,11 @@ async function commitEnd(
   const finishReason = status === 'succeeded' ? last?.finishReason : status;
   position.turnIndex = Math.max(0, position.turnIndex);
   const { totals, turnIndex } = position;
-  const chunk: Chunk = status === 'succeeded' ? {} : { turnEnd: { finishReason: status } };
+  const isGood = status === 'succeeded';
+  const chunk = isGood ? (end?.chunk ?? {}) : { turnEnd: { finishReason: status } };
   const error = failure && toErrorBody(failure);
   const requests = receiptFor(run, () => {
     const { message } = invocation.result();
-    const isGood = status === 'succeeded';
     const snapshotId = isGood ? run.runId : lineage.fallbackSnapshotId;
     return {
       turnIndex,
@@ -103,6 +160,7 @@ async function commitEnd(
       ...(totals && { totals }),
       ...(deadLetter && { deadLetter }),
       end: true,
+      ...(end && isGood ? { steered: end.steered } : leftBy(invocation, run, status)),
       ...requests,
     });
     return snapshot;
@@ -110,6 +168,15 @@ async function commitEnd(
     if (isWaymarkError(error) && error.status === 'ABORTED') return undefined;
     throw error;
   }
+}
+
+/** The state of an aborted run is in no conversation, so the next turn gets all its messages. */
+function leftBy(
+  invocation: InvocationState,
+  run: ActiveRun,
+  status: SnapshotStatus,
+): ReturnType<typeof leavingInbox> {
+  return status === 'aborted' ? {} : leavingInbox(invocation, run);
 }
 
 /** Attaches the partial state to the snapshot of an aborted run; `undefined` if the run was taken over instead. */

@@ -1,7 +1,7 @@
 import { publicMessageOf, toErrorBody, toWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
-import { addUsage } from '../../generate/usage.ts';
 import type { Chunk, FinishReason } from '../../protocol/turn.ts';
+import { addUsage } from '../../protocol/usage.ts';
 import type { RequestOutcome } from '../../store/contract/store.ts';
 import { commit, endChunk, release } from './commit.ts';
 import { endDetachedTurn } from './finish-detached.ts';
@@ -9,9 +9,11 @@ import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { failedFrom } from './lineage.ts';
 import { endElsewhere, giveUp, saveSurely } from './save-surely.ts';
 import { endWell, noteSnapshot, wantsSnapshot } from './take-snapshot.ts';
+import { leavingInbox, takesInbox } from './take-steering.ts';
+import { tellInterrupt } from './tell-interrupt.ts';
 import { totalsOf } from './turn-limits.ts';
 import { receiptFor, turnReceipt } from './turn-receipt.ts';
-import { lostError, type Outcome, type Turn } from './turn-state.ts';
+import { lostError, type Outcome, type Turn, waitsForSteering } from './turn-state.ts';
 
 /** Saves the outcome of a turn and ends it. Sends exactly one `turnEnd`, whatever happened. */
 export function finishTurn(
@@ -21,15 +23,31 @@ export function finishTurn(
 ): Promise<Outcome> {
   return invocation.locked(async () => {
     const { run, progress } = invocation;
+    const usageBefore = progress.usage;
     progress.usage = addUsage(progress.usage, turn.usage);
+    let ended: Outcome | undefined;
+    // The worker that has the run now does not know what was spent here.
+    if (outcome.kind === 'lost') await recordRest(invocation);
     try {
-      if (run === undefined) return outcome;
-      if (run.detached !== undefined) return await endDetachedTurn(invocation, run, turn, outcome);
-      return await endAttachedTurn(invocation, run, turn, outcome);
+      if (run === undefined) ended = outcome;
+      else if (run.detached !== undefined)
+        ended = await endDetachedTurn(invocation, run, turn, outcome);
+      else ended = await endAttachedTurn(invocation, run, turn, outcome);
+      return ended;
     } finally {
-      invocation.turn = undefined;
+      if (ended?.kind === 'steered') progress.usage = usageBefore;
+      else {
+        await recordRest(invocation);
+        invocation.turn = undefined;
+      }
     }
   });
+}
+
+/** Records what was spent and no commit has taken along. For a sub-agent, the agent that it works for does it. */
+async function recordRest({ spending, request, failures }: InvocationState): Promise<void> {
+  if (spending === request.parent?.spending) return;
+  await spending.flush().catch((error: unknown) => failures.report(error, 'store'));
 }
 
 async function endAttachedTurn(
@@ -41,6 +59,11 @@ async function endAttachedTurn(
   // The commit that follows ends the claim, and a late stop must not reach the next turn.
   run.stopHeartbeat();
   const ended = await saveOutcome(invocation, run, turn, outcome);
+  if (ended.kind === 'steered') {
+    run.steering.isHinted = true;
+    run.resumeHeartbeat();
+    return ended;
+  }
   invocation.host.logs.close(run.log);
   invocation.run = undefined;
   return ended;
@@ -54,6 +77,7 @@ async function saveOutcome(
 ): Promise<Outcome> {
   switch (outcome.kind) {
     case 'elsewhere':
+    case 'steered':
       return outcome;
     case 'lost':
       return await endElsewhere(invocation, run, turn, lostError(run.runId));
@@ -75,7 +99,11 @@ async function saveOutcome(
       let end: SuccessWrite | undefined;
       const saved = await saveSurely(invocation, run, turn, {
         async write() {
-          end ??= successWrite(invocation, run, turn, finishReason, output);
+          end ??= successWrite(invocation, run, turn, {
+            finishReason,
+            output,
+            takesInbox: waitsForSteering(outcome) && takesInbox(invocation),
+          });
           await saveSuccess(invocation, run, end);
         },
         outcome,
@@ -83,9 +111,18 @@ async function saveOutcome(
       });
       if (saved !== outcome) return saved;
       invocation.ending.last = { finishReason, ...(output !== undefined && { output }) };
+      if (finishReason === 'interrupted') tellInterrupt(invocation, run.runId);
       return outcome;
     }
   }
+}
+
+/** How a turn succeeded or was stopped. */
+interface SuccessOf {
+  readonly finishReason: FinishReason;
+  readonly output: Json | undefined;
+  /** It must not end before it has taken its inbox. */
+  readonly takesInbox: boolean;
 }
 
 /** What to write for a turn that succeeded or was stopped. */
@@ -102,8 +139,7 @@ function successWrite(
   invocation: InvocationState,
   run: ActiveRun,
   turn: Turn,
-  finishReason: FinishReason,
-  output: Json | undefined,
+  { finishReason, output, takesInbox: mustTake }: SuccessOf,
 ): SuccessWrite {
   const { spec, working, position, progress, ending } = invocation;
   const { policyBase } = invocation.lineage;
@@ -145,6 +181,7 @@ function successWrite(
       ...(totals && { totals }),
       listed,
       end: true,
+      ...(mustTake ? { steered: run.steering.taken.size } : leavingInbox(invocation, run)),
       ...requests,
     },
   };
@@ -184,6 +221,7 @@ async function saveFailed(
     usage: turn.usage,
     ...(totals && { totals }),
     end: true,
+    ...leavingInbox(invocation, run),
     ...receiptFor(run, () =>
       turnReceipt(invocation, {
         ...(fallbackSnapshotId !== undefined && { snapshotId: fallbackSnapshotId }),

@@ -2,9 +2,10 @@ import { Mutex } from '../../core/async/mutex.ts';
 import { type LinkedSignal, linkSignals } from '../../core/async/signal.ts';
 import type { WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
-import type { ModelRef } from '../../generate/model.ts';
+import type { Model, ModelRef } from '../../generate/model.ts';
 import { PartialAnswer } from '../../protocol/messages/partial-answer.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
+import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { FinishReason, Init, Output, Usage } from '../../protocol/turn.ts';
 import { hashState } from '../../session/session-state.ts';
 import { WorkingState } from '../../session/working-state.ts';
@@ -17,12 +18,13 @@ import { createChunkTransform } from '../persistence/transform.ts';
 import type { QueueOptions } from '../spec/dispatcher.ts';
 import type { AgentResult } from '../spec/handler.ts';
 import { freshState } from '../spec/init.ts';
-import { type AgentSpec, scopeOf, type Transform } from '../spec/spec.ts';
+import { type AgentSpec, fullStore, scopeOf, type Transform } from '../spec/spec.ts';
 import type { TurnBase } from '../spec/turn-store.ts';
 import { ChunkSink } from './chunk-sink.ts';
 import { Failures } from './failures.ts';
 import { Inbox } from './inbox.ts';
 import { endedElsewhere, type Lineage, startedWith } from './lineage.ts';
+import { Spending } from './spending.ts';
 import { StopControl } from './stop-control.ts';
 import type { Turn } from './turn-state.ts';
 
@@ -37,6 +39,8 @@ export interface InvocationRequest {
   readonly model?: ModelRef;
   readonly signal?: AbortSignal;
   readonly startedBy?: SessionInfo['startedBy'];
+  /** The invocation that this one works for as a sub-agent: what it uses, the other has used. */
+  readonly parent?: InvocationState;
   /** Input and state come from a remote client. */
   readonly remote?: boolean;
   readonly queue?: QueueOptions;
@@ -51,12 +55,31 @@ export interface ActiveRun {
   readonly log: EventLog;
   /** Stops renewing the run's claim. */
   readonly stopHeartbeat: () => void;
+  /** Renews it again. */
+  readonly resumeHeartbeat: () => void;
+  readonly steering: RunSteering;
   /** The idempotency keys that the run was claimed with. */
   readonly keys: readonly string[];
   /** For a detached run: how many inputs are done, whether the run has ended, and why its end could not be saved. */
-  detached?: { inputsDone: number; over?: boolean; trouble?: unknown };
+  detached?: {
+    inputsDone: number;
+    /** Its final snapshot, if the run has ended together with its last turn. */
+    ended?: Snapshot;
+    over?: boolean;
+    trouble?: unknown;
+  };
   /** Called for each new checkpoint and durable step. */
   onProgress?: () => void;
+}
+
+/** The inbox of a run, as its worker knows it. */
+export interface RunSteering {
+  /** Whether there may be messages that the turn has not taken. */
+  isHinted: boolean;
+  /** The messages of the inbox that the state has, each by its run and id. */
+  readonly taken: Set<string>;
+  /** Another worker had the run: its last checkpoint may have messages of the inbox, which was not read yet. */
+  isUnread?: boolean;
 }
 
 /** Where the session stands. */
@@ -116,6 +139,10 @@ export class InvocationState {
   /** What the model has said in the running turn, in case it is stopped. */
   readonly partial: PartialAnswer = new PartialAnswer();
 
+  /** The model that was called last, for traces. */
+  lastModel: Model | undefined;
+  /** What is still to be recorded of what was spent; a sub-agent shares it with the invocation that it works for. */
+  readonly spending: Spending;
   readonly position: Position;
   readonly progress: Progress;
   readonly ending: Ending;
@@ -124,6 +151,8 @@ export class InvocationState {
   turn: Turn | undefined;
 
   readonly #mutex = new Mutex();
+  #hasEnded = false;
+  #started: PromiseWithResolvers<string | undefined> | undefined;
   #callerGone: LinkedSignal | undefined;
 
   constructor(spec: AgentSpec, host: AgentHost, request: InvocationRequest) {
@@ -144,6 +173,13 @@ export class InvocationState {
       usage: {},
       spentBefore: undefined,
     };
+    this.spending =
+      request.parent?.spending.store === undefined
+        ? new Spending(fullStore(spec)?.spend, () => ({
+            ...this.scope,
+            sessionId: this.position.sessionId,
+          }))
+        : request.parent.spending;
     this.ending = {
       last: undefined,
       failure: undefined,
@@ -188,9 +224,23 @@ export class InvocationState {
     this.turn = turn;
     this.position.turnIndex = turn.info.turnIndex;
     this.progress.turnsBegun++;
+    this.#tellStarted(this.run?.runId);
     this.progress.turnSnapshots = this.progress.snapshotIds.length;
     this.partial.clear();
     this.failures.clear();
+  }
+
+  /** The id of the running turn's run, or of the next one's; `undefined` once no more turns come. */
+  get started(): Promise<string | undefined> {
+    if (this.turn !== undefined) return Promise.resolve(this.run?.runId);
+    if (this.#hasEnded) return Promise.resolve(undefined);
+    this.#started ??= Promise.withResolvers();
+    return this.#started.promise;
+  }
+
+  #tellStarted(runId: string | undefined): void {
+    this.#started?.resolve(runId);
+    this.#started = undefined;
   }
 
   /** Takes the output of a turn that another worker ended. The session is read again before the next turn. */
@@ -244,6 +294,8 @@ export class InvocationState {
 
   /** Releases what the invocation listens to. */
   end(): void {
+    this.#hasEnded = true;
+    this.#tellStarted(undefined);
     this.closeSession();
     this.inbox.clear();
     this.control.unfollow();

@@ -205,6 +205,7 @@ export class Invocation {
     const { inbox, ending, control } = this.state;
     switch (outcome.kind) {
       case 'done':
+      case 'steered':
         return false;
       case 'failed':
         inbox.clear();

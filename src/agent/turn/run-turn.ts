@@ -1,11 +1,15 @@
-import { isWaymarkError, toWaymarkError } from '../../core/error.ts';
+import { toWaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import { takeBreak } from '../../core/platform.ts';
 import { inSpan, type Span } from '../../core/trace.ts';
 import { genAi, attributes as names } from '../../core/trace-names.ts';
 import { type GenerateHooks, generateScope } from '../../generate/hooks.ts';
-import { addUsage } from '../../generate/usage.ts';
+import type { Message } from '../../protocol/message.ts';
 import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
+import type { Usage } from '../../protocol/turn.ts';
+import { addUsage } from '../../protocol/usage.ts';
+import { ToolEffects } from '../../session/tool-effects.ts';
+import { transformState } from '../persistence/transform.ts';
 import type { TurnFunction, TurnResult } from '../spec/handler.ts';
 import { checkState, withCheckedState } from './check-state.ts';
 import { finishTurn } from './finish-turn.ts';
@@ -14,8 +18,25 @@ import { keepPartialAnswer } from './partial.ts';
 import { appendGenerated } from './running-turn.ts';
 import { StopTimeoutError, turnStopTimeoutMs, withStopTimeout } from './stop-timeout.ts';
 import { checkpointTurn } from './take-snapshot.ts';
-import { checkTokensLeft, checkUnspent, checkUsage, startTimeLimit } from './turn-limits.ts';
-import { lastRound, type Outcome, stoppedBy, type Turn } from './turn-state.ts';
+import { takeSteering } from './take-steering.ts';
+import { tellModelCall, tellTurn } from './tell-turn.ts';
+import {
+  checkBudgets,
+  checkUnspent,
+  checkUsage,
+  hasLastingBudget,
+  hasTurnBudget,
+  startTimeLimit,
+} from './turn-limits.ts';
+import { turnSpanContent } from './turn-span-content.ts';
+import {
+  continueTurn,
+  lastRound,
+  type Outcome,
+  stoppedBy,
+  type Turn,
+  waitsForSteering,
+} from './turn-state.ts';
 
 /** Runs the turn of an accepted input, and saves its outcome. */
 export async function runTurn(
@@ -23,20 +44,40 @@ export async function runTurn(
   turn: Turn,
   fn: TurnFunction,
 ): Promise<Outcome> {
+  const startedAt = performance.now();
   return await inTurnSpan(invocation, turn, async (span) => {
-    const result = await withCheckedState(invocation, await perform(invocation, turn, fn));
-    const isCut = result.kind === 'stopped' || result.kind === 'lost';
-    // A handler that did not await `session.run` may have returned already, which ended the turn.
-    if (isCut && !invocation.working.isClosed) keepPartialAnswer(invocation);
-    if (result.kind === 'failed') invocation.failures.report(result.error, 'turn');
-    if (turn.hasTimedOut) invocation.closeAfterStop();
-    const ended = await finishTurn(invocation, turn, result);
+    // Read before the turn ends, which moves the snapshot that it continues from.
+    const content = span.recording ? turnSpanContent(invocation, turn) : undefined;
+    span.setContent(content);
+    let ended = await attempt(invocation, turn, fn);
+    // A message came just before the end.
+    while (ended.kind === 'steered') {
+      turn.isSteered = true;
+      ended = await attempt(invocation, turn, fn);
+    }
     if (ended.kind === 'failed') span.recordError(ended.error);
+    if (content) span.setContent({ ...content, outcome: ended.kind });
     nameSnapshots(invocation, turn, span);
+    tellTurn(invocation, turn, ended, performance.now() - startedAt);
     // With an instant model and a synchronous store, one turn after the other would keep heartbeats and sockets waiting forever.
     await takeBreak();
     return ended;
   });
+}
+
+/** Works on a turn and saves its outcome. */
+async function attempt(
+  invocation: InvocationState,
+  turn: Turn,
+  fn: TurnFunction,
+): Promise<Outcome> {
+  const result = await withCheckedState(invocation, await perform(invocation, turn, fn));
+  const isCut = result.kind === 'stopped' || result.kind === 'lost';
+  // A handler that did not await `session.run` may have returned already, which ended the turn.
+  if (isCut && !invocation.working.isClosed) keepPartialAnswer(invocation);
+  if (result.kind === 'failed') invocation.failures.report(result.error, 'turn');
+  if (turn.hasTimedOut) invocation.closeAfterStop();
+  return await finishTurn(invocation, turn, result);
 }
 
 async function perform(
@@ -48,13 +89,19 @@ async function perform(
   if (control.cause !== undefined) return stoppedBy(control.cause);
   const endTimeLimit = startTimeLimit(invocation, spec.limits.turn?.timeout);
   try {
-    checkUnspent(invocation);
-    const work = generateScope.run(
-      { hooks: hooksOf(invocation, turn), context: invocation.request.context },
-      async () => fn(turn.input, turn.info),
-    );
-    const result = (await withStopTimeout(invocation, work, turnStopTimeoutMs)) ?? {};
-    if (control.cause === undefined) return done(invocation, turn, result);
+    await checkUnspent(invocation);
+    // Its end was refused because of a message, or the attempt before has left one.
+    if (turn.isSteered || turn.continued) await isSteered(invocation, turn);
+    while (control.cause === undefined) {
+      const work = generateScope.run(
+        { hooks: hooksOf(invocation, turn), context: invocation.request.context },
+        async () => fn(turn.input, turn.info),
+      );
+      const result = (await withStopTimeout(invocation, work, turnStopTimeoutMs)) ?? {};
+      if (control.cause !== undefined) break;
+      const outcome = done(invocation, turn, result);
+      if (!waitsForSteering(outcome) || !(await isSteered(invocation, turn))) return outcome;
+    }
   } catch (error) {
     turn.hasTimedOut = error instanceof StopTimeoutError;
     if (control.cause === undefined) return { kind: 'failed', error: toWaymarkError(error) };
@@ -66,7 +113,8 @@ async function perform(
 
 function done(invocation: InvocationState, turn: Turn, result: TurnResult): Outcome {
   const { finishReason, output, usage } = result;
-  turn.usage = addUsage(turn.usage, usage);
+  // Calls that the handler made by itself.
+  if (usage !== undefined) noteUsage(invocation, turn, '', usage);
   if (output !== undefined) turn.output = toJson(output, 'The output of the turn');
   const waits = pendingInterrupts(lastRound(invocation.working.state.history)).length > 0;
   return {
@@ -76,13 +124,49 @@ function done(invocation: InvocationState, turn: Turn, result: TurnResult): Outc
   };
 }
 
+/** Adds the messages that came while the model gave its last answer, which the model has to answer as well. */
+async function isSteered(invocation: InvocationState, turn: Turn): Promise<boolean> {
+  const messages = await takeSteering(invocation);
+  if (messages.length === 0) return false;
+  turn.isSteered = false;
+  continueTurn(turn);
+  await checkpointTurn(invocation, turn);
+  return true;
+}
+
+/** Counts what a model call has used, for this turn and for those of the agents that it works for. */
+function noteUsage(invocation: InvocationState, turn: Turn, model: string, usage: Usage): void {
+  invocation.spending.add(invocation.spec.name, model, usage);
+  turn.usage = addUsage(turn.usage, usage);
+  for (let at = invocation.request.parent; at; at = at.request.parent) {
+    if (at.turn !== undefined) at.turn.usage = addUsage(at.turn.usage, usage);
+  }
+}
+
 function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
+  const isLasting = hasLastingBudget(invocation);
+  const isLimited = isLasting || hasTurnBudget(invocation);
   return {
-    beforeModelCall: () => checkTokensLeft(invocation, turn),
-    onModelCall: ({ usage }) => {
-      turn.usage = addUsage(turn.usage, usage);
-      checkUsage(invocation, turn);
+    // A client-held state has no store that a replay could read.
+    ...(invocation.spec.store !== undefined && {
+      recordTool: () => new ToolEffects(invocation.working),
+    }),
+    beforeModelCall(model) {
+      invocation.lastModel = model;
+      return isLimited ? checkBudgets(invocation, model) : undefined;
     },
+    async onModelCall({ model, usage, finishReason }) {
+      tellModelCall(invocation, { model, finishReason, usage });
+      noteUsage(invocation, turn, model, usage);
+      // A model that answers after its turn has ended has cost something all the same.
+      const isLate = invocation.turn !== turn;
+      // What cannot be written now goes along with the next commit.
+      if (isLasting || isLate) await invocation.spending.flush().catch(() => {});
+    },
+    ...(invocation.host.telemetry.content === true && {
+      showMessages: (messages) => shownMessages(invocation, messages),
+    }),
+    onAnswer: () => checkUsage(invocation, turn),
     onFailure: (error, { model, ...subject }) => {
       // A failure that a stop has caused shows in how the turn ends.
       if (invocation.control.cause !== undefined) return;
@@ -95,13 +179,20 @@ function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
       turn.toolCalls += messages.at(-1)?.content.length ?? 0;
       checkUsage(invocation, turn);
       await checkState(invocation);
-      await checkpointTurn(invocation, turn).catch((error: unknown) => {
-        // Stale attempt: another worker has taken over the run, which has not failed.
-        if (isWaymarkError(error) && error.status === 'ABORTED') invocation.control.markLost();
-        throw error;
-      });
+      const steered = await takeSteering(invocation);
+      turn.generated += steered.length;
+      await checkpointTurn(invocation, turn);
+      return steered;
     },
   };
+}
+
+/** Messages as clients would get them. */
+function shownMessages(
+  { transform, position: { sessionId } }: InvocationState,
+  messages: readonly Message[],
+): readonly Message[] {
+  return transformState(transform, { sessionId, messages: [...messages] })?.messages ?? [];
 }
 
 /** Links the turn's span to its snapshots. */
@@ -117,7 +208,7 @@ function nameSnapshots({ spec }: InvocationState, { snapshotIds }: Turn, span: S
 }
 
 function inTurnSpan<Value>(
-  { spec, position: { sessionId } }: InvocationState,
+  { spec, scope: { owner }, position: { sessionId } }: InvocationState,
   { info }: Turn,
   fn: (span: Span) => Promise<Value>,
 ): Promise<Value> {
@@ -127,5 +218,5 @@ function inTurnSpan<Value>(
     [names.sessionId]: sessionId,
     [names.turnIndex]: info.turnIndex,
   };
-  return inSpan(`turn ${info.turnIndex}`, { attributes }, fn);
+  return inSpan(`turn ${info.turnIndex}`, { attributes, owner }, fn);
 }

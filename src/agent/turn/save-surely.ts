@@ -2,6 +2,7 @@ import { linkSignals } from '../../core/async/signal.ts';
 import { isWaymarkError, type Status, type WaymarkError } from '../../core/error.ts';
 import { after } from '../../core/time/after.ts';
 import type { Output } from '../../protocol/turn.ts';
+import { isUntaken } from '../../store/rules/decide-steer.ts';
 import { isUnavailable, retryWhileUnavailable, unknownOutcome } from '../persistence/outage.ts';
 import { endChunk, release } from './commit.ts';
 import { followRun, outputOfRun } from './follow.ts';
@@ -34,6 +35,7 @@ export async function saveSurely(
     await whileWaitedFor(invocation, run, write);
     return outcome;
   } catch (error) {
+    if (isUntaken(error)) return { kind: 'steered' };
     if (hasStatus(error, 'ABORTED')) {
       return await endElsewhere(invocation, run, turn, failure(error));
     }

@@ -2,7 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { type Json, toJson } from '../../core/json/json.ts';
 import { fullStore } from '../spec/spec.ts';
 import type { InvocationState } from './invocation-state.ts';
-import { loseRunOnOutage } from './lose-run-on-outage.ts';
+import { whileHolding } from './while-holding.ts';
 
 /** Durable steps: recorded with the run if the store can, else kept only while the invocation lasts. */
 export class Steps {
@@ -53,13 +53,13 @@ async function perform<Value>(
   const runs = fullStore(spec)?.runs;
   const ref = run?.turnBase.run;
   if (runs === undefined || ref === undefined) return await fn();
-  const recorded = await loseRunOnOutage(invocation, () => runs.getStep(ref, name));
+  const recorded = await whileHolding(invocation, () => runs.getStep(ref, name));
   // The recorded value is what `fn` returned, as JSON.
   if (recorded !== undefined) return recorded.value as Value;
   const value = await fn();
   const json: Json | undefined =
     value === undefined ? undefined : toJson(value, `The result of step "${name}"`);
-  await loseRunOnOutage(invocation, () => runs.saveStep(ref, name, json));
+  await whileHolding(invocation, () => runs.saveStep(ref, name, json));
   run?.onProgress?.();
   return json as Value;
 }

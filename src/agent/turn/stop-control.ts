@@ -1,4 +1,4 @@
-import { toWaymarkError, type WaymarkError } from '../../core/error.ts';
+import { toWaymarkError, WaymarkError } from '../../core/error.ts';
 
 /** Why an invocation was told to end before its work was done. */
 export type StopCause =
@@ -30,7 +30,8 @@ export class StopControl {
 
   /** Stops at once and writes nothing more. */
   markLost(): void {
-    this.#end({ kind: 'lost' });
+    const reason = new WaymarkError('ABORTED', 'Another worker has taken over this run.');
+    this.#end({ kind: 'lost' }, reason);
   }
 
   /** Ends with an error. */

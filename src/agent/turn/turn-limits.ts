@@ -1,7 +1,10 @@
 import { WaymarkError } from '../../core/error.ts';
 import { after } from '../../core/time/after.ts';
-import { totalTokens } from '../../generate/usage.ts';
+import type { Model } from '../../generate/model.ts';
+import type { Cost, Usage } from '../../protocol/turn.ts';
+import { totalTokens } from '../../protocol/usage.ts';
 import type { Totals } from '../../store/contract/store.ts';
+import { dayLength } from '../../store/rules/spend.ts';
 import type { InvocationState } from './invocation-state.ts';
 import type { Turn } from './turn-state.ts';
 
@@ -28,27 +31,96 @@ export function totalsOf(invocation: InvocationState, turn: Turn): Totals | unde
   };
 }
 
-/** Throws if the session has used up its limits, before any model call. */
-export function checkUnspent({ spec, position }: InvocationState): void {
-  const { tokens = 0, toolCalls = 0 } = position.totals ?? {};
-  const most = spec.limits.session;
-  if (most?.tokens !== undefined && tokens >= most.tokens) {
-    throw exhausted('session', 'tokens', tokens, most.tokens);
+/** Throws if the session has used up its tool calls, or a budget is used up, before the turn does anything. */
+export async function checkUnspent(invocation: InvocationState): Promise<void> {
+  const { toolCalls = 0 } = invocation.position.totals ?? {};
+  const most = invocation.spec.limits.session?.toolCalls;
+  if (most !== undefined && toolCalls >= most) {
+    throw exhausted('session', 'toolCalls', toolCalls, most);
   }
-  if (most?.toolCalls !== undefined && toolCalls >= most.toolCalls) {
-    throw exhausted('session', 'toolCalls', toolCalls, most.toolCalls);
+  await checkBudgets(invocation);
+}
+
+/**
+ * Throws if a budget leaves nothing for another call of a model: that of the turn, the session or the owner, or one of an
+ * agent that this one works for.
+ */
+export async function checkBudgets(invocation: InvocationState, model?: Model): Promise<void> {
+  for (let at: InvocationState | undefined = invocation; at; at = at.request.parent) {
+    const { turn, session, owner } = at.spec.limits;
+    if (turn?.tokens !== undefined || turn?.cost !== undefined) {
+      checkLeft('turn', at.turn?.usage ?? {}, turn);
+    }
+    if (session?.tokens !== undefined || session?.cost !== undefined) {
+      checkLeft('session', await spentBySession(at), session);
+    }
+    if (owner !== undefined) {
+      const since = owner.per && firstDay(owner.per, at.host.clock.now());
+      checkLeft('owner', (await at.spending.ofOwner(since)) ?? {}, owner);
+    }
+    if (model !== undefined) checkPrice(model, [turn?.cost, session?.cost, owner?.cost]);
   }
 }
 
-/** Throws if the turn or its session has no tokens left for another model call. */
-export function checkTokensLeft(invocation: InvocationState, turn: Turn): void {
-  const { turn: ofTurn, session: ofSession } = invocation.spec.limits;
-  checkLeft('turn', totalTokens(turn.usage), ofTurn?.tokens);
-  checkLeft('session', totalsOf(invocation, turn)?.tokens ?? 0, ofSession?.tokens);
+/** Whether each model call is recorded at once, because a budget counts more than the running turn. */
+export function hasLastingBudget(invocation: InvocationState): boolean {
+  for (let at: InvocationState | undefined = invocation; at; at = at.request.parent) {
+    const { session, owner } = at.spec.limits;
+    if (session?.tokens !== undefined || session?.cost !== undefined || owner !== undefined) {
+      return true;
+    }
+  }
+  return false;
 }
 
-function checkLeft(of: string, used: number, most: number | undefined): void {
-  if (most !== undefined && used >= most) throw exhausted(of, 'tokens', used, most);
+/** Whether the turn, or one that it works for, has a budget. */
+export function hasTurnBudget(invocation: InvocationState): boolean {
+  for (let at: InvocationState | undefined = invocation; at; at = at.request.parent) {
+    const { turn } = at.spec.limits;
+    if (turn?.tokens !== undefined || turn?.cost !== undefined) return true;
+  }
+  return false;
+}
+
+/** What a session has used: all that was ever spent in it, or, if that is more, the path that a fork began with. */
+async function spentBySession(invocation: InvocationState): Promise<Usage> {
+  const { turn, spending, position, request } = invocation;
+  const onPath = (position.totals?.tokens ?? 0) + totalTokens(turn?.usage ?? {});
+  // The counters of a sub-agent are those of the session that it works for.
+  const spent = request.parent === undefined ? await spending.ofSession() : turn?.usage;
+  return { ...spent, totalTokens: Math.max(onPath, totalTokens(spent ?? {})) };
+}
+
+type Most = { readonly tokens?: number; readonly cost?: Cost };
+
+function checkLeft(of: 'turn' | 'session' | 'owner', used: Usage, { tokens, cost }: Most): void {
+  const usedTokens = totalTokens(used);
+  if (tokens !== undefined && usedTokens >= tokens)
+    throw exhausted(of, 'tokens', usedTokens, tokens);
+  for (const [currency, most] of Object.entries(cost ?? {})) {
+    const micros = used.cost?.[currency] ?? 0;
+    if (micros >= most) throw overspent(of, currency, micros, most);
+  }
+}
+
+// A model without a price would be free: no budget in money could ever be used up.
+function checkPrice({ name, price }: Model, limits: readonly (Cost | undefined)[]): void {
+  const currencies = limits.flatMap((cost) => Object.keys(cost ?? {}));
+  if (currencies.length === 0) return;
+  const known = price?.({});
+  const missing = currencies.find((currency) => known?.[currency] === undefined);
+  if (missing === undefined) return;
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Model "${name}" has no price in ${missing}, so the agent's limit of its cost cannot be kept. Add the model to \`price\` of waymark(), or remove the limit.`,
+    { details: { model: name, currency: missing } },
+  );
+}
+
+/** The first day of the running day or month, in UTC. */
+function firstDay(per: 'day' | 'month', now: number): number {
+  const day = Math.floor(now / dayLength);
+  return per === 'day' ? day : day - new Date(now).getUTCDate() + 1;
 }
 
 /** Throws if the turn or its session has exceeded its limits. */
@@ -68,7 +140,21 @@ function check(of: string, what: string, used: number, most: number | undefined)
 function exhausted(of: string, what: string, used: number, most: number): WaymarkError {
   return new WaymarkError(
     'RESOURCE_EXHAUSTED',
-    `The ${of} has used ${used} of ${most} ${what}. Raise \`limits.${of}.${what}\`, or start a new session.`,
+    `The ${of} has used ${used} of ${most} ${what}. Raise \`limits.${of}.${what}\`${remedies[of] ?? ''}.`,
     { details: { limit: `${of}.${what}`, used, most } },
   );
 }
+
+function overspent(of: string, currency: string, used: number, most: number): WaymarkError {
+  const spent = `${used / 1e6} of ${most / 1e6} ${currency}`;
+  return new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `The ${of} has spent ${spent}. Raise \`limits.${of}.cost\`${remedies[of] ?? ''}.`,
+    { details: { limit: `${of}.cost`, currency, used, most } },
+  );
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  turn: ', or ask for less',
+  session: ', or start a new session',
+};

@@ -11,8 +11,8 @@ import type { StopCause } from './stop-control.ts';
 export interface Turn {
   readonly info: TurnInfo;
   readonly input: Input;
-  /** A second attempt continues from a checkpoint of the turn: its input is in the state already. */
-  readonly continued: boolean;
+  /** Its input is in the state already: a second attempt continues from a checkpoint, or the turn was steered. */
+  continued: boolean;
   /** Whether the custom state has been sent as a whole in this turn. */
   customSent: boolean;
   /** The named artifacts that have been sent in this turn, as they were sent last. */
@@ -27,6 +27,8 @@ export interface Turn {
   generated: number;
   /** Whether there are snapshots within it, which are not the head before it has ended. */
   hasSnapshots: boolean;
+  /** Its end was refused because of messages in its inbox. */
+  isSteered: boolean;
   /** How many of its tool iterations have ended. */
   toolIterations: number;
   /** The snapshots that were made within it, in order. */
@@ -40,11 +42,24 @@ export interface Turn {
 /** How the work on a turn ended. */
 export type Outcome =
   | { readonly kind: 'done'; readonly finishReason: FinishReason; readonly output?: Json }
+  /** Not ended: messages were added to it, and the model has to answer them. */
+  | { readonly kind: 'steered' }
   | { readonly kind: 'stopped' }
   | { readonly kind: 'failed'; readonly error: WaymarkError }
   | { readonly kind: 'lost' }
   /** Another worker ended the run, with this output. */
   | { readonly kind: 'elsewhere'; readonly output: Output };
+
+/** Whether a turn takes the messages of its inbox before it ends so. One that waits for an answer does not. */
+export function waitsForSteering(outcome: Outcome): boolean {
+  return outcome.kind === 'done' && outcome.finishReason !== 'interrupted';
+}
+
+/** Prepares a turn for another generate call over the state as it is. */
+export function continueTurn(turn: Turn): void {
+  turn.continued = true;
+  turn.generated = 0;
+}
 
 /** The last message that is not a tool's, and the tool messages after it: enough to find open tool requests. */
 export function lastRound(history: History): readonly Message[] {

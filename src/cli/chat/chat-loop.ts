@@ -104,7 +104,7 @@ export class ChatLoop {
   async #turn(input: Input, quiet = false): Promise<Output> {
     const printer = new ChunkPrinter(this.#terminal);
     this.#isStopping = false;
-    // Lines typed during a turn wait, except for commands about the turn.
+    // In a terminal, a line typed during a turn is added to it. Piped lines wait for their turn, except for commands about the turn.
     this.#lines.onEarly = () => this.#early();
     const turn = this.#conversation.turn(input, (chunk) => quiet || printer.print(chunk));
     this.#early();
@@ -120,14 +120,34 @@ export class ChatLoop {
   }
 
   #early(): void {
-    const line = this.#lines.takeIf((text) => /^\/(detach|stop|quit)\s*$/.test(text));
+    const isTyped = this.#terminal.interactive;
+    const line = this.#lines.takeIf(
+      (text) =>
+        /^\/(detach|stop|quit)\s*$/.test(text) ||
+        /^\/steer\s+\S/.test(text) ||
+        (isTyped && !text.startsWith('/') && text.trim() !== ''),
+    );
     if (line === undefined) return;
-    if (line.startsWith('/quit')) this.#leave();
+    if (line.startsWith('/steer') || !line.startsWith('/')) {
+      void this.#steer(line.replace(/^\/steer\s+/, ''));
+    } else if (line.startsWith('/quit')) this.#leave();
     else if (line.startsWith('/stop')) this.#conversation.stop();
     else {
       this.#conversation.detach().catch((error: unknown) => {
         this.#terminal.note(`${this.#terminal.style.bad('✗')} ${safe(messageOf(error))}`);
       });
+    }
+  }
+
+  async #steer(text: string): Promise<void> {
+    const { note, style } = this.#terminal;
+    try {
+      if (await this.#conversation.steer(text))
+        note(style.dim('Will be added to the running turn.'));
+      // It came too late: it is the next turn.
+      else this.#lines.unread(text);
+    } catch (error) {
+      note(`${style.bad('✗')} ${safe(messageOf(error))}`);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { AgentConnection, StateOf, WireTypes } from '../../api/types.ts';
-import { WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
@@ -65,6 +65,17 @@ export class Conversation {
   /** Stops the running turn; the partial answer is kept. */
   stop(): void {
     this.#running?.abort();
+  }
+
+  /** Adds a text to the running turn; `false` if the turn has ended or takes none. */
+  async steer(text: string): Promise<boolean> {
+    try {
+      await this.#running?.steer(text);
+      return this.#running !== undefined;
+    } catch (error) {
+      if (isWaymarkError(error) && error.status === 'FAILED_PRECONDITION') return false;
+      throw error;
+    }
   }
 
   /** Moves the running turn to the background. */

@@ -26,13 +26,15 @@ export class Lines {
     const early = this.#queue.shift();
     if (early !== undefined) return Promise.resolve(early);
     if (this.#hasEnded) return Promise.resolve(undefined);
+    // Waits before it asks: an input that answers while the prompt is written must not be queued.
+    const line = new Promise<string | undefined>((resolve) => {
+      this.#waiting = resolve;
+    });
     if (this.#interactive) {
       this.#reader.setPrompt(prompt);
       this.#reader.prompt();
     }
-    return new Promise((resolve) => {
-      this.#waiting = resolve;
-    });
+    return line;
   }
 
   /** The next line, if it has arrived and matches. */

@@ -8,6 +8,7 @@ import { rehearse } from '../source/rehearse.ts';
 import { findStoredSession, scopesOf, sessionsIn } from '../source/stored-session.ts';
 import type { Terminal } from '../terminal.ts';
 import { count } from '../text/count.ts';
+import { progressBar } from '../text/progress-bar.ts';
 import { sessionTable } from '../text/session-table.ts';
 
 /** `waymark erase` */
@@ -82,11 +83,15 @@ async function ownerTarget(
   open: OpenStore,
   owner: string,
   spec: string | undefined,
-  { cwd }: Terminal,
+  terminal: Terminal,
 ): Promise<Target> {
+  const { cwd } = terminal;
   const target = {
     what: `all sessions of owner "${owner}"`,
-    delete: () => open.maintenance.eraseOwner(owner),
+    delete: () =>
+      open.maintenance.eraseOwner(owner, {
+        onProgress: (done, { total }) => terminal.progress(progressBar('Deleting', done, total)),
+      }),
   };
   if (spec !== undefined) {
     const total = await rehearse(spec, cwd, (copy) => copy.eraseOwner(owner));

@@ -10,6 +10,7 @@ import { rehearse } from '../source/rehearse.ts';
 import { scopesOf } from '../source/stored-session.ts';
 import type { Terminal } from '../terminal.ts';
 import { count } from '../text/count.ts';
+import { progressBar } from '../text/progress-bar.ts';
 import { oneLine } from '../text/safe.ts';
 import { table } from '../text/table.ts';
 import { when } from '../text/when.ts';
@@ -55,7 +56,9 @@ export const prune = defineCommand({
       }
       await confirmDeletion('Prune permanently?', options, terminal);
       terminal.progress('Pruning …');
-      const report = await open.maintenance.prune(policy, scope);
+      const report = await open.maintenance.prune(policy, scope, {
+        onProgress: (done, { total }) => terminal.progress(progressBar('Pruning', done, total)),
+      });
       terminal.print(isJson ? JSON.stringify(report) : `Deleted ${reportText(report)}.`);
     } finally {
       await open.close();

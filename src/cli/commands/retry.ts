@@ -29,7 +29,9 @@ export const retry = defineCommand({
         return;
       }
       const chosen = chosenAgents(open.agents, options.agent);
-      const items = (await Promise.all(chosen.map((agent) => agent.listDeadRuns()))).flat();
+      const items = (await Promise.all(chosen.map((agent) => agent.listDeadRuns()))).flatMap(
+        (page) => page.items,
+      );
       items.sort((a, b) => a.since.localeCompare(b.since));
       if (options.json) terminal.print(JSON.stringify({ items }, null, 2));
       else if (items.length > 0) terminal.print(deadRunTable(items));

@@ -22,8 +22,8 @@ export const runs = defineCommand({
       const open: RunWithWorker[] = [];
       const failed: DeadRun[] = [];
       for (const agent of chosenAgents(agents, options.agent)) {
-        open.push(...((await orNothing(agent.listRuns())) ?? []));
-        failed.push(...((await orNothing(agent.listDeadRuns())) ?? []));
+        open.push(...((await orNothing(agent.listRuns()))?.items ?? []));
+        failed.push(...((await orNothing(agent.listDeadRuns()))?.items ?? []));
       }
       if (options.json) {
         const items = [

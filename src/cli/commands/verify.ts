@@ -1,7 +1,9 @@
+import type { Fault } from '../../store/contract/store.ts';
 import { defineCommand, jsonOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { openStore, storeOptions } from '../source/open-store.ts';
 import { count } from '../text/count.ts';
+import { progressBar } from '../text/progress-bar.ts';
 import { oneLine } from '../text/safe.ts';
 
 /** `waymark verify` */
@@ -10,31 +12,77 @@ export const verify = defineCommand({
   summary: 'Check a store for damage',
   usage: '',
   about:
-    'Recomputes the hash of every state and follows every reference. Exits with 1 when it finds a fault.',
+    'Recomputes the hash of every state and follows every reference. Exits with 1 when it finds a fault. Turns can run\nmeanwhile. When it is stopped by Ctrl-C, it prints how to continue.\nFaults are printed as they are found; a verification that continues does not repeat those before its cursor.',
   examples: ['verify --store sqlite:waymark.db', 'verify --json'],
-  options: { ...jsonOption, ...storeOptions },
+  options: {
+    from: {
+      type: 'string',
+      value: 'cursor',
+      about: 'Continue a verification that was stopped, from the cursor that it printed',
+    },
+    ...jsonOption,
+    ...storeOptions,
+  },
   async run({ options, terminal }) {
     const open = await openStore(options, terminal);
+    const stop = new AbortController();
+    const forget = terminal.onInterrupt(() => stop.abort());
+    const { from, json } = options;
+    let checked = 0;
+    let cursor = from;
+    const found: Fault[] = [];
+    const show = (fault: Fault): void => {
+      found.push(fault);
+      if (!json) terminal.print(`${fault.kind}  ${oneLine(fault.message, 300)}`);
+    };
+    const printJson = (more: object): void =>
+      terminal.print(
+        JSON.stringify(
+          { checked, faults: found, ...(from !== undefined && { from }), ...more },
+          null,
+          2,
+        ),
+      );
     try {
-      let checked = 0;
       const faults = await open.maintenance.verify({
-        onProgress: (done) => {
+        signal: stop.signal,
+        ...(cursor !== undefined && { cursor }),
+        onProgress(done, progress) {
           checked = done;
-          terminal.progress(`Checked ${done} …`);
+          cursor = progress.cursor;
+          terminal.progress(progressBar('Checking', done, progress.total));
         },
+        onFault: show,
       });
-      if (options.json) terminal.print(JSON.stringify({ checked, faults }, null, 2));
+      // A store of your own may not report them one by one.
+      for (const fault of faults.slice(found.length)) show(fault);
+      if (json) printJson({});
       else {
-        for (const { kind, message } of faults) terminal.print(`${kind}  ${oneLine(message, 300)}`);
-        terminal.note(
-          faults.length === 0
-            ? `Checked ${count(checked, 'snapshot')}, found no faults.`
-            : `Checked ${count(checked, 'snapshot')}, found ${count(faults.length, 'fault')}.`,
-        );
+        const what = from === undefined ? 'the store' : 'the rest of the store';
+        terminal.note(`Checked ${what}, found ${countFaults(found)}.`);
+        if (from !== undefined) terminal.note(onlyTheRest);
       }
-      return faults.length === 0 ? exitCode.ok : exitCode.failed;
+      return found.length === 0 ? exitCode.ok : exitCode.failed;
+    } catch (error) {
+      if (stop.signal.aborted) {
+        if (json) printJson({ ...(cursor !== undefined && { cursor }) });
+        const so = found.length === 0 ? '' : ` Found ${countFaults(found)} so far.`;
+        if (cursor !== undefined) {
+          terminal.note(`Stopped.${so} To continue, add --from ${cursor}.`);
+        } else if (so !== '') terminal.note(`Stopped.${so}`);
+      }
+      throw error;
     } finally {
+      forget();
       await open.close();
     }
   },
 });
+
+/** What a verification that continues does not know. */
+const onlyTheRest =
+  "What is before the cursor was not checked again: its faults are in the output of the run that was stopped. The database's own check was skipped too.";
+
+function countFaults({ length }: readonly Fault[]): string {
+  return length === 0 ? 'no faults' : count(length, 'fault');
+}

@@ -12,7 +12,11 @@ export const worker = defineCommand({
   usage: '[file]',
   about:
     'The file exports `app`, with an engine that has a queue, such as pgBossEngine of waymark/pg-boss. On SIGTERM or Ctrl-C\nthe worker drains: it starts no new runs, lets running ones finish until the deadline, and hands over the rest.',
-  examples: ['worker', 'worker agents.ts --slots 20 --agents writer,researcher --drain 5000'],
+  examples: [
+    'worker',
+    'worker agents.ts --slots 20 --agents writer,researcher --drain 5000',
+    'worker agents.ts --until-idle 50000',
+  ],
   options: {
     file: {
       type: 'string',
@@ -25,6 +29,11 @@ export const worker = defineCommand({
       about: 'How many runs at a time [the setting of the engine]',
     },
     agents: { type: 'string', value: 'a,b', about: 'Only runs of these agents [all]' },
+    'until-idle': {
+      type: 'string',
+      value: 'ms',
+      about: 'Exit when no run is left, or after this time; for cron jobs [never]',
+    },
     drain: {
       type: 'string',
       value: 'ms',
@@ -37,20 +46,37 @@ export const worker = defineCommand({
     if (slots === 0) throw usageError('--slots takes at least 1.', 'worker');
     const grace = options.drain === undefined ? 10_000 : wholeNumber(options.drain, 'drain');
     const agents = options.agents?.split(',').map((name) => name.trim());
+    const timeout =
+      options['until-idle'] === undefined
+        ? undefined
+        : wholeNumber(options['until-idle'], 'until-idle');
+    const limits = { ...(slots !== undefined && { slots }), ...(agents && { agents }) };
+    const shown = shownPath(path, terminal.cwd);
     // The engine starts below, with these options, and not as soon as the app is loaded.
     const { app } = await loadApp(path, terminal.cwd, 'reading');
-    for (const name of agents ?? []) app.agent(name);
-    if (app.engine.dispatcher === undefined) {
-      await closeApp(app);
-      throw noQueue(shownPath(path, terminal.cwd), app.engine.name);
+    try {
+      for (const name of agents ?? []) app.agent(name);
+      if (timeout === undefined && app.engine.dispatcher === undefined) {
+        throw noQueue(shown, app.engine.name);
+      }
+      const ended = terminationOf();
+      if (timeout === undefined) {
+        app.engine.start(limits);
+        terminal.note(
+          `Working on runs of ${shown} (${app.engine.name}). Press Ctrl-C to drain and stop.`,
+        );
+        await ended;
+        terminal.note('Draining …');
+      } else {
+        const result = await Promise.race([app.work({ ...limits, timeout }), ended]);
+        if (result?.isIdle) terminal.note('No run is left.');
+        else terminal.note(result ? 'The time is over. Draining …' : 'Draining …');
+      }
+    } catch (error) {
+      // The error that is reported is the one that made the worker end.
+      await closeApp(app, grace).catch(() => {});
+      throw error;
     }
-    const ended = terminationOf();
-    app.engine.start({ ...(slots !== undefined && { slots }), ...(agents && { agents }) });
-    terminal.note(
-      `Working on runs of ${shownPath(path, terminal.cwd)} (${app.engine.name}). Press Ctrl-C to drain and stop.`,
-    );
-    await ended;
-    terminal.note('Draining …');
     await app.close({ grace });
   },
 });

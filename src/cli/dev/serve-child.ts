@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { messageOf, toErrorBody } from '../../core/error.ts';
 import type { ChildMessage, ParentMessage } from './child-message.ts';
 import { onFileLoaded } from './loaded-files.ts';
@@ -11,7 +12,7 @@ export async function serveChild(options: ServeFileOptions): Promise<void> {
   const told = Promise.withResolvers<void>();
   process.on('message', ({ type }: ParentMessage) => type === 'close' && told.resolve());
   process.on('disconnect', () => told.resolve());
-  onFileLoaded((path) => tell({ type: 'loaded', path }));
+  onFileLoaded(resolve(options.cwd, options.path), (path) => tell({ type: 'loaded', path }));
   let file: ServedFile | undefined;
   try {
     file = await serveFile(options);

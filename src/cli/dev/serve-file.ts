@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { reportText } from '../../agent/spec/error-reports.ts';
 import type { LogEntry } from '../../server/http/log.ts';
 import type { RunningServer } from '../../server/serve.ts';
@@ -52,7 +53,10 @@ export async function serveFile(options: ServeFileOptions): Promise<ServedFile> 
       port,
       grace: 1_000,
       log: toLines(options),
-      ...(studio !== undefined && { studio }),
+      ...(studio !== undefined && {
+        studio,
+        studioData: join(options.cwd, '.waymark', 'studio'),
+      }),
     }),
   ).catch(async (error: unknown) => {
     await app.close({ grace: 0 });

@@ -1,10 +1,11 @@
-import { WaymarkError } from '../../core/error.ts';
+import { messageOf, WaymarkError } from '../../core/error.ts';
 import type { Json, JsonObject } from '../../core/json/json.ts';
-import type { Tool, ToolContext } from '../../generate/tool.ts';
+import { runToolOnce } from '../../generate/run-tool-once.ts';
+import type { Tool } from '../../generate/tool.ts';
 import { askForm, isForm } from '../chat/ask-form.ts';
 import { Lines } from '../chat/lines.ts';
 import type { Terminal } from '../terminal.ts';
-import { shortJson } from '../text/safe.ts';
+import { safe, shortJson } from '../text/safe.ts';
 
 /** Calls a tool outside of a conversation. In a terminal, questions of its server are asked. */
 export async function callOnce(
@@ -13,29 +14,24 @@ export async function callOnce(
   terminal: Terminal,
 ): Promise<{ readonly output: Json; readonly content: readonly JsonObject[] }> {
   let answer: { readonly resumed: Json; readonly interrupted: Json } | undefined;
+  const stream = (progress: Json): void => terminal.progress(shortJson(progress));
   for (;;) {
-    const content: JsonObject[] = [];
-    let asked: Json | undefined;
-    const context: ToolContext = {
-      signal: new AbortController().signal,
-      ref: 'test',
-      context: {},
-      resumed: answer?.resumed,
-      interrupted: answer?.interrupted,
-      idempotencyKey: 'test',
-      attach: (...parts) => void content.push(...parts),
-      stream: (progress) => terminal.progress(shortJson(progress)),
-      interrupt(data = true) {
-        asked = data;
-        throw new WaymarkError('CANCELLED', 'The tool asks a question.');
-      },
-    };
+    const attempt = await runToolOnce(tool, input, { ref: 'test', answer, stream });
+    if ('output' in attempt) return attempt;
+    const { interrupted } = attempt;
+    answer = { interrupted, resumed: await acceptedAnswer(tool, interrupted, terminal) };
+  }
+}
+
+/** Asks until the tool accepts the answer. */
+async function acceptedAnswer(tool: Tool, asked: Json, terminal: Terminal): Promise<Json> {
+  for (;;) {
+    const answer = await answerOf(asked, terminal);
     try {
-      return { output: (await tool.run(input, context)) as Json, content };
+      await tool.checkResumed?.(answer, asked);
+      return answer;
     } catch (error) {
-      if (asked === undefined) throw error;
-      answer = { interrupted: asked, resumed: await answerOf(asked, terminal) };
-      await tool.checkResumed?.(answer.resumed, answer.interrupted);
+      terminal.note(safe(messageOf(error)));
     }
   }
 }
@@ -47,7 +43,8 @@ async function answerOf(asked: Json, terminal: Terminal): Promise<Json> {
       `The server asks ${shortJson(asked, 200)}. Run this in a terminal to answer.`,
     );
   }
-  const lines = new Lines(terminal, () => {});
+  // Ctrl-C ends the input, and so cancels the question.
+  const lines = new Lines(terminal, () => lines.close());
   try {
     return (await askForm(asked, (prompt) => lines.next(prompt), terminal)) ?? { action: 'cancel' };
   } finally {

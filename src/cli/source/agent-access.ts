@@ -1,7 +1,7 @@
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { RemoteAgent } from '../../client/remote-agent.ts';
 import type { RunInfo } from '../../protocol/run.ts';
-import type { SessionInfo } from '../../protocol/session.ts';
+import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { SnapshotStore, Store } from '../../store/contract/store.ts';
 
 /** An open run, with the worker that holds it where that is known. */
@@ -20,6 +20,7 @@ export interface AgentAccess
     | 'listSnapshots'
     | 'getSession'
     | 'listSessions'
+    | 'listInterrupts'
     | 'watch'
     | 'abort'
     | 'listDeadRuns'
@@ -29,7 +30,7 @@ export interface AgentAccess
     | 'label'
     | 'diff'
   > {
-  listRuns(): Promise<readonly RunWithWorker[]>;
+  listRuns(): Promise<Page<RunWithWorker>>;
   /** `null` removes the title. */
   rename(sessionId: string, title: string | null): Promise<SessionInfo>;
 }
@@ -61,11 +62,14 @@ export function localAgent(
     listSnapshots: (id, options) => agent.listSnapshots(id, { ...options, ...whose }),
     getSession: (id, options) => agent.getSession(id, { ...options, ...whose }),
     listSessions: (options) => agent.listSessions({ ...options, ...whose }),
+    listInterrupts: (options) => agent.listInterrupts({ ...options, ...whose }),
     rename: async (id, title) => await agent.updateSession(id, { title }, whose),
     watch: (id, options) => agent.watch(id, { ...options, ...whose }),
     abort: (id, options) => agent.abort(id, { ...options, ...whose }),
-    listRuns: async () =>
-      withWorkers(await agent.listRuns(whose), { agent: name, ...whose }, store),
+    listRuns: async () => {
+      const { items } = await agent.listRuns(whose);
+      return { items: await withWorkers(items, { agent: name, ...whose }, store) };
+    },
     listDeadRuns: (options) => agent.listDeadRuns({ ...options, ...whose }),
     retryRun: (id, options) => agent.retryRun(id, { ...options, ...whose }),
     restore: (id, options) => agent.restore(id, { ...options, ...whose }),

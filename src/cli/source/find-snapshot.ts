@@ -68,8 +68,9 @@ async function snapshotCandidates(
   const add = (id: string, about: string): void => {
     if (id.startsWith(prefix) && !found.has(id)) found.set(id, about);
   };
-  for (const run of (await orNothing(agent.listRuns())) ?? []) add(run.snapshotId, 'open run');
-  for (const run of (await orNothing(agent.listDeadRuns())) ?? []) {
+  for (const run of (await orNothing(agent.listRuns()))?.items ?? [])
+    add(run.snapshotId, 'open run');
+  for (const run of (await orNothing(agent.listDeadRuns()))?.items ?? []) {
     add(run.snapshotId, 'failed run');
   }
   for (const { sessionId } of await newestSessions(agent)) {

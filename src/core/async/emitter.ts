@@ -34,7 +34,9 @@ export interface KeyedEmitter<Key = string> {
   readonly size: number;
   /** The keys that have listeners. */
   keys(): readonly Key[];
+  /** Calls the listener on each event of the key; returns a function that unsubscribes. */
   subscribe(key: Key, listener: () => void): () => void;
+  /** Calls the listeners of the key. */
   emit(key: Key): void;
   /** Calls all listeners: something may have changed, and it is not known what. */
   emitAll(): void;

@@ -1,6 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import { WaymarkError } from '../error.ts';
-import { abortError, linkSignals, raceSignal, throwIfAborted } from './signal.ts';
+import {
+  abortError,
+  lifelongController,
+  linkSignals,
+  raceSignal,
+  throwIfAborted,
+} from './signal.ts';
 
 /** Counts the abort listeners that stay on a signal. */
 function watched(): { controller: AbortController; listeners: () => number } {
@@ -100,4 +106,24 @@ describe('linkSignals', () => {
     controller.abort();
     expect(second.signal.aborted).toBe(false);
   });
+});
+
+test('a lifelong signal has any number of listeners without a warning, and calls each once', async () => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', onWarning);
+  const controller = lifelongController();
+  let called = 0;
+  const gone = (): void => expect.unreachable();
+  controller.signal.addEventListener('abort', gone);
+  for (let at = 0; at < 100; at++) controller.signal.addEventListener('abort', () => called++);
+  controller.signal.removeEventListener('abort', gone);
+  controller.abort('the end');
+  controller.abort('again');
+  // Node warns in the next turn of the event loop.
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off('warning', onWarning);
+  expect(called).toBe(100);
+  expect(controller.signal).toMatchObject({ aborted: true, reason: 'the end' });
+  expect(warnings).toEqual([]);
 });

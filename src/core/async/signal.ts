@@ -9,6 +9,46 @@ export interface LinkedSignal {
   release(): void;
 }
 
+/**
+ * A controller that may be created when a module is loaded, and whose signal may be used in every request. Workers allow
+ * neither for an AbortController. Its signal is followed, read and listened to; it cannot be given to `fetch`.
+ */
+export function lifelongController(): {
+  readonly signal: AbortSignal;
+  abort(reason?: unknown): void;
+} {
+  const signal = new LifelongSignal();
+  return {
+    // What is missing of an AbortSignal is of no use here.
+    signal: signal as unknown as AbortSignal,
+    abort: (reason) => signal.abort(reason),
+  };
+}
+
+// Not an EventTarget: Node warns of a leak when one has more than ten listeners, and each stream of a server is one.
+class LifelongSignal {
+  aborted = false;
+  reason: unknown;
+  readonly #listeners = new Set<() => void>();
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners.delete(listener);
+  }
+
+  abort(reason: unknown): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    for (const listener of listeners) listener();
+  }
+}
+
 /** The error to throw for an aborted signal: its reason if that is ours, else CANCELLED or DEADLINE_EXCEEDED. */
 export function abortError(signal: AbortSignal): WaymarkError {
   const { reason } = signal;

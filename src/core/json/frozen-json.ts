@@ -2,7 +2,7 @@ import { Branded } from './branded.ts';
 
 /** What is remembered of the hash of a frozen container. */
 export interface HashNote {
-  /** Its text, or `#` and the hash of a long one: what stands for it in the hash of what holds it. */
+  /** Its text, or `#` and the hash of a long one: its part of the hash of the value that holds it. */
   readonly token: string;
   /** Characters of its canonical JSON. */
   readonly length: number;

@@ -1,14 +1,17 @@
-import { hashLists, longText, type TextChunk, textChunks } from './text-chunks.ts';
+import { WeakPool } from '../weak-pool.ts';
+import { type HashList, hashLists, longText, type TextChunk, textChunks } from './text-chunks.ts';
 
 /** What is remembered of a long text: its chunks, the hash over them, and its length as JSON. */
 export interface ChunkedText {
   readonly chunks: readonly TextChunk[];
+  /** Lists of about 32 chunks. */
+  readonly lists: readonly HashList[];
   readonly hash: string;
   readonly jsonLength: number;
 }
 
 // Strings cannot be keys of a WeakMap, so those used last are held, up to this many code units in all.
-const mostHeld = 16 * 1024 * 1024;
+const mostHeld = 8 * 1024 * 1024;
 
 const known = new Map<string, ChunkedText>();
 let held = 0;
@@ -21,11 +24,20 @@ export function chunkedText(text: string, former?: string): ChunkedText {
     known.set(text, found);
     return found;
   }
-  const chunks = textChunks(text, former === undefined ? [] : known.get(former)?.chunks);
-  const hash = hashLists(chunks.map((chunk) => chunk.hash)).at(-1)?.hash ?? '';
-  const chunked = { chunks, hash, jsonLength: JSON.stringify(text).length };
+  const before = former === undefined ? [] : known.get(former)?.chunks;
+  const chunks = textChunks(text, before).map(shared);
+  const lists = hashLists(chunks.map((chunk) => chunk.hash));
+  const hash = lists.at(-1)?.hash ?? '';
+  const jsonLength = chunks.reduce((sum, chunk) => sum + chunk.jsonLength, 2);
+  const chunked = { chunks, lists: lists.filter(({ level }) => level === 1), hash, jsonLength };
   remember(text, chunked);
   return chunked;
+}
+
+const pool = new WeakPool<TextChunk>();
+
+function shared(chunk: TextChunk): TextChunk {
+  return pool.get(chunk.hash, () => chunk);
 }
 
 function remember(text: string, chunked: ChunkedText): void {

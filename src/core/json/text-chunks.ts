@@ -4,6 +4,8 @@ import { sha256Hex } from '../platform.ts';
 export interface TextChunk {
   readonly text: string;
   readonly hash: string;
+  /** Characters of the text within a JSON string. */
+  readonly jsonLength: number;
 }
 
 /** Texts up to this many UTF-16 code units are not cut. */
@@ -71,6 +73,13 @@ function hashChunk(text: string): string {
   return text.isWellFormed() ? sha256Hex(`t${text}`) : sha256Hex(`j${JSON.stringify(text)}`);
 }
 
+function chunkOf(piece: string): TextChunk {
+  const json = JSON.stringify(piece);
+  // V8 keeps the whole text for a slice of it; a parsed string stands alone.
+  const text: string = JSON.parse(json);
+  return { text, hash: hashChunk(text), jsonLength: json.length - 2 };
+}
+
 /**
  * The chunks of a text. What it has in common with a former version, at its beginning and at its end, is taken from that
  * one's chunks without being hashed again.
@@ -94,8 +103,7 @@ export function textChunks(text: string, former: readonly TextChunk[] = []): rea
     const same = ends.get(at);
     if (same !== undefined) return chunks.concat(former.slice(same));
     const end = chunkEnd(text, at);
-    const piece = text.slice(at, end);
-    chunks.push({ text: piece, hash: hashChunk(piece) });
+    chunks.push(chunkOf(text.slice(at, end)));
     at = end;
   }
   return chunks;
@@ -119,9 +127,9 @@ function commonEnd(
   return places;
 }
 
-// A list of hashes is cut behind one that ends with this digit, so that lists are about 16 long.
-const cut = '0';
-const longestList = 64;
+// A list of hashes is cut behind one that ends like this, so that lists are about 32 long.
+const cut = /[0-7]0$/;
+const longestList = 128;
 
 /** A list of chunks or of lists, by their hashes. */
 export interface HashList {
@@ -139,7 +147,7 @@ export function hashLists(hashes: readonly string[]): readonly HashList[] {
     let from = 0;
     for (let at = 0; at < items.length; at++) {
       const isLast = at === items.length - 1;
-      if (!isLast && !items[at]?.endsWith(cut) && at - from + 1 < longestList) continue;
+      if (!isLast && !cut.test(items[at] ?? '') && at - from + 1 < longestList) continue;
       const group = items.slice(from, at + 1);
       const hash = sha256Hex(`${level}:${group.join(',')}`);
       lists.push({ hash, level, items: group });

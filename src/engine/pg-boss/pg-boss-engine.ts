@@ -27,7 +27,9 @@ export interface PgBossEngine extends Engine {
   retry(runId: string): Promise<string>;
   /** Creates or replaces a schedule. */
   schedule(schedule: RunSchedule): Promise<void>;
+  /** Deletes a schedule; an unknown key is ignored. */
   unschedule(key: string): Promise<void>;
+  /** All schedules. */
   schedules(): Promise<readonly RunSchedule[]>;
   /** Starts a run of a schedule now, regardless of its cron time. */
   runNow(key: string): Promise<void>;

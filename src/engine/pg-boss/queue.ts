@@ -31,6 +31,11 @@ export function createQueue(
   let pool: Promise<Pool> | undefined;
   let accepting: Promise<PgBoss> | undefined;
   let working: Promise<PgBoss> | undefined;
+  let isClosed = false;
+  // A check that pg-boss was making meanwhile fails when the pool is closed under it, which is of no interest.
+  const report = (error: unknown): void => {
+    if (!isClosed) onError(error);
+  };
 
   const openPool = (): Promise<Pool> => {
     pool ??= createPool(options);
@@ -41,7 +46,7 @@ export function createQueue(
       return await (await openPool()).query(text, values);
     },
   };
-  const start = async (supervise: boolean): Promise<PgBoss> => {
+  const start = async (supervise: boolean, retries = 3): Promise<PgBoss> => {
     const { PgBoss: Boss } = await loadPgBoss();
     const boss = new Boss({
       db,
@@ -53,10 +58,16 @@ export function createQueue(
       monitorIntervalSeconds: 1,
       maintenanceIntervalSeconds: 30,
     });
-    boss.on('error', onError);
-    await boss.start();
-    await createQueues(boss, options);
-    return boss;
+    boss.on('error', report);
+    try {
+      await boss.start();
+      await createQueues(boss, options);
+      return boss;
+    } catch (error) {
+      await boss.stop({ graceful: false, close: false }).catch(() => {});
+      if (retries === 0 || !isCreateRace(error)) throw error;
+      return await start(supervise, retries - 1);
+    }
   };
 
   return {
@@ -86,9 +97,19 @@ export function createQueue(
         const boss = await opened?.catch(() => undefined);
         await boss?.stop({ graceful: false, close: false }).catch(() => {});
       }
+      isClosed = true;
       if (options.pool === undefined) await (await pool)?.end();
     },
   };
+}
+
+/**
+ * Whether another process created the same tables at the same moment, as when a server and its workers start over an empty
+ * database. Postgres reports it as an existing schema or table, a unique violation in its catalog, or a deadlock.
+ */
+function isCreateRace(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return ['23505', '42P06', '42P07', '40P01'].includes(String(code));
 }
 
 async function createQueues(boss: PgBoss, options: PgBossEngineOptions): Promise<void> {

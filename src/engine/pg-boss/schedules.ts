@@ -13,8 +13,11 @@ export interface RunSchedule {
   readonly cron: string;
   /** @default 'UTC' */
   readonly timeZone?: string;
+  /** The name of the agent to run. */
   readonly agent: string;
+  /** The input of each run. */
   readonly input: Input;
+  /** The owner of the sessions. */
   readonly owner?: string;
   /** The session that all its runs continue. @default a new session for each run */
   readonly sessionId?: string;

@@ -18,10 +18,29 @@ export function fromProviderError(thrown: unknown, model: string): WaymarkError 
           ? told
           : status === 'UNAVAILABLE' || status === 'RESOURCE_EXHAUSTED',
       ...(httpStatus !== undefined && { httpStatus }),
+      ...(saysTooLong(error) && { contextOverflow: true }),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     },
     cause: thrown,
   });
+}
+
+/** Whether a model refused a request because it is longer than its context. */
+export function isContextOverflow(error: unknown): boolean {
+  return isWaymarkError(error) && property(error.details, 'contextOverflow') === true;
+}
+
+// Each provider says it in its own words: OpenAI and those who speak like it, Anthropic, Google, Bedrock.
+const tooLong =
+  /context_length_exceeded|maximum context length|exceeds? the context window|exceed context limit|prompt is too long|input is too long|input token count.*exceeds the maximum/i;
+
+function saysTooLong(error: unknown): boolean {
+  const body = property(error, 'responseBody');
+  const code =
+    property(property(property(error, 'data'), 'error'), 'code') ??
+    property(property(error, 'error'), 'code');
+  const told = [reasonOf(error), code, typeof body === 'string' ? body.slice(0, 10_000) : ''];
+  return tooLong.test(told.join('\n'));
 }
 
 /** The error of a model that violated its protocol; a retry often helps. */

@@ -7,6 +7,7 @@ import type {
   ModelResponse,
   ToolChoice,
 } from '../model.ts';
+import { checkApiKey } from './api-key.ts';
 import { closedSchema } from './closed-schema.ts';
 import { fromProviderError } from './errors.ts';
 import { toPrompt } from './prompt.ts';
@@ -36,8 +37,10 @@ export function fromLanguageModel(languageModel: LanguageModel): Model {
     model = {
       name: `${languageModel.provider}/${languageModel.modelId}`,
       provider: languageModel.provider,
+      modelId: languageModel.modelId,
       constrainsOutput: true,
       run: (request, call) => run(languageModel, request, call),
+      check: () => checkApiKey(languageModel),
     };
     adapted.set(languageModel, model);
   }

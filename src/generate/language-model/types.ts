@@ -6,8 +6,11 @@ import type { JsonSchema } from '../../core/schema/schema.ts';
 
 /** A language model of an AI SDK provider package, specification v2, v3 or v4. */
 export interface LanguageModel {
+  /** The version of the provider specification. */
   readonly specificationVersion: SpecificationVersion;
+  /** The provider's name. */
   readonly provider: string;
+  /** The provider's name of the model. */
   readonly modelId: string;
   /** `never` because each version of the specification has its own options; the adapter builds those of its version. */
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
@@ -106,6 +109,7 @@ export type Tokens =
   | {
       readonly total?: number | undefined;
       readonly cacheRead?: number | undefined;
+      readonly cacheWrite?: number | undefined;
       readonly reasoning?: number | undefined;
     }
   | null

@@ -9,12 +9,14 @@ export function toUsage(usage: StreamUsage | undefined): Usage | undefined {
   const totalTokens = usage.totalTokens ?? sum(inputTokens, outputTokens);
   const reasoningTokens = usage.reasoningTokens ?? breakdown(usage.outputTokens)?.reasoning;
   const cachedInputTokens = usage.cachedInputTokens ?? breakdown(usage.inputTokens)?.cacheRead;
+  const cacheWriteTokens = breakdown(usage.inputTokens)?.cacheWrite;
   return {
     ...(inputTokens !== undefined && { inputTokens }),
     ...(outputTokens !== undefined && { outputTokens }),
     ...(totalTokens !== undefined && { totalTokens }),
     ...(reasoningTokens !== undefined && { reasoningTokens }),
     ...(cachedInputTokens !== undefined && { cachedInputTokens }),
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
   };
 }
 

@@ -6,30 +6,40 @@ import type { Tool, ToolContext } from '../tool.ts';
 
 /** A model call on its way through the middleware. */
 export interface ModelStep {
+  /** The model to call. */
   readonly model: Model;
+  /** What it is asked. */
   readonly request: ModelRequest;
+  /** The signal and the stream of the call. */
   readonly call: ModelCall;
   /** Whether a reader has seen some of this answer already, so that starting over would say it twice. */
   hasStreamed(): boolean;
   /** The model under a name, or an AI SDK model as one of ours. */
   resolveModel(ref: ModelRef): Model;
+  /** The clock of the app. */
   readonly clock: Clock;
 }
 
 /** A tool call on its way through the middleware. */
 export interface ToolStep {
+  /** The tool to call. */
   readonly tool: Tool;
+  /** The request of the model. */
   readonly request: ToolRequest;
+  /** What the tool gets besides its input. */
   readonly context: ToolContext;
 }
 
 /** Wraps every model call and every tool call. Each hook calls `next` to continue, and may change the step. */
 export interface Middleware {
+  /** The name. */
   readonly name?: string;
+  /** Wraps each model call. */
   readonly model?: (
     step: ModelStep,
     next: (step: ModelStep) => Promise<ModelResponse>,
   ) => Promise<ModelResponse>;
+  /** Wraps each tool call. */
   readonly tool?: (step: ToolStep, next: (step: ToolStep) => Promise<Json>) => Promise<Json>;
 }
 

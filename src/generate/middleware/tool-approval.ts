@@ -1,7 +1,8 @@
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
-import type { Tool } from '../tool.ts';
+import type { InterruptDeadline } from '../interrupt-deadline.ts';
+import type { Tool, ToolContext } from '../tool.ts';
 import type { Middleware, ToolStep } from './middleware.ts';
 
 /** Which tools need an approval: names, or a test of each request and its tool. */
@@ -11,22 +12,27 @@ export type ApprovalRule =
 
 /**
  * Interrupts tools before they run, with `{ approval: { tool, input } }`. A restart with `metadata.resumed` of `true` or
- * `{ approved: true }` runs the tool; `{ approved: false, reason? }` tells the model that it was declined.
+ * `{ approved: true }` runs the tool; `{ approved: false, reason? }` tells the model that it was declined. With a deadline, an
+ * approval that comes too late is refused.
  *
  * @example
  * app.defineAgent({ name: 'bank', system: 'Help.', tools: [transfer], use: [toolApproval(['transfer'])] });
  */
-export function toolApproval(rule: ApprovalRule): Middleware {
+export function toolApproval(
+  rule: ApprovalRule,
+  deadline: Omit<InterruptDeadline, 'expiresAt'> = {},
+): Middleware {
   return {
     name: 'tool approval',
     async tool(step, next) {
       const { request, context, tool } = step;
       if (!(await needsApproval(rule, request, tool))) return next(step);
       const { resumed, interrupted } = context;
-      // The tool was approved and ran, and has interrupted with a question of its own.
+      // The tool was approved and ran, and has interrupted with its own question.
       if (resumed !== undefined && wasApproved(interrupted)) return next(asApproved(step));
       if (resumed === undefined) {
-        context.interrupt({ approval: { tool: request.name, input: request.input ?? null } });
+        const { name, input = null } = request;
+        context.interrupt({ approval: { tool: name, input } }, deadline);
       }
       const { approved, reason } = decision(resumed);
       if (approved) return next(asApproved(step));
@@ -45,8 +51,8 @@ function wasApproved(interrupted: Json | undefined): boolean {
 
 /** The step with an interrupt that remembers the approval, so that an answer to it is not taken for one. */
 function asApproved(step: ToolStep): ToolStep {
-  const interrupt = (data?: Json): never =>
-    step.context.interrupt(isJsonObject(data) ? { ...data, approved: true } : data);
+  const interrupt: ToolContext['interrupt'] = (data, deadline) =>
+    step.context.interrupt(isJsonObject(data) ? { ...data, approved: true } : data, deadline);
   return { ...step, context: { ...step.context, interrupt } };
 }
 

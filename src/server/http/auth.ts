@@ -16,7 +16,9 @@ export type Auth = (request: Request) => Identity | undefined | Promise<Identity
 
 /** A caller; without a principal where the server has no `auth`. */
 export interface Caller {
+  /** The id of the caller, and the owner of its sessions. */
   readonly principal?: string;
+  /** What tools and handlers get as `context`. */
   readonly context?: JsonObject;
 }
 
@@ -32,12 +34,15 @@ export interface AuthorizeCall extends Caller {
    * whose opening is `connect`. The development tools ask for `runAction`, and then for what the action does.
    */
   readonly operation: Operation | 'runAction';
+  /** The name of the agent. */
   readonly agent?: string;
   /** The session that the call is about, also where it names a snapshot only. Absent for a new session without an id. */
   readonly sessionId?: string;
+  /** The snapshot that the call names. */
   readonly snapshotId?: string;
   /** The key of the action, for `runAction`. */
   readonly action?: string;
+  /** The HTTP request. */
   readonly request: Request;
 }
 
@@ -57,7 +62,10 @@ export async function authenticate(auth: Auth | undefined, request: Request): Pr
   if (identity === undefined) throw unauthenticated();
   const { principal, context } = identity;
   if (typeof principal !== 'string' || !isName(principal)) {
-    throw new WaymarkError('INTERNAL', 'The auth hook gave a principal that is not a valid id.');
+    throw new WaymarkError(
+      'INTERNAL',
+      'The auth hook returned a principal that is not a valid id.',
+    );
   }
   return context === undefined
     ? { principal }
@@ -74,7 +82,11 @@ export async function checkAuthorized(authorize: Authorize, call: AuthorizeCall)
 }
 
 function unauthenticated(cause?: unknown): WaymarkError {
-  return new WaymarkError('UNAUTHENTICATED', 'Say who you are: the request was not recognised.', {
-    cause,
-  });
+  return new WaymarkError(
+    'UNAUTHENTICATED',
+    'Authentication is required: the credentials are missing or not valid.',
+    {
+      cause,
+    },
+  );
 }

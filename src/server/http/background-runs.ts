@@ -14,7 +14,8 @@ export async function checkBackgroundRuns(
   const most = limits.backgroundRunsPerPrincipal;
   const agents = app.agents().filter(({ metadata }) => metadata.detachable);
   const runs = await Promise.all(agents.map((agent) => agent.listRuns({ owner: principal })));
-  if (runs.flat().filter(({ mode }) => mode === 'detached').length < most) return;
+  if (runs.flatMap(({ items }) => items).filter(({ mode }) => mode === 'detached').length < most)
+    return;
   throw new WaymarkError(
     'RESOURCE_EXHAUSTED',
     `You have ${most} background runs, which is the limit. Try again when one has ended.`,

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../core/json/json.ts';
 import type { OptionNames } from '../../core/options.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import type { Auth, Authorize } from './auth.ts';
@@ -28,6 +29,67 @@ export interface McpServerOptions {
    * or answers must be accepted after a restart. To rotate it, give several: the first one signs. @default random
    */
   readonly secret?: string | readonly string[] | undefined;
+  /** Tells clients without a token where to get one (OAuth 2.1). Your `auth` checks the tokens. @default off */
+  readonly oauth?: McpOAuthOptions;
+  /** The public URL of this server, for `oauth`. Set it behind a proxy. @default the host of the request */
+  readonly url?: string;
+}
+
+/** Where MCP clients get their tokens. */
+export interface McpOAuthOptions {
+  /** The issuers of the tokens that `auth` accepts, such as `https://login.example.com`. */
+  readonly authorizationServers: readonly string[];
+  /** The scopes that a client should ask for. */
+  readonly scopes?: readonly string[];
+}
+
+/** How agents are offered to A2A clients. */
+export interface A2aServerOptions {
+  /** The names of the agents to offer; the first one has the card at `/.well-known/agent-card.json`. @default all that can run in the background */
+  readonly agents?: readonly string[];
+  /** The public URL of this server, for the cards. Set it behind a proxy. @default the host of the request */
+  readonly url?: string;
+  /** The version of the agents that clients show. @default '1' */
+  readonly version?: string;
+  /** More fields for the cards, such as `provider` and `securitySchemes`. Cards are public. */
+  readonly card?: JsonObject;
+}
+
+/** What callers of the OpenAI endpoints may decide, though the agent's definition says otherwise. */
+export type OpenAiAllowance = 'instructions' | 'sampling' | 'history' | 'tools';
+
+/** How agents are offered to clients of OpenAI. */
+export interface OpenAiServerOptions {
+  /** The names of the agents to offer as models. @default all agents */
+  readonly agents?: readonly string[];
+  /**
+   * What callers may decide. `instructions`: more instructions for the model, as `instructions` or as system and developer
+   * messages. `sampling`: `temperature`, `top_p`, `max_output_tokens` and `reasoning.effort`. `history`: earlier messages that this
+   * server has not seen, also of the assistant. `tools`: `tool_choice`, also of the agent's own tools. @default []
+   */
+  readonly allow?: readonly OpenAiAllowance[];
+  /**
+   * Signs the state that clients hold with `store: false`. At least 32 bytes. Give it where several processes serve, or the
+   * state must be accepted after a restart. To rotate it, give several: the first one signs. @default random
+   */
+  readonly secret?: string | readonly string[] | undefined;
+}
+
+/** How agents are offered to AG-UI clients, such as CopilotKit. */
+export interface AguiServerOptions {
+  /** The names of the agents to offer. @default all agents with a store */
+  readonly agents?: readonly string[];
+  /**
+   * What happens to a turn whose client disconnects, which is how AG-UI clients cancel a run: it is aborted and keeps its partial
+   * answer, or it continues, and a client that reloads can connect to it. @default 'abort'
+   */
+  readonly onDisconnect?: 'continue' | 'abort';
+}
+
+/** A protocol for clients of other systems, made by `mcpProtocol`, `a2aProtocol`, `openAiProtocol` or `aguiProtocol`. */
+export interface ServerProtocol {
+  /** The name of the protocol. */
+  readonly name: 'mcp' | 'a2a' | 'openai' | 'agui' | 'reflection';
 }
 
 /** How an app is served. */
@@ -57,17 +119,42 @@ export interface HandlerOptions {
   readonly onDisconnect?: 'continue' | 'abort' | undefined;
   /** Milliseconds without data on a stream after which a keep-alive is sent. @default 15000 */
   readonly keepAlive?: number | undefined;
+  /** Limits of requests and clients. */
   readonly limits?: Partial<ServerLimits> | undefined;
   /**
    * The calls of Genkit's development tools under `/api`, for clients on this machine only; they run any action.
    * @default true without `auth`, else false
    */
   readonly reflection?: boolean | undefined;
+  /**
+   * Lets clients edit the custom state and artifacts of their sessions. Tools that trust the state then trust the client.
+   * @default true without `auth`, else false
+   */
+  readonly edit?: boolean | undefined;
   /** Offers the agents as tools to MCP clients, at `/mcp`. @default false */
   readonly mcp?: boolean | McpServerOptions | undefined;
+  /**
+   * Offers the agents to A2A clients, at `/a2a/:agent`, with public cards at `/.well-known/agent-card.json` and
+   * `/a2a/:agent/.well-known/agent-card.json`. Push notifications need `webhooks` of the app. @default false
+   */
+  readonly a2a?: boolean | A2aServerOptions | undefined;
+  /** Offers the agents as models to clients of the OpenAI Responses API, at `/openai/v1`. @default false */
+  readonly openai?: boolean | OpenAiServerOptions | undefined;
+  /** Offers the agents to AG-UI clients, at `/agui/:agent`. @default false */
+  readonly agui?: boolean | AguiServerOptions | undefined;
+  /**
+   * The same protocols as objects, such as `[mcpProtocol()]`. On Workers and edge runtimes this is the only way to offer them:
+   * a bundle then has only the protocols that it names. @default []
+   */
+  readonly protocols?: readonly ServerProtocol[] | undefined;
+  /**
+   * Keeps the process alive for work that outlasts its response: turns whose client has left, and background runs. Give it the function of a
+   * platform that ends processes with their requests: `waitUntil` of `cloudflare:workers` or of `@vercel/functions`. @default none
+   */
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /** Compresses responses that are not streams. @default true */
   readonly compress?: boolean | undefined;
-  /** Gets one entry per request and per failure. By default `serve` writes JSON lines to standard output, and `handler` logs nothing. */
+  /** Gets one entry per request and per failure. By default `serve` writes to standard output, readable on a terminal and as JSON lines elsewhere, and `handler` logs nothing. */
   readonly log?: Log | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
@@ -85,8 +172,14 @@ export const handlerOptionNames: OptionNames<HandlerOptions> = {
   keepAlive: true,
   limits: true,
   reflection: true,
+  edit: true,
   compress: true,
   mcp: true,
+  a2a: true,
+  openai: true,
+  agui: true,
+  protocols: true,
+  waitUntil: true,
   log: true,
   clock: true,
 };

@@ -1,3 +1,4 @@
+import { lifelongController } from '../../core/async/signal.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { waitAtMost } from '../../core/time/timeout.ts';
@@ -18,8 +19,8 @@ export interface Lifetime {
 
 /** A lifetime that has just begun. */
 export function createLifetime(clock: Clock): Lifetime {
-  const closing = new AbortController();
-  const ending = new AbortController();
+  const closing = lifelongController();
+  const ending = lifelongController();
   const running = new Set<Promise<unknown>>();
 
   const settled = async (): Promise<void> => {
@@ -49,7 +50,7 @@ export function createLifetime(clock: Clock): Lifetime {
 function shuttingDown(): WaymarkError {
   return new WaymarkError(
     'UNAVAILABLE',
-    'This server is shutting down. Try again; a running turn can be taken up by its events.',
+    'This server is shutting down. Try again. To follow a running turn, watch it by its id.',
     { details: { retryAfter: 1 } },
   );
 }

@@ -2,9 +2,11 @@ import { isWaymarkError, messageOf } from '../../core/error.ts';
 
 /** One line of the server's log: plain data, ready for JSON. */
 export interface LogEntry {
+  /** How severe it is. */
   readonly level: 'info' | 'warn' | 'error';
   /** Milliseconds since the epoch. */
   readonly time: number;
+  /** What happened. */
   readonly msg: string;
   readonly [field: string]: unknown;
 }
@@ -15,6 +17,26 @@ export type Log = (entry: LogEntry) => void;
 /** A log that writes one JSON object per line. */
 export function jsonLines(write: (line: string) => void): Log {
   return (entry) => write(`${JSON.stringify(entry)}\n`);
+}
+
+/** A log for a terminal: time, message, and the other fields as `name=value`. */
+export function readableLines(write: (line: string) => void): Log {
+  return ({ level, time, msg, ...fields }) => {
+    const clock = new Date(time).toISOString().slice(11, 19);
+    const rest = Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(
+        ([name, value]) =>
+          `${name}=${typeof value === 'string' ? plain(value) : JSON.stringify(value)}`,
+      );
+    const mark = level === 'info' ? '' : `${level} `;
+    write(`${[`${clock} ${mark}${plain(msg)}`, ...rest].join(' ')}\n`);
+  };
+}
+
+// What clients send must not move the cursor or change colors.
+function plain(text: string): string {
+  return /^[\x21-\x7e]+( [\x21-\x7e]+)*$/.test(text) ? text : JSON.stringify(text);
 }
 
 /** What of a thrown value goes into the log; never to a client. */

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 
 /** The error for an id that is unknown to this caller, whether or not it exists for another owner. */
-export function notFound(what: 'session' | 'snapshot', id: string): WaymarkError {
+export function notFound(what: 'session' | 'snapshot' | 'artifact', id: string): WaymarkError {
   return new WaymarkError('NOT_FOUND', `There is no ${what} ${short(id)} here.`);
 }
 

@@ -2,6 +2,8 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import type { ErrorListener } from '../../agent/spec/error-reports.ts';
 import type { Action } from '../../core/action.ts';
 import type { Registry } from '../../core/registry.ts';
+import type { ToolSource } from '../../generate/tool-source.ts';
+import type { Webhooks } from '../../webhook/webhooks.ts';
 
 /** What the server needs of an app; `waymark({…})` gives it. */
 export interface ServedApp {
@@ -9,8 +11,14 @@ export interface ServedApp {
   agents(): readonly Agent[];
   /** The actions that the reflection dialect lists and runs; it is left out without them. */
   readonly registry?: Registry<Action>;
+  /** Sends the push notifications of A2A; it has none without. */
+  readonly webhooks?: Webhooks | undefined;
+  /** The store of its sessions; while that is encrypted, Studio writes no recorded calls to disk. */
+  readonly store?: object | undefined;
   /** Where background runs are worked on; its status is part of the health check. */
   readonly engine?: { status(): Promise<object> };
+  /** The tool sources that its agents use; Studio shows their state. */
+  toolSources?(): readonly ToolSource[];
   /** Tells of each failure in the app, until the returned function is called; it is logged. */
   subscribeToErrors?(listener: ErrorListener): () => void;
 }

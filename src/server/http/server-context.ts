@@ -5,7 +5,7 @@ import type { Clock } from '../../core/time/clock.ts';
 import type { Operation } from '../../protocol/routes.ts';
 import { type AuthorizeCall, type Caller, checkAuthorized, ownerOf } from './auth.ts';
 import type { NodeBindings } from './connection.ts';
-import type { HandlerOptions } from './handler-options.ts';
+import type { HandlerOptions, ServerProtocol } from './handler-options.ts';
 import type { Identify } from './identify.ts';
 import type { Lifetime } from './lifetime.ts';
 import type { ServerLimits } from './limits.ts';
@@ -21,6 +21,8 @@ import type { Slots } from './slots.ts';
 export interface ServerContext {
   readonly app: ServedApp;
   readonly options: HandlerOptions;
+  /** The protocols besides those that every server has. */
+  readonly protocols: readonly MountedProtocol[];
   readonly limits: ServerLimits;
   readonly clock: Clock;
   readonly log: Log;
@@ -50,6 +52,15 @@ export interface ServerEnv {
 
 export type RequestContext = Context<ServerEnv>;
 export type Router = Hono<ServerEnv>;
+
+/** What a protocol adds to a router, in the order in which the router calls it. */
+export interface MountedProtocol extends ServerProtocol {
+  /** Sets how refusals are rendered, also those before the request is read. */
+  prepare?(router: Router, serverContext: ServerContext): void;
+  /** Adds the routes that need no login. */
+  mountPublic?(router: Router, serverContext: ServerContext): void;
+  mount(router: Router, serverContext: ServerContext): void;
+}
 
 /** What a call is about. */
 export interface Subject {

@@ -13,6 +13,9 @@ export type SessionOf = (
 /** How many answers are remembered: a snapshot never moves to another session. */
 const maxKnown = 10_000;
 
+// A state can be long, and is not needed.
+const leastOfState = { messages: { last: 1 } };
+
 /** Reads the session of a snapshot from the agent's store, once for each snapshot. */
 export function createSessionOf(): SessionOf {
   const known = new Map<string, string>();
@@ -23,7 +26,7 @@ export function createSessionOf(): SessionOf {
     const remembered = known.get(key);
     if (remembered !== undefined) return remembered;
     const { store } = internalsOf(agent).spec;
-    const sessionId = (await store?.getSnapshot(scope, { snapshotId }))?.sessionId;
+    const sessionId = (await store?.getSnapshot(scope, { snapshotId }, leastOfState))?.sessionId;
     if (sessionId === undefined) return undefined;
     known.set(key, sessionId);
     const [oldest] = known.size > maxKnown ? known.keys() : [];

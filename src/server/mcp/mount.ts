@@ -1,27 +1,38 @@
 import { errorHeaders, httpStatusOf, toWireError } from '../http/error-response.ts';
-import type { McpServerOptions } from '../http/handler-options.ts';
+import type { McpServerOptions, ServerProtocol } from '../http/handler-options.ts';
 import { jsonResponse } from '../http/json-response.ts';
-import type { Router, ServerContext } from '../http/server-context.ts';
+import type { MountedProtocol, Router, ServerContext } from '../http/server-context.ts';
 import { errorMessage, fromErrorBody } from './errors.ts';
+import { challenge, checkOAuth, mountMcpMetadata } from './oauth.ts';
 import { checkMcpOptions } from './offered-agents.ts';
+import { mcpPath } from './path.ts';
 
-export const mcpPath = '/mcp';
+/**
+ * Offers the agents as tools to MCP clients, at `/mcp`.
+ * @example handler(app, { protocols: [mcpProtocol()] })
+ */
+export function mcpProtocol(options: McpServerOptions = {}): ServerProtocol {
+  const protocol: MountedProtocol = {
+    name: 'mcp',
+    prepare: (router, serverContext) => prepareMcp(router, serverContext, options),
+    mountPublic: (router, serverContext) => mountMcpMetadata(router, serverContext, options),
+    mount: (router, serverContext) => mountMcp(router, serverContext, options),
+  };
+  return protocol;
+}
 
 /** Refusals before the request is read, such as a wrong host, are JSON-RPC errors as well. */
-export function prepareMcp(router: Router): void {
+function prepareMcp(router: Router, serverContext: ServerContext, options: McpServerOptions): void {
   router.use(mcpPath, async (c, next) => {
-    c.set('renderError', refusal);
+    c.set('renderError', (error) => refusal(error, challenge(serverContext, c, options)));
     await next();
   });
 }
 
 /** The agents as tools of an MCP server (Streamable HTTP), at `/mcp`. */
-export function mountMcp(
-  router: Router,
-  serverContext: ServerContext,
-  options: McpServerOptions,
-): void {
+function mountMcp(router: Router, serverContext: ServerContext, options: McpServerOptions): void {
   checkMcpOptions(serverContext.app, options);
+  checkOAuth(serverContext, options);
   // Loaded when a client comes, so that a server without MCP does not load it.
   let endpoint: Promise<import('./endpoint.ts').Endpoint> | undefined;
   const load = async (): Promise<import('./endpoint.ts').Endpoint> =>
@@ -39,10 +50,11 @@ export function mountMcp(
   );
 }
 
-function refusal(error: unknown): Response {
+function refusal(error: unknown, challenged: string | undefined): Response {
   const body = toWireError(error);
+  const isChallenge = body.status === 'UNAUTHENTICATED' && challenged !== undefined;
   return jsonResponse(errorMessage(null, fromErrorBody(body)), {
     status: httpStatusOf(body),
-    headers: errorHeaders(body),
+    headers: { ...errorHeaders(body), ...(isChallenge && { 'www-authenticate': challenged }) },
   });
 }

@@ -2,6 +2,8 @@ import type { Agent } from '../../agent/spec/agent.ts';
 import { WaymarkError } from '../../core/error.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
 import { short } from '../http/not-found.ts';
+import { checkPublicUrl } from '../http/public-url.ts';
+import { checkSecret } from '../http/secret.ts';
 import type { ServedApp } from '../http/served-app.ts';
 
 /** The longest name that the common providers of models accept for a tool. */
@@ -21,8 +23,12 @@ export function offeredAgents(
 }
 
 /** Refuses options that cannot be meant, when the server starts. */
-export function checkMcpOptions(app: ServedApp, { agents = [], secret }: McpServerOptions): void {
-  for (const each of secret === undefined ? [] : [secret].flat()) checkSecret(each);
+export function checkMcpOptions(
+  app: ServedApp,
+  { agents = [], secret, url }: McpServerOptions,
+): void {
+  checkSecret(secret, 'mcp.secret');
+  checkPublicUrl(url, 'mcp.url');
   for (const name of agents) {
     const agent = app.agents().find((each) => each.name === name);
     if (agent && hasStore(agent)) continue;
@@ -48,15 +54,4 @@ function toolName(name: string, taken: ReadonlyMap<string, Agent>): string {
     const other = `${plain.slice(0, maxNameLength - suffix.length)}${suffix}`;
     if (!taken.has(other)) return other;
   }
-}
-
-const minSecretBytes = 32;
-
-function checkSecret(secret: unknown): void {
-  if (typeof secret === 'string' && new TextEncoder().encode(secret).length >= minSecretBytes)
-    return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
-    `mcp.secret must be a text of at least ${minSecretBytes} bytes, or several. Is the environment variable it comes from set? \`openssl rand -base64 32\` makes one.`,
-  );
 }

@@ -1,8 +1,10 @@
 import * as v from 'valibot';
 import { WaymarkError } from '../../core/error.ts';
-import { hmacSha256, randomBytes, timingSafeEqual } from '../../core/platform.ts';
+import { hmacSha256, timingSafeEqual } from '../../core/platform.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import { fromBase64Url, toBase64Url } from '../http/base64-url.ts';
 import type { McpServerOptions } from '../http/handler-options.ts';
+import { randomSecret } from '../http/secret.ts';
 
 /** What a question to the user is about. */
 const asked = v.object({ agent: v.string(), sessionId: v.string(), snapshotId: v.string() });
@@ -45,23 +47,4 @@ function invalid(): WaymarkError {
     'INVALID_ARGUMENT',
     'This request state is not valid here, or too old. Call the tool again; with the sessionId it continues the conversation.',
   );
-}
-
-function randomSecret(): string {
-  return Array.from(randomBytes(new Uint8Array(32)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');
-}
-
-function toBase64Url(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '');
-}
-
-function fromBase64Url(text: string): string {
-  const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
-  return new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)));
 }

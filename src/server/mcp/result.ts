@@ -8,7 +8,7 @@ import type { Output } from '../../protocol/turn.ts';
 import type { Fields } from './errors.ts';
 import { artifactUri } from './uri.ts';
 
-/** The result of a tool call: the answer of a turn for the model, and where it stands for the client. */
+/** The result of a tool call: the answer of a turn for the model, and its place in the session for the client. */
 export function toolResult(
   agent: Agent,
   output: Output,

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/json/json.ts';
 import { modernHeaders } from './era.ts';
 import { codes, errorMessage, McpError } from './errors.ts';
-import { mcpPath } from './mount.ts';
+import { mcpPath } from './path.ts';
 
 /** The two ends of a local client. */
 export interface StdioOptions {

@@ -1,6 +1,8 @@
 import { toResume } from '../../api/interrupts.ts';
 import { raceSignal } from '../../core/async/signal.ts';
 import { parseShape } from '../../protocol/parse.ts';
+import { isInterrupted } from '../http/turn-chain.ts';
+import { startRun } from '../stream/start-run.ts';
 import { askUser, canAsk } from './ask-user.ts';
 import type { Fields } from './errors.ts';
 import { waitingResult } from './interrupted.ts';
@@ -8,8 +10,8 @@ import type { McpRequest, McpServer } from './mcp-server.ts';
 import { questionsOf } from './questions.ts';
 import { toolResult } from './result.ts';
 import { type Messages, type StreamIo, streamAnswer } from './stream-answer.ts';
-import { isInterrupted, openTask, outputOf, type Task } from './task.ts';
-import { startRun, taskParams } from './tasks.ts';
+import { openTask, outputOf, type Task } from './task.ts';
+import { taskParams } from './tasks.ts';
 
 const relatedTaskKey = 'io.modelcontextprotocol/related-task';
 /** Milliseconds between two looks at a run whose worker has died. */

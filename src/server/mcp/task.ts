@@ -1,4 +1,4 @@
-import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
 import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
 import { findJson } from '../../generate/output/find-json.ts';
 import { textOf } from '../../protocol/messages/text.ts';
@@ -8,9 +8,10 @@ import type { Output } from '../../protocol/turn.ts';
 import { isSnapshotId } from '../../store/rules/ids.ts';
 import { short } from '../http/not-found.ts';
 import { type OpenCall, openAgentCall } from '../http/server-context.ts';
+import { structuredOutput } from '../http/structured-output.ts';
+import { type ChainEnd, chainEnd, isInterrupted } from '../http/turn-chain.ts';
 import { codes, type Fields, McpError } from './errors.ts';
 import type { McpRequest, McpServer } from './mcp-server.ts';
-import { structuredOutput } from './tools.ts';
 
 type Snapshot = LoadedSnapshot<WireTypes>;
 
@@ -18,16 +19,11 @@ type Snapshot = LoadedSnapshot<WireTypes>;
  * A background run as a task. Its id names the run; what it has come to is read from the snapshots, so that any process on
  * the same store can tell, also after the one that started it was killed.
  */
-export interface Task extends OpenCall {
+export interface Task extends OpenCall, ChainEnd {
   readonly taskId: string;
   /** The run that began it. */
   readonly root: Snapshot;
-  /** The last run: each answer to an interrupt begins another one. */
-  readonly tip: Snapshot;
 }
-
-/** How many pages of a session are searched for the answer to an interrupt. */
-const maxPages = 10;
 
 export function toTaskId({ name }: Agent, snapshotId: string): string {
   return `${name}:${snapshotId}`;
@@ -46,50 +42,7 @@ export async function openTask(
   const open = await openAgentCall(mcp.serverContext, c, { agent, operation, snapshotId });
   const root = await agent.getSnapshot({ snapshotId }, open.options);
   if (!root) throw unknownTask(taskId);
-  return { ...open, taskId, root, tip: await tipOf(agent, root, open.options) };
-}
-
-async function tipOf(agent: Agent, root: Snapshot, options: CallOptions): Promise<Snapshot> {
-  let tip = root;
-  while (isInterrupted(tip)) {
-    const next = await answerTo(agent, tip, options);
-    if (!next) break;
-    tip = next;
-  }
-  return tip;
-}
-
-/** Whether a snapshot waits for answers. */
-export function isInterrupted({ status, finishReason }: Snapshot): boolean {
-  return status === 'succeeded' && finishReason === 'interrupted';
-}
-
-// A turn that answers an interrupt is a child of the interrupted snapshot; of several attempts the last one counts.
-async function answerTo(
-  agent: Agent,
-  { sessionId, snapshotId }: Snapshot,
-  options: CallOptions,
-): Promise<Snapshot | undefined> {
-  const running = (await agent.getSession(sessionId, options))?.running;
-  if (running !== undefined) {
-    const run = await agent.getSnapshot({ snapshotId: running }, options);
-    if (run?.parentId === snapshotId) return run;
-  }
-  if (!agent.metadata.timeline) return undefined;
-  let cursor: string | undefined;
-  for (let pages = 0; pages < maxPages; pages++) {
-    const page = await agent.listSnapshots(sessionId, {
-      ...options,
-      includeOrphaned: true,
-      limit: 100,
-      ...(cursor !== undefined && { cursor }),
-    });
-    const child = page.items.find(({ parentId }) => parentId === snapshotId);
-    if (child) return await agent.getSnapshot({ snapshotId: child.snapshotId }, options);
-    if (page.next === undefined) return undefined;
-    cursor = page.next;
-  }
-  return undefined;
+  return { ...open, taskId, root, ...(await chainEnd(agent, root, open.options)) };
 }
 
 /** The output of the last run. */
@@ -103,14 +56,14 @@ export async function outputOf({ agent, tip }: Task): Promise<Output> {
 }
 
 /** The word of the protocol for the status of a task. */
-export function statusOf({ tip }: Task): string {
+export function statusOf({ tip, isLeft }: Pick<Task, 'tip' | 'isLeft'>): string {
   switch (tip.status) {
     case 'pending':
     // Its worker has died; another one takes over.
     case 'expired':
       return 'working';
     case 'succeeded':
-      if (isInterrupted(tip)) return 'input_required';
+      if (isInterrupted(tip)) return isLeft ? 'cancelled' : 'input_required';
       // It was stopped, and kept its partial answer.
       return tip.finishReason === 'aborted' ? 'cancelled' : 'completed';
     case 'failed':

@@ -3,9 +3,9 @@ import { toResume } from '../../api/interrupts.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Init, Input } from '../../protocol/turn.ts';
-import { checkBackgroundRuns } from '../http/background-runs.ts';
 import type { OpenCall } from '../http/server-context.ts';
-import { invokeOptions } from '../stream/turn.ts';
+import { isInterrupted } from '../http/turn-chain.ts';
+import { startRun } from '../stream/start-run.ts';
 import { codes, type Fields } from './errors.ts';
 import { toInputRequests } from './interrupted.ts';
 import {
@@ -17,15 +17,7 @@ import {
 } from './mcp-server.ts';
 import { questionsOf } from './questions.ts';
 import { toolResult } from './result.ts';
-import {
-  describeTask,
-  isInterrupted,
-  openTask,
-  outputOf,
-  statusOf,
-  type Task,
-  toTaskId,
-} from './task.ts';
+import { describeTask, openTask, outputOf, statusOf, type Task, toTaskId } from './task.ts';
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 
@@ -58,23 +50,17 @@ export async function startTask(
   const { id } = await startRun(serverContext, call, init, input);
   const root = await agent.getSnapshot({ snapshotId: id }, options);
   if (!root) throw new WaymarkError('INTERNAL', 'The run that was started is not in the store.');
-  const task = { agent, caller, options, taskId: toTaskId(agent, id), root, tip: root };
+  const task = {
+    agent,
+    caller,
+    options,
+    taskId: toTaskId(agent, id),
+    root,
+    tip: root,
+    isLeft: false,
+  };
   const described = describeTask(task, era.kind);
   return era.kind === 'modern' ? { resultType: 'task', ...described } : { task: described };
-}
-
-export async function startRun(
-  serverContext: McpServer['serverContext'],
-  { agent, caller }: OpenCall,
-  init: Init,
-  input: Input,
-): Promise<{ readonly id: string }> {
-  await checkBackgroundRuns(serverContext, caller);
-  const { requestId, ...rest } = input;
-  return await agent.start(rest, {
-    ...invokeOptions(init, caller),
-    ...(requestId !== undefined && { requestId }),
-  });
 }
 
 /** The methods of tasks, but for `tasks/result`, which waits. */

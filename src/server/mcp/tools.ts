@@ -1,8 +1,8 @@
 import * as v from 'valibot';
-import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import { finishReason } from '../../protocol/turn.ts';
+import { structuredOutput } from '../http/structured-output.ts';
 import type { Era } from './era.ts';
 import type { Fields } from './errors.ts';
 
@@ -45,16 +45,6 @@ export async function describeTool(name: string, agent: Agent, { kind }: Era): P
     ...(kind === 'legacy' &&
       agent.metadata.detachable && { execution: { taskSupport: 'optional' } }),
   };
-}
-
-/** The schema of an agent's structured output, where it has one. */
-export async function structuredOutput(agent: Agent): Promise<JsonSchema | undefined> {
-  try {
-    return await internalsOf(agent).spec.outputSchema?.();
-  } catch {
-    // What a prompt renders may need what only a call has.
-    return undefined;
-  }
 }
 
 function outputSchemaOf(output: JsonSchema | undefined): Fields {

@@ -7,18 +7,12 @@ import { linkSignals } from '../../core/async/signal.ts';
 import { assertNever, type ErrorBody, WaymarkError } from '../../core/error.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import { after } from '../../core/time/after.ts';
-import { type ClientFrame, clientFrame } from '../../protocol/frames.ts';
+import type { ClientFrame } from '../../protocol/frames.ts';
 import type { Chunk, Input, Output } from '../../protocol/turn.ts';
 import type { Caller } from '../http/auth.ts';
 import { ownerOf } from '../http/auth.ts';
 import { checkBackgroundRuns } from '../http/background-runs.ts';
-import {
-  checkJsonText,
-  isLongText,
-  parseInSteps,
-  parseText,
-  type TextOptions,
-} from '../http/body.ts';
+import { checkJsonText, isLongText } from '../http/body.ts';
 import { toWireError } from '../http/error-response.ts';
 import { logFault } from '../http/fault.ts';
 import { topLevelString } from '../http/json-scan.ts';
@@ -27,13 +21,9 @@ import { checkCall, findAgent, type ServerContext, type Subject } from '../http/
 import { cursorFeed, isTurnEnd } from '../stream/cursor-feed.ts';
 import type { FeedBatch } from '../stream/feed.ts';
 import { invokeOptions } from '../stream/turn.ts';
+import { type FrameHandler, FrameReader } from './frame-reader.ts';
 import { closeCodes, createFrameSocket, type FrameSocket } from './socket.ts';
-
-/** Inputs that wait to be taken at most. */
-const maxWaiting = 64;
-
-/** Frames that are looked into at once before no more are read, such as while `auth` takes its time. */
-const maxHandled = 256;
+import { WaitingInputs } from './waiting-inputs.ts';
 
 /** What a WebSocket is opened for. */
 export interface ConnectOptions {
@@ -50,38 +40,33 @@ export function serveConnection(
   options: ConnectOptions,
 ): void {
   const connection = new SocketConnection(serverContext, socket, options);
-  socket.on('message', (data, isBinary) => connection.receive(isBinary ? undefined : String(data)));
+  socket.on('message', (data, isBinary) =>
+    connection.frames.receive(isBinary ? undefined : String(data)),
+  );
   socket.once('close', () => connection.left());
 }
 
-class SocketConnection {
+class SocketConnection implements FrameHandler {
+  readonly frames: FrameReader;
   readonly #serverContext: ServerContext;
   readonly #options: ConnectOptions;
   readonly #socket: FrameSocket;
   readonly #reader;
   #agent: Agent | undefined;
   #caller: Caller | undefined;
-  // Frames that came before the caller is known, or behind a long one: read one after the other by `#read`.
-  #unread: (string | undefined)[] = [];
-  #isReading = false;
   // The `authorization` by which the caller was identified.
   #authorization: string | undefined;
   #line: AgentConnection | undefined;
   #opened: Promise<AgentConnection> | undefined;
   #final = false;
-  #waiting = 0;
-  #handling = 0;
-  // Characters of the frames that are being handled, and of the inputs that wait for their turn.
-  #handlingLength = 0;
-  readonly #inputLengths: number[] = [];
-  #release: () => void = () => {};
+  readonly #inputs: WaitingInputs;
   #leave: () => void = () => {};
   // The session that is being talked to, as far as it is known.
   #subject: Subject = {};
   #judged: Promise<unknown> = Promise.resolve();
   // An idle connection does not keep a server that shuts down.
   readonly #endIdle = (): void => {
-    if (this.#waiting === 0) this.#reader.abort(this.#serverContext.lifetime.closing.reason);
+    if (this.#inputs.isEmpty) this.#reader.abort(this.#serverContext.lifetime.closing.reason);
   };
   readonly #stopTimer: () => void;
 
@@ -94,6 +79,8 @@ class SocketConnection {
       keepAliveMs: serverContext.options.keepAlive ?? 15_000,
       stallMs: limits.stallTimeout,
     });
+    this.frames = new FrameReader(this.#socket, limits, this);
+    this.#inputs = new WaitingInputs(serverContext);
     this.#reader = linkSignals(lifetime.ending);
     this.#reader.signal.addEventListener('abort', () => this.#end());
     lifetime.closing.addEventListener('abort', this.#endIdle);
@@ -108,55 +95,15 @@ class SocketConnection {
     });
   }
 
-  /** Takes a frame; `undefined` for one that is not text. */
-  receive(text: string | undefined): void {
-    if (this.#final) return;
-    if (this.#caller && !this.#isReading && !isLongText(text)) this.#take(text);
-    else if (this.#unread.push(text) === 1 && !this.#isReading) void this.#read();
+  get isOver(): boolean {
+    return this.#final;
   }
 
-  #take(text: string | undefined): void {
-    try {
-      const json = textOf(text);
-      this.#carryOut(parseText(clientFrame, json, this.#parsing), json.length);
-    } catch (error) {
-      void this.#finish(error);
-    }
+  fail(error: unknown): void {
+    void this.#finish(error);
   }
 
-  // Reads frames in their order. A client that is not known gets no more than one scan of its first one.
-  async #read(): Promise<void> {
-    this.#isReading = true;
-    const release = this.#socket.hold();
-    try {
-      let isChecked = false;
-      if (!this.#caller) {
-        // Reading a long one took its time.
-        if (isLongText(this.#unread[0])) await letOthersRun();
-        await this.#identify(this.#unread[0] ?? '');
-        isChecked = true;
-      }
-      while (this.#unread.length > 0 && !this.#final) {
-        const text = textOf(this.#unread.shift());
-        const options = { ...this.#parsing, isChecked };
-        const frame = isLongText(text)
-          ? await parseInSteps(clientFrame, text, options)
-          : parseText(clientFrame, text, options);
-        if (!this.#final) this.#carryOut(frame, text.length);
-        if (isLongText(text)) await letOthersRun();
-        isChecked = false;
-      }
-    } catch (error) {
-      void this.#finish(error);
-    } finally {
-      this.#unread = [];
-      this.#isReading = false;
-      release();
-    }
-  }
-
-  // Authenticates by the first frame without parsing it.
-  async #identify(first: string): Promise<void> {
+  async identify(first: string): Promise<void> {
     const { request, identify } = this.#options;
     checkJsonText(first, this.#serverContext.limits);
     if (!request.headers.has('authorization')) {
@@ -174,25 +121,13 @@ class SocketConnection {
     });
   }
 
-  get #parsing(): TextOptions {
-    return { what: 'frame', limits: this.#serverContext.limits };
-  }
-
-  #carryOut(frame: ClientFrame, length: number): void {
-    this.#handlingLength += length;
-    const isFull =
-      ++this.#handling >= maxHandled ||
-      this.#handlingLength >= this.#serverContext.limits.bodyBytes;
-    const release = isFull ? this.#socket.hold() : () => {};
-    const handled = this.#handle(frame, length).then(
-      () => this.#accept(frame),
-      (error: unknown) => this.#refuse(frame, error),
-    );
-    void handled.finally(() => {
-      this.#handling--;
-      this.#handlingLength -= length;
-      release();
-    });
+  async handle(frame: ClientFrame, length: number): Promise<void> {
+    try {
+      await this.#follow(frame, length);
+    } catch (error) {
+      return this.#refuse(frame, error);
+    }
+    this.#accept(frame);
   }
 
   /** The socket is closed: the turn continues, unless `onDisconnect` says otherwise. */
@@ -205,7 +140,7 @@ class SocketConnection {
     this.#serverContext.lifetime.closing.removeEventListener('abort', this.#endIdle);
   }
 
-  async #handle(frame: ClientFrame, length: number): Promise<void> {
+  async #follow(frame: ClientFrame, length: number): Promise<void> {
     if (frame.type === 'init') {
       if (this.#opened) {
         throw new WaymarkError('FAILED_PRECONDITION', 'This connection has had its init frame.');
@@ -240,6 +175,9 @@ class SocketConnection {
         return this.#send(line, frame.input, length);
       case 'detach':
         return this.#detach(line, frame.input);
+      case 'steer':
+        await line.steer(frame.input);
+        return;
       case 'abort':
         return line.abort();
       case 'close':
@@ -270,7 +208,7 @@ class SocketConnection {
     return line;
   }
 
-  async #check(operation: 'connect' | 'runTurn' | 'abort'): Promise<void> {
+  async #check(operation: 'connect' | 'runTurn' | 'steer' | 'abort'): Promise<void> {
     const { request } = this.#options;
     const caller = this.#caller ?? {};
     const agent = this.#agent;
@@ -280,16 +218,7 @@ class SocketConnection {
 
   async #send(line: AgentConnection, input: Input, length: number): Promise<void> {
     if (input.detach === true) return await this.#detach(line, input);
-    const waiting = this.#inputLengths.reduce((sum, each) => sum + each, 0);
-    if (this.#waiting >= maxWaiting || waiting >= this.#serverContext.limits.bodyBytes) {
-      throw new WaymarkError(
-        'RESOURCE_EXHAUSTED',
-        `${this.#waiting} inputs are waiting already. Send the next one when a turn has ended.`,
-      );
-    }
-    if (this.#waiting === 0) this.#begin();
-    this.#waiting++;
-    this.#inputLengths.push(length);
+    this.#inputs.add(length, this.#caller?.principal);
     try {
       await line.send(input);
     } catch (error) {
@@ -341,21 +270,8 @@ class SocketConnection {
     if (isTurnEnd(chunk)) this.#turnEnded();
   }
 
-  #begin(): void {
-    const giveBack = this.#serverContext.turns.take(this.#caller?.principal);
-    const working = Promise.withResolvers<void>();
-    void this.#serverContext.lifetime.track(working.promise);
-    this.#release = () => {
-      giveBack();
-      working.resolve();
-    };
-  }
-
   #turnEnded(): void {
-    this.#waiting = Math.max(0, this.#waiting - 1);
-    this.#inputLengths.shift();
-    if (this.#waiting > 0) return;
-    this.#release();
+    this.#inputs.remove();
     if (this.#serverContext.lifetime.closing.aborted) this.#endIdle();
   }
 
@@ -385,8 +301,8 @@ class SocketConnection {
   // The reader has left, or the server ends.
   #end(): void {
     // A turn whose client has left still counts as the principal's until it is over.
-    if (this.#line === undefined) this.#release();
-    else void this.#line.done.then(this.#release);
+    if (this.#line === undefined) this.#inputs.release();
+    else void this.#line.done.then(() => this.#inputs.release());
     // A state that only the client holds is lost with the client.
     const lost = this.#agent?.metadata.stateManagement === 'client';
     const left = this.#final;
@@ -402,14 +318,10 @@ class SocketConnection {
 }
 
 // Each turn of a connection counts as a call.
-function operationOf(frame: ClientFrame): 'runTurn' | 'abort' | undefined {
+function operationOf(frame: ClientFrame): 'runTurn' | 'steer' | 'abort' | undefined {
+  if (frame.type === 'steer') return 'steer';
   if (frame.type === 'abort') return 'abort';
   return frame.type === 'input' || (frame.type === 'detach' && frame.input) ? 'runTurn' : undefined;
-}
-
-function textOf(frame: string | undefined): string {
-  if (frame !== undefined) return frame;
-  throw new WaymarkError('INVALID_ARGUMENT', 'Frames must be JSON texts.');
 }
 
 // Browsers cannot set headers on a WebSocket. Only what the request did not say itself can be added.

@@ -1,9 +1,10 @@
 import { routes } from '../../protocol/routes.ts';
 import { ownerOf } from '../http/auth.ts';
-import { fromAnswer, logFault } from '../http/fault.ts';
+import { logFault } from '../http/fault.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import { openCall, type Router, type ServerContext } from '../http/server-context.ts';
-import { type FeedBatch, runFeed } from '../stream/feed.ts';
+import { runFeed } from '../stream/feed.ts';
+import { startingWith, throwFirstError } from '../stream/first-batch.ts';
 import { acquireStreamSlot, waitForAcceptance } from '../stream/stream-response.ts';
 import { nativeFormat } from './format.ts';
 import { lastEventId } from './query.ts';
@@ -25,26 +26,11 @@ export function mountEvents(router: Router, serverContext: ServerContext): void 
     });
     const first = feed.next();
     try {
-      await waitForAcceptance(serverContext, first.then(throwError), 250);
+      await waitForAcceptance(serverContext, first.then(throwFirstError), 250);
     } catch (error) {
       slot.leave();
       throw error;
     }
     return slot.respond(startingWith(first, feed), nativeFormat);
   });
-}
-
-function throwError({ value }: IteratorResult<FeedBatch>): void {
-  const [first] = value ?? [];
-  if (first?.type === 'error') throw fromAnswer(first.error);
-}
-
-async function* startingWith<T>(
-  first: Promise<IteratorResult<T>>,
-  rest: AsyncGenerator<T>,
-): AsyncGenerator<T> {
-  const { value, done } = await first;
-  if (done) return;
-  yield value;
-  yield* rest;
 }

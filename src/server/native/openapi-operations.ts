@@ -27,7 +27,39 @@ const page: readonly Parameter[] = [
   { name: 'cursor', description: '`next` of the page before.', schema: { type: 'string' } },
 ];
 
+const runPage: readonly Parameter[] = page.map((parameter) =>
+  parameter.name === 'limit'
+    ? {
+        name: 'limit',
+        description: 'Absent: all.',
+        schema: { type: 'integer', minimum: 1, maximum: 200 },
+      }
+    : parameter,
+);
+
+const messagePage: readonly Parameter[] = [
+  {
+    name: 'last',
+    description: 'Reads only the last messages; `messageRange` says which they are.',
+    schema: { type: 'integer', minimum: 1, maximum: 1000 },
+  },
+  {
+    name: 'before',
+    description: 'Reads only messages before this position: `messageRange.from` of the page after.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+];
+
 const snapshot = { description: 'The snapshot.', schema: 'Snapshot' } as const;
+
+const artifactHeaders: readonly Parameter[] = [
+  { name: 'Range', description: 'One range of bytes.', schema: { type: 'string' } },
+  { name: 'If-None-Match', description: 'The ETag that is known.', schema: { type: 'string' } },
+];
+
+const artifactBytes = {
+  description: 'The text, or the data of the file; 206 with a range, 304 if it is known.',
+} as const;
 
 /** The calls of the native dialect, described. */
 export const operations: Readonly<Record<string, OperationInfo>> &
@@ -91,6 +123,7 @@ export const operations: Readonly<Record<string, OperationInfo>> &
   },
   getSession: {
     summary: 'A session with its latest state.',
+    query: messagePage,
     answer: { description: 'The session.', schema: 'Session' },
   },
   updateSession: {
@@ -102,11 +135,24 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     summary: 'Erases a session with all that hangs on it.',
     answer: { status: 204, description: 'It is erased.' },
   },
-  getHead: { summary: 'The snapshot at the head of a session, with its state.', answer: snapshot },
+  getHead: {
+    summary: 'The snapshot at the head of a session, with its state.',
+    query: messagePage,
+    answer: snapshot,
+  },
   listSnapshots: {
     summary: 'The timeline of a session, metadata only.',
-    query: [...page, { name: 'includeOrphaned', schema: { type: 'boolean', default: false } }],
+    query: [
+      ...page,
+      { name: 'includeOrphaned', schema: { type: 'boolean', default: false } },
+      { name: 'newestFirst', schema: { type: 'boolean', default: false } },
+    ],
     answer: { description: 'A page of snapshots.', schema: 'SnapshotPage' },
+  },
+  getArtifact: {
+    summary: 'An artifact at the head of a session, as bytes.',
+    header: artifactHeaders,
+    answer: artifactBytes,
   },
   getSnapshot: {
     summary: 'A snapshot with its state.',
@@ -116,8 +162,14 @@ export const operations: Readonly<Record<string, OperationInfo>> &
         description: 'The snapshot is unknown unless it belongs to this session.',
         schema: { type: 'string' },
       },
+      ...messagePage,
     ],
     answer: snapshot,
+  },
+  getSnapshotArtifact: {
+    summary: 'An artifact of a snapshot, as bytes.',
+    header: artifactHeaders,
+    answer: artifactBytes,
   },
   label: { summary: 'Labels a snapshot.', body: { schema: 'SnapshotChange' }, answer: snapshot },
   diff: {
@@ -129,10 +181,24 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     body: { schema: 'RestoreRequest', required: false },
     answer: snapshot,
   },
+  edit: {
+    summary:
+      'Saves a changed custom state or changed artifacts as a new snapshot, which becomes the head.',
+    body: { schema: 'EditRequest' },
+    answer: snapshot,
+  },
   fork: {
     summary: 'Creates a session that continues from this snapshot.',
     body: { schema: 'ForkRequest', required: false },
     answer: { description: 'The first snapshot of the new session.', schema: 'Snapshot' },
+  },
+  steer: {
+    summary: 'Adds a message to a running turn.',
+    body: { schema: 'SteerRequest' },
+    answer: {
+      description: 'Whether the turn will take it, or has taken it.',
+      schema: 'SteerResult',
+    },
   },
   abort: {
     summary: 'Stops a run.',
@@ -159,12 +225,33 @@ export const operations: Readonly<Record<string, OperationInfo>> &
       events: true,
     },
   },
+  getUsage: {
+    summary:
+      'The tokens and the cost of a session, or of all sessions of the caller with the agent.',
+    query: [
+      { name: 'session', description: 'Only this session.', schema: { type: 'string' } },
+      { name: 'by', schema: { type: 'string', enum: ['agent', 'model', 'day'] } },
+      {
+        name: 'since',
+        description: 'The first day, in UTC.',
+        schema: { type: 'string', format: 'date' },
+      },
+    ],
+    answer: { description: 'What was spent.', schema: 'UsageReport' },
+  },
+  listInterrupts: {
+    summary: 'The sessions that wait for the answer of a person, newest first.',
+    query: page,
+    answer: { description: 'The sessions, with the tool calls that wait.', schema: 'WaitingPage' },
+  },
   listRuns: {
     summary: 'The open runs, oldest first.',
+    query: runPage,
     answer: { description: 'The runs.', schema: 'RunList' },
   },
   listDeadRuns: {
     summary: 'Runs that were given up because they cost too many workers, oldest first.',
+    query: runPage,
     answer: { description: 'The runs, with the error of each attempt.', schema: 'DeadRunList' },
   },
   retryRun: {

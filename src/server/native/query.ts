@@ -1,11 +1,15 @@
 import type { EventId } from '../../api/types.ts';
 import { WaymarkError } from '../../core/error.ts';
 import { parseEventId } from '../../protocol/event-id.ts';
+import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import { short } from '../http/not-found.ts';
 import type { RequestContext } from '../http/server-context.ts';
 
 /** The longest page that can be asked for. */
 const maxItems = 200;
+
+/** How many messages a page has when only `before` is given. */
+const usualPage = 50;
 
 /** `limit` and `cursor` of a list. */
 export function pageQuery(c: RequestContext): {
@@ -18,6 +22,24 @@ export function pageQuery(c: RequestContext): {
     ...(limit !== undefined && { limit: parseLimit(limit) }),
     ...(cursor !== undefined && { cursor }),
   };
+}
+
+/** `last` and `before` of a page of messages. */
+export function messageQuery(c: RequestContext): MessageOptions {
+  const last = c.req.query('last');
+  const before = c.req.query('before');
+  if (last === undefined && before === undefined) return {};
+  const messages = {
+    last: wholeNumber(last ?? String(usualPage)),
+    ...(before !== undefined && { before: wholeNumber(before) }),
+  };
+  checkMessagePage(messages);
+  return { messages };
+}
+
+// Anything but digits is no number that a page could have; the check says what it should be.
+function wholeNumber(text: string): number {
+  return /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
 }
 
 /** A flag of the query: there, `true` or `1` is yes; absent, `false` or `0` is no. */

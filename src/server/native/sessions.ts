@@ -9,7 +9,7 @@ import {
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
-import { flagQuery, pageQuery } from './query.ts';
+import { flagQuery, messageQuery, pageQuery } from './query.ts';
 
 /** Sessions: list, read, label, erase, and their timelines. */
 export function mountSessions(router: Router, serverContext: ServerContext): void {
@@ -25,10 +25,15 @@ export function mountSessions(router: Router, serverContext: ServerContext): voi
     return jsonResponse(await agent.listSessions({ ...options, ...pageQuery(c), ...filter }));
   });
 
+  router.get(routes.listInterrupts.path, async (c) => {
+    const { agent, options } = await openCall(serverContext, c, 'listInterrupts');
+    return jsonResponse(await agent.listInterrupts({ ...options, ...pageQuery(c) }));
+  });
+
   router.get(routes.getSession.path, async (c) => {
     const sessionId = sessionParam(c);
     const { agent, options } = await openCall(serverContext, c, 'getSession', { sessionId });
-    const session = await agent.getSession(sessionId, options);
+    const session = await agent.getSession(sessionId, { ...options, ...messageQuery(c) });
     if (!session) throw notFound('session', sessionId);
     return jsonResponse(session);
   });
@@ -57,7 +62,7 @@ export function mountSessions(router: Router, serverContext: ServerContext): voi
   router.get(routes.getHead.path, async (c) => {
     const sessionId = sessionParam(c);
     const { agent, options } = await openCall(serverContext, c, 'getHead', { sessionId });
-    const snapshot = await agent.getSnapshot({ sessionId }, options);
+    const snapshot = await agent.getSnapshot({ sessionId }, { ...options, ...messageQuery(c) });
     if (!snapshot) throw notFound('session', sessionId);
     return jsonResponse(snapshot);
   });
@@ -69,14 +74,18 @@ export function mountSessions(router: Router, serverContext: ServerContext): voi
       ...options,
       ...pageQuery(c),
       includeOrphaned: flagQuery(c, 'includeOrphaned'),
+      newestFirst: flagQuery(c, 'newestFirst'),
     });
     // An empty page may be that of a session without snapshots, or of none.
-    if (page.items.length === 0 && !(await agent.getSession(sessionId, options))) {
+    if (page.items.length === 0 && !(await agent.getSession(sessionId, { ...options, ...least }))) {
       throw notFound('session', sessionId);
     }
     return jsonResponse(page);
   });
 }
+
+// Whether it is there; its messages are not needed.
+const least = { messages: { last: 1 } };
 
 function sessionParam(c: RequestContext): string {
   return c.req.param('session') ?? '';

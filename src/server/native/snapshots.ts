@@ -1,14 +1,25 @@
-import { forkRequest, restoreRequest, snapshotChange } from '../../protocol/requests.ts';
+import type { EditChange } from '../../api/agent-api.ts';
+import { WaymarkError } from '../../core/error.ts';
+import {
+  editRequest,
+  forkRequest,
+  restoreRequest,
+  type StateEdit,
+  snapshotChange,
+  steerRequest,
+} from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { notFound } from '../http/not-found.ts';
+import { requestIdOf, underRequestId } from '../http/request-id.ts';
 import {
   openCall,
   type RequestContext,
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
+import { messageQuery } from './query.ts';
 
 /** Snapshots: read, label, compare, go back, branch, stop. */
 export function mountSnapshots(router: Router, serverContext: ServerContext): void {
@@ -17,7 +28,7 @@ export function mountSnapshots(router: Router, serverContext: ServerContext): vo
     const sessionId = c.req.query('sessionId');
     const lookup = { snapshotId, ...(sessionId !== undefined && { sessionId }) };
     const { agent, options } = await openCall(serverContext, c, 'getSnapshot', lookup);
-    const snapshot = await agent.getSnapshot(lookup, options);
+    const snapshot = await agent.getSnapshot(lookup, { ...options, ...messageQuery(c) });
     if (!snapshot) throw notFound('snapshot', snapshotId);
     return jsonResponse(snapshot);
   });
@@ -58,6 +69,29 @@ export function mountSnapshots(router: Router, serverContext: ServerContext): vo
     return jsonResponse(await agent.fork(snapshotId, { ...options, ...target }));
   });
 
+  router.post(routes.edit.path, async (c) => {
+    const snapshotId = snapshotParam(c);
+    const { change, reason, ifHead } = await readBody(c, editRequest, {
+      what: 'edit',
+      ...serverContext,
+    });
+    checkEditable(serverContext);
+    checkOperations(change);
+    const { agent, caller, options } = await openCall(serverContext, c, 'edit', { snapshotId });
+    const note = given({ ifHead, reason, by: caller.principal });
+    return jsonResponse(
+      await agent.edit(snapshotId, change as EditChange, { ...options, ...note }),
+    );
+  });
+
+  router.post(routes.steer.path, async (c) => {
+    const snapshotId = snapshotParam(c);
+    const body = await readBody(c, steerRequest, { what: 'message', ...serverContext });
+    const input = underRequestId(body.input, requestIdOf(c), body.requestId);
+    const { agent, options } = await openCall(serverContext, c, 'steer', { snapshotId });
+    return jsonResponse(await agent.steer(snapshotId, input, { ...options, remote: true }));
+  });
+
   router.post(routes.abort.path, async (c) => {
     const snapshotId = snapshotParam(c);
     const { agent, options } = await openCall(serverContext, c, 'abort', { snapshotId });
@@ -65,6 +99,25 @@ export function mountSnapshots(router: Router, serverContext: ServerContext): vo
     if (status === undefined) throw notFound('snapshot', snapshotId);
     return jsonResponse({ snapshotId, status });
   });
+}
+
+// The other operations read the state, of which the agent's `transform` may hide a part.
+function checkOperations({ customPatch = [] }: StateEdit): void {
+  const other = customPatch.find(({ op }) => !['add', 'remove', 'replace'].includes(op));
+  if (other === undefined) return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `A client cannot use "${other.op}" in a customPatch, only add, remove and replace.`,
+  );
+}
+
+/** State that clients could write is state that tools cannot trust, so a server for several users must say that they may. */
+function checkEditable({ options: { auth, edit = auth === undefined } }: ServerContext): void {
+  if (edit) return;
+  throw new WaymarkError(
+    'PERMISSION_DENIED',
+    'Clients may not edit the state of sessions on this server. To allow it, serve with `edit: true`, and decide in `authorize` who may.',
+  );
 }
 
 /** What was sent of these fields. */

@@ -8,7 +8,12 @@ import { jsonResponse } from '../http/json-response.ts';
 import { short } from '../http/not-found.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import { requireLoopback } from '../http/require-loopback.ts';
-import { checkCall, type Router, type ServerContext } from '../http/server-context.ts';
+import {
+  checkCall,
+  type MountedProtocol,
+  type Router,
+  type ServerContext,
+} from '../http/server-context.ts';
 import { acquireStreamSlot } from '../stream/stream-response.ts';
 import { createActive } from './active.ts';
 import { toReflectionError } from './error.ts';
@@ -24,8 +29,11 @@ const runBody = v.looseObject({
   context: v.optional(v.nullable(v.record(v.string(), v.unknown()))),
 });
 
+/** The calls of Genkit's development tools. */
+export const reflectionProtocol: MountedProtocol = { name: 'reflection', mount: mountReflection };
+
 /** The calls of Genkit's development tools, for clients on this machine only. */
-export function mountReflection(router: Router, serverContext: ServerContext): void {
+function mountReflection(router: Router, serverContext: ServerContext): void {
   const active = createActive();
   router.use('/api/*', async (c, next) => {
     requireLoopback(c);

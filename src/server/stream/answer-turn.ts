@@ -10,24 +10,26 @@ import { acquireStreamSlot, type StreamFormat, waitForAcceptance } from './strea
 import { type ServedTurn, startTurn, type TurnOptions } from './turn.ts';
 
 /** What to run, and the form of its response. */
-export interface TurnAnswer {
+export interface TurnAnswer<Event = FeedEvent> {
   readonly init?: Init | undefined;
   readonly input: Input;
   /** The form of the stream; `false` when the caller wants the output alone. */
-  readonly stream: StreamFormat<FeedEvent> | false;
+  readonly stream: StreamFormat<Event> | false;
   /** Whether a client of this protocol can resume a dropped stream. @default true */
   readonly resumable?: boolean;
   readonly respond: (output: Output) => Response;
-  /** Observes the events of a stream. */
-  readonly decorate?: (events: AsyncGenerator<FeedBatch>) => AsyncIterable<FeedBatch>;
+  /** @default as the option `onDisconnect` says */
+  readonly stopWithReader?: boolean | undefined;
+  /** Observes the events of a stream, or turns them into those of a protocol. */
+  readonly decorate?: (events: AsyncGenerator<FeedBatch>) => AsyncIterable<readonly Event[]>;
 }
 
 /** Runs a turn for a caller; refusals are thrown, so that they get their HTTP status. */
-export async function answerTurn(
+export async function answerTurn<Event = FeedEvent>(
   serverContext: ServerContext,
   c: RequestContext,
   { agent, caller }: OpenCall,
-  { stream, respond, decorate = (events) => events, ...answer }: TurnAnswer,
+  { stream, respond, decorate, ...answer }: TurnAnswer<Event>,
 ): Promise<Response> {
   if (answer.input.detach === true) await checkBackgroundRuns(serverContext, caller);
   const release = serverContext.turns.take(caller.principal);
@@ -42,7 +44,9 @@ export async function answerTurn(
   try {
     if (stream) {
       await waitForAcceptance(serverContext, turn.accepted);
-      return slot.respond(decorate(turn.events), stream, { isGathered: true });
+      // Without a translation, the events of the feed are those of the protocol.
+      const events = decorate?.(turn.events) ?? (turn.events as AsyncIterable<never>);
+      return slot.respond(events, stream, { isGathered: true });
     }
     const output = await outputOfTurn(turn, slot.signal);
     slot.leave();
@@ -77,7 +81,7 @@ export function beginTurn(
     /** Gives back the caller's slot for a turn. @default one is taken */
     readonly release?: () => void;
     /** @default as the option `onDisconnect` says */
-    readonly stopWithReader?: boolean;
+    readonly stopWithReader?: boolean | undefined;
   },
 ): ServedTurn {
   const started = startTurn(agent, {
@@ -87,6 +91,7 @@ export function beginTurn(
     onFault: (error) => logFault(serverContext, error, c.get('logged')),
   });
   void serverContext.lifetime.track(started.done.finally(release));
+  serverContext.options.waitUntil?.(started.ended());
   return started;
 }
 

@@ -36,6 +36,8 @@ export interface ServedTurn {
   readonly events: AsyncGenerator<FeedBatch>;
   /** Resolves when the turn is over, whether or not it is read. */
   readonly done: Promise<void>;
+  /** Resolves when the turn is over, and the background run that it may have become. Never rejects. */
+  ended(): Promise<void>;
 }
 
 /** Starts a turn, which continues without its client if the result can be fetched later. */
@@ -62,7 +64,17 @@ export function startTurn(
     resumable: watched && resumable,
     onFault,
   });
-  return { accepted: handled(turn.sent.then(() => accepted(turn.cursor))), events, done };
+  const ended = async (): Promise<void> => {
+    const { finishReason, snapshotId } = await output;
+    if (finishReason !== 'detached' || snapshotId === undefined) return;
+    await agent.wait(snapshotId, ownerOf(caller));
+  };
+  return {
+    accepted: handled(turn.sent.then(() => accepted(turn.cursor))),
+    events,
+    done,
+    ended: () => ended().catch(() => {}),
+  };
 }
 
 /** The options of a call that begins a turn: what a client sent, and who it is. */

@@ -1,3 +1,4 @@
+import { WaymarkError } from '../../core/error.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { requireLoopback } from '../http/require-loopback.ts';
 import { safetyHeaders } from '../http/safety-headers.ts';
@@ -8,13 +9,24 @@ import {
   type ServerContext,
 } from '../http/server-context.ts';
 import type { StudioFile } from './files.ts';
+import { mountRerun, type Rerun } from './rerun.ts';
 import type { SpanRecorder } from './span-recorder.ts';
+import { mountTools } from './tools.ts';
+import { mountTurns } from './turns.ts';
+
+/** Adds the studio to a router. A function, so that only servers with a studio load it. */
+export type MountStudio = (router: Router, serverContext: ServerContext) => void;
 
 /** The studio of one server. */
 export interface Studio {
   readonly files: ReadonlyMap<string, StudioFile>;
-  /** What the trace view shows; absent where the server has several principals, whose spans must not mix. */
-  readonly spans?: SpanRecorder;
+  /** What only a single developer may see and do; absent where the server has several principals. */
+  readonly developer?: {
+    /** What the trace view shows. */
+    readonly spans: SpanRecorder;
+    /** Runs turns again with changes. */
+    readonly rerun: Rerun;
+  };
 }
 
 // Nothing from elsewhere, nothing inline: what an agent says can load nothing and run nothing.
@@ -36,7 +48,7 @@ const safety = { ...safetyHeaders, 'content-security-policy': policy };
 export function mountStudio(
   router: Router,
   serverContext: ServerContext,
-  { files, spans }: Studio,
+  { files, developer }: Studio,
 ): void {
   const isLocal = async (c: RequestContext, next: () => Promise<void>): Promise<void> => {
     requireLoopback(c);
@@ -51,13 +63,27 @@ export function mountStudio(
   });
   router.get('/studio', (c) => c.redirect('/studio/'));
 
-  if (spans) {
-    router.get('/studio/traces', async (c) => {
+  if (developer) {
+    const { spans, rerun } = developer;
+    const checkedSession = async (c: RequestContext): Promise<string> => {
       const sessionId = c.req.query('session') ?? '';
       const asked = { request: c.req.raw, caller: {}, operation: 'getSession', sessionId } as const;
       await checkCall(serverContext, asked);
-      return jsonResponse({ items: spans.ofSession(sessionId) });
+      return sessionId;
+    };
+    router.get('/studio/traces', async (c) =>
+      jsonResponse({ items: spans.ofSession(await checkedSession(c)) }),
+    );
+    router.get('/studio/calls', async (c) => {
+      const content = spans.contentOf(await checkedSession(c), c.req.query('span') ?? '');
+      if (content === undefined) {
+        throw new WaymarkError('NOT_FOUND', 'This model call is not recorded, or no longer.');
+      }
+      return jsonResponse({ content: JSON.parse(content) });
     });
+    mountTurns(router, serverContext, spans);
+    mountRerun(router, serverContext, rerun);
+    mountTools(router, serverContext);
   }
   router.get('/studio/*', async (c, next) => {
     const name = c.req.path.slice('/studio/'.length) || 'index.html';

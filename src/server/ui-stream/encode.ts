@@ -5,9 +5,16 @@ import type { FeedEvent } from '../stream/feed.ts';
 import { pendingRequests } from './input.ts';
 import { toolCallId, type UiChunk } from './shapes.ts';
 
-/** Turns the events of one turn into the chunks that `useChat` reads, in the order that it insists on. */
-export function createUiEncoder(): (event: FeedEvent) => readonly UiChunk[] {
-  const encoder = new UiEncoder();
+/**
+ * Turns the events of one turn into the chunks that `useChat` reads, in the order that it insists on. `continues`: the turn
+ * answers interrupts of the page's last message, and its chunks are added to that message.
+ */
+export function createUiEncoder({
+  continues = false,
+}: {
+  readonly continues?: boolean;
+} = {}): (event: FeedEvent) => readonly UiChunk[] {
+  const encoder = new UiEncoder(continues);
   return (event) => encoder.encode(event);
 }
 
@@ -33,6 +40,11 @@ class UiEncoder {
   // The tools have answered: what the model says next is another step.
   #toolsDone = false;
   readonly #asked = new Set<string>();
+  readonly #continues: boolean;
+
+  constructor(continues: boolean) {
+    this.#continues = continues;
+  }
 
   encode(event: FeedEvent): readonly UiChunk[] {
     this.#out = [];
@@ -107,8 +119,9 @@ class UiEncoder {
   #response({ toolResponse, metadata }: ToolResponsePart): void {
     const id = toolCallId(toolResponse);
     const { name, output = null } = toolResponse;
-    // The answer to an interrupt of an earlier turn: the page may have been loaded since.
-    if (!this.#asked.has(id)) this.#request({ toolRequest: { name, ref: id } });
+    // The answer to an interrupt of an earlier turn. A page that was loaded since does not have the request in this message.
+    if (!this.#asked.has(id) && !this.#continues) this.#request({ toolRequest: { name, ref: id } });
+    this.#start();
     const preliminary = metadata?.partial === true;
     if (metadata?.error !== undefined) {
       this.#push({ type: 'tool-output-error', toolCallId: id, errorText: String(output) });
@@ -145,7 +158,8 @@ class UiEncoder {
     });
   }
 
-  // The message has the id of its snapshot, so that the page can go back to it.
+  // The message has the id of its snapshot, so that the page can restore it. One that is continued keeps its id: with another
+  // id, the page would show it twice.
   #start({
     sessionId,
     snapshotId,
@@ -157,7 +171,7 @@ class UiEncoder {
     this.#started = true;
     this.#push({
       type: 'start',
-      ...(snapshotId !== undefined && { messageId: snapshotId }),
+      ...(snapshotId !== undefined && !this.#continues && { messageId: snapshotId }),
       ...(sessionId !== undefined && { messageMetadata: { sessionId } }),
     });
   }

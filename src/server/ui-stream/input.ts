@@ -6,7 +6,14 @@ import { isInterrupted } from '../../protocol/messages/tool-round.ts';
 import type { State } from '../../protocol/state.ts';
 import type { Init, Input, Resume } from '../../protocol/turn.ts';
 import { short } from '../http/not-found.ts';
-import { toolCallId, type UiMessage, type UiPart, type UiRequest } from './shapes.ts';
+import { toUiMessages } from './messages.ts';
+import {
+  snapshotAfter,
+  toolCallId,
+  type UiMessage,
+  type UiPart,
+  type UiRequest,
+} from './shapes.ts';
 
 /** A turn as the UI asks for it. */
 export interface UiTurn {
@@ -52,13 +59,14 @@ function toPart({ type, text, url, mediaType }: UiPart): Part[] {
   return [];
 }
 
-// An answer has the id of its snapshot; it is given again from where that turn began.
+// An answer has the id of its first snapshot; it is given again from where that turn began.
 async function beforeAnswer(
   agent: Agent,
   { id: sessionId, messageId }: UiRequest,
   options: CallOptions,
 ): Promise<Init> {
-  const lookup = messageId === undefined ? { sessionId } : { snapshotId: messageId };
+  const snapshotId = messageId ?? (await lastAnswer(agent, sessionId, options));
+  const lookup = snapshotId === undefined ? { sessionId } : { snapshotId };
   const snapshot = await agent.getSnapshot(lookup, options);
   if (!snapshot || snapshot.sessionId !== sessionId) {
     throw new WaymarkError('NOT_FOUND', `There is no answer ${short(messageId ?? '')} to repeat.`);
@@ -66,9 +74,21 @@ async function beforeAnswer(
   return fromParent(snapshot.parentId, sessionId);
 }
 
-// An edited message replaces one that follows an answer, and that answer has the id of its snapshot.
+async function lastAnswer(
+  agent: Agent,
+  sessionId: string,
+  options: CallOptions,
+): Promise<string | undefined> {
+  const session = await agent.getSession(sessionId, options);
+  const messages = toUiMessages((session?.state as State | undefined)?.messages ?? []);
+  const answer = messages.findLast(({ role }) => role === 'assistant');
+  return answer?.metadata && answer.id;
+}
+
+// An edited message replaces one that follows an answer.
 function afterAnswer({ id: sessionId, messages }: UiRequest): Init {
-  return fromParent(messages.findLast(({ role }) => role === 'assistant')?.id, sessionId);
+  const answer = messages.findLast(({ role }) => role === 'assistant');
+  return fromParent(answer && snapshotAfter(answer), sessionId);
 }
 
 function fromParent(snapshotId: string | undefined, sessionId: string): Init {
@@ -82,15 +102,17 @@ function fromParent(snapshotId: string | undefined, sessionId: string): Init {
 async function resumeOf(
   agent: Agent,
   sessionId: string,
-  { id: messageId, parts }: UiMessage,
+  message: UiMessage,
   options: CallOptions,
 ): Promise<Resume> {
+  const { parts } = message;
   const session = await agent.getSession(sessionId, options);
   const resume = answersTo(session?.state as State | undefined, parts);
-  if (resume.respond || resume.restart || messageId === undefined) return resume;
+  const snapshotId = snapshotAfter(message);
+  if (resume.respond || resume.restart || snapshotId === undefined) return resume;
   // A request that is sent again may find its interrupts answered: by its first run, which its request id leads to. The
-  // message has the id of the snapshot that it answers.
-  const snapshot = await agent.getSnapshot({ snapshotId: messageId }, options);
+  // message names the snapshot that it answers.
+  const snapshot = await agent.getSnapshot({ snapshotId }, options);
   return snapshot?.sessionId === sessionId
     ? answersTo(snapshot.state as State | undefined, parts)
     : resume;

@@ -7,26 +7,37 @@ export interface UiHistoryMessage {
   readonly id: string;
   readonly role: 'user' | 'assistant';
   readonly parts: UiHistoryPart[];
+  /** Of an answer: the snapshot after it. */
+  readonly metadata?: { readonly snapshotId: string };
 }
 
 type UiHistoryPart = { type: string; [field: string]: unknown };
 
 /**
  * A session's messages for a page that is loaded again. All that a turn answered is one message, under the id of its
- * snapshot, as it was when it streamed.
+ * snapshot, as it was when it streamed. A turn that begins with results answers interrupts: it continues the message before.
  */
 export function toUiMessages(messages: readonly Message[]): readonly UiHistoryMessage[] {
   const result: UiHistoryMessage[] = [];
   let turn: Message[] = [];
   const endTurn = (): void => {
     if (turn.length === 0) return;
-    const id = snapshotOf(turn) ?? `turn-${result.length}`;
+    const snapshotId = snapshotOf(turn);
+    const before = result.at(-1);
+    const continued = turn[0]?.role === 'tool' && before?.role === 'assistant' ? before : undefined;
+    if (continued) result.pop();
+    const id = continued?.id ?? snapshotId ?? `turn-${result.length}`;
     const asked = turn.filter(({ role }) => role === 'user');
     const answered = turn.filter(({ role }) => role === 'model' || role === 'tool');
     asked.forEach(({ content }, at) => {
       result.push({ id: `${id}-user-${at}`, role: 'user', parts: content.flatMap(toTextPart) });
     });
-    if (answered.length > 0) result.push({ id, role: 'assistant', parts: toAnswer(answered) });
+    if (answered.length > 0) {
+      const metadata = snapshotId === undefined ? continued?.metadata : { snapshotId };
+      const parts = [...(continued?.parts ?? [])];
+      addAnswer(parts, answered);
+      result.push({ id, role: 'assistant', parts, ...(metadata && { metadata }) });
+    }
     turn = [];
   };
   for (const message of messages) {
@@ -43,8 +54,7 @@ function snapshotOf(turn: readonly Message[]): string | undefined {
   return typeof id === 'string' ? id : undefined;
 }
 
-function toAnswer(messages: readonly Message[]): UiHistoryPart[] {
-  const parts: UiHistoryPart[] = [];
+function addAnswer(parts: UiHistoryPart[], messages: readonly Message[]): void {
   for (const { role, content } of messages) {
     if (role === 'model') parts.push({ type: 'step-start' });
     for (const part of content) {
@@ -53,7 +63,6 @@ function toAnswer(messages: readonly Message[]): UiHistoryPart[] {
       else parts.push(...toTextPart(part));
     }
   }
-  return parts;
 }
 
 function askTool(parts: UiHistoryPart[], part: Part & { toolRequest: { name: string } }): void {

@@ -1,5 +1,3 @@
-import { isWaymarkError } from '../../core/error.ts';
-import { isJsonObject } from '../../core/json/json.ts';
 import type { State } from '../../protocol/state.ts';
 import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
@@ -8,7 +6,6 @@ import { jsonResponse } from '../http/json-response.ts';
 import { notFound } from '../http/not-found.ts';
 import { requestIdOf, underRequestId } from '../http/request-id.ts';
 import {
-  type OpenCall,
   openCall,
   type RequestContext,
   type Router,
@@ -16,13 +13,14 @@ import {
 } from '../http/server-context.ts';
 import { answerTurn } from '../stream/answer-turn.ts';
 import { type FeedEvent, runFeed } from '../stream/feed.ts';
+import { runAfterStop } from '../stream/run-after-stop.ts';
 import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
 import { acquireStreamSlot, isFinal, type StreamFormat } from '../stream/stream-response.ts';
+import { createViewers } from '../stream/viewers.ts';
 import { createUiEncoder } from './encode.ts';
 import { toTurn } from './input.ts';
 import { toUiMessages } from './messages.ts';
 import { uiRequest } from './shapes.ts';
-import { createViewers, type Viewers } from './viewers.ts';
 
 /** The dialect of AI SDK UI's `useChat`, for each agent at `/ui/:agent`; the chat id is the session id. */
 export function mountUiStream(router: Router, serverContext: ServerContext): void {
@@ -36,12 +34,12 @@ export function mountUiStream(router: Router, serverContext: ServerContext): voi
       answerTurn(serverContext, c, call, {
         init,
         input: underRequestId(input, requestIdOf(c)),
-        stream: uiFormat(),
+        stream: uiFormat({ continues: input.resume !== undefined }),
         resumable: false,
         decorate: viewers.watching,
         respond: (output) => jsonResponse(output),
       });
-    return afterStop(serverContext, call, viewers, run);
+    return runAfterStop(serverContext, call, viewers, run);
   });
 
   router.get('/ui/:agent/:chat/stream', async (c) => {
@@ -77,38 +75,8 @@ export function mountUiStream(router: Router, serverContext: ServerContext): voi
   });
 }
 
-/**
- * Runs a turn; one that is in its way is stopped first. `useChat` stops by leaving, which a server cannot tell from a
- * reload: the turn continues until the page sends something else. While another client watches, it is not aborted.
- */
-async function afterStop(
-  { clock }: ServerContext,
-  { agent, options }: OpenCall,
-  viewers: Viewers,
-  run: () => Promise<Response>,
-): Promise<Response> {
-  try {
-    return await run();
-  } catch (error) {
-    const running = runningIn(error);
-    if (running === undefined) throw error;
-    // The news that the page has left may be on its way.
-    if (viewers.has(running)) await clock.sleep(200);
-    if (viewers.has(running)) throw error;
-    await agent.abort(running, options);
-    await agent.wait(running, options);
-    return run();
-  }
-}
-
-function runningIn(error: unknown): string | undefined {
-  if (!isWaymarkError(error) || error.status !== 'ABORTED') return undefined;
-  const running = isJsonObject(error.details) ? error.details.running : undefined;
-  return typeof running === 'string' ? running : undefined;
-}
-
-function uiFormat(): StreamFormat<FeedEvent> {
-  const toChunks = createUiEncoder();
+function uiFormat(options: { readonly continues?: boolean } = {}): StreamFormat<FeedEvent> {
+  const toChunks = createUiEncoder(options);
   return {
     encode(event) {
       const frames = toChunks(event).map((chunk) => sseEvent({ data: JSON.stringify(chunk) }));

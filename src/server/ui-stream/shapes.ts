@@ -20,6 +20,7 @@ const uiMessage = v.looseObject({
   id: v.optional(v.string()),
   role: v.picklist(['system', 'user', 'assistant']),
   parts: v.array(uiPart),
+  metadata: v.optional(v.unknown()),
 });
 
 /** What `useChat` posts. `id` is the chat's, and the session's. */
@@ -36,6 +37,12 @@ export type UiRequest = v.InferOutput<typeof uiRequest>;
 
 /** One chunk of the stream that `useChat` reads. */
 export type UiChunk = { readonly type: string; readonly [field: string]: unknown };
+
+/** The snapshot after an answer. An answer that was interrupted and continued has the id of its first snapshot. */
+export function snapshotAfter({ id, metadata }: UiMessage): string | undefined {
+  const { snapshotId } = Object(metadata) as { readonly snapshotId?: unknown };
+  return typeof snapshotId === 'string' ? snapshotId : id;
+}
 
 /** The id under which the UI knows a tool call. */
 export function toolCallId({ name, ref = name }: ToolRequestPart['toolRequest']): string {

@@ -5,7 +5,9 @@ import type { RunRef, RunRequest } from './run.ts';
 import type { Totals } from './usage.ts';
 
 export interface ClaimRequest extends RunRequest {
+  /** The reserved snapshot id. */
   readonly runId: string;
+  /** The session. */
   readonly sessionId: string;
   /** `head`: the session's latest saved state; an unknown session is created. */
   readonly from: 'head' | { readonly snapshotId: string };
@@ -29,6 +31,7 @@ export interface ClaimRequest extends RunRequest {
 }
 
 export interface Claim extends RunRef {
+  /** The session. */
   readonly sessionId: string;
   /** The session was created by this claim. */
   readonly fresh: boolean;
@@ -40,16 +43,22 @@ export interface Claim extends RunRef {
   readonly nextIndex: number;
   /** What failed turns have used that started from the parent, with all before them. Looked up for `limited` requests only. */
   readonly failedTotals?: Totals;
+  /** With `keepInbox`: an earlier run has left messages, which the inbox begins with. */
+  readonly steered?: true;
 }
 
 /** What a turn must know of the snapshot it continues from. */
 export interface ParentRef {
+  /** The id of the snapshot. */
   readonly snapshotId: string;
+  /** The index of its turn. */
   readonly turnIndex: number;
+  /** How its turn ended. */
   readonly finishReason?: FinishReason;
-  /** Whether a successful turn of this session already continues from it; set for interrupted ones only. */
+  /** Whether a successful turn of this session already continues from it, or from an edit of it; set for interrupted ones only. */
   readonly answered?: boolean;
   /** `false`: it is the latest saved state only, not a snapshot. */
   readonly listed?: boolean;
+  /** What the session has used up to it. */
   readonly totals?: Totals;
 }

@@ -4,14 +4,19 @@ import type { Scope } from './scope.ts';
 
 /** One event of a run. `attempt.seq` is the cursor that a reader comes back with. */
 export interface RunEvent {
+  /** The attempt of the run. */
   readonly attempt: number;
+  /** The number of the event in its attempt. */
   readonly seq: number;
+  /** The chunk. */
   readonly chunk: Chunk;
 }
 
 /** The place in a run's events to continue after. */
 export interface EventCursor {
+  /** The attempt of the run. */
   readonly attempt: number;
+  /** The number of the event in its attempt. */
   readonly seq: number;
 }
 

@@ -3,6 +3,7 @@ export const handedOverHint = 'handed-over';
 
 /** A transaction of a store's, for what others keep in the same database. */
 export interface Transaction {
+  /** Runs one statement inside the transaction. */
   query(text: string, values: readonly unknown[]): Promise<{ readonly rows: unknown[] }>;
 }
 

@@ -7,28 +7,65 @@ import type { Scope } from './scope.ts';
 export interface Fault {
   /** `unfinished`: a file ends within a line, because a process died while it wrote or because it was cut. */
   readonly kind: 'hash' | 'parent' | 'head' | 'unreachable' | 'run' | 'unfinished';
+  /** The session, if it is known. */
   readonly sessionId?: string;
+  /** The snapshot, if it is known. */
   readonly snapshotId?: string;
+  /** What is wrong. */
   readonly message: string;
 }
 
 /** One session as one JSON document, with its whole tree. */
 export interface SessionExport {
+  /** The format of the document. */
   readonly format: 1 | 2;
+  /** The session. */
   readonly session: SessionInfo;
   /** Messages, custom states and artifacts each stand once; snapshots name them by hash. */
   readonly content: JsonObject;
+  /** Its snapshots, parents first. */
   readonly snapshots: readonly JsonObject[];
+}
+
+/** How far maintenance is. */
+export interface MaintenanceProgress {
+  /** About how many items there are in all, where the store knows it at the start. */
+  readonly total?: number;
+  /** Of `verify`: continues from here when it is passed to the next call. */
+  readonly cursor?: string;
+}
+
+/**
+ * Options of maintenance. It works in steps, between which turns run. When a task is stopped, what it did so far stays done, and
+ * doing it again continues. A store whose maintenance takes only a moment may ignore them.
+ */
+export interface MaintenanceOptions {
+  /** Called after each step with the number of sessions, or of other items, that are done. */
+  readonly onProgress?: (done: number, progress: MaintenanceProgress) => void;
+  /** Stops after the current step. */
+  readonly signal?: AbortSignal;
+}
+
+/** Options of `verify`. */
+export interface VerifyOptions extends MaintenanceOptions {
+  /**
+   * Continues a `verify` that was stopped, from the last `cursor` that it reported. Faults before it are not reported again, and
+   * the database's own check is not repeated.
+   */
+  readonly cursor?: string;
+  /** Called for each fault as soon as it is found, so that a `verify` that is stopped does not lose it. */
+  readonly onFault?: (fault: Fault) => void;
 }
 
 /** Keeping a store small, whole and portable. */
 export interface MaintenanceSupport {
   /** Never breaks a live branch, a head, or a pending interrupt. Without a scope, over the whole store. */
-  prune(policy: RetentionPolicy, scope?: Scope): Promise<PruneReport>;
-  /** Erases all sessions of one owner over all agents. */
-  eraseOwner(owner: string): Promise<number>;
+  prune(policy: RetentionPolicy, scope?: Scope, options?: MaintenanceOptions): Promise<PruneReport>;
+  /** Deletes all sessions of one owner, of all agents. Resolves to their number. */
+  eraseOwner(owner: string, options?: MaintenanceOptions): Promise<number>;
   /** Walks the store; an empty list means that it is whole. */
-  verify(options?: { readonly onProgress?: (done: number) => void }): Promise<readonly Fault[]>;
+  verify(options?: VerifyOptions): Promise<readonly Fault[]>;
+  /** The session with its whole tree; `undefined` for an unknown id. */
   exportSession(scope: Scope, sessionId: string): Promise<SessionExport | undefined>;
   /** `ALREADY_EXISTS` when the id is taken; `sessionId` gives it another. Hashes are checked (`DATA_LOSS`). */
   importSession(

@@ -13,7 +13,9 @@ export interface RequestMark {
 
 /** What a store knows of a request. */
 export interface RequestRecord {
+  /** The id of the run. */
   readonly runId: string;
+  /** The session. */
   readonly sessionId: string;
   /** What the run came to; absent while it is open, and when it ended without its worker. */
   readonly receipt?: Json;
@@ -21,6 +23,8 @@ export interface RequestRecord {
 
 /** What a run came to, for those who ask again under its keys. Kept for {@link requestTtl}. */
 export interface RequestOutcome {
+  /** The idempotency keys that the run answers. */
   readonly keys: readonly string[];
+  /** What a repeated request gets. */
   readonly receipt: Json;
 }

@@ -12,7 +12,10 @@ export interface RetentionPolicy {
   readonly dropSessions?: boolean;
 }
 
+/** What was deleted. */
 export interface PruneReport {
+  /** Number of snapshots. */
   readonly snapshots: number;
+  /** Number of sessions. */
   readonly sessions: number;
 }

@@ -8,7 +8,9 @@ import type { QueueHandoff } from './handoff.ts';
 import type { RequestOutcome, RequestRecord } from './request.ts';
 import type { DeadRunRecord, RunRecord, RunRef, RunRequest, RunSignal } from './run.ts';
 import type { Scope } from './scope.ts';
+import type { Spend } from './spend-support.ts';
 import type { LoadedState, PartialWrite, StateBase, StateWrite } from './state.ts';
+import type { SteeringMessage } from './steering.ts';
 import type { SuspectLimit, TakenRun } from './take-over.ts';
 import type { RunUsage } from './usage.ts';
 
@@ -46,6 +48,8 @@ export interface RunSupport {
       /** As in {@link CommitWrite}: a run that is taken over at this checkpoint does not send them again. */
       readonly events?: readonly RunEvent[];
       readonly used?: RunUsage;
+      /** As in {@link CommitWrite}. */
+      readonly spend?: Spend;
     },
   ): Promise<StateBase>;
   /**
@@ -73,6 +77,7 @@ export interface RunSupport {
   attachPartial(run: RunRef, write: PartialWrite): Promise<void>;
   /** The recorded result of a durable step; `undefined` when it has not been recorded. */
   getStep(run: RunRef, key: string): Promise<{ readonly value: Json | undefined } | undefined>;
+  /** Records the result of a durable step. Stale attempts are rejected. */
   saveStep(run: RunRef, key: string, value: Json | undefined): Promise<void>;
   /**
    * Takes over expired `accepted` and `detached` runs of these agents, with a higher attempt. A run that has expired without
@@ -92,6 +97,19 @@ export interface RunSupport {
     /** Limits how many suspects are taken; those with the fewest crashes first. @default all */
     readonly suspects?: SuspectLimit;
   }): Promise<readonly TakenRun[]>;
+  /**
+   * Adds a message to the inbox of an open run, and tells its worker through `abort.onChange`. `true`: the inbox has it, perhaps
+   * from an earlier call with the same id. `false`: no run with this id takes messages; it has ended or is being stopped.
+   * `INVALID_ARGUMENT` when the id is another message's; `RESOURCE_EXHAUSTED` when the inbox is full: see `inboxLimits`.
+   */
+  steer?(scope: Scope, runId: string, message: SteeringMessage): Promise<boolean>;
+  /**
+   * The inbox of a run, oldest first. For a run with `keepInbox` it begins with what earlier runs of the session have left, and what this
+   * run has not taken stays when it ends: see {@link CommitWrite.steered}. Otherwise it is deleted with the run.
+   */
+  readInbox?(run: RunRef): Promise<readonly SteeringMessage[]>;
+  /** What the runs of a session have left in their inboxes, oldest first. A run that takes it ends before it is deleted. */
+  readLeftInbox?(scope: Scope, sessionId: string): Promise<readonly SteeringMessage[]>;
   /** The open run with this reserved id. */
   getRun(scope: Scope, runId: string): Promise<RunRecord | undefined>;
   /** Open runs, oldest first; without a scope those of everybody. */

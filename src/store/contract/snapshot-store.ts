@@ -1,4 +1,5 @@
 import type { Lookup } from '../../protocol/lookup.ts';
+import type { MessageOptions } from '../../protocol/message-page.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope } from './scope.ts';
 
@@ -10,9 +11,14 @@ export interface SnapshotStore {
   /**
    * The snapshot with its plain state, `orphaned` and `expired` worked out and `metadata.snapshotId` on the last
    * message of each turn; `undefined` when there is none in this scope. The reserved id of a turn that is being
-   * worked on reads as `pending`. `{ sessionId }` gives the session's latest saved state that succeeded.
+   * worked on reads as `pending`. `{ sessionId }` gives the session's latest saved state that succeeded. With `messages`, only
+   * that page of the messages is read, and `messageRange` says which one it is; a store may ignore it and read all of them.
    */
-  getSnapshot(scope: Scope, lookup: Lookup): Promise<Snapshot | undefined>;
+  getSnapshot(
+    scope: Scope,
+    lookup: Lookup,
+    options?: MessageOptions,
+  ): Promise<Snapshot | undefined>;
   /**
    * Reads the snapshot, asks `mutate` what it should become, and writes that, as one atomic step.
    * `mutate` is synchronous, has no side effects and may be called again; `undefined` from it means "leave it".

@@ -6,7 +6,9 @@ import type { Totals } from './usage.ts';
 
 /** A state as it was loaded or saved, with what its store needs to save the next one as a difference to it. */
 export interface StateBase {
+  /** The id of the snapshot. */
   readonly snapshotId: string;
+  /** Its state. */
   readonly state: SessionState;
   /** The store's own note of where the state lies. */
   readonly ref: unknown;
@@ -14,6 +16,7 @@ export interface StateBase {
 
 /** A loaded state together with its snapshot's metadata. */
 export interface LoadedState extends StateBase {
+  /** The snapshot, without its state. */
   readonly snapshot: Snapshot;
 }
 
@@ -21,6 +24,7 @@ export interface LoadedState extends StateBase {
 export interface StateWrite {
   /** What `state` grew from; absent when the session was empty. */
   readonly base?: StateBase;
+  /** The state to write. */
   readonly state: SessionState;
   /** The change from the base's custom state to this one; absent: not known or unchanged, the store compares. */
   readonly customPatch?: JsonPatch;
@@ -28,7 +32,10 @@ export interface StateWrite {
 
 /** What an aborted run had come to. */
 export interface PartialWrite extends StateWrite {
+  /** The hash of the state. */
   readonly stateHash: string;
+  /** Tokens and cost so far. */
   readonly usage?: Usage;
+  /** What the session has used so far. */
   readonly totals?: Totals;
 }

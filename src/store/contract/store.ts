@@ -3,6 +3,7 @@ import type { EventSupport } from './event-support.ts';
 import type { MaintenanceSupport } from './maintenance-support.ts';
 import type { RunSupport } from './run-support.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
+import type { SpendSupport } from './spend-support.ts';
 import type { TimelineSupport } from './timeline-support.ts';
 
 /**
@@ -15,23 +16,40 @@ import type { TimelineSupport } from './timeline-support.ts';
 export interface Store extends SnapshotStore {
   /** Shown in metadata and logs: `memory`, `sqlite`, … */
   readonly name: string;
+  /** Whether content is encrypted with your key. Studio then writes no recorded calls to disk. */
+  readonly encrypted?: boolean;
   /** Makes the store usable (opens files, migrates); called before the first use, safe to call again. */
   open?(): Promise<void>;
+  /** Claims and background runs. */
   readonly runs?: RunSupport;
+  /** Aborts from other processes. */
   readonly abort?: AbortSupport;
+  /** Events of runs, to watch them. */
   readonly events?: EventSupport;
+  /** Lists of sessions and snapshots, restore and fork. */
   readonly timeline?: TimelineSupport;
+  /** Retention, deletion, verification, export and import. */
   readonly maintenance?: MaintenanceSupport;
+  /** Tokens and costs by owner. */
+  readonly spend?: SpendSupport;
 }
 
 export type { Lookup } from '../../protocol/lookup.ts';
+export type { MessageOptions, MessagePage } from '../../protocol/message-page.ts';
 export type { RunMode } from '../../protocol/run.ts';
 export type { AbortSupport } from './abort-support.ts';
 export type { Claim, ClaimRequest, ParentRef } from './claim.ts';
 export { type Committed, type CommitWrite, isWithinTurn } from './commit.ts';
 export type { EventCursor, EventSupport, RunEvent } from './event-support.ts';
 export { handedOverHint, type QueueHandoff, type Transaction, waitingTtl } from './handoff.ts';
-export type { Fault, MaintenanceSupport, SessionExport } from './maintenance-support.ts';
+export type {
+  Fault,
+  MaintenanceOptions,
+  MaintenanceProgress,
+  MaintenanceSupport,
+  SessionExport,
+  VerifyOptions,
+} from './maintenance-support.ts';
 export {
   type RequestMark,
   type RequestOutcome,
@@ -43,13 +61,23 @@ export type { DeadRunRecord, RunCrash, RunRecord, RunRef, RunRequest, RunSignal 
 export type { RunSupport } from './run-support.ts';
 export type { Scope } from './scope.ts';
 export { type SnapshotStore, savedPendingTtl } from './snapshot-store.ts';
+export type {
+  Spend,
+  SpendEntry,
+  SpendFilter,
+  SpendGroup,
+  SpendSum,
+  SpendSupport,
+} from './spend-support.ts';
 export type { LoadedState, PartialWrite, StateBase, StateWrite } from './state.ts';
+export { inboxLimits, type SteeringMessage } from './steering.ts';
 export type { SuspectLimit, TakenRun } from './take-over.ts';
 export type {
   ExpectHead,
   ListOptions,
   SessionChange,
   SessionFilter,
+  SnapshotListing,
   TimelineSupport,
 } from './timeline-support.ts';
 export type { RunUsage, Spent, Totals } from './usage.ts';

@@ -16,6 +16,7 @@ export interface SuspectLimit {
 
 /** A run taken over: the new attempt, and the state of its last checkpoint, or of its parent when it had none. */
 export interface TakenRun {
+  /** The run as it is stored. */
   readonly run: RunRecord;
   /** `claim.parent` is what the run was first claimed from, never `answered`: its own snapshots do not count. */
   readonly claim: Claim;

@@ -1,12 +1,23 @@
 import type { JsonObject } from '../../core/json/json.ts';
+import type { MessageOptions } from '../../protocol/message-page.ts';
 import type { Page, SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { Scope } from './scope.ts';
 
+/** Which page of a list to read. */
 export interface ListOptions {
   /** @default 50 */
   readonly limit?: number;
+  /** `next` of the previous page. */
   readonly cursor?: string;
+}
+
+/** Which snapshots of a session are listed, and in which order. */
+export interface SnapshotListing {
+  /** Also those of other branches. @default false */
+  readonly includeOrphaned?: boolean;
+  /** From the end of the session back. @default false */
+  readonly newestFirst?: boolean;
 }
 
 /** Narrows a list of sessions. A session must pass all that is given. */
@@ -28,6 +39,7 @@ export interface SessionFilter {
 export interface SessionChange {
   /** `null` removes the title. */
   readonly title?: string | null;
+  /** The new metadata; `null` removes it. */
   readonly metadata?: JsonObject | null;
   /** The title of a session that has none; does not count as a change of the session: `updatedAt` stays. */
   readonly defaultTitle?: string;
@@ -41,11 +53,11 @@ export interface ExpectHead {
 
 /** Sessions and their trees: heads, branches, labels. */
 export interface TimelineSupport {
-  /** With its latest state when `state` is asked for. */
+  /** With its latest state when `state` is asked for, and with a page of its messages as `getSnapshot` gives it. */
   getSession(
     scope: Scope,
     sessionId: string,
-    options?: { readonly state?: boolean },
+    options?: MessageOptions & { readonly state?: boolean },
   ): Promise<SessionInfo | undefined>;
   /** Newest first. A store whose content is encrypted need not look at the text of messages. */
   listSessions(scope: Scope, options?: ListOptions & SessionFilter): Promise<Page<SessionInfo>>;
@@ -56,11 +68,11 @@ export interface TimelineSupport {
    * `ABORTED` when it is being worked on. `false` when there is no such session.
    */
   deleteSession(scope: Scope, sessionId: string): Promise<boolean>;
-  /** Metadata only, by index ascending, pending ones included; one query. */
+  /** Metadata only, by index ascending unless `newestFirst`, pending ones included; one query. */
   listSnapshots(
     scope: Scope,
     sessionId: string,
-    options?: ListOptions & { readonly includeOrphaned?: boolean },
+    options?: ListOptions & SnapshotListing,
   ): Promise<Page<Snapshot>>;
   /**
    * Moves the head. Checked in this order: `NOT_FOUND` for an unknown id; `FAILED_PRECONDITION` unless it succeeded;

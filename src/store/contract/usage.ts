@@ -2,13 +2,17 @@ import type { Usage } from '../../protocol/turn.ts';
 
 /** What a session has used along the path to a snapshot; kept only where an agent limits it. */
 export interface Totals {
+  /** Number of tokens. */
   readonly tokens: number;
+  /** Number of tool calls. */
   readonly toolCalls: number;
 }
 
 /** What one turn has used. */
 export interface Spent {
+  /** Tokens and cost. */
   readonly usage: Usage;
+  /** Number of tool calls. */
   readonly toolCalls: number;
 }
 

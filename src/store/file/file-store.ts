@@ -18,6 +18,8 @@ import { abortSupport, eventSupport } from './runs/events.ts';
 import { runSupport } from './runs/runs.ts';
 import { snapshotSupport } from './sessions/snapshots.ts';
 import { timelineSupport } from './sessions/timeline.ts';
+import { spendSupport } from './spend.ts';
+import { SpendFiles } from './spend-files.ts';
 
 /**
  * A store of plain files in a directory, which you can read and put under version control. Several processes may use one
@@ -36,6 +38,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
     events: eventSupport(cache, transaction, watch),
     timeline: timelineSupport(cache, transaction),
     maintenance: maintenanceSupport(cache, transaction),
+    spend: spendSupport(cache.spend, cache.tables, transaction),
     async close() {
       watch.close();
       lock.close();
@@ -57,6 +60,7 @@ export function openParts(
   checkOptions(options, fileOptionNames, 'fileStore()', { durable: 'durability' });
   checkChoice(durability, ['normal', 'full'], 'durability of fileStore()');
   const disk = new Disk(resolve(directory), { durable: durability === 'full' });
+  const spend = new SpendFiles(disk);
   const tables: Tables = {
     clock,
     newId,
@@ -70,8 +74,9 @@ export function openParts(
     endedAt: new Map(),
     dead: new Map(),
     requests: new Map(),
+    spend,
   };
-  const cache = new DirectoryCache(disk, tables);
+  const cache = new DirectoryCache(disk, tables, spend);
   const lock = createLock(join(disk.root, lockFile), { timeout: lockTimeout });
   const transaction = createDirectoryTransaction(cache, lock);
   return { cache, transaction, lock };

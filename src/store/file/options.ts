@@ -2,6 +2,7 @@ import type { NewId } from '../../core/id.ts';
 import type { OptionNames } from '../../core/options.ts';
 import type { Clock } from '../../core/time/clock.ts';
 
+/** Options of `fileStore`. */
 export interface FileStoreOptions {
   /** @default the system clock */
   readonly clock?: Clock;

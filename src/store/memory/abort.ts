@@ -2,6 +2,7 @@ import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { AbortSupport, Scope } from '../contract/store.ts';
 import { decideAbort } from '../rules/decide-abort.ts';
 import { endRun, leaveBehind } from './claim.ts';
+import { leaveInbox } from './inbox.ts';
 import { statusOf } from './reading.ts';
 import {
   findRun,
@@ -40,7 +41,10 @@ function abort(tables: Tables, scope: Scope, snapshotId: string): SnapshotStatus
 function end(tables: Tables, run: RunRow): 'aborted' {
   const { state, stateHash } = reached(run);
   if (run.row === undefined) leaveBehind(tables, run);
-  else endRun(tables, run);
+  else {
+    leaveInbox(run);
+    endRun(tables, run);
+  }
   const row = tables.snapshots.get(run.id);
   if (row !== undefined) {
     // Nothing continues from a snapshot within its turn.

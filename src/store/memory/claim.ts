@@ -4,6 +4,7 @@ import type {
   RunCrash,
   RunRequest,
   Scope,
+  SteeringMessage,
   Totals,
 } from '../contract/store.ts';
 import { decideClaim, refuseHolder, toClaim } from '../rules/decide-claim.ts';
@@ -11,6 +12,7 @@ import { accepted } from '../rules/decision.ts';
 import { checkScope, checkSessionId, checkSnapshotId } from '../rules/ids.ts';
 import { endEvents } from './events.ts';
 import { claimFacts, holderFact } from './facts.ts';
+import { inboxOf, leaveInbox } from './inbox.ts';
 import { addRequests, forgetOldRequests } from './requests.ts';
 import { createSessionRow } from './rows.ts';
 import {
@@ -38,9 +40,10 @@ export function claim(tables: Tables, scope: Scope, request: ClaimRequest): Clai
   const start = decision.start?.key;
   const run = createRun(tables, session, start, { ...request, turnIndex: decision.turnIndex });
   addRequests(tables, run, request.requests);
+  const steered = inboxOf(run).length > 0;
   const failedTotals = request.limited === true ? totalsOfFailed(session, start) : undefined;
   const ref = { runId: run.id, attempt: run.attempt, sessionId: session.id };
-  return toClaim(ref, { ...decision, failedTotals });
+  return toClaim(ref, { ...decision, failedTotals, steered });
 }
 
 /** Refuses a change to a session that a run holds. */
@@ -75,6 +78,7 @@ export function leaveBehind(tables: Tables, run: RunRow): void {
   });
   list(row);
   tables.snapshots.set(row.id, row);
+  leaveInbox(run);
   endRun(tables, run);
 }
 
@@ -100,6 +104,7 @@ function createRun(
     stopping: false,
     crashes: noCrashes,
     steps: new Map(),
+    inbox: noMessages,
   };
   tables.runs.set(run.id, run);
   session.run = run;
@@ -109,14 +114,25 @@ function createRun(
 /** Of a run that has made progress. */
 export const noCrashes: readonly RunCrash[] = [];
 
+/** The inbox of most runs. */
+export const noMessages: readonly SteeringMessage[] = [];
+
 /** The stored part of a request. */
-export function toRunRequest({ mode, init, inputs, context, version }: RunRequest): RunRequest {
+export function toRunRequest({
+  mode,
+  init,
+  inputs,
+  context,
+  version,
+  keepInbox,
+}: RunRequest): RunRequest {
   return {
     mode,
     ...(init === undefined ? {} : { init }),
     inputs,
     ...(context === undefined ? {} : { context }),
     ...(version === undefined ? {} : { version }),
+    ...(keepInbox === true ? { keepInbox } : {}),
   };
 }
 

@@ -8,8 +8,10 @@ import { endRun, noCrashes } from './claim.ts';
 import { bury } from './dead-runs.ts';
 import { appendTo } from './events.ts';
 import { commitFacts } from './facts.ts';
+import { leaveInbox } from './inbox.ts';
 import { toMetadata } from './reading.ts';
 import { endRequests } from './requests.ts';
+import { addSpend } from './spend.ts';
 import { currentRun, list, type RunRow, type SnapshotRow, type Tables } from './tables.ts';
 
 /** Writes a snapshot under a run: see {@link RunSupport.commit}. */
@@ -21,10 +23,13 @@ export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committ
   row.parent = decision.parent ?? undefined;
   fill(row, write, tables.clock.now());
   moveSession(tables, row, decision);
+  addSpend(tables, write.spend);
   if (write.deadLetter === true) bury(tables, run);
   endRequests(tables, run, write.requests);
-  if (decision.run === 'ends') endRun(tables, run);
-  else if (decision.run !== 'stays') continueFrom(run, row, write, decision.run);
+  if (decision.run === 'ends') {
+    leaveInbox(run, write.steered);
+    endRun(tables, run);
+  } else if (decision.run !== 'stays') continueFrom(run, row, write, decision.run);
   tables.emitter.emit(row.id);
   // The caller's state, which is already expanded, and not the row's.
   const saved = { snapshotId: row.id, state: write.state, ref: row };
@@ -98,6 +103,7 @@ function fill(row: SnapshotRow, write: CommitWrite, now: number): void {
   row.updatedAt = now;
   if (write.finishReason !== undefined) row.finishReason = write.finishReason;
   if (write.error !== undefined) row.error = write.error;
+  if (write.edit !== undefined) row.edit = write.edit;
   if (write.usage !== undefined) row.usage = isEmpty(write.usage) ? noUsage : write.usage;
   if (write.totals !== undefined) row.totals = write.totals;
 }

@@ -1,5 +1,6 @@
 import type { Json } from '../../core/json/json.ts';
 import type { Artifact } from '../../protocol/state.ts';
+import { RestingArtifacts, restArtifacts } from '../../session/compact-artifacts.ts';
 import type { CompactMessage } from '../../session/compact-history.ts';
 import { History } from '../../session/history.ts';
 import { hashState, type SessionState } from '../../session/session-state.ts';
@@ -21,6 +22,7 @@ export class CompactRow implements SnapshotRow {
   finishReason?: NonNullable<SnapshotRow['finishReason']>;
   usage?: NonNullable<SnapshotRow['usage']>;
   declare error?: NonNullable<SnapshotRow['error']>;
+  declare edit?: NonNullable<SnapshotRow['edit']>;
   declare totals?: NonNullable<SnapshotRow['totals']>;
   declare label?: string;
   declare heartbeatAt?: number;
@@ -30,7 +32,7 @@ export class CompactRow implements SnapshotRow {
   #updatedAge: number;
   #history: CompactMessage | undefined;
   #custom: Json | undefined;
-  #artifacts: readonly Artifact[];
+  #artifacts: readonly Artifact[] | RestingArtifacts;
 
   constructor({ id, session, createdAt, updatedAt, state, stateHash: _, ...row }: SnapshotRow) {
     const { parent, index, turnIndex, event, status, ...rare } = row;
@@ -45,7 +47,7 @@ export class CompactRow implements SnapshotRow {
     this.#updatedAge = small(updatedAt - session.createdAt);
     this.#history = state.history.rest();
     this.#custom = state.custom;
-    this.#artifacts = state.artifacts;
+    this.#artifacts = restArtifacts(state.artifacts);
     Object.assign(this, rare);
   }
 
@@ -62,17 +64,27 @@ export class CompactRow implements SnapshotRow {
   }
 
   get state(): SessionState {
+    const history = History.wake(this.#history);
+    const artifacts = this.#artifacts;
+    if (!(artifacts instanceof RestingArtifacts)) {
+      return { history, custom: this.#custom, artifacts };
+    }
+    let awake: readonly Artifact[] | undefined;
     return {
-      history: History.wake(this.#history),
+      history,
       custom: this.#custom,
-      artifacts: this.#artifacts,
+      // Readers of many states need the artifacts of few.
+      get artifacts() {
+        awake ??= artifacts.wake();
+        return awake;
+      },
     };
   }
 
   set state({ history, custom, artifacts }: SessionState) {
     this.#history = history.rest();
     this.#custom = custom;
-    this.#artifacts = artifacts;
+    this.#artifacts = restArtifacts(artifacts);
   }
 
   get stateHash(): string {

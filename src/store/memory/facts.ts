@@ -1,9 +1,11 @@
+import { endsTurn } from '../../protocol/snapshot.ts';
 import type { ClaimRequest, CommitWrite, Scope } from '../contract/store.ts';
 import type { ClaimFacts, SessionFact, StartFact } from '../rules/decide-claim.ts';
 import type { CommitFacts } from '../rules/decide-commit.ts';
 import type { RequestFact } from '../rules/decide-request.ts';
 import type { NamedFacts } from '../rules/decide-timeline.ts';
 import type { HolderFact } from '../rules/holder.ts';
+import { inboxOf } from './inbox.ts';
 import {
   findRun,
   findSession,
@@ -52,6 +54,7 @@ export function commitFacts(
             inSession: parent.session === session,
             status: parent.status,
           },
+    inbox: inboxOf(run).length,
     isTaken:
       tables.snapshots.has(snapshotId) || (snapshotId !== run.id && tables.runs.has(snapshotId)),
   };
@@ -168,18 +171,23 @@ function requestFact(tables: Tables, request: RequestRow | undefined): RequestFa
   };
 }
 
-function isAnswered(row: SnapshotRow): boolean {
+function isAnswered(asked: SnapshotRow): boolean {
+  const row = unedited(asked);
   const continuesFrom = (other: SnapshotRow): boolean =>
-    other.status === 'succeeded' &&
-    other.event !== 'toolIterationEnd' &&
-    turnStartOf(other) === row;
+    other.status === 'succeeded' && endsTurn(other.event) && isStartOf(row, other);
   const { listed, head } = row.session;
   return (head !== undefined && continuesFrom(head)) || listed.some(continuesFrom);
 }
 
-/** The snapshot that the turn of another one started from. */
-function turnStartOf({ parent }: SnapshotRow): SnapshotRow | undefined {
-  let row = parent;
-  while (row?.event === 'toolIterationEnd') row = row.parent;
-  return row;
+/** The snapshot that asked: an edit waits for the answer to the snapshot it edits. */
+function unedited(row: SnapshotRow): SnapshotRow {
+  const { event, parent } = row;
+  return event === 'edit' && parent?.finishReason === 'interrupted' ? unedited(parent) : row;
+}
+
+/** Whether a turn started from a snapshot, or from an edit of it. */
+function isStartOf(row: SnapshotRow, { parent }: SnapshotRow): boolean {
+  let at = parent;
+  while (at !== undefined && at !== row && !endsTurn(at.event)) at = at.parent;
+  return at === row;
 }

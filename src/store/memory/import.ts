@@ -53,7 +53,7 @@ function insertSnapshot(
   session: SessionRow,
   { snapshot, totals, state }: ImportRow,
 ): void {
-  const { finishReason, error, usage, label } = snapshot;
+  const { finishReason, error, edit, usage, label } = snapshot;
   const row = tables.newRow({
     id: snapshot.snapshotId,
     session,
@@ -68,6 +68,7 @@ function insertSnapshot(
     stateHash: snapshot.stateHash,
     ...(finishReason === undefined ? {} : { finishReason }),
     ...(error === undefined ? {} : { error }),
+    ...(edit === undefined ? {} : { edit }),
     ...(usage === undefined ? {} : { usage }),
     ...(label === undefined ? {} : { label }),
     ...(totals === undefined ? {} : { totals }),

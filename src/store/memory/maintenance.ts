@@ -2,6 +2,7 @@ import type { Link } from '../../session/compact-history.ts';
 import { type ExportRow, toSessionExport } from '../../session/export-session.ts';
 import type { History } from '../../session/history.ts';
 import type { MaintenanceSupport } from '../contract/store.ts';
+import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
 import { importSession } from './import.ts';
 import { prune } from './prune.ts';
 import { activePath, toMetadata, toSessionInfo } from './reading.ts';
@@ -12,13 +13,18 @@ import { verify } from './verify.ts';
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(tables: Tables): MaintenanceSupport {
   return {
-    prune: async (policy, scope) => prune(tables, policy, scope),
-    async eraseOwner(owner) {
+    prune: async (policy, scope, options) => prune(tables, policy, scope, createSteps(options)),
+    async eraseOwner(owner, options) {
+      const step = createSteps(options);
       const sessions = [...tables.sessions.values()].filter((each) => each.scope.owner === owner);
-      for (const session of sessions) dropSessionRow(tables, session);
+      for (const session of sessions) {
+        dropSessionRow(tables, session);
+        step();
+      }
+      tables.spend.eraseOwner(owner);
       return sessions.length;
     },
-    verify: async (options = {}) => verify(tables, options),
+    verify: async (options) => verify(tables, createSteps(options), createFaults(options)),
     async exportSession(scope, sessionId) {
       const session = findSession(tables, scope, sessionId);
       if (session === undefined) return undefined;

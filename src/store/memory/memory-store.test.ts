@@ -5,7 +5,7 @@ import { systemClock } from '../../core/time/clock.ts';
 import type { Message } from '../../protocol/message.ts';
 import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
-import type { Claim, CommitWrite, StateBase, Store } from '../contract/store.ts';
+import type { Claim, CommitWrite, Fault, StateBase, Store } from '../contract/store.ts';
 import { memoryStore } from './memory-store.ts';
 
 const id = createIds(systemClock);
@@ -79,9 +79,10 @@ describe('the memory store', () => {
     const held = await claim(store);
     if (held === undefined) expect.fail('not claimed');
     await store.runs?.commit(held, writeOf(held.runId, { ...emptyState, history }));
-    expect(await store.maintenance?.verify()).toMatchObject([
-      { kind: 'hash', snapshotId: held.runId },
-    ]);
+    const heard: Fault[] = [];
+    const found = await store.maintenance?.verify({ onFault: (fault) => heard.push(fault) });
+    expect(found).toMatchObject([{ kind: 'hash', snapshotId: held.runId }]);
+    expect(heard).toEqual(found);
   });
 });
 

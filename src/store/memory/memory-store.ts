@@ -11,9 +11,11 @@ import { maintenanceSupport } from './maintenance.ts';
 import { readSnapshot } from './reading.ts';
 import { runSupport } from './runs.ts';
 import { saveSnapshot } from './save-snapshot.ts';
+import { SpendCounters, spendSupport } from './spend.ts';
 import type { Tables } from './tables.ts';
 import { timelineSupport } from './timeline.ts';
 
+/** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /** @default the system clock */
   readonly clock?: Clock;
@@ -36,6 +38,7 @@ const optionNames: OptionNames<MemoryStoreOptions> = {
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptions(options, optionNames, 'memoryStore()');
   const { clock = systemClock, newId = createIds(clock), eventsTtl = 60_000 } = options;
+  const spend = new SpendCounters();
   const tables: Tables = {
     clock,
     newId,
@@ -49,10 +52,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     endedAt: new Map(),
     dead: new Map(),
     requests: new Map(),
+    spend,
   };
   return checkedStore({
     name: 'memory',
-    getSnapshot: async (scope, lookup) => readSnapshot(tables, scope, lookup),
+    getSnapshot: async (scope, lookup, options) => readSnapshot(tables, scope, lookup, options),
     saveSnapshot: async (scope, snapshotId, mutate) =>
       saveSnapshot(tables, scope, snapshotId, mutate),
     runs: runSupport(tables),
@@ -60,5 +64,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     events: eventSupport(tables),
     timeline: timelineSupport(tables),
     maintenance: maintenanceSupport(tables),
+    spend: spendSupport(tables, spend),
   });
 }

@@ -9,6 +9,7 @@ export function prune(
   tables: Tables,
   policy: RetentionPolicy,
   scope: Scope | undefined,
+  step: () => void = () => {},
 ): PruneReport {
   checkPolicy(policy);
   const now = tables.clock.now();
@@ -20,13 +21,14 @@ export function prune(
     if (dropSession) spent.add(session);
     snapshots += victims.size;
     removeRows(tables, session, victims);
+    step();
   }
   const gone = wholeFamilies(tables, spent);
   for (const session of gone) snapshots += dropSessionRow(tables, session);
   return { snapshots, sessions: gone.size };
 }
 
-/** A session takes its sub-agents' sessions with it, so it goes only when all of them may. */
+/** A session takes its sub-agents' sessions with it, so it is removed only when all of them may be. */
 function wholeFamilies(tables: Tables, spent: ReadonlySet<SessionRow>): Set<SessionRow> {
   const families = [...spent].map((session) => withSubSessions(tables, session));
   return new Set(families.filter((family) => family.every((each) => spent.has(each))).flat());

@@ -1,7 +1,8 @@
+import { type MessageOptions, positionsOf } from '../../protocol/message-page.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
-import type { Snapshot, SnapshotStatus } from '../../protocol/snapshot.ts';
+import { endsTurn, type Snapshot, type SnapshotStatus } from '../../protocol/snapshot.ts';
 import { pathSnapshotsOf } from '../../session/path-snapshots.ts';
-import { toPlainState } from '../../session/session-state.ts';
+import { type SessionState, toPlainPage, toPlainState } from '../../session/session-state.ts';
 import type { LoadedState, Lookup, RunRecord, Scope } from '../contract/store.ts';
 import { isExpired } from '../rules/holder.ts';
 import {
@@ -73,6 +74,7 @@ export function toMetadata(
     status: statusOf(row, now),
     ...(row.finishReason === undefined ? {} : { finishReason: row.finishReason }),
     ...(row.error === undefined ? {} : { error: row.error }),
+    ...(row.edit === undefined ? {} : { edit: row.edit }),
     ...(row.usage === undefined ? {} : { usage: row.usage }),
     createdAt: iso(row.createdAt),
     updatedAt: iso(row.updatedAt),
@@ -127,28 +129,65 @@ function pathTo(row: SnapshotRow | undefined): SnapshotRow[] {
 }
 
 /** A snapshot with its plain state, marked. */
-export function readSnapshot(tables: Tables, scope: Scope, lookup: Lookup): Snapshot | undefined {
+export function readSnapshot(
+  tables: Tables,
+  scope: Scope,
+  lookup: Lookup,
+  options: MessageOptions = {},
+): Snapshot | undefined {
   const { row, run } = find(tables, scope, lookup);
   const now = tables.clock.now();
-  if (row !== undefined) return withState(row, now);
+  if (row !== undefined) return withState(row, now, options);
   if (run === undefined) return undefined;
-  const { state } = reached(run);
-  const marks = pathSnapshotsOf(state.history, pathTo(run.base).map(toTurn));
-  return { ...toPending(run, now), state: toPlainState(state, { marks }) };
+  return { ...toPending(run, now), ...toMarked(reached(run).state, run.base, options) };
 }
 
 /** A written snapshot with its plain state, marked. */
-export function withState(row: SnapshotRow, now: number): Snapshot {
+export function withState(row: SnapshotRow, now: number, options: MessageOptions = {}): Snapshot {
   const run = row.session.run?.row === row ? row.session.run : undefined;
   const { state } = run === undefined ? row : reached(run);
-  const marks = pathSnapshotsOf(state.history, pathTo(row).map(toTurn));
-  return { ...toMetadata(row, now), state: toPlainState(state, { marks }) };
+  return { ...toMetadata(row, now), ...toMarked(state, row, options) };
+}
+
+/** A state in its plain form, or a page of its messages, marked by the snapshots on the path to a row. */
+function toMarked(
+  state: SessionState,
+  row: SnapshotRow | undefined,
+  { messages: page }: MessageOptions,
+): Pick<Snapshot, 'state' | 'messageRange'> {
+  const { history } = state;
+  if (page === undefined) {
+    const marks = pathSnapshotsOf(history, pathTo(row).map(toTurn));
+    return { state: toPlainState(state, { marks }) };
+  }
+  const { from, to } = positionsOf(page, history.length);
+  const near = pathAfter(row, from)
+    .map(toTurn)
+    .filter(({ length }) => length > from && length <= to);
+  const chains = history.chains(near.map(({ length }) => length));
+  const fitting = near.filter(({ length, chain }) => chains.get(length) === chain());
+  const marks = new Map(fitting.map(({ length, snapshotId }) => [length - 1, snapshotId]));
+  return toPlainPage(state, history.slice(from, to), { from, total: history.length, marks });
+}
+
+/**
+ * The snapshots on the path that can have left a mark at `from` or behind it. One that ends before it is the last to be looked
+ * at: what came before it is shorter, or was trimmed to it.
+ */
+function pathAfter(row: SnapshotRow | undefined, from: number): SnapshotRow[] {
+  const path: SnapshotRow[] = [];
+  for (let at = row; at !== undefined; at = at.parent) {
+    path.push(at);
+    const { length } = toTurn(at);
+    if (length > 0 && length <= from) break;
+  }
+  return path.reverse();
 }
 
 function toTurn(row: SnapshotRow): Parameters<typeof pathSnapshotsOf>[1][number] {
   const { id: snapshotId, status, event, index } = row;
   const { history } = row.state;
-  const marks = status === 'succeeded' && event !== 'toolIterationEnd' && index >= 0;
+  const marks = status === 'succeeded' && endsTurn(event) && index >= 0;
   return { snapshotId, length: marks ? history.length : 0, chain: () => history.chain() };
 }
 
@@ -203,6 +242,7 @@ export function toRunRecord(run: RunRow, now: number): RunRecord {
     stopping: run.stopping,
     inputsDone: run.checkpoint?.inputsDone ?? 0,
     midTurn: run.checkpoint?.midTurn ?? false,
+    ...(run.inbox.length > 0 && { steered: true as const }),
     ...(run.crashes.length === 0 ? {} : { crashes: run.crashes }),
   };
 }

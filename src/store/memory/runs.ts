@@ -11,16 +11,20 @@ import {
   type RunSupport,
   waitingTtl,
 } from '../contract/store.ts';
+import { decideSteer } from '../rules/decide-steer.ts';
 import { claim, endRun, noCrashes, toRunRequest } from './claim.ts';
 import { commit } from './commit.ts';
 import { dropDead, listDead } from './dead-runs.ts';
 import { appendTo } from './events.ts';
+import { inboxOf, leaveInbox } from './inbox.ts';
 import { loadState, toMetadata, toRunRecord } from './reading.ts';
 import { endRequests, readRequest, replaceReceipt } from './requests.ts';
 import { dropSessionRow, isBlank } from './rows.ts';
+import { addSpend } from './spend.ts';
 import {
   currentRun,
   findRun,
+  findSession,
   inScope,
   list,
   nearestListed,
@@ -39,14 +43,16 @@ export function runSupport(tables: Tables): RunSupport {
       const run = tables.runs.get(runId);
       if (run?.attempt !== attempt) return 'lost';
       run.heartbeatAt = now();
-      return run.stopping ? 'stop' : 'held';
+      if (run.stopping) return 'stop';
+      return run.inbox.length > 0 ? 'steered' : 'held';
     },
     detach: async (ref, request, away, events) => detach(tables, ref, request, away, events),
-    async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used, events }) {
+    async checkpoint(ref, { state, stateHash, inputsDone, midTurn, used, events, spend }) {
       const run = currentRun(tables, ref);
       if (events !== undefined) appendTo(tables, run, events);
       run.checkpoint = { state, stateHash, inputsDone, midTurn, used };
       run.crashes = noCrashes;
+      addSpend(tables, spend);
       return { snapshotId: run.id, state, ref: run.base };
     },
     commit: async (ref, write) => commit(tables, ref, write),
@@ -78,6 +84,16 @@ export function runSupport(tables: Tables): RunSupport {
         value === undefined ? undefined : toJson(value, `The result of step "${key}"`),
       );
     },
+    async steer(scope, runId, message) {
+      const run = findRun(tables, scope, runId);
+      if (run === undefined || run.stopping) return false;
+      if (decideSteer(inboxOf(run), message) === 'known') return true;
+      run.inbox = [...run.inbox, message];
+      tables.emitter.emit(runId);
+      return true;
+    },
+    readInbox: async (ref) => inboxOf(currentRun(tables, ref)),
+    readLeftInbox: async (scope, sessionId) => findSession(tables, scope, sessionId)?.inbox ?? [],
     takeOver: async (request) => takeOver(tables, request),
     async getRun(scope, runId) {
       const run = findRun(tables, scope, runId);
@@ -154,10 +170,12 @@ function release(
   }
   if (events !== undefined) appendTo(tables, run, events);
   endRequests(tables, run, requests);
-  endRun(tables, run);
   const { session } = run;
   const isKept = requests !== undefined || tables.events.has(run.id);
-  if (!isKept && isBlank(tables, session)) dropSessionRow(tables, session);
+  const goes = !isKept && isBlank(tables, session);
+  if (!goes) leaveInbox(run);
+  endRun(tables, run);
+  if (goes) dropSessionRow(tables, session);
 }
 
 function handOver(tables: Tables, ref: RunRef): void {

@@ -113,6 +113,7 @@ function change(tables: Tables, row: SnapshotRow, next: Snapshot): SnapshotRow {
   row.ttl = savedPendingTtl;
   if (next.finishReason !== undefined) row.finishReason = next.finishReason;
   if (next.error !== undefined) row.error = next.error;
+  if (next.edit !== undefined) row.edit = next.edit;
   if (next.usage !== undefined) row.usage = next.usage;
   if (row.status === 'succeeded') moveHead(session, row);
   if (row.index < 0) list(row);

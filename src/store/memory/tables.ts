@@ -6,10 +6,25 @@ import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot, SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import { emptyState, hashState, type SessionState } from '../../session/session-state.ts';
-import type { RunCrash, RunRef, RunRequest, RunUsage, Scope, Totals } from '../contract/store.ts';
+import type {
+  RunCrash,
+  RunRef,
+  RunRequest,
+  RunUsage,
+  Scope,
+  Spend,
+  SteeringMessage,
+  Totals,
+} from '../contract/store.ts';
 import { notHeld } from '../rules/errors.ts';
 import { isHolder } from '../rules/holder.ts';
 import type { KeptEvents } from './kept-events.ts';
+
+/** Where the tables keep what was spent. */
+export interface SpendTable {
+  add(spend: Spend, day: number): void;
+  eraseOwner(owner: string): void;
+}
 
 /** What a row says of a snapshot; `orphaned` and `expired` are worked out on reading. */
 export interface SnapshotRow {
@@ -23,6 +38,7 @@ export interface SnapshotRow {
   status: Exclude<SnapshotStatus, 'expired'>;
   finishReason?: FinishReason;
   error?: NonNullable<Snapshot['error']>;
+  edit?: NonNullable<Snapshot['edit']>;
   usage?: Usage;
   totals?: Totals;
   label?: string;
@@ -51,6 +67,8 @@ export interface SessionRow {
   listed: SnapshotRow[];
   nextIndex: number;
   run: RunRow | undefined;
+  /** Messages that its runs have left. */
+  inbox?: readonly SteeringMessage[];
 }
 
 /** The state a run had reached, for a takeover. */
@@ -82,6 +100,8 @@ export interface RunRow {
   /** Workers that died with it since its last progress. */
   crashes: readonly RunCrash[];
   readonly steps: Map<string, Json | undefined>;
+  /** Messages for the running turn; before them come those that earlier runs have left. */
+  inbox: readonly SteeringMessage[];
   /** The listed pending snapshot of a detached run. */
   row?: SnapshotRow;
 }
@@ -129,6 +149,7 @@ export interface Tables {
   readonly dead: Map<string, DeadRow>;
   /** By key; the oldest first. */
   readonly requests: Map<string, RequestRow>;
+  readonly spend: SpendTable;
 }
 
 /** The state of a run that others can see: its last checkpoint, or the state it continues from. */

@@ -36,8 +36,8 @@ export function timelineSupport(tables: Tables): TimelineSupport {
       if (session === undefined) return undefined;
       const info = toSessionInfo(session, now());
       if (options.state !== true || session.head === undefined) return info;
-      const { state } = withState(session.head, now());
-      return state === undefined ? info : { ...info, state };
+      const { state, messageRange } = withState(session.head, now(), options);
+      return { ...info, ...(state && { state }), ...(messageRange && { messageRange }) };
     },
     async listSessions(scope, options = {}) {
       const sessions = [...tables.sessions.values()]
@@ -117,6 +117,7 @@ function listSnapshots(
   sessionId: string,
   {
     includeOrphaned = false,
+    newestFirst = false,
     ...options
   }: NonNullable<Parameters<TimelineSupport['listSnapshots']>[2]>,
 ): Page<Snapshot> {
@@ -126,7 +127,9 @@ function listSnapshots(
   const rows = includeOrphaned
     ? session.listed
     : session.listed.filter((row) => !isOrphaned(row, path));
-  const { items, next } = pageOf(rows, (row) => [row.index, ''], options);
+  const { items, next } = newestFirst
+    ? pageOf(rows.toReversed(), (row) => [-row.index, ''], options)
+    : pageOf(rows, (row) => [row.index, ''], options);
   const now = tables.clock.now();
   const snapshots = items.map((row) => toMetadata(row, now, path));
   return next === undefined ? { items: snapshots } : { items: snapshots, next };
@@ -156,7 +159,8 @@ function fork(
     parent: undefined,
     index: -1,
     turnIndex,
-    event,
+    // The copy was not edited.
+    event: event === 'edit' ? 'turnEnd' : event,
     status: 'succeeded',
     ...(finishReason === undefined ? {} : { finishReason }),
     ...(totals === undefined ? {} : { totals }),

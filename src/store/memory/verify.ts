@@ -1,25 +1,26 @@
 import type { Link } from '../../session/compact-history.ts';
 import type { History } from '../../session/history.ts';
 import { isStateHash } from '../../session/session-state.ts';
-import type { Fault, MaintenanceSupport } from '../contract/store.ts';
+import type { Fault } from '../contract/store.ts';
+import { createFaults, type Faults } from '../rules/maintenance-steps.ts';
 import type { SessionRow, SnapshotRow, Tables } from './tables.ts';
 
-type Options = NonNullable<Parameters<MaintenanceSupport['verify']>[0]>;
-
-/** Walks everything and says what does not fit. */
-export function verify(tables: Tables, { onProgress }: Options): readonly Fault[] {
-  const faults: Fault[] = [];
-  let done = 0;
+/** Walks everything and says what does not fit. `step` is called after each snapshot. */
+export function verify(
+  tables: Tables,
+  step: () => void,
+  faults: Faults = createFaults(),
+): readonly Fault[] {
   const known = new Map<Link, History>();
   for (const row of tables.snapshots.values()) {
-    faults.push(...snapshotFaults(tables, row, known));
-    onProgress?.(++done);
+    faults.add(snapshotFaults(tables, row, known));
+    step();
   }
-  for (const session of tables.sessions.values()) faults.push(...sessionFaults(tables, session));
+  for (const session of tables.sessions.values()) faults.add(sessionFaults(tables, session));
   for (const run of tables.runs.values()) {
-    if (run.session.run !== run) faults.push(fault('run', run, 'The run holds no session.'));
+    if (run.session.run !== run) faults.add([fault('run', run, 'The run holds no session.')]);
   }
-  return faults;
+  return faults.found;
 }
 
 function snapshotFaults(tables: Tables, row: SnapshotRow, known: Map<Link, History>): Fault[] {

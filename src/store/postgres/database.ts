@@ -13,6 +13,7 @@ import { isConflict, isLost, toStoreError } from './errors.ts';
 import { Listener } from './listener.ts';
 import { migrate } from './migrate.ts';
 import { OutgoingHints } from './outgoing-hints.ts';
+import { goesThroughPooler } from './pooler.ts';
 import { type PostgresValue, Statements } from './statements.ts';
 
 export interface PostgresOptions {
@@ -20,6 +21,10 @@ export interface PostgresOptions {
   readonly openPool: () => Promise<Pool>;
   /** Whether the pool is the store's own to end. */
   readonly ownsPool: boolean;
+  /** Whether the pool's connections go through a transaction pooler; `undefined` to find out. */
+  readonly pooled: boolean | undefined;
+  /** Makes a connection to the server itself, not through a pooler. */
+  readonly openDirect: (() => Promise<Client>) | undefined;
   readonly schema: string;
   readonly clock: Clock;
   readonly newId: NewId;
@@ -55,6 +60,7 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
   const channel = `waymark ${schema}`.slice(0, 63);
   let opening: Promise<Pool> | undefined;
   let id = '';
+  let isPooled = false;
   let isClosed = false;
   const sender = newId();
 
@@ -83,6 +89,8 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
   const prepare = async (pool: Pool): Promise<string> => {
     const client = await take(pool);
     try {
+      isPooled = options.pooled ?? (await goesThroughPooler(client));
+      if (isPooled) statements.stopNaming();
       await migrate(client, schema, newId);
       return await statements.run(client, readMeta(cipher));
     } finally {
@@ -103,8 +111,11 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
     clock,
     channel,
     sender,
-    async createClient(): Promise<Client> {
+    async createClient(): Promise<Client | undefined> {
       const pool = await opened();
+      if (options.openDirect !== undefined) return await options.openDirect();
+      // A pooler gives each transaction another connection of the server, so a LISTEN would have no effect.
+      if (isPooled) return undefined;
       // A pool holds how its connections are made; one outside of it takes none away from its users.
       const { Client: Made, options: config } = pool as PoolParts;
       return new Made(config);
@@ -168,6 +179,22 @@ export function postgresDatabase(options: PostgresOptions): PostgresDatabase {
           const isTorn = isWaymarkError(error) && error.status === 'DATA_LOSS';
           if (!isTorn || left <= 1) throw toStoreError(error);
         }
+      }
+    },
+    async readInSteps(plan) {
+      const pool = await opened();
+      const client = await take(pool);
+      let broken: unknown;
+      try {
+        await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+        const result = await statements.run(client, plan());
+        await client.query('COMMIT');
+        return result;
+      } catch (error) {
+        broken = await rollBack(client, error);
+        throw toStoreError(toReadError(error));
+      } finally {
+        give(client, broken !== undefined);
       }
     },
     async write(plan, options = {}) {

@@ -17,7 +17,8 @@ interface Options {
   readonly channel: string;
   /** The sender id of this process: its own hints are delivered locally. */
   readonly sender: string;
-  readonly createClient: () => Promise<Client>;
+  /** Makes the connection; `undefined` where there is none that could hear. */
+  readonly createClient: () => Promise<Client | undefined>;
 }
 
 /**
@@ -32,6 +33,7 @@ export class Listener {
   #stopLooking: (() => void) | undefined;
   #stopLingering: (() => void) | undefined;
   #isClosed = false;
+  #isDeaf = false;
 
   constructor(options: Options) {
     this.#options = options;
@@ -63,7 +65,7 @@ export class Listener {
     this.#stopLingering?.();
     this.#stopLingering = undefined;
     this.#stopLooking ??= this.#options.clock.every(pollInterval, () => this.#emitter.emitAll());
-    if (this.#client !== undefined || this.#connecting !== undefined) return;
+    if (this.#isDeaf || this.#client !== undefined || this.#connecting !== undefined) return;
     this.#connecting = this.#connect().finally(() => {
       this.#connecting = undefined;
     });
@@ -97,6 +99,11 @@ export class Listener {
 
   async #open(): Promise<void> {
     const client = await this.#options.createClient();
+    if (client === undefined) {
+      // The calls once a second have to do.
+      this.#isDeaf = true;
+      return;
+    }
     client.on('notification', ({ payload = '' }) => this.#hear(payload));
     const lost = (): void => {
       if (this.#client !== client) return;

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Client, Pool } from 'pg';
 import { WaymarkError } from '../../core/error.ts';
 import { createIds, type NewId } from '../../core/id.ts';
 import { checkOptions, type OptionNames } from '../../core/options.ts';
@@ -20,10 +20,18 @@ type Source =
     }
   | { readonly pool: Pool; readonly connectionString?: never; readonly max?: never };
 
+/** Options of `postgresStore`: a connection string or a pool, and more. */
 export type PostgresStoreOptions = Source &
   QueryOptions & {
     /** The schema of the store's tables; created if it does not exist. @default 'waymark' */
     readonly schema?: string;
+    /**
+     * Whether connections go through a transaction pooler, such as PgBouncer or that of a managed Postgres. Then no state
+     * is kept on them. @default found out when the store opens
+     */
+    readonly pooled?: boolean;
+    /** A connection string past the pooler, for notifications. @default none: behind a pooler, the store polls every second */
+    readonly directUrl?: string | undefined;
     /** Encrypts content with your key. @default none */
     readonly encryption?: Encryption;
     /** Milliseconds for which the events of a run are kept after its end. @default 60000 */
@@ -38,6 +46,8 @@ const optionNames: OptionNames<PostgresStoreOptions> = {
   connectionString: true,
   max: true,
   pool: true,
+  pooled: true,
+  directUrl: true,
   onQuery: true,
   schema: true,
   encryption: true,
@@ -54,7 +64,10 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
   checkSource(options);
   checkSchema(schema);
   const cipher = createCipher(encryption, 'text');
+  const { pooled, directUrl } = options;
   const db = postgresDatabase({
+    pooled,
+    openDirect: directUrl === undefined ? undefined : () => openDirect(directUrl),
     openPool: () => openPool(options),
     ownsPool: options.pool === undefined,
     schema,
@@ -90,6 +103,11 @@ async function openPool({ pool, connectionString, max = 10 }: Source): Promise<P
   if (pool !== undefined) return pool;
   const { default: pg } = await loadPg();
   return new pg.Pool({ connectionString, max });
+}
+
+async function openDirect(connectionString: string): Promise<Client> {
+  const { default: pg } = await loadPg();
+  return new pg.Client({ connectionString });
 }
 
 /** The package `pg`, which is not ours. */

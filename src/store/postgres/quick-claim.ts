@@ -5,9 +5,10 @@ import type { Cipher } from '../sql/content/cipher.ts';
 import { homeIn, requestPlace } from '../sql/content/places.ts';
 import { statement } from '../sql/database/query.ts';
 import { startedByValues, toRequest } from '../sql/runs/claim.ts';
+import { hasLeftInbox } from '../sql/runs/left-inbox.ts';
 import { isAnswered, toStartFact, totalsOfFailed } from '../sql/runs/start-row.ts';
 import { fromHex, uuidBytes, uuidText } from '../sql/values/bytes.ts';
-import { toMode } from '../sql/values/codes.ts';
+import { code, toMode } from '../sql/values/codes.ts';
 import { scopeKey } from '../sql/values/scope.ts';
 import type { PostgresDatabase } from './database.ts';
 import type { ClaimAnswer } from './functions/claim-turn.ts';
@@ -52,13 +53,20 @@ export async function quickClaim(
       : await db.query(claimUnderKeys, [...values, ...keyValues(requests)]);
   if (row === undefined || row.claimed === null) return undefined;
   const turn = JSON.parse(row.claimed) as ClaimAnswer;
-  const found = { ...turn, start_id: bytesOf(turn.start_id) };
+  const found = {
+    ...turn,
+    start_id: bytesOf(turn.start_id),
+    // The function does not say whether the start is an edit.
+    start_answered: mayBeEdit(turn) ? 1 : turn.start_answered,
+  };
   const answered = found.start_answered === 1 && (await db.read(() => isAnswered(found)));
   const start = toStartFact(found, answered);
   const { sessionId } = request;
   const where = { scope, sessionId, nextIndex: turn.next_index };
   const failedTotals =
     request.limited === true ? await db.read(() => totalsOfFailed(start, where)) : undefined;
+  const steered =
+    request.keepInbox === true && (await db.read(() => hasLeftInbox(scope, sessionId)));
   return toClaim(
     { runId: request.runId, attempt: 1, sessionId },
     {
@@ -67,8 +75,13 @@ export async function quickClaim(
       isNewSession: turn.fresh,
       nextIndex: turn.next_index,
       failedTotals,
+      steered,
     },
   );
+}
+
+function mayBeEdit({ start_finish, start_parent }: ClaimAnswer): boolean {
+  return start_finish === code.interrupted && start_parent !== null;
 }
 
 function headOf({ head_row_id, head_id, head_idx }: ClaimAnswer) {

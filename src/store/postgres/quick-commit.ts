@@ -8,6 +8,7 @@ import {
 import { CommittedTurn } from '../rules/committed.ts';
 import { packEvents } from '../rules/event-body.ts';
 import { isSnapshotId } from '../rules/ids.ts';
+import { dayLength, spendCounters, spendRows } from '../rules/spend.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import { type DocumentWrite, documentRef } from '../sql/content/document.ts';
 import type { ManifestRef, ManifestWrite } from '../sql/content/manifest.ts';
@@ -25,6 +26,7 @@ import {
 import type { CommitResult } from '../sql/runs/commit.ts';
 import { outcomeValues, snapshotOf } from '../sql/runs/commit-row.ts';
 import { toReceipt } from '../sql/runs/requests.ts';
+import { addToSpend } from '../sql/spend-support.ts';
 import { fromHex, uuidBytes, uuidText } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
 import { now } from './dialect.ts';
@@ -48,38 +50,61 @@ const moreNames = Object.keys(moreParameters) as readonly (keyof MoreValues)[];
 // Most turns only add messages, and do not send what they do not have.
 const few = [...turnNames, ...stateNames];
 const all = [...few, ...moreNames];
-const commitTurn = {
-  few: callOf('quick_commit', '@commit_run', few),
-  all: callOf('quick_commit_more', '@commit_run', all),
-};
-const commitWithin = {
-  few: callOf('quick_within', '@commit_run_within', few),
-  all: callOf('quick_within_more', '@commit_run_within', all),
-};
-
-// The end of a turn, with the result for its idempotency keys, in one statement.
-const commitRequest = {
-  few: underKeys('quick_commit_request', few),
-  all: underKeys('quick_commit_more_request', all),
-};
 
 type CommitRow = { readonly committed: string | null };
 
-function callOf(name: string, called: string, given: readonly string[]): Statement<CommitRow> {
-  return statement(name, `SELECT ${called}(${valuesOf(given)}) AS committed`);
+/** What a commit brings along besides its turn. */
+interface Along {
+  /** The result for its idempotency keys. */
+  readonly requests: boolean;
+  readonly spend: boolean;
 }
 
-function underKeys(name: string, given: readonly string[]): Statement<CommitRow> {
-  const [keys, receipts] = [given.length + 1, given.length + 2];
-  return statement(
-    name,
-    `WITH done AS MATERIALIZED (SELECT @commit_run(${valuesOf(given)}) AS committed),
-     told AS (
+const statements = new Map<string, Statement<CommitRow>>();
+
+/** A commit with everything it carries, in one statement. */
+function commitStatement(
+  called: 'commit_run' | 'commit_run_within',
+  given: readonly string[],
+  along: Along,
+): Statement<CommitRow> {
+  // Short: Postgres cuts the names of prepared statements.
+  const name = [
+    called === 'commit_run' ? 'quick_commit' : 'quick_within',
+    ...(given === few ? [] : ['more']),
+    ...(along.requests ? ['request'] : []),
+    ...(along.spend ? ['spend'] : []),
+  ].join('_');
+  const known = statements.get(name);
+  if (known !== undefined) return known;
+  const text =
+    along.requests || along.spend
+      ? withAlong(called, given, along)
+      : `SELECT @${called}(${valuesOf(given)}) AS committed`;
+  const made = statement<CommitRow>(name, text);
+  statements.set(name, made);
+  return made;
+}
+
+function withAlong(called: string, given: readonly string[], { requests, spend }: Along): string {
+  const parts = [`done AS MATERIALIZED (SELECT @${called}(${valuesOf(given)}) AS committed)`];
+  let next = given.length + 1;
+  if (requests) {
+    parts.push(`told AS (
        UPDATE @requests q SET receipt = k.receipt, at = ${now}
-       FROM done CROSS JOIN unnest($${keys}::bytea[], $${receipts}::text[]) k(key, receipt)
-       WHERE done.committed IS NOT NULL AND q.key = k.key AND q.run = $1::bytea)
-     SELECT committed FROM done`,
-  );
+       FROM done CROSS JOIN unnest($${next++}::bytea[], $${next++}::text[]) k(key, receipt)
+       WHERE done.committed IS NOT NULL AND q.key = k.key AND q.run = $1::bytea)`);
+  }
+  if (spend) {
+    const counters = spendCounters.map((name) => `x.${name}`).join(', ');
+    const declared = spendCounters.map((name) => `${name} bigint`).join(', ');
+    parts.push(`paid AS (
+       INSERT INTO @spend AS s(owner, agent, session, by_agent, model, currency, ${spendCounters.join(', ')}, day)
+       SELECT $${next++}::text, $${next++}::text, $${next++}::text, x.by_agent, x.model, x.currency, ${counters}, ${now} / ${dayLength}
+       FROM done CROSS JOIN json_to_recordset($${next++}::json) AS x(by_agent text, model text, currency text, ${declared})
+       WHERE done.committed IS NOT NULL ${addToSpend})`);
+  }
+  return `WITH ${parts.join(',\n')}\nSELECT committed FROM done`;
 }
 
 function valuesOf(given: readonly string[]): string {
@@ -95,6 +120,10 @@ export async function quickCommit(
 ): Promise<CommitResult | undefined> {
   if (write.status !== 'succeeded' || !isSnapshotId(ref.runId)) return undefined;
   if (!isSnapshotId(write.snapshotId)) return undefined;
+  // The function does not know what earlier runs have left in the inbox.
+  if (write.steered !== undefined && write.steered > 0) return undefined;
+  // The function would replace a head that is not listed, which an edit lists.
+  if (write.event === 'edit') return undefined;
   // A run that was taken over and continues forgets the crashes before.
   if (!write.end && ref.attempt > 1) return undefined;
   if (write.parentId !== undefined && !isSnapshotId(write.parentId)) return undefined;
@@ -105,6 +134,8 @@ export async function quickCommit(
   if (events === undefined || (write.base !== undefined && rows.base === undefined)) {
     return undefined;
   }
+  // The function knows lists of artifacts and their parts, but not lists of chunks.
+  if (rows.artifacts.kind === 'whole' && rows.artifacts.lists.length > 0) return undefined;
   checkRoom((rows.base?.view?.to ?? 0) + rows.bodies.length);
   const values: PostgresValue[] = [];
   const turn = turnValues(ref, write, home, context);
@@ -121,20 +152,24 @@ export async function quickCommit(
     );
     values.push(keys.map(fromHex), sealed);
   }
-  const commit = statementsFor(write);
-  const [row] = await db.query(more === undefined ? commit.few : commit.all, values);
+  const { spend } = write;
+  if (spend !== undefined) {
+    const { owner = '', agent, sessionId } = spend;
+    values.push(owner, agent, sessionId, JSON.stringify(spendRows(spend)));
+  }
+  // Only the end of a run is recorded under its keys.
+  const commit = commitStatement(
+    isWithinTurn(write) ? 'commit_run_within' : 'commit_run',
+    more === undefined ? few : all,
+    { requests: requests !== undefined, spend: spend !== undefined },
+  );
+  const [row] = await db.query(commit, values);
   if (row === undefined || row.committed === null) return undefined;
   const answer = JSON.parse(row.committed) as CommitAnswer;
   return {
     committed: committedOf(write, rows, answer, context),
     discards: answer.discarded !== null && answer.discarded > 0,
   };
-}
-
-// Only the end of a run is recorded under its keys.
-function statementsFor(write: CommitWrite): typeof commitTurn {
-  if (isWithinTurn(write)) return commitWithin;
-  return write.requests === undefined ? commitTurn : commitRequest;
 }
 
 function turnValues(
@@ -311,5 +346,6 @@ function viewOf({ rewrite, base, bodies }: StateRows, { branch }: CommitAnswer):
 function manifestRef(write: ManifestWrite, row: CommitAnswer): ManifestRef | undefined {
   if (write.kind === 'same') return write.ref;
   if (write.kind === 'none' || row.artifacts === null) return undefined;
-  return { rowId: row.artifacts, parts: new Map([...write.known, ...(row.new_parts ?? [])]) };
+  const parts = new Map([...write.known, ...(row.new_parts ?? [])]);
+  return { rowId: row.artifacts, parts, chunks: write.knownChunks };
 }

@@ -34,8 +34,8 @@ type SentRow = SnapshotRow & { readonly now: number; readonly base_id: Uint8Arra
 const most = 50;
 
 /*
- * Lists the pending snapshots of runs and lets go of the runs. What is not usual is left as it is: a run that was lost, one
- * that is listed already, one that goes on from elsewhere than the head. $1 [{id, attempt, request, worker}], $2 no state
+ * Lists the pending snapshots of runs and releases the runs. What is not usual is left as it is: a run that was lost, one
+ * that is listed already, one that continues from elsewhere than the head. $1 [{id, attempt, request, worker}], $2 no state
  */
 const sendRuns = statement<SentRow>(
   'quick_send',

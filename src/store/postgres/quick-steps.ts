@@ -6,7 +6,6 @@ import { quickAppend } from './quick-append.ts';
 import { quickClaim } from './quick-claim.ts';
 import { quickCommit } from './quick-commit.ts';
 import { createQuickSend } from './quick-send.ts';
-import { quickTake } from './quick-take.ts';
 
 /** What every turn does, each in one round trip. */
 export function quickSteps(db: PostgresDatabase): (context: StateContext) => TurnSteps {
@@ -28,7 +27,6 @@ export function quickSteps(db: PostgresDatabase): (context: StateContext) => Tur
       commit: (ref, write) => usual(() => quickCommit(db, ref, write, context)),
       append: (group) => usual(() => quickAppend(db, group, context)),
       sendAway: (ref, request, away) => usual(() => send({ ref, request, away })),
-      takeOver: (request) => usual(() => quickTake(db, request)),
     };
   };
 }

@@ -1,11 +1,12 @@
 import { renamedColumns } from '../sql/database/renamed-columns.ts';
+import { code } from '../sql/values/codes.ts';
 import { claimRequest } from './functions/claim-request.ts';
 import { claimTurn } from './functions/claim-turn.ts';
 import { commitTurn } from './functions/commit-turn.ts';
 import { commitWithin } from './functions/commit-within.ts';
 
 /**
- * The tables, one step a format; steps are only added, never changed. They are those of the SQLite store, and the last step
+ * The tables, one step a format; steps are only added, never changed. They are those of the SQLite store, and a later step
  * renames some columns of the first: see `renamedColumns`. Bodies are text:
  * jsonb would reorder keys, rewrite numbers and refuse some strings, and the hash would not fit any more.
  */
@@ -183,5 +184,28 @@ export const steps: readonly string[] = [
   END $$;
   CREATE TRIGGER search_outdated AFTER DELETE ON @snapshots REFERENCING OLD TABLE AS gone
     FOR EACH STATEMENT EXECUTE FUNCTION @drop_outdated_words();
+  `,
+  // A turn does not end before it has taken its inbox.
+  commitTurn.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION'),
+  // What was spent.
+  `
+  CREATE TABLE @spend(                         -- counters; one row is added to by each turn of a session on a day
+    day bigint NOT NULL,                       -- since 1970
+    calls bigint NOT NULL,
+    input bigint NOT NULL, output bigint NOT NULL, total bigint NOT NULL, reasoning bigint NOT NULL,
+    cache_read bigint NOT NULL, cache_write bigint NOT NULL,
+    micros bigint NOT NULL,                    -- millionths of a unit of the currency
+    owner text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL, session text COLLATE "C" NOT NULL,
+    by_agent text COLLATE "C" NOT NULL,        -- the agent that called the model: the session's, or a sub-agent
+    model text COLLATE "C" NOT NULL,
+    currency text COLLATE "C" NOT NULL,        -- '' for no price
+    PRIMARY KEY(owner, agent, session, by_agent, model, currency, day));
+  `,
+  // Finds the sessions that wait for an answer.
+  `CREATE INDEX snapshots_interrupted ON @snapshots(session) WHERE finish = ${code.interrupted};`,
+  // Data of artifacts as bytes, instead of base64. Compressing them would gain nothing in most, and cost time in all.
+  `
+  ALTER TABLE @blobs ADD COLUMN bytes bytea;
+  ALTER TABLE @blobs ALTER COLUMN bytes SET STORAGE EXTERNAL;
   `,
 ];

@@ -24,17 +24,23 @@ export type PostgresValue =
   | readonly number[]
   | readonly Uint8Array[];
 
-/** Turns statements into prepared ones, by name, for the tables of one schema. */
+/** Turns statements into prepared ones, by name unless that is stopped, for the tables of one schema. */
 export class Statements {
   readonly #dialect: Dialect;
   readonly #schema: string;
   readonly #onQuery: ((name: string) => void) | undefined;
   readonly #texts = new Map<Statement, string>();
+  #isNaming = true;
 
   constructor(dialect: Dialect, schema: string, onQuery: ((name: string) => void) | undefined) {
     this.#dialect = dialect;
     this.#schema = schema;
     this.#onQuery = onQuery;
+  }
+
+  /** From now on, sends each statement without a name: behind a pooler the next one may find another connection. */
+  stopNaming(): void {
+    this.#isNaming = false;
   }
 
   /** Runs one statement and gives its rows. */
@@ -46,7 +52,7 @@ export class Statements {
     this.#onQuery?.(statement.name);
     const config: QueryConfig = {
       // Statements of two stores may share a connection of one pool.
-      name: `${this.#schema}.${statement.name}`,
+      ...(this.#isNaming && { name: `${this.#schema}.${statement.name}` }),
       text: this.#textOf(statement),
       values: [...values],
       types: types as NonNullable<QueryConfig['types']>,

@@ -1,4 +1,5 @@
 import { checkId, checkLookup, fitsLookup } from '../../protocol/lookup.ts';
+import { checkMessagePage, type MessageOptions } from '../../protocol/message-page.ts';
 import type {
   AbortSupport,
   ClaimRequest,
@@ -12,6 +13,7 @@ import type {
   Scope,
   SessionFilter,
   SnapshotStore,
+  SteeringMessage,
   Store,
   TimelineSupport,
 } from '../contract/store.ts';
@@ -94,21 +96,28 @@ function expecting(options: ExpectHead | undefined): void {
   if (options?.expectHead !== undefined) checkId(options.expectHead, 'a snapshot id');
 }
 
+function steering(message: SteeringMessage): void {
+  checkId(message?.id, 'the id of a message');
+}
+
 function write({ snapshotId, parentId }: CommitWrite): void {
   checkId(snapshotId, 'a snapshot id');
   if (parentId !== undefined) checkId(parentId, 'a snapshot id');
 }
 
+const messages = (options: MessageOptions | undefined): void => checkMessagePage(options?.messages);
+
 /** Reads by one id, and leaves out what is of another session than the one asked for. */
 function finding<Found>(
-  read: (scope: Scope, lookup: Lookup) => Promise<Found | undefined>,
+  read: (scope: Scope, lookup: Lookup, options?: MessageOptions) => Promise<Found | undefined>,
   sessionOf: (found: Found) => string,
-): (scope: Scope, lookup: Lookup) => Promise<Found | undefined> {
-  return async (within, given) => {
+): (scope: Scope, lookup: Lookup, options?: MessageOptions) => Promise<Found | undefined> {
+  return async (within, given, options) => {
     scope(within);
+    messages(options);
     const lookup = checkLookup(given);
-    if (!('snapshotId' in lookup)) return read(within, lookup);
-    const found = await read(within, { snapshotId: lookup.snapshotId });
+    if (!('snapshotId' in lookup)) return read(within, lookup, options);
+    const found = await read(within, { snapshotId: lookup.snapshotId }, options);
     return found !== undefined && fitsLookup(lookup, sessionOf(found)) ? found : undefined;
   };
 }
@@ -140,6 +149,9 @@ function checkedRuns(runs: RunSupport, owed: OwedReleases): RunSupport {
     takeOver: guard(runs.takeOver, ({ runIds }: Parameters<RunSupport['takeOver']>[0]) => {
       for (const id of runIds ?? []) checkId(id, 'a run id');
     }),
+    ...(runs.readLeftInbox && { readLeftInbox: guard(runs.readLeftInbox, scope, session) }),
+    ...(runs.steer && { steer: guard(runs.steer, scope, snapshot, steering) }),
+    ...(runs.readInbox && { readInbox: guard(runs.readInbox, run) }),
     getRun: guard(runs.getRun, scope, snapshot),
     listRuns: guard(runs.listRuns, scopeIfGiven),
     ...(runs.listDeadRuns && { listDeadRuns: guard(runs.listDeadRuns, scopeIfGiven) }),
@@ -175,7 +187,7 @@ const query = (options: SessionFilter | undefined): void => checkQuery(options?.
 function checkedTimeline(timeline: TimelineSupport, owed: OwedReleases): TimelineSupport {
   return {
     ...timeline,
-    getSession: guard(timeline.getSession, scope, session),
+    getSession: guard(timeline.getSession, scope, session, messages),
     listSessions: guard(timeline.listSessions, scope, query),
     updateSession: guard(timeline.updateSession, scope, session),
     deleteSession: guard(owed.freeing(timeline.deleteSession), scope, session),

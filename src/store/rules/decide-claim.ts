@@ -11,9 +11,13 @@ import { type HolderFact, isHolder } from './holder.ts';
 export interface StartFact<Key> extends SnapshotFact<Key> {
   /** Its place in the list; -1: not listed. */
   readonly index: number;
+  /** The id of the snapshot. */
   readonly snapshotId: string;
+  /** The index of its turn. */
   readonly turnIndex: number;
+  /** How its turn ended. */
   readonly finishReason: FinishReason | undefined;
+  /** What the session has used up to it. */
   readonly totals: Totals | undefined;
   /** Of an interrupted one: a turn that succeeded continues from it already. */
   readonly isAnswered: boolean;
@@ -21,7 +25,9 @@ export interface StartFact<Key> extends SnapshotFact<Key> {
 
 /** Where a session stands. */
 export interface SessionFact<Key, Run> {
+  /** The head, if there is one. */
   readonly head: StartFact<Key> | null;
+  /** The index of the next snapshot. */
   readonly nextIndex: number;
   /** Its open run. */
   readonly run: HolderFact<Run> | null;
@@ -29,6 +35,7 @@ export interface SessionFact<Key, Run> {
 
 /** What a claim depends on. */
 export interface ClaimFacts<Key, Run> {
+  /** The time, in milliseconds. */
   readonly now: number;
   /** What is known of each of the claim's keys, in their order. */
   readonly requests: readonly (RequestFact<Run> | null)[];
@@ -46,9 +53,13 @@ export interface ClaimFacts<Key, Run> {
 
 /** What a claim writes: a run, and the session when it is new. */
 export interface ClaimDecision<Key, Run> {
+  /** The snapshot to start from; `null` for a new session. */
   readonly start: StartFact<Key> | null;
+  /** The head of the session. */
   readonly head: StartFact<Key> | null;
+  /** The index of the next turn. */
   readonly turnIndex: number;
+  /** Whether the session is created. */
   readonly isNewSession: boolean;
   /** Expired attached runs that give way: the one in the session, and those that held the keys. */
   readonly displaced: readonly Run[];
@@ -129,6 +140,7 @@ export function toClaim<Key>(
     readonly isNewSession: boolean;
     readonly nextIndex: number;
     readonly failedTotals?: Totals | undefined;
+    readonly steered?: boolean;
   },
 ): Claim {
   const { start, head, failedTotals } = known;
@@ -144,6 +156,7 @@ export function toClaim<Key>(
     ...(head === null ? {} : { headId: head.snapshotId }),
     nextIndex: known.nextIndex + (listsHead ? 1 : 0),
     ...(failedTotals === undefined ? {} : { failedTotals }),
+    ...(known.steered === true && { steered: true }),
   };
 }
 

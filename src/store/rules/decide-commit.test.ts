@@ -42,7 +42,9 @@ const write: fc.Arbitrary<CommitWrite> = fc.record(
     snapshotId: fc.constantFrom(runId, id(2), 'not an id'),
     parentId: fc.constant(id(3)),
     turnIndex: fc.nat(9),
-    event: fc.constantFrom('turnEnd' as const, 'toolIterationEnd' as const, 'detach' as const),
+    event: fc.constantFrom(
+      ...(['turnEnd', 'toolIterationEnd', 'detach', 'edit'] satisfies CommitWrite['event'][]),
+    ),
     status,
     stateHash: fc.constant(''),
     state: fc.constant(emptyState),
@@ -99,21 +101,24 @@ test('a snapshot within a turn never moves the head', () => {
   });
 });
 
-test('an unlisted head is replaced by what continues from it and listed before anything else moves on', () => {
-  forAccepted(({ listHeadAs, replaces, movesHead, movesBranchEnd }, { head, start, parent }) => {
-    const isFromHead = head !== null && (head.key === start || head.key === parent?.key);
+test('an unlisted head is replaced by a turn that continues from it and listed before anything else moves on', () => {
+  forAccepted((decision, { head, start, parent }, { event }) => {
+    const { listHeadAs, replaces, movesHead, movesBranchEnd } = decision;
+    const isNext = head !== null && (head.key === start || head.key === parent?.key);
+    const isReplaced = isNext && event !== 'edit';
     const isUnlisted = head !== null && !head.isListed;
-    expect(replaces).toBe(isUnlisted && isFromHead && movesHead ? head.key : null);
-    expect(listHeadAs !== null).toBe(isUnlisted && !isFromHead && movesBranchEnd);
+    expect(replaces).toBe(isUnlisted && isReplaced && movesHead ? head.key : null);
+    expect(listHeadAs !== null).toBe(isUnlisted && !isReplaced && movesBranchEnd);
   });
 });
 
 test('a new snapshot hangs on a listed one of its session that succeeded', () => {
-  forAccepted((decision, { parent }, { parentId }) => {
+  forAccepted((decision, { parent, head }, { parentId }) => {
     if (decision.row !== null) return;
     if (parentId === undefined) return;
     expect(parent).toMatchObject({ inSession: true, status: 'succeeded' });
-    expect(decision.parent).toBe(parent?.isListed ? parent.key : parent?.parent);
+    const isListedNow = decision.listHeadAs !== null && parent?.key === head?.key;
+    expect(decision.parent).toBe(parent?.isListed || isListedNow ? parent?.key : parent?.parent);
   });
 });
 

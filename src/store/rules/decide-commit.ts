@@ -1,13 +1,16 @@
 import type { WaymarkError } from '../../core/error.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
 import { type CommitWrite, isWithinTurn } from '../contract/store.ts';
+import { untaken } from './decide-steer.ts';
 import { type Decided, listedParent, type SnapshotFact } from './decision.ts';
 import { invalid, precondition, taken } from './errors.ts';
 import { isSnapshotId, notASnapshotId } from './ids.ts';
 
 /** What a commit depends on. The store reads it under the lock, or the condition, that it writes under. */
 export interface CommitFacts<Key> {
+  /** The id of the run. */
   readonly runId: string;
+  /** The session. */
   readonly sessionId: string;
   /** The pending snapshot of a detached run, which is listed already. */
   readonly own: {
@@ -21,7 +24,9 @@ export interface CommitFacts<Key> {
   readonly start: Key | null;
   /** How many of the run's inputs its last checkpoint includes. */
   readonly inputsDone: number;
+  /** The head of the session. */
   readonly head: { readonly key: Key; readonly isListed: boolean } | null;
+  /** The index of the next snapshot. */
   readonly nextIndex: number;
   /** The snapshot that `write.parentId` names; `null` when the store has none. */
   readonly parent:
@@ -32,21 +37,25 @@ export interface CommitFacts<Key> {
     | null;
   /** Another snapshot, or another run, has the id that is to be written. */
   readonly isTaken: boolean;
+  /** How many messages the run's inbox has; absent in a store without inboxes. */
+  readonly inbox?: number;
 }
 
 /** What a commit writes. */
 export interface CommitDecision<Key> {
   /** The row to fill in: a detached run's own. `null`: a new one. */
   readonly row: Key | null;
+  /** The parent of the snapshot. */
   readonly parent: Key | null;
   /** `null`: not listed. */
   readonly index: number | null;
   /** Whether the snapshot counts from the claim of its run or from this commit. */
   readonly createdAt: 'claim' | 'commit';
-  /** The index that an unlisted head gets because the session continues elsewhere. */
+  /** The index that an unlisted head gets because the session continues elsewhere, or with an edit of it. */
   readonly listHeadAs: number | null;
   /** The unlisted head that the snapshot replaces. */
   readonly replaces: Key | null;
+  /** Whether the snapshot becomes the head. */
   readonly movesHead: boolean;
   /** Later messages of the session are appended behind this snapshot's. */
   readonly movesBranchEnd: boolean;
@@ -71,14 +80,17 @@ export function decideCommit<Key>(
   // A snapshot within a turn leaves the head where it is, so that a turn that fails leaves the session where it was.
   const movesHead = succeeds && !isWithinTurn(write);
   const hasUnlistedHead = head !== null && !head.isListed;
-  const isFromHead = head !== null && (head.key === start || head.key === parent?.key);
-  // An unlisted head gets its place in the list before anything that does not continue from it.
+  // What was edited stays, so an edit does not replace it.
+  const isFromHead =
+    head !== null && (head.key === start || head.key === parent?.key) && write.event !== 'edit';
+  // An unlisted head gets its place in the list before anything that does not continue from it, and before an edit of it.
   const listsHead = succeeds && hasUnlistedHead && !isFromHead;
   const afterHead = facts.nextIndex + (listsHead ? 1 : 0);
   const isNew = row === null && write.listed !== false;
   return {
     row: row?.key ?? null,
-    parent: parentOf(facts, write),
+    parent:
+      row === null && listsHead && parent?.key === head.key ? head.key : parentOf(facts, write),
     index: row !== null ? row.index : isNew ? afterHead : null,
     createdAt: write.snapshotId === facts.runId ? 'claim' : 'commit',
     listHeadAs: listsHead ? facts.nextIndex : null,
@@ -103,6 +115,9 @@ function refuse<Key>(facts: CommitFacts<Key>, write: CommitWrite): WaymarkError 
     return invalid(`A detached run ends with its own snapshot "${facts.runId}".`);
   }
   if (!endsOwn && facts.isTaken) return taken(snapshotId);
+  const { inbox = 0 } = facts;
+  const mustTake = end && write.steered !== undefined && write.leavesInbox !== true;
+  if (mustTake && inbox > (write.steered ?? 0)) return untaken(inbox);
   if (parentId === undefined) return undefined;
   if (parent?.inSession === true && parent.status === 'succeeded') return undefined;
   return precondition(

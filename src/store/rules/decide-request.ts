@@ -6,12 +6,15 @@ import { type HolderFact, isHolder } from './holder.ts';
 
 /** What a store knows of an idempotency key. */
 export interface RequestFact<Run> {
+  /** The id of the run. */
   readonly runId: string;
   /** `null`: the session was removed together with its run, which was refused. */
   readonly sessionId: string | null;
+  /** The digest of the input. */
   readonly digest: string;
   /** When it was claimed or, once there is a receipt, when the run ended. */
   readonly at: number;
+  /** Whether the output is stored. */
   readonly hasReceipt: boolean;
   /** Of the run's snapshot, if it has been written. */
   readonly status: Exclude<SnapshotStatus, 'expired'> | null;

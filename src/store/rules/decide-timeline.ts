@@ -14,7 +14,9 @@ export interface NamedFacts<Key> {
     | null;
   /** The id is reserved by an open run that has not written its snapshot. */
   readonly isReserved: boolean;
+  /** The session. */
   readonly sessionId: string;
+  /** The head of the session. */
   readonly head: { readonly key: Key; readonly isListed: boolean; readonly id: string } | null;
 }
 

@@ -11,6 +11,7 @@ export function accepted<Decision extends object>(decided: Decided<Decision>): D
 
 /** A snapshot as the rules see it. `Key` is the store's own handle of its row. */
 export interface SnapshotFact<Key> {
+  /** The store's handle of the snapshot. */
   readonly key: Key;
   /** `false`: it is only the session's latest saved state. */
   readonly isListed: boolean;

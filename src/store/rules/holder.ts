@@ -2,6 +2,7 @@ import type { RunMode } from '../contract/store.ts';
 
 /** How long a claim lasts. */
 export interface Lease {
+  /** The last heartbeat, in milliseconds. */
   readonly heartbeatAt: number;
   /** Milliseconds without a heartbeat after which it has expired. */
   readonly ttl: number;
@@ -9,9 +10,13 @@ export interface Lease {
 
 /** An open run as the rules see it. `Run` is the store's own handle of its row. */
 export interface HolderFact<Run> extends Lease {
+  /** The store's handle of the run. */
   readonly key: Run;
+  /** The id of the run. */
   readonly runId: string;
+  /** The worker that holds the claim. */
   readonly worker: string;
+  /** Whether a caller waits for it. */
   readonly mode: RunMode;
 }
 

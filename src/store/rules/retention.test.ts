@@ -106,6 +106,19 @@ describe('retention', () => {
     expect(victims(branches, { keepLast: 0 })).toBe('2 3');
   });
 
+  test('S489: an edit of an interrupt that was answered is no open one, and stays only with what it edits and the answer', () => {
+    const asked = { finishReason: 'interrupted' } as const;
+    const edit = { ...asked, event: 'edit' } as const;
+    const labelled = { ...edit, label: 'x' };
+    // The first edit is answered by 3, so that the second one is as well.
+    const rows = [[undefined, asked], [0, edit], [0, edit], [1], [3]] as const;
+    expect(victims(session(rows), { keepLast: 0 })).toBe('0 1 2 3');
+    const kept = [[undefined, asked], [0, edit], [0, labelled], [1], [3]] as const;
+    expect(victims(session(kept), { keepLast: 0 })).toBe('1');
+    const open = [[undefined, asked], [0, edit], [0, labelled], [undefined]] as const;
+    expect(victims(session(open), { keepLast: 0 })).toBe('');
+  });
+
   test('an unlisted head is not counted, and is moved up like any other', () => {
     const latest = session([[undefined], [0], [1, { index: -1 }]]);
     expect(victims(latest, { keepLast: 1 })).toBe('0');

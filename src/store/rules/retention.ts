@@ -1,18 +1,23 @@
 import { WaymarkError } from '../../core/error.ts';
-import type { SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
+import { endsTurn, type SnapshotEvent, type SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { FinishReason } from '../../protocol/turn.ts';
 import type { RetentionPolicy } from '../contract/store.ts';
 
 /** What retention must know of a snapshot. */
 export interface RetainedSnapshot {
+  /** The id of the snapshot. */
   readonly snapshotId: string;
+  /** The id of its parent. */
   readonly parentId?: string | undefined;
   /** -1: the head, saved without being listed. */
   readonly index: number;
   /** `pending` means that a run works on it; one that will not end any more is `expired`. */
   readonly status: SnapshotStatus;
+  /** What caused the snapshot. */
   readonly event: SnapshotEvent;
+  /** How its turn ended. */
   readonly finishReason?: FinishReason | undefined;
+  /** Its label. */
   readonly label?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly updatedAt: number;
@@ -20,11 +25,13 @@ export interface RetainedSnapshot {
 
 /** One session as retention sees it. */
 export interface RetainedSession {
+  /** The session. */
   readonly sessionId: string;
   /** Milliseconds since the epoch. */
   readonly updatedAt: number;
   /** The listed snapshots and an unlisted head, in any order. */
   readonly snapshots: readonly RetainedSnapshot[];
+  /** The id of its head. */
   readonly headId?: string | undefined;
   /** The snapshot that the open run was claimed from, and the one it continues from. */
   readonly held: readonly (string | undefined)[];
@@ -34,6 +41,7 @@ export interface RetainedSession {
 
 /** The snapshots to delete, and the new parents of the remaining ones. */
 export interface Selection {
+  /** The ids of the snapshots to delete. */
   readonly victims: ReadonlySet<string>;
   /** Snapshot id to its new parent; `undefined`: it has become a root. */
   readonly reparented: ReadonlyMap<string, string | undefined>;
@@ -54,7 +62,7 @@ export function checkPolicy({ keepLast, olderThan }: RetentionPolicy): void {
 /**
  * Which snapshots of a session go. Pure, and the same for every store. Whatever the policy says, these stay: the head;
  * one that is running, and the base of its run; an interrupted one that could still be answered; the first
- * answer of an interrupted one that stays, else it could be answered twice; what a failed, aborted or pending one that
+ * answer of an interrupted one that stays, and what an interrupted edit edits, else it could be answered twice; what a failed, aborted or pending one that
  * stays hangs on, as that tells whether it is orphaned. Other ancestors may be deleted: their children move up.
  */
 export function selectVictims(
@@ -88,20 +96,23 @@ function toTree(snapshots: readonly RetainedSnapshot[]): Tree {
   const byId = new Map(inOrder.map((each) => [each.snapshotId, each]));
   const firstAnswer = new Map<string, RetainedSnapshot>();
   for (const each of inOrder) {
-    if (each.status !== 'succeeded' || each.event === 'toolIterationEnd') continue;
-    const start = startOf(each, byId);
-    if (start !== undefined && !firstAnswer.has(start)) firstAnswer.set(start, each);
+    if (each.status !== 'succeeded' || !endsTurn(each.event)) continue;
+    for (const start of startsOf(each, byId)) {
+      if (!firstAnswer.has(start)) firstAnswer.set(start, each);
+    }
   }
   return { inOrder, byId, firstAnswer };
 }
 
-/** The snapshot that a turn continued from: above the snapshots within the turn. */
-function startOf(
+/** The snapshots that a turn continued from: above the snapshots within the turn, and with those that were edited. */
+function startsOf(
   { parentId }: RetainedSnapshot,
   byId: ReadonlyMap<string, RetainedSnapshot>,
-): string | undefined {
-  const parent = byId.get(parentId ?? '');
-  return parent?.event === 'toolIterationEnd' ? startOf(parent, byId) : parentId;
+): readonly string[] {
+  if (parentId === undefined) return [];
+  const parent = byId.get(parentId);
+  if (parent === undefined || endsTurn(parent.event)) return [parentId];
+  return [parentId, ...startsOf(parent, byId)];
 }
 
 // What is not listed is the newest.
@@ -128,12 +139,21 @@ function isOld(updatedAt: number, olderThan: number | undefined, now: number): b
 }
 
 /** What stays whatever the policy says. */
-function needed({ inOrder, firstAnswer }: Tree, { headId, held }: RetainedSession): string[] {
-  const isOpen = ({ status, finishReason, snapshotId }: RetainedSnapshot): boolean =>
-    status === 'pending' ||
-    (status === 'succeeded' && finishReason === 'interrupted' && !firstAnswer.has(snapshotId));
+function needed({ inOrder, byId, firstAnswer }: Tree, { headId, held }: RetainedSession): string[] {
+  // An edit is answered with the snapshot that it edits.
+  const isAnswered = (each: RetainedSnapshot): boolean => {
+    const edited = isInterruptedEdit(each) ? byId.get(each.parentId ?? '') : undefined;
+    return firstAnswer.has(each.snapshotId) || (edited !== undefined && isAnswered(edited));
+  };
+  const isOpen = (each: RetainedSnapshot): boolean =>
+    each.status === 'pending' ||
+    (each.status === 'succeeded' && each.finishReason === 'interrupted' && !isAnswered(each));
   const open = inOrder.filter(isOpen).map((each) => each.snapshotId);
   return [headId, ...held, ...open].filter((id) => id !== undefined);
+}
+
+function isInterruptedEdit({ event, finishReason }: RetainedSnapshot): boolean {
+  return event === 'edit' && finishReason === 'interrupted';
 }
 
 function hangingTogether({ byId, firstAnswer }: Tree, ids: readonly string[]): Set<string> {
@@ -141,7 +161,9 @@ function hangingTogether({ byId, firstAnswer }: Tree, ids: readonly string[]): S
   // A set that grows while it is walked: what is added is visited as well.
   for (const id of kept) {
     const each = byId.get(id);
-    const parent = each?.status === 'succeeded' ? undefined : each?.parentId;
+    const needsParent =
+      each !== undefined && (each.status !== 'succeeded' || isInterruptedEdit(each));
+    const parent = needsParent ? each.parentId : undefined;
     if (parent !== undefined && byId.has(parent)) kept.add(parent);
     const answer = each?.finishReason === 'interrupted' ? firstAnswer.get(id) : undefined;
     if (answer !== undefined) kept.add(answer.snapshotId);

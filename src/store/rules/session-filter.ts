@@ -7,8 +7,11 @@ import { hasWords, queryWords } from './search-words.ts';
 
 /** What a session is called and described by. */
 export interface SearchedSession {
+  /** The id. */
   readonly id: string;
+  /** The title. */
   readonly title: string | undefined;
+  /** The metadata. */
   readonly metadata: JsonObject | undefined;
   /** The words of its messages, as `searchTextOf` joins them; read only if nothing else matches. */
   readonly text: () => string;
@@ -16,10 +19,13 @@ export interface SearchedSession {
 
 /** What the filters of a list look at. */
 export interface FilteredSession {
+  /** Whether it has an open run. */
   readonly isRunning: boolean;
+  /** Its head, if it has one. */
   readonly head: { readonly finishReason?: FinishReason; readonly updatedAt: number } | undefined;
   /** The listed snapshot with the highest index. */
   readonly last: { readonly status: SnapshotStatus; readonly updatedAt: number } | undefined;
+  /** Whether one of its snapshots has a label. */
   readonly isLabelled: () => boolean;
 }
 

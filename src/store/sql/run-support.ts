@@ -16,12 +16,14 @@ import { attachPartial, checkpoint } from './runs/checkpoint.ts';
 import { checkClaim, claim } from './runs/claim.ts';
 import { type CommitResult, commit } from './runs/commit.ts';
 import { dropDead, listDead } from './runs/dead-runs.ts';
+import { readInbox, steer } from './runs/inbox.ts';
+import { readLeftInbox } from './runs/left-inbox.ts';
 import { limitHeartbeats } from './runs/limit-heartbeats.ts';
 import { endRequests, readRequest } from './runs/requests.ts';
 import { getRun, listRuns } from './runs/run-record.ts';
 import { detach, handOver, heartbeat, release } from './runs/run-writes.ts';
 import { getStep, saveStep } from './runs/steps.ts';
-import { readRun, readTaken, type Taken, type TakeOver, takeRuns } from './runs/take-over.ts';
+import { readTaken, type Taken, type TakeOver, takeRuns } from './runs/take-over.ts';
 import { loadState } from './snapshots/locate.ts';
 import type { SqlContext } from './sql-context.ts';
 import { uuidBytes } from './values/bytes.ts';
@@ -72,16 +74,13 @@ export function runSupport({ db, state, cipher, gcScheduler, turns }: SqlContext
   };
 
   const takeAll = async (request: TakeOver): Promise<readonly Taken[]> => {
-    const { runIds } = request;
-    const rows = runIds && (await turns?.takeOver?.({ ...request, runIds }));
-    if (rows !== undefined) {
-      return await Promise.all(rows.map((each) => db.read(() => readRun(each, state))));
-    }
-    const sessions = await db.write(function* () {
+    const take = function* () {
       // Postgres stamps all times by one clock.
       if (db.dialect.name === 'sqlite') yield* limitHeartbeats();
       return yield* takeRuns(request);
-    });
+    };
+    // What is written under the new attempt waits for the disk, and makes this last as well.
+    const sessions = await db.write(take, { durable: false });
     return sessions.length === 0 ? [] : await db.read(() => readTaken(sessions, state));
   };
 
@@ -158,6 +157,13 @@ export function runSupport({ db, state, cipher, gcScheduler, turns }: SqlContext
     },
     getStep: (ref, key) => db.read(() => getStep(ref, key, state)),
     saveStep: (ref, key, value) => db.write(() => saveStep(ref, key, value, state)),
+    async steer(scope, runId, message) {
+      const isThere = await db.write(() => steer(scope, runId, message, state));
+      if (isThere) db.tell([{ kind: 'run', id: runId }]);
+      return isThere;
+    },
+    readInbox: (ref) => db.read(() => readInbox(ref, state)),
+    readLeftInbox: (scope, sessionId) => db.read(() => readLeftInbox(scope, sessionId, cipher)),
     async takeOver(request) {
       await gcScheduler.forget();
       const runs = await takeAll(request);

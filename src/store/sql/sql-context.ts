@@ -16,7 +16,6 @@ import type { StateContext } from './history/state-rows.ts';
 import type { GcScheduler } from './retention/gc-scheduler.ts';
 import type { CommitResult } from './runs/commit.ts';
 import type { AppendedEvents } from './runs/events.ts';
-import type { TakenRows, TakeOver } from './runs/take-over.ts';
 
 /** What a store over a database is made of. */
 export interface SqlParts {
@@ -39,10 +38,6 @@ export interface TurnSteps {
   append?(group: readonly AppendedEvents[]): Promise<ReadonlySet<AppendedEvents> | undefined>;
   /** Detaches a run that is handed over, together with others of the same moment. */
   sendAway?(run: RunRef, request: RunRequest, away: QueueHandoff): Promise<Snapshot | undefined>;
-  /** Takes over the runs that it is asked for by their ids. */
-  takeOver?(
-    request: TakeOver & { readonly runIds: readonly string[] },
-  ): Promise<readonly TakenRows[] | undefined>;
 }
 
 /** What the parts of a store share. */

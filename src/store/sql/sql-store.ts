@@ -1,4 +1,4 @@
-import type { Store } from '../contract/store.ts';
+import type { MaintenanceOptions, Store } from '../contract/store.ts';
 import { checkedStore } from '../rules/checked-store.ts';
 import { abortSupport } from './abort-support.ts';
 import { eventSupport } from './event-support.ts';
@@ -8,6 +8,7 @@ import { GcScheduler } from './retention/gc-scheduler.ts';
 import { runSupport } from './run-support.ts';
 import { readSnapshot } from './snapshots/locate.ts';
 import { saveSnapshot } from './snapshots/save-snapshot.ts';
+import { spendSupport } from './spend-support.ts';
 import type { SqlContext, SqlParts } from './sql-context.ts';
 import { timelineSupport } from './timeline-support.ts';
 
@@ -15,9 +16,9 @@ import { timelineSupport } from './timeline-support.ts';
 export interface SqlStore extends Store {
   /**
    * Encrypts all content with the first of the given keys, in batches, while the store is in use. Returns how many rows it
-   * encrypted. Afterwards the other keys are no longer needed.
+   * encrypted. Afterwards the other keys are no longer needed. When it is stopped, doing it again encrypts the rest.
    */
-  rotateKeys(): Promise<number>;
+  rotateKeys(options?: MaintenanceOptions): Promise<number>;
 }
 
 /** The store over a database: every capability, whichever database it is. */
@@ -37,12 +38,14 @@ export function sqlStore(parts: SqlParts): SqlStore {
   const maintenance = maintenanceSupport(context);
   return checkedStore({
     name: parts.name,
+    encrypted: cipher.keyId !== undefined,
     open: () => db.open(),
     async close() {
       await gcScheduler.close();
       await db.close();
     },
-    getSnapshot: (scope, lookup) => db.read(() => readSnapshot(scope, lookup, state)),
+    getSnapshot: (scope, lookup, options) =>
+      db.read(() => readSnapshot(scope, lookup, state, options)),
     async saveSnapshot(scope, snapshotId, mutate) {
       const saved = await db.write(() => saveSnapshot(scope, snapshotId, mutate, state));
       db.tell([{ kind: 'run', id: snapshotId }]);
@@ -54,6 +57,7 @@ export function sqlStore(parts: SqlParts): SqlStore {
     events: eventSupport(context),
     timeline: timelineSupport(context),
     maintenance,
-    rotateKeys: () => maintenance.rotateKeys(),
+    spend: spendSupport(context),
+    rotateKeys: (options) => maintenance.rotateKeys(options),
   });
 }

@@ -13,8 +13,9 @@ export function timelineSupport({ db, state, gcScheduler }: SqlContext): Timelin
     async getSession(scope, sessionId, options = {}) {
       const info = await db.read(() => getSession(scope, sessionId, state));
       if (options.state !== true || info?.headId === undefined) return info;
-      const head = await db.read(() => readSnapshot(scope, { sessionId }, state));
-      return head?.state === undefined ? info : { ...info, state: head.state };
+      const head = await db.read(() => readSnapshot(scope, { sessionId }, state, options));
+      const { state: latest, messageRange } = head ?? {};
+      return { ...info, ...(latest && { state: latest }), ...(messageRange && { messageRange }) };
     },
     async listSessions(scope, options = {}) {
       if (searchesText(options.query, state)) {

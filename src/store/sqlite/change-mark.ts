@@ -1,6 +1,7 @@
 import { isSnapshotId } from '../rules/ids.ts';
 import type { Hint } from '../sql/database/database.ts';
 import { one, type Plan, statement } from '../sql/database/query.ts';
+import { journal } from '../sql/runs/journal.ts';
 import { uuidBytes } from '../sql/values/bytes.ts';
 
 interface MarkRow {
@@ -11,7 +12,8 @@ interface MarkRow {
 const selectRun = statement<MarkRow>(
   'change_run',
   `SELECT COALESCE((SELECT attempt || ' ' || mode || ' ' || stopping || ' ' || ttl FROM @runs WHERE id = $1), '')
-     || '/' || COALESCE((SELECT status || ' ' || updated_at FROM @snapshots WHERE id = $1), '') AS mark`,
+     || '/' || COALESCE((SELECT status || ' ' || updated_at FROM @snapshots WHERE id = $1), '')
+     || '/' || (SELECT COUNT(*) FROM @journal WHERE run = $1 AND attempt = ${journal.inbox}) AS mark`,
 );
 // Rows are only added at the end, until all of them go.
 const selectEvents = statement<MarkRow>(

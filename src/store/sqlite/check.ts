@@ -1,29 +1,46 @@
 import type { SqlValue } from '../sql/database/query.ts';
-import { type CheckedTable, checkedTables } from './checked-tables.ts';
-import type { Connection } from './connection.ts';
+import { type CheckedTable, checkedSpend, checkedTables } from './checked-tables.ts';
 import { rowSum, rowText } from './row-sums.ts';
 
-/** What is wrong with the file: its pages and indexes, and rows that do not fit their checksums. */
-export function checkFile(db: Connection): readonly string[] {
-  const structure = db
-    .all('PRAGMA integrity_check(20)')
-    .map((row) => String(row.integrity_check))
-    .filter((line) => line !== 'ok')
-    .map((line) => `The database file is damaged: ${line}.`);
-  return [...structure, ...checkedTables.flatMap((table) => damagedRows(db, table))];
+type Row = Readonly<Record<string, SqlValue>>;
+
+/** A look at the whole file: a statement, and what its rows say. */
+interface Check {
+  readonly sql: string;
+  faultOf(row: Row): string | undefined;
 }
 
-function damagedRows(db: Connection, table: CheckedTable): readonly string[] {
+const checks: readonly Check[] = [
+  {
+    sql: 'PRAGMA integrity_check(20)',
+    faultOf: ({ integrity_check: line }) =>
+      line === 'ok' ? undefined : `The database file is damaged: ${line}.`,
+  },
+  ...checkedTables.map(rowCheck),
+  rowCheck(checkedSpend),
+];
+
+/** The statements that look at the file: its pages and indexes, and rows that do not fit their checksums. */
+export const checkStatements: readonly string[] = checks.map(({ sql }) => sql);
+
+/** What is wrong with the file, by the rows of each statement. */
+export function faultsIn(results: readonly (readonly Row[])[]): readonly string[] {
+  return checks.flatMap(({ faultOf }, at) =>
+    (results[at] ?? []).map(faultOf).filter((fault) => fault !== undefined),
+  );
+}
+
+function rowCheck(table: CheckedTable): Check {
   const { name, keys, sum = 'sum', only, what } = table;
   const list = Object.keys(keys).join(', ');
-  const rows = db.all(
-    `SELECT ${list} FROM ${name} WHERE ${sum} IS NOT ${rowSum}(${rowText(table, name)})
+  return {
+    sql: `SELECT ${list} FROM ${name} WHERE ${sum} IS NOT ${rowSum}(${rowText(table, name)})
      ${only === undefined ? '' : `AND ${only}`} LIMIT 20`,
-  );
-  return rows.map((row) => {
-    const key = Object.values(row).map(shown).join(', ');
-    return `${what} does not fit its checksum: row ${key} of the table "${name}".`;
-  });
+    faultOf(row) {
+      const key = Object.values(row).map(shown).join(', ');
+      return `${what} does not fit its checksum: row ${key} of the table "${name}".`;
+    },
+  };
 }
 
 function shown(value: SqlValue): string {

@@ -5,7 +5,7 @@ import { code } from '../sql/values/codes.ts';
 export interface CheckedTable {
   readonly name: string;
   /** The columns that order the rows, with values before any row's. */
-  readonly keys: Readonly<Record<string, number | Uint8Array>>;
+  readonly keys: Readonly<Record<string, number | string | Uint8Array>>;
   readonly columns: readonly string[];
   /** The column of the checksum. @default 'sum' */
   readonly sum?: string;
@@ -37,6 +37,30 @@ const snapshotColumns = [
   'ttl',
   'partial',
 ] as const;
+
+/** What was spent; its rows have checksums since format 11. */
+export const checkedSpend: CheckedTable = {
+  name: 'spend',
+  what: 'A counter of what was spent',
+  keys: { owner: '', agent: '', session: '', by_agent: '', model: '', currency: '', day: -1 },
+  columns: [
+    'owner',
+    'agent',
+    'session',
+    'by_agent',
+    'model',
+    'currency',
+    'day',
+    'calls',
+    'input',
+    'output',
+    'total',
+    'reasoning',
+    'cache_read',
+    'cache_write',
+    'micros',
+  ],
+};
 
 /**
  * The tables as they are since format 5, with the names of format 6. Some columns are covered otherwise. Rows refer to each

@@ -70,6 +70,28 @@ export class Connection {
     return step.value;
   }
 
+  /** The file of the database; empty for one in memory. */
+  get file(): string {
+    return String(this.get('PRAGMA database_list')?.file ?? '');
+  }
+
+  /** Begins to read one state of the database, which later changes do not touch. */
+  beginRead(): void {
+    if (!this.#db.isTransaction) this.#control.BEGIN.run();
+    this.get('SELECT 1 FROM sqlite_schema LIMIT 1');
+  }
+
+  /** Runs a plan and waits after each of its statements. */
+  async runInSteps<Result>(plan: Plan<Result>, wait: () => Promise<void>): Promise<Result> {
+    let step = plan.next([]);
+    while (step.done !== true) {
+      const rows = this.#query(step.value);
+      await wait();
+      step = plan.next(rows);
+    }
+    return step.value;
+  }
+
   /** Runs a plan in a transaction; whatever goes wrong, none stays open. */
   transaction<Result>(begin: 'BEGIN' | 'BEGIN IMMEDIATE', plan: () => Plan<Result>): Result {
     this.#control[begin].run();

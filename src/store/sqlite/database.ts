@@ -6,10 +6,12 @@ import { toReadError } from '../rules/errors.ts';
 import type { Cipher } from '../sql/content/cipher.ts';
 import type { Database, Hint } from '../sql/database/database.ts';
 import type { Plan } from '../sql/database/query.ts';
+import { breath } from '../sql/retention/breath.ts';
 import { limitHeartbeats, limiting } from '../sql/runs/limit-heartbeats.ts';
 import { changeMark } from './change-mark.ts';
 import { createChangeWatch } from './change-watch.ts';
-import { checkFile } from './check.ts';
+import { checkStatements, faultsIn } from './check.ts';
+import { runInThread } from './check-thread.ts';
 import { Connection, type Synchronous } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { isBusy, stillBusy, toStoreError } from './errors.ts';
@@ -30,6 +32,9 @@ export interface SqliteOptions {
 
 // A writer that is still in the way after this long is not just busy.
 const patience = 30_000;
+
+// Free pages that are given back at a time: few enough that turns do not wait for long.
+const vacuumPages = 64;
 
 // Of the write-ahead log, in pages: small enough that writing it back never holds the thread for more than a moment.
 const checkpointEvery = 500;
@@ -125,15 +130,41 @@ export function sqliteDatabase(options: SqliteOptions): Database {
         () => transaction('BEGIN IMMEDIATE', limitHeartbeats, 'NORMAL'),
       );
     },
-    async check() {
+    async readInSteps(plan) {
       const db = connection ?? (await opened());
-      return retry(() => checkFile(db));
+      const file = db.file;
+      try {
+        // Nothing else can open a database in memory.
+        if (file === '') return await transaction('BEGIN', plan, 'NORMAL');
+        const reader = new Connection(file, options);
+        try {
+          await retry(() => reader.beginRead());
+          return await reader.runInSteps(plan(), breath);
+        } finally {
+          reader.close();
+        }
+      } catch (error) {
+        throw toReadError(toStoreError(error, path));
+      }
+    },
+    async check(signal) {
+      const db = connection ?? (await opened());
+      const { file } = db;
+      const apart = file === '' ? undefined : await runInThread(file, checkStatements, signal);
+      return faultsIn(apart ?? (await retry(() => checkStatements.map((sql) => db.all(sql)))));
     },
     sumOf: sumOfValues,
     now: () => clock.now(),
     async scrub() {
       const db = connection ?? (await opened());
-      db.exec('PRAGMA incremental_vacuum');
+      const freePages = (): number => Number(db.get('PRAGMA freelist_count')?.freelist_count);
+      // A file that another program has rebuilt without `auto_vacuum` keeps its free pages, which are overwritten.
+      for (let free = freePages(), before = free + 1; free > 0 && free < before; ) {
+        before = free;
+        await retry(() => db.exec(`PRAGMA incremental_vacuum(${vacuumPages})`));
+        await breath();
+        free = freePages();
+      }
       await retry(() => {
         // A reader in another process keeps the log from being emptied; it says so in a column.
         if (db.get('PRAGMA wal_checkpoint(TRUNCATE)')?.busy === 1) throw busyLog;

@@ -49,7 +49,7 @@ export function rowText({ columns }: CheckedTable, alias: string): string {
 }
 
 /** Adds checksums to the rows of a table, and keeps them right whatever statement changes a row. */
-function withSums(table: CheckedTable): string {
+export function withSums(table: CheckedTable): string {
   const { name, keys, columns, sum = 'sum', only, initial } = table;
   const isRow = Object.keys(keys)
     .map((key) => `${key} = NEW.${key}`)

@@ -1,8 +1,10 @@
 import { renamedColumns } from '../sql/database/renamed-columns.ts';
-import { rowSums } from './row-sums.ts';
+import { code } from '../sql/values/codes.ts';
+import { checkedSpend } from './checked-tables.ts';
+import { rowSums, withSums } from './row-sums.ts';
 
 /**
- * The tables, one step a format; steps are only added, never changed. The last step renames some columns of the first: see
+ * The tables, one step a format; steps are only added, never changed. A later step renames some columns of the first: see
  * `renamedColumns`. Tables with a body are rowid tables on purpose:
  * WITHOUT ROWID keeps at most a quarter page of a row in place and would triple the file. Numbers of branches, snapshots
  * and blobs are never used again, because notes of where a state lies may outlive the rows they name.
@@ -179,4 +181,24 @@ export const steps: readonly string[] = [
     DELETE FROM search WHERE head = OLD.row_id;
   END;
   `,
+  // What was spent.
+  `
+  CREATE TABLE spend(                        -- counters; one row is added to by each turn of a session on a day
+    owner TEXT NOT NULL, agent TEXT NOT NULL, session TEXT NOT NULL,
+    by_agent TEXT NOT NULL,                  -- the agent that called the model: the session's, or a sub-agent
+    model TEXT NOT NULL,
+    currency TEXT NOT NULL,                  -- '' for no price
+    day INTEGER NOT NULL,                    -- since 1970
+    calls INTEGER NOT NULL,
+    input INTEGER NOT NULL, output INTEGER NOT NULL, total INTEGER NOT NULL, reasoning INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
+    micros INTEGER NOT NULL,                 -- millionths of a unit of the currency
+    PRIMARY KEY(owner, agent, session, by_agent, model, currency, day)) WITHOUT ROWID;
+  `,
+  // Inboxes of runs are in the journal, and an index finds the sessions that wait for an answer.
+  `CREATE INDEX snapshots_interrupted ON snapshots(session) WHERE finish = ${code.interrupted};`,
+  // Data of artifacts as bytes, instead of base64.
+  'ALTER TABLE blobs ADD COLUMN bytes BLOB;',
+  // A checksum for each row of what was spent.
+  withSums(checkedSpend),
 ];

@@ -56,6 +56,7 @@ export async function expectIdsChecked(agent: ContractAgent, snapshotId: string)
     retryRun: (id) => agent.retryRun(id),
     restore: (id) => agent.restore(id),
     fork: (id) => agent.fork(id),
+    edit: (id) => agent.edit(id, { custom: {} }),
     'diff from': (id) => agent.diff(id, snapshotId),
     'diff to': (id) => agent.diff(snapshotId, id),
     label: (id) => agent.label(id, 'l'),

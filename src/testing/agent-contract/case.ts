@@ -1,3 +1,4 @@
+import type { EditChange } from '../../api/agent-api.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { Lookup } from '../../protocol/lookup.ts';
 import type { SnapshotStatus } from '../../protocol/snapshot.ts';
@@ -148,6 +149,15 @@ type TimelineStep =
       readonly snapshot?: Pattern;
     } & Refusable)
   | ({
+      readonly do: 'edit';
+      readonly id: string;
+      readonly change: EditChange;
+      readonly reason?: string;
+      readonly ifHead?: string;
+      readonly as?: string;
+      readonly snapshot?: Pattern;
+    } & Refusable)
+  | ({
       readonly do: 'label';
       readonly id: string;
       readonly label: string | null;
@@ -175,8 +185,13 @@ type TimelineStep =
 type StageStep =
   /** Every method that takes an id rejects values that are not strings; `id` is a snapshot to compare with. */
   | { readonly do: 'badIds'; readonly id: string }
-  /** The last request to the model. */
-  | { readonly do: 'asked'; readonly told: readonly string[]; readonly calls?: number }
+  /** The last request to the model: its messages, how many there were so far, and the names of its tools. */
+  | {
+      readonly do: 'asked';
+      readonly told: readonly string[];
+      readonly calls?: number;
+      readonly tools?: readonly string[];
+    }
   /** How many model calls have been aborted so far. */
   | { readonly do: 'stopped'; readonly times: number }
   /** Replaces the process with another one on the same store. */

@@ -127,6 +127,15 @@ async function playAround(stage: Stage, step: Around): Promise<void> {
       stage.keep(step.as, snapshot);
       return;
     }
+    case 'edit': {
+      const note = step.reason === undefined ? {} : { reason: step.reason };
+      const edit = agent.edit(step.id, step.change, { ...ifHeadOf(step), ...note });
+      const snapshot = await attempt(edit, step.refused);
+      if (snapshot === undefined) return;
+      if (step.snapshot !== undefined) expectMatch(snapshot, step.snapshot, 'snapshot');
+      stage.keep(step.as, snapshot);
+      return;
+    }
     case 'label':
       await attempt(agent.label(step.id, step.label, ifHeadOf(step)), step.refused);
       return;
@@ -146,8 +155,7 @@ async function playAround(stage: Stage, step: Around): Promise<void> {
       expect((await agent.abort(step.id)) ?? null, 'status after the abort').toBe(step.status);
       return;
     case 'asked':
-      expect(toldBy(model.requests.at(-1)?.messages ?? [])).toEqual(step.told);
-      if (step.calls !== undefined) expect(model.requests, 'calls').toHaveLength(step.calls);
+      expectAsked(model.requests, step);
       return;
     case 'stopped':
       expect(model.stops, 'stops of the model').toBe(step.times);
@@ -161,6 +169,16 @@ async function playAround(stage: Stage, step: Around): Promise<void> {
     default:
       assertNever(step);
   }
+}
+
+function expectAsked(
+  requests: Stage['model']['requests'],
+  { told, calls, tools }: Extract<Step, { readonly do: 'asked' }>,
+): void {
+  const last = requests.at(-1);
+  expect(toldBy(last?.messages ?? [])).toEqual(told);
+  if (calls !== undefined) expect(requests, 'calls').toHaveLength(calls);
+  if (tools !== undefined) expect(last?.tools.map(({ name }) => name)).toEqual(tools);
 }
 
 async function playTurn(

@@ -13,12 +13,15 @@ export type ContractAgent = Omit<Agent, 'metadata' | 'description'>;
 
 /** How the contract reaches the agents of an app. */
 export interface ContractLink {
+  /** The agent of this name. */
   agent(name: string): ContractAgent;
+  /** Closes the connection. */
   close(): Promise<void>;
 }
 
 /** The environment of a case: a new store, and access to the agents. */
 export interface ContractHost {
+  /** The store of the agents. */
   readonly store: Store;
   /** @default calls the app directly */
   readonly connect?: (app: App) => Promise<ContractLink>;

@@ -9,6 +9,7 @@ export interface Wish {
   readonly steps?: number;
   /** Milliseconds per step. @default 0 */
   readonly ms?: number;
+  /** The run fails. */
   readonly fail?: boolean;
   /** Waits while this path exists. */
   readonly waitWhile?: string;

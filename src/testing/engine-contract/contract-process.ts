@@ -11,7 +11,16 @@ export interface ContractProcess {
   run(wish: Wish, mode?: StartMode): Promise<string>;
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>;
+  /** Kills the process, as a crash would. */
   kill(): void;
+}
+
+/** What executes the file of a contract process. @default the runtime of the tests */
+export interface ContractRuntime {
+  /** The program that runs the process. */
+  readonly execPath?: string;
+  /** Its arguments before the file. */
+  readonly execArgv?: string[];
 }
 
 interface Order {
@@ -31,8 +40,9 @@ type Answer = { readonly ready: true } | { readonly no: number; readonly runId: 
 export async function startContractProcess(
   file: string | URL,
   args: readonly string[] = [],
+  runtime: ContractRuntime = {},
 ): Promise<ContractProcess> {
-  const child = fork(file, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const child = fork(file, args, { ...runtime, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const waiting = new Map<number, (runId: string) => void>();
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   let count = 0;

@@ -68,7 +68,7 @@ export function crashContract(useKit: () => CrashKit): void {
         status: 'failed',
         error: {
           status: 'INTERNAL',
-          message: expect.stringContaining('given up'),
+          message: expect.stringContaining('without progress'),
           details: { deadLetter: true },
         },
       });
@@ -80,10 +80,10 @@ export function crashContract(useKit: () => CrashKit): void {
         error: expect.stringContaining('no sign of life'),
       }));
       const since = expect.any(String);
-      expect(await agent.listDeadRuns()).toEqual([
+      expect((await agent.listDeadRuns()).items).toEqual([
         { snapshotId: runId, sessionId, agent: agent.name, attempts, since },
       ]);
-      expect(await agent.listDeadRuns({ owner: 'bob' })).toEqual([]);
+      expect(await agent.listDeadRuns({ owner: 'bob' })).toEqual({ items: [] });
       await expect(agent.retryRun(runId, { owner: 'bob' })).rejects.toMatchObject({
         status: 'NOT_FOUND',
       });
@@ -91,7 +91,7 @@ export function crashContract(useKit: () => CrashKit): void {
       const again = await agent.retryRun(runId);
       expect(again.sessionId).toBe(sessionId);
       expect(await agent.wait(again.snapshotId)).toMatchObject({ status: 'succeeded' });
-      expect(await agent.listDeadRuns()).toEqual([]);
+      expect(await agent.listDeadRuns()).toEqual({ items: [] });
       await expect(agent.retryRun(runId)).rejects.toMatchObject({ status: 'NOT_FOUND' });
     },
     longest,
@@ -124,9 +124,9 @@ export function crashContract(useKit: () => CrashKit): void {
         error: { details: { deadLetter: true } },
       });
       expect(deaths()).toBe(2);
-      expect(await agent.listDeadRuns()).toMatchObject([{ snapshotId: runId }]);
+      expect(await agent.listDeadRuns()).toMatchObject({ items: [{ snapshotId: runId }] });
       expect(await agent.deleteSession(ended.sessionId)).toBe(true);
-      expect(await agent.listDeadRuns()).toEqual([]);
+      expect(await agent.listDeadRuns()).toEqual({ items: [] });
     },
     longest,
   );

@@ -11,9 +11,11 @@ export interface EngineCluster {
   createApp(options: { readonly work: boolean }): App;
   /** Starts a real worker process with `startContractProcess`. Without it the crash tests are skipped. */
   startProcess?(options?: { readonly attempts?: number }): Promise<ContractProcess>;
+  /** Closes the deployment with its apps and processes. */
   close(): Promise<void>;
 }
 
+/** What the engine under test can do. */
 export interface EngineContractOptions {
   /** Whether any free worker may execute a detached run, instead of the process that accepted it. @default false */
   readonly dispatches?: boolean;
@@ -151,5 +153,7 @@ async function running(agent: Agent, runId: string): Promise<boolean> {
 }
 
 async function attemptOf(agent: Agent, runId: string): Promise<number> {
-  return (await agent.listRuns()).find(({ snapshotId }) => snapshotId === runId)?.attempt ?? 0;
+  return (
+    (await agent.listRuns()).items.find(({ snapshotId }) => snapshotId === runId)?.attempt ?? 0
+  );
 }

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import type { Snapshot } from '../../protocol/snapshot.ts';
+import { type MessagePage, positionsOf, withPage } from '../../protocol/message-page.ts';
+import { endsTurn, type Snapshot } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 import { hashState, type SessionState } from '../../session/session-state.ts';
 import type { Scope } from '../../store/contract/store.ts';
@@ -53,6 +54,11 @@ export async function compare(kit: Kit, scope: Scope, model: Model): Promise<voi
       if (read === undefined) expect.fail(`snapshot ${row.id} is gone`);
       expectRow(session, read);
       expectState(session, row, read.state ?? {});
+      const total = read.state?.messages?.length ?? 0;
+      for (const page of [{ last: 3 }, { last: 2, before: Math.ceil(total / 2) }]) {
+        const part = await store.getSnapshot(scope, { snapshotId: row.id }, { messages: page });
+        expectPage(session, row, page, part && withPage(part, page));
+      }
       const loaded = await runs.load(scope, { snapshotId: row.id });
       expect(loaded && copyOf(loaded.state)).toEqual(row.state);
       expect(loaded && hashState(loaded.state)).toBe(read.stateHash);
@@ -68,20 +74,52 @@ function expectState(session: ModelSession, row: ModelRow, state: State): void {
   const read = (state.messages ?? []).map(({ metadata: _, ...bare }) => bare);
   expect({ ...state, messages: read }).toEqual({ ...rest, messages });
   const marked = (state.messages ?? []).map((each) => each.metadata?.snapshotId);
+  expectMarks(session, row, marked, 0);
+}
+
+/** Compares a page of the messages of a snapshot. */
+function expectPage(
+  session: ModelSession,
+  row: ModelRow,
+  page: MessagePage,
+  part: Snapshot | undefined,
+): void {
+  const { messages = [], ...rest } = row.state;
+  const { from, to } = positionsOf(page, messages.length);
+  expect(part?.messageRange).toEqual({ from, total: messages.length });
+  const read = part?.state?.messages ?? [];
+  const bare = read.map(({ metadata: _, ...each }) => each);
+  expect({ ...part?.state, messages: bare }).toEqual({
+    ...rest,
+    messages: messages.slice(from, to),
+  });
+  const marked = read.map((each) => each.metadata?.snapshotId);
+  expectMarks(session, row, marked, from);
+}
+
+/** Compares the snapshot ids on messages, the first of which stands at position `from`. */
+function expectMarks(
+  session: ModelSession,
+  row: ModelRow,
+  marked: readonly unknown[],
+  from: number,
+): void {
+  const { messages = [] } = row.state;
   const turns = pathTo(session, row.id).filter(isTurnEnd);
   const needed: unknown[] = messages.map(() => undefined);
   for (const { id } of turns) {
     const length = row.unbroken.get(id) ?? 0;
     if (length > 0) needed[length - 1] = id;
   }
-  for (const [place, mark] of marked.entries()) {
+  for (const [at, mark] of marked.entries()) {
+    const place = from + at;
     if (needed[place] !== undefined) expect(mark).toBe(needed[place]);
     else if (mark !== undefined) expectOwnMark(turns, mark, messages[place]);
   }
 }
 
 function isTurnEnd({ status, event, index }: ModelRow): boolean {
-  return status === 'succeeded' && event !== 'toolIterationEnd' && index >= 0;
+  return status === 'succeeded' && endsTurn(event) && index >= 0;
 }
 
 /** After a rewrite a store may still know the snapshot of a message, but must not report a wrong one. */

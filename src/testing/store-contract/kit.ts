@@ -22,6 +22,7 @@ import type {
   MaintenanceSupport,
   RunSupport,
   Scope,
+  SpendSupport,
   StateBase,
   Store,
   TimelineSupport,
@@ -29,9 +30,11 @@ import type {
 
 /** A store that has been opened for one test. */
 export interface OpenedStore {
+  /** The store to test. */
   readonly store: Store;
   /** Closes the store and opens it again on the same data, as another process would. */
   readonly reopen?: () => Promise<Store>;
+  /** Closes the store after the test. */
   readonly close: () => Promise<void>;
   /** Advances the store's clock. Without it the tests wait in real time. */
   readonly advance?: (ms: number) => void | Promise<void>;
@@ -49,6 +52,7 @@ export interface Kit {
   readonly events: EventSupport;
   readonly timeline: TimelineSupport;
   readonly maintenance: MaintenanceSupport;
+  readonly spend: SpendSupport;
   readonly opened: OpenedStore;
   /** The same helpers over the reopened store. */
   readonly reopen: () => Promise<Kit>;
@@ -226,6 +230,9 @@ export function createKit(
     },
     get maintenance() {
       return need(store.maintenance, 'maintenance');
+    },
+    get spend() {
+      return need(store.spend, 'spend');
     },
     opened,
     reopen: async () => createKit(opened, scope, await need(opened.reopen, 'way to reopen')()),

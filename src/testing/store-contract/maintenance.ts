@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RetentionPolicy } from '../../store/contract/store.ts';
+import type { MaintenanceOptions, RetentionPolicy } from '../../store/contract/store.ts';
 import { type Kit, refused, texts, type UseKit } from './kit.ts';
 import { transferContract } from './transfer.ts';
 
@@ -207,6 +207,69 @@ export function maintenanceContract(useKit: UseKit): void {
       };
       expect(await maintenance.verify({ onProgress })).toEqual([]);
       expect(progress).toBeGreaterThan(0);
+    });
+  });
+
+  describe('long maintenance', () => {
+    test('S342: reports its steps, stops between two of them, and continues when it is done again', async () => {
+      const { turn, maintenance, textsOf, store } = useKit();
+      const isHeard = maintenance.verify({ signal: AbortSignal.abort() });
+      // A store whose maintenance takes a moment may ignore the options.
+      if (
+        await isHeard.then(
+          () => true,
+          () => false,
+        )
+      )
+        return;
+      const owned = { agent: 'chat', owner: 'ada' };
+      for (const session of ['a', 'b', 'c']) {
+        for (const text of ['one', 'two', 'three']) {
+          await turn(session, { text });
+          await turn(session, { text, scope: owned });
+        }
+      }
+      let cursor: string | undefined;
+      const stopAtOnce = (): MaintenanceOptions => {
+        const controller = new AbortController();
+        const onProgress: MaintenanceOptions['onProgress'] = (done, progress) => {
+          expect(done).toBeGreaterThan(0);
+          cursor ??= progress.cursor;
+          controller.abort();
+        };
+        return { onProgress, signal: controller.signal };
+      };
+      const stopped = { name: 'WaymarkError' };
+      await expect(maintenance.verify(stopAtOnce())).rejects.toMatchObject(stopped);
+      if (cursor !== undefined) {
+        const dones: number[] = [];
+        const onProgress = (done: number): void => void dones.push(done);
+        expect(await maintenance.verify({ cursor, onProgress })).toEqual([]);
+        const rest = dones.at(-1) ?? 0;
+        expect(await maintenance.verify({ onProgress })).toEqual([]);
+        expect(dones.at(-1)).toBeGreaterThan(rest);
+        await expect(maintenance.verify({ cursor: 'nowhere' })).rejects.toMatchObject({
+          status: 'INVALID_ARGUMENT',
+        });
+      }
+      await expect(
+        maintenance.prune({ keepLast: 1 }, undefined, stopAtOnce()),
+      ).rejects.toMatchObject(stopped);
+      expect(await maintenance.verify()).toEqual([]);
+      // The rest, as far as there is one after the first step.
+      const { snapshots } = await maintenance.prune({ keepLast: 1 });
+      expect(snapshots).toBeLessThan(12);
+      expect(await maintenance.prune({ keepLast: 1 })).toMatchObject({ snapshots: 0 });
+      expect(await textsOf({ sessionId: 'c' })).toHaveLength(6);
+      const before = { signal: AbortSignal.abort() };
+      await expect(maintenance.eraseOwner('ada', before)).rejects.toMatchObject(stopped);
+      expect(await store.getSnapshot(owned, { sessionId: 'a' })).toBeDefined();
+      const steps: number[] = [];
+      expect(await maintenance.eraseOwner('ada', { onProgress: (done) => steps.push(done) })).toBe(
+        3,
+      );
+      expect(steps.length).toBeGreaterThan(0);
+      expect(await maintenance.verify()).toEqual([]);
     });
   });
 

@@ -1,4 +1,4 @@
-import type { SnapshotEvent, SnapshotStatus } from '../../protocol/snapshot.ts';
+import { endsTurn, type SnapshotEvent, type SnapshotStatus } from '../../protocol/snapshot.ts';
 import type { State } from '../../protocol/state.ts';
 
 /** A snapshot of the reference model: a full copy of its state. */
@@ -120,15 +120,16 @@ export function pruneRows(
   const { rows } = session;
   const listed = listedRows(session);
   const newest = new Set(listed.slice(Math.max(0, listed.length - keepLast)));
-  const startOf = (row: ModelRow): string | undefined => {
+  const startsFrom = (row: ModelRow, start: ModelRow): boolean => {
     const parent = row.parent === undefined ? undefined : rows.get(row.parent);
-    return parent?.event === 'toolIterationEnd' ? startOf(parent) : parent?.id;
+    if (parent === undefined || parent === start) return parent === start;
+    return !endsTurn(parent.event) && startsFrom(parent, start);
   };
   const isAnswer = ({ status, event }: ModelRow): boolean =>
-    status === 'succeeded' && event !== 'toolIterationEnd';
+    status === 'succeeded' && endsTurn(event);
   const answersOf = (row: ModelRow): ModelRow[] =>
     [...rows.values()]
-      .filter((each) => isAnswer(each) && startOf(each) === row.id)
+      .filter((each) => isAnswer(each) && startsFrom(each, row))
       .sort((a, b) => (a.index < 0 ? 1 : b.index < 0 ? -1 : a.index - b.index));
   const isKept = (row: ModelRow): boolean =>
     newest.has(row) ||

@@ -5,6 +5,7 @@ import { idTypeContract } from './id-types.ts';
 import type { UseKit } from './kit.ts';
 import { recoveryContract } from './recovery.ts';
 import { requestContract } from './requests.ts';
+import { steeringContract } from './steering.ts';
 import { turnContract } from './turns.ts';
 import { unlistedContract } from './unlisted.ts';
 
@@ -16,6 +17,7 @@ export function runContract(useKit: UseKit): void {
   recoveryContract(useKit);
   handOverContract(useKit);
   requestContract(useKit);
+  steeringContract(useKit);
   badInputContract(useKit);
   idTypeContract(useKit);
 }

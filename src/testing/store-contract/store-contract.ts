@@ -3,16 +3,19 @@ import { abortContract } from './abort.ts';
 import { durabilityContract } from './durability.ts';
 import { eventContract } from './events.ts';
 import { createKit, type Kit, type OpenedStore, type UseKit } from './kit.ts';
+import { longArtifactContract } from './long-artifacts.ts';
 import { maintenanceContract } from './maintenance.ts';
+import { messagePageContract } from './message-pages.ts';
 import { randomContract } from './random.ts';
 import { runContract } from './runs.ts';
 import { snapshotContract } from './snapshots.ts';
+import { spendContract } from './spend.ts';
 import { timelineContract } from './timeline.ts';
 
 /** Optional capabilities of a store. */
-export type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance';
+export type Capability = 'runs' | 'abort' | 'events' | 'timeline' | 'maintenance' | 'spend';
 
-const all: readonly Capability[] = ['runs', 'abort', 'events', 'timeline', 'maintenance'];
+const all: readonly Capability[] = ['runs', 'abort', 'events', 'timeline', 'maintenance', 'spend'];
 
 /** Options of {@link storeContract}. */
 export interface StoreContractOptions {
@@ -39,7 +42,8 @@ export function storeContract(
   open: () => Promise<OpenedStore>,
   { capabilities = all, durable = true, runs = 50 }: StoreContractOptions = {},
 ): void {
-  const isWhole = all.every((part) => capabilities.includes(part));
+  // Counters of spend stand beside the sessions, and a store may leave them out.
+  const isWhole = all.every((part) => part === 'spend' || capabilities.includes(part));
   const tested = [
     'snapshots',
     ...capabilities,
@@ -65,6 +69,8 @@ export function storeContract(
     snapshotContract(useKit);
     for (const part of capabilities) groups[part](useKit);
     if (isWhole && durable) durabilityContract(useKit);
+    if (isWhole) longArtifactContract(useKit);
+    if (isWhole) messagePageContract(useKit);
     if (isWhole) randomContract(useKit, runs);
   });
 }
@@ -75,4 +81,5 @@ const groups: Record<Capability, (useKit: UseKit) => void> = {
   events: eventContract,
   timeline: timelineContract,
   maintenance: maintenanceContract,
+  spend: spendContract,
 };

@@ -40,6 +40,30 @@ export function timelineContract(useKit: UseKit): void {
       await refused(timeline.listSnapshots(scope, 's', { limit: 0 }), 'INVALID_ARGUMENT');
     });
 
+    test('S544: snapshots are listed from the end back, page by page', async () => {
+      const { turn, timeline, scope } = useKit();
+      const root = (await turn('s')).snapshot;
+      const request = { from: { snapshotId: root.snapshotId } };
+      for (let n = 0; n < 6; n++) await turn('s', n % 2 ? {} : { request });
+      const read = async (options: { readonly includeOrphaned?: boolean }): Promise<number[][]> => {
+        const pages: number[][] = [];
+        let cursor: string | undefined;
+        do {
+          const page = await timeline.listSnapshots(scope, 's', {
+            ...options,
+            newestFirst: true,
+            limit: 2,
+            ...(cursor !== undefined && { cursor }),
+          });
+          pages.push(page.items.map(({ index }) => index));
+          cursor = page.next;
+        } while (cursor !== undefined);
+        return pages;
+      };
+      expect(await read({ includeOrphaned: true })).toEqual([[6, 5], [4, 3], [2, 1], [0]]);
+      expect(await read({})).toEqual([[6, 5], [0]]);
+    });
+
     test('a page of what is not orphaned is full', async () => {
       const { turn, timeline, scope } = useKit();
       const root = (await turn('s')).snapshot;

@@ -17,6 +17,7 @@ async function rich({ turn, claim, runs, timeline, scope }: Kit): Promise<void> 
   await turn('s', { state, totals: { tokens: 5, toolCalls: 1 } });
   const request = { from: { snapshotId: root.snapshotId } };
   const right = (await turn('s', { text: 'right', request, finishReason: 'interrupted' })).snapshot;
+  await turn('s', { text: 'edited', event: 'edit', edit: { by: 'Ada', reason: 'why' } });
   await turn('s', { text: 'latest', listed: false });
   await timeline.label(scope, right.snapshotId, 'here');
   await timeline.updateSession(scope, 's', { title: 'Title', metadata: { a: 1 } });
@@ -63,8 +64,8 @@ export function transferContract(useKit: UseKit): void {
       expect(await store.getSnapshot(scope, { sessionId: 's' })).toEqual(head);
       expect(await maintenance.exportSession(scope, 's')).toEqual(document);
       expect(await maintenance.verify()).toEqual([]);
-      expect((await kit.turn('s')).snapshot.index).toBe(5);
-      expect((await kit.claim('s')).nextIndex).toBe(6);
+      expect((await kit.turn('s')).snapshot.index).toBe(6);
+      expect((await kit.claim('s')).nextIndex).toBe(7);
     });
 
     test('beside its original it gets another id, and its snapshots new ones', async () => {

@@ -290,6 +290,47 @@ export function turnContract(useKit: UseKit): void {
       expect(again.parent).toMatchObject({ snapshotId: asked.snapshotId, answered: true });
     });
 
+    test('S485: an edit of a head that is not listed lists it, and continues from it', async () => {
+      const { store, scope, turn, claim, commit, textsOf } = useKit();
+      const first = (await turn('s', { text: 'one' })).snapshot;
+      const { snapshotId } = (await turn('s', { text: 'two', listed: false })).snapshot;
+      const held = await claim('s', { from: { snapshotId } });
+      const edited = (await commit(held, { event: 'edit', edit: {}, text: 'three' })).snapshot;
+      expect(edited).toMatchObject({ index: 2, parentId: snapshotId });
+      expect(await store.getSnapshot(scope, { snapshotId })).toMatchObject({
+        index: 1,
+        parentId: first.snapshotId,
+        orphaned: false,
+      });
+      expect((await turn('s', { text: 'four' })).snapshot).toMatchObject({
+        index: 3,
+        parentId: edited.snapshotId,
+      });
+      expect(await textsOf({ snapshotId })).toEqual(['one', 'ONE', 'two', 'TWO']);
+      expect(await store.maintenance?.verify()).toEqual(store.maintenance && []);
+    });
+
+    test('S489: an answer to one edit of an interrupted snapshot answers it and its other edits', async () => {
+      const { turn, claim, commit, runs } = useKit();
+      await turn('s');
+      const asked = (await turn('s', { finishReason: 'interrupted' })).snapshot;
+      const edit = async (snapshotId: string) => {
+        const held = await claim('s', { from: { snapshotId } });
+        expect(held.parent).toMatchObject({ snapshotId, answered: false });
+        const write = { event: 'edit', finishReason: 'interrupted', edit: {} } as const;
+        return (await commit(held, write)).snapshot;
+      };
+      const one = await edit(asked.snapshotId);
+      const two = await edit(asked.snapshotId);
+      const three = await edit(two.snapshotId);
+      await commit(await claim('s', { from: { snapshotId: one.snapshotId } }));
+      for (const { snapshotId } of [asked, one, two, three]) {
+        const late = await claim('s', { from: { snapshotId } });
+        expect(late.parent).toMatchObject({ snapshotId, answered: true });
+        await runs.release(late);
+      }
+    });
+
     test('a snapshot id is used once', async () => {
       const { turn, claim, commit } = useKit();
       const { snapshotId } = (await turn('s')).snapshot;

@@ -11,6 +11,7 @@ import { readPointer } from '../sessions/fork-pointer.ts';
 import { clearedSize } from '../sessions/journal.ts';
 import { LoadedLru } from '../sessions/loaded-lru.ts';
 import { SessionTree, type SessionTreeContext } from '../sessions/session-tree.ts';
+import type { SpendFiles } from '../spend-files.ts';
 import type { Disk } from './disk.ts';
 import { runFile, runsFolder, safeName, scopeFolder } from './layout.ts';
 
@@ -30,6 +31,7 @@ export class DirectoryCache implements SessionTreeContext {
   readonly events: EventFiles;
   readonly dead: DeadFiles;
   readonly requests: RequestFiles;
+  readonly spend: SpendFiles;
   readonly #runFiles = new Map<string, RunFile>();
   /** Their names, which take a hash to make. */
   readonly #runNames = new WeakMap<object, string>();
@@ -38,9 +40,10 @@ export class DirectoryCache implements SessionTreeContext {
   readonly #pointers = new Map<string, string>();
   readonly #warm = new LoadedLru();
 
-  constructor(disk: Disk, tables: Tables) {
+  constructor(disk: Disk, tables: Tables, spend: SpendFiles) {
     this.disk = disk;
     this.tables = tables;
+    this.spend = spend;
     this.events = new EventFiles(disk, tables, this.#find);
     this.dead = new DeadFiles(disk, tables, this.#find);
     this.requests = new RequestFiles(disk, tables, (scope, id) => this.refreshSession(scope, id));

@@ -1,6 +1,7 @@
 import {
   closeSync,
   fdatasync,
+  fdatasyncSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -182,6 +183,19 @@ export class Disk {
       }
       renameSync(temporary, path);
       syncFolder(join(this.root, folder));
+    });
+  }
+
+  /** Waits until a file is on the disk, for what is written next to rely on it. */
+  flush(name: string): void {
+    if (!this.#durable) return;
+    this.#try(name, (path) => {
+      const fd = openSync(path, 'r+');
+      try {
+        fdatasyncSync(fd);
+      } finally {
+        closeSync(fd);
+      }
     });
   }
 

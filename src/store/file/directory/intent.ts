@@ -72,12 +72,23 @@ export function sweep(cache: DirectoryCache, folder: string): void {
     return;
   }
   for (const name of unneeded(tree)) cache.disk.remove(name);
+  keepNeededChunks(tree);
   cache.disk.remove(`${tree.journal.name}.tmp`);
 }
 
 /** The artifacts in a family's folder that no snapshot has. */
 export function unneeded({ rows, artifacts }: SessionTree): readonly string[] {
   return artifacts.others(new Set([...rows.values()].flatMap((row) => row.artifacts)));
+}
+
+/** Removes chunks that no artifact needs. All stay when a needed artifact is damaged, which `verify` reports. */
+export function keepNeededChunks({ rows, artifacts }: SessionTree): void {
+  const needed = new Set([...rows.values()].flatMap((row) => row.artifacts));
+  try {
+    artifacts.compact(needed);
+  } catch (error) {
+    if (!isWaymarkError(error) || error.status !== 'DATA_LOSS') throw error;
+  }
 }
 
 function readIntent(disk: Disk): v.InferOutput<typeof intent> {

@@ -8,10 +8,12 @@ import type { Scope } from '../../contract/store.ts';
  *     sessions/<owner, or _>/<agent>/<session>/      a session and its forks
  *       journal.jsonl                                one line a change: the truth
  *       artifacts/<hash>.json                        artifacts, by content
+ *       artifacts/chunks.jsonl                       their long texts, in chunks
  *     sessions/<owner, or _>/<agent>/<fork>.json     names the folder that a fork lives in
  *     runs/<session>~<hash>.jsonl                    the run that works on a session; nothing while there is none
  *     requests/<key>.json                            the run that was claimed under a request id, for a while
  *     events/<run>.jsonl                             what a run streamed, until shortly after its end
+ *     spend/<owner, or _>.jsonl                      one line for what each turn of an owner has spent
  *     dead/<run>.json                                a run that was given up, until it is retried
  *     lock, lock-mark, intent.json                   see lock.ts, holder-mark.ts and intent.ts
  */
@@ -24,8 +26,10 @@ export const runsFolder = 'runs';
 export const eventsFolder = 'events';
 export const deadFolder = 'dead';
 export const requestsFolder = 'requests';
+export const spendFolder = 'spend';
 export const journalName = 'journal.jsonl';
 export const artifactsName = 'artifacts';
+export const chunksName = 'chunks.jsonl';
 
 /** What version control should leave alone: what only running processes need. */
 export const ignored: readonly string[] = [
@@ -68,6 +72,11 @@ export function runFile({ owner, agent }: Scope, sessionId: string): string {
 
 export function eventsFile(runId: string): string {
   return `${eventsFolder}/${safeName(runId)}.jsonl`;
+}
+
+/** The file of what an owner has spent. */
+export function spendFile(owner: string): string {
+  return `${spendFolder}/${owner === '' ? '_' : safeName(owner)}.jsonl`;
 }
 
 export function deadFile(runId: string): string {

@@ -15,6 +15,7 @@ import {
   lockFile,
   requestsFolder,
   runFile,
+  spendFolder,
 } from '../directory/layout.ts';
 import { openParts } from '../file-store.ts';
 import { pointerFile } from '../sessions/fork-pointer.ts';
@@ -42,6 +43,7 @@ export async function backupFiles(directory: string, target: string): Promise<Ba
     await transaction.read(() => copy.folder(deadFolder));
     // After the sessions, so that every turn in the copy has its idempotency key; one without its turn is free to be used again.
     await transaction.read(() => copy.folder(requestsFolder));
+    await transaction.read(() => copy.folder(spendFolder));
     copy.file(ignoreFile);
     await syncAll(resolve(target));
     // The last one: until it is there, the directory is no store.

@@ -1,9 +1,11 @@
+import { throwIfAborted } from '../../../core/async/signal.ts';
 import { type ExportRow, toSessionExport } from '../../../session/export-session.ts';
-import type { Fault, MaintenanceSupport } from '../../contract/store.ts';
+import type { MaintenanceSupport } from '../../contract/store.ts';
 import { maintenanceSupport as memoryMaintenance } from '../../memory/maintenance.ts';
 import { toMetadata, toSessionInfo } from '../../memory/reading.ts';
 import { allRows } from '../../memory/rows.ts';
 import { findSession, type SessionRow } from '../../memory/tables.ts';
+import { createFaults, createSteps } from '../../rules/maintenance-steps.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
 import { ownerFolder } from '../directory/layout.ts';
 import type { DirectoryTransaction } from '../directory/transaction.ts';
@@ -11,7 +13,7 @@ import { allFolders, foldersOfOwner, loadFolders, readAhead } from '../sessions/
 import { saveSession } from '../sessions/save.ts';
 import { prune } from './prune.ts';
 import { hasLost, rewriteFamilies } from './rewrite.ts';
-import { verifyFolder, verifyPointers, verifyRuns } from './verify.ts';
+import { verifyFolder, verifyPointers, verifyRuns, verifySpend } from './verify.ts';
 
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(
@@ -21,9 +23,11 @@ export function maintenanceSupport(
   const { tables } = cache;
   const memory = memoryMaintenance(tables);
   return {
-    prune: (policy, scope) => prune(cache, transaction, policy, scope),
-    eraseOwner: (owner) =>
-      transaction.write(
+    prune: (policy, scope, options) => prune(cache, transaction, { policy, scope, options }),
+    async eraseOwner(owner, options) {
+      // One step: its folder goes as a whole.
+      throwIfAborted(options?.signal);
+      const erased = await transaction.write(
         () => {
           loadFolders(cache, foldersOfOwner(cache, owner));
           cache.refreshAllEvents();
@@ -38,20 +42,27 @@ export function maintenanceSupport(
           cache.sweep();
           // With what could not be read.
           cache.disk.remove(ownerFolder(owner));
+          cache.spend.save();
         },
-      ),
-    async verify({ onProgress } = {}) {
-      const faults: Fault[] = [];
-      let done = 0;
+      );
+      options?.onProgress?.(1, {});
+      return erased;
+    },
+    async verify(options) {
+      const step = createSteps(options);
+      const faults = createFaults(options);
       for (const scope of allFolders(cache)) {
         for (const folder of cache.foldersIn(scope)) {
-          const count = (): void => onProgress?.(++done);
-          faults.push(...(await transaction.read(() => verifyFolder(cache, folder, count))));
+          faults.add(await transaction.read(() => verifyFolder(cache, folder, step)));
         }
-        faults.push(...(await transaction.read(() => verifyPointers(cache, scope))));
+        faults.add(await transaction.read(() => verifyPointers(cache, scope)));
       }
-      faults.push(...(await transaction.read(() => verifyRuns(cache))));
-      return faults;
+      faults.add(await transaction.read(() => verifyRuns(cache)));
+      for (const name of cache.spend.names()) {
+        faults.add(await transaction.read(() => verifySpend(cache, name)));
+        step();
+      }
+      return faults.found;
     },
     exportSession: (scope, sessionId) =>
       transaction.read(() => {

@@ -1,4 +1,5 @@
 import {
+  type MaintenanceOptions,
   type PruneReport,
   type RetentionPolicy,
   requestTtl,
@@ -6,6 +7,7 @@ import {
 } from '../../contract/store.ts';
 import { prune as pruneTables } from '../../memory/prune.ts';
 import type { SessionRow } from '../../memory/tables.ts';
+import { createSteps } from '../../rules/maintenance-steps.ts';
 import { checkPolicy } from '../../rules/retention.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
 import { scopeFolder } from '../directory/layout.ts';
@@ -21,14 +23,23 @@ import { hasLost, rewriteFamilies } from './rewrite.ts';
 export async function prune(
   cache: DirectoryCache,
   transaction: DirectoryTransaction,
-  policy: RetentionPolicy,
-  scope: Scope | undefined,
+  {
+    policy,
+    scope,
+    options,
+  }: {
+    readonly policy: RetentionPolicy;
+    readonly scope: Scope | undefined;
+    readonly options: MaintenanceOptions | undefined;
+  },
 ): Promise<PruneReport> {
   checkPolicy(policy);
+  const step = createSteps(options);
   const within = scope === undefined ? allFolders(cache) : [scopeFolder(scope)];
   let snapshots = 0;
   for (const folder of within.flatMap((each) => cache.foldersIn(each))) {
     snapshots += await pruneFolder(cache, transaction, { ...policy, dropSessions: false }, folder);
+    step();
   }
   if (policy.dropSessions !== true) return { snapshots, sessions: 0 };
   const dropped = await dropSessions(cache, transaction, policy, scope);

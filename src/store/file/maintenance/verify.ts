@@ -43,7 +43,7 @@ export function verifyFolder(
   if (tree?.scope === undefined) {
     return [{ kind: 'unreachable', message: `No session belongs in the folder "${folder}".` }];
   }
-  return [...familyFaults(cache, tree, count), ...unreachable(tree)];
+  return [...familyFaults(cache, tree, count), ...chunkFaults(tree), ...unreachable(tree)];
 }
 
 /** Reads the files of runs, events and requests again and says what is wrong with them. */
@@ -71,6 +71,16 @@ export function verifyRuns(cache: DirectoryCache): readonly Fault[] {
     return message === undefined ? [] : [{ kind: 'run', message }];
   });
   return [...check(runsFolder, 'run'), ...check(eventsFolder, 'run'), ...letters, ...requests];
+}
+
+/** Reads a file of what was spent again. */
+export function verifySpend({ spend }: DirectoryCache, name: string): readonly Fault[] {
+  let isWhole = true;
+  const message = problemOf(() => {
+    isWhole = spend.check(name);
+  });
+  if (message !== undefined) return [{ kind: 'hash', message }];
+  return isWhole ? [] : [unfinished(name)];
 }
 
 const noReader = { reset() {}, head() {}, line() {} };
@@ -118,7 +128,7 @@ function familyFaults(
     if (session.run !== undefined) runs.set(session.run.id, session.run);
   }
   const view = { ...cache.tables, snapshots, sessions, runs };
-  const faults = verifyTables(view, { onProgress: count });
+  const faults = verifyTables(view, count);
   // What cannot be read is there, and has been told of.
   const isThere = ({ snapshotId = '', kind }: Fault): boolean => {
     const row = tree.rows.get(snapshotId)?.row;
@@ -127,6 +137,16 @@ function familyFaults(
   const isNews = (fault: Fault): boolean =>
     (fault.kind !== 'parent' && fault.kind !== 'head') || !isThere(fault);
   return [...unreadable, ...faults.filter((fault) => unreadable.length === 0 || isNews(fault))];
+}
+
+/** Reads the long texts of artifacts again, those that nothing needs any more included. */
+function chunkFaults({ artifacts: { chunks } }: SessionTree): readonly Fault[] {
+  let isWhole = true;
+  const message = problemOf(() => {
+    isWhole = chunks.check();
+  });
+  if (message !== undefined) return [{ kind: 'hash', message }];
+  return isWhole ? [] : [unfinished(chunks.name)];
 }
 
 /** Why something cannot be read. */

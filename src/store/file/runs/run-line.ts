@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { Json } from '../../../core/json/json.ts';
 import { jsonObject, jsonValue } from '../../../protocol/json-value.ts';
+import { message } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { finishReason, type Init, type Input, usage } from '../../../protocol/turn.ts';
 import { noCrashes } from '../../memory/claim.ts';
@@ -15,6 +16,7 @@ export const runRequest = v.object({
   inputs: v.custom<readonly Input[]>(Array.isArray),
   context: v.optional(jsonObject),
   version: v.optional(v.string()),
+  keepInbox: v.optional(v.boolean()),
 });
 
 /** What a run was claimed from, as far as its claim tells. */
@@ -64,6 +66,8 @@ export const runLine = v.object({
   /** Workers that died with it since its last progress. */
   crashes: v.optional(v.array(v.object({ attempt: v.number(), lastSeenAt: v.string() }))),
   steps: v.optional(v.array(v.object({ key: v.string(), value: v.optional(jsonValue) }))),
+  /** Messages that its inbox has got. */
+  inbox: v.optional(v.array(v.object({ id: v.string(), message }))),
 });
 
 /** The first line of a run's file: what never changes, and what is new so far. */
@@ -102,16 +106,17 @@ export type SavedRun = Pick<
   | 'crashes'
   | 'base'
   | 'checkpoint'
-> & { readonly steps: number };
+> & { readonly steps: number; readonly inbox: number };
 
 export function toSavedRun(run: RunRow): SavedRun {
-  return { ...run, steps: run.steps.size };
+  return { ...run, steps: run.steps.size, inbox: run.inbox.length };
 }
 
 /** What has changed about a run. */
 export function toRunLine(run: RunRow, saved: SavedRun | undefined): RunLine {
   const { attempt, worker, ttl, heartbeatAt, stopping, crashes, base, steps } = run;
   const newSteps = [...steps].slice(saved?.steps ?? 0);
+  const newInbox = run.inbox.slice(saved?.inbox ?? 0);
   return {
     ...(attempt === saved?.attempt ? {} : { attempt }),
     ...(worker === saved?.worker ? {} : { worker }),
@@ -125,6 +130,7 @@ export function toRunLine(run: RunRow, saved: SavedRun | undefined): RunLine {
       ? {}
       : { checkpoint: toCheckpointLine(run.checkpoint, run, saved?.checkpoint) }),
     ...(newSteps.length === 0 ? {} : { steps: newSteps.map(([key, value]) => toStep(key, value)) }),
+    ...(newInbox.length === 0 ? {} : { inbox: newInbox }),
   };
 }
 

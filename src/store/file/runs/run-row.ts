@@ -1,7 +1,7 @@
 import type { Artifact } from '../../../protocol/state.ts';
 import { emptyState, hashState, type SessionState } from '../../../session/session-state.ts';
 import type { RunRequest } from '../../contract/store.ts';
-import { noCrashes, toRunRequest } from '../../memory/claim.ts';
+import { noCrashes, noMessages, toRunRequest } from '../../memory/claim.ts';
 import type { Checkpoint, RunRow, SessionRow, SnapshotRow } from '../../memory/tables.ts';
 import type { SessionTree } from '../sessions/session-tree.ts';
 import { fromDelta, type StateDelta } from '../sessions/state-delta.ts';
@@ -34,6 +34,7 @@ export function toRun(head: RunHead, { tree, session }: Home): RunRow {
     stopping: false,
     crashes: noCrashes,
     steps: new Map(),
+    inbox: noMessages,
   };
 }
 
@@ -44,7 +45,17 @@ export function changeRun(
   tree: SessionTree,
   artifacts: RunArtifacts,
 ): void {
-  const { attempt, worker, ttl, heartbeatAt, request, stopping, crashes, steps = [] } = change;
+  const {
+    attempt,
+    worker,
+    ttl,
+    heartbeatAt,
+    request,
+    stopping,
+    crashes,
+    steps = [],
+    inbox = [],
+  } = change;
   if (attempt !== undefined) run.attempt = attempt;
   if (worker !== undefined) run.worker = worker;
   if (ttl !== undefined) run.ttl = ttl;
@@ -53,6 +64,7 @@ export function changeRun(
   if (stopping !== undefined) run.stopping = stopping;
   if (crashes !== undefined) run.crashes = crashes.length === 0 ? noCrashes : crashes;
   for (const { key, value } of steps) run.steps.set(key, value);
+  if (inbox.length > 0) run.inbox = [...run.inbox, ...inbox];
   const base = change.base === undefined ? run.base : tree.rows.get(change.base)?.row;
   if (change.base !== undefined && base === undefined) return;
   run.base = base;
@@ -127,6 +139,7 @@ export function requestOf({
   inputs,
   context,
   version,
+  keepInbox,
 }: RunHead['request']): RunRequest {
   return toRunRequest({
     mode,
@@ -134,5 +147,6 @@ export function requestOf({
     ...(init === undefined ? {} : { init }),
     ...(context === undefined ? {} : { context }),
     ...(version === undefined ? {} : { version }),
+    ...(keepInbox === undefined ? {} : { keepInbox }),
   });
 }

@@ -32,6 +32,7 @@ export function runSupport(cache: DirectoryCache, transaction: DirectoryTransact
       },
       () => {
         tables.requests.clear();
+        cache.spend.save();
         if (session === undefined) return;
         saveFirst();
         saveOrDrop(cache, session, trace);
@@ -140,6 +141,21 @@ export function runSupport(cache: DirectoryCache, transaction: DirectoryTransact
         return memory.getStep(run, key);
       }),
     saveStep: (run, key, value) => under(run, () => memory.saveStep(run, key, value)),
+    steer(scope, runId, message) {
+      const work = async (): Promise<boolean> =>
+        (await memory.steer?.(scope, runId, message)) ?? false;
+      return isSnapshotId(runId) ? under({ runId, attempt: 0 }, work) : Promise.resolve(false);
+    },
+    readInbox: (run) =>
+      transaction.read(async () => {
+        cache.refreshRun(run.runId);
+        return (await memory.readInbox?.(run)) ?? [];
+      }),
+    readLeftInbox: (scope, sessionId) =>
+      transaction.read(async () => {
+        cache.refreshSession(scope, sessionId);
+        return (await memory.readLeftInbox?.(scope, sessionId)) ?? [];
+      }),
     takeOver: (request) =>
       transaction.write(
         () => {

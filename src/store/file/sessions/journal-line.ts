@@ -2,9 +2,11 @@ import * as v from 'valibot';
 import type { ErrorBody } from '../../../core/error.ts';
 import { errorBody } from '../../../protocol/error-body.ts';
 import { jsonObject, jsonValue } from '../../../protocol/json-value.ts';
+import { message } from '../../../protocol/message.ts';
 import { session as sessionInfo } from '../../../protocol/session.ts';
-import { snapshotEvent } from '../../../protocol/snapshot.ts';
+import { editNote, snapshotEvent } from '../../../protocol/snapshot.ts';
 import { finishReason, usage } from '../../../protocol/turn.ts';
+import type { SteeringMessage } from '../../contract/store.ts';
 import type { SessionRow, SnapshotRow } from '../../memory/tables.ts';
 import { stateDelta } from './state-delta.ts';
 
@@ -36,6 +38,8 @@ const sessionLine = v.object({
   metadata: v.nullish(jsonObject),
   head: v.nullish(v.string()),
   nextIndex: v.optional(v.number()),
+  /** Messages that its runs have left. */
+  inbox: v.nullish(v.array(v.object({ id: v.string(), message, runId: v.string() }))),
   forkedFrom: sessionInfo.entries.forkedFrom,
   startedBy: sessionInfo.entries.startedBy,
 });
@@ -56,6 +60,7 @@ const snapshotLine = v.object({
       v.transform((body) => body as ErrorBody),
     ),
   ),
+  edit: v.exactOptional(editNote),
   usage: v.exactOptional(usage),
   totals: v.exactOptional(v.object({ tokens: v.number(), toolCalls: v.number() })),
   label: v.exactOptional(v.string()),
@@ -93,7 +98,7 @@ export interface SnapshotLine extends v.InferInput<typeof snapshotLine> {}
 /** What a session was when it was last written or read. */
 export type SavedSession = Pick<
   SessionRow,
-  'updatedAt' | 'title' | 'metadata' | 'head' | 'nextIndex'
+  'updatedAt' | 'title' | 'metadata' | 'head' | 'nextIndex' | 'inbox'
 > & { readonly listed: number };
 
 export function toSaved({
@@ -102,6 +107,7 @@ export function toSaved({
   metadata,
   head,
   nextIndex,
+  inbox,
   listed,
 }: SessionRow): SavedSession {
   return {
@@ -110,6 +116,7 @@ export function toSaved({
     ...(metadata === undefined ? {} : { metadata }),
     head,
     nextIndex,
+    ...(inbox === undefined ? {} : { inbox }),
     listed: listed.length,
   };
 }
@@ -130,6 +137,7 @@ export function toSavedSnapshot(row: SnapshotRow): SavedSnapshot {
     status: row.status,
     finishReason: row.finishReason,
     error: row.error,
+    edit: row.edit,
     usage: row.usage,
     totals: row.totals,
     label: row.label,
@@ -155,6 +163,7 @@ export function isAsSaved(row: SnapshotRow, saved: SavedSnapshot): boolean {
     row.event === saved.event &&
     row.finishReason === saved.finishReason &&
     row.error === saved.error &&
+    row.edit === saved.edit &&
     row.usage === saved.usage &&
     row.totals === saved.totals &&
     row.createdAt === saved.createdAt &&
@@ -166,7 +175,7 @@ export function isAsSaved(row: SnapshotRow, saved: SavedSnapshot): boolean {
 
 /** What has changed about a session. */
 export function toSessionLine(session: SessionRow, saved: SavedSession | undefined): SessionLine {
-  const { id, createdAt, updatedAt, title, metadata, head, forkedFrom, startedBy } = session;
+  const { id, createdAt, updatedAt, title, metadata, head, inbox, forkedFrom, startedBy } = session;
   return {
     id,
     ...(saved === undefined ? { createdAt: iso(createdAt) } : {}),
@@ -174,9 +183,14 @@ export function toSessionLine(session: SessionRow, saved: SavedSession | undefin
     ...(title === saved?.title ? {} : { title: title ?? null }),
     ...(metadata === saved?.metadata ? {} : { metadata: metadata ?? null }),
     ...(head === saved?.head ? {} : { head: head?.id ?? null }),
+    ...(inbox === saved?.inbox ? {} : { inbox: inbox ? inbox.map(toLeft) : null }),
     ...(saved !== undefined || forkedFrom === undefined ? {} : { forkedFrom }),
     ...(saved !== undefined || startedBy === undefined ? {} : { startedBy }),
   };
+}
+
+function toLeft({ id, message, runId = '' }: SteeringMessage) {
+  return { id, message, runId };
 }
 
 /** A snapshot without its state. */
@@ -191,6 +205,7 @@ export function toSnapshotLine(row: SnapshotRow): SnapshotLine {
     status: row.status,
     ...(finish === undefined ? {} : { finishReason: finish }),
     ...(error === undefined ? {} : { error: { ...error } }),
+    ...(row.edit === undefined ? {} : { edit: row.edit }),
     ...(row.usage === undefined ? {} : { usage: row.usage }),
     ...(row.totals === undefined ? {} : { totals: row.totals }),
     ...(row.label === undefined ? {} : { label: row.label }),

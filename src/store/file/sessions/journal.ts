@@ -11,7 +11,7 @@ export interface JournalReader {
   /** Forget everything: the file is gone, or is another one now. */
   reset(): void;
   head(line: JsonObject): void;
-  line(line: JsonObject): void;
+  line(line: JsonObject, place: { readonly at: number; readonly length: number }): void;
 }
 
 const newline = 0x0a;
@@ -231,7 +231,7 @@ export class Journal {
     checkLine(text, this.name, place, this.#format >= summed);
     try {
       if (isHead) this.#reader.head(line);
-      else this.#reader.line(line);
+      else this.#reader.line(line, { at: this.#end, length: bytes.length });
     } catch (error) {
       // Other statuses are about a caller's arguments, and this is stored data.
       if (isWaymarkError(error) && error.status !== 'INVALID_ARGUMENT') throw error;

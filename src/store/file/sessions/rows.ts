@@ -6,6 +6,7 @@ import type { SessionRow, SnapshotRow } from '../../memory/tables.ts';
 export const optionalOfSnapshot: readonly (keyof SnapshotRow)[] = [
   'finishReason',
   'error',
+  'edit',
   'usage',
   'totals',
   'label',
@@ -16,6 +17,7 @@ export const optionalOfSnapshot: readonly (keyof SnapshotRow)[] = [
 export const optionalOfSession: readonly (keyof SessionRow)[] = [
   'title',
   'metadata',
+  'inbox',
   'forkedFrom',
   'startedBy',
 ];

@@ -83,7 +83,7 @@ export class SessionTree implements JournalReader {
   constructor(folder: string, { disk, tables, homes, use }: SessionTreeContext) {
     this.folder = folder;
     this.journal = new Journal(disk, `${folder}/${journalName}`, this);
-    this.artifacts = new ArtifactFiles(disk, folder);
+    this.artifacts = new ArtifactFiles(disk, folder, () => tables.newId());
     this.states = new States(disk, this.journal.name, this.artifacts, () => use(this));
     this.#disk = disk;
     this.#tables = tables;
@@ -223,7 +223,7 @@ export class SessionTree implements JournalReader {
   }
 
   #change(session: SessionRow, change: SessionChange): void {
-    const { updatedAt, title, metadata, head, nextIndex } = change;
+    const { updatedAt, title, metadata, head, nextIndex, inbox } = change;
     if (updatedAt !== undefined) session.updatedAt = updatedAt;
     if (title === null) delete session.title;
     else if (title !== undefined) session.title = title;
@@ -231,6 +231,8 @@ export class SessionTree implements JournalReader {
     else if (metadata !== undefined) session.metadata = metadata;
     if (head !== undefined) session.head = head === null ? undefined : this.#rowOf(head);
     if (nextIndex !== undefined) session.nextIndex = nextIndex;
+    if (inbox === null) delete session.inbox;
+    else if (inbox !== undefined) session.inbox = inbox;
   }
 
   #put(session: SessionRow, change: SnapshotChange): void {

@@ -15,11 +15,11 @@ export function snapshotSupport(
 ): Pick<SnapshotStore, 'getSnapshot' | 'saveSnapshot'> {
   const { tables } = cache;
   return {
-    getSnapshot: (scope, lookup) =>
+    getSnapshot: (scope, lookup, options) =>
       transaction.read(() => {
         cache.refreshLookup(scope, lookup);
         checkStored(cache, scope, lookup);
-        return readSnapshot(tables, scope, lookup);
+        return readSnapshot(tables, scope, lookup, options);
       }),
     saveSnapshot(scope, snapshotId, mutate) {
       let sessionId: string | undefined;

@@ -1,6 +1,6 @@
 import { rowsPerBranch } from '../../sql/history/segments.ts';
 import { trashKind } from '../../sql/retention/gc-queue.ts';
-import { hasEvent, isEvent, journal } from '../../sql/runs/journal.ts';
+import { hasEvent, isEvent, isOfOpenRun, journal } from '../../sql/runs/journal.ts';
 import { code } from '../../sql/values/codes.ts';
 import { now } from '../dialect.ts';
 
@@ -104,7 +104,10 @@ const read = `
   SELECT s.row_id, s.idx, s.parent, s.branch, s.branch_length, s.session, s.status INTO before FROM @snapshots s WHERE s.id = _parent;
   line := before.row_id;
   line_id := _parent;
-  has_journal := EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run);`;
+  has_journal := EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run);
+  -- A turn with an inbox ends only if it has taken all of it.
+  IF _isEnd AND has_journal AND EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run AND e.attempt = ${journal.inbox})
+    THEN RETURN NULL; END IF;`;
 
 // An attached turn that grew from the session's head, which is listed: there is nothing to look at.
 const isPlain = `held.own_snapshot IS NULL AND NOT _isOwn AND _snapshot = _run AND held.checkpoint IS NULL
@@ -226,7 +229,7 @@ const run = `
     WHERE r.session = held.session;
   ELSE
     IF has_journal THEN
-      DELETE FROM @journal j WHERE j.run = _run AND j.attempt = ${journal.steps};
+      DELETE FROM @journal j WHERE j.run = _run AND j.${isOfOpenRun};
       INSERT INTO @journal(run, session, attempt, seq, last, body, ended_at)
       SELECT _run, held.session, ${journal.end}, 0, 0, '[]', moment
       WHERE EXISTS (SELECT 1 FROM @journal e WHERE e.run = _run AND ${isEvent});

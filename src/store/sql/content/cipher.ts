@@ -1,5 +1,6 @@
 import { createHash, createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { WaymarkError } from '../../../core/error.ts';
+import { packedMark } from '../../../core/json/packed-text.ts';
 import { storeFault } from '../../rules/store-error.ts';
 import type { SqlValue } from '../database/query.ts';
 import { fromHex, hexOf } from '../values/bytes.ts';
@@ -42,13 +43,18 @@ export interface Cipher {
   encrypt(text: string, place: string): SqlValue;
   /** The JSON text that was stored in a place. */
   decrypt(value: SqlValue, place: string): string;
+  /** A packed text as it is stored in a place. */
+  encryptBytes(packed: Uint8Array, place: string): Uint8Array;
+  /** The packed text that was stored in a place. */
+  decryptBytes(value: Uint8Array, place: string): Uint8Array;
   /** The hash of a state as it is stored. Under encryption it is hidden, and bound to its snapshot. */
   sealHash(hash: string, place: string): Uint8Array;
   openHash(value: Uint8Array, place: string): string;
   /** The content address of a stored document. With encryption it is keyed, so that it cannot confirm a guess of the content. */
-  digest(kind: 'custom' | 'artifacts' | 'part', text: string): Uint8Array;
-  /** Whether a stored value, or hash, is as it would be written now. */
+  digest(kind: 'custom' | 'artifacts' | 'part' | 'chunk' | 'chunks', text: string): Uint8Array;
+  /** Whether a stored value, packed text, or hash, is as it would be written now. */
   isCurrent(value: SqlValue): boolean;
+  isCurrentBytes(value: Uint8Array): boolean;
   isCurrentHash(value: Uint8Array): boolean;
   /** Names the key that encrypts; `undefined` when nothing is encrypted. */
   readonly keyId: string | undefined;
@@ -71,6 +77,11 @@ export function createCipher(encryption: Encryption | undefined, form: 'binary' 
   const refusePlain = (place: string): void => {
     if (isStrict) throw forged(place);
   };
+  const keyOf = (sealed: Uint8Array): ContentKey => {
+    const key = keys.get(keyIdOf(sealed));
+    if (key === undefined) throw wrongKey(keyIdOf(sealed), [...keys.keys()]);
+    return key;
+  };
   const keyOfHashes = (): KeyObject => {
     hashKey ??= deriveKey(Buffer.from(digestSecret), 'state hash');
     return hashKey;
@@ -82,9 +93,13 @@ export function createCipher(encryption: Encryption | undefined, form: 'binary' 
       const sealed = unpack(value);
       if (sealed === undefined || !isBound(sealed)) refusePlain(place);
       if (sealed === undefined) return String(value);
-      const key = keys.get(keyIdOf(sealed));
-      if (key === undefined) throw wrongKey(keyIdOf(sealed), [...keys.keys()]);
-      return decrypt(key, sealed, inStore(place));
+      return decrypt(keyOf(sealed), sealed, inStore(place)).toString('utf8');
+    },
+    encryptBytes: (packed, place) => encrypt(current, packed, inStore(place)),
+    decryptBytes(value, place) {
+      if (!isPlain(value)) return decrypt(keyOf(value), value, inStore(place));
+      refusePlain(place);
+      return value;
     },
     sealHash: (hash, place) => encryptHash(keyOfHashes(), fromHex(hash), inStore(place)),
     openHash(value, place) {
@@ -99,6 +114,7 @@ export function createCipher(encryption: Encryption | undefined, form: 'binary' 
       const sealed = unpack(value);
       return sealed !== undefined && isBound(sealed) && keyIdOf(sealed) === current.id;
     },
+    isCurrentBytes: (value) => !isPlain(value) && keyIdOf(value) === current.id,
     isCurrentHash: (value) => value.length !== plainHashLength,
     setStore(id, kept) {
       store = id;
@@ -117,6 +133,11 @@ const openVault: Cipher = {
     if (unpack(value) === undefined) return String(value);
     throw noKey();
   },
+  encryptBytes: (packed) => packed,
+  decryptBytes(value) {
+    if (isPlain(value)) return value;
+    throw noKey();
+  },
   sealHash: (hash) => fromHex(hash),
   openHash(value) {
     if (value.length === plainHashLength) return hexOf(value);
@@ -124,9 +145,15 @@ const openVault: Cipher = {
   },
   digest: (kind, text) => createHash('sha256').update(`${kind}\n${text}`).digest(),
   isCurrent: (value) => unpack(value) === undefined,
+  isCurrentBytes: isPlain,
   isCurrentHash: (value) => value.length === plainHashLength,
   setStore() {},
 };
+
+/** Whether a packed text is not encrypted: versions of encrypted values are below its mark. */
+function isPlain([first = packedMark]: Uint8Array): boolean {
+  return first >= packedMark;
+}
 
 function toKey(given: EncryptionKey): ContentKey {
   const raw = typeof given === 'string' ? fromText(given) : given;

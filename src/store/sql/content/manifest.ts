@@ -1,8 +1,19 @@
 import { deepFreeze } from '../../../core/json/json.ts';
 import type { Part } from '../../../protocol/message.ts';
 import type { Artifact } from '../../../protocol/state.ts';
+import { longTextOf } from '../../../session/long-part.ts';
 import type { SqlValue } from '../database/query.ts';
 import { hexOf } from '../values/bytes.ts';
+import {
+  type ChunkedPart,
+  type ChunkRows,
+  type ChunkWrite,
+  ChunkWrites,
+  isChunked,
+  type ListWrite,
+  type PartTexts,
+  readChunked,
+} from './chunked-part.ts';
 import type { Cipher } from './cipher.ts';
 import { documentPlace } from './places.ts';
 
@@ -13,6 +24,8 @@ const largePart = 512;
 export interface ManifestRef {
   readonly rowId: number;
   readonly parts: ReadonlyMap<string, number>;
+  /** The rows of the chunks of long texts, by the list that names them. */
+  readonly chunks: ReadonlyMap<string, ChunkRows>;
 }
 
 /** A large part that is not stored yet. */
@@ -32,6 +45,11 @@ export type ManifestWrite =
       /** Large parts that the list before had already, by digest. */
       readonly known: ReadonlyMap<string, number>;
       readonly fresh: readonly PartWrite[];
+      /** Lists of chunks that are not stored yet, and such chunks. */
+      readonly lists: readonly ListWrite[];
+      readonly chunks: readonly ChunkWrite[];
+      /** The chunks of lists that are stored already. */
+      readonly knownChunks: ReadonlyMap<string, ChunkRows>;
     };
 
 /** How a list of artifacts is written after another one. */
@@ -44,8 +62,12 @@ export function writeManifest(
   if (base !== undefined && isSame(base.value, value)) return { kind: 'same', ref: base.ref };
   const known = new Map<string, number>();
   const fresh = new Map<string, PartWrite>();
+  const lists = { rows: base?.ref.parts ?? new Map(), chunks: base?.ref.chunks ?? new Map() };
+  const chunked = new ChunkWrites(lists, cipher);
   const entries = value.map((artifact) => {
     const parts = artifact.parts.map((part) => {
+      const longText = longTextOf(part);
+      if (longText !== undefined) return chunked.add(part, longText);
       const text = JSON.stringify(part);
       if (text.length <= largePart) return part;
       const digest = cipher.digest('part', text);
@@ -60,16 +82,25 @@ export function writeManifest(
   const text = JSON.stringify(entries);
   const digest = cipher.digest('artifacts', text);
   const body = cipher.encrypt(text, documentPlace);
-  return { kind: 'whole', body, digest, known, fresh: [...fresh.values()] };
+  return {
+    kind: 'whole',
+    body,
+    digest,
+    known: new Map([...known, ...chunked.known]),
+    fresh: [...fresh.values()],
+    lists: [...chunked.lists.values()],
+    chunks: [...chunked.chunks.values()],
+    knownChunks: chunked.knownChunks,
+  };
 }
 
 function isSame(a: readonly Artifact[], b: readonly Artifact[]): boolean {
   return a === b || (a.length === b.length && a.every((each, place) => each === b[place]));
 }
 
-/** A list of artifacts as it is stored: a large part is the digest of its row. */
+/** A list of artifacts as it is stored: a large part is the digest of its row, and a long text stands in chunks. */
 export type StoredManifest = readonly (Omit<Artifact, 'parts'> & {
-  readonly parts: readonly (Part | string)[];
+  readonly parts: readonly (Part | string | ChunkedPart)[];
 })[];
 
 export function parseManifest(text: string): StoredManifest {
@@ -77,10 +108,20 @@ export function parseManifest(text: string): StoredManifest {
   return JSON.parse(text) as StoredManifest;
 }
 
-/** The digests of the large parts of a list. */
+/** The digests of the large parts of a list, and of the lists of chunks. */
 export function partsOf(manifest: StoredManifest): string[] {
-  const names = manifest.flatMap(({ parts }) => parts.filter((part) => typeof part === 'string'));
-  return [...new Set(names)];
+  return [...new Set(manifest.flatMap(({ parts }) => parts.flatMap(namesIn)))];
+}
+
+/** The digests of the lists of chunks. */
+export function chunkListsOf(manifest: StoredManifest): string[] {
+  const chunked = manifest.flatMap(({ parts }) => parts.filter(isChunked));
+  return [...new Set(chunked.flatMap(({ lists }) => lists))];
+}
+
+function namesIn(part: unknown): readonly string[] {
+  if (typeof part === 'string') return [part];
+  return isChunked(part) ? part.lists : [];
 }
 
 /** The names of large parts in a stored document, which need not be a list of artifacts. */
@@ -89,22 +130,20 @@ export function partNamesIn(text: string): string[] {
   if (!Array.isArray(document)) return [];
   const names = document.flatMap((entry: unknown) => {
     const isEntry = typeof entry === 'object' && entry !== null && 'parts' in entry;
-    return isEntry && Array.isArray(entry.parts) ? entry.parts : [];
+    return isEntry && Array.isArray(entry.parts) ? entry.parts.flatMap(namesIn) : [];
   });
   return [
     ...new Set(names.filter((name) => typeof name === 'string' && /^[0-9a-f]{64}$/.test(name))),
   ];
 }
 
-/** The artifacts, with the texts of their large parts by digest. */
-export function readManifest(
-  manifest: StoredManifest,
-  texts: ReadonlyMap<string, string>,
-): readonly Artifact[] {
+/** The artifacts, with the texts of their large parts. */
+export function readManifest(manifest: StoredManifest, read: PartTexts): readonly Artifact[] {
   const artifacts = manifest.map(({ parts, ...artifact }) => ({
     ...artifact,
     parts: parts.map((part): Part => {
-      return typeof part === 'string' ? JSON.parse(texts.get(part) ?? 'null') : part;
+      if (isChunked(part)) return readChunked(part, read);
+      return typeof part === 'string' ? JSON.parse(read.texts.get(part) ?? 'null') : part;
     }),
   }));
   return deepFreeze(artifacts, 'The stored artifacts');

@@ -30,6 +30,7 @@ export function homeIn({ owner = '', agent }: Scope, sessionId: string): Home {
  */
 export const messagePlace = 'messages.body';
 export const documentPlace = 'blobs.body';
+export const bytesPlace = 'blobs.bytes';
 export const metaPlace = 'meta.sealed';
 
 export function sessionPlace(column: 'title' | 'metadata', home: Home): string {

@@ -1,3 +1,4 @@
+import { checkForward } from '../database/check-forward.ts';
 import {
   all,
   type Plan,
@@ -10,6 +11,7 @@ import { journal } from '../runs/journal.ts';
 import { hexOf } from '../values/bytes.ts';
 import type { Cipher } from './cipher.ts';
 import {
+  bytesPlace,
   documentPlace,
   type Home,
   homeOf,
@@ -35,6 +37,8 @@ interface SealedTable {
   readonly hasSession?: boolean;
   /** Rows with nothing to encrypt. */
   readonly except?: string;
+  /** How many rows are read at a time. */
+  readonly batch?: number;
 }
 
 const homeColumns = 'z.owner, z.agent, z.id AS session_id';
@@ -69,7 +73,13 @@ const tables: readonly SealedTable[] = [
       state_hash: (row) => snapshotPlace('state_hash', home(row), bytes(row, 'id')),
     },
   },
-  { name: 'blobs', keys: { row_id: -1 }, places: { body: () => documentPlace } },
+  {
+    name: 'blobs',
+    keys: { row_id: -1 },
+    places: { body: () => documentPlace, bytes: () => bytesPlace },
+    // The bytes of one may be a megabyte.
+    batch: 32,
+  },
   {
     name: 'runs',
     keys: { session: -1 },
@@ -101,7 +111,7 @@ const tables: readonly SealedTable[] = [
   },
 ];
 
-const batch = 200;
+const usualBatch = 200;
 
 interface Statements {
   readonly select: Statement<Row>;
@@ -109,7 +119,7 @@ interface Statements {
 }
 
 const statements: readonly Statements[] = tables.map((table) => {
-  const { name, keys, places, also, hasSession = false, except } = table;
+  const { name, keys, places, also, hasSession = false, except, batch = usualBatch } = table;
   const names = Object.keys(keys);
   const columns = Object.keys(places);
   const list = names.map((key) => `t.${key}`).join(', ');
@@ -159,24 +169,27 @@ export function* rotateSome(
     sealed++;
   }
   const last = rows.at(-1);
-  const isDone = last === undefined || rows.length < batch;
-  const next = isDone
-    ? { table: table + 1, after: undefined }
-    : { table, after: keyOf(which, last) };
-  return { sealed, next };
+  if (last === undefined || rows.length < (which.batch ?? usualBatch)) {
+    return { sealed, next: { table: table + 1, after: undefined } };
+  }
+  const next = keyOf(which, last);
+  checkForward(next, after ?? Object.values(which.keys));
+  return { sealed, next: { table, after: next } };
 }
 
 function isCurrent(column: string, value: SqlValue, cipher: Cipher): boolean {
   if (value === null) return true;
-  return column === 'state_hash'
-    ? cipher.isCurrentHash(value as Uint8Array)
-    : cipher.isCurrent(value);
+  if (column === 'state_hash') return cipher.isCurrentHash(value as Uint8Array);
+  return column === 'bytes' ? cipher.isCurrentBytes(value as Uint8Array) : cipher.isCurrent(value);
 }
 
 function renewed({ places }: SealedTable, column: string, row: Row, cipher: Cipher): SqlValue {
   const value = row[column] ?? null;
   if (value === null || isCurrent(column, value, cipher)) return value;
   const place = places[column]?.(row) ?? '';
+  if (column === 'bytes') {
+    return cipher.encryptBytes(cipher.decryptBytes(value as Uint8Array, place), place);
+  }
   if (column !== 'state_hash') return cipher.encrypt(cipher.decrypt(value, place), place);
   return cipher.sealHash(cipher.openHash(value as Uint8Array, place), place);
 }

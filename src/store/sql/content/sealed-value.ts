@@ -26,10 +26,14 @@ const options = { authTagLength: tagLength } as const;
 // JSON text never begins with this, so encrypted text cannot be taken for content.
 const textMark = '~';
 
-export function encrypt({ id, secret }: ContentKey, text: string, place: string): Uint8Array {
+export function encrypt(
+  { id, secret }: ContentKey,
+  content: string | Uint8Array,
+  place: string,
+): Uint8Array {
   const nonce = nextNonce();
   const box = createCipheriv(cipher, secret, nonce, options).setAAD(boundTo(id, place));
-  const body = box.update(text, 'utf8');
+  const body = typeof content === 'string' ? box.update(content, 'utf8') : box.update(content);
   // The cipher is a stream: nothing is left for the end but the tag.
   box.final();
   const sealed = Buffer.allocUnsafe(headLength + body.length + tagLength);
@@ -58,16 +62,16 @@ function nextNonce(): Uint8Array {
   return nonces.slice(noncesUsed - nonceLength, noncesUsed);
 }
 
-/** The text of a value that was written to this place. */
-export function decrypt({ id, secret }: ContentKey, sealed: Uint8Array, place: string): string {
+/** The content of a value that was written to this place. */
+export function decrypt({ id, secret }: ContentKey, sealed: Uint8Array, place: string): Buffer {
   const head = sealed.subarray(0, headLength);
   const nonce = sealed.subarray(1 + keyIdLength, headLength);
   try {
     const box = createDecipheriv(cipher, secret, nonce, options);
     box.setAAD(isBound(sealed) ? boundTo(id, place) : head);
     box.setAuthTag(sealed.subarray(-tagLength));
-    const text = box.update(sealed.subarray(headLength, -tagLength));
-    return Buffer.concat([text, box.final()]).toString('utf8');
+    const content = box.update(sealed.subarray(headLength, -tagLength));
+    return Buffer.concat([content, box.final()]);
   } catch (cause) {
     throw forged(place, cause);
   }

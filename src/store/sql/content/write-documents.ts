@@ -13,6 +13,11 @@ const insertBlob = statement<{ row_id: number }>(
   `INSERT INTO @blobs(hash, body) VALUES($1, $2)
    ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING row_id`,
 );
+const insertBytes = statement<{ row_id: number }>(
+  'place_bytes',
+  `INSERT INTO @blobs(hash, body, bytes) VALUES($1, $2, $3)
+   ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING row_id`,
+);
 const insertPart = statement(
   'place_part',
   'INSERT INTO @blob_parts(part, list) VALUES($1, $2) ON CONFLICT DO NOTHING',
@@ -43,13 +48,42 @@ export function* writeArtifacts(write: ManifestWrite): Plan<ManifestRef | undefi
   for (const { digest, body } of write.fresh) {
     parts.set(hexOf(digest), yield* writeBlob(digest, body));
   }
+  const chunks = yield* writeChunks(write, parts);
   const rowId = yield* writeBlob(write.digest, write.body);
   for (const part of parts.values()) yield* run(insertPart, part, rowId);
-  return { rowId, parts };
+  return { rowId, parts, chunks };
 }
 
-function* writeBlob(digest: Uint8Array, body: SqlValue): Plan<number> {
+/** Writes what is new of long texts, and adds the lists of chunks to the parts. Gives the rows of the chunks by list. */
+function* writeChunks(
+  { chunks, lists, knownChunks }: Extract<ManifestWrite, { readonly kind: 'whole' }>,
+  parts: Map<string, number>,
+): Plan<ManifestRef['chunks']> {
+  if (lists.length === 0) return knownChunks;
+  const fresh = new Map<string, number>();
+  for (const { digest, body } of chunks) {
+    fresh.set(hexOf(digest), yield* writeBlob(digest, body));
+  }
+  const byList = new Map(knownChunks);
+  for (const list of lists) {
+    const rowId = yield* writeBlob(list.digest, list.body, list.bytes);
+    const rows = new Map(list.known);
+    for (const name of list.chunks) {
+      const row = fresh.get(name);
+      if (row !== undefined) rows.set(name, row);
+    }
+    for (const row of rows.values()) yield* run(insertPart, row, rowId);
+    parts.set(hexOf(list.digest), rowId);
+    byList.set(hexOf(list.digest), rows);
+  }
+  return byList;
+}
+
+function* writeBlob(digest: Uint8Array, body: SqlValue, bytes?: Uint8Array): Plan<number> {
   yield* run(shareBlobs);
-  const { row_id: rowId } = yield* one(insertBlob, digest, body);
+  const { row_id: rowId } =
+    bytes === undefined
+      ? yield* one(insertBlob, digest, body)
+      : yield* one(insertBytes, digest, body, bytes);
   return rowId;
 }

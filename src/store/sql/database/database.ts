@@ -26,10 +26,15 @@ export interface Database {
   readonly id: string;
   /** Runs a plan that only reads. */
   read<Result>(plan: () => Plan<Result>): Promise<Result>;
+  /**
+   * Runs a long plan that only reads, on one state of the database. Everything else that waits for the thread runs after each of its
+   * statements.
+   */
+  readInSteps<Result>(plan: () => Plan<Result>): Promise<Result>;
   /** Runs a plan in one transaction: all of it or nothing. It may be begun again when another writer was in the way. */
   write<Result>(plan: () => Plan<Result>, options?: WriteOptions): Promise<Result>;
-  /** What is wrong with the database itself, beyond what its content shows. */
-  check?(): Promise<readonly string[]>;
+  /** What is wrong with the database itself, beyond what its content shows. A signal stops waiting for the answer. */
+  check?(signal?: AbortSignal): Promise<readonly string[]>;
   /** The checksum of a row, where rows carry one. */
   sumOf?(values: readonly SqlValue[]): number;
   /** The time by which it stores times, where this process has the same clock. */

@@ -1,4 +1,5 @@
 import type { Dialect } from '../database/dialect.ts';
+import { statement } from '../database/query.ts';
 import { code } from '../values/codes.ts';
 import { fromStored, messageRowId, type Segment, type View } from './segments.ts';
 
@@ -50,6 +51,14 @@ export function lineageColumn(d: Dialect, name: string): string {
   ];
   return `(SELECT ${d.rowsAsJson(columns)} FROM ${name} a LEFT JOIN @views v ON v.branch = a.row_id AND v.row_id = a.view)`;
 }
+
+/** The levels of one snapshot, by its row. */
+export const selectLineage = statement<{ lineage: string | null }>(
+  'tree_lineage',
+  (d) => `
+    WITH RECURSIVE ${lineageTable(d, 'up', '(SELECT * FROM @snapshots WHERE row_id = $1) l')}
+    SELECT ${lineageColumn(d, 'up')} AS lineage`,
+);
 
 type StoredLevel = readonly [
   depth: number,

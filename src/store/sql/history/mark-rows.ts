@@ -17,7 +17,7 @@ export type MarkRow = readonly [
 
 /** The column that gives a {@link MarkRow} of the snapshot `s` with its view `v`. */
 export function markRows(d: Dialect): string {
-  const marks = `CASE WHEN s.event = ${code.toolIterationEnd} THEN 0 ELSE 1 END`;
+  const marks = `CASE WHEN s.event IN (${code.toolIterationEnd}, ${code.edit}) THEN 0 ELSE 1 END`;
   const columns = ['s.row_id', d.hex('s.id'), 's.branch', 's.length', 's.view', 'v.common', marks];
   return d.asJson(columns);
 }

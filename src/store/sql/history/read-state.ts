@@ -1,6 +1,8 @@
-import { WaymarkError } from '../../../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
 import { deepFreeze, type Json } from '../../../core/json/json.ts';
+import { unpackText } from '../../../core/json/packed-text.ts';
 import type { Message } from '../../../protocol/message.ts';
+import { type MessagePage, positionsOf } from '../../../protocol/message-page.ts';
 import type { Artifact } from '../../../protocol/state.ts';
 import { History } from '../../../session/history.ts';
 import {
@@ -9,22 +11,24 @@ import {
   isStateHash,
   type SessionState,
 } from '../../../session/session-state.ts';
+import { chunkNames } from '../content/chunked-part.ts';
 import { type DocumentRef, readDocument } from '../content/document.ts';
 import {
+  chunkListsOf,
   type ManifestRef,
   parseManifest,
   partsOf,
   readManifest,
   type StoredManifest,
 } from '../content/manifest.ts';
-import { documentPlace, messagePlace } from '../content/places.ts';
+import { bytesPlace, documentPlace, messagePlace } from '../content/places.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, type SqlValue, statement } from '../database/query.ts';
 import { hexOf } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
 import { type Level, viewOf } from './lineage.ts';
 import { type MarkRow, markRows } from './mark-rows.ts';
-import { type Segment, segmentsOf, type View } from './segments.ts';
+import { cut, type Segment, segmentsOf, type View } from './segments.ts';
 import type { StateContext } from './state-rows.ts';
 
 interface StateRow {
@@ -58,9 +62,14 @@ const selectMarkedState = statement<StateRow>(
     WHERE s.session = $4 AND s.idx IS NOT NULL AND s.status = ${code.succeeded}`,
 );
 
-const selectParts = statement<{ row_id: number; hash: Uint8Array; body: SqlValue }>(
+const selectParts = statement<{
+  row_id: number;
+  hash: Uint8Array;
+  body: SqlValue;
+  bytes: Uint8Array | null;
+}>(
   'read_parts',
-  (d) => `SELECT b.row_id, b.hash, b.body FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
+  (d) => `SELECT b.row_id, b.hash, b.body, b.bytes FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
 );
 
 /** Where a state lies, as a row says it. */
@@ -80,14 +89,73 @@ export interface StateRead {
   readonly marks: readonly MarkRow[];
 }
 
+/** A page of a state's messages as it was read, with its documents. */
+export interface PageRead {
+  readonly messages: Message[];
+  readonly from: number;
+  readonly total: number;
+  readonly custom: Json | undefined;
+  readonly artifacts: readonly Artifact[];
+}
+
+/** Reads a page of a state's messages, and its documents. The hash is over all messages, so it cannot be checked. */
+export function* readPage(
+  place: StatePlace,
+  page: MessagePage,
+  context: StateContext,
+): Plan<PageRead> {
+  const view = viewOf(place.levels);
+  const segments = view === undefined ? [] : segmentsOf(view);
+  const total = segments.reduce((sum, [low, high]) => sum + high - low, 0);
+  const { from, to } = positionsOf(page, total);
+  const read = yield* readRows(place, cut(segments, from, to), context);
+  if (read.messages.length !== to - from) throw lostMessages();
+  return {
+    messages: [...read.messages],
+    from,
+    total,
+    custom: read.custom?.value,
+    artifacts: read.artifacts?.value ?? emptyState.artifacts,
+  };
+}
+
 /** Reads a state, in one query or, with large artifacts, in two, and holds it against its hash. */
 export function* readState(
   place: StatePlace,
-  { cipher }: StateContext,
+  context: StateContext,
   markedIn?: number,
 ): Plan<StateRead> {
   const view = viewOf(place.levels);
   const segments = view === undefined ? [] : segmentsOf(view);
+  const { messages, custom, artifacts, marks } = yield* readRows(
+    place,
+    segments,
+    context,
+    markedIn,
+  );
+  const state = {
+    history: History.of(messages),
+    custom: custom?.value,
+    artifacts: artifacts?.value ?? emptyState.artifacts,
+  };
+  verify(state, place.stateHash);
+  return { state, view, custom: custom?.ref, artifacts: artifacts?.ref, marks };
+}
+
+/** The messages in some ranges of rows, and the documents of a state. */
+function* readRows(
+  place: StatePlace,
+  segments: readonly Segment[],
+  { cipher }: StateContext,
+  markedIn?: number,
+): Plan<{
+  readonly messages: readonly Message[];
+  readonly custom: ReturnType<typeof readDocument>;
+  readonly artifacts:
+    | { readonly value: readonly Artifact[]; readonly ref: ManifestRef }
+    | undefined;
+  readonly marks: readonly MarkRow[];
+}> {
   const values = [JSON.stringify(segments), place.custom, place.artifacts];
   const rows =
     markedIn === undefined
@@ -101,18 +169,49 @@ export function* readState(
     if (kind === kinds.message) bodies.set(at, cipher.decrypt(body, messagePlace));
     else if (kind === kinds.custom) documents[at] = cipher.decrypt(body, documentPlace);
     else if (kind === kinds.artifacts)
-      manifest = parseManifest(cipher.decrypt(body, documentPlace));
+      manifest = undamaged(() => parseManifest(cipher.decrypt(body, documentPlace)));
     else marks.push(String(body));
   }
-  const custom = place.custom === null ? undefined : readDocument(place.custom, documents);
+  const { custom: root } = place;
+  const custom = root === null ? undefined : undamaged(() => readDocument(root, documents));
   const artifacts = yield* readArtifacts(place.artifacts, manifest, cipher);
-  const state = {
-    history: History.of(messagesOf(segments, bodies)),
-    custom: custom?.value,
-    artifacts: artifacts?.value ?? emptyState.artifacts,
-  };
-  verify(state, place.stateHash);
-  return { state, view, custom: custom?.ref, artifacts: artifacts?.ref, marks: toMarks(marks) };
+  return { messages: messagesOf(segments, bodies), custom, artifacts, marks: toMarks(marks) };
+}
+
+const selectMessages = statement<{ at: number; body: SqlValue }>(
+  'read_messages',
+  (d) => `SELECT m.id AS at, m.body AS body FROM ${d.messageRanges('$1')}`,
+);
+
+/** The messages in some ranges of rows, and the length of their text. */
+export function* readMessages(
+  segments: readonly Segment[],
+  { cipher }: StateContext,
+): Plan<{ readonly messages: readonly Message[]; readonly size: number }> {
+  const bodies = new Map<number, string>();
+  let size = 0;
+  for (const { at, body } of yield* all(selectMessages, JSON.stringify(segments))) {
+    const text = cipher.decrypt(body, messagePlace);
+    bodies.set(at, text);
+    size += text.length;
+  }
+  return { messages: messagesOf(segments, bodies), size };
+}
+
+/** The artifacts in a stored list. */
+export function* readArtifactsAt(
+  artifacts: number,
+  context: StateContext,
+): Plan<readonly Artifact[]> {
+  const place = { levels: [], custom: null, artifacts, stateHash: '' };
+  return (yield* readRows(place, [], context)).artifacts?.value ?? emptyState.artifacts;
+}
+
+export function lostMessages(): WaymarkError {
+  return new WaymarkError(
+    'DATA_LOSS',
+    'A stored message is missing: the database was damaged or changed by hand. Restore it from a backup, or continue from another snapshot.',
+  );
 }
 
 function toMarks(texts: readonly string[]): readonly MarkRow[] {
@@ -153,8 +252,60 @@ function* readArtifacts(
   const texts = new Map(
     rows.map(({ hash, body }) => [hexOf(hash), cipher.decrypt(body, documentPlace)]),
   );
+  const packed = new Map<string, string>();
+  for (const { hash, bytes } of rows) {
+    if (bytes !== null) packed.set(hexOf(hash), unpackText(cipher.decryptBytes(bytes, bytesPlace)));
+  }
   const parts = new Map(rows.map((row) => [hexOf(row.hash), row.row_id]));
-  return { value: readManifest(manifest, texts), ref: { rowId, parts } };
+  const chunks = yield* readChunks(chunkListsOf(manifest), texts, cipher);
+  const value = undamaged(() => readManifest(manifest, { texts, packed }));
+  return { value, ref: { rowId, parts, chunks } };
+}
+
+/** Reads the chunks that lists name, and adds their texts. Gives their rows by list. */
+function* readChunks(
+  lists: readonly string[],
+  texts: Map<string, string>,
+  cipher: StateContext['cipher'],
+): Plan<ManifestRef['chunks']> {
+  const namesOf = (list: string): readonly string[] => undamaged(() => chunkNames(texts.get(list)));
+  const rows = new Map<string, number>();
+  for (const names of batches([...new Set(lists.flatMap(namesOf))])) {
+    for (const { row_id: rowId, hash, body } of yield* all(selectParts, JSON.stringify(names))) {
+      texts.set(hexOf(hash), cipher.decrypt(body, documentPlace));
+      rows.set(hexOf(hash), rowId);
+    }
+  }
+  const rowsOf = (list: string): ReadonlyMap<string, number> => {
+    const known = new Map<string, number>();
+    for (const name of namesOf(list)) {
+      const row = rows.get(name);
+      if (row !== undefined) known.set(name, row);
+    }
+    return known;
+  };
+  return new Map(lists.map((list) => [list, rowsOf(list)]));
+}
+
+function batches(names: readonly string[]): readonly (readonly string[])[] {
+  const size = 1000;
+  return Array.from({ length: Math.ceil(names.length / size) }, (_, at) =>
+    names.slice(at * size, (at + 1) * size),
+  );
+}
+
+/** What something reads as. Stored documents that cannot be read, or of which one is missing, are `DATA_LOSS`. */
+function undamaged<Read>(read: () => Read): Read {
+  try {
+    return read();
+  } catch (cause) {
+    if (isWaymarkError(cause) && cause.status !== 'INVALID_ARGUMENT') throw cause;
+    throw new WaymarkError(
+      'DATA_LOSS',
+      'A stored document cannot be read: the database was damaged or changed by hand. Restore it from a backup, or continue from another snapshot.',
+      { cause },
+    );
+  }
 }
 
 function verify(state: SessionState, expected: string): void {

@@ -58,7 +58,7 @@ export function rewriteOf(
 }
 
 /** The ids of the messages at places `[from, to)`. */
-function cut(segments: readonly Segment[], from: number, to: number): Segment[] {
+export function cut(segments: readonly Segment[], from: number, to: number): Segment[] {
   const found: Segment[] = [];
   let place = 0;
   for (const [low, high] of segments) {

@@ -3,9 +3,14 @@ import { isStateHash, type SessionState } from '../../../session/session-state.t
 import type { Totals } from '../../contract/store.ts';
 import { all, first, type Plan, statement } from '../database/query.ts';
 import { orphanedColumn } from '../snapshots/locate.ts';
-import { openHash, type SnapshotRow, snapshotColumns } from '../snapshots/snapshot-row.ts';
+import {
+  type HashRow,
+  openHash,
+  type SnapshotRow,
+  snapshotColumns,
+} from '../snapshots/snapshot-row.ts';
 import { fromTotals } from '../values/codes.ts';
-import { activeEnds, lineageColumn, lineageTable, parseLineage } from './lineage.ts';
+import { activeEnds, lineageTable, parseLineage, selectLineage } from './lineage.ts';
 import { readState } from './read-state.ts';
 import type { StateContext } from './state-rows.ts';
 
@@ -35,13 +40,6 @@ const selectTree = statement<TreeRow>(
     LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id
     WHERE s.session = $1 ORDER BY CASE WHEN s.idx IS NULL THEN 1 ELSE 0 END, s.idx, s.row_id`,
 );
-const selectLineage = statement<{ lineage: string | null }>(
-  'tree_lineage',
-  (d) => `
-    WITH RECURSIVE ${lineageTable(d, 'up', '(SELECT * FROM @snapshots WHERE row_id = $1) l')}
-    SELECT ${lineageColumn(d, 'up')} AS lineage`,
-);
-
 /** The snapshots and checkpoints of a session: the listed ones by index, then the others. */
 export function* treeOf(session: number): Plan<readonly TreeRow[]> {
   return yield* all(selectTree, session);
@@ -95,22 +93,31 @@ export class StateReader {
   }
 
   *#readAlone(row: TreeRow): Plan<ReadResult> {
-    const found = yield* first(selectLineage, row.row_id);
-    try {
-      const place = {
-        levels: parseLineage(found?.lineage ?? null),
-        custom: row.custom,
-        artifacts: row.artifacts,
-        stateHash: openHash(row, row, this.#context.cipher),
-      };
-      const { state } = yield* readState(place, this.#context);
-      return { kind: 'state', state };
-    } catch (error) {
-      if (isWaymarkError(error) && error.status === 'DATA_LOSS') {
-        return { kind: 'damaged', message: error.message };
-      }
-      throw error;
+    return yield* readAlone(row, this.#context);
+  }
+}
+
+/** Reads the state of one row, and holds it against its hash. */
+export function* readAlone(
+  row: HashRow &
+    Pick<TreeRow, 'row_id' | 'custom' | 'artifacts' | 'owner' | 'agent' | 'session_id'>,
+  context: StateContext,
+): Plan<ReadResult> {
+  const found = yield* first(selectLineage, row.row_id);
+  try {
+    const place = {
+      levels: parseLineage(found?.lineage ?? null),
+      custom: row.custom,
+      artifacts: row.artifacts,
+      stateHash: openHash(row, row, context.cipher),
+    };
+    const { state } = yield* readState(place, context);
+    return { kind: 'state', state };
+  } catch (error) {
+    if (isWaymarkError(error) && error.status === 'DATA_LOSS') {
+      return { kind: 'damaged', message: error.message };
     }
+    throw error;
   }
 }
 

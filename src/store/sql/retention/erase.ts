@@ -2,6 +2,7 @@ import type { Scope } from '../../contract/store.ts';
 import type { Hint } from '../database/database.ts';
 import { all, first, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { checkFree, type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
+import { eraseSpend } from '../spend-support.ts';
 import { uuidText } from '../values/bytes.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { trashKind } from './gc-queue.ts';
@@ -12,10 +13,19 @@ export interface ErasedRow extends HolderRow {
   readonly owner: string;
   readonly agent: string;
   readonly id: string;
+  readonly head: number | null;
+  readonly next_index: number;
+}
+
+/** A session that may be erased as long as it is as it was. */
+export interface SpentSession {
+  readonly session: number;
+  readonly head: number | null;
+  readonly nextIndex: number;
 }
 
 const columns = (now: string): string => `
-  SELECT ${now} AS now, z.row_id, z.owner, z.agent, z.id, ${holderColumns}
+  SELECT ${now} AS now, z.row_id, z.owner, z.agent, z.id, z.head, z.next_index, ${holderColumns}
   FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id`;
 
 const selectSession = readUnderLock<ErasedRow>(
@@ -90,18 +100,31 @@ export function* eraseSession(scope: Scope, sessionId: string): Plan<Erased | un
   return yield* eraseRows(family);
 }
 
-/** Erases sessions by number, unless one of them or of their sub-agents' is not among them or is being worked on. */
-export function* eraseSpent(rowId: number, spent: ReadonlySet<number>): Plan<Erased | undefined> {
-  const session = yield* first(selectByRowId, rowId);
-  if (session === undefined) return undefined;
-  const family = yield* withSubSessions(session);
-  if (!family.every((each) => spent.has(each.row_id) && !isHeld(each))) return undefined;
-  return yield* eraseRows(family);
+/** Erases sessions, except those that continued or are worked on, and those whose sub-agents' sessions are not all `spent`. */
+export function* eraseSpent(
+  sessions: readonly SpentSession[],
+  spent: ReadonlyMap<number, SpentSession>,
+): Plan<Erased> {
+  const isFree = (row: ErasedRow): boolean => {
+    const was = spent.get(row.row_id);
+    return was?.head === row.head && was.nextIndex === row.next_index && !isHeld(row);
+  };
+  const erased = new Map<number, ErasedRow>();
+  for (const { session: rowId } of sessions) {
+    const session = erased.has(rowId) ? undefined : yield* first(selectByRowId, rowId);
+    if (session === undefined) continue;
+    const family = yield* withSubSessions(session);
+    if (!family.every(isFree)) continue;
+    for (const each of family) erased.set(each.row_id, each);
+  }
+  return yield* eraseRows([...erased.values()]);
 }
 
 /** Erases some of an owner's sessions, also those that are being worked on. */
 export function* eraseOwned(owner: string): Plan<Erased> {
-  return yield* eraseRows(yield* all(selectOwned, sessionKey(owner) || '\u0001'));
+  const key = sessionKey(owner) || '\u0001';
+  yield* eraseSpend(key);
+  return yield* eraseRows(yield* all(selectOwned, key));
 }
 
 /**

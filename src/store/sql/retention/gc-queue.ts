@@ -41,6 +41,28 @@ export function* discard(
   }
 }
 
+const insertBranches = statement(
+  'trash_branches',
+  (d) => `
+    INSERT INTO @trash(kind, row_id) SELECT ${trashKind.branch}, row_id FROM @branches
+    WHERE row_id IN ${d.integers('$1')} ON CONFLICT DO NOTHING`,
+);
+const insertBlobs = statement(
+  'trash_blobs',
+  (d) => `
+    INSERT INTO @trash(kind, row_id) SELECT ${trashKind.blob}, row_id FROM @blobs
+    WHERE row_id IN ${d.integers('$1')} ON CONFLICT DO NOTHING`,
+);
+
+/** As {@link discard}, for many rows at once. */
+export function* discardAll(gone: readonly Pointers[]): Plan<void> {
+  const isThere = (rowId: number | null): rowId is number => rowId !== null;
+  const branches = new Set(gone.map((row) => row.branch).filter(isThere));
+  const blobs = new Set(gone.flatMap((row) => [row.custom, row.artifacts]).filter(isThere));
+  if (branches.size > 0) yield* run(insertBranches, JSON.stringify([...branches]));
+  if (blobs.size > 0) yield* run(insertBlobs, JSON.stringify([...blobs]));
+}
+
 /** Removes a checkpoint; a committed snapshot that served as one stays. */
 export function* dropCheckpoint(rowId: number | null, kept?: Pointers): Plan<void> {
   if (rowId === null) return;

@@ -4,6 +4,7 @@ import type { Cipher } from '../content/cipher.ts';
 import type { Database } from '../database/database.ts';
 import { forgetEvents } from '../runs/events.ts';
 import { forgetRequests } from '../runs/requests.ts';
+import { breath } from './breath.ts';
 import { sweepSome } from './gc-sweep.ts';
 
 // Long enough that a burst of turns is followed by one round of tidying.
@@ -83,9 +84,4 @@ export class GcScheduler {
     this.#stop?.();
     this.#stop = undefined;
   }
-}
-
-/** Lets everybody else have the thread. */
-function breath(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

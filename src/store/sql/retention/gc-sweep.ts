@@ -3,7 +3,7 @@ import { partNamesIn } from '../content/manifest.ts';
 import { documentPlace } from '../content/places.ts';
 import { all, first, one, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import { gapsBetween, messageRowId } from '../history/segments.ts';
-import { discard, type Pointers, trashKind } from './gc-queue.ts';
+import { discardAll, type Pointers, trashKind } from './gc-queue.ts';
 import { type Reachability, reachabilityOf } from './gc-reachability.ts';
 
 const ownBlobs = statement('collect_own', (d) => d.ownBlobs);
@@ -19,6 +19,8 @@ const deleteTrash = statement('collect_done', 'DELETE FROM @trash WHERE kind = $
 
 /** How many rows a batch removes: few enough that turns do not wait for long. */
 const batch = 200;
+/** Of a row, in bytes. */
+const usualSize = 4096;
 
 /**
  * Works on what may have become unreachable until about a batch of rows is gone. Gives whether there is more to do.
@@ -55,7 +57,7 @@ const deleteSnapshots = statement<Pointers>(
 /** The snapshots of a session that has been erased. */
 function* collectSession(rowId: number): Plan<number> {
   const gone = yield* all(deleteSnapshots, rowId);
-  for (const pointers of gone) yield* discard(pointers);
+  yield* discardAll(gone);
   return gone.length;
 }
 
@@ -145,9 +147,9 @@ const selectBlobUses = statement<{ uses: number }>(
      + (SELECT COUNT(*) FROM (SELECT 1 FROM @blobs WHERE prev = $1 LIMIT 1) c)
      + (SELECT COUNT(*) FROM (SELECT 1 FROM @blob_parts WHERE part = $1 LIMIT 1) e) AS uses`,
 );
-const deleteBlob = statement<{ prev: number | null; body: SqlValue }>(
+const deleteBlob = statement<{ prev: number | null; body: SqlValue; size: number | null }>(
   'collect_blob',
-  'DELETE FROM @blobs WHERE row_id = $1 RETURNING prev, body',
+  'DELETE FROM @blobs WHERE row_id = $1 RETURNING prev, body, length(bytes) AS size',
 );
 const selectParts = statement<{ row_id: number }>(
   'collect_parts',
@@ -171,5 +173,6 @@ function* collectBlob(rowId: number, cipher: Cipher): Plan<number> {
     yield* run(insertTrash, trashKind.blob, part.row_id);
   }
   if (gone.prev !== null) yield* run(insertTrash, trashKind.blob, gone.prev);
-  return 1;
+  // A large one takes as long as several.
+  return 1 + Math.floor((gone.size ?? 0) / usualSize);
 }

@@ -1,42 +1,9 @@
 import type { RetentionPolicy, Scope } from '../../contract/store.ts';
-import { type RetainedSession, selectVictims } from '../../rules/retention.ts';
-import {
-  all,
-  first,
-  type Plan,
-  readUnderLock,
-  run,
-  type SqlValue,
-  statement,
-} from '../database/query.ts';
-import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
-import { uuidText } from '../values/bytes.ts';
-import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
+import type { Database } from '../database/database.ts';
+import { all, one, type Plan, readUnderLock, run, statement } from '../database/query.ts';
 import { scopeKey } from '../values/scope.ts';
-import { dropSnapshot } from './gc-queue.ts';
-
-interface SessionRow extends HolderRow {
-  readonly row_id: number;
-  readonly id: string;
-  readonly updated_at: number;
-  readonly head: number | null;
-  readonly start: number | null;
-  readonly base: number | null;
-  readonly own_snapshot: number | null;
-}
-
-interface VictimRow {
-  readonly row_id: number;
-  /** `null`: a checkpoint, which is its run's. */
-  readonly id: Uint8Array | null;
-  readonly parent: number | null;
-  readonly idx: number | null;
-  readonly status: number;
-  readonly event: number;
-  readonly finish: number | null;
-  readonly label: SqlValue;
-  readonly updated_at: number;
-}
+import { discardAll, type Pointers, pointerColumns } from './gc-queue.ts';
+import { type PrunePlan, planPrune, type UsedRows, usedColumns } from './prune-plan.ts';
 
 const selectSessions = statement<{ row_id: number }>(
   'prune_sessions',
@@ -46,22 +13,9 @@ const selectSessionsOf = statement<{ row_id: number }>(
   'prune_sessions_of',
   'SELECT row_id FROM @sessions WHERE row_id > $1 AND owner = $2 AND agent = $3 ORDER BY row_id LIMIT 100',
 );
-const selectSession = readUnderLock<SessionRow>(
-  'prune_session',
-  (d) => `
-    SELECT ${d.now} AS now, z.row_id, z.id, z.updated_at, z.head, r.start, r.base, r.own_snapshot, ${holderColumns}
-    FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id
-    WHERE z.row_id = $1 ${d.lock('z')}`,
-);
-const selectSnapshots = statement<VictimRow>(
-  'prune_snapshots',
-  `SELECT row_id, id, parent, idx, status, event, finish, label, updated_at FROM @snapshots
-   WHERE session = $1 ORDER BY row_id`,
-);
-const moveParent = statement('prune_parent', 'UPDATE @snapshots SET parent = $2 WHERE row_id = $1');
 
 /** The numbers of the sessions after one, a hundred at a time. */
-export function* sessionsAfter(rowId: number, scope: Scope | undefined): Plan<readonly number[]> {
+export function* sessionsAfter(rowId: number, scope?: Scope): Plan<readonly number[]> {
   const rows =
     scope === undefined
       ? yield* all(selectSessions, rowId)
@@ -69,71 +23,169 @@ export function* sessionsAfter(rowId: number, scope: Scope | undefined): Plan<re
   return rows.map((row) => row.row_id);
 }
 
-/** What pruning a session once did. */
-export interface Pruned {
+const countAll = statement<{ count: number }>(
+  'prune_count',
+  'SELECT COUNT(*) AS count FROM @sessions',
+);
+const countOf = statement<{ count: number }>(
+  'prune_count_of',
+  'SELECT COUNT(*) AS count FROM @sessions WHERE owner = $1 AND agent = $2',
+);
+
+/** How many sessions there are. */
+export function* countSessions(scope?: Scope): Plan<number> {
+  const { count } =
+    scope === undefined ? yield* one(countAll) : yield* one(countOf, ...scopeKey(scope));
+  return count;
+}
+
+/** What one transaction removes: few enough rows of few enough sessions that turns do not wait for long. */
+const most = { rows: 200, sessions: 25 };
+
+/** The part of a plan that one transaction removes. */
+interface Portion {
+  readonly plan: PrunePlan;
+  readonly victims: ReadonlySet<number>;
+}
+
+/**
+ * Removes what a policy does not keep of some sessions, in small transactions. The rows are chosen before, on one state of the
+ * database: a session that uses one of them since then is examined again. Gives the plans of those that may go themselves.
+ */
+export async function pruneSessions(
+  db: Database,
+  sessions: readonly number[],
+  policy: RetentionPolicy,
+  step: (removed: number) => Promise<void>,
+): Promise<readonly PrunePlan[]> {
+  const spent: PrunePlan[] = [];
+  let left = sessions;
+  while (left.length > 0) {
+    const looked = left;
+    const plans = await db.readInSteps(() => planPrune(looked, policy));
+    const changed = new Set<number>();
+    for (const portions of portionsOf(plans)) {
+      const unchanged = portions.filter(({ plan }) => !changed.has(plan.session));
+      const done = await db.write(() => removePortions(unchanged));
+      for (const session of done.changed) changed.add(session);
+      for (const { plan, moves } of done.moved) {
+        for (const [child, parent] of moves) plan.parents.set(child, parent);
+      }
+      await step(done.removed);
+    }
+    spent.push(...plans.filter((each) => each.spent && !changed.has(each.session)));
+    left = [...changed];
+  }
+  return spent;
+}
+
+function* portionsOf(plans: readonly PrunePlan[]): Iterable<readonly Portion[]> {
+  let portions: Portion[] = [];
+  let rows = 0;
+  for (const plan of plans) {
+    for (let from = 0; from < plan.victims.length; ) {
+      const victims = new Set(plan.victims.slice(from, from + most.rows - rows));
+      portions.push({ plan, victims });
+      from += victims.size;
+      rows += victims.size;
+      if (rows < most.rows && portions.length < most.sessions) continue;
+      yield portions;
+      portions = [];
+      rows = 0;
+    }
+  }
+  if (portions.length > 0) yield portions;
+}
+
+const selectUsed = readUnderLock<UsedRows>(
+  'prune_used',
+  (d) => `
+    SELECT ${usedColumns} FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id
+    WHERE z.row_id IN ${d.integers('$1')} ORDER BY z.row_id ${d.lock('z')}`,
+);
+const selectRows = statement<{ row_id: number; parent: number | null; labelled: number }>(
+  'prune_check',
+  (d) =>
+    `SELECT row_id, parent, CASE WHEN label IS NULL THEN 0 ELSE 1 END AS labelled
+     FROM @snapshots WHERE row_id IN ${d.integers('$1')}`,
+);
+const selectNew = statement<{ row_id: number; parent: number | null }>(
+  'prune_new',
+  'SELECT row_id, parent FROM @snapshots WHERE session = $1 AND (idx >= $2 OR idx IS NULL)',
+);
+const moveParent = statement('prune_parent', 'UPDATE @snapshots SET parent = $2 WHERE row_id = $1');
+const deleteRows = statement<Pointers>(
+  'prune_rows',
+  (d) => `DELETE FROM @snapshots WHERE row_id IN ${d.integers('$1')} RETURNING ${pointerColumns}`,
+);
+
+interface Move extends Portion {
+  /** Rows that stay and hung on a victim, with the nearest ancestor that stays. */
+  readonly moves: ReadonlyMap<number, number | null>;
+}
+
+/** What a transaction did, and the sessions that are not as they were when they were looked at. */
+interface Removed {
   readonly removed: number;
-  /** There is more to remove. */
-  readonly more: boolean;
-  /** The session itself may go. */
-  readonly spent: boolean;
+  readonly moved: readonly Move[];
+  readonly changed: readonly number[];
 }
 
-/** Snapshots that one step removes. */
-const batch = 200;
-
-/** Removes some of what a policy does not keep of one session; in a transaction, so that no turn can continue from a deleted snapshot. */
-export function* pruneSession(rowId: number, policy: RetentionPolicy): Plan<Pruned> {
-  const session = yield* first(selectSession, rowId);
-  if (session === undefined) return { removed: 0, more: false, spent: false };
-  const rows = yield* all(selectSnapshots, rowId);
-  const { victims, dropSession } = selectVictims(toRetained(session, rows), policy, session.now);
-  const doomed = rows.filter(({ id }) => id !== null && victims.has(uuidText(id)));
-  const now = new Set(doomed.slice(0, batch).map((row) => row.row_id));
-  yield* reparent(rows, now);
-  for (const victim of now) yield* dropSnapshot(victim);
-  return { removed: now.size, more: doomed.length > now.size, spent: dropSession };
-}
-
-function toRetained(session: SessionRow, rows: readonly VictimRow[]): RetainedSession {
-  const ids = new Map(
-    rows.map(({ row_id: rowId, id }) => [rowId, id === null ? undefined : uuidText(id)]),
+function* removePortions(portions: readonly Portion[]): Plan<Removed> {
+  const sessions = JSON.stringify(portions.map(({ plan }) => plan.session));
+  const used = new Map((yield* all(selectUsed, sessions)).map((row) => [row.row_id, row]));
+  const moves = portions.map((portion) => ({ ...portion, moves: movesOf(portion) }));
+  const touched = [...new Set(moves.flatMap(touchedBy))];
+  const rows = new Map(
+    (yield* all(selectRows, JSON.stringify(touched))).map((row) => [row.row_id, row]),
   );
-  const idOf = (rowId: number | null): string | undefined =>
-    rowId === null ? undefined : ids.get(rowId);
+  const valid: Move[] = [];
+  for (const move of moves) {
+    const isAsPlanned = touchedBy(move).every((rowId) => {
+      const row = rows.get(rowId);
+      const { parents, labelled } = move.plan;
+      if (row === undefined || row.parent !== parents.get(rowId)) return false;
+      return row.labelled === 0 || !move.victims.has(rowId) || labelled.has(rowId);
+    });
+    const now = used.get(move.plan.session);
+    if (isAsPlanned && now !== undefined && !(yield* isUsed(move, now))) valid.push(move);
+  }
+  for (const move of valid) {
+    for (const [child, parent] of move.moves) yield* run(moveParent, child, parent);
+  }
+  const victims = valid.flatMap((move) => [...move.victims]);
+  if (victims.length > 0) yield* discardAll(yield* all(deleteRows, JSON.stringify(victims)));
   return {
-    sessionId: session.id,
-    updatedAt: session.updated_at,
-    headId: idOf(session.head),
-    held: [idOf(session.start), idOf(session.base)],
-    running: isHeld(session),
-    snapshots: rows.filter(isSnapshot).map((row) => ({
-      snapshotId: uuidText(row.id),
-      parentId: idOf(row.parent),
-      index: row.idx ?? -1,
-      // One that will not end any more.
-      status:
-        row.status === code.pending && row.row_id !== session.own_snapshot
-          ? 'expired'
-          : fromStatus(row.status),
-      event: fromEvent(row.event),
-      finishReason: fromFinish(row.finish),
-      label: row.label === null ? undefined : 'labelled',
-      updatedAt: row.updated_at,
-    })),
+    removed: victims.length,
+    moved: valid,
+    changed: moves.filter((move) => !valid.includes(move)).map((move) => move.plan.session),
   };
 }
 
-function isSnapshot(row: VictimRow): row is VictimRow & { readonly id: Uint8Array } {
-  return row.id !== null;
+/** Whether the session uses a victim since it was looked at: as its head, in its run, or as the parent of a newer snapshot. */
+function* isUsed({ plan, victims }: Move, now: UsedRows): Plan<boolean> {
+  const isVictim = (rowId: number | null): boolean => rowId !== null && victims.has(rowId);
+  if ([now.head, now.start, now.base, now.own_snapshot].some(isVictim)) return true;
+  if (now.next_index === plan.nextIndex && now.head === plan.head) return false;
+  const added = yield* all(selectNew, plan.session, plan.nextIndex);
+  return added.some((row) => !plan.parents.has(row.row_id) && isVictim(row.parent));
 }
 
 /** Survivors hang on their nearest ancestor that stays. */
-function* reparent(rows: readonly VictimRow[], victims: ReadonlySet<number>): Plan<void> {
-  const parents = new Map(rows.map((row) => [row.row_id, row.parent]));
-  for (const { row_id: rowId, parent } of rows) {
-    if (victims.has(rowId) || parent === null || !victims.has(parent)) continue;
-    let up: number | null = parent;
-    while (up !== null && victims.has(up)) up = parents.get(up) ?? null;
-    yield* run(moveParent, rowId, up);
+function movesOf({ plan, victims }: Portion): ReadonlyMap<number, number | null> {
+  const moves = new Map<number, number | null>();
+  for (const victim of victims) {
+    for (const child of plan.children.get(victim) ?? []) {
+      if (victims.has(child)) continue;
+      let up: number | null = victim;
+      while (up !== null && victims.has(up)) up = plan.parents.get(up) ?? null;
+      moves.set(child, up);
+    }
   }
+  return moves;
+}
+
+function touchedBy({ victims, moves }: Move): readonly number[] {
+  const targets = [...moves.values()].filter((parent) => parent !== null);
+  return [...victims, ...moves.keys(), ...targets];
 }

@@ -6,6 +6,7 @@ import { asLocation } from '../history/location.ts';
 import { isStillThere, planState, type StoredState } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { discard, dropCheckpoint, type Pointers, pointerColumns } from '../retention/gc-queue.ts';
+import { addSpend } from '../spend-support.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { code, toRunUsage, toTotals, toUsage } from '../values/codes.ts';
 import { pointersOf } from './commit.ts';
@@ -73,6 +74,7 @@ export function* checkpoint(
     ? yield* move(before, held.now, { ...write, hash }, placed, rows)
     : yield* replace(before, held, { ...write, hash }, placed, rows);
   if (write.events !== undefined) yield* appendEvents(held, write.events, context);
+  yield* addSpend(write.spend);
   yield* run(updateBranchEnd, held.session, rowId);
   yield* run(updateRun, held.session, rowId, write.inputsDone, write.midTurn ? 1 : 0);
   const { view, viewRowId, common, custom, artifacts } = placed;

@@ -12,6 +12,7 @@ import { toMode } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { isUsed, readClaim } from './claim-facts.ts';
 import { expireRun } from './expire-run.ts';
+import { hasLeftInbox } from './left-inbox.ts';
 import { addRequests, freeRequests } from './requests.ts';
 import { totalsOfFailed } from './start-row.ts';
 
@@ -57,7 +58,8 @@ export function* claim(scope: Scope, request: ClaimRequest, context: StateContex
     request.limited === true && !decision.isNewSession
       ? yield* totalsOfFailed(decision.start, { ...decision, scope, sessionId })
       : undefined;
-  return toClaim({ runId, attempt: 1, sessionId }, { ...decision, failedTotals });
+  const steered = request.keepInbox === true && (yield* hasLeftInbox(scope, sessionId));
+  return toClaim({ runId, attempt: 1, sessionId }, { ...decision, failedTotals, steered });
 }
 
 /** Refuses a claim that no store can keep. */
@@ -91,7 +93,7 @@ function* createRun(
   }
   const at = now();
   const told = [session, id, 1, toMode(mode), worker, sealed, turn, start, start];
-  // It is at no snapshot of its own, at no checkpoint and at none of its inputs, and has not crashed.
+  // It has no snapshot yet, is at no checkpoint and at none of its inputs, and has not crashed.
   const sum = sumOf([...told, null, null, 0, 0, 0, ttl, at, at, 0, null]);
   yield* run(insertSummedRun, ...values, at, sum);
 }
@@ -124,9 +126,9 @@ export function startedByValues(
 
 /** The stored part of a request, encrypted. */
 export function toRequest(
-  { init, inputs, context, version }: RunRequest,
+  { init, inputs, context, version, keepInbox }: RunRequest,
   place: string,
   cipher: Cipher,
 ): SqlValue {
-  return cipher.encrypt(JSON.stringify({ init, inputs, context, version }), place);
+  return cipher.encrypt(JSON.stringify({ init, inputs, context, version, keepInbox }), place);
 }

@@ -2,12 +2,14 @@ import type { CommitWrite, RunRef } from '../../contract/store.ts';
 import type { CommitFacts } from '../../rules/decide-commit.ts';
 import { notHeld } from '../../rules/errors.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { first, one, type Plan, readUnderLock, statement } from '../database/query.ts';
 import type { Location } from '../history/location.ts';
 import type { FoundBase } from '../history/plan-state.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromStatus } from '../values/codes.ts';
 import { type EndingRun, endingColumns } from './end-run.ts';
+import { inboxOf } from './inbox.ts';
 
 /** The run of a commit with its session, and the snapshot that the written one continues from. */
 export interface CommitRow extends EndingRun, FoundBase {
@@ -83,8 +85,9 @@ export interface ReadCommit {
 /** Reads what the rules of a commit have to know, and holds the run until the transaction ends. */
 export function* readCommit(
   { runId, attempt }: RunRef,
-  { snapshotId, parentId }: CommitWrite,
+  { snapshotId, parentId, end, steered }: CommitWrite,
   from: Location | undefined,
+  cipher: Cipher,
 ): Plan<ReadCommit> {
   const row = isSnapshotId(runId)
     ? yield* first(
@@ -99,7 +102,9 @@ export function* readCommit(
   if (row === undefined) throw notHeld(runId, attempt);
   const { own_snapshot, start } = row;
   const own = own_snapshot === null ? undefined : yield* one(selectOwn, own_snapshot, start);
-  return { facts: toFacts(row, own), held: row, own };
+  const asks = end && steered !== undefined && (row.has_steps === 1 || steered > 0);
+  const inbox = asks ? (yield* inboxOf(row, cipher)).length : 0;
+  return { facts: { ...toFacts(row, own), inbox }, held: row, own };
 }
 
 function toFacts(row: CommitRow, own: OwnRow | undefined): CommitFacts<number> {

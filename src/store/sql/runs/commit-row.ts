@@ -1,5 +1,6 @@
 import type { Snapshot } from '../../../protocol/snapshot.ts';
 import type { CommitWrite } from '../../contract/store.ts';
+import type { Cipher } from '../content/cipher.ts';
 import { type Home, snapshotPlace } from '../content/places.ts';
 import type { SqlValue } from '../database/query.ts';
 import type { StoredState } from '../history/plan-state.ts';
@@ -30,10 +31,20 @@ export function outcomeValues(
     cipher.sealHash(write.stateHash, snapshotPlace('state_hash', home, write.snapshotId)),
     toUsage(write.usage, write.toolCalls),
     toTotals(write.totals),
-    write.error === undefined
-      ? null
-      : cipher.encrypt(JSON.stringify(write.error), snapshotPlace('error', home, write.snapshotId)),
+    sealNote(write, snapshotPlace('error', home, write.snapshotId), cipher),
   ];
+}
+
+/**
+ * The value of the column `error`: the error of a failed or aborted turn or, as an edit always succeeds, who made the edit.
+ */
+export function sealNote(
+  { error, edit }: Pick<Snapshot, 'error' | 'edit'>,
+  place: string,
+  cipher: Cipher,
+): SqlValue {
+  const note = error ?? edit;
+  return note === undefined ? null : cipher.encrypt(JSON.stringify(note), place);
 }
 
 /** The columns that say where a state lies. */
@@ -66,7 +77,7 @@ export interface Written {
 
 /** The metadata of what was written, without reading it back. */
 export function snapshotOf(write: CommitWrite, known: Written): Snapshot {
-  const { finishReason, error, usage } = write;
+  const { finishReason, error, edit, usage } = write;
   return {
     snapshotId: write.snapshotId,
     sessionId: known.sessionId,
@@ -77,6 +88,7 @@ export function snapshotOf(write: CommitWrite, known: Written): Snapshot {
     status: write.status,
     ...(finishReason === undefined ? {} : { finishReason }),
     ...(error === undefined ? {} : { error }),
+    ...(edit === undefined ? {} : { edit }),
     ...(usage === undefined ? {} : { usage }),
     createdAt: iso(known.createdAt),
     updatedAt: iso(known.now),

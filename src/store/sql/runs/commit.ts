@@ -15,6 +15,7 @@ import {
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
+import { addSpend } from '../spend-support.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { type CommitRow, parentIdOf, readCommit } from './commit-facts.ts';
 import { outcomeValues, placeValues, snapshotOf } from './commit-row.ts';
@@ -71,7 +72,7 @@ export function* commit(
   rows: StateRows,
   context: StateContext,
 ): Plan<CommitResult> {
-  const read = yield* readCommit(ref, write, rows.base);
+  const read = yield* readCommit(ref, write, rows.base, context.cipher);
   const { facts, held } = read;
   const decision = accepted(decideCommit(facts, write));
   const placed = yield* planState(write, rows, positionOf(held, decision, rows), context);
@@ -86,6 +87,7 @@ export function* commit(
   const to = { head, branchEnd, nextIndex: decision.nextIndex, now: held.now };
   yield* moveSession(held.session, to, context);
   yield* endRequests(held.id, write.requests, context.cipher);
+  yield* addSpend(write.spend);
   if (write.deadLetter === true) yield* bury(held.session);
   yield* moveRun(held, write, { after: decision.run, rowId }, context);
   const orphaned = decision.movesBranchEnd ? false : yield* isOrphaned(held, decision.parent);
@@ -230,11 +232,11 @@ function* insertCommitted(
 /** Ends the run, or makes the snapshot what a takeover continues from. */
 function* moveRun(
   held: CommitRow,
-  { events }: CommitWrite,
+  { events, steered }: CommitWrite,
   { after, rowId }: { readonly after: Decision['run']; readonly rowId: number },
   context: StateContext,
 ): Plan<void> {
-  if (after === 'ends') yield* endRun(withEvents(held, events), context);
+  if (after === 'ends') yield* endRun(withEvents(held, events), context, steered);
   else if (after !== 'stays') {
     yield* run(updateRun, held.session, rowId, after.inputsDone, after.midTurn ? 1 : 0);
   }

@@ -1,10 +1,11 @@
 import { type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
-import { isEvent, type JournalKey, journal } from './journal.ts';
+import { isEvent, isOfOpenRun, type JournalKey, journal } from './journal.ts';
+import { leaveInbox } from './left-inbox.ts';
 
 const deleteSteps = statement(
   'end_steps',
-  `DELETE FROM @journal WHERE run = $1 AND attempt = ${journal.steps}`,
+  `DELETE FROM @journal WHERE run = $1 AND ${isOfOpenRun}`,
 );
 const deleteRun = statement('end_run', 'DELETE FROM @runs WHERE session = $1');
 const insertEnd = statement(
@@ -21,22 +22,28 @@ const insertSummedEnd = statement(
 
 /** What ending a run has to know of it. */
 export interface EndingRun extends JournalKey {
+  /** Steps, or an inbox. */
   readonly has_steps: number;
   readonly has_events: number;
 }
 
 /** The columns of an open run `r` that ending it has to know. */
 export const endingColumns = `
-  CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id AND j.attempt = ${journal.steps})
+  CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id AND j.${isOfOpenRun})
     THEN 1 ELSE 0 END AS has_steps,
   CASE WHEN EXISTS (SELECT 1 FROM @journal j WHERE j.run = r.id AND ${isEvent})
     THEN 1 ELSE 0 END AS has_events`;
 
-/** Forgets a run and what belongs to it alone. Its events are kept for a while. */
+/**
+ * Forgets a run and what belongs to it alone. Its events are kept for a while, and, for the session's next run, the messages that it has
+ * not taken if it keeps its inbox.
+ */
 export function* endRun(
   { id, session, has_steps, has_events }: EndingRun,
-  { sumOf, now }: StateContext,
+  { sumOf, now, cipher }: StateContext,
+  taken = 0,
 ): Plan<void> {
+  if (has_steps === 1 || taken > 0) yield* leaveInbox(session, taken, cipher);
   if (has_steps === 1) yield* run(deleteSteps, id);
   yield* run(deleteRun, session);
   if (has_events === 0) return;

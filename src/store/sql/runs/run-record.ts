@@ -8,6 +8,7 @@ import { isStale } from '../snapshots/snapshot-row.ts';
 import { iso, uuidBytes, uuidText } from '../values/bytes.ts';
 import { fromMode } from '../values/codes.ts';
 import { scopeKey, toScope } from '../values/scope.ts';
+import { isSteered } from './journal.ts';
 
 /** An open run as it stands, with whose it is. */
 export interface RunRow {
@@ -29,6 +30,7 @@ export interface RunRow {
   readonly mid_turn: number;
   readonly stopping: number;
   readonly crashed: string | null;
+  readonly is_steered: number;
   readonly ttl: number;
   readonly heartbeat: number;
   readonly created_at: number;
@@ -37,7 +39,7 @@ export interface RunRow {
 const columns = (now: string): string => `
   SELECT ${now} AS now, r.session, r.id, z.owner, z.agent, z.id AS session_id, r.attempt, r.mode, r.worker,
     r.request, r.start, r.base, g.id AS base_id, r.checkpoint, r.inputs_done, r.mid_turn, r.stopping,
-    r.crashed, r.ttl, r.heartbeat, r.created_at
+    r.crashed, ${isSteered('r')} AS is_steered, r.ttl, r.heartbeat, r.created_at
   FROM @runs r JOIN @sessions z ON z.row_id = r.session LEFT JOIN @snapshots g ON g.row_id = r.base`;
 
 const selectRun = statement<RunRow>(
@@ -97,6 +99,7 @@ export function toRecord(row: RunRow, cipher: Cipher): RunRecord {
     stopping: row.stopping === 1,
     inputsDone: row.inputs_done,
     midTurn: row.mid_turn === 1,
+    ...(row.is_steered === 1 && { steered: true as const }),
     ...(row.crashed === null ? {} : { crashes: toCrashes(row.crashed) }),
   };
 }

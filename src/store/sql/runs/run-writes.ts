@@ -22,14 +22,15 @@ import { toScope } from '../values/scope.ts';
 import { toRequest } from './claim.ts';
 import { endRun, withEvents } from './end-run.ts';
 import { appendEvents } from './events.ts';
+import { isSteered } from './journal.ts';
 import { openRun } from './open-run.ts';
 import { endRequests } from './requests.ts';
 
-const updateHeartbeat = statement<{ stopping: number }>(
+const updateHeartbeat = statement<{ stopping: number; is_steered: number }>(
   'run_heartbeat',
   (d) => `
     UPDATE @runs SET heartbeat = ${d.now} WHERE id = $1 AND attempt = $2
-    RETURNING stopping`,
+    RETURNING stopping, ${isSteered('@runs')} AS is_steered`,
 );
 
 /** Prolongs a claim. */
@@ -37,7 +38,8 @@ export function* heartbeat({ runId, attempt }: RunRef): Plan<RunSignal> {
   if (!isSnapshotId(runId)) return 'lost';
   const row = yield* first(updateHeartbeat, uuidBytes(runId), attempt);
   if (row === undefined) return 'lost';
-  return row.stopping === 1 ? 'stop' : 'held';
+  if (row.stopping === 1) return 'stop';
+  return row.is_steered === 1 ? 'steered' : 'held';
 }
 
 const updateDetached = statement(
@@ -114,9 +116,11 @@ export function* release(
   yield* endRequests(held.id, requests, context.cipher);
   yield* dropCheckpoint(held.checkpoint);
   const ended = withEvents(held, events);
-  yield* endRun(ended, context);
   const isKept = requests !== undefined || ended.has_events === 1;
   const mayBeBlank = held.head === null && held.next_index === 0 && !isKept;
+  // Nothing is left in a session that goes.
+  const taken = mayBeBlank && held.has_steps === 1 ? Number.POSITIVE_INFINITY : 0;
+  yield* endRun(ended, context, taken);
   if (mayBeBlank) yield* run(deleteBlank, held.session);
 }
 

@@ -14,22 +14,18 @@ export interface StartRow {
   readonly start_idx: number | null;
   readonly start_totals: string | null;
   readonly start_parent: number | null;
-  /** Whether a succeeded snapshot has it as its parent; looked up for interrupted ones only. */
+  /** Whether it may be answered: a succeeded snapshot has it as its parent, or it is an edit. Looked up for interrupted ones only. */
   readonly start_answered: number;
 }
 
 /** The columns of the snapshot `s` that a run starts from. */
 export const startColumns = `s.row_id AS start_row_id, s.id AS start_id, s.turn AS start_turn, s.finish AS start_finish,
   s.idx AS start_idx, s.parent AS start_parent, s.totals AS start_totals,
-  CASE WHEN s.finish = ${code.interrupted} AND EXISTS (
+  CASE WHEN s.finish = ${code.interrupted} AND (s.event = ${code.edit} OR EXISTS (
     SELECT 1 FROM @snapshots a
-    WHERE a.session = s.session AND a.parent = s.row_id AND a.status = ${code.succeeded})
+    WHERE a.session = s.session AND a.parent = s.row_id AND a.status = ${code.succeeded}))
   THEN 1 ELSE 0 END AS start_answered`;
 
-const selectStart = statement<StartRow>(
-  'claim_start',
-  `SELECT ${startColumns} FROM @snapshots s WHERE s.row_id = $1`,
-);
 const selectFailedTotals = statement<{ totals: string }>(
   'claim_failed_totals',
   `SELECT f.totals FROM @sessions z LEFT JOIN @snapshots s ON s.row_id = $4
@@ -42,28 +38,29 @@ const selectFailedTotals = statement<{ totals: string }>(
 );
 const selectAnswer = statement<{ found: number }>(
   'claim_answer',
-  `WITH RECURSIVE c(row_id, event) AS (
-     SELECT a.row_id, a.event FROM @snapshots s JOIN @snapshots a ON a.session = s.session AND a.parent = s.row_id
-     WHERE s.row_id = $1 AND a.status = ${code.succeeded}
+  `WITH RECURSIVE q(row_id, session, parent, event) AS (
+     SELECT s.row_id, s.session, s.parent, s.event FROM @snapshots s WHERE s.row_id = $1
      UNION ALL
+     SELECT s.row_id, s.session, s.parent, s.event FROM q JOIN @snapshots s ON s.row_id = q.parent
+     WHERE q.event = ${code.edit} AND s.finish = ${code.interrupted}),
+   c(row_id, event) AS (
+     SELECT a.row_id, a.event FROM q JOIN @snapshots a ON a.session = q.session AND a.parent = q.row_id
+     WHERE a.status = ${code.succeeded}
+     UNION
      SELECT a.row_id, a.event FROM c JOIN @snapshots b ON b.row_id = c.row_id
      JOIN @snapshots a ON a.session = b.session AND a.parent = b.row_id
-     WHERE c.event = ${code.toolIterationEnd} AND a.status = ${code.succeeded})
-   SELECT COUNT(*) AS found FROM c WHERE c.event <> ${code.toolIterationEnd}`,
+     WHERE c.event IN (${code.toolIterationEnd}, ${code.edit}) AND a.status = ${code.succeeded})
+   SELECT COUNT(*) AS found FROM c WHERE c.event NOT IN (${code.toolIterationEnd}, ${code.edit})`,
 );
-/** The snapshot that a run was claimed from. */
-export function* startRow(rowId: number): Plan<StartRow | undefined> {
-  return yield* first(selectStart, rowId);
-}
-
 /** A snapshot that a run starts from, as the rules see it. */
 export function* startFact(row: StartRow): Plan<StartFact<number> | null> {
   return toStartFact(row, yield* isAnswered(row));
 }
 
 /**
- * Whether a turn that succeeded continues from a snapshot. A snapshot within a turn is no answer before the turn has ended,
- * which takes a closer look; it is needed only where an interrupted snapshot is the parent of another.
+ * Whether a turn that succeeded continues from a snapshot. A snapshot within a turn is no answer before the turn has ended, and an
+ * edit is none, which takes a closer look; it is needed only where an interrupted snapshot is the parent of another, or an edit.
+ * An edit is answered when the snapshot that it edits is, or another edit of it.
  */
 export function* isAnswered({ start_row_id, start_answered }: StartRow): Plan<boolean> {
   if (start_answered !== 1 || start_row_id === null) return false;

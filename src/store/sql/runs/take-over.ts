@@ -3,13 +3,13 @@ import type { RunSupport, RunUsage, StateBase, TakenRun } from '../../contract/s
 import { toClaim } from '../../rules/decide-claim.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
 import { anySuspects, pickRuns } from '../../rules/suspects.ts';
-import { all, one, type Plan, run, statement } from '../database/query.ts';
+import { all, type Plan, run, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { findByRowId, locationOfRow, stateOf } from '../snapshots/locate.ts';
-import { uuidBytes, uuidText } from '../values/bytes.ts';
+import { hexOf, uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, fromRunUsage, fromTotals } from '../values/codes.ts';
 import { type RunRow, runsOf, toRecord } from './run-record.ts';
-import { type StartRow, startRow, toStartFact, totalsOfFailed } from './start-row.ts';
+import { type StartRow, startColumns, toStartFact, totalsOfFailed } from './start-row.ts';
 
 /** Which runs are taken over, by whom. */
 export type TakeOver = Parameters<RunSupport['takeOver']>[0];
@@ -21,7 +21,7 @@ const expired = (now: string): string => `${now} - r.heartbeat >= r.ttl`;
  * Whether taking a run over counts a crash of its worker: not when it was handed over, which leaves it no time to live, when it
  * waited for a worker, or when its own worker takes it again.
  */
-export const hasCrashed = (now: string, worker: string, waitingAs: string): string =>
+const hasCrashed = (now: string, worker: string, waitingAs: string): string =>
   `(${expired(now)} AND r.ttl > 0 AND r.worker <> ${worker} AND r.worker <> ${waitingAs})`;
 
 interface FoundRow {
@@ -47,37 +47,43 @@ const selectExpired = statement<FoundRow>(
       ELSE r.crashes + CASE WHEN ${hasCrashed(d.now, '$4', "''")} THEN 1 ELSE 0 END END,
       r.created_at, r.id LIMIT $2 ${d.lockFree('r')}`,
 );
-const selectExpiredRun = statement<FoundRow>(
-  'take_over_find_one',
+// In one order everywhere, so that two workers that take the same runs do not wait for each other.
+const selectNamed = statement<FoundRow>(
+  'take_over_find_named',
   (d) => `
     SELECT ${foundColumns(d.now, '$4', '$3')} FROM @runs r JOIN @sessions z ON z.row_id = r.session
     WHERE ${outlives} AND (${expired(d.now)} OR r.worker = $3)
-      AND z.agent IN ${d.texts('$1')} AND r.id = $2 ${d.lock('r')}`,
+      AND z.agent IN ${d.texts('$1')} AND r.id IN ${d.bytes('$2')} ORDER BY r.id ${d.lock('r')}`,
 );
 const updateTaken = statement(
   'take_over',
   (d) => `
     UPDATE @runs SET attempt = attempt + 1, worker = $2, ttl = $3, heartbeat = ${d.now}
-    WHERE session = $1`,
+    WHERE session IN ${d.integers('$1')}`,
 );
 const updateCrashed = statement(
   'take_over_crashed',
-  `UPDATE @runs SET crashes = crashes + 1,
-     crashed = COALESCE(crashed || ',', '') || attempt || ':' || heartbeat
-   WHERE session = $1`,
+  (d) => `
+    UPDATE @runs SET crashes = crashes + 1,
+      crashed = COALESCE(crashed || ',', '') || attempt || ':' || heartbeat
+    WHERE session IN ${d.integers('$1')}`,
 );
-/** Where the session of a run stands. */
-export interface TakenSession {
+/** Where the session of a run stands, and the snapshot that the run starts from. */
+interface SessionRow extends StartRow {
+  readonly session: number;
   readonly head: number | null;
   readonly head_id: Uint8Array | null;
   readonly head_idx: number | null;
   readonly next_index: number;
 }
 
-const selectSession = statement<TakenSession>(
-  'take_over_session',
-  `SELECT z.head, h.id AS head_id, h.idx AS head_idx, z.next_index
-   FROM @sessions z LEFT JOIN @snapshots h ON h.row_id = z.head WHERE z.row_id = $1`,
+const selectSessions = statement<SessionRow>(
+  'take_over_sessions',
+  (d) => `
+    SELECT r.session, z.head, h.id AS head_id, h.idx AS head_idx, z.next_index, ${startColumns}
+    FROM @runs r JOIN @sessions z ON z.row_id = r.session
+    LEFT JOIN @snapshots h ON h.row_id = z.head LEFT JOIN @snapshots s ON s.row_id = r.start
+    WHERE r.session IN ${d.integers('$1')}`,
 );
 
 /** Takes expired runs, oldest first; gives their sessions. Nothing of theirs is read yet. */
@@ -94,19 +100,19 @@ export function* takeRuns({
   const names = JSON.stringify(agents);
   const found =
     runIds === undefined
-      ? [...(yield* all(selectExpired, names, limit, exceptWorker, worker, suspects.attempts))]
-      : [];
-  // In one order everywhere, so that two who take the same ones do not wait for each other.
-  for (const runId of (runIds ?? []).filter(isSnapshotId).toSorted()) {
-    found.push(...(yield* all(selectExpiredRun, names, uuidBytes(runId), waitingAs, worker)));
-  }
+      ? yield* all(selectExpired, names, limit, exceptWorker, worker, suspects.attempts)
+      : yield* all(selectNamed, names, hexList(runIds), waitingAs, worker);
   const rows = pickRuns(found, suspects);
-  for (const { session, has_crashed } of rows) {
-    if (has_crashed === 1) yield* run(updateCrashed, session);
-    yield* run(updateTaken, session, worker, ttl);
-  }
+  const crashed = rows.filter(({ has_crashed }) => has_crashed === 1);
+  if (crashed.length > 0) yield* run(updateCrashed, sessionsOf(crashed));
+  if (rows.length > 0) yield* run(updateTaken, sessionsOf(rows), worker, ttl);
   return rows.map(({ session }) => session);
 }
+
+const hexList = (runIds: readonly string[]): string =>
+  JSON.stringify(runIds.filter(isSnapshotId).map((runId) => hexOf(uuidBytes(runId))));
+const sessionsOf = (rows: readonly FoundRow[]): string =>
+  JSON.stringify(rows.map(({ session }) => session));
 
 /** A run that was taken over, and the checkpoint that it continues from. */
 export type Taken = TakenRun & { readonly from?: StateBase };
@@ -116,24 +122,19 @@ export function* readTaken(
   sessions: readonly number[],
   context: StateContext,
 ): Plan<readonly Taken[]> {
+  const rows = yield* all(selectSessions, JSON.stringify(sessions));
+  const bySession = new Map(rows.map((row) => [row.session, row]));
   const taken: Taken[] = [];
   for (const row of yield* runsOf(sessions)) {
-    const start = row.start === null ? undefined : yield* startRow(row.start);
-    const session = yield* one(selectSession, row.session);
-    taken.push(yield* readRun({ row, start, session }, context));
+    const session = bySession.get(row.session);
+    // Undefined when the run has ended meanwhile.
+    if (session !== undefined) taken.push(yield* readRun(row, session, context));
   }
   return taken;
 }
 
-/** The rows of a run that was taken over. */
-export interface TakenRows {
-  readonly row: RunRow;
-  readonly start: StartRow | undefined;
-  readonly session: TakenSession;
-}
-
-/** Reads the states that a run continues from. */
-export function* readRun({ row, start, session }: TakenRows, context: StateContext): Plan<Taken> {
+// Reads the states that a run continues from.
+function* readRun(row: RunRow, session: SessionRow, context: StateContext): Plan<Taken> {
   const record = toRecord(row, context.cipher);
   const base = row.base === null ? undefined : yield* readBase(row.base, record.runId, context);
   const isCommitted = row.checkpoint === row.base;
@@ -145,7 +146,7 @@ export function* readRun({ row, start, session }: TakenRows, context: StateConte
     row.checkpoint === null ? undefined : usedAt(isCommitted ? base : reached, isCommitted);
   const { scope, sessionId } = record;
   const where = { scope, sessionId, nextIndex: session.next_index };
-  const from = start === undefined ? null : toStartFact(start, false);
+  const from = session.start_row_id === null ? null : toStartFact(session, false);
   const failedTotals = yield* totalsOfFailed(from, where);
   const checkpoint =
     row.checkpoint === null ? undefined : isCommitted ? base?.state : onBase(base, reached?.state);
@@ -168,7 +169,7 @@ export function* readRun({ row, start, session }: TakenRows, context: StateConte
   };
 }
 
-function headOf({ head, head_id, head_idx }: TakenSession) {
+function headOf({ head, head_id, head_idx }: SessionRow) {
   if (head === null || head_id === null) return null;
   return { key: head, isListed: head_idx !== null, snapshotId: uuidText(head_id) };
 }

@@ -10,6 +10,7 @@ import { asLocation } from '../history/location.ts';
 import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { startedByValues } from '../runs/claim.ts';
+import { sealNote } from '../runs/commit-row.ts';
 import { uuidBytes } from '../values/bytes.ts';
 import { toEvent, toFinish, toStatus, toTotals, toUsage } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
@@ -128,7 +129,7 @@ function* insertRow(
   };
   const placed = yield* planState(write, stateRows(write, context), spot, context);
   const { view, viewRowId, length, custom, artifacts } = placed;
-  const { error, label } = snapshot;
+  const { label } = snapshot;
   const { cipher } = context;
   const placeOf = (column: Parameters<typeof snapshotPlace>[0]): string =>
     snapshotPlace(column, home, snapshot.snapshotId);
@@ -153,7 +154,7 @@ function* insertRow(
     Date.parse(snapshot.updatedAt),
     toUsage(snapshot.usage),
     toTotals(totals),
-    error === undefined ? null : cipher.encrypt(JSON.stringify(error), placeOf('error')),
+    sealNote(snapshot, placeOf('error'), cipher),
     label === undefined ? null : cipher.encrypt(JSON.stringify(label), placeOf('label')),
   );
   const { database } = context;

@@ -9,7 +9,7 @@ import { homeIn, sessionPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { isHeld } from '../runs/holder.ts';
-import { fromFinish, fromStatus } from '../values/codes.ts';
+import { code, fromFinish, fromStatus } from '../values/codes.ts';
 import { checkLimit, fromCursor, type Key, toCursor } from '../values/cursor.ts';
 import { scopeKey, sessionKey } from '../values/scope.ts';
 import { sessionsWithWords } from './search.ts';
@@ -32,6 +32,16 @@ const selectSessions = statement<SessionRow>(
   (d) => `
     SELECT ${d.now} AS now, ${sessionColumns} FROM ${sessionTables}
     WHERE z.owner = $1 AND z.agent = $2 AND (z.updated_at < $3 OR (z.updated_at = $3 AND z.id > $4))
+    ORDER BY z.updated_at DESC, z.id LIMIT $5`,
+);
+// By an index of the interrupted snapshots, so that the other sessions are not read.
+const selectWaiting = statement<SessionRow>(
+  'session_list_waiting',
+  (d) => `
+    SELECT ${d.now} AS now, ${sessionColumns} FROM ${sessionTables}
+    WHERE z.owner = $1 AND z.agent = $2 AND (z.updated_at < $3 OR (z.updated_at = $3 AND z.id > $4))
+      AND z.row_id IN (SELECT w.session FROM @snapshots w WHERE w.finish = ${code.interrupted})
+      AND h.finish = ${code.interrupted}
     ORDER BY z.updated_at DESC, z.id LIMIT $5`,
 );
 // The listed snapshot with the highest index is the last turn that came to an end.
@@ -106,7 +116,8 @@ export function* listSessions(
   const withText = yield* sessionsWithWords(scope, query, context);
   let after = fromCursor(cursor) ?? end;
   while (found.length <= limit) {
-    const rows = yield* all(selectSessions, ...scopeKey(scope), ...after, size);
+    const select = waiting === true ? selectWaiting : selectSessions;
+    const rows = yield* all(select, ...scopeKey(scope), ...after, size);
     const passing = isFiltered ? yield* filtered(rows, filter) : rows;
     found.push(...passing.filter((row) => matches(row, query, withText, cipher)));
     const last = rows.at(-1);

@@ -1,6 +1,6 @@
 import type { Page } from '../../../protocol/session.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import type { ListOptions, Scope } from '../../contract/store.ts';
+import type { ListOptions, Scope, SnapshotListing } from '../../contract/store.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, statement } from '../database/query.ts';
 import { activeEnds, lineageTable } from '../history/lineage.ts';
@@ -27,31 +27,47 @@ const list = (d: Dialect): string => `
   LEFT JOIN @snapshots p ON p.row_id = s.parent
   LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id
   LEFT JOIN @snapshots t ON t.row_id = COALESCE(r.checkpoint, r.base)
-  WHERE s.idx > $4`;
+  WHERE s.idx`;
+const active = (rows: string): string => `SELECT * FROM (${rows}) x WHERE x.orphaned = 0`;
 
 const selectAll = statement<ListedRow>(
   'snapshot_list',
-  (d) => `${list(d)} ORDER BY s.idx LIMIT $5`,
+  (d) => `${list(d)} > $4 ORDER BY s.idx LIMIT $5`,
 );
 const selectActive = statement<ListedRow>(
   'snapshot_list_active',
-  (d) => `SELECT * FROM (${list(d)}) x WHERE x.orphaned = 0 ORDER BY x.idx LIMIT $5`,
+  (d) => `${active(`${list(d)} > $4`)} ORDER BY x.idx LIMIT $5`,
 );
+const selectNewest = statement<ListedRow>(
+  'snapshot_list_newest',
+  (d) => `${list(d)} < $4 ORDER BY s.idx DESC LIMIT $5`,
+);
+const selectNewestActive = statement<ListedRow>(
+  'snapshot_list_newest_active',
+  (d) => `${active(`${list(d)} < $4`)} ORDER BY x.idx DESC LIMIT $5`,
+);
+
+/** The statement of a list, and its place in front of the first row. */
+function listing({ includeOrphaned = false, newestFirst = false }: SnapshotListing) {
+  if (newestFirst) {
+    return { select: includeOrphaned ? selectNewest : selectNewestActive, start: afterLast };
+  }
+  return { select: includeOrphaned ? selectAll : selectActive, start: -1 };
+}
+
+/** Behind every index: the largest value of the column in Postgres. */
+const afterLast = 2_147_483_647;
 
 /** A page of a session's snapshots without their states, by index; one query. */
 export function* listSnapshots(
   scope: Scope,
   sessionId: string,
-  {
-    limit = 50,
-    cursor,
-    includeOrphaned = false,
-  }: ListOptions & { readonly includeOrphaned?: boolean },
+  { limit = 50, cursor, ...which }: ListOptions & SnapshotListing,
   { cipher }: StateContext,
 ): Plan<Page<Snapshot>> {
   checkLimit(limit);
-  const [after] = fromCursor(cursor) ?? [-1];
-  const select = includeOrphaned ? selectAll : selectActive;
+  const { select, start } = listing(which);
+  const [after] = fromCursor(cursor) ?? [start];
   const rows = yield* all(select, ...scopeKey(scope), sessionKey(sessionId), after, limit + 1);
   const page = rows.slice(0, limit);
   const items = page.map((row) => {

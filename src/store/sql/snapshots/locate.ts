@@ -1,5 +1,6 @@
+import type { MessageOptions, MessagePage } from '../../../protocol/message-page.ts';
 import type { Snapshot } from '../../../protocol/snapshot.ts';
-import { toPlainState } from '../../../session/session-state.ts';
+import { toPlainPage, toPlainState } from '../../../session/session-state.ts';
 import type { LoadedState, Lookup, Scope } from '../../contract/store.ts';
 import { isSnapshotId } from '../../rules/ids.ts';
 import type { Cipher } from '../content/cipher.ts';
@@ -8,7 +9,8 @@ import { first, type Plan, statement } from '../database/query.ts';
 import { activeEnds, lineageColumn, lineageTable, parseLineage } from '../history/lineage.ts';
 import { asLocation, type Location } from '../history/location.ts';
 import { marksFrom } from '../history/mark-rows.ts';
-import { readState, type StateRead } from '../history/read-state.ts';
+import { marksWithin } from '../history/page-marks.ts';
+import { readPage, readState, type StatePlace, type StateRead } from '../history/read-state.ts';
 import type { StateContext } from '../history/state-rows.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
@@ -147,13 +149,17 @@ export function* stateOf(
   context: StateContext,
   options: { readonly marked: boolean },
 ): Plan<StateRead> {
-  const place = {
+  const place = placeOf(row, context);
+  return yield* readState(place, context, options.marked ? row.session_row_id : undefined);
+}
+
+function placeOf(row: LocatedRow, { cipher }: StateContext): StatePlace {
+  return {
     levels: parseLineage(row.lineage),
     custom: row.at_custom,
     artifacts: row.at_artifacts,
-    stateHash: reachedHash(row, context.cipher),
+    stateHash: reachedHash(row, cipher),
   };
-  return yield* readState(place, context, options.marked ? row.session_row_id : undefined);
 }
 
 /** A snapshot with its plain state, marked. */
@@ -161,13 +167,28 @@ export function* readSnapshot(
   scope: Scope,
   lookup: Lookup,
   context: StateContext,
+  { messages: page }: MessageOptions = {},
 ): Plan<Snapshot | undefined> {
   const row = yield* findRow(scope, lookup);
   if (row === undefined) return undefined;
+  if (page !== undefined) return yield* readSnapshotPage(row, page, context);
   const read = yield* stateOf(row, context, { marked: true });
   const levels = parseLineage(row.lineage);
   const marks = marksFrom(levels, read.marks, read.state.history.length);
   return { ...metadataOf(row, context), state: toPlainState(read.state, { marks }) };
+}
+
+function* readSnapshotPage(
+  row: LocatedRow,
+  page: MessagePage,
+  context: StateContext,
+): Plan<Snapshot> {
+  const place = placeOf(row, context);
+  const { messages, ...read } = yield* readPage(place, page, context);
+  const range = { from: read.from, to: read.from + messages.length };
+  const rows = yield* marksWithin(row.session_row_id, place.levels, range);
+  const marks = marksFrom(place.levels, rows, read.total);
+  return { ...metadataOf(row, context), ...toPlainPage(read, messages, { ...read, marks }) };
 }
 
 /** A state to continue from. */

@@ -22,6 +22,7 @@ import { planState } from '../history/plan-state.ts';
 import { type StateContext, stateRows } from '../history/state-rows.ts';
 import { discard, type Pointers } from '../retention/gc-queue.ts';
 import { checkUnused, createSession } from '../runs/claim.ts';
+import { sealNote } from '../runs/commit-row.ts';
 import { checkFree, displace, type HolderRow, holderColumns } from '../runs/holder.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
 import { code, toEvent, toFinish, toStatus, toUsage } from '../values/codes.ts';
@@ -153,7 +154,7 @@ function* change(
     toEvent(next.event),
     toStatus(status),
     toFinish(next.finishReason),
-    next.error === undefined ? null : sealed(next.error, 'error', scope, next, context),
+    sealNote(next, placeOf('error', scope, next), context.cipher),
     toUsage(next.usage),
     status === 'pending' ? savedPendingTtl : null,
   );
@@ -244,19 +245,19 @@ function* baseOf(rowId: number, context: StateContext): Plan<StateBase | undefin
 
 function* relabel(scope: Scope, next: Snapshot, context: StateContext): Plan<void> {
   const row = yield* one(selectParent, uuidBytes(next.snapshotId));
-  const text = next.label === undefined ? null : sealed(next.label, 'label', scope, next, context);
+  const text =
+    next.label === undefined
+      ? null
+      : context.cipher.encrypt(JSON.stringify(next.label), placeOf('label', scope, next));
   yield* run(updateLabel, row.row_id, text);
 }
 
-function sealed(
-  content: unknown,
+function placeOf(
   column: 'error' | 'label',
   scope: Scope,
   { sessionId, snapshotId }: Snapshot,
-  { cipher }: StateContext,
-): SqlValue {
-  const place = snapshotPlace(column, homeIn(scope, sessionId), snapshotId);
-  return cipher.encrypt(JSON.stringify(content), place);
+): string {
+  return snapshotPlace(column, homeIn(scope, sessionId), snapshotId);
 }
 
 function sealedHash(

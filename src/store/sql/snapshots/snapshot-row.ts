@@ -1,5 +1,5 @@
 import type { ErrorBody } from '../../../core/error.ts';
-import type { Snapshot, SnapshotStatus } from '../../../protocol/snapshot.ts';
+import type { EditNote, Snapshot, SnapshotStatus } from '../../../protocol/snapshot.ts';
 import { emptyState, hashState } from '../../../session/session-state.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { openJson } from '../content/open-json.ts';
@@ -65,7 +65,7 @@ export function toSnapshot(
     event: fromEvent(row.event),
     status: statusOf(row, now),
     ...(finishReason === undefined ? {} : { finishReason }),
-    ...(row.error === null ? {} : { error: contentOf(row.error, 'error') as ErrorBody }),
+    ...noteOf(row, (value) => contentOf(value, 'error')),
     ...(usage === undefined ? {} : { usage }),
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
@@ -76,6 +76,17 @@ export function toSnapshot(
     ...(row.label === null ? {} : { label: contentOf(row.label, 'label') as string }),
     orphaned,
   };
+}
+
+/** What the column `error` says: of an edit, who made it. */
+function noteOf(
+  { event, error }: SnapshotRow,
+  open: (value: SqlValue) => unknown,
+): Pick<Snapshot, 'error' | 'edit'> {
+  if (error === null) return {};
+  return event === code.edit
+    ? { edit: open(error) as EditNote }
+    : { error: open(error) as ErrorBody };
 }
 
 /** The hash of a state in which nothing has happened. */

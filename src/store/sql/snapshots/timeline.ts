@@ -19,7 +19,7 @@ import { expireRun } from '../runs/expire-run.ts';
 import { type HolderRow, holderColumns, holderFact } from '../runs/holder.ts';
 import { findSession } from '../sessions/sessions.ts';
 import { uuidBytes, uuidText } from '../values/bytes.ts';
-import { fromStatus } from '../values/codes.ts';
+import { code, fromStatus } from '../values/codes.ts';
 import { scopeKey } from '../values/scope.ts';
 import { listHead } from './active-path.ts';
 import { findRow, metadataOf } from './locate.ts';
@@ -81,7 +81,7 @@ const insertFork = statement<{ row_id: number }>(
   (d) => `
     INSERT INTO @snapshots(id, session, idx, turn, event, status, finish, branch, branch_length, length, custom,
       artifacts, state_hash, totals, created_at, updated_at)
-    SELECT $1, $2, 0, turn, event, status, finish, $4, 0, length, custom, artifacts, $5, totals,
+    SELECT $1, $2, 0, turn, CASE WHEN event = ${code.edit} THEN ${code.turnEnd} ELSE event END, status, finish, $4, 0, length, custom, artifacts, $5, totals,
       ${d.now}, ${d.now}
     FROM @snapshots WHERE row_id = $3 RETURNING row_id`,
 );

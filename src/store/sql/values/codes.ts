@@ -4,7 +4,7 @@ import type { RunMode, RunUsage, Spent, Totals } from '../../contract/store.ts';
 
 // Words are stored as their place in these lists, which is why a list may only grow at its end.
 const statuses = ['pending', 'succeeded', 'failed', 'aborted'] as const;
-const events = ['turnEnd', 'toolIterationEnd', 'invocationEnd', 'detach'] as const;
+const events = ['turnEnd', 'toolIterationEnd', 'invocationEnd', 'detach', 'edit'] as const;
 const modes = ['attached', 'accepted', 'detached'] as const;
 const finishReasons = [
   'stop',
@@ -30,6 +30,7 @@ export const code = {
   turnEnd: events.indexOf('turnEnd'),
   toolIterationEnd: events.indexOf('toolIterationEnd'),
   detach: events.indexOf('detach'),
+  edit: events.indexOf('edit'),
   attached: modes.indexOf('attached'),
   accepted: modes.indexOf('accepted'),
   detached: modes.indexOf('detached'),
@@ -58,41 +59,63 @@ const usageFields = [
 
 type UsageList = readonly (number | null)[];
 
-/** The counts in their order, and behind them, within a run that continues, the tool calls and the turns before. */
-type StoredUsage = readonly (number | null | UsageList)[];
+/** What came later than the list: it stands behind the tool calls and the turns before, where earlier versions do not look. */
+interface UsageExtras {
+  readonly cacheWriteTokens?: number;
+  readonly cost?: Usage['cost'];
+}
+
+/** The counts in their order; then, within a run that continues, the tool calls and the turns before; then the extras. */
+type StoredUsage = readonly (number | null | StoredUsage | UsageExtras)[];
 
 /** Usage as a short list: it stands in every snapshot. */
 export function toUsage(usage: Usage | undefined, toolCalls?: number): string | null {
   if (usage === undefined) return null;
-  const list: (number | null)[] = listOf(usage);
-  if (toolCalls !== undefined) return JSON.stringify([...list, toolCalls]);
-  while (list.at(-1) === null) list.pop();
-  return JSON.stringify(list);
+  return JSON.stringify(shortened([...listOf(usage), toolCalls ?? null, null, extrasOf(usage)]));
 }
 
 export function fromUsage(text: string | null): Usage | undefined {
-  return text === null ? undefined : usageOf(JSON.parse(text) as UsageList);
+  return text === null ? undefined : usageOf(JSON.parse(text) as StoredUsage);
 }
 
 /** What a run had used at a checkpoint. */
 export function toRunUsage({ turn, before }: RunUsage): string {
-  return JSON.stringify([...listOf(turn.usage), turn.toolCalls, listOf(before)]);
+  const earlier = shortened([...listOf(before), null, null, extrasOf(before)]);
+  return JSON.stringify(
+    shortened([...listOf(turn.usage), turn.toolCalls, earlier, extrasOf(turn.usage)]),
+  );
 }
 
 /** What a run had used, by the row of its checkpoint or of its last snapshot. */
 export function fromRunUsage(text: string): { readonly turn: Spent; readonly before: Usage } {
   const list = JSON.parse(text) as StoredUsage;
-  const [toolCalls = 0, before = []] = list.slice(usageFields.length) as [number?, UsageList?];
-  return { turn: { usage: usageOf(list as UsageList), toolCalls }, before: usageOf(before) };
+  const [toolCalls, before] = list.slice(usageFields.length) as [number?, StoredUsage?];
+  return {
+    turn: { usage: usageOf(list), toolCalls: toolCalls ?? 0 },
+    before: usageOf(before ?? []),
+  };
 }
 
 function listOf(usage: Usage): (number | null)[] {
   return usageFields.map((field) => usage[field] ?? null);
 }
 
-function usageOf(list: UsageList): Usage {
-  const known = usageFields.map((field, place) => [field, list[place] ?? undefined] as const);
-  return Object.fromEntries(known.filter(([, value]) => value !== undefined));
+function extrasOf({ cacheWriteTokens, cost }: Usage): UsageExtras | null {
+  if (cacheWriteTokens === undefined && cost === undefined) return null;
+  return {
+    ...(cacheWriteTokens !== undefined && { cacheWriteTokens }),
+    ...(cost && { cost }),
+  };
+}
+
+function shortened(list: StoredUsage): StoredUsage {
+  return list.slice(0, list.findLastIndex((each) => each !== null) + 1);
+}
+
+function usageOf(list: StoredUsage): Usage {
+  const known = usageFields.map((field, place) => [field, (list as UsageList)[place]] as const);
+  const counts = known.filter(([, value]) => value !== undefined && value !== null);
+  return { ...Object.fromEntries(counts), ...(list[usageFields.length + 2] as UsageExtras | null) };
 }
 
 export function toTotals(totals: Totals | undefined): string | null {

@@ -1,0 +1,193 @@
+import { abortError } from '../core/async/signal.ts';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import type { Json } from '../core/json/json.ts';
+import { backoff } from '../core/time/backoff.ts';
+import { isLostRun } from '../generate/lost-run.ts';
+import { type Tool, type ToolContext, tool } from '../generate/tool.ts';
+import { type A2aClient, createA2aClient, type Endpoint, type OutgoingMessage } from './client.ts';
+import { isPassing } from './errors.ts';
+import { type A2aAgentToolOptions, type ResolvedOptions, resolveOptions } from './options.ts';
+import { answerMessage, handleOf, interruptData, type TaskHandle } from './questions.ts';
+import { failureOf, resultOf, stateOf } from './result.ts';
+import type { RemoteMessage, RemoteTask } from './shapes.ts';
+
+const messageInput = {
+  type: 'object',
+  properties: { message: { type: 'string', description: 'What the agent is asked to do.' } },
+  required: ['message'],
+} as const;
+
+/**
+ * Offers an agent of another server to a model as a tool, over A2A 1.0 or 0.3. `url` is the address of the agent or of its card.
+ * The text of the answer is the result, and streams as the tool's progress. Questions of the remote agent interrupt the tool:
+ * answer with `approve({ resumed })`, where `resumed` fits the `schema` of the interrupt. Stopping the turn cancels the task.
+ * The task's id is stored with the run, so a process that takes over the turn follows the task instead of starting another one.
+ *
+ * @example
+ * const translator = a2aAgentTool('https://agents.example.com/a2a/translator', {
+ *   name: 'translator',
+ *   description: 'Translates texts into any language.',
+ * });
+ * app.defineAgent({ name: 'writer', system: 'Write.', tools: [translator] });
+ */
+export function a2aAgentTool(url: string | URL, options: A2aAgentToolOptions): Tool {
+  const resolved = resolveOptions(url, options);
+  const client = createA2aClient(resolved);
+  const { name, description } = resolved;
+  return tool({ name, description, input: messageInput }, async (input, context) => {
+    const { message } = input as { readonly message?: unknown };
+    return await new RemoteCall(client, resolved, context).run(String(message ?? ''));
+  }) as Tool;
+}
+
+/** What a message was answered with: a task, or the answer itself. */
+type Sent = { readonly taskId: string } | { readonly message: RemoteMessage };
+
+const pollDelays = { baseMs: 500, maxMs: 5_000 };
+
+/** One call of the tool. */
+class RemoteCall {
+  readonly #client: A2aClient;
+  readonly #options: ResolvedOptions;
+  readonly #context: ToolContext;
+  readonly #deadline: number;
+  /** The task of this call, as soon as it is known. */
+  #taskId: string | undefined;
+
+  constructor(client: A2aClient, options: ResolvedOptions, context: ToolContext) {
+    this.#client = client;
+    this.#options = options;
+    this.#context = context;
+    this.#deadline = options.clock.now() + options.timeout;
+  }
+
+  async run(message: string): Promise<Json> {
+    const { interrupted, resumed, signal } = this.#context;
+    const endpoint = await this.#client.connect(signal);
+    const before = handleOf(interrupted);
+    try {
+      const sent =
+        before === undefined || resumed === undefined
+          ? await this.#send(endpoint, { text: message })
+          : await this.#answer(endpoint, before, resumed);
+      if (!('taskId' in sent)) return resultOf(sent.message, this.#context);
+      this.#taskId = sent.taskId;
+      return this.#resultOf(await this.#end(endpoint, sent.taskId));
+    } catch (error) {
+      // Also if the turn was stopped while the task was started, and nothing could be stored any more.
+      if (this.#taskId !== undefined && this.#shouldCancel(error)) {
+        await this.#cancel(endpoint, this.#taskId);
+      }
+      throw error;
+    }
+  }
+
+  #resultOf(task: RemoteTask): Json {
+    switch (stateOf(task)) {
+      case 'completed':
+        return resultOf(task, this.#context);
+      case 'input-required':
+      case 'auth-required':
+        return this.#context.interrupt(interruptData(task));
+      default:
+        throw failureOf(this.#options.name, task);
+    }
+  }
+
+  /** Sends a message once; a second attempt of the run finds the task that the first one has started. */
+  async #send(endpoint: Endpoint, message: Omit<OutgoingMessage, 'messageId'>): Promise<Sent> {
+    const { checkpoint, idempotencyKey } = this.#context;
+    return await checkpoint('a2a', async () => {
+      const outgoing = { ...message, messageId: idempotencyKey };
+      // Not with the signal of the call: a task that was started must be known, to be cancelled.
+      const signal = AbortSignal.timeout(this.#options.requestTimeout);
+      const sent = await this.#client.send(endpoint, outgoing, signal);
+      if (!('status' in sent)) return { message: sent };
+      this.#taskId = sent.id;
+      return { taskId: sent.id };
+    });
+  }
+
+  async #answer(
+    endpoint: Endpoint,
+    { taskId, contextId, ...asked }: TaskHandle,
+    resumed: Json,
+  ): Promise<Sent> {
+    const answer = answerMessage({ taskId, ...asked }, resumed);
+    try {
+      return await this.#send(endpoint, { ...answer, taskId, contextId });
+    } catch (error) {
+      if (!isWaymarkError(error) || error.status !== 'INVALID_ARGUMENT') throw error;
+      // The answer does not fit: the question is still open.
+      const task = await this.#client.get(endpoint, taskId, this.#context.signal);
+      if (stateOf(task) !== 'input-required') throw error;
+      return this.#context.interrupt(interruptData(task));
+    }
+  }
+
+  /** The task, when it has ended or waits for input. */
+  async #end(endpoint: Endpoint, taskId: string): Promise<RemoteTask> {
+    const { signal } = this.#context;
+    const onText = (text: string): void => {
+      if (text !== '') void this.#context.stream(text);
+    };
+    for (let attempt = 1; ; attempt++) {
+      const task = await this.#get(endpoint, taskId);
+      if (task && !['submitted', 'working'].includes(stateOf(task))) return task;
+      if (this.#options.clock.now() >= this.#deadline) throw this.#tooLate();
+      const canFollow = endpoint.streaming && task !== undefined;
+      const isFollowed = canFollow && (await this.#follow(endpoint, taskId, onText));
+      if (isFollowed && attempt === 1) continue;
+      await this.#options.clock.sleep(backoff(attempt, pollDelays), signal);
+    }
+  }
+
+  async #get(endpoint: Endpoint, taskId: string): Promise<RemoteTask | undefined> {
+    try {
+      return await this.#client.get(endpoint, taskId, this.#context.signal);
+    } catch (error) {
+      // The remote agent may be restarting; its task survives that.
+      if (isPassing(error) && this.#options.clock.now() < this.#deadline) return undefined;
+      throw error;
+    }
+  }
+
+  /** Follows the stream of the task; `false` if there is none, or it broke off. */
+  async #follow(
+    endpoint: Endpoint,
+    taskId: string,
+    onText: (text: string) => void,
+  ): Promise<boolean> {
+    const { signal } = this.#context;
+    const left = AbortSignal.timeout(Math.max(1, this.#deadline - this.#options.clock.now()));
+    try {
+      await this.#client.follow(endpoint, taskId, AbortSignal.any([signal, left]), onText);
+      return true;
+    } catch {
+      if (signal.aborted) throw abortError(signal);
+      return false;
+    }
+  }
+
+  // A worker that lost the run must not cancel the task: the one that took over follows it.
+  #shouldCancel(error: unknown): boolean {
+    const { signal } = this.#context;
+    if (!signal.aborted) return isWaymarkError(error) && error.status === 'DEADLINE_EXCEEDED';
+    return !isLostRun(signal);
+  }
+
+  async #cancel(endpoint: Endpoint, taskId: string): Promise<void> {
+    const { requestTimeout } = this.#options;
+    const signal = AbortSignal.timeout(Math.min(requestTimeout, 5_000));
+    // It may have ended meanwhile.
+    await this.#client.cancel(endpoint, taskId, signal).catch(() => {});
+  }
+
+  #tooLate(): WaymarkError {
+    const { name, timeout } = this.#options;
+    return new WaymarkError(
+      'DEADLINE_EXCEEDED',
+      `The remote agent "${name}" did not finish the task within ${timeout} ms.`,
+    );
+  }
+}

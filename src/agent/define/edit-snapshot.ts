@@ -1,0 +1,136 @@
+import { WaymarkError } from '../../core/error.ts';
+import type { Json } from '../../core/json/json.ts';
+import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
+import { parse } from '../../core/schema/schema.ts';
+import { parseShape } from '../../protocol/parse.ts';
+import { type StateEdit, stateEdit } from '../../protocol/requests.ts';
+import { type EditNote, editNote, type Snapshot } from '../../protocol/snapshot.ts';
+import type { SessionState } from '../../session/session-state.ts';
+import { WorkingState } from '../../session/working-state.ts';
+import type { CommitWrite, ExpectHead, Scope } from '../../store/contract/store.ts';
+import { notFound } from '../../store/rules/errors.ts';
+import { checkCustomSize, maxCustomLength } from '../../store/rules/size-limits.ts';
+import type { AgentHost } from '../persistence/host.ts';
+import type { AgentSpec } from '../spec/spec.ts';
+import type { TurnBase } from '../spec/turn-store.ts';
+
+/** Saves a changed state as a new snapshot that continues from another one, and returns its id. */
+export async function editSnapshot(
+  {
+    spec,
+    host,
+    scope,
+  }: { readonly spec: AgentSpec; readonly host: AgentHost; readonly scope: Scope },
+  snapshotId: string,
+  given: { readonly change: unknown; readonly note: EditNote } & ExpectHead,
+): Promise<string> {
+  host.checkOpen();
+  const change = parseShape(stateEdit, given.change, 'edit');
+  const edit = parseShape(editNote, given.note, 'note of an edit');
+  const found = await spec.turnStore.load(scope, { snapshotId });
+  if (found === undefined) throw notFound('snapshot', snapshotId);
+  const runId = host.newId();
+  const turnBase = await spec.turnStore.begin(scope, {
+    runId,
+    sessionId: found.snapshot.sessionId,
+    mode: 'attached',
+    from: { snapshotId },
+    init: {},
+    inputs: [],
+    context: {},
+    loaded: found,
+    ...(given.expectHead !== undefined && { expectHead: given.expectHead }),
+  });
+  try {
+    if (turnBase.parent?.answered === true) throw alreadyAnswered();
+    const working = await edited(spec, turnBase.state ?? found.state, change);
+    await spec.turnStore.commit(scope, turnBase, {
+      ...(turnBase.base && { base: turnBase.base }),
+      ...positionOf(turnBase, found.snapshot),
+      state: working.state,
+      stateHash: working.hash(),
+      snapshotId: runId,
+      parentId: snapshotId,
+      event: 'edit',
+      status: 'succeeded',
+      edit,
+      end: true,
+    });
+  } catch (error) {
+    await spec.turnStore.release(turnBase).catch(() => {});
+    throw error;
+  }
+  return runId;
+}
+
+/** An edit is no turn: it stands where its parent stands, and a question that waits there still waits. */
+function positionOf(
+  { parent }: TurnBase,
+  { turnIndex, finishReason }: Snapshot,
+): Pick<CommitWrite, 'turnIndex' | 'finishReason' | 'totals'> {
+  return {
+    turnIndex,
+    ...(finishReason && { finishReason }),
+    ...(parent?.totals && { totals: parent.totals }),
+  };
+}
+
+async function edited(
+  spec: AgentSpec,
+  state: SessionState,
+  { custom, customPatch, artifacts = [], removeArtifacts = [] }: StateEdit,
+): Promise<WorkingState> {
+  if (custom !== undefined && customPatch !== undefined) {
+    throw invalid('Pass `custom` or `customPatch`, not both.');
+  }
+  const working = new WorkingState(state);
+  const before = working.hash();
+  if (customPatch !== undefined) working.setCustom(patched(state.custom, customPatch as JsonPatch));
+  else if (custom !== undefined) working.setCustom(custom);
+  for (const name of removeArtifacts) {
+    const { artifacts: all } = working.state;
+    const kept = all.filter((artifact) => artifact.name !== name);
+    if (kept.length === all.length) {
+      throw invalid(`There is no artifact "${name.slice(0, 64)}" to remove.`);
+    }
+    working.setArtifacts(kept);
+  }
+  working.addArtifacts(artifacts);
+  if (working.hash() === before) {
+    throw invalid(
+      'The edit changes nothing. Pass a changed `custom`, `customPatch` or `artifacts`.',
+    );
+  }
+  const after = working.state.custom;
+  if (after !== undefined && after !== state.custom) {
+    checkCustomSize(after, spec.limits.session?.customLength ?? maxCustomLength);
+    if (spec.stateSchema !== undefined) {
+      await parse(spec.stateSchema, after, 'The edited custom state');
+    }
+  }
+  return working;
+}
+
+function patched(custom: Json | undefined, patch: JsonPatch): Json {
+  try {
+    return applyPatch(custom ?? null, patch);
+  } catch (error) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The patch does not fit the custom state: ${error instanceof Error ? error.message : error}`,
+      { cause: error },
+    );
+  }
+}
+
+/** The edit would wait for a second answer, which would run the tool again. */
+function alreadyAnswered(): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    'The interrupt of this snapshot has been answered already, so it cannot be edited in this session. Fork it and edit the fork.',
+  );
+}
+
+function invalid(message: string): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,42 @@
+import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
+import type { WaitingSession } from '../../protocol/requests.ts';
+import type { Page } from '../../protocol/session.ts';
+import type { ListOptions, Scope, TimelineSupport } from '../../store/contract/store.ts';
+import { transformState } from '../persistence/transform.ts';
+import type { AgentSpec } from '../spec/spec.ts';
+
+/** How many sessions are listed at once: the state of each is read. */
+const defaultLimit = 20;
+
+/** The sessions of an owner that wait for the answer of a person. */
+export async function listWaiting(
+  { name, transform }: Pick<AgentSpec, 'name' | 'transform'>,
+  sessions: TimelineSupport,
+  scope: Scope,
+  options: ListOptions,
+): Promise<Page<WaitingSession>> {
+  const { items, ...page } = await sessions.listSessions(scope, {
+    limit: defaultLimit,
+    ...options,
+    waiting: true,
+  });
+  const read = items.map(async ({ sessionId }): Promise<readonly WaitingSession[]> => {
+    const session = await sessions.getSession(scope, sessionId, { state: true });
+    const shown = session?.state && transformState(transform, session.state);
+    const requests = pendingInterrupts(shown?.messages ?? []);
+    // Answered meanwhile.
+    if (session === undefined || session.running !== undefined || requests.length === 0) return [];
+    const { title, headId, updatedAt } = session;
+    return [
+      {
+        sessionId,
+        agent: name,
+        ...(title !== undefined && { title }),
+        ...(headId !== undefined && { snapshotId: headId }),
+        since: updatedAt,
+        requests: [...requests],
+      },
+    ];
+  });
+  return { ...page, items: (await Promise.all(read)).flat() };
+}

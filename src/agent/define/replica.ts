@@ -1,0 +1,47 @@
+import { on } from '../../session/policy.ts';
+import type { Store } from '../../store/contract/store.ts';
+import { createEventLogs } from '../persistence/event-logs.ts';
+import type { AgentHost } from '../persistence/host.ts';
+import { createLiveRuns } from '../persistence/live-runs.ts';
+import { createSessionCache } from '../persistence/session-cache.ts';
+import { turnStoreOf } from '../persistence/turn-store.ts';
+import type { Agent } from '../spec/agent.ts';
+import { storedState } from '../spec/init.ts';
+import type { AgentSpec, PromptChanges } from '../spec/spec.ts';
+import { type AgentInternals, createAgent } from './create-agent.ts';
+
+/** A host for agents that work on a copy: nothing of theirs is dispatched, cached or reported with the app's own. */
+export function replicaHost(host: AgentHost, report: AgentHost['report']): AgentHost {
+  const { clock, ttl } = host;
+  const { dispatcher: _, ...rest } = host;
+  return {
+    ...rest,
+    cache: createSessionCache(64),
+    live: createLiveRuns({ clock, ttl }),
+    logs: createEventLogs(clock),
+    report,
+  };
+}
+
+/**
+ * The same agent over another store, perhaps with other settings. It makes one snapshot for each turn, tells everything, and calls
+ * no hook of the application.
+ */
+export function replicaOf(
+  { spec }: AgentInternals,
+  { host, store, changes }: { host: AgentHost; store: Store; changes?: PromptChanges | undefined },
+): Agent {
+  const { onFinish: _, clientState: __, ...kept } = spec;
+  const replica: AgentSpec = {
+    ...kept,
+    ...(changes && spec.withChanges?.(changes)),
+    store,
+    policy: on('turnEnd'),
+    concurrency: 'reject',
+    transform: {},
+    transformReportingTo: () => ({}),
+    titleOf: () => undefined,
+  };
+  const turnStore = turnStoreOf(store, { host, upgrade: (state) => storedState(replica, state) });
+  return createAgent({ ...replica, turnStore }, host);
+}

@@ -1,0 +1,17 @@
+/** What traces may contain, besides ids, names and counts. */
+export interface TelemetryOptions {
+  /**
+   * Adds messages, and arguments and results of tools, to spans, as the agent's `transform` shows them to clients.
+   * @default OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true in the environment
+   */
+  readonly content?: boolean;
+  /** Adds the owner as `user.id`. @default false */
+  readonly userId?: boolean;
+}
+
+/** The options with their defaults. */
+export function telemetryOptions({ content, userId }: TelemetryOptions = {}): TelemetryOptions {
+  const { env } = globalThis.process ?? {};
+  const isOn = env?.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT === 'true';
+  return { content: content ?? isOn, userId: userId ?? false };
+}

@@ -1,0 +1,261 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { App } from '../../app.ts';
+import { WaymarkError } from '../../core/error.ts';
+import {
+  type ReplayChanges,
+  type ReplayOptions,
+  type ReplayReport,
+  replay as replaySessions,
+  type SessionSource,
+  scriptedModelFrom,
+  toHtmlReport,
+} from '../../replay/index.ts';
+import { defineCommand, type OptionValues } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { usageError } from '../parse-arguments.ts';
+import { closeApp } from '../source/close-app.ts';
+import { findAgentsFile } from '../source/find-file.ts';
+import { loadApp } from '../source/load-app.ts';
+import { scopeOptions } from '../source/open-store.ts';
+import type { Terminal } from '../terminal.ts';
+import { count } from '../text/count.ts';
+import { safe } from '../text/safe.ts';
+
+const options = {
+  file: {
+    type: 'string',
+    short: 'f',
+    value: 'file',
+    about: 'The file that exports the app [agents.ts, …]',
+  },
+  with: { type: 'string', value: 'file', about: 'A file that exports the changed app' },
+  model: {
+    type: 'string',
+    value: 'name',
+    about: 'A model of the app, or "recorded" for the recorded answers',
+  },
+  system: { type: 'string', value: 'file', about: 'A file with another system prompt' },
+  tools: {
+    type: 'string',
+    multiple: true,
+    value: 'mode',
+    about: 'recorded or live, for all tools or as name=mode [recorded]',
+  },
+  mode: { type: 'string', value: 'mode', about: 'turns or conversation [turns]' },
+  all: { type: 'boolean', about: 'Every session' },
+  query: { type: 'string', value: 'text', about: 'Sessions that contain this text' },
+  limit: { type: 'string', value: 'number', about: 'At most this many sessions' },
+  ignore: {
+    type: 'string',
+    multiple: true,
+    value: 'what',
+    about: 'A kind or path of differences that does not count, such as text',
+  },
+  concurrency: { type: 'string', value: 'number', about: 'Sessions at a time [4]' },
+  budget: {
+    type: 'string',
+    value: 'tokens',
+    about: 'Stop when the replay has used so many tokens',
+  },
+  max: {
+    type: 'string',
+    value: 'number',
+    about: 'How many turns may differ, as a number or a percentage [0]',
+  },
+  report: { type: 'string', value: 'form', about: 'html, json or text [text]' },
+  out: {
+    type: 'string',
+    short: 'o',
+    value: 'file',
+    about: 'The file for the report [standard output]',
+  },
+  resume: {
+    type: 'string',
+    value: 'file',
+    about: 'Keep results in this file, and continue from it',
+  },
+  ...scopeOptions,
+} as const;
+
+type Options = OptionValues<typeof options>;
+
+/** `waymark replay` */
+export const replay = defineCommand({
+  name: 'replay',
+  summary: 'Replay recorded sessions with changes, and report what differs',
+  usage: '[session|file]…',
+  about:
+    'Sessions come from the store of the app, or from files of "waymark export". They are replayed in memory: the store is only\nread, and tools are answered from the recording unless --tools says live. Exits with 1 when more turns differ than --max.',
+  examples: [
+    'replay 019b2f6e-… --system new-prompt.txt',
+    'replay sessions.jsonl --model recorded --report json',
+    'replay --all --agent trip --with agents-next.ts --report html --out replay.html --max 5%',
+  ],
+  options,
+  async run({ args, options: given, terminal }) {
+    const sessions = sourceOf(args, given);
+    const isOver = overMaximum(given.max ?? '0');
+    const { cwd } = terminal;
+    const { app } = await loadApp(findAgentsFile(given.file, cwd), cwd, 'reading');
+    const stop = new AbortController();
+    const release = terminal.onInterrupt(() => stop.abort());
+    let changed: App | undefined;
+    try {
+      if (given.with !== undefined)
+        ({ app: changed } = await loadApp(findAgentsFile(given.with, cwd), cwd, 'reading'));
+      const report = await replaySessions(app, {
+        sessions,
+        ...(await changesOf(given, changed, cwd)),
+        ...settingsOf(given, cwd),
+        signal: stop.signal,
+        onProgress: ({ turns, divergent }) =>
+          terminal.progress(`Replayed ${count(turns, 'turn')}, ${divergent} differ …`),
+      });
+      await show(report, given, terminal);
+      if (report.turns.length === 0) {
+        terminal.note('No turn was replayed.');
+        return exitCode.notFound;
+      }
+      return isOver(report) ? exitCode.failed : exitCode.ok;
+    } catch (error) {
+      if (!stop.signal.aborted) throw error;
+      terminal.note(
+        given.resume === undefined
+          ? 'Stopped.'
+          : `Stopped. Continue with --resume ${given.resume}.`,
+      );
+      return exitCode.interrupted;
+    } finally {
+      release();
+      await closeApp(app);
+      if (changed !== undefined) await closeApp(changed);
+    }
+  },
+});
+
+function sourceOf(args: readonly string[], given: Options): SessionSource {
+  const { all, query, limit, agent, owner } = given;
+  if (args.length > 0) {
+    if (all || query !== undefined)
+      throw usageError('Name sessions, or use --all or --query, not both.', 'replay');
+    return args;
+  }
+  if (!all && query === undefined && agent === undefined)
+    throw usageError('Name sessions or files, or use --all, --query or --agent.', 'replay');
+  return {
+    ...(query !== undefined && { query }),
+    ...(limit !== undefined && { limit: numberOf(limit, 'limit') }),
+    ...(agent !== undefined && { agent }),
+    ...(owner !== undefined && { owner }),
+  };
+}
+
+async function changesOf(
+  { model, system }: Options,
+  app: App | undefined,
+  cwd: string,
+): Promise<Pick<ReplayOptions, 'with'>> {
+  const changes: ReplayChanges = {
+    ...(app && { app }),
+    ...(system !== undefined && { system: () => text }),
+    ...(model !== undefined && model !== 'recorded' && { model }),
+  };
+  const text = system === undefined ? '' : await readFile(resolve(cwd, system), 'utf8');
+  if (model !== 'recorded') return { with: changes };
+  return { with: (session) => ({ ...changes, model: scriptedModelFrom(session) }) };
+}
+
+function settingsOf(given: Options, cwd: string): Omit<ReplayOptions, 'sessions'> {
+  const { mode, ignore, concurrency, budget, resume } = given;
+  if (mode !== undefined && mode !== 'turns' && mode !== 'conversation')
+    throw usageError('--mode takes turns or conversation.', 'replay');
+  return {
+    tools: toolModes(given.tools ?? []),
+    ...(mode !== undefined && { mode }),
+    ...(ignore && { ignore }),
+    ...(concurrency !== undefined && { concurrency: numberOf(concurrency, 'concurrency') }),
+    ...(budget !== undefined && { budget: { tokens: numberOf(budget, 'budget') } }),
+    ...(resume !== undefined && { resume: resolve(cwd, resume) }),
+  };
+}
+
+function toolModes(given: readonly string[]): Record<string, 'recorded' | 'live'> {
+  const modes: Record<string, 'recorded' | 'live'> = {};
+  for (const each of given) {
+    const at = each.lastIndexOf('=');
+    const mode = each.slice(at + 1);
+    if (mode !== 'recorded' && mode !== 'live')
+      throw usageError(`--tools takes recorded, live or name=mode, not "${each}".`, 'replay');
+    modes[at < 0 ? '*' : each.slice(0, at)] = mode;
+  }
+  return modes;
+}
+
+function numberOf(text: string, name: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  throw usageError(`--${name} takes a whole number above 0, not "${text}".`, 'replay');
+}
+
+function overMaximum(max: string): (report: ReplayReport) => boolean {
+  const [, amount, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(max) ?? [];
+  if (amount === undefined)
+    throw usageError(`--max takes a number or a percentage such as 5%, not "${max}".`, 'replay');
+  return ({ divergent, turns }) =>
+    divergent > (percent === '%' ? (turns.length * Number(amount)) / 100 : Number(amount));
+}
+
+async function show(report: ReplayReport, given: Options, terminal: Terminal): Promise<void> {
+  const { report: form = 'text', out } = given;
+  const text = render(report, form);
+  if (out === undefined) {
+    terminal.write(text);
+    return;
+  }
+  await writeFile(resolve(terminal.cwd, out), text);
+  terminal.note(`Wrote the report to ${out}: ${summary(report)}`);
+}
+
+function render(report: ReplayReport, form: string): string {
+  switch (form) {
+    case 'html':
+      return toHtmlReport(report);
+    case 'json':
+      return `${JSON.stringify(report)}\n`;
+    case 'text':
+      return textReport(report);
+    default:
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        `--report takes html, json or text, not "${form}".`,
+      );
+  }
+}
+
+function textReport(report: ReplayReport): string {
+  const lines: string[] = [];
+  for (const { sessionId, turnIndex, divergences } of report.turns) {
+    if (divergences.length === 0) continue;
+    lines.push(`${sessionId} turn ${turnIndex + 1}`);
+    for (const { path, recorded, replayed } of divergences)
+      lines.push(`  ${path}: ${short(recorded)} → ${short(replayed)}`);
+  }
+  for (const { sessionId, turnIndex, reason } of report.skipped)
+    lines.push(
+      `Skipped ${sessionId}${turnIndex === undefined ? '' : ` turn ${turnIndex + 1}`}: ${reason}`,
+    );
+  lines.push(summary(report));
+  return `${safe(lines.join('\n'))}\n`;
+}
+
+function short(value: unknown): string {
+  if (value === undefined) return '(nothing)';
+  const text = JSON.stringify(value);
+  return text.length <= 120 ? text : `${text.slice(0, 120)}…`;
+}
+
+function summary({ turns, divergent, recorded, replayed, skipped, stopped }: ReplayReport): string {
+  const ended = stopped === undefined ? '' : ' The budget is used up.';
+  return `${divergent} of ${count(turns.length, 'turn')} differ, ${skipped.length} skipped. Tokens: ${recorded.tokens} recorded, ${replayed.tokens} replayed.${ended}`;
+}

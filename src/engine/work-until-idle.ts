@@ -1,0 +1,59 @@
+import { WaymarkError } from '../core/error.ts';
+import type { Clock } from '../core/time/clock.ts';
+import type { Engine, WorkOptions } from './engine.ts';
+
+/** How long a scheduled call works, and on what. */
+export interface WorkUntilIdleOptions extends WorkOptions {
+  /** Milliseconds after which no further run is started. @default 50000 */
+  readonly timeout?: number;
+}
+
+/** What a scheduled call has left. */
+export interface WorkResult {
+  /** Whether no run was waiting or running at the end. If `false`, close the app: it hands over the runs that are not finished. */
+  readonly isIdle: boolean;
+}
+
+/** Milliseconds between two looks, and how many in a row must find nothing: a run may be between the queue and its worker. */
+const lookEvery = 100;
+const looksWithoutWork = 2;
+
+/** Works on background runs until there are none, the time is over, or the app closes. */
+export async function workUntilIdle(
+  engine: Engine,
+  {
+    clock,
+    running,
+    closing,
+  }: {
+    readonly clock: Clock;
+    readonly running: () => number;
+    /** Aborts when the app closes: it then takes over nothing more. */
+    readonly closing: AbortSignal;
+  },
+  { timeout = 50_000, ...options }: WorkUntilIdleOptions,
+): Promise<WorkResult> {
+  if (!(timeout >= 0)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `\`timeout\` of work() must be a number of milliseconds, not ${String(timeout)}.`,
+    );
+  }
+  await engine.open?.();
+  if (closing.aborted) return { isIdle: false };
+  const end = clock.now() + timeout;
+  engine.start(options);
+  try {
+    for (let quiet = 0; quiet < looksWithoutWork; ) {
+      const found = await engine.recover();
+      const { running: busy, waiting = 0 } = await engine.status();
+      quiet = found + busy + waiting + running() === 0 ? quiet + 1 : 0;
+      if (clock.now() >= end) return { isIdle: quiet > 0 };
+      await clock.sleep(Math.min(lookEvery, end - clock.now()));
+      if (closing.aborted) return { isIdle: false };
+    }
+    return { isIdle: true };
+  } finally {
+    engine.stop();
+  }
+}

@@ -1,0 +1,198 @@
+import type { CallToolResult, Client, InputRequiredResult } from '@modelcontextprotocol/client';
+import * as v from 'valibot';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import type { JsonObject } from '../core/json/json.ts';
+import { backoff } from '../core/time/backoff.ts';
+import { isLostRun } from '../generate/lost-run.ts';
+import type { ToolContext } from '../generate/tool.ts';
+import type { OpenClient } from './connection.ts';
+import { toMcpError } from './errors.ts';
+import { loadSdk } from './sdk.ts';
+import type { ServerToolCall } from './server-call.ts';
+
+const object = v.record(v.string(), v.unknown());
+const milliseconds = v.optional(v.nullable(v.number()));
+/** A task as `tasks/get` of either generation shows it. */
+const taskState = v.looseObject({
+  status: v.picklist(['working', 'input_required', 'completed', 'failed', 'cancelled']),
+  statusMessage: v.optional(v.nullable(v.string())),
+  pollIntervalMs: milliseconds,
+  pollInterval: milliseconds,
+  result: v.optional(object),
+  error: v.optional(object),
+  inputRequests: v.optional(object),
+});
+type TaskState = v.InferOutput<typeof taskState>;
+
+const longestTaskMs = 24 * 60 * 60_000;
+const retryDelays = { baseMs: 500, maxMs: 10_000 };
+const cancelTimeoutMs = 5_000;
+
+/** A task of a server: asks for its state until it is no longer working. */
+export class FollowedTask {
+  readonly #call: ServerToolCall;
+  readonly taskId: string;
+  readonly #context: ToolContext;
+
+  constructor(call: ServerToolCall, taskId: string, context: ToolContext) {
+    this.#call = call;
+    this.taskId = taskId;
+    this.#context = context;
+  }
+
+  /** Waits until the task has ended or asks something. */
+  async settled(): Promise<TaskState> {
+    const { clock, timeout } = this.#call.about;
+    const begun = clock.now();
+    let answeredAt = begun;
+    let said: string | undefined;
+    for (let failures = 0; ; ) {
+      const state = await this.#get().catch((error: unknown) => {
+        // The server may be restarting; its task may survive that.
+        if (!isPassing(error) || clock.now() - answeredAt >= timeout) throw error;
+        return undefined;
+      });
+      failures = state === undefined ? failures + 1 : 0;
+      if (state !== undefined) {
+        if (state.status !== 'working') return state;
+        answeredAt = clock.now();
+        said = this.#show(state, said);
+      }
+      if (clock.now() - begun > longestTaskMs) throw this.#tooLong();
+      const delay = state === undefined ? backoff(failures, retryDelays) : intervalOf(state);
+      await clock.sleep(delay, this.#context.signal);
+    }
+  }
+
+  /** Answers the questions of a task of 2026. */
+  async answer(inputResponses: JsonObject): Promise<void> {
+    try {
+      await this.#request('tasks/update', { inputResponses });
+    } catch (error) {
+      // A first attempt of this turn may have answered already.
+      if (isPassing(error) || (await this.#get()).status === 'input_required') throw error;
+    }
+  }
+
+  /** The result of a task of 2025, during which the server may ask something. */
+  async result(open: OpenClient, signal: AbortSignal): Promise<CallToolResult> {
+    const { timeout } = this.#call.about;
+    const result = await this.#send(open, 'tasks/result', {}, { signal, timeout });
+    return await this.#checked(result);
+  }
+
+  /** The result of a task of 2026. */
+  async resultOf(state: TaskState): Promise<CallToolResult> {
+    const { definition, about } = this.#call;
+    if (state.status === 'completed') return await this.#checked(state.result);
+    const why = state.error?.message ?? state.statusMessage;
+    const said = typeof why === 'string' && why !== '' ? `: ${why.slice(0, 2_000)}` : '.';
+    throw new WaymarkError(
+      state.status === 'cancelled' ? 'CANCELLED' : 'UNKNOWN',
+      `The task of "${definition.name}" at MCP server "${about.server}" ended as ${state.status}${said}`,
+    );
+  }
+
+  /** What the task asks, in the shape that the result of a call has. */
+  questionsIn({ inputRequests = {} }: TaskState): InputRequiredResult {
+    return { resultType: 'input_required', inputRequests } as InputRequiredResult;
+  }
+
+  /** Cancels the task if the turn was stopped or took too long, but not if another worker has taken it over. */
+  async cancelAfter(error: unknown): Promise<void> {
+    const { signal } = this.#context;
+    const isLate = isWaymarkError(error) && error.status === 'DEADLINE_EXCEEDED';
+    if (signal.aborted ? isLostRun(signal) : !isLate) return;
+    await this.cancel();
+  }
+
+  async cancel(): Promise<void> {
+    const { connection } = this.#call.about;
+    const signal = AbortSignal.timeout(cancelTimeoutMs);
+    const limits = { signal, timeout: cancelTimeoutMs };
+    // It may have ended meanwhile.
+    await connection
+      .use(signal, (open) => this.#send(open, 'tasks/cancel', {}, limits))
+      .catch(() => {});
+  }
+
+  async #get(): Promise<TaskState> {
+    const state = await this.#request('tasks/get', {});
+    const parsed = v.safeParse(taskState, state);
+    if (parsed.success) return parsed.output;
+    throw this.invalid();
+  }
+
+  async #request(method: string, params: object): Promise<unknown> {
+    const { signal } = this.#context;
+    const { connection, timeout } = this.#call.about;
+    return await connection.use(signal, (open) =>
+      this.#send(open, method, params, { signal, timeout }),
+    );
+  }
+
+  async #send(
+    open: OpenClient,
+    method: string,
+    params: object,
+    limits: { readonly signal: AbortSignal; readonly timeout: number },
+  ): Promise<unknown> {
+    const { definition, about } = this.#call;
+    try {
+      const request = { method, params: { taskId: this.taskId, ...params } };
+      return await open.client.request(request as Parameters<Client['request']>[0], any, limits);
+    } catch (error) {
+      const doing = `the task of "${definition.name}"`;
+      const { signal } = limits;
+      throw toMcpError(open.endedBy() ?? error, { server: about.server, doing, signal });
+    }
+  }
+
+  /** A result that came with a task, which the client package has not checked. */
+  async #checked(result: unknown): Promise<CallToolResult> {
+    const { isCallToolResult } = await loadSdk();
+    const whole = v.is(object, result) ? { content: [], ...result } : result;
+    if (!isCallToolResult(whole)) throw this.invalid();
+    return whole;
+  }
+
+  /** Shows what the server says about a working task. */
+  #show({ statusMessage }: TaskState, before: string | undefined): string | undefined {
+    if (typeof statusMessage !== 'string' || statusMessage === before) return before;
+    void this.#context.stream({ message: statusMessage });
+    return statusMessage;
+  }
+
+  invalid(details = ''): WaymarkError {
+    const { definition, about } = this.#call;
+    return new WaymarkError(
+      'INTERNAL',
+      `MCP server "${about.server}" answered the task of "${definition.name}" with something that is not valid MCP${details}.`,
+    );
+  }
+
+  #tooLong(): WaymarkError {
+    const { definition, about } = this.#call;
+    return new WaymarkError(
+      'DEADLINE_EXCEEDED',
+      `MCP server "${about.server}" did not finish the task of "${definition.name}" within 24 hours.`,
+    );
+  }
+}
+
+/** Results are parsed here: the client package knows the methods of tasks in one generation only. */
+const any = {
+  '~standard': {
+    version: 1 as const,
+    vendor: 'waymark',
+    validate: (value: unknown): { value: unknown } => ({ value }),
+  },
+};
+
+function isPassing(error: unknown): boolean {
+  return isWaymarkError(error) && ['UNAVAILABLE', 'DEADLINE_EXCEEDED'].includes(error.status);
+}
+
+function intervalOf({ pollIntervalMs, pollInterval }: TaskState): number {
+  return Math.min(Math.max(pollIntervalMs ?? pollInterval ?? 1_000, 100), 60_000);
+}

@@ -1,0 +1,133 @@
+import { isWaymarkError } from '../core/error.ts';
+import { systemClock } from '../core/time/clock.ts';
+import type { ToolSourceScope, ToolSourceStatus } from '../generate/tool-source.ts';
+import type { Message, Part } from '../protocol/message.ts';
+import { McpConnection } from './connection.ts';
+import { readContent, toMessages } from './content.ts';
+import { toMcpError } from './errors.ts';
+import type { McpServer } from './options.ts';
+import { listTools, type ServerTool, toTools } from './tools.ts';
+
+const defaultTtlMs = 300_000;
+const longestTtlMs = 86_400_000;
+
+/** One server: its connection, and its tools as they were last listed. */
+export class Server {
+  readonly name: string;
+  readonly #options: McpServer;
+  readonly #connection: McpConnection;
+  #known: readonly ServerTool[] | undefined;
+  #validUntil = 0;
+  #listing: Promise<readonly ServerTool[]> | undefined;
+  // Counts announced changes, so that a list read before one is not taken for a current one.
+  #changes = 0;
+
+  constructor(name: string, options: McpServer, user: string | undefined) {
+    this.name = name;
+    this.#options = options;
+    this.#connection = new McpConnection(name, { options, user }, () => this.#outdate());
+  }
+
+  async list(scope: ToolSourceScope): Promise<readonly ServerTool[]> {
+    if (this.#known && this.#now() < this.#validUntil) return this.#known;
+    try {
+      this.#listing ??= this.#read(scope.report).finally(() => {
+        this.#listing = undefined;
+      });
+      return await this.#listing;
+    } catch (error) {
+      // With the last known list, the model gets a clear error from the tool that it calls.
+      if (!this.#known || isMistake(error)) throw error;
+      scope.report(error);
+      return this.#known;
+    }
+  }
+
+  /** The content of a resource. */
+  async read(uri: string, signal: AbortSignal): Promise<Part[]> {
+    const { timeout = 60_000 } = this.#options;
+    return await this.#connection.withClient(signal, async (open) => {
+      try {
+        return [...(await readContent(open.client, uri, { signal, timeout }))];
+      } catch (error) {
+        const doing = `the resource "${uri}"`;
+        throw toMcpError(open.endedBy() ?? error, { server: this.name, doing, signal });
+      }
+    });
+  }
+
+  /** The messages of a prompt. */
+  async prompt(name: string, input: Readonly<Record<string, string>>): Promise<readonly Message[]> {
+    const { timeout = 60_000 } = this.#options;
+    return await this.#connection.withClient(undefined, async (open) => {
+      try {
+        const params = { name, arguments: { ...input } };
+        return toMessages((await open.client.getPrompt(params, { timeout })).messages);
+      } catch (error) {
+        const doing = `the prompt "${name}"`;
+        throw toMcpError(open.endedBy() ?? error, { server: this.name, doing });
+      }
+    });
+  }
+
+  /** Its connection, and its tools as they were last listed. */
+  status(): ToolSourceStatus {
+    return { ...this.#connection.status(), tools: this.#known?.map(({ tool }) => tool) };
+  }
+
+  /** Whether something is asked of the server now. */
+  get isInUse(): boolean {
+    return this.#connection.isInUse;
+  }
+
+  /** Closes the connection now, and from now on after each use: tools that were listed before may still be called. */
+  release(): void {
+    this.#connection.release();
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+    this.#outdate();
+  }
+
+  async #read(report: ToolSourceScope['report']): Promise<readonly ServerTool[]> {
+    const { prefix = `${this.name}_`, rename = {}, timeout = 60_000 } = this.#options;
+    const changes = this.#changes;
+    const listed = await this.#connection.withClient(undefined, async (open) =>
+      listTools(open.client, { timeout }).catch((error: unknown) => {
+        const doing = 'the list of its tools';
+        const failed = toMcpError(open.endedBy() ?? error, { server: this.name, doing });
+        this.#connection.note(failed);
+        throw failed;
+      }),
+    );
+    const { tools, ttlMs = this.#options.ttl ?? defaultTtlMs } = listed;
+    const about = {
+      server: this.name,
+      prefix,
+      rename,
+      timeout,
+      connection: this.#connection,
+      tasks: this.#options.tasks ?? false,
+      clock: this.#options.clock ?? systemClock,
+      onUnknownTool: () => this.#outdate(),
+    };
+    this.#known = toTools(tools, about, report);
+    const isCurrent = changes === this.#changes;
+    this.#validUntil = isCurrent ? this.#now() + Math.min(Math.max(ttlMs, 0), longestTtlMs) : 0;
+    return this.#known;
+  }
+
+  #outdate(): void {
+    this.#changes += 1;
+    this.#validUntil = 0;
+  }
+
+  #now(): number {
+    return (this.#options.clock ?? systemClock).now();
+  }
+}
+
+function isMistake(error: unknown): boolean {
+  return isWaymarkError(error) && error.status === 'INVALID_ARGUMENT';
+}

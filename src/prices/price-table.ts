@@ -1,0 +1,74 @@
+import { WaymarkError } from '../core/error.ts';
+import { requireOptional } from '../core/platform.ts';
+import type { Price, PricedModel } from '../generate/price.ts';
+import type { Usage } from '../protocol/turn.ts';
+
+/** `calcPrice` of `@pydantic/genai-prices`, as far as it is used. */
+export type CalcPrice = (
+  usage: {
+    readonly input_tokens: number;
+    readonly output_tokens: number;
+    readonly cache_read_tokens: number;
+    readonly cache_write_tokens: number;
+  },
+  modelId: string,
+  options: { readonly providerId?: string },
+) => { readonly total_price: number } | null;
+
+/** The names of providers in the table, where they differ from those of OpenTelemetry. */
+const providerIds: Readonly<Record<string, string>> = {
+  'aws.bedrock': 'aws',
+  'azure.ai.inference': 'azure',
+  'azure.ai.openai': 'azure',
+  'gcp.gemini': 'google',
+  'gcp.gen_ai': 'google',
+  'gcp.vertex_ai': 'google',
+  mistral_ai: 'mistral',
+  moonshot_ai: 'moonshotai',
+  x_ai: 'x-ai',
+};
+
+/**
+ * The list prices of the common providers in US dollars, from the package `@pydantic/genai-prices`. It works offline. Pass the
+ * package's `calcPrice` where packages cannot be loaded by name, as in a bundle.
+ *
+ * @example
+ * const app = waymark({ store, price: priceTable() });
+ */
+export function priceTable(calcPrice: CalcPrice = loadCalcPrice()): Price {
+  return (model, usage) => {
+    const found = lookUp(calcPrice, model, usage);
+    return found === undefined ? undefined : { USD: Math.round(found * 1e6) };
+  };
+}
+
+function lookUp(
+  calcPrice: CalcPrice,
+  { id, provider }: PricedModel,
+  usage: Usage,
+): number | undefined {
+  const { inputTokens = 0, outputTokens = 0 } = usage;
+  const counts = {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    cache_read_tokens: usage.cachedInputTokens ?? 0,
+    cache_write_tokens: usage.cacheWriteTokens ?? 0,
+  };
+  const providerId = provider === undefined ? undefined : (providerIds[provider] ?? provider);
+  const found =
+    calcPrice(counts, id, { ...(providerId !== undefined && { providerId }) }) ??
+    // A gateway or a provider that the table does not know: the model may be known by its name.
+    calcPrice(counts, id, {});
+  return found?.total_price;
+}
+
+function loadCalcPrice(): CalcPrice {
+  const loaded = requireOptional('@pydantic/genai-prices') as
+    | { readonly calcPrice: CalcPrice }
+    | undefined;
+  if (loaded !== undefined) return loaded.calcPrice;
+  throw new WaymarkError(
+    'FAILED_PRECONDITION',
+    'priceTable() needs the package "@pydantic/genai-prices". Install it: npm install @pydantic/genai-prices',
+  );
+}

@@ -1,0 +1,115 @@
+import { lastRound } from '../../agent/turn/turn-state.ts';
+import { toErrorBody, toWaymarkError } from '../../core/error.ts';
+import type { JsonObject } from '../../core/json/json.ts';
+import type { ModelRef } from '../../generate/model.ts';
+import type { Input, Output } from '../../protocol/turn.ts';
+import type { SessionState } from '../../session/session-state.ts';
+import { inputOf } from '../recording/recorded-input.ts';
+import {
+  addedBy,
+  answeredBy,
+  type RecordedTurn,
+  type TurnSide,
+} from '../recording/recorded-session.ts';
+import { toolCallsOf } from '../recording/tool-calls.ts';
+import { recordedTools } from './recorded-tools.ts';
+import type { Scratch } from './scratch.ts';
+import type { ToolModes } from './tool-modes.ts';
+
+/** How a turn is run again. */
+export interface TurnRun {
+  readonly input: Input;
+  /** The snapshot to start from; absent for the first turn of a session. */
+  readonly from: string | undefined;
+  readonly tools: ToolModes;
+  readonly model: ModelRef | undefined;
+  readonly context: JsonObject;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What a turn came to when it was run again. */
+export interface ReplayedSide {
+  readonly side: TurnSide;
+  /** The snapshot that it ended with, if it ended well. */
+  readonly snapshotId?: string;
+  readonly missing: readonly string[];
+}
+
+/** Runs a recorded turn again. A turn that is refused or fails is a result like any other. */
+export async function replayTurn(
+  scratch: Scratch,
+  turn: RecordedTurn,
+  run: TurnRun,
+): Promise<ReplayedSide> {
+  const tools = recordedTools(turn, run.tools);
+  const replayed = { turn, modelCalls: 0 };
+  const started = performance.now();
+  const { output, snapshotId, error } = await scratch.inside(replayed, tools, () =>
+    perform(scratch, run),
+  );
+  run.signal?.throwIfAborted();
+  const time = performance.now() - started;
+  const state = snapshotId === undefined ? undefined : await scratch.stateAt(snapshotId);
+  const base = run.from === undefined ? undefined : await scratch.stateAt(run.from);
+  const failure = error ?? output?.error;
+  const side: TurnSide = {
+    ...contentOf(scratch, base, state),
+    finishReason: failure === undefined ? (output?.finishReason ?? 'other') : 'failed',
+    ...(failure && { error: toErrorBody(failure) }),
+    ...(output?.output !== undefined && { output: output.output }),
+    ...(output?.usage && { usage: output.usage }),
+    time,
+  };
+  const isGood = failure === undefined && snapshotId !== undefined;
+  return { side, ...(isGood && { snapshotId }), missing: tools.missing };
+}
+
+async function perform(
+  { agent, fork }: Scratch,
+  { input, from, model, context, signal }: TurnRun,
+): Promise<{ output?: Output; snapshotId?: string; error?: Error }> {
+  let snapshotId: string | undefined;
+  const { requestId: _, detach: __, ...asked } = input;
+  try {
+    // An interrupt is answered once in a session.
+    const start = from !== undefined && input.resume !== undefined ? await fork(from) : from;
+    const turn = agent.stream(asked, {
+      ...(start !== undefined && { snapshotId: start }),
+      context,
+      ...(model !== undefined && { model }),
+      ...(signal && { signal }),
+    });
+    for await (const chunk of turn.stream) snapshotId ??= chunk.turnStart?.snapshotId;
+    const output = await turn.output;
+    return { output, ...(snapshotId !== undefined && { snapshotId }) };
+  } catch (error) {
+    return { error: toWaymarkError(error) };
+  }
+}
+
+function contentOf(
+  { agent }: Scratch,
+  base: SessionState | undefined,
+  state: SessionState | undefined,
+): Pick<TurnSide, 'messages' | 'toolCalls' | 'custom' | 'artifacts'> {
+  if (state === undefined)
+    return {
+      messages: [],
+      toolCalls: [],
+      ...(base?.custom !== undefined && { custom: base.custom }),
+      artifacts: base?.artifacts ?? [],
+    };
+  const before = base === undefined ? [] : lastRound(base.history);
+  const added = addedBy(base, state);
+  const read = inputOf(before, added, agent.spec.initialMessages ?? []);
+  const messages = typeof read === 'string' ? added : read.answer;
+  return {
+    messages,
+    toolCalls: toolCallsOf(
+      typeof read === 'string' ? [] : answeredBy(read.input, before),
+      messages,
+    ),
+    ...(state.custom !== undefined && { custom: state.custom }),
+    artifacts: state.artifacts,
+  };
+}

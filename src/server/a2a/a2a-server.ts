@@ -1,0 +1,27 @@
+import type { Agent } from '../../agent/spec/agent.ts';
+import type { A2aServerOptions } from '../http/handler-options.ts';
+import type { RequestContext, ServerContext } from '../http/server-context.ts';
+import type { Fields, RequestId } from './errors.ts';
+import type { PushFeed } from './push-feed.ts';
+import type { Version } from './shapes.ts';
+
+/** What all requests share. */
+export interface A2aServer {
+  readonly serverContext: ServerContext;
+  readonly options: A2aServerOptions;
+  /** Absent where the app sends no webhooks. */
+  readonly push: PushFeed | undefined;
+}
+
+/** One request of a client. */
+export interface A2aRequest {
+  readonly agent: Agent;
+  readonly version: Version;
+  readonly id: RequestId;
+  /** As in 1.0. */
+  readonly method: string;
+  /** In the shape of 1.0. */
+  readonly params: Fields;
+  /** The HTTP request that it came in. */
+  readonly c: RequestContext;
+}

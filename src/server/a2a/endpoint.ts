@@ -1,0 +1,108 @@
+import * as v from 'valibot';
+import { isWaymarkError } from '../../core/error.ts';
+import { readBody } from '../http/body.ts';
+import { headerOf } from '../http/connection.ts';
+import { logFault } from '../http/fault.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import type { RequestContext } from '../http/server-context.ts';
+import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
+import type { StreamFormat } from '../stream/stream-response.ts';
+import type { A2aRequest, A2aServer } from './a2a-server.ts';
+import {
+  A2aError,
+  codes,
+  errorMessage,
+  type Fields,
+  isHttpRefusal,
+  type RequestId,
+  toA2aError,
+} from './errors.ts';
+import { fromLegacyParams, legacyMethods, toLegacyEvent, toLegacyResult } from './legacy.ts';
+import { agentOf, checkMediaType, perform, streamTask } from './perform.ts';
+
+const rpcRequest = v.object({
+  jsonrpc: v.literal('2.0'),
+  id: v.nullish(v.union([v.string(), v.number()]), null),
+  method: v.string(),
+  params: v.nullish(v.record(v.string(), v.unknown()), {}),
+});
+
+/** Answers a POST of a client: one JSON-RPC request. */
+export async function answer(server: A2aServer, c: RequestContext): Promise<Response> {
+  let id: RequestId = null;
+  try {
+    const body = await readRequest(server, c);
+    id = body.id ?? null;
+    return await answerRequest(server, toRequest(server, c, body));
+  } catch (error) {
+    if (isHttpRefusal(error)) throw error;
+    if (!(error instanceof A2aError)) logFault(server.serverContext, error, c.get('logged'));
+    const shown = toA2aError(error);
+    return jsonResponse(errorMessage(id, shown), { status: shown.httpStatus });
+  }
+}
+
+async function readRequest(
+  { serverContext }: A2aServer,
+  c: RequestContext,
+): Promise<v.InferOutput<typeof rpcRequest>> {
+  checkMediaType(c);
+  const body = await readBody(c, v.unknown(), { what: 'request', ...serverContext }).catch(
+    (error: unknown) => {
+      if (!isWaymarkError(error) || error.status !== 'INVALID_ARGUMENT') throw error;
+      throw new A2aError(codes.parseError, error.message, { httpStatus: 400 });
+    },
+  );
+  const parsed = v.safeParse(rpcRequest, body, { abortEarly: true });
+  if (parsed.success) return parsed.output;
+  const message = 'Expected one JSON-RPC 2.0 request.';
+  throw new A2aError(codes.invalidRequest, message, { httpStatus: 400 });
+}
+
+function toRequest(
+  server: A2aServer,
+  c: RequestContext,
+  { id, method: given, params }: v.InferOutput<typeof rpcRequest>,
+): A2aRequest {
+  const agent = agentOf(server, c, given);
+  checkVersion(headerOf(c, 'a2a-version'));
+  const isLegacy = Object.hasOwn(legacyMethods, given);
+  const method = isLegacy ? (legacyMethods[given] ?? given) : given;
+  return {
+    agent,
+    version: isLegacy ? '0.3' : '1.0',
+    id: id ?? null,
+    method,
+    params: isLegacy ? fromLegacyParams(method, params ?? {}) : (params ?? {}),
+    c,
+  };
+}
+
+function checkVersion(version: string | undefined): void {
+  if (version === undefined || /^\s*(?:0\.3|1\.0|1)(?:\.\d{1,9})?\s*$/.test(version)) return;
+  throw new A2aError(
+    codes.versionNotSupported,
+    `A2A ${JSON.stringify(version.slice(0, 16))} is not supported. This server speaks 1.0 and 0.3.`,
+  );
+}
+
+async function answerRequest(server: A2aServer, request: A2aRequest): Promise<Response> {
+  const { method, version, id } = request;
+  const isLegacy = version === '0.3';
+  const performed = await perform(server, request);
+  const message = (result: unknown): Fields => ({ jsonrpc: '2.0', id, result });
+  if ('result' in performed) {
+    const { result } = performed;
+    return jsonResponse(message(isLegacy ? toLegacyResult(method, result) : result));
+  }
+  return streamTask(server, request, performed, format, {
+    event: (event) => message(isLegacy ? toLegacyEvent(event) : event),
+    error: (error) => errorMessage(id, error),
+  });
+}
+
+const format: StreamFormat<Fields> = {
+  encode: (message) => sseEvent({ data: JSON.stringify(message) }),
+  keepAlive: sseKeepAlive,
+  headers: sseHeaders,
+};

@@ -1,0 +1,76 @@
+import * as v from 'valibot';
+import { readBody } from '../http/body.ts';
+import { headerOf } from '../http/connection.ts';
+import { logFault } from '../http/fault.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import type { RequestContext } from '../http/server-context.ts';
+import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
+import type { StreamFormat } from '../stream/stream-response.ts';
+import type { A2aServer } from './a2a-server.ts';
+import { A2aError, codes, type Fields, isHttpRefusal } from './errors.ts';
+import { errorBody, httpRefusal } from './http-error.ts';
+import { type HttpRoute, httpRoutes } from './http-routes.ts';
+import { agentOf, checkMediaType, perform, streamTask } from './perform.ts';
+
+const object = v.record(v.string(), v.unknown());
+
+/** Answers a request of the HTTP+JSON binding of A2A 1.0. */
+export async function answerHttp(
+  server: A2aServer,
+  c: RequestContext,
+  method: string,
+): Promise<Response> {
+  const route = httpRoutes[method] as HttpRoute;
+  try {
+    const agent = agentOf(server, c, method);
+    checkVersion(headerOf(c, 'a2a-version'));
+    const body = route.hasBody ? await bodyOf(server, c) : {};
+    const params = { ...queryOf(c, route), ...body, ...route.params?.(c) };
+    const request = { agent, version: '1.0', id: null, method, params, c } as const;
+    const performed = await perform(server, request);
+    if ('result' in performed) return jsonResponse(performed.result);
+    return streamTask(server, request, performed, format, {
+      event: (event) => event,
+      error: errorBody,
+    });
+  } catch (error) {
+    if (isHttpRefusal(error)) throw error;
+    if (!(error instanceof A2aError)) logFault(server.serverContext, error, c.get('logged'));
+    return httpRefusal(error);
+  }
+}
+
+function checkVersion(version: string | undefined): void {
+  if (version === undefined || /^\s*1(?:\.\d{1,9}){0,2}\s*$/.test(version)) return;
+  throw new A2aError(
+    codes.versionNotSupported,
+    `A2A ${JSON.stringify(version.slice(0, 16))} is not supported here. HTTP+JSON speaks 1.0; clients of 0.3 use JSON-RPC.`,
+  );
+}
+
+async function bodyOf({ serverContext }: A2aServer, c: RequestContext): Promise<Fields> {
+  checkMediaType(c);
+  return await readBody(c, object, { what: 'request', ...serverContext });
+}
+
+function queryOf(c: RequestContext, { query = {} }: HttpRoute): Fields {
+  const given = Object.entries(query).flatMap(([name, type]) => {
+    const text = c.req.query(name);
+    return text === undefined || text === '' ? [] : [[name, fromText(text, type)] as const];
+  });
+  return Object.fromEntries(given);
+}
+
+// What is neither is refused by the shape of the params.
+function fromText(text: string, type: string): unknown {
+  if (type === 'integer') return /^\d{1,9}$/.test(text) ? Number(text) : text;
+  if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
+  return text;
+}
+
+const format: StreamFormat<Fields> = {
+  encode: (message) =>
+    sseEvent({ ...('error' in message && { event: 'error' }), data: JSON.stringify(message) }),
+  keepAlive: sseKeepAlive,
+  headers: sseHeaders,
+};

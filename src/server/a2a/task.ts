@@ -1,0 +1,214 @@
+import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import type { LoadedSnapshot, WireTypes } from '../../api/types.ts';
+import { findJson } from '../../generate/output/find-json.ts';
+import type { Message } from '../../protocol/message.ts';
+import { textOf } from '../../protocol/messages/text.ts';
+import type { Operation } from '../../protocol/routes.ts';
+import type { Artifact } from '../../protocol/state.ts';
+import { isSnapshotId } from '../../store/rules/ids.ts';
+import { questionsOf } from '../http/question.ts';
+import {
+  type OpenCall,
+  openAgentCall,
+  type RequestContext,
+  type ServerContext,
+} from '../http/server-context.ts';
+import { structuredOutput } from '../http/structured-output.ts';
+import { type ChainEnd, chainEnd, isInterrupted } from '../http/turn-chain.ts';
+import { type Fields, unknownTask } from './errors.ts';
+import { dataPart, textPart, toParts } from './parts.ts';
+
+type Snapshot = LoadedSnapshot<WireTypes>;
+
+/**
+ * A turn as a task, with the turns that answer its interrupts. Its id is that of the first turn's snapshot; what it has come to
+ * is read from the snapshots, so any process on the same store can tell.
+ */
+export interface Task extends ChainEnd {
+  readonly agent: Agent;
+  readonly root: Snapshot;
+}
+
+/** A task that a caller may use. */
+export interface OpenTask extends Task, OpenCall {}
+
+/** What a cancelled task that waited for input is labelled with: its snapshot cannot be aborted any more. */
+export const cancelledLabel = 'canceled';
+
+export type TaskState =
+  | 'TASK_STATE_WORKING'
+  | 'TASK_STATE_COMPLETED'
+  | 'TASK_STATE_FAILED'
+  | 'TASK_STATE_CANCELED'
+  | 'TASK_STATE_INPUT_REQUIRED';
+
+/** Finds a task of this caller; that of another owner is unknown. */
+export async function openTask(
+  { serverContext }: { readonly serverContext: ServerContext },
+  { agent, c }: { readonly agent: Agent; readonly c: RequestContext },
+  taskId: string,
+  operation: Operation,
+): Promise<OpenTask> {
+  if (!isSnapshotId(taskId)) throw unknownTask(taskId);
+  const open = await openAgentCall(serverContext, c, { agent, operation, snapshotId: taskId });
+  const task = await readTask(agent, taskId, open.options);
+  if (!task) throw unknownTask(taskId);
+  return { ...open, ...task };
+}
+
+/** Reads a task; `undefined` for an unknown one. */
+export async function readTask(
+  agent: Agent,
+  taskId: string,
+  options: CallOptions,
+): Promise<Task | undefined> {
+  const root = await agent.getSnapshot({ snapshotId: taskId }, options);
+  return root && { agent, root, ...(await chainEnd(agent, root, options)) };
+}
+
+/** Waits while the task is worked on. A run whose worker has died is taken over by another one. */
+export async function waitForTask(task: Task, options: CallOptions): Promise<Task> {
+  const { agent, root } = task;
+  let current = task;
+  while (stateOf(current) === 'TASK_STATE_WORKING') {
+    await agent.wait(current.tip.snapshotId, options);
+    current = (await readTask(agent, root.snapshotId, options)) ?? current;
+  }
+  return current;
+}
+
+export function stateOf({ tip, isLeft }: Pick<Task, 'tip' | 'isLeft'>): TaskState {
+  switch (tip.status) {
+    case 'pending':
+    // Its worker has died; another one takes over.
+    case 'expired':
+      return 'TASK_STATE_WORKING';
+    case 'succeeded':
+      if (isInterrupted(tip)) {
+        const isOver = isLeft || tip.label === cancelledLabel;
+        return isOver ? 'TASK_STATE_CANCELED' : 'TASK_STATE_INPUT_REQUIRED';
+      }
+      // It was stopped, and kept its partial answer.
+      return tip.finishReason === 'aborted' ? 'TASK_STATE_CANCELED' : 'TASK_STATE_COMPLETED';
+    case 'failed':
+      return 'TASK_STATE_FAILED';
+    case 'aborted':
+      return 'TASK_STATE_CANCELED';
+  }
+}
+
+export function isTerminal(state: TaskState): boolean {
+  return state !== 'TASK_STATE_WORKING' && state !== 'TASK_STATE_INPUT_REQUIRED';
+}
+
+/** How much of a task is shown. */
+export interface TaskView {
+  /** The number of messages, the last ones; absent: all. */
+  readonly historyLength?: number | undefined;
+  /** @default true */
+  readonly artifacts?: boolean;
+}
+
+/** The task as A2A 1.0 shows it. */
+export async function describeTask(
+  task: Task,
+  options: CallOptions,
+  { historyLength, artifacts = true }: TaskView = {},
+): Promise<Fields> {
+  const { root } = task;
+  const history = historyLength === 0 ? [] : await historyOf(task, options);
+  return {
+    id: root.snapshotId,
+    contextId: root.sessionId,
+    status: await statusOf(task),
+    ...(artifacts && { artifacts: await artifactsOf(task) }),
+    history:
+      historyLength === undefined ? history : history.slice(-historyLength || history.length),
+  };
+}
+
+/** The status of a task, with its questions or its error. */
+export async function statusOf(task: Task): Promise<Fields> {
+  const { tip } = task;
+  const state = stateOf(task);
+  const parts = await statusParts(task, state);
+  return {
+    state,
+    timestamp: tip.updatedAt,
+    ...(parts.length > 0 && { message: agentMessage(task, `${tip.snapshotId}:status`, parts) }),
+  };
+}
+
+async function statusParts({ agent, tip }: Task, state: TaskState): Promise<readonly Fields[]> {
+  if (state === 'TASK_STATE_FAILED') return [textPart(tip.error?.message ?? 'The turn failed.')];
+  if (state !== 'TASK_STATE_INPUT_REQUIRED') return [];
+  const questions = await questionsOf(agent, tip.snapshotId, tip.interrupts);
+  return [
+    ...questions.map(({ message }) => textPart(message)),
+    dataPart({
+      questions: questions.map(({ key, message, form }) => ({ key, message, schema: form.schema })),
+    }),
+  ];
+}
+
+/** A message of the agent about a task. */
+export function agentMessage(
+  { root }: Pick<Task, 'root'>,
+  messageId: string,
+  parts: readonly Fields[],
+): Fields {
+  const { snapshotId: taskId, sessionId: contextId } = root;
+  return { messageId, taskId, contextId, role: 'ROLE_AGENT', parts };
+}
+
+/** The id of the artifact that is the agent's answer. */
+export const responseId = 'response';
+
+/** The answer of the agent and the artifacts of the session, as far as the task has come. */
+export async function artifactsOf({ agent, tip }: Task): Promise<readonly Fields[]> {
+  const { messages = [], artifacts = [] } = tip.state ?? {};
+  const isAnswered = tip.status === 'succeeded' && !isInterrupted(tip);
+  const response = isAnswered ? await responseOf(agent, messages) : [];
+  return [
+    ...(response.length > 0 ? [{ artifactId: responseId, name: responseId, parts: response }] : []),
+    ...artifacts.flatMap((artifact, index) => describeArtifact(artifact, index)),
+  ];
+}
+
+/** The answer of the agent. Structured output is data. */
+async function responseOf(agent: Agent, messages: readonly Message[]): Promise<readonly Fields[]> {
+  const last = messages.at(-1);
+  if (last?.role !== 'model') return [];
+  const value = (await structuredOutput(agent)) ? findJson(textOf(last)) : undefined;
+  return [...toParts(last.content), ...(value === undefined ? [] : [dataPart(value)])];
+}
+
+export function describeArtifact({ name, parts }: Artifact, index: number): Fields[] {
+  const shown = toParts(parts);
+  if (shown.length === 0) return [];
+  return [{ artifactId: `artifact:${name ?? index}`, ...(name && { name }), parts: shown }];
+}
+
+async function historyOf(task: Task, options: CallOptions): Promise<readonly Fields[]> {
+  const { agent, root, tip } = task;
+  const parent =
+    root.parentId === undefined
+      ? undefined
+      : await agent.getSnapshot({ snapshotId: root.parentId }, options);
+  const before = parent?.state?.messages?.length ?? 0;
+  const messages = tip.state?.messages ?? [];
+  return messages.slice(before).flatMap((message, index) => {
+    const parts =
+      message.role === 'user' || message.role === 'model' ? toParts(message.content) : [];
+    if (parts.length === 0) return [];
+    const messageId = sentId(message) ?? `${root.snapshotId}:${index}`;
+    const shown = agentMessage(task, messageId, parts);
+    return [message.role === 'user' ? { ...shown, role: 'ROLE_USER' } : shown];
+  });
+}
+
+/** The id that the client gave its message. */
+function sentId({ role, metadata }: Message): string | undefined {
+  const id = role === 'user' ? metadata?.a2aMessageId : undefined;
+  return typeof id === 'string' ? id : undefined;
+}

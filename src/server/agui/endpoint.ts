@@ -1,0 +1,119 @@
+import { ownerOf } from '../http/auth.ts';
+import { readBody } from '../http/body.ts';
+import { logFault } from '../http/fault.ts';
+import type { AguiServerOptions } from '../http/handler-options.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { notFound } from '../http/not-found.ts';
+import { openCall, type RequestContext, type ServerContext } from '../http/server-context.ts';
+import { answerTurn } from '../stream/answer-turn.ts';
+import { runFeed } from '../stream/feed.ts';
+import { runAfterStop } from '../stream/run-after-stop.ts';
+import { acquireStreamSlot } from '../stream/stream-response.ts';
+import { createViewers } from '../stream/viewers.ts';
+import { capabilitiesOf } from './capabilities.ts';
+import { readThread, type Thread } from './connect.ts';
+import type { RunPlace } from './encode.ts';
+import { checkOffered } from './offered-agents.ts';
+import { aguiFormat, opening, runEvents } from './run-stream.ts';
+import { type AguiEvent, runRequest } from './shapes.ts';
+import { toTurn } from './to-turn.ts';
+
+type Answer = (c: RequestContext) => Promise<Response>;
+
+/** The answers to the requests of this protocol. */
+export interface Endpoint {
+  readonly run: Answer;
+  readonly connect: Answer;
+  readonly cancel: Answer;
+  readonly capabilities: Answer;
+}
+
+export function createEndpoint(serverContext: ServerContext, options: AguiServerOptions): Endpoint {
+  const viewers = createViewers();
+  const stopWithReader = (options.onDisconnect ?? 'abort') === 'abort';
+
+  return {
+    async run(c) {
+      checkOffered(options, c);
+      const request = await readBody(c, runRequest, { what: 'run', ...serverContext });
+      const { threadId, runId } = request;
+      const call = await openCall(serverContext, c, 'runTurn', { sessionId: threadId });
+      return runAfterStop(serverContext, call, viewers, async () => {
+        // Read for each attempt: what was in the way is part of the thread afterwards.
+        const turn = await toTurn(call.agent, request, call.options);
+        const place = { threadId, runId, ...generation(request.protocolVersion), ...turn };
+        return answerTurn<AguiEvent>(serverContext, c, call, {
+          init: turn.init,
+          input: turn.input,
+          stream: aguiFormat,
+          stopWithReader,
+          resumable: false,
+          decorate: (events) =>
+            runEvents(call.agent, viewers.watching(events), place, {
+              prelude: turn,
+              options: ownerOf(call.caller),
+            }),
+          respond: (output) => jsonResponse(output),
+        });
+      });
+    },
+
+    async connect(c) {
+      checkOffered(options, c);
+      const threadId = threadParam(c);
+      const { agent, caller } = await openCall(serverContext, c, 'watch', { sessionId: threadId });
+      const slot = acquireStreamSlot(serverContext, c, { own: false });
+      try {
+        const thread = await readThread(agent, threadId, ownerOf(caller));
+        const { running, runId = running ?? thread.headId ?? 'none' } = thread;
+        const version = c.req.query('protocolVersion');
+        const place = { threadId, runId, ...generation(version), answered: new Set<string>() };
+        if (running === undefined) return slot.respond(resting(place, thread), aguiFormat);
+        const feed = runFeed(agent, running, {
+          ...ownerOf(caller),
+          reader: slot.signal,
+          onFault: (error) => logFault(serverContext, error, c.get('logged')),
+        });
+        const about = { prelude: thread, options: ownerOf(caller) };
+        return slot.respond(runEvents(agent, viewers.watching(feed), place, about), aguiFormat);
+      } catch (error) {
+        slot.leave();
+        throw error;
+      }
+    },
+
+    async cancel(c) {
+      checkOffered(options, c);
+      const sessionId = threadParam(c);
+      const call = await openCall(serverContext, c, 'abort', { sessionId });
+      const session = await call.agent.getSession(sessionId, call.options);
+      if (!session) throw notFound('session', sessionId);
+      if (session.running !== undefined) await call.agent.abort(session.running, call.options);
+      return new Response(null, { status: 204 });
+    },
+
+    async capabilities(c) {
+      checkOffered(options, c);
+      const { agent } = await openCall(serverContext, c, 'getAgent');
+      return jsonResponse(await capabilitiesOf(agent));
+    },
+  };
+}
+
+/** A thread in which nothing runs, as a run that ends at once. */
+async function* resting(place: RunPlace, thread: Thread): AsyncGenerator<readonly AguiEvent[]> {
+  const { threadId, runId, isCurrent } = place;
+  const { interrupts } = thread;
+  const outcome =
+    interrupts.length > 0 ? { type: 'interrupt', interrupts } : isCurrent && { type: 'success' };
+  const end = { type: 'RUN_FINISHED', threadId, runId, ...(outcome && { outcome }) };
+  yield [...opening(place, thread), end];
+}
+
+function generation(version: string | null | undefined): Pick<RunPlace, 'isCurrent'> {
+  return { isCurrent: version !== undefined && version !== null };
+}
+
+function threadParam(c: RequestContext): string {
+  return c.req.param('thread') ?? '';
+}

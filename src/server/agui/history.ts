@@ -1,0 +1,135 @@
+import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
+import type { Artifact } from '../../protocol/state.ts';
+import { asText, fromUserParts, markOf } from './content.ts';
+import { type AguiMessage, toolCallId } from './shapes.ts';
+
+/** A user's message and everything up to the next one. */
+export interface Exchange {
+  readonly ids: ReadonlySet<string>;
+  /** The id that the client gave the run of the user's message. */
+  readonly runId?: string;
+  /** The snapshot at its end; absent if the agent's policy made none. */
+  readonly snapshotId?: string;
+}
+
+/** A session's messages as clients hold them. */
+export interface History {
+  readonly messages: readonly AguiMessage[];
+  readonly exchanges: readonly Exchange[];
+}
+
+interface Turn {
+  readonly messages: readonly Message[];
+  readonly snapshotId: string | undefined;
+}
+
+/**
+ * Messages under the ids that they had when they were streamed: the client's own for those of the user, and the turn's snapshot
+ * with a number for those of the agent. `runId` is the snapshot of a turn that has not ended.
+ */
+export function toHistory(stored: readonly Message[], runId?: string): History {
+  const messages: AguiMessage[] = [];
+  const exchanges: { ids: Set<string>; runId?: string; snapshotId?: string }[] = [];
+  for (const [at, turn] of turnsOf(stored).entries()) {
+    const id = turn.snapshotId ?? runId ?? `turn-${at}`;
+    // What the turn received before the model was asked: the user's message, and what closes open calls.
+    const received = turn.messages.findLastIndex(({ role }) => role === 'user') + 1;
+    for (const [place, message] of turn.messages.entries()) {
+      const name = place < received ? `${id}:in${place}` : `${id}:${place - received}`;
+      const converted = toMessages(message, name);
+      const mark = message.role === 'user' ? markOf(message) : {};
+      if (message.role === 'user' || exchanges.length === 0) {
+        exchanges.push({ ids: new Set(), ...(mark.runId !== undefined && { runId: mark.runId }) });
+      }
+      for (const each of converted) exchanges.at(-1)?.ids.add(each.id);
+      messages.push(...converted);
+    }
+    const last = exchanges.at(-1);
+    if (last && turn.snapshotId !== undefined) last.snapshotId = turn.snapshotId;
+  }
+  return { messages, exchanges };
+}
+
+function turnsOf(stored: readonly Message[]): readonly Turn[] {
+  const turns: Turn[] = [];
+  let messages: Message[] = [];
+  const end = (snapshotId?: string): void => {
+    if (messages.length > 0) turns.push({ messages, snapshotId });
+    messages = [];
+  };
+  for (const message of stored) {
+    // Without snapshots, only the next user message shows where a turn has ended.
+    if (message.role === 'user' && messages.at(-1)?.role === 'model') end();
+    messages.push(message);
+    const snapshotId = message.metadata?.snapshotId;
+    if (typeof snapshotId === 'string') end(snapshotId);
+  }
+  end();
+  return turns;
+}
+
+function toMessages(message: Message, id: string): readonly AguiMessage[] {
+  const { role, content } = message;
+  switch (role) {
+    case 'user':
+      return [{ id: markOf(message).id ?? id, role: 'user', content: fromUserParts(content) }];
+    case 'model':
+      return [...reasoningOf(content, id), ...answerOf(content, id), ...resultsOf(content, id)];
+    case 'tool':
+      return resultsOf(content, id);
+    case 'system':
+      // The agent's own instructions.
+      return [];
+  }
+}
+
+function reasoningOf(content: readonly Part[], id: string): readonly AguiMessage[] {
+  const texts = content.flatMap((part) => ('reasoning' in part ? [part.reasoning] : []));
+  if (texts.length === 0) return [];
+  return [{ id: `${id}:reasoning`, role: 'reasoning', content: texts.join('') }];
+}
+
+function answerOf(content: readonly Part[], id: string): readonly AguiMessage[] {
+  const text = content.flatMap((part) => ('text' in part ? [part.text] : [])).join('');
+  const toolCalls = content.flatMap((part) => {
+    if (!('toolRequest' in part)) return [];
+    const { toolRequest } = part;
+    const call = { name: toolRequest.name, arguments: asText(toolRequest.input ?? {}) };
+    return [{ id: toolCallId(toolRequest), type: 'function', function: call }];
+  });
+  if (text === '' && toolCalls.length === 0) return [];
+  return [
+    {
+      id,
+      role: 'assistant',
+      ...(text !== '' && { content: text }),
+      ...(toolCalls.length > 0 && { toolCalls }),
+    },
+  ];
+}
+
+function resultsOf(content: readonly Part[], id: string): readonly AguiMessage[] {
+  return content
+    .filter((part): part is ToolResponsePart => 'toolResponse' in part)
+    .map(({ toolResponse, metadata }) => {
+      const call = toolCallId(toolResponse);
+      const output = asText(toolResponse.output);
+      return {
+        id: `${id}:${call}`,
+        role: 'tool',
+        toolCallId: call,
+        content: output,
+        ...(metadata?.error !== undefined && { error: output }),
+      };
+    });
+}
+
+/** An artifact as the activity that clients show it as. */
+export function activityOf(artifact: Artifact, place: number): AguiMessage {
+  return {
+    id: `artifact:${artifact.name ?? `#${place}`}`,
+    role: 'activity',
+    activityType: 'artifact',
+    content: { ...artifact },
+  };
+}

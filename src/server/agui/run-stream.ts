@@ -1,0 +1,106 @@
+import type { Agent, CallOptions } from '../../agent/spec/agent.ts';
+import { interruptsOf } from '../../api/interrupts.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { State } from '../../protocol/state.ts';
+import type { Output } from '../../protocol/turn.ts';
+import type { FeedBatch, FeedEvent } from '../stream/feed.ts';
+import { sseEvent, sseHeaders, sseKeepAlive } from '../stream/sse.ts';
+import type { StreamFormat } from '../stream/stream-response.ts';
+import { AguiEncoder, type RunPlace } from './encode.ts';
+import { activityOf, toHistory } from './history.ts';
+import { toAguiInterrupts } from './interrupts.ts';
+import { type AguiEvent, type AguiMessage, protocolVersion } from './shapes.ts';
+
+/** Events as a stream of server-sent events. */
+export const aguiFormat: StreamFormat<AguiEvent> = {
+  encode: (event) => sseEvent({ data: JSON.stringify(event) }),
+  keepAlive: sseKeepAlive,
+  headers: sseHeaders,
+};
+
+/** What a client gets before the events of a turn. */
+export interface Prelude {
+  readonly messages?: readonly AguiMessage[] | undefined;
+  readonly custom?: Json | undefined;
+}
+
+/** The first events of a run. */
+export function opening(place: RunPlace, { messages, custom }: Prelude): readonly AguiEvent[] {
+  const { threadId, runId, isCurrent } = place;
+  return [
+    { type: 'RUN_STARTED', threadId, runId, ...(isCurrent && { protocolVersion }) },
+    ...(messages ? [{ type: 'MESSAGES_SNAPSHOT', messages }] : []),
+    ...(custom === undefined ? [] : [{ type: 'STATE_SNAPSHOT', snapshot: custom }]),
+  ];
+}
+
+/** The events of a run: what the client must know first, and what the turn says, up to its end. */
+export async function* runEvents(
+  agent: Agent,
+  feed: AsyncIterable<FeedBatch>,
+  place: RunPlace,
+  { prelude, options }: { readonly prelude: Prelude; readonly options: CallOptions },
+): AsyncGenerator<readonly AguiEvent[]> {
+  yield opening(place, prelude);
+  const encoder = new AguiEncoder(place);
+  for await (const batch of feed) {
+    const events: AguiEvent[] = [];
+    for (const event of batch) {
+      events.push(...(await encode(agent, encoder, event, options)));
+    }
+    if (events.length > 0) yield events;
+  }
+}
+
+/** Encodes one event, with what the encoder cannot know. */
+async function encode(
+  agent: Agent,
+  encoder: AguiEncoder,
+  event: FeedEvent,
+  options: CallOptions,
+): Promise<readonly AguiEvent[]> {
+  switch (event.type) {
+    case 'chunk':
+      encoder.chunk(event.chunk);
+      return encoder.take();
+    case 'reset':
+      encoder.takeOver();
+      return [...encoder.take(), ...(await storedThread(agent, encoder.turnId, options))];
+    case 'output': {
+      const { snapshotId = encoder.turnId } = event.output;
+      const stored = encoder.isTakenOver ? await storedThread(agent, snapshotId, options) : [];
+      encoder.finish(event.output, await interruptsIn(agent, event.output));
+      return [...stored, ...encoder.take()];
+    }
+    case 'error':
+      encoder.fail(event.error.message, event.error.status);
+      return encoder.take();
+  }
+}
+
+/** The interrupts that an output waits for, without the calls of the client's own tools. */
+async function interruptsIn(
+  agent: Agent,
+  { message, snapshotId, finishReason }: Pick<Output, 'message' | 'snapshotId' | 'finishReason'>,
+): Promise<readonly object[]> {
+  if (finishReason !== 'interrupted' || snapshotId === undefined) return [];
+  return await toAguiInterrupts(agent, snapshotId, interruptsOf(message));
+}
+
+// What the lost worker said after its last checkpoint is no longer true: the client gets what is stored.
+async function storedThread(
+  agent: Agent,
+  snapshotId: string,
+  options: CallOptions,
+): Promise<readonly AguiEvent[]> {
+  const snapshot = await agent.getSnapshot({ snapshotId }, options);
+  if (snapshot === undefined) return [];
+  const state = snapshot.state as State | undefined;
+  const { messages } = toHistory(state?.messages ?? [], snapshotId);
+  const artifacts = (state?.artifacts ?? []).map(activityOf);
+  const custom = state?.custom as Json | undefined;
+  return [
+    { type: 'MESSAGES_SNAPSHOT', messages: [...messages, ...artifacts] },
+    ...(custom === undefined ? [] : [{ type: 'STATE_SNAPSHOT', snapshot: custom }]),
+  ];
+}

@@ -1,0 +1,2 @@
+/** Where the endpoint of MCP is. */
+export const mcpPath = '/mcp';

@@ -1,0 +1,85 @@
+import type { Agent } from '../../agent/spec/agent.ts';
+import type { SessionInfo } from '../../protocol/session.ts';
+import type { Scope, Store } from '../../store/contract/store.ts';
+import { isName } from '../../store/rules/ids.ts';
+import { type Caller, ownerOf } from '../http/auth.ts';
+import { short } from '../http/not-found.ts';
+import type { OpenCall } from '../http/server-context.ts';
+import { badRequest, unknownId } from './errors.ts';
+import { fullStoreOf, hasStore, type OpenAiServer } from './openai-server.ts';
+import { seedSession } from './seed.ts';
+
+/**
+ * A conversation: a session of the agent that answered first. Until then, and for its metadata, there is a record of it, because
+ * clients create conversations before they say which model is to answer.
+ */
+export interface Conversation {
+  readonly id: string;
+  readonly record?: SessionInfo | undefined;
+  /** The agent that has answered, and its session. */
+  readonly agent?: Agent | undefined;
+  readonly session?: SessionInfo | undefined;
+}
+
+/** The name under which records are kept; no agent can have it. */
+const recordsName = 'openai:conversations';
+
+/** Where the records of conversations are: in the store of the first agent that can list sessions. */
+export interface Records {
+  readonly store: Store & Required<Pick<Store, 'timeline'>>;
+  readonly scope: Scope;
+}
+
+export function recordsOf(openai: OpenAiServer, caller: Caller): Records {
+  for (const agent of openai.agents()) {
+    const store = fullStoreOf(agent);
+    if (store) return { store, scope: { agent: recordsName, ...ownerOf(caller) } };
+  }
+  throw badRequest(
+    'This server keeps no conversations: none of its models has a store that lists sessions.',
+    { code: 'unsupported_operation' },
+  );
+}
+
+/** Finds a conversation of this caller; that of another owner is unknown. */
+export async function findConversation(
+  openai: OpenAiServer,
+  caller: Caller,
+  id: string,
+): Promise<Conversation> {
+  if (!isName(id)) throw unknownConversation(id);
+  const { store, scope } = recordsOf(openai, caller);
+  const record = await store.timeline.getSession(scope, id);
+  for (const agent of openai.agents().filter(hasStore)) {
+    const session = await fullStoreOf(agent)?.timeline.getSession(
+      { agent: agent.name, ...ownerOf(caller) },
+      id,
+    );
+    if (session) return { id, record, agent, session };
+  }
+  if (record) return { id, record };
+  throw unknownConversation(id);
+}
+
+/** Gives a conversation that no agent has answered in its first messages, as a session of this agent. */
+export async function prepareSession(
+  { id, agent, session }: Conversation,
+  open: OpenCall,
+  openai: OpenAiServer,
+): Promise<void> {
+  if (agent && agent.name !== open.agent.name) {
+    throw badRequest(
+      `The conversation ${short(id)} belongs to the model ${short(agent.name)}. Continue it there, or create another one.`,
+      { param: 'conversation', code: 'conversation_of_another_model' },
+    );
+  }
+  if (session) return;
+  const { store, scope } = recordsOf(openai, open.caller);
+  const messages = (await store.getSnapshot(scope, { sessionId: id }))?.state?.messages ?? [];
+  if (messages.length > 0) await seedSession(open, { messages, sessionId: id });
+}
+
+/** The error for a conversation that this caller does not have. */
+export function unknownConversation(id: string): Error {
+  return unknownId(`There is no conversation ${short(id)} here.`, 'conversation_not_found');
+}

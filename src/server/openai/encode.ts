@@ -1,0 +1,289 @@
+import type { Interrupt } from '../../api/interrupts.ts';
+import type { Part } from '../../protocol/message.ts';
+import { textOf } from '../../protocol/messages/text.ts';
+import type { Chunk, Output } from '../../protocol/turn.ts';
+import type { OpenAiError } from './errors.ts';
+import { toCallId, toItemId } from './ids.ts';
+import {
+  callItem,
+  type Item,
+  outputText,
+  summaryText,
+  type TextKind,
+  textItem,
+  textOfItem,
+  textPart,
+} from './items.ts';
+import {
+  finalStatus,
+  type RequestEcho,
+  type ResponseObject,
+  type ResponseProgress,
+  toResponse,
+} from './response.ts';
+
+/** One event of a stream. */
+export type ResponseEvent = Readonly<Record<string, unknown>> & {
+  readonly type: string;
+  readonly sequence_number: number;
+};
+
+/** How a turn ended, with what its output alone does not tell. */
+export interface TurnEnd {
+  readonly output: Output;
+  /** The tool calls that wait for the caller. */
+  readonly interrupts: readonly Interrupt[];
+  /** The signed state, for a client that holds it. */
+  readonly heldState?: string | undefined;
+}
+
+interface EncoderOptions {
+  readonly model: string;
+  readonly echo: RequestEcho;
+  /** The id of a response that leaves no snapshot. */
+  readonly newId: () => string;
+  /** Whether the caller can answer under the id of the response. */
+  readonly isStored: boolean;
+}
+
+interface OpenText {
+  readonly kind: TextKind;
+  readonly id: string;
+  readonly index: number;
+  text: string;
+}
+
+/**
+ * The chunks of one turn as the events of a response, numbered. The same chunks give the same numbers, so that a stream can be
+ * continued after any of them.
+ */
+export class ResponseEncoder {
+  readonly #options: EncoderOptions;
+  #out: ResponseEvent[] = [];
+  #sequence = 0;
+  #snapshotId: string | undefined;
+  /** Items of the answer as it stands. */
+  #items: Item[] = [];
+  /** How many items the stream has had, also those that a takeover has made invalid. */
+  #sent = 0;
+  #attempt = 1;
+  /** How many items come before the last tool results, where a takeover continues. */
+  #checkpoint = 0;
+  #open: OpenText | undefined;
+
+  /** The whole response, once it has ended. */
+  response: ResponseObject | undefined;
+
+  constructor(options: EncoderOptions) {
+    this.#options = options;
+  }
+
+  get snapshotId(): string | undefined {
+    return this.#snapshotId;
+  }
+
+  /** `attempt` counts the processes that have worked on the turn. */
+  chunk({ agent, turnStart, modelChunk, steered }: Chunk, attempt = 1): readonly ResponseEvent[] {
+    if (attempt > this.#attempt) this.#startAttempt(attempt);
+    // What a sub-agent says goes to its caller.
+    if (agent !== undefined) return [];
+    if (turnStart) this.#start(turnStart.snapshotId);
+    for (const part of modelChunk?.content ?? []) this.#part(part);
+    // The model answers a message that was added with another one.
+    if (steered) this.#close();
+    return this.#take();
+  }
+
+  /** Another process has taken over the turn: what came after its last checkpoint comes again. */
+  reset(attempt: number): readonly ResponseEvent[] {
+    if (attempt > this.#attempt) this.#startAttempt(attempt);
+    return this.#take();
+  }
+
+  // The last events of a process that died may be lost with it. Its clients have seen their numbers, so they are not used again.
+  #startAttempt(attempt: number): void {
+    this.#attempt = attempt;
+    this.#sequence = Math.max(this.#sequence, (attempt - 1) * numbersPerAttempt);
+    this.#close('incomplete');
+    this.#items = this.#items.slice(0, this.#checkpoint);
+  }
+
+  end({ output, interrupts, heldState }: TurnEnd): readonly ResponseEvent[] {
+    this.#start(output.snapshotId);
+    const { message, finishReason, usage, error } = output;
+    // An agent may answer without having streamed.
+    const isSilent =
+      this.#open === undefined && !this.#items.some(({ type }) => type === 'message');
+    if (isSilent && message?.role === 'model') this.#write('message', textOf(message));
+    const status = finalStatus(finishReason);
+    this.#close(status === 'completed' ? 'completed' : 'incomplete');
+    for (const interrupt of interrupts) this.#call(interrupt);
+    if (heldState !== undefined) this.#holdState(heldState);
+    this.response = this.#response({ status, usage, error, finishReason });
+    this.#push(terminal[status] ?? 'response.completed', { response: this.response });
+    return this.#take();
+  }
+
+  /**
+   * A response whose events are no longer stored: each item in one piece. A client that had some of the events gets the whole
+   * response as the next one.
+   */
+  tell(response: ResponseObject, after: number): readonly ResponseEvent[] {
+    this.#sequence = after + 1;
+    if (after < 0) {
+      this.#start(undefined);
+      for (const item of response.output) this.#tellItem(item);
+    }
+    this.#push(terminal[response.status] ?? 'response.completed', { response });
+    return this.#take();
+  }
+
+  #tellItem(item: Item): void {
+    if (item.type === 'function_call') this.#pushCall(item);
+    else this.#write(item.type === 'reasoning' ? 'reasoning' : 'message', textOfItem(item));
+    this.#close();
+  }
+
+  /** The event for a failure that left no response. */
+  fail({ code, message, param }: OpenAiError): readonly ResponseEvent[] {
+    this.#push('error', { code, message, param });
+    return this.#take();
+  }
+
+  #part(part: Part): void {
+    const text = textPart(part);
+    if (text) this.#write(text.kind, text.text);
+    else if ('toolRequest' in part || 'toolResponse' in part) this.#close();
+    if ('toolResponse' in part && part.metadata?.partial !== true) {
+      this.#checkpoint = this.#items.length;
+    }
+  }
+
+  #start(snapshotId: string | undefined): void {
+    if (this.#snapshotId !== undefined) return;
+    this.#snapshotId = snapshotId ?? this.#options.newId();
+    for (const type of ['response.created', 'response.in_progress']) {
+      this.#push(type, { response: this.#response({ status: 'in_progress' }) });
+    }
+  }
+
+  #response(progress: Omit<ResponseProgress, 'output'>): ResponseObject {
+    const { model, echo } = this.#options;
+    const subject = { snapshotId: this.#snapshotId ?? '', model, echo };
+    return toResponse(subject, { ...progress, output: [...this.#items] });
+  }
+
+  #write(kind: TextKind, delta: string): void {
+    if (delta === '') return;
+    this.#start(undefined);
+    if (this.#open?.kind !== kind) this.#openText(kind);
+    const open = this.#open;
+    if (!open) return;
+    open.text += delta;
+    this.#pushText(open, 'delta', { delta });
+  }
+
+  #openText(kind: TextKind): void {
+    this.#close();
+    const open = {
+      kind,
+      id: this.#nextId(kind === 'message' ? 'msg' : 'rs'),
+      index: this.#sent++,
+      text: '',
+    };
+    this.#open = open;
+    const item = textItem(kind, open.id, undefined, 'in_progress');
+    this.#push('response.output_item.added', { output_index: open.index, item });
+    this.#pushPart(open, 'added');
+  }
+
+  #close(status: 'completed' | 'incomplete' = 'completed'): void {
+    const open = this.#open;
+    if (!open) return;
+    this.#open = undefined;
+    this.#pushText(open, 'done', { text: open.text });
+    this.#pushPart(open, 'done');
+    const item = textItem(open.kind, open.id, open.text, status);
+    this.#items.push(item);
+    this.#push('response.output_item.done', { output_index: open.index, item });
+  }
+
+  #pushText({ kind, id, index }: OpenText, what: 'delta' | 'done', fields: object): void {
+    const place = { item_id: id, output_index: index };
+    if (kind === 'message') {
+      const type = `response.output_text.${what}`;
+      this.#push(type, { ...place, content_index: 0, logprobs: [], ...fields });
+    } else {
+      const type = `response.reasoning_summary_text.${what}`;
+      this.#push(type, { ...place, summary_index: 0, ...fields });
+    }
+  }
+
+  #pushPart({ kind, id, index, text }: OpenText, what: 'added' | 'done'): void {
+    const place = { item_id: id, output_index: index };
+    if (kind === 'message') {
+      const type = `response.content_part.${what}`;
+      this.#push(type, { ...place, content_index: 0, part: outputText(text) });
+    } else {
+      const type = `response.reasoning_summary_part.${what}`;
+      this.#push(type, { ...place, summary_index: 0, part: summaryText(text) });
+    }
+  }
+
+  #call(interrupt: Interrupt): void {
+    const stored = this.#options.isStored ? this.#snapshotId : undefined;
+    const callId = toCallId(stored, interrupt);
+    this.#pushCall(callItem(this.#nextId('fc'), callId, interrupt));
+  }
+
+  #pushCall(item: Item): void {
+    const { id, name, arguments: args } = item;
+    const index = this.#sent++;
+    const place = { item_id: id, output_index: index };
+    const added = { ...item, arguments: '', status: 'in_progress' };
+    this.#push('response.output_item.added', { output_index: index, item: added });
+    this.#push('response.function_call_arguments.delta', { ...place, delta: args });
+    this.#push('response.function_call_arguments.done', { ...place, name, arguments: args });
+    this.#items.push(item);
+    this.#push('response.output_item.done', { output_index: index, item });
+  }
+
+  // Clients send items of this kind back unread, also those that know nothing of this server.
+  #holdState(state: string): void {
+    const index = this.#sent;
+    const id = this.#nextId('rs');
+    this.#sent++;
+    const item = { id, type: 'reasoning', summary: [], encrypted_content: state };
+    this.#items.push(item);
+    this.#push('response.output_item.added', { output_index: index, item });
+    this.#push('response.output_item.done', { output_index: index, item });
+  }
+
+  /** The id is that of the item in the stored response, unless the item comes a second time. */
+  #nextId(kind: 'msg' | 'rs' | 'fc'): string {
+    const place = this.#items.length;
+    const again = this.#attempt > 1 ? `-${this.#attempt}` : '';
+    return toItemId(kind, this.#snapshotId ?? '', `${place}${again}`);
+  }
+
+  #push(type: string, fields: object): void {
+    this.#out.push({ type, sequence_number: this.#sequence++, ...fields });
+  }
+
+  #take(): readonly ResponseEvent[] {
+    const events = this.#out;
+    this.#out = [];
+    return events;
+  }
+}
+
+/** Where the numbers of a second attempt begin. */
+const numbersPerAttempt = 1_000_000;
+
+// The protocol has no event for a cancelled response.
+const terminal: Readonly<Record<string, string>> = {
+  completed: 'response.completed',
+  failed: 'response.failed',
+  incomplete: 'response.incomplete',
+  cancelled: 'response.incomplete',
+};

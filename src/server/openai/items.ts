@@ -1,0 +1,208 @@
+import { interruptsOf } from '../../api/interrupts.ts';
+import type { Json } from '../../core/json/json.ts';
+import type { Message, Part, ToolResponsePart } from '../../protocol/message.ts';
+import { requestKey } from '../../protocol/messages/tool-round.ts';
+import { toCallId, toItemId } from './ids.ts';
+
+/** An item of a response or a conversation. */
+export interface Item {
+  readonly id: string;
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** The kinds of text that a model answers with. */
+export type TextKind = 'message' | 'reasoning';
+
+/** A text of the model as an item. */
+export function textItem(
+  kind: TextKind,
+  id: string,
+  text: string | undefined,
+  status: 'in_progress' | 'completed' | 'incomplete' = 'completed',
+): Item {
+  if (kind === 'reasoning') {
+    return { id, type: kind, summary: text === undefined ? [] : [summaryText(text)] };
+  }
+  const content = text === undefined ? [] : [outputText(text)];
+  return { id, type: kind, role: 'assistant', status, content };
+}
+
+export function outputText(text: string): object {
+  return { type: 'output_text', text, annotations: [], logprobs: [] };
+}
+
+export function summaryText(text: string): object {
+  return { type: 'summary_text', text };
+}
+
+/** The text of an item of the model. */
+export function textOfItem({ content, summary }: Item): string {
+  const parts = (content ?? summary ?? []) as readonly { readonly text: string }[];
+  return parts.map(({ text }) => text).join('');
+}
+
+/** A tool call that waits for the caller. */
+export function callItem(
+  id: string,
+  callId: string,
+  { toolName, input }: { readonly toolName: string; readonly input?: Json | undefined },
+): Item {
+  const args = JSON.stringify(input ?? {});
+  return {
+    id,
+    type: 'function_call',
+    call_id: callId,
+    name: toolName,
+    arguments: args,
+    status: 'completed',
+  };
+}
+
+/** The messages of one turn, and the snapshot that it left. */
+export interface TurnMessages {
+  readonly snapshotId: string;
+  readonly messages: readonly Message[];
+}
+
+/** The messages of a state by turns. Those after the last snapshot belong to `last`, the snapshot that is being read. */
+export function turnsOf(messages: readonly Message[], last: string): readonly TurnMessages[] {
+  const turns: TurnMessages[] = [];
+  let turn: Message[] = [];
+  for (const message of messages) {
+    turn.push(message);
+    const snapshotId = message.metadata?.snapshotId;
+    if (typeof snapshotId !== 'string') continue;
+    turns.push({ snapshotId, messages: turn });
+    turn = [];
+  }
+  if (turn.length > 0) turns.push({ snapshotId: last, messages: turn });
+  return turns;
+}
+
+/** What a turn was given: messages, or the outputs of the function calls that the turn before it waited for. */
+export function inputItems(
+  { snapshotId, messages }: TurnMessages,
+  before: TurnMessages | undefined,
+): readonly Item[] {
+  const given = messages.slice(0, firstAnswer(messages));
+  const asked = askedBy(before);
+  const parts = given.flatMap((message): readonly (Part | { message: Message })[] =>
+    message.role === 'tool' ? message.content : [{ message }],
+  );
+  return parts.flatMap((part, at) => {
+    if ('message' in part)
+      return [messageItem(toItemId('msg', snapshotId, `i${at}`), part.message)];
+    if (!('toolResponse' in part)) return [];
+    // The outputs of other tools stay on the server.
+    const callId = asked.get(requestKey(part.toolResponse));
+    return callId === undefined ? [] : [outputItem(toItemId('fco', snapshotId, at), callId, part)];
+  });
+}
+
+/** What a turn answered: texts in their order, and the tool calls that wait for the caller. */
+export function outputItems(turn: TurnMessages): readonly Item[] {
+  return answerItems(turn).filter(({ role }) => role !== 'user');
+}
+
+/** The same with the messages that were added while the turn ran. */
+function answerItems({ snapshotId, messages }: TurnMessages): readonly Item[] {
+  const answer = messages.slice(firstAnswer(messages));
+  let count = 0;
+  const items = answer.flatMap((message, at) => {
+    if (message.role === 'user') {
+      return [messageItem(toItemId('msg', snapshotId, `s${at}`), message)];
+    }
+    if (message.role !== 'model') return [];
+    return textsOf(message).map(({ kind, text }) =>
+      textItem(kind, toItemId(kind === 'message' ? 'msg' : 'rs', snapshotId, count++), text),
+    );
+  });
+  const waiting = new Map(
+    answer.flatMap(interruptsOf).map((interrupt) => [interrupt.key, interrupt]),
+  );
+  const calls = [...waiting.values()].map((interrupt) =>
+    callItem(toItemId('fc', snapshotId, count++), toCallId(snapshotId, interrupt), interrupt),
+  );
+  return [...items, ...calls];
+}
+
+/** All items of a conversation, oldest first. */
+export function conversationItems(turns: readonly TurnMessages[]): readonly Item[] {
+  return turns.flatMap((turn, at) => [...inputItems(turn, turns[at - 1]), ...answerItems(turn)]);
+}
+
+/** The message that began a turn. Others may have been added while it ran. */
+export function inputMessage(messages: readonly Message[]): number {
+  return messages.findLastIndex(
+    ({ role, metadata }) => role === 'user' && metadata?.steered === undefined,
+  );
+}
+
+/** The ids of the calls that a turn waited for, by request key. */
+function askedBy(turn: TurnMessages | undefined): ReadonlyMap<string, string> {
+  const interrupts = turn?.messages.flatMap(interruptsOf) ?? [];
+  return new Map(
+    interrupts.map((interrupt) => [interrupt.key, toCallId(turn?.snapshotId, interrupt)]),
+  );
+}
+
+// The answer begins after the user's message; without one, after the outputs of function calls.
+function firstAnswer(messages: readonly Message[]): number {
+  const said = inputMessage(messages);
+  if (said !== -1) return said + 1;
+  const first = messages.findIndex(({ role }) => role !== 'tool' && role !== 'system');
+  return first === -1 ? messages.length : first;
+}
+
+/** The texts of a message of the model; parts of one kind that follow each other are one text. */
+function textsOf({ content }: Message): { readonly kind: TextKind; readonly text: string }[] {
+  const texts: { kind: TextKind; text: string }[] = [];
+  let isOpen = false;
+  for (const part of content) {
+    const next = textPart(part);
+    if (next?.text === '') continue;
+    const last = texts.at(-1);
+    if (next && isOpen && last?.kind === next.kind) last.text += next.text;
+    else if (next) texts.push(next);
+    isOpen = next !== undefined;
+  }
+  return texts;
+}
+
+/** A part of an answer as a text that a client can see. */
+export function textPart(part: Part): { kind: TextKind; text: string } | undefined {
+  if ('text' in part) return { kind: 'message', text: part.text };
+  if ('reasoning' in part) return { kind: 'reasoning', text: part.reasoning };
+  return undefined;
+}
+
+function messageItem(id: string, { role, content }: Message): Item {
+  const shown = role === 'model' ? 'assistant' : role;
+  const parts = content.flatMap(role === 'model' ? answerContent : inputContent);
+  return { id, type: 'message', role: shown, status: 'completed', content: parts };
+}
+
+function answerContent(part: Part): object[] {
+  return 'text' in part ? [outputText(part.text)] : [];
+}
+
+function inputContent(part: Part): object[] {
+  if ('text' in part) return [{ type: 'input_text', text: part.text }];
+  if (!('media' in part)) return [];
+  const { url, contentType } = part.media;
+  return contentType?.startsWith('image/') === true || url.startsWith('data:image/')
+    ? [{ type: 'input_image', image_url: url, file_id: null, detail: 'auto' }]
+    : [{ type: 'input_file', file_url: url }];
+}
+
+function outputItem(id: string, callId: string, { toolResponse }: ToolResponsePart): Item {
+  const { output = null } = toolResponse;
+  return {
+    id,
+    type: 'function_call_output',
+    call_id: callId,
+    output: typeof output === 'string' ? output : JSON.stringify(output),
+    status: 'completed',
+  };
+}

@@ -1,0 +1,88 @@
+import { internalsOf } from '../../agent/define/create-agent.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
+import { type JsonObject, jsonEqual, toJson } from '../../core/json/json.ts';
+import type { TurnSettings } from '../../protocol/turn.ts';
+import { short } from '../http/not-found.ts';
+import { structuredOutput } from '../http/structured-output.ts';
+import { badRequest } from './errors.ts';
+import type { ReadInput } from './input.ts';
+import type { CreateRequest, ToolChoiceField } from './shapes.ts';
+
+/** The longest schema of an answer, as JSON: preparing one takes time in proportion to it. */
+const maxSchemaLength = 65_536;
+
+/** What a request wants otherwise than the agent's definition says, as far as it was allowed. */
+export async function settingsOf(
+  agent: Agent,
+  body: CreateRequest,
+  read: ReadInput,
+): Promise<TurnSettings | undefined> {
+  const { temperature, top_p: topP, max_output_tokens: maxOutputTokens } = body;
+  const instructions = [body.instructions ?? '', ...read.instructions]
+    .filter((text) => text !== '')
+    .join('\n\n');
+  const config = {
+    ...(typeof temperature === 'number' && { temperature }),
+    ...(typeof topP === 'number' && { topP }),
+    ...(typeof maxOutputTokens === 'number' && { maxOutputTokens }),
+    ...(typeof body.reasoning?.effort === 'string' && { reasoning: body.reasoning.effort }),
+  };
+  const output = await outputOf(agent, body);
+  const toolChoice = toolChoiceOf(body.tool_choice);
+  const settings = {
+    ...(instructions !== '' && { instructions }),
+    ...(Object.keys(config).length > 0 && { config }),
+    ...(output && { output }),
+    ...(toolChoice !== undefined && { toolChoice }),
+  };
+  if (Object.keys(settings).length === 0) return undefined;
+  // What a custom agent does with its model is not known.
+  if (internalsOf(agent).spec.describe) return settings;
+  throw badRequest(
+    `The model ${short(agent.name)} takes no instructions, sampling parameters, formats or tool_choice: its own code calls the model.`,
+    { code: 'unsupported_parameter' },
+  );
+}
+
+function toolChoiceOf(
+  choice: ToolChoiceField | null | undefined,
+): TurnSettings['toolChoice'] | undefined {
+  if (choice === undefined || choice === null || choice === 'auto') return undefined;
+  return typeof choice === 'string' ? choice : { tool: choice.name };
+}
+
+async function outputOf(
+  agent: Agent,
+  { text }: CreateRequest,
+): Promise<TurnSettings['output'] | undefined> {
+  const { format } = text ?? {};
+  if (format === undefined || format.type === 'text') return undefined;
+  if (format.type !== 'json_schema' && format.type !== 'json_object') {
+    throw badRequest(`Unsupported format ${short(format.type)}.`, {
+      param: 'text.format.type',
+      code: 'unsupported_value',
+    });
+  }
+  const own = await structuredOutput(agent);
+  if (format.type === 'json_object') return own ? undefined : {};
+  if (format.schema === undefined) {
+    throw badRequest('A json_schema format needs a schema.', {
+      param: 'text.format.schema',
+      code: 'missing_parameter',
+    });
+  }
+  const size = JSON.stringify(format.schema).length;
+  if (size > maxSchemaLength) {
+    throw badRequest(
+      `The schema has ${size} characters as JSON, of at most ${maxSchemaLength}. Describe less of the answer.`,
+      { param: 'text.format.schema', code: 'schema_too_large' },
+    );
+  }
+  const schema = toJson(format.schema, 'schema') as JsonObject;
+  if (own === undefined) return { schema };
+  if (jsonEqual(own as JsonObject, schema)) return undefined;
+  throw badRequest(
+    `The model ${short(agent.name)} has its own output schema. Leave out text.format; GET /agents/${agent.name} shows the schema.`,
+    { param: 'text.format', code: 'unsupported_value' },
+  );
+}

@@ -1,0 +1,96 @@
+import * as v from 'valibot';
+
+const nullish = <Schema extends v.GenericSchema>(schema: Schema) => v.optional(v.nullable(schema));
+
+/** An item of an input. What it needs besides its type is checked where it is read. */
+const item = v.looseObject({
+  type: v.optional(v.string()),
+  id: v.optional(v.nullable(v.string())),
+  role: v.optional(v.string()),
+  content: v.optional(
+    v.nullable(v.union([v.string(), v.array(v.looseObject({ type: v.string() }))])),
+  ),
+});
+export type InputItem = v.InferOutput<typeof item>;
+
+/** At most 16 pairs, with keys of 64 and values of 512 characters. */
+const metadata = v.pipe(
+  v.record(
+    v.pipe(v.string(), v.maxLength(64, 'Keys of metadata have at most 64 characters')),
+    v.pipe(v.string(), v.maxLength(512, 'Values of metadata have at most 512 characters')),
+  ),
+  v.check((given) => Object.keys(given).length <= 16, 'Metadata has at most 16 keys'),
+);
+
+const jsonSchemaObject = v.record(v.string(), v.unknown());
+
+const functionTool = v.looseObject({
+  type: v.string(),
+  name: v.optional(v.string()),
+  description: nullish(v.string()),
+  parameters: nullish(jsonSchemaObject),
+});
+export type FunctionTool = v.InferOutput<typeof functionTool>;
+
+const textConfig = v.looseObject({
+  format: v.optional(
+    v.looseObject({
+      type: v.string(),
+      name: v.optional(v.string()),
+      schema: v.optional(jsonSchemaObject),
+    }),
+  ),
+  verbosity: nullish(v.string()),
+});
+
+const toolChoice = v.union([
+  v.picklist(['auto', 'required', 'none']),
+  v.looseObject({ type: v.literal('function'), name: v.string() }),
+]);
+export type ToolChoiceField = v.InferOutput<typeof toolChoice>;
+
+/** The summary of the reasoning is always part of the output. */
+const reasoning = v.looseObject({
+  effort: nullish(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
+});
+
+const flag = nullish(v.boolean());
+
+/** The body of `POST /responses`, as far as this server knows it. */
+export const createRequest = v.looseObject({
+  model: nullish(v.string()),
+  input: nullish(v.union([v.string(), v.array(item)])),
+  instructions: nullish(v.string()),
+  previous_response_id: nullish(v.string()),
+  conversation: nullish(v.union([v.string(), v.object({ id: v.string() })])),
+  background: flag,
+  stream: flag,
+  store: flag,
+  metadata: nullish(metadata),
+  temperature: nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
+  top_p: nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
+  max_output_tokens: nullish(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  tools: nullish(v.array(functionTool)),
+  tool_choice: nullish(toolChoice),
+  reasoning: nullish(reasoning),
+  text: nullish(textConfig),
+});
+export type CreateRequest = v.InferOutput<typeof createRequest>;
+
+/** The body of `POST /conversations`. */
+export const conversationRequest = v.object({
+  items: nullish(v.pipe(v.array(item), v.maxLength(20, 'At most 20 items at a time'))),
+  metadata: nullish(metadata),
+});
+
+/** The body of `POST /conversations/:id`. */
+export const conversationChange = v.object({ metadata: v.nullable(metadata) });
+
+/** The body of `POST /conversations/:id/items`. */
+export const itemsRequest = v.object({
+  items: v.pipe(
+    v.array(item),
+    v.minLength(1, 'Expected at least one item'),
+    v.maxLength(20, 'At most 20 items at a time'),
+  ),
+});

@@ -1,0 +1,34 @@
+import { isWaymarkError } from '../../core/error.ts';
+import { isJsonObject } from '../../core/json/json.ts';
+import type { OpenCall, ServerContext } from '../http/server-context.ts';
+import type { Viewers } from './viewers.ts';
+
+/**
+ * Runs a turn; one that is in its way is stopped first. The clients of these protocols stop by leaving, which a server
+ * cannot tell from a reload: the turn continues until the page sends something else. While another client watches, it is not aborted.
+ */
+export async function runAfterStop(
+  { clock }: ServerContext,
+  { agent, options }: OpenCall,
+  viewers: Viewers,
+  run: () => Promise<Response>,
+): Promise<Response> {
+  try {
+    return await run();
+  } catch (error) {
+    const running = runningIn(error);
+    if (running === undefined) throw error;
+    // The news that the page has left may be on its way.
+    if (viewers.has(running)) await clock.sleep(200);
+    if (viewers.has(running)) throw error;
+    await agent.abort(running, options);
+    await agent.wait(running, options);
+    return run();
+  }
+}
+
+function runningIn(error: unknown): string | undefined {
+  if (!isWaymarkError(error) || error.status !== 'ABORTED') return undefined;
+  const running = isJsonObject(error.details) ? error.details.running : undefined;
+  return typeof running === 'string' ? running : undefined;
+}

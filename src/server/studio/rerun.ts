@@ -1,0 +1,45 @@
+import * as v from 'valibot';
+import type { Agent } from '../../agent/spec/agent.ts';
+import { jsonObject } from '../../protocol/json-value.ts';
+import type { RerunOptions, RerunRequest, RerunResult } from '../../replay/run/rerun.ts';
+import { readBody } from '../http/body.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { checkCall, findAgent, type Router, type ServerContext } from '../http/server-context.ts';
+
+const rerunRequest = v.object({
+  agent: v.string(),
+  snapshotId: v.string(),
+  scope: v.optional(v.picklist(['turn', 'conversation']), 'turn'),
+  tools: v.optional(v.picklist(['recorded', 'live']), 'recorded'),
+  model: v.optional(v.string()),
+  system: v.optional(v.string()),
+  config: v.optional(jsonObject),
+});
+
+/** Runs turns again with another model, prompt or settings: the person at this machine decides what clients cannot. */
+export type Rerun = (
+  agent: Agent,
+  request: RerunRequest,
+  options: RerunOptions,
+) => Promise<RerunResult>;
+
+/** `POST /studio/rerun`: runs a turn or a conversation again, in a separate session. */
+export function mountRerun(router: Router, serverContext: ServerContext, rerun: Rerun): void {
+  router.post('/studio/rerun', async (c) => {
+    const body = await readBody(c, rerunRequest, { what: 'rerun', ...serverContext });
+    const { agent: name, model, system, config, ...rest } = body;
+    const agent = findAgent(serverContext.app, name);
+    const { snapshotId } = body;
+    const asked = { request: c.req.raw, caller: {}, agent, snapshotId };
+    for (const operation of ['getSnapshot', 'fork', 'runTurn'] as const) {
+      await checkCall(serverContext, { ...asked, operation });
+    }
+    const changes = {
+      ...(model !== undefined && { model }),
+      ...(system !== undefined && { system }),
+      ...(config !== undefined && { config }),
+    };
+    const { signal } = c.req.raw;
+    return jsonResponse(await rerun(agent, { ...rest, ...changes }, { signal }));
+  });
+}

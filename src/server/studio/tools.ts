@@ -1,0 +1,138 @@
+import * as v from 'valibot';
+import { absentSession } from '../../agent/define/tool-state.ts';
+import { type TriedTool, tryTool } from '../../agent/define/try-tool.ts';
+import { raceSignal } from '../../core/async/signal.ts';
+import { messageOf, toErrorBody, WaymarkError } from '../../core/error.ts';
+import { errorText } from '../../core/error-text.ts';
+import type { JsonObject } from '../../core/json/json.ts';
+import { runToolOnce, type ToolOnceOptions } from '../../generate/run-tool-once.ts';
+import type { Tool } from '../../generate/tool.ts';
+import type { ToolSource, ToolSourceStatus } from '../../generate/tool-source.ts';
+import { jsonObject, jsonValue } from '../../protocol/json-value.ts';
+import { readBody } from '../http/body.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { checkCall, findAgent, type Router, type ServerContext } from '../http/server-context.ts';
+
+const toolCall = v.object({
+  /** Chosen by the page for each press of the button. */
+  id: v.pipe(v.string(), v.minLength(8), v.maxLength(64)),
+  /** Whose tool it is: an agent's, or a tool source's. */
+  agent: v.optional(v.string()),
+  source: v.optional(v.string()),
+  tool: v.string(),
+  input: v.optional(jsonObject, {}),
+  answer: v.optional(v.object({ interrupted: jsonValue, resumed: jsonValue })),
+});
+
+type ToolCall = v.InferOutput<typeof toolCall>;
+
+/** How a tool that a person tried has failed. */
+interface FailedTool {
+  readonly failed: {
+    readonly status: string;
+    readonly message: string;
+    /** With the causes. Only for the person at this machine. */
+    readonly stack: string;
+  };
+}
+
+const mostRemembered = 100;
+const mostUsers = 50;
+
+/**
+ * `GET /studio/sources`: the tool sources of the app with their state. `POST /studio/tools/run`: calls one tool. A call that
+ * arrives again, by a reload or a dropped connection, gets the result of the first one; the tool is not called twice.
+ */
+export function mountTools(router: Router, serverContext: ServerContext): void {
+  const runs = new Map<string, Promise<TriedTool | FailedTool>>();
+  const sources = (): readonly ToolSource[] => serverContext.app.toolSources?.() ?? [];
+
+  router.get('/studio/sources', async (c) => {
+    await checkCall(serverContext, { request: c.req.raw, caller: {}, operation: 'listAgents' });
+    return jsonResponse({ items: sources().map(describeSource) });
+  });
+  router.post('/studio/tools/run', async (c) => {
+    const body = await readBody(c, toolCall, { what: 'tool call', ...serverContext });
+    const agent = body.agent === undefined ? undefined : findAgent(serverContext.app, body.agent);
+    const asked = { request: c.req.raw, caller: {}, ...(agent && { agent }) };
+    await checkCall(serverContext, { ...asked, operation: 'runTurn' });
+    const { signal } = c.req.raw;
+    const { tool: name, input } = body;
+    const call = (options: ToolOnceOptions): Promise<TriedTool> =>
+      agent
+        ? tryTool(agent, { name, input }, options)
+        : callSource(findSource(sources(), body.source ?? ''), body, options);
+    const run = runs.get(body.id) ?? settled(call, { ref: body.id, signal, answer: body.answer });
+    remember(runs, body.id, run);
+    return jsonResponse(await run);
+  });
+}
+
+function remember<Value>(runs: Map<string, Value>, id: string, run: Value): void {
+  runs.set(id, run);
+  const [oldest] = runs.keys();
+  if (runs.size > mostRemembered && oldest !== undefined) runs.delete(oldest);
+}
+
+async function settled(
+  call: (options: ToolOnceOptions) => Promise<TriedTool>,
+  options: ToolOnceOptions & { readonly signal: AbortSignal },
+): Promise<TriedTool | FailedTool> {
+  try {
+    return await raceSignal(call(options), options.signal);
+  } catch (error) {
+    const { status } = toErrorBody(error);
+    return { failed: { status, message: messageOf(error), stack: errorText(error) } };
+  }
+}
+
+async function callSource(
+  source: ToolSource,
+  { tool: name, input }: ToolCall,
+  options: ToolOnceOptions,
+): Promise<TriedTool> {
+  const signal = options.signal ?? new AbortController().signal;
+  const tools = await source.list({ context: {}, signal, report: () => {} });
+  const tool = tools.find((each) => each.name === name);
+  if (tool === undefined) {
+    const short = name.slice(0, 64);
+    throw new WaymarkError('NOT_FOUND', `"${source.name}" has no tool "${short}" now.`);
+  }
+  return runToolOnce(tool, input, { ...options, extras: { session: absentSession(name) } });
+}
+
+function findSource(sources: readonly ToolSource[], name: string): ToolSource {
+  const found = sources.find((source) => source.name === name);
+  if (found) return found;
+  const short = name.slice(0, 64);
+  throw new WaymarkError(
+    'NOT_FOUND',
+    `There is no tool source "${short}". Name an agent or a source.`,
+  );
+}
+
+function describeSource(source: ToolSource): object {
+  const { name } = source;
+  const connections = source.status?.().slice(-mostUsers).map(describeConnection);
+  return { name, ...(connections && { connections }) };
+}
+
+function describeConnection({ tools, lastError, ...status }: ToolSourceStatus): object {
+  return {
+    ...status,
+    ...(tools && { tools: tools.map(describeTool) }),
+    ...(lastError && {
+      lastError: {
+        at: new Date(lastError.at).toISOString(),
+        message: messageOf(lastError.error),
+        stack: errorText(lastError.error),
+      },
+    }),
+  };
+}
+
+function describeTool({ definition, metadata }: Tool): object {
+  const { name, description, inputSchema } = definition;
+  const mcp = metadata?.mcp as JsonObject | undefined;
+  return { name, description, inputSchema, ...(mcp?.annotations && { hints: mcp.annotations }) };
+}

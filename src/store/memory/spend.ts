@@ -1,0 +1,72 @@
+import type { Spend, SpendFilter, SpendSupport } from '../contract/store.ts';
+import {
+  addCounts,
+  dayLength,
+  fitsSpend,
+  type StoredSpend,
+  spendKey,
+  spendRows,
+  toSums,
+  toTotal,
+} from '../rules/spend.ts';
+import type { SpendTable, Tables } from './tables.ts';
+
+/** Counters in memory, by owner and by what tells them apart. */
+export class SpendCounters implements SpendTable {
+  readonly #owners = new Map<string, Map<string, StoredSpend>>();
+
+  add(spend: Spend, day: number): void {
+    const { owner = '', agent, sessionId: session } = spend;
+    for (const row of spendRows(spend)) this.addRow({ ...row, owner, agent, session, day });
+  }
+
+  addRow(row: StoredSpend): void {
+    const { owner, agent, session, day, by_agent: by, model, currency } = row;
+    const rows = this.#owners.get(owner) ?? new Map<string, StoredSpend>();
+    this.#owners.set(owner, rows);
+    const key = JSON.stringify([agent, session, day, by, model, currency]);
+    const known = rows.get(key);
+    rows.set(key, known === undefined ? row : { ...row, ...addCounts(known, row) });
+  }
+
+  eraseOwner(owner: string): void {
+    this.#owners.delete(owner);
+  }
+
+  /** The rows that pass a filter. */
+  *rows(filter: SpendFilter): Generator<StoredSpend> {
+    const { owner } = filter;
+    const owners =
+      owner === undefined ? [...this.#owners.values()] : [this.#owners.get(owner ?? '')];
+    for (const rows of owners) {
+      for (const row of rows?.values() ?? []) if (fitsSpend(row, filter)) yield row;
+    }
+  }
+}
+
+/** What was spent, by counters in memory. */
+export function spendSupport(
+  tables: Pick<Tables, 'spend' | 'clock'>,
+  counters: SpendCounters,
+): SpendSupport {
+  return {
+    async add(spend) {
+      tables.spend.add(spend, dayOf(tables));
+    },
+    total: async (filter) => toTotal(counters.rows(filter)),
+    sums: async (by, filter) => {
+      const rows = Array.from(counters.rows(filter), (row) => ({ ...row, key: spendKey(row, by) }));
+      return toSums(rows);
+    },
+  };
+}
+
+/** The day by the store's clock. */
+function dayOf({ clock }: Pick<Tables, 'clock'>): number {
+  return Math.floor(clock.now() / dayLength);
+}
+
+/** Records the spend that a write carries. */
+export function addSpend(tables: Tables, spend: Spend | undefined): void {
+  if (spend !== undefined) tables.spend.add(spend, dayOf(tables));
+}

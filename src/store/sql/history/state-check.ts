@@ -1,0 +1,119 @@
+import { isWaymarkError } from '../../../core/error.ts';
+import { carryHashes } from '../../../core/json/hash.ts';
+import type { Json } from '../../../core/json/json.ts';
+import { applyPatch, type JsonPatch } from '../../../core/json/patch.ts';
+import type { Artifact } from '../../../protocol/state.ts';
+import { emptyState, isStateHash } from '../../../session/session-state.ts';
+import { readDocument } from '../content/document.ts';
+import { documentPlace } from '../content/places.ts';
+import { first, type Plan, type SqlValue, statement } from '../database/query.ts';
+import { openHash } from '../snapshots/snapshot-row.ts';
+import { ChainReader } from './chain-reader.ts';
+import { readArtifactsAt } from './read-state.ts';
+import { readAlone, type TreeRow } from './session-states.ts';
+import type { StateContext } from './state-rows.ts';
+
+const selectDocument = statement<{ prev: number | null; body: SqlValue }>(
+  'verify_document',
+  'SELECT prev, body FROM @blobs WHERE row_id = $1',
+);
+
+/** What the state of a snapshot is made of. */
+export type StatePointers = Pick<
+  TreeRow,
+  | 'id'
+  | 'row_id'
+  | 'owner'
+  | 'agent'
+  | 'session_id'
+  | 'branch'
+  | 'branch_length'
+  | 'view'
+  | 'custom'
+  | 'artifacts'
+  | 'state_hash'
+>;
+
+/** A document that was read, by its row. */
+interface Read<Value> {
+  readonly rowId: number;
+  readonly value: Value;
+}
+
+/**
+ * Holds states against their hashes. Messages are read in pages and forgotten, and documents are made of the one before by its patch,
+ * so that snapshots in the order in which they were written cost what is new in each, in little memory.
+ */
+export class StateCheck {
+  readonly #context: StateContext;
+  readonly #chains: ChainReader;
+  #custom: Read<Json> | undefined;
+  #artifacts: Read<readonly Artifact[]> | undefined;
+
+  constructor(context: StateContext) {
+    this.#context = context;
+    this.#chains = new ChainReader(context);
+  }
+
+  /** What is wrong with a state; `undefined` when nothing is. */
+  *check(row: StatePointers): Plan<string | undefined> {
+    if (yield* this.#fits(row)) return undefined;
+    // The whole state says what is wrong with it.
+    const read = yield* readAlone(row, this.#context);
+    return read.kind === 'damaged' ? read.message : undefined;
+  }
+
+  *#fits(row: StatePointers): Plan<boolean> {
+    try {
+      const hash = openHash(row, row, this.#context.cipher);
+      const chain = yield* this.#chains.chainOf(row);
+      const custom = yield* this.#customOf(row.custom);
+      const artifacts = yield* this.#artifactsOf(row.artifacts);
+      return isStateHash({ history: { chain: () => chain }, custom, artifacts }, hash);
+    } catch (error) {
+      if (isWaymarkError(error) || error instanceof SyntaxError) return false;
+      throw error;
+    }
+  }
+
+  *#customOf(rowId: number | null): Plan<Json | undefined> {
+    const known = this.#custom;
+    if (rowId === null || known?.rowId === rowId) {
+      return rowId === null ? undefined : known?.value;
+    }
+    const texts: string[] = [];
+    let at: number | null = rowId;
+    while (at !== null && at !== known?.rowId) {
+      const row: { prev: number | null; body: SqlValue } | undefined = yield* first(
+        selectDocument,
+        at,
+      );
+      if (row === undefined) return undefined;
+      texts.push(this.#context.cipher.decrypt(row.body, documentPlace));
+      at = row.prev;
+    }
+    const value =
+      at === null || known === undefined
+        ? readDocument(rowId, texts)?.value
+        : patched(known.value, texts);
+    this.#custom = value === undefined ? undefined : { rowId, value };
+    return value;
+  }
+
+  *#artifactsOf(rowId: number | null): Plan<readonly Artifact[]> {
+    if (rowId === null) return emptyState.artifacts;
+    if (this.#artifacts?.rowId !== rowId) {
+      const value = yield* readArtifactsAt(rowId, this.#context);
+      this.#artifacts = { rowId, value };
+    }
+    return this.#artifacts.value;
+  }
+}
+
+/** A document with patches applied, the newest of which comes first. */
+function patched(from: Json, texts: readonly string[]): Json {
+  const operations = texts.toReversed().flatMap((text) => JSON.parse(text) as JsonPatch);
+  const to = applyPatch(from, operations);
+  carryHashes(from, to);
+  return to;
+}

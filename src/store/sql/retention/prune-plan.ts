@@ -1,0 +1,175 @@
+import type { RetentionPolicy } from '../../contract/store.ts';
+import {
+  type RetainedSession,
+  type RetainedSnapshot,
+  selectVictims,
+} from '../../rules/retention.ts';
+import { all, type Plan, type SqlValue, statement } from '../database/query.ts';
+import { type HolderRow, holderColumns, isHeld } from '../runs/holder.ts';
+import { uuidText } from '../values/bytes.ts';
+import { code, fromEvent, fromFinish, fromStatus } from '../values/codes.ts';
+import { groupsOf } from './session-groups.ts';
+
+interface SessionRow extends HolderRow, UsedRows {
+  readonly id: string;
+  readonly updated_at: number;
+}
+
+/** A session with the snapshots that it uses now, and the index of the next one. */
+export interface UsedRows {
+  readonly row_id: number;
+  readonly next_index: number;
+  readonly head: number | null;
+  readonly start: number | null;
+  readonly base: number | null;
+  readonly own_snapshot: number | null;
+}
+
+export const usedColumns = 'z.row_id, z.next_index, z.head, r.start, r.base, r.own_snapshot';
+
+interface SnapshotRow {
+  readonly session: number;
+  readonly row_id: number;
+  /** `null`: a checkpoint, which is its run's. */
+  readonly id: Uint8Array | null;
+  readonly parent: number | null;
+  readonly idx: number | null;
+  readonly status: number;
+  readonly event: number;
+  readonly finish: number | null;
+  readonly label: SqlValue;
+  readonly updated_at: number;
+}
+
+const selectSessions = statement<SessionRow>(
+  'prune_look',
+  (d) => `
+    SELECT ${d.now} AS now, z.id, z.updated_at, ${usedColumns}, ${holderColumns}
+    FROM @sessions z LEFT JOIN @runs r ON r.session = z.row_id
+    WHERE z.row_id IN ${d.integers('$1')} ORDER BY z.row_id`,
+);
+const columns = 'session, row_id, id, parent, idx, status, event, finish, label, updated_at';
+const selectAll = statement<SnapshotRow>(
+  'prune_snapshots',
+  (d) =>
+    `SELECT ${columns} FROM @snapshots WHERE session IN ${d.integers('$1')} ORDER BY session, row_id`,
+);
+const selectListed = statement<SnapshotRow>(
+  'prune_listed',
+  `SELECT ${columns} FROM @snapshots WHERE session = $1 AND idx >= $2 AND idx < $3 ORDER BY idx`,
+);
+const selectUnlisted = statement<SnapshotRow>(
+  'prune_unlisted',
+  `SELECT ${columns} FROM @snapshots WHERE session = $1 AND idx IS NULL`,
+);
+
+/** What is to be removed of a session, as it was when it was looked at. */
+export interface PrunePlan {
+  readonly session: number;
+  readonly nextIndex: number;
+  readonly head: number | null;
+  /** The rows to remove, parents first. */
+  readonly victims: readonly number[];
+  /** Those of them that have a label. */
+  readonly labelled: ReadonlySet<number>;
+  /** The parents of all rows, as long as nothing is removed, and the rows that hang on each. */
+  readonly parents: Map<number, number | null>;
+  readonly children: ReadonlyMap<number, readonly number[]>;
+  /** The session itself may go. */
+  readonly spent: boolean;
+}
+
+/** Snapshots that one statement reads. */
+const batch = 400;
+
+/** Looks at some sessions and says what is to be removed of each; those of which nothing is are left out. */
+export function* planPrune(
+  sessions: readonly number[],
+  policy: RetentionPolicy,
+): Plan<readonly PrunePlan[]> {
+  const rows = yield* all(selectSessions, JSON.stringify(sessions));
+  const plans: PrunePlan[] = [];
+  for (const group of groupsOf(rows, batch)) {
+    const snapshots = Map.groupBy(yield* snapshotsOf(group), (row) => row.session);
+    for (const session of group) {
+      const plan = planOf(session, snapshots.get(session.row_id) ?? [], policy);
+      if (plan.victims.length > 0 || plan.spent) plans.push(plan);
+    }
+  }
+  return plans;
+}
+
+function* snapshotsOf(group: readonly SessionRow[]): Plan<readonly SnapshotRow[]> {
+  const [only] = group;
+  if (only === undefined || group.length > 1 || only.next_index <= batch) {
+    return yield* all(selectAll, JSON.stringify(group.map((each) => each.row_id)));
+  }
+  const found: SnapshotRow[] = [];
+  for (let from = 0; from < only.next_index; from += batch) {
+    found.push(...(yield* all(selectListed, only.row_id, from, from + batch)));
+  }
+  found.push(...(yield* all(selectUnlisted, only.row_id)));
+  return found;
+}
+
+function planOf(
+  session: SessionRow,
+  rows: readonly SnapshotRow[],
+  policy: RetentionPolicy,
+): PrunePlan {
+  const { victims, dropSession } = selectVictims(toRetained(session, rows), policy, session.now);
+  const doomed = rows.filter((row) => row.id !== null && victims.has(uuidText(row.id)));
+  const children = new Map<number, number[]>();
+  for (const { row_id: rowId, parent } of doomed.length === 0 ? [] : rows) {
+    if (parent === null) continue;
+    const siblings = children.get(parent);
+    if (siblings === undefined) children.set(parent, [rowId]);
+    else siblings.push(rowId);
+  }
+  return {
+    session: session.row_id,
+    nextIndex: session.next_index,
+    head: session.head,
+    victims: doomed.map((row) => row.row_id).sort((a, b) => a - b),
+    labelled: new Set(doomed.filter((row) => row.label !== null).map((row) => row.row_id)),
+    parents: new Map(rows.map((row) => [row.row_id, row.parent])),
+    children,
+    spent: dropSession,
+  };
+}
+
+function toRetained(session: SessionRow, rows: readonly SnapshotRow[]): RetainedSession {
+  const ids = new Map(
+    rows.map(({ row_id: rowId, id }) => [rowId, id === null ? undefined : uuidText(id)]),
+  );
+  const idOf = (rowId: number | null): string | undefined =>
+    rowId === null ? undefined : ids.get(rowId);
+  const toSnapshot = (row: SnapshotRow): readonly RetainedSnapshot[] => {
+    const snapshotId = idOf(row.row_id);
+    if (snapshotId === undefined) return [];
+    return [
+      {
+        snapshotId,
+        parentId: idOf(row.parent),
+        index: row.idx ?? -1,
+        // One that will not end any more.
+        status:
+          row.status === code.pending && row.row_id !== session.own_snapshot
+            ? 'expired'
+            : fromStatus(row.status),
+        event: fromEvent(row.event),
+        finishReason: fromFinish(row.finish),
+        label: row.label === null ? undefined : 'labelled',
+        updatedAt: row.updated_at,
+      },
+    ];
+  };
+  return {
+    sessionId: session.id,
+    updatedAt: session.updated_at,
+    headId: idOf(session.head),
+    held: [idOf(session.start), idOf(session.base)],
+    running: isHeld(session),
+    snapshots: rows.flatMap(toSnapshot),
+  };
+}

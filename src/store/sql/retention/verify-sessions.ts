@@ -1,0 +1,164 @@
+import type { Fault } from '../../contract/store.ts';
+import { all, type Plan, statement } from '../database/query.ts';
+import { StateCheck, type StatePointers } from '../history/state-check.ts';
+import type { StateContext } from '../history/state-rows.ts';
+import { runsOf, toRecord } from '../runs/run-record.ts';
+import {
+  type SessionRow,
+  sessionColumns,
+  sessionTables,
+  toSessionInfo,
+} from '../sessions/session-row.ts';
+import { type SnapshotRow, snapshotColumns, toSnapshot } from '../snapshots/snapshot-row.ts';
+import { uuidText } from '../values/bytes.ts';
+import { code } from '../values/codes.ts';
+import { problemOf } from './problem-of.ts';
+import { groupsOf } from './session-groups.ts';
+
+interface CheckedSession extends SessionRow {
+  readonly next_index: number;
+  readonly head: number | null;
+  readonly head_status: number | null;
+}
+
+interface CheckedSnapshot extends SnapshotRow, StatePointers {
+  readonly now: number;
+  readonly session: number;
+  readonly parent: number | null;
+  readonly parent_row: number | null;
+}
+
+const selectSessions = statement<CheckedSession>(
+  'verify_sessions',
+  (d) => `
+    SELECT ${d.now} AS now, ${sessionColumns}, z.next_index, z.head,
+      CASE WHEN h.session = z.row_id THEN h.status END AS head_status
+    FROM ${sessionTables} WHERE z.row_id IN ${d.integers('$1')} ORDER BY z.row_id`,
+);
+const snapshots = (now: string): string => `
+  SELECT ${now} AS now, ${snapshotColumns}, s.row_id, s.session, s.parent, p.row_id AS parent_row, s.branch,
+    s.branch_length, s.view, s.custom, s.artifacts
+  FROM @snapshots s JOIN @sessions z ON z.row_id = s.session
+  LEFT JOIN @snapshots p ON p.row_id = s.parent AND p.session = s.session
+  LEFT JOIN @runs r ON r.own_snapshot = s.row_id AND r.session = z.row_id`;
+const selectAll = statement<CheckedSnapshot>(
+  'verify_snapshots',
+  (d) => `${snapshots(d.now)} WHERE s.session IN ${d.integers('$1')} ORDER BY s.session, s.row_id`,
+);
+const selectUnlisted = statement<CheckedSnapshot>(
+  'verify_unlisted',
+  (d) => `${snapshots(d.now)} WHERE s.session = $1 AND s.idx IS NULL`,
+);
+const selectListed = statement<CheckedSnapshot>(
+  'verify_listed',
+  (d) => `${snapshots(d.now)} WHERE s.session = $1 AND s.idx >= $2 AND s.idx < $3 ORDER BY s.idx`,
+);
+const selectRuns = statement<{
+  session: number;
+  id: Uint8Array;
+  checkpoint: number | null;
+  missing: number;
+}>(
+  'verify_runs',
+  (d) => `
+   SELECT r.session, r.id, r.checkpoint,
+     CASE WHEN (r.base IS NOT NULL AND b.row_id IS NULL) OR (r.own_snapshot IS NOT NULL AND o.row_id IS NULL)
+     OR (r.checkpoint IS NOT NULL AND c.row_id IS NULL) THEN 1 ELSE 0 END AS missing
+   FROM @runs r LEFT JOIN @snapshots b ON b.row_id = r.base LEFT JOIN @snapshots o ON o.row_id = r.own_snapshot
+   LEFT JOIN @snapshots c ON c.row_id = r.checkpoint WHERE r.session IN ${d.integers('$1')}`,
+);
+
+/** Snapshots that one statement reads. */
+const batch = 200;
+
+/** The faults of some sessions: hashes, parents, heads, runs. No statement reads more than about a batch of rows. */
+export function* verifySessions(
+  sessions: readonly number[],
+  context: StateContext,
+): Plan<readonly Fault[]> {
+  const { cipher } = context;
+  const faults: Fault[] = [];
+  const list = JSON.stringify(sessions);
+  const rows = yield* all(selectSessions, list);
+  const runs = yield* all(selectRuns, list);
+  const nameOf = new Map(rows.map((row) => [row.row_id, row.id]));
+  for (const row of rows) {
+    const { id: sessionId, head, head_status: status } = row;
+    const message = problemOf(() => toSessionInfo(row, cipher));
+    if (message !== undefined) faults.push({ kind: 'hash', sessionId, message });
+    if (head !== null && status !== code.succeeded) {
+      faults.push({ kind: 'head', sessionId, message: 'The head is no succeeded snapshot of it.' });
+    }
+  }
+  const held = new Set<number | null>([
+    ...rows.map((row) => row.head),
+    ...runs.map((run) => run.checkpoint),
+  ]);
+  for (const group of groupsOf(rows, batch))
+    faults.push(...(yield* verifyStates(group, held, context)));
+  for (const row of yield* runsOf(sessions)) {
+    const message = problemOf(() => toRecord(row, cipher));
+    const fault = { kind: 'run', sessionId: row.session_id, snapshotId: uuidText(row.id) } as const;
+    if (message !== undefined) faults.push({ ...fault, message });
+  }
+  for (const { session, id, missing } of runs) {
+    if (missing === 0) continue;
+    const sessionId = nameOf.get(session) ?? '';
+    const message = 'The run continues from a snapshot that does not exist.';
+    faults.push({ kind: 'run', sessionId, snapshotId: uuidText(id), message });
+  }
+  return faults;
+}
+
+function* verifyStates(
+  sessions: readonly CheckedSession[],
+  held: ReadonlySet<number | null>,
+  context: StateContext,
+): Plan<readonly Fault[]> {
+  const states = new StateCheck(context);
+  const faults: Fault[] = [];
+  const check = function* (rows: readonly CheckedSnapshot[]): Plan<void> {
+    for (const row of rows) faults.push(...(yield* snapshotFaults(row, held, states, context)));
+  };
+  const [only] = sessions;
+  if (sessions.length > 1 || only === undefined || only.next_index <= batch) {
+    yield* check(yield* all(selectAll, JSON.stringify(sessions.map((each) => each.row_id))));
+    return faults;
+  }
+  for (let from = 0; from < only.next_index; from += batch) {
+    yield* check(yield* all(selectListed, only.row_id, from, from + batch));
+  }
+  yield* check(yield* all(selectUnlisted, only.row_id));
+  return faults;
+}
+
+function* snapshotFaults(
+  row: CheckedSnapshot,
+  held: ReadonlySet<number | null>,
+  states: StateCheck,
+  { cipher }: StateContext,
+): Plan<readonly Fault[]> {
+  const messages: { readonly kind: Fault['kind']; readonly message: string | undefined }[] = [];
+  // The row of an open run shows what the run has reached; its own hash is written when the run ends.
+  const isOpen = row.run_heartbeat !== null && cipher.keyId !== undefined;
+  if (!isOpen) messages.push({ kind: 'hash', message: yield* states.check(row) });
+  // A checkpoint has no id and is no snapshot; the state's hash was looked at.
+  if (row.id !== null) {
+    const reading = { now: row.now, orphaned: false, stateHash: '' };
+    messages.push({ kind: 'hash', message: problemOf(() => toSnapshot(row, reading, cipher)) });
+  }
+  if (row.parent !== null && row.parent_row === null) {
+    messages.push({ kind: 'parent', message: 'Its parent is not there.' });
+  }
+  if (row.idx === null && !held.has(row.row_id)) {
+    const message = 'It is not listed, and neither the head nor a checkpoint.';
+    messages.push({ kind: 'unreachable', message });
+  }
+  const ids = {
+    sessionId: row.session_id,
+    ...(row.id === null ? {} : { snapshotId: uuidText(row.id) }),
+  };
+  return messages.flatMap(({ kind, message }) =>
+    message === undefined ? [] : [{ kind, ...ids, message }],
+  );
+}

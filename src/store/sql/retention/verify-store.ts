@@ -1,0 +1,147 @@
+import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
+import type { Fault, MaintenanceProgress, VerifyOptions } from '../../contract/store.ts';
+import { toReadError } from '../../rules/errors.ts';
+import { createFaults } from '../../rules/maintenance-steps.ts';
+import { one, statement } from '../database/query.ts';
+import type { SqlContext } from '../sql-context.ts';
+import { stepsOf } from './breath.ts';
+import { sessionsAfter } from './prune.ts';
+import { pagesOf } from './row-pages.ts';
+import {
+  branchesAfter,
+  type JournalAt,
+  journalStart,
+  strayTables,
+  verifyBranch,
+  verifyJournal,
+  verifyStrays,
+} from './verify.ts';
+import { verifySessions } from './verify-sessions.ts';
+
+const countAll = statement<{ count: number }>(
+  'verify_count',
+  `SELECT (SELECT COUNT(*) FROM @sessions WHERE row_id > $1) +
+     (SELECT COUNT(*) FROM @branches WHERE row_id > $2) AS count`,
+);
+
+/** What has been looked at: sessions and branches up to these numbers. */
+interface Cursor {
+  readonly sessions: number;
+  readonly branches: number;
+}
+
+/** Looks at everything in a store, in small steps. */
+export async function verifyStore(
+  { db, state, gcScheduler }: SqlContext,
+  options: VerifyOptions = {},
+): Promise<readonly Fault[]> {
+  const step = stepsOf(options);
+  const from = fromCursor(options.cursor);
+  // Damage may stop the garbage collection, and is reported below.
+  const collect = (): Promise<void> => gcScheduler.now().catch(unlessDamage);
+  await collect();
+  const { count: total } = await db.read(() => one(countAll, from.sessions, from.branches));
+  const progress = (at: Cursor): MaintenanceProgress => ({ total, cursor: toCursor(at) });
+  const faults = createFaults(options);
+
+  /** Turns leave garbage behind meanwhile: what nothing holds is a fault only if a collection does not remove it. */
+  const confirmed = async (find: () => Promise<readonly Fault[]>): Promise<readonly Fault[]> => {
+    let found = await faultsOf(find);
+    for (let tries = 2; tries > 0 && found.length > 0; tries--) {
+      await collect();
+      found = await faultsOf(find);
+    }
+    return found;
+  };
+
+  /** The faults of some sessions. If one of them cannot be read, each is read alone. */
+  const sessionFaults = async (sessions: readonly number[]): Promise<readonly Fault[]> => {
+    const find = (some: readonly number[]) => db.readInSteps(() => verifySessions(some, state));
+    try {
+      return await find(sessions);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+    }
+    const found: Fault[] = [];
+    for (const session of sessions) found.push(...(await faultsOf(() => find([session]))));
+    return found;
+  };
+
+  if (options.cursor === undefined) {
+    const damage = (await db.check?.(options.signal)) ?? [];
+    faults.add(damage.map((message): Fault => ({ kind: 'hash', message })));
+  }
+  for await (const sessions of pagesOf(db, (after) => sessionsAfter(after), from.sessions)) {
+    faults.add(await sessionFaults(sessions));
+    await step(sessions.length, progress({ ...from, sessions: sessions.at(-1) ?? 0 }));
+  }
+  const allSessions = { ...from, sessions: Number.MAX_SAFE_INTEGER };
+  for await (const branches of pagesOf(db, branchesAfter, from.branches)) {
+    for (const branch of branches) {
+      faults.add(await confirmed(() => db.read(() => verifyBranch(branch))));
+    }
+    await step(branches.length, progress({ ...allSessions, branches: branches.at(-1) ?? 0 }));
+  }
+  for (let at: JournalAt | undefined = journalStart; at !== undefined; ) {
+    const after: JournalAt = at;
+    // What cannot be read is not read any further.
+    at = undefined;
+    const found = await faultsOf(async () => {
+      const batch = await db.read(() => verifyJournal(after, state));
+      at = batch.next;
+      return batch.faults;
+    });
+    faults.add(found);
+    await step(0);
+  }
+  for (let table = 0; table < strayTables; table++) {
+    for (let after: number | undefined = -1; after !== undefined; ) {
+      const at: number = after;
+      // A table that cannot be read is not read any further.
+      after = undefined;
+      const found = await confirmed(async () => {
+        const batch = await db.read(() => verifyStrays(table, at));
+        after = batch.next;
+        return batch.faults;
+      });
+      faults.add(found);
+      await step(0);
+    }
+  }
+  return faults.found;
+}
+
+function toCursor({ sessions, branches }: Cursor): string {
+  return `${sessions}.${branches}`;
+}
+
+function fromCursor(cursor: string | undefined): Cursor {
+  if (cursor === undefined) return { sessions: 0, branches: 0 };
+  const [, sessions, branches] = /^(\d{1,16})\.(\d{1,16})$/.exec(cursor) ?? [];
+  if (sessions === undefined || branches === undefined) {
+    const shown = JSON.stringify(cursor.slice(0, 40));
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The cursor ${shown} is not one that verify reported. Pass the last one that onProgress got from this store.`,
+    );
+  }
+  return { sessions: Number(sessions), branches: Number(branches) };
+}
+
+function isDamage(error: unknown): error is WaymarkError {
+  return isWaymarkError(error) && error.status === 'DATA_LOSS';
+}
+
+function unlessDamage(error: unknown): void {
+  if (!isDamage(toReadError(error))) throw error;
+}
+
+/** What cannot be read at all is a fault as well. */
+async function faultsOf(find: () => Promise<readonly Fault[]>): Promise<readonly Fault[]> {
+  try {
+    return await find();
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return [{ kind: 'hash', message: error.message }];
+  }
+}

@@ -1,0 +1,99 @@
+import * as v from 'valibot';
+import type { AgentEnv } from '../agent/define/common-spec.ts';
+import { createCustomAgent } from '../agent/define/custom-agent.ts';
+import type { Agent } from '../agent/spec/agent.ts';
+import { isWaymarkError, WaymarkError } from '../core/error.ts';
+import type { Json } from '../core/json/json.ts';
+import { sha256Hex } from '../core/platform.ts';
+import { jsonValue } from '../protocol/json-value.ts';
+import { parseShape } from '../protocol/parse.ts';
+import { deliver } from './deliver.ts';
+import type { WebhookOptions } from './options.ts';
+import type { Webhook } from './webhook.ts';
+
+/** Who a feed works for. */
+export interface FeedRun {
+  /** The owner. */
+  readonly owner: string | undefined;
+  /** Aborts when the feed is stopped. */
+  readonly signal: AbortSignal;
+}
+
+/** Tells what has to be sent. Called again from the start when another process continues the feed: events must have the same ids. */
+export type FeedSource = (data: Json, run: FeedRun) => AsyncIterable<Webhook>;
+
+/** Webhooks that follow something. */
+export interface WebhookFeed {
+  /** The agent that delivers them. Each feed is a session of it, with the feed's id. */
+  readonly agent: Agent;
+  /**
+   * Stores the feed, and then begins to send. Resolves when it is stored: from then on it survives this process. `false` if there
+   * is a feed with this id already; with `again`, only while that one is running.
+   */
+  start(
+    id: string,
+    data: Json,
+    options?: { readonly owner?: string | undefined; readonly again?: boolean },
+  ): Promise<boolean>;
+}
+
+const feedInput = v.object({ data: jsonValue, owner: v.optional(v.string()) });
+
+/** Creates the agent whose runs deliver webhooks. It is no agent of the app: clients cannot reach it. */
+export function createFeed(
+  name: string,
+  source: FeedSource,
+  { env, options }: { readonly env: AgentEnv; readonly options: Required<WebhookOptions> },
+): WebhookFeed {
+  const { clock } = env.host;
+  const agent = createCustomAgent(
+    { name, title: false },
+    async (session) => {
+      await session.run(async ({ message }, { signal }) => {
+        const [part] = message?.content ?? [];
+        const { data, owner } = parseShape(feedInput, part && 'data' in part && part.data, 'feed');
+        const step = session.step.bind(session);
+        for await (const webhook of source(data, { owner, signal })) {
+          const id = publicId(name, owner, webhook.id);
+          await deliver({ ...webhook, id }, options, { clock, signal, step });
+        }
+      });
+    },
+    env,
+  );
+  if (!agent.metadata.detachable) {
+    throw new WaymarkError(
+      'FAILED_PRECONDITION',
+      'Webhooks are stored before they are sent. Give the app a store that can run turns in the background.',
+    );
+  }
+  return {
+    agent,
+    async start(id, data, { owner, again = false } = {}) {
+      const input = { data, ...(owner !== undefined && { owner }) };
+      const { stream } = agent.stream(
+        { role: 'user', content: [{ data: input }] },
+        {
+          sessionId: id,
+          ...(!again && { ifHead: null }),
+          // Not detached: it mostly waits, and would take a worker's slot for that.
+          accept: true,
+          ...(owner !== undefined && { owner }),
+        },
+      );
+      try {
+        // The run is stored when its first chunk comes; leaving the stream does not stop it.
+        for await (const _ of stream) break;
+        return true;
+      } catch (error) {
+        if (isWaymarkError(error) && error.status === 'ABORTED') return false;
+        throw error;
+      }
+    },
+  };
+}
+
+/** The id that receivers see: it tells nothing, and differs between owners. */
+function publicId(name: string, owner: string | undefined, id: string): string {
+  return `msg_${sha256Hex(JSON.stringify([name, owner ?? null, id])).slice(0, 32)}`;
+}

@@ -1,0 +1,42 @@
+import { WaymarkError } from '../core/error.ts';
+import { checkOptions, type OptionNames } from '../core/options.ts';
+import { keysOf, type WebhookSecret } from './sign.ts';
+
+/** Options of the webhooks that an app sends. */
+export interface WebhookOptions {
+  /**
+   * Signs the webhooks; share it with the receivers. It is `whsec_` and 24 to 64 random bytes as Base64. To rotate it, give
+   * several: each webhook then has a signature of each.
+   */
+  readonly secret: WebhookSecret | undefined;
+  /** Also sends to `http` and `https` addresses of this machine, for development and tests. @default false */
+  readonly allowLoopback?: boolean;
+  /** How often an event is sent to a receiver that does not accept it. @default 10 */
+  readonly attempts?: number;
+  /** Milliseconds for which a receiver may take to answer. @default 10000 */
+  readonly timeout?: number;
+}
+
+const optionNames: OptionNames<WebhookOptions> = {
+  secret: true,
+  allowLoopback: true,
+  attempts: true,
+  timeout: true,
+};
+
+/** The options with their defaults, checked. */
+export function resolveWebhookOptions(options: WebhookOptions): Required<WebhookOptions> {
+  checkOptions(options, optionNames, '`webhooks` of waymark()');
+  const { secret, allowLoopback = false, attempts = 10, timeout = 10_000 } = options;
+  keysOf(secret);
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 20) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      '`webhooks.attempts` must be a whole number from 1 to 20.',
+    );
+  }
+  if (!(timeout >= 1 && timeout <= 60_000)) {
+    throw new WaymarkError('INVALID_ARGUMENT', '`webhooks.timeout` must be from 1 to 60000 ms.');
+  }
+  return { secret, allowLoopback, attempts, timeout };
+}
