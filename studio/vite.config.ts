@@ -15,9 +15,13 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // A test holds the size of the first load.
+    chunkSizeWarningLimit: 1_000,
   },
   // `vite studio` while `waymark dev` serves the agents beside it.
   server: {
-    proxy: { '/agents': 'http://127.0.0.1:3000', '/studio/traces': 'http://127.0.0.1:3000' },
+    proxy: {
+      '^/(agents|studio/(traces|calls|turns|rerun|sources|tools))\\b': 'http://127.0.0.1:3000',
+    },
   },
 });

@@ -7,9 +7,12 @@ import {
   useState,
 } from 'react';
 import type { Part } from '../../../src/client/index.ts';
+import { textOf } from '../../../src/protocol/messages/text.ts';
 import { useAgentValue } from '../../../src/react/index.ts';
 import { type Attachment, readAttachments } from '../lib/attachments.ts';
+import { useDraft } from '../lib/drafts.ts';
 import { bytes } from '../lib/format.ts';
+import { keyNames } from '../lib/keys.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { useAutoGrow } from '../ui/use-auto-grow.ts';
@@ -19,7 +22,7 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
   const { store, info, commands, place, session } = useWorkbench();
   const phase = useAgentValue(store, (view) => view.phase);
   const hasInterrupts = useAgentValue(store, (view) => view.interrupts.length > 0);
-  const [text, setText] = useState('');
+  const [text, setText] = useDraft(info.name);
   const [files, setFiles] = useState<readonly Attachment[]>([]);
   const [fault, setFault] = useState<string>();
   const picker = useRef<HTMLInputElement>(null);
@@ -27,7 +30,9 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
   const form = useRef<HTMLFormElement>(null);
   const isRunning = phase === 'sending' || phase === 'running' || phase === 'stopping';
   const isEmpty = text.trim() === '' && files.length === 0;
-  const canSend = !isEmpty && !isRunning && !isOffline;
+  // Files go with a turn of their own.
+  const canSteer = phase === 'running' && info.metadata.steerable === true && files.length === 0;
+  const canSend = !isEmpty && !isOffline && (!isRunning || canSteer);
 
   const attach = async (list: Iterable<File>): Promise<void> => {
     const { added, fault: refused } = await readAttachments(list, files);
@@ -43,13 +48,24 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
         metadata: { name },
       })),
     ];
+    if (isRunning) {
+      void store.actions.steer(text).then((isAdded) => isAdded && setText(''));
+      return;
+    }
     setText('');
     setFiles([]);
     setFault(undefined);
     // The button that was pressed goes away.
     if (form.current?.contains(document.activeElement)) field.current?.focus();
     const afresh = session === 'gone';
-    void commands.send({ message: { role: 'user', content } }, { detach, afresh });
+    void commands
+      .send({ message: { role: 'user', content } }, { detach, afresh })
+      .then((isTaken) => {
+        if (isTaken) return;
+        // What the server did not take stays with the user, unless they have written something else meanwhile.
+        setText((now) => now || text);
+        setFiles((now) => (now.length > 0 ? now : files));
+      });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== 'Enter' || event.nativeEvent.isComposing) return;
@@ -103,6 +119,7 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
           {fault}
         </p>
       )}
+      <Steering />
       <textarea
         ref={field}
         rows={1}
@@ -114,6 +131,7 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
           isOffline,
           isPast: place.snapshot !== undefined,
           hasInterrupts,
+          canSteer,
           name: info.name,
         })}
         onChange={(event) => setText(event.target.value)}
@@ -142,7 +160,12 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
           }}
         />
         <span className="composer-hint quiet">
-          <kbd>⏎</kbd> send <kbd>⇧⏎</kbd> new line
+          <span>
+            <kbd>{keyNames.enter}</kbd> send
+          </span>
+          <span>
+            <kbd>{keyNames.shiftEnter}</kbd> new line
+          </span>
         </span>
         {isRunning ? (
           <RunningButtons isStopping={phase === 'stopping'} />
@@ -154,7 +177,7 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
                 className="button"
                 disabled={!canSend}
                 onClick={() => send(true)}
-                title="Runs in the background, whether or not this page is open (⇧⌘⏎)"
+                title={`Runs in the background, whether or not this page is open (${keyNames.modShiftEnter})`}
               >
                 <Icon name="runs" size={14} /> <span className="wide-only">Send in background</span>
                 <span className="narrow-only visually-hidden">Send in background</span>
@@ -167,6 +190,20 @@ export function Composer({ isOffline }: { readonly isOffline: boolean }): ReactN
         )}
       </div>
     </form>
+  );
+}
+
+/** What was added to the running turn and waits to be taken; after its end, what the turn has not taken. */
+function Steering(): ReactNode {
+  const { store } = useWorkbench();
+  const waiting = useAgentValue(store, (view) => view.steering);
+  const isRunning = useAgentValue(store, (view) => view.phase !== 'ready');
+  if (waiting.length === 0) return null;
+  return (
+    <p className="quiet" role="status">
+      {isRunning ? 'Will be added to the running turn: ' : 'Not taken by the turn: '}
+      {waiting.map(textOf).join(' · ')}
+    </p>
   );
 }
 
@@ -200,9 +237,11 @@ function placeholder(about: {
   readonly isOffline: boolean;
   readonly isPast: boolean;
   readonly hasInterrupts: boolean;
+  readonly canSteer: boolean;
   readonly name: string;
 }): string {
   if (about.isOffline) return 'The server is away. What you write stays here.';
+  if (about.canSteer) return 'Will be added to the running turn…';
   if (about.isPast) return 'Branch from here…';
   if (about.hasInterrupts) return 'Answer above; a message declines it…';
   return `Message ${about.name}…`;

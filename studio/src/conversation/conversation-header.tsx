@@ -4,7 +4,7 @@ import { useAgentValue } from '../../../src/react/index.ts';
 import { count, plural } from '../lib/format.ts';
 import { placeHash } from '../lib/place.ts';
 import { titleOf } from '../lib/turns.ts';
-import { addUsage } from '../lib/usage.ts';
+import { addUsage, costText, totalTokens } from '../lib/usage.ts';
 import { sessionTitle } from '../sessions/session-title.ts';
 import { openDialog } from '../shell/dialogs.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
@@ -14,7 +14,9 @@ import { Icon } from '../ui/icon.tsx';
 export function ConversationHeader(): ReactNode {
   const { store, session } = useWorkbench();
   const sessionId = useAgentValue(store, (view) => view.sessionId);
-  const first = useAgentValue(store, (view) => titleOf(view.transcript.slice(0, 4)));
+  const first = useAgentValue(store, (view) =>
+    view.earlier > 0 ? undefined : titleOf(view.transcript.slice(0, 4)),
+  );
   const info = session === 'gone' ? undefined : session;
   const unknown = session === 'gone' ? 'Erased session' : (first ?? 'New session');
   const title = info ? sessionTitle(info) : unknown;
@@ -87,21 +89,23 @@ function Origin({
 function TokenTotal(): ReactNode {
   const { store } = useWorkbench();
   const timeline = useAgentValue(store, (view) => view.timeline);
-  const {
-    inputTokens = 0,
-    outputTokens = 0,
-    totalTokens = 0,
-  } = useMemo(
+  const hasEarlier = useAgentValue(store, (view) => view.hasEarlierSnapshots);
+  const used = useMemo(
     () => addUsage(timeline.filter(({ orphaned }) => !orphaned).map(({ usage }) => usage)),
     [timeline],
   );
-  if (totalTokens === 0) return null;
+  const { inputTokens = 0, outputTokens = 0 } = used;
+  const total = totalTokens(used);
+  const cost = costText(used);
+  if (total === 0) return null;
+  const words = `${plural(inputTokens, 'token')} in, ${plural(outputTokens, 'token')} out`;
   return (
     <span
       className="token-total quiet"
-      title={`${plural(inputTokens, 'token')} in, ${plural(outputTokens, 'token')} out`}
+      title={hasEarlier ? `${words}, in the turns that are loaded` : words}
     >
-      {count(totalTokens)} tokens
+      {count(total)}
+      {hasEarlier && '+'} tokens{cost !== '' && ` · ${cost}${hasEarlier ? '+' : ''}`}
     </span>
   );
 }

@@ -1,21 +1,27 @@
-import { type ReactNode, useCallback, useMemo } from 'react';
+import { type ReactNode, useCallback, useEffect, useMemo } from 'react';
 import type { Message, Part } from '../../../src/client/index.ts';
 import { useAgentValue } from '../../../src/react/index.ts';
+import { latestFailure } from '../lib/failed-turns.ts';
 import { pulse } from '../lib/pulse.ts';
-import { toolTimes } from '../lib/span-tree.ts';
+import { type ToolSpan, toolTimes } from '../lib/span-tree.ts';
+import { openTurn } from '../lib/turns.ts';
 import { useSource } from '../lib/use-source.ts';
 import { useTurns } from '../lib/use-turns.ts';
+import { RerunBar } from '../rerun/rerun-bar.tsx';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { CompareView } from './compare-view.tsx';
 import { Composer } from './composer.tsx';
 import { ConversationHeader } from './conversation-header.tsx';
+import { FailedTurn, SnapshotFault } from './failed-turn.tsx';
 import { Interrupts } from './interrupts.tsx';
 import { ErrorNote, RunningNote } from './notes.tsx';
 import { PastBar } from './past-bar.tsx';
 import { SubAgents } from './sub-agents.tsx';
+import { SummaryNote } from './summary-note.tsx';
 import { TurnView } from './turn-view.tsx';
 import { useEarlier } from './use-earlier.ts';
+import { usePastPages } from './use-past-pages.ts';
 import { useStickToEnd } from './use-stick-to-end.ts';
 import { Welcome } from './welcome.tsx';
 
@@ -26,6 +32,7 @@ export function Conversation(): ReactNode {
   return (
     <main className="conversation" aria-label={`Conversation with ${info.name}`}>
       <ConversationHeader />
+      <RerunBar />
       {session === 'gone' ? (
         <Gone />
       ) : place.base === undefined ? (
@@ -42,18 +49,25 @@ export function Conversation(): ReactNode {
 }
 
 function Turns(): ReactNode {
-  const { store, place, spans, info, commands } = useWorkbench();
+  const { store, agent, place, spans, info, commands } = useWorkbench();
   const now = useAgentValue(store, (view) => view.transcript);
+  const earlier = useAgentValue(store, (view) => view.earlier);
   const past = useAgentValue(store, (view) => view.past);
+  const pastPages = usePastPages(agent, past);
   const headId = useAgentValue(store, (view) => view.snapshotId);
   const isPast = place.snapshot !== undefined && place.snapshot !== headId;
-  const messages = isPast && past ? (past.state?.messages ?? none) : now;
+  const { messages, from, loadEarlier } =
+    isPast && past
+      ? pastPages
+      : { messages: now, from: earlier, loadEarlier: store.actions.loadEarlier };
   const times = useMemo(() => toolTimes(spans ?? []), [spans]);
   if (messages.length === 0 && !isPast) return <Beginning />;
   return (
     <TurnList
       key={isPast ? past?.snapshotId : 'now'}
       messages={messages}
+      from={from}
+      loadEarlier={loadEarlier}
       isPast={isPast}
       times={times}
       agentName={info.name}
@@ -62,18 +76,20 @@ function Turns(): ReactNode {
   );
 }
 
-const none: readonly Message[] = [];
-
 function TurnList({
   messages,
+  from,
+  loadEarlier,
   isPast,
   times,
   agentName,
   commands,
 }: {
   readonly messages: readonly Message[];
+  readonly from: number;
+  readonly loadEarlier: () => Promise<void>;
   readonly isPast: boolean;
-  readonly times: ReadonlyMap<string, number>;
+  readonly times: ReadonlyMap<string, ToolSpan>;
   readonly agentName: string;
   readonly commands: ReturnType<typeof useWorkbench>['commands'];
 }): ReactNode {
@@ -85,23 +101,35 @@ function TurnList({
     () => new Map(timeline.map((each) => [each.snapshotId, each])),
     [timeline],
   );
-  const turns = useTurns(messages);
-  const { first, earlier, showEarlier } = useEarlier(turns.length);
+  const turns = useTurns(messages, from);
+  const hasEarlier = useAgentValue(store, (view) => view.hasEarlierSnapshots);
+  const { first, earlier, showEarlier } = useEarlier(turns.length, from, loadEarlier);
+  const topId = turns[first]?.snapshotId;
+  // The turns that are shown need their snapshots.
+  const needsEarlier =
+    !isPast && hasEarlier && timeline.length > 0 && topId !== undefined && !snapshots.has(topId);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each part that has come is a reason to look again
+  useEffect(() => {
+    if (needsEarlier) void store.actions.loadEarlierSnapshots();
+  }, [store, needsEarlier, timeline]);
   const { scroller, content } = useStickToEnd();
-  const resend = useResend(messages, commands);
+  const resend = useResend(commands);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section className="scroller" ref={scroller} aria-label="Messages" tabIndex={0}>
       <div ref={content} className="turns-frame">
-        {first > 0 && (
+        {(first > 0 || from > 0) && (
           <button ref={earlier} type="button" className="text-button earlier" onClick={showEarlier}>
-            Show earlier turns ({first.toLocaleString()})
+            {from > 0
+              ? `Show earlier turns (${from.toLocaleString()} more messages)`
+              : `Show earlier turns (${first.toLocaleString()})`}
           </button>
         )}
+        <SummaryNote messages={messages} />
         <ol className="turns" data-past={isPast || undefined}>
           {turns.slice(first).map((turn) => (
             <TurnView
-              key={turn.number}
+              key={turn.messages[0]?.index}
               turn={turn}
               snapshot={turn.snapshotId === undefined ? undefined : snapshots.get(turn.snapshotId)}
               isLive={!isReady && turn.snapshotId === undefined}
@@ -119,36 +147,50 @@ function TurnList({
             <SubAgents />
             <RunningNote />
             <ErrorNote />
+            <FailedTurn />
           </>
         )}
+        {isPast && <PastFault />}
       </div>
     </section>
   );
 }
 
-/** The same function as long as a conversation only grows, so that its messages need not be drawn again. */
+/** Why the displayed snapshot failed. */
+function PastFault(): ReactNode {
+  const { store } = useWorkbench();
+  const past = useAgentValue(store, (view) => view.past);
+  if (!past) return null;
+  const [asked] = openTurn(past.state?.messages ?? []);
+  return <SnapshotFault snapshot={past} asked={asked} />;
+}
+
+/** Sends something else in place of a message; the same function for all messages, so that they need not be drawn again. */
 function useResend(
-  messages: readonly Message[],
   commands: ReturnType<typeof useWorkbench>['commands'],
 ): (index: number, content: Part[]) => void {
-  const { store } = useWorkbench();
-  return useCallback(
-    (index, content) => {
-      const { past, transcript: now } = store.getView();
-      const shown = past?.state?.messages ?? now;
-      void commands.resend(shown.length > index ? shown : messages, index, content);
-    },
-    [store, commands, messages],
-  );
+  return useCallback((index, content) => void commands.resend(index, content), [commands]);
 }
 
 function Beginning(): ReactNode {
   const { store } = useWorkbench();
   const isLoading = useAgentValue(store, (view) => view.phase === 'loading');
+  // A session whose first turn failed shows that turn instead.
+  const isNew = useAgentValue(
+    store,
+    (view) => latestFailure(view.timeline, view.snapshotId) === undefined,
+  );
   return (
     <div className="scroller">
-      {isLoading ? <p className="quiet loading">Loading the session…</p> : <Welcome />}
-      <ErrorNote />
+      {isLoading ? (
+        <p className="quiet loading">Loading the session…</p>
+      ) : isNew ? (
+        <Welcome />
+      ) : null}
+      <div className="turns-frame">
+        <ErrorNote />
+        <FailedTurn />
+      </div>
     </div>
   );
 }

@@ -1,16 +1,22 @@
 import { type ReactNode, useId, useState } from 'react';
-import type { ToolInfo } from '../../../src/client/index.ts';
-import type { AgentActions, WaitingInterrupt } from '../../../src/react/index.ts';
+import type { InterruptAnswer, ToolInfo } from '../../../src/client/index.ts';
+import type { WaitingInterrupt } from '../../../src/react/index.ts';
 import { brief, isRecord, type Json, type JsonRecord } from '../lib/json.ts';
 import { fieldsOf } from '../lib/schema-form.ts';
 import { Icon } from '../ui/icon.tsx';
 import { AnswerForm } from './answer-form.tsx';
 import { innerRequests } from './inner-requests.ts';
 
+/** How answers are given: in a conversation, or in a list of all that waits. */
+export interface AnswerActions {
+  resume(answer: InterruptAnswer): Promise<unknown>;
+  send(text: string): Promise<unknown>;
+}
+
 interface CardProps {
   readonly interrupt: WaitingInterrupt;
   readonly tool: ToolInfo | undefined;
-  readonly actions: Pick<AgentActions, 'resume' | 'send'>;
+  readonly actions: AnswerActions;
   readonly isBusy: boolean;
 }
 
@@ -85,7 +91,7 @@ function Question({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
         isBusy={isBusy}
         onAnswer={(output) => void actions.resume(interrupt.respond(output))}
       />
-      <Decline interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
+      <Decline interrupt={interrupt} actions={actions} isBusy={isBusy} />
     </>
   );
 }
@@ -103,7 +109,7 @@ function Approval({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
         >
           <Icon name="check" size={14} /> Approve
         </button>
-        <Decline interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
+        <Decline interrupt={interrupt} actions={actions} isBusy={isBusy} />
       </div>
       <details className="fold">
         <summary>
@@ -124,19 +130,10 @@ function Approval({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
 }
 
 /** The way to say no, apart from the way to say yes. */
-function Decline({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
+function Decline({ interrupt, actions, isBusy }: Omit<CardProps, 'tool'>): ReactNode {
   const [reason, setReason] = useState('');
-  const decline = (): void => {
-    const words =
-      reason.trim() === '' ? 'Declined by the user.' : `Declined by the user: ${reason.trim()}`;
-    if (isRecord(interrupt.metadata) && 'approval' in interrupt.metadata) {
-      const resumed = { approved: false, reason: reason.trim() };
-      void actions.resume(interrupt.approve({ resumed }));
-    } else if (tool?.outputSchema) {
-      // Plain text would not match the tool's output schema; sending a message declines the open requests.
-      void actions.send(words);
-    } else void actions.resume(interrupt.respond(words));
-  };
+  const decline = (): void =>
+    void actions.resume(interrupt.decline(reason.trim() === '' ? undefined : reason.trim()));
   return (
     <span className="decline">
       <input

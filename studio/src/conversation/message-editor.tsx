@@ -1,6 +1,7 @@
 import { type FormEvent, type ReactNode, useLayoutEffect, useState } from 'react';
 import type { Message, Part } from '../../../src/client/index.ts';
 import { textOf } from '../../../src/protocol/messages/text.ts';
+import { FormButtons } from '../ui/form-buttons.tsx';
 import { useAutoGrow } from '../ui/use-auto-grow.ts';
 
 /** Edits one of the user's messages. Its attachments are kept. */
@@ -53,14 +54,9 @@ export function MessageEditor({
       <p className="quiet">
         Makes a branch from before this message. The answer you have stays where it is.
       </p>
-      <div className="buttons">
-        <button type="submit" className="button primary" disabled={isBusy}>
-          Send as a branch
-        </button>
-        <button type="button" className="button" onClick={onCancel}>
-          Cancel
-        </button>
-      </div>
+      <FormButtons disabled={isBusy} onCancel={onCancel}>
+        Send as a branch
+      </FormButtons>
     </form>
   );
 }

@@ -1,6 +1,7 @@
 import { memo, type ReactNode, useState } from 'react';
 import type { Message, Part } from '../../../src/client/index.ts';
 import { textOf } from '../../../src/protocol/messages/text.ts';
+import type { ToolSpan } from '../lib/span-tree.ts';
 import { type PlacedMessage, responseTo } from '../lib/turns.ts';
 import { Icon } from '../ui/icon.tsx';
 import { MessageEditor } from './message-editor.tsx';
@@ -11,7 +12,7 @@ interface MessageProps {
   readonly placed: PlacedMessage;
   readonly isLive: boolean;
   readonly agentName: string;
-  readonly toolTimes: ReadonlyMap<string, number>;
+  readonly toolTimes: ReadonlyMap<string, ToolSpan>;
   /** Sends an edited version; absent while that is not possible. */
   readonly onResend?: ((index: number, content: Part[]) => void) | undefined;
 }
@@ -91,7 +92,7 @@ function MessagePart({
     <ToolCall
       request={part}
       response={responseTo(part, answers)}
-      ms={toolTimes.get(part.toolRequest.ref ?? '')}
+      span={toolTimes.get(part.toolRequest.ref ?? '')}
       isLive={isLive}
     />
   );

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { Part } from '../../../src/client/index.ts';
 import { bytes } from '../lib/format.ts';
 import { Markdown } from '../markdown/markdown.tsx';
@@ -15,13 +15,7 @@ export function PartView({
 }): ReactNode {
   if ('text' in part) {
     if (part.text === '') return null;
-    return isPlain ? (
-      <p className="plain-text" dir="auto">
-        {part.text}
-      </p>
-    ) : (
-      <Markdown text={part.text} />
-    );
+    return <TextPart text={part.text} isPlain={isPlain} />;
   }
   if ('reasoning' in part) return <Reasoning text={part.reasoning} />;
   if ('media' in part) return <Media media={part.media} />;
@@ -29,6 +23,38 @@ export function PartView({
   if ('custom' in part) return <JsonTree value={part.custom} label="Custom part" />;
   if ('resource' in part) return <span className="chip">{part.resource.uri}</span>;
   return null;
+}
+
+/** Longer texts are shown in part: drawing a megabyte takes seconds. */
+const longest = 40_000;
+const firstPart = 4_000;
+
+function TextPart({
+  text,
+  isPlain,
+}: {
+  readonly text: string;
+  readonly isPlain: boolean;
+}): ReactNode {
+  const [isWhole, setWhole] = useState(false);
+  const isCut = text.length > longest && !isWhole;
+  const shown = isCut ? `${text.slice(0, firstPart)}…` : text;
+  return (
+    <>
+      {isPlain ? (
+        <p className="plain-text" dir="auto">
+          {shown}
+        </p>
+      ) : (
+        <Markdown text={shown} />
+      )}
+      {isCut && (
+        <button type="button" className="text-button" onClick={() => setWhole(true)}>
+          Show all {text.length.toLocaleString()} characters
+        </button>
+      )}
+    </>
+  );
 }
 
 function Reasoning({ text }: { readonly text: string }): ReactNode {

@@ -3,6 +3,8 @@ import type { ToolRequestPart, ToolResponsePart } from '../../../src/client/inde
 import { isInterrupted } from '../../../src/protocol/messages/tool-round.ts';
 import { duration } from '../lib/format.ts';
 import { brief, isRecord } from '../lib/json.ts';
+import type { ToolSpan } from '../lib/span-tree.ts';
+import { FaultText } from '../ui/fault-text.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { JsonTree } from '../ui/json-tree.tsx';
 import { Media } from './part-view.tsx';
@@ -11,13 +13,13 @@ import { Media } from './part-view.tsx';
 export function ToolCall({
   request,
   response,
-  ms,
+  span,
   isLive,
 }: {
   readonly request: ToolRequestPart;
   readonly response: ToolResponsePart | undefined;
-  /** How long it took, where that is known. */
-  readonly ms: number | undefined;
+  /** How long it took and what it threw, where that is known. */
+  readonly span: ToolSpan | undefined;
   /** Whether its turn still runs. */
   readonly isLive: boolean;
 }): ReactNode {
@@ -30,7 +32,7 @@ export function ToolCall({
         <span className="tool-name">{name}</span>
         <span className="tool-input">{input === undefined ? '' : brief(input, 90)}</span>
         <span className="tool-state">
-          {state === 'done' && ms !== undefined ? duration(ms) : words[state]}
+          {state === 'done' && span !== undefined ? duration(span.ms) : words[state]}
         </span>
       </summary>
       <div className="fold-body">
@@ -38,8 +40,12 @@ export function ToolCall({
         <JsonTree value={input} label={`Input of ${name}`} open={2} />
         {response && (
           <>
-            <p className="fold-title">{state === 'failed' ? 'Error' : 'Output'}</p>
-            <JsonTree value={response.toolResponse.output} label={`Output of ${name}`} open={2} />
+            <p className="fold-title">{titles[state] ?? 'Output'}</p>
+            {state === 'failed' && span?.error ? (
+              <FaultText text={span.error.text} />
+            ) : (
+              <JsonTree value={response.toolResponse.output} label={`Output of ${name}`} open={2} />
+            )}
             <MediaOf response={response} />
           </>
         )}
@@ -48,14 +54,22 @@ export function ToolCall({
   );
 }
 
-type State = 'running' | 'waiting' | 'done' | 'failed' | 'open';
+type State = 'running' | 'waiting' | 'done' | 'failed' | 'declined' | 'stopped' | 'open';
 
 const words: Readonly<Record<State, string>> = {
   running: 'running…',
   waiting: 'waits for an answer',
   done: 'done',
   failed: 'failed',
+  declined: 'declined',
+  stopped: 'stopped',
   open: 'not answered',
+};
+
+const titles: Partial<Record<State, string>> = {
+  failed: 'Error',
+  declined: 'Told the model',
+  stopped: 'Told the model',
 };
 
 function stateOf(
@@ -63,10 +77,18 @@ function stateOf(
   response: ToolResponsePart | undefined,
   isLive: boolean,
 ): State {
-  if (response) return response.metadata?.error === undefined ? 'done' : 'failed';
+  if (response) return endOf(response);
   if (isInterrupted(request)) return 'waiting';
   if (request.metadata?.pendingOutput !== undefined) return 'done';
   return isLive ? 'running' : 'open';
+}
+
+// A person who said no, and a turn that was stopped, are no failures of the tool.
+function endOf({ metadata }: ToolResponsePart): State {
+  const error = metadata?.error;
+  if (error === undefined) return 'done';
+  const reason = isRecord(error) ? error.reason : undefined;
+  return reason === 'declined' ? 'declined' : reason === 'aborted' ? 'stopped' : 'failed';
 }
 
 function MediaOf({ response }: { readonly response: ToolResponsePart }): ReactNode {

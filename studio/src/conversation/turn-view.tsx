@@ -1,8 +1,9 @@
 import { memo, type ReactNode } from 'react';
 import type { Part, Snapshot } from '../../../src/client/index.ts';
 import { count, plural } from '../lib/format.ts';
+import type { ToolSpan } from '../lib/span-tree.ts';
 import type { TurnGroup } from '../lib/turns.ts';
-import { totalTokens } from '../lib/usage.ts';
+import { costText, totalTokens } from '../lib/usage.ts';
 import type { Commands } from '../shell/commands.ts';
 import { Icon } from '../ui/icon.tsx';
 import { MarkIcon, markOf } from '../ui/mark.tsx';
@@ -25,7 +26,7 @@ export const TurnView = memo(function TurnView({
   readonly isLive: boolean;
   readonly isHead: boolean;
   readonly agentName: string;
-  readonly toolTimes: ReadonlyMap<string, number>;
+  readonly toolTimes: ReadonlyMap<string, ToolSpan>;
   readonly commands: Commands;
   readonly onResend?: ((index: number, content: Part[]) => void) | undefined;
 }) {
@@ -55,7 +56,7 @@ function TurnFoot({
   readonly isHead: boolean;
   readonly commands: Commands;
 }): ReactNode {
-  const { snapshotId, turnIndex, label, usage, createdAt } = snapshot;
+  const { snapshotId, turnIndex, label, usage, createdAt, status } = snapshot;
   const turn = `turn ${turnIndex + 1}`;
   return (
     <footer className="turn-foot">
@@ -72,6 +73,7 @@ function TurnFoot({
         {usage && totalTokens(usage) > 0 && (
           <span title={plural(totalTokens(usage), 'token')}>
             {count(totalTokens(usage))} tokens
+            {usage.cost && ` · ${costText(usage)}`}
           </span>
         )}
       </button>
@@ -81,34 +83,44 @@ function TurnFoot({
           <span>{label}</span>
         </span>
       )}
-      <span className="turn-actions">
-        {!isHead && (
+      {status === 'succeeded' && (
+        <span className="turn-actions">
+          {!isHead && (
+            <button
+              type="button"
+              className="text-button"
+              onClick={() => void commands.goBack(snapshotId)}
+              aria-label={`Go back to ${turn}`}
+            >
+              <Icon name="back" size={14} /> Go back
+            </button>
+          )}
           <button
             type="button"
             className="text-button"
-            onClick={() => void commands.goBack(snapshotId)}
-            aria-label={`Go back to ${turn}`}
+            onClick={() => void commands.branch(snapshotId)}
+            aria-label={`Branch at ${turn}`}
           >
-            <Icon name="back" size={14} /> Go back
+            <Icon name="branch" size={14} /> Branch
           </button>
-        )}
-        <button
-          type="button"
-          className="text-button"
-          onClick={() => void commands.branch(snapshotId)}
-          aria-label={`Branch at ${turn}`}
-        >
-          <Icon name="branch" size={14} /> Branch
-        </button>
-        <button
-          type="button"
-          className="text-button"
-          onClick={() => commands.label(snapshot)}
-          aria-label={`Label ${turn}`}
-        >
-          <Icon name="flag" size={14} /> Label
-        </button>
-      </span>
+          <button
+            type="button"
+            className="text-button"
+            onClick={() => commands.rerun(snapshot)}
+            aria-label={`Run again with…: ${turn}`}
+          >
+            <Icon name="compare" size={14} /> Run again with…
+          </button>
+          <button
+            type="button"
+            className="text-button"
+            onClick={() => commands.label(snapshot)}
+            aria-label={`Label ${turn}`}
+          >
+            <Icon name="flag" size={14} /> Label
+          </button>
+        </span>
+      )}
     </footer>
   );
 }

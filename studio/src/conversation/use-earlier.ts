@@ -3,19 +3,27 @@ import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 const atFirst = 12;
 const more = 30;
 
-/** A long conversation is rendered from its end; scrolling up renders more. */
-export function useEarlier(total: number): {
+/** A long conversation is rendered from its end; scrolling up renders more, and loads more when all of it is rendered. */
+export function useEarlier(
+  total: number,
+  unloaded: number,
+  load: () => Promise<void>,
+): {
   readonly first: number;
   readonly earlier: RefObject<HTMLButtonElement | null>;
   readonly showEarlier: () => void;
 } {
   const [shown, setShown] = useState(atFirst);
   const earlier = useRef<HTMLButtonElement>(null);
-  const showEarlier = useCallback(() => setShown((before) => before + more), []);
   const first = Math.max(0, total - shown);
+  const isAllShown = first === 0;
+  const showEarlier = useCallback(() => {
+    if (isAllShown) void load();
+    setShown((before) => before + more);
+  }, [isAllShown, load]);
   useEffect(() => {
     const button = earlier.current;
-    if (!button || first === 0) return;
+    if (!button || (first === 0 && unloaded === 0)) return;
     const observer = new IntersectionObserver(([entry]) => {
       if (entry?.isIntersecting) showEarlier();
     });
@@ -25,6 +33,6 @@ export function useEarlier(total: number): {
       clearTimeout(timer);
       observer.disconnect();
     };
-  }, [first, showEarlier]);
+  }, [first, unloaded, showEarlier]);
   return { first, earlier, showEarlier };
 }

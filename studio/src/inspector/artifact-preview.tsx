@@ -2,14 +2,10 @@ import { type ReactNode, useMemo, useState } from 'react';
 import type { Artifact, Part } from '../../../src/client/index.ts';
 import { Media } from '../conversation/part-view.tsx';
 import { artifactText, languageOf } from '../lib/artifacts.ts';
-import { count, plural } from '../lib/format.ts';
 import type { Json } from '../lib/json.ts';
 import { Markdown } from '../markdown/markdown.tsx';
-import { Code } from '../ui/code-block.tsx';
 import { JsonTree } from '../ui/json-tree.tsx';
-
-/** How much of a long text is drawn at once. */
-const piece = 40_000;
+import { LongText, More, piece } from '../ui/long-text.tsx';
 
 /** An artifact as what it is: a text, code, a picture, data. */
 export function ArtifactPreview({
@@ -52,40 +48,6 @@ function LongMarkdown({ text, name }: { readonly text: string; readonly name: st
       <Markdown text={text.slice(0, shown)} />
       <More rest={text.length - shown} onMore={() => setShown(shown * 2)} />
     </section>
-  );
-}
-
-function LongText({
-  text,
-  language,
-  name,
-}: {
-  readonly text: string;
-  readonly language: string;
-  readonly name: string;
-}): ReactNode {
-  const [shown, setShown] = useState(piece);
-  const lines = useMemo(() => plural(text.split('\n').length, 'line'), [text]);
-  return (
-    <section className="preview" aria-label={name}>
-      <p className="quiet">
-        {lines} · {count(text.length)} characters
-      </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <pre tabIndex={0} dir="auto">
-        <Code text={text.slice(0, shown)} language={language} />
-      </pre>
-      <More rest={text.length - shown} onMore={() => setShown(shown * 2)} />
-    </section>
-  );
-}
-
-function More({ rest, onMore }: { readonly rest: number; readonly onMore: () => void }): ReactNode {
-  if (rest <= 0) return null;
-  return (
-    <button type="button" className="text-button" onClick={onMore}>
-      Show more ({count(rest)} characters left)
-    </button>
   );
 }
 

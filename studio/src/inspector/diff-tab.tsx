@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import { useAgentValue } from '../../../src/react/index.ts';
+import { alignStates, lastPage } from '../lib/message-pages.ts';
 import { useSnapshot } from '../lib/use-snapshot.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { Empty } from '../ui/empty.tsx';
@@ -8,7 +9,7 @@ import type { Subject } from './use-subject.ts';
 
 /** What a turn changed; or how its state differs from that of another one. */
 export function DiffTab({ subject }: { readonly subject: Subject }): ReactNode {
-  const { agent, store, place } = useWorkbench();
+  const { agent, store } = useWorkbench();
   const timeline = useAgentValue(store, (view) => view.timeline);
   const headId = useAgentValue(store, (view) => view.snapshotId);
   const [chosen, setChosen] = useState('');
@@ -16,9 +17,16 @@ export function DiffTab({ subject }: { readonly subject: Subject }): ReactNode {
   const labelled = timeline.filter(
     ({ label, snapshotId }) => label !== undefined && snapshotId !== ownId,
   );
-  const base = chosen === '' ? place.base : chosen;
-  const other = useSnapshot(agent, base);
-  const before = base === undefined ? subject.before : other?.state;
+  // The comparison of two turns stands in the middle; here is what the selected turn changed.
+  const base = chosen === '' ? undefined : chosen;
+  const other = useSnapshot(agent, base, { page: lastPage.messages });
+  const [before, after] =
+    base === undefined
+      ? [subject.before, subject.state]
+      : alignStates(
+          { state: other?.state, from: other?.messageRange?.from ?? 0 },
+          { state: subject.state, from: subject.from },
+        );
   if (!subject.state?.messages?.length) {
     return (
       <Empty title="Nothing has happened yet.">
@@ -31,9 +39,7 @@ export function DiffTab({ subject }: { readonly subject: Subject }): ReactNode {
       <label className="compared-with">
         <span>{subject.isLive ? 'Live, compared with' : 'Compared with'}</span>
         <select value={chosen} onChange={(event) => setChosen(event.target.value)}>
-          <option value="">
-            {place.base === undefined ? 'the turn before' : 'the marked turn'}
-          </option>
+          <option value="">the turn before</option>
           {headId !== undefined && headId !== ownId && <option value={headId}>now</option>}
           {labelled.map(({ snapshotId, label, turnIndex }) => (
             <option key={snapshotId} value={snapshotId}>
@@ -42,8 +48,8 @@ export function DiffTab({ subject }: { readonly subject: Subject }): ReactNode {
           ))}
         </select>
       </label>
-      {before && subject.state ? (
-        <StateChanges before={before} after={subject.state} />
+      {before && after ? (
+        <StateChanges before={before} after={after} />
       ) : (
         <p className="quiet loading">Loading…</p>
       )}

@@ -1,9 +1,12 @@
 import { type ReactNode, useMemo, useState } from 'react';
+import { EditButton } from '../edit/edit-button.tsx';
+import { artifactSubject } from '../edit/edit-subject.ts';
 import { artifactChanges, artifactName, artifactSize, artifactText } from '../lib/artifacts.ts';
 import { download } from '../lib/download.ts';
 import { bytes } from '../lib/format.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Empty } from '../ui/empty.tsx';
+import { FileName } from '../ui/file-name.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { ArtifactPreview } from './artifact-preview.tsx';
 import { LineDiff } from './line-diff-view.tsx';
@@ -48,7 +51,7 @@ export function FilesTab({ subject: { state, before } }: { readonly subject: Sub
               onClick={() => setChosen(names[at])}
             >
               <Icon name="file" size={14} />
-              <span dir="auto">{names[at]}</span>
+              <FileName name={names[at] ?? ''} />
               <span className="quiet">{bytes(artifactSize(each))}</span>
             </button>
           </li>
@@ -68,6 +71,9 @@ export function FilesTab({ subject: { state, before } }: { readonly subject: Sub
             </button>
           ))}
         </span>
+        {artifactSubject(artifact) && (
+          <EditButton what={name} subject={() => artifactSubject(artifact)} />
+        )}
         <CopyButton text={artifactText(artifact)} label="Copy the file" />
         <button
           type="button"

@@ -1,12 +1,16 @@
 import { type ReactNode, useMemo } from 'react';
 import type { Snapshot } from '../../../src/client/index.ts';
+import { EditButton } from '../edit/edit-button.tsx';
+import { customSubject } from '../edit/edit-subject.ts';
 import { artifactChanges, artifactName, artifactSize } from '../lib/artifacts.ts';
 import { faultOfSnapshot } from '../lib/faults.ts';
 import { bytes, plural } from '../lib/format.ts';
 import { changesBetween, pathText } from '../lib/json-changes.ts';
+import { costText } from '../lib/usage.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Empty } from '../ui/empty.tsx';
+import { FileName } from '../ui/file-name.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { JsonTree } from '../ui/json-tree.tsx';
 import { Time } from '../ui/time.tsx';
@@ -32,7 +36,10 @@ export function StateTab({ subject }: { readonly subject: Subject }): ReactNode 
   return (
     <div className="state">
       <section>
-        <h3>Custom state {isLive && <span className="chip">live</span>}</h3>
+        <h3>
+          Custom state {isLive && <span className="chip">live</span>}
+          <EditButton what="the custom state" subject={() => customSubject(state.custom)} />
+        </h3>
         {state.custom === undefined ? (
           <p className="quiet">This agent has set none.</p>
         ) : (
@@ -42,7 +49,7 @@ export function StateTab({ subject }: { readonly subject: Subject }): ReactNode 
       <Artifacts subject={subject} />
       <section>
         <h3>Messages</h3>
-        <p>{plural(state.messages?.length ?? 0, 'message')}</p>
+        <p>{plural(subject.messageCount, 'message')}</p>
       </section>
       {snapshot && <SnapshotFacts snapshot={snapshot} />}
     </div>
@@ -70,7 +77,7 @@ function Artifacts({ subject: { state, before } }: { readonly subject: Subject }
           const version = artifact.metadata?.version;
           return (
             <li key={name} className={changes.has(name) ? 'changed' : undefined}>
-              <Icon name="file" size={14} /> <span dir="auto">{name}</span>
+              <Icon name="file" size={14} /> <FileName name={name} />
               {version !== undefined && <span className="chip">v{String(version)}</span>}
               <span className="quiet">{bytes(artifactSize(artifact))}</span>
               {changes.has(name) && <span className="changed-word">changed</span>}
@@ -83,8 +90,18 @@ function Artifacts({ subject: { state, before } }: { readonly subject: Subject }
 }
 
 function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode {
-  const { snapshotId, parentId, stateHash, status, finishReason, event, createdAt, usage, error } =
-    snapshot;
+  const {
+    snapshotId,
+    parentId,
+    stateHash,
+    status,
+    finishReason,
+    event,
+    createdAt,
+    usage,
+    error,
+    edit,
+  } = snapshot;
   const { spans } = useWorkbench();
   const thrown = faultOfSnapshot(spans, snapshotId);
   return (
@@ -99,11 +116,18 @@ function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode
         <Fact name="Made at">
           {event} · <Time iso={createdAt} form="clock" />
         </Fact>
+        {edit && (
+          <Fact name="Edited">
+            {edit.by !== undefined ? `by ${edit.by}` : 'in Studio or by the API'}
+            {edit.reason !== undefined && `: ${edit.reason}`}
+          </Fact>
+        )}
         {usage && (
           <Fact name="Tokens">
             {usage.inputTokens ?? 0} in · {usage.outputTokens ?? 0} out
           </Fact>
         )}
+        {usage?.cost && <Fact name="Cost">{costText(usage)}</Fact>}
         <Fact name="Hash" copied={stateHash}>
           {stateHash.slice(0, 12)}…
         </Fact>

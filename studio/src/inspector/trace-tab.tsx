@@ -1,4 +1,6 @@
 import { type ReactNode, useMemo, useState } from 'react';
+import { useAgentValue } from '../../../src/react/index.ts';
+import { RecordedCall } from '../calls/recorded-call.tsx';
 import { count, duration } from '../lib/format.ts';
 import { type SpanRow, spansOfTurn } from '../lib/span-tree.ts';
 import type { TraceSpan } from '../lib/traces.ts';
@@ -15,7 +17,7 @@ export function TraceTab({ subject }: { readonly subject: Subject }): ReactNode 
   if (spans === undefined) {
     return (
       <Empty title="This server keeps no traces.">
-        <p>It does when it is started with the studio and without several principals.</p>
+        <p>Traces are recorded by a server with Studio and without an auth hook.</p>
       </Empty>
     );
   }
@@ -24,7 +26,8 @@ export function TraceTab({ subject }: { readonly subject: Subject }): ReactNode 
     return (
       <Empty title="No trace of this turn.">
         <p>
-          Traces live in the memory of the server: those of the latest turns since it was started.
+          The server records the latest turns. <code>waymark dev</code> also keeps them when it
+          restarts.
         </p>
       </Empty>
     );
@@ -136,24 +139,29 @@ function Span({
 }
 
 function SpanFacts({ span }: { readonly span: TraceSpan }): ReactNode {
+  const { store } = useWorkbench();
+  const sessionId = useAgentValue(store, (view) => view.sessionId);
   const facts = Object.entries(span.attributes).filter(([, value]) => value !== undefined);
   return (
-    <dl className="facts column span-facts">
-      {span.error && (
-        <div className="span-fault">
-          <dt>Error</dt>
-          <dd>
-            <FaultText text={span.error.text} />
-          </dd>
-        </div>
+    <div className="span-facts">
+      {span.error && !span.hasContent && <FaultText text={span.error.text} />}
+      {span.hasContent && sessionId !== undefined && (
+        <RecordedCall span={span} sessionId={sessionId} />
       )}
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd className="mono">{String(value)}</dd>
-        </div>
-      ))}
-    </dl>
+      <details className="fold">
+        <summary>
+          <Icon name="chevron" size={12} /> Attributes
+        </summary>
+        <dl className="fold-body attributes">
+          {facts.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd className="mono">{String(value)}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+    </div>
   );
 }
 

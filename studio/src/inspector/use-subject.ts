@@ -1,6 +1,9 @@
 import { useMemo } from 'react';
 import type { Snapshot, State } from '../../../src/client/index.ts';
 import { useAgentValue } from '../../../src/react/index.ts';
+import { latestFailure } from '../lib/failed-turns.ts';
+import { knownSnapshot } from '../lib/known-snapshot.ts';
+import { alignStates, lastPage, type PagedState } from '../lib/message-pages.ts';
 import { useSnapshot } from '../lib/use-snapshot.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 
@@ -9,9 +12,14 @@ export interface Subject {
   /** Its metadata; absent while a turn runs, and before the first. */
   readonly snapshot: Snapshot | undefined;
   readonly isLive: boolean;
+  /** With its last messages, as `before` has them. */
   readonly state: State | undefined;
   /** The state that the turn started from; `undefined` until it is read. */
   readonly before: State | undefined;
+  /** The position of the first message of the state. */
+  readonly from: number;
+  /** How many messages the state has in all. */
+  readonly messageCount: number;
 }
 
 const nothing: State = {};
@@ -26,26 +34,56 @@ export function useSubject(): Subject {
     (view) => view.phase !== 'ready' && view.phase !== 'loading',
   );
   const live = useLiveState();
-  const isNow = place.snapshot === undefined || place.snapshot === headId;
-  const isLive = isNow && isRunning;
-  const snapshotId = place.snapshot ?? headId;
-  const snapshot = useMemo(
-    () => timeline.find((each) => each.snapshotId === snapshotId),
-    [timeline, snapshotId],
+  // A session whose first turn failed has nothing but that turn to show.
+  const failedId = useMemo(
+    () => (headId === undefined ? latestFailure(timeline, headId)?.snapshotId : undefined),
+    [timeline, headId],
   );
-  const past = useSnapshot(agent, isNow ? undefined : snapshotId, snapshot?.status);
+  const selectedId = place.snapshot ?? (isRunning ? undefined : failedId);
+  const isNow = selectedId === undefined || selectedId === headId;
+  const isLive = isNow && isRunning;
+  const snapshotId = selectedId ?? headId;
+  const viewed = useAgentValue(store, (view) => view.past);
+  const snapshot = useMemo(
+    () => knownSnapshot({ timeline, past: viewed }, snapshotId),
+    [timeline, viewed, snapshotId],
+  );
+  const past = useSnapshot(agent, isNow ? undefined : snapshotId, {
+    version: snapshot?.status,
+    page: lastPage.messages,
+  });
   const beforeId = isLive ? headId : snapshot?.parentId;
-  const parent = useSnapshot(agent, beforeId);
+  const parent = useSnapshot(agent, beforeId, { page: lastPage.messages });
+  const earlier = useAgentValue(store, (view) => view.earlier);
   // What has been erased is not shown on.
-  if (session === 'gone')
-    return { snapshot: undefined, isLive: false, state: undefined, before: undefined };
+  if (session === 'gone') return gone;
+  const shown = isNow ? { state: live, from: earlier } : pagedState(past);
+  const [state, before] = alignStates(
+    shown,
+    beforeId === undefined ? { state: nothing, from: 0 } : pagedState(parent),
+  );
   return {
     snapshot: isLive ? undefined : snapshot,
     isLive,
-    state: isNow ? live : past?.state,
-    before: beforeId === undefined ? nothing : parent?.state,
+    state,
+    before,
+    from: shown.from + (shown.state?.messages?.length ?? 0) - (state?.messages?.length ?? 0),
+    messageCount: shown.from + (shown.state?.messages?.length ?? 0),
   };
 }
+
+function pagedState(snapshot: Snapshot | undefined): PagedState {
+  return { state: snapshot?.state, from: snapshot?.messageRange?.from ?? 0 };
+}
+
+const gone: Subject = {
+  snapshot: undefined,
+  isLive: false,
+  state: undefined,
+  before: undefined,
+  from: 0,
+  messageCount: 0,
+};
 
 /** The state as it is known here, with what a running turn has changed. */
 function useLiveState(): State {

@@ -1,9 +1,18 @@
 import { useSyncExternalStore } from 'react';
 
+/** The pages about all agents that have no parts of their own. */
+const pages = ['inbox', 'runs', 'traces', 'usage'] as const;
+
+type Page = (typeof pages)[number];
+
 /** Where in the studio one is; it stands in the address, so that a reload and a link lead to the same place. */
 export interface Place {
-  readonly view: 'chat' | 'runs';
+  readonly view: 'chat' | 'tools' | Page;
   readonly agent?: string;
+  /** The tool source, such as an MCP server, whose tool is open. */
+  readonly source?: string;
+  /** The tool that is open. */
+  readonly tool?: string;
   readonly session?: string;
   /** The selected snapshot; absent: the current state. */
   readonly snapshot?: string;
@@ -15,7 +24,9 @@ export interface Place {
 function parsePlace(hash: string): Place {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   const [head, ...rest] = path.split('/').map(decode);
-  if (head === 'runs') return { view: 'runs' };
+  const page = pages.find((each) => each === head);
+  if (page) return { view: page };
+  if (head === 'tools') return parseTool(rest);
   const [agent, session, snapshot] = rest;
   const base = new URLSearchParams(search).get('base') ?? undefined;
   return {
@@ -27,9 +38,23 @@ function parsePlace(hash: string): Place {
   };
 }
 
+function parseTool([kind, owner, tool]: readonly string[]): Place {
+  if ((kind !== 'agent' && kind !== 'source') || !owner || !tool) return { view: 'tools' };
+  return { view: 'tools', [kind]: owner, tool };
+}
+
+function toolHash({ agent, source, tool }: Place): string {
+  const owner = agent ?? source;
+  if (owner === undefined || tool === undefined) return '#/tools';
+  const path = [agent === undefined ? 'source' : 'agent', owner, tool];
+  return `#/tools/${path.map(encodeURIComponent).join('/')}`;
+}
+
 /** The address of a place. */
-export function placeHash({ view, agent, session, snapshot, base }: Place): string {
-  if (view === 'runs') return '#/runs';
+export function placeHash(place: Place): string {
+  const { view, agent, session, snapshot, base } = place;
+  if (view === 'tools') return toolHash(place);
+  if (view !== 'chat') return `#/${view}`;
   const path = ['agents', agent, session, snapshot];
   const end = path.indexOf(undefined);
   const known = (end === -1 ? path : path.slice(0, end)).map((part) =>

@@ -57,10 +57,12 @@ async function look(): Promise<void> {
   try {
     const lists = await Promise.all(
       agents.length === 0
-        ? [server.agents().then(() => [])]
+        ? [server.agents().then(() => ({ items: [] }))]
         : agents.map((name) => agentOf(name).listRuns()),
     );
-    const runs = lists.flat().sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+    const runs = lists
+      .flatMap(({ items }) => items)
+      .sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
     const before = source.get();
     source.set({
       ...before,

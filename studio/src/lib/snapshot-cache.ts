@@ -13,11 +13,13 @@ export function withSnapshotCache(agent: RemoteAgent): RemoteAgent {
     getSnapshot(lookup, options) {
       const snapshotId = typeof lookup === 'string' ? lookup : idIn(lookup);
       if (snapshotId === undefined) return agent.getSnapshot(lookup, options);
-      const known = kept.get(snapshotId);
-      kept.delete(snapshotId);
-      const found = known ?? agent.getSnapshot(lookup);
-      kept.set(snapshotId, found);
-      if (!known) void dropUnlessFinal(kept, snapshotId, found);
+      const { messages } = options ?? {};
+      const key = `${snapshotId} ${messages?.last} ${messages?.before}`;
+      const known = kept.get(key);
+      kept.delete(key);
+      const found = known ?? agent.getSnapshot(lookup, messages && { messages });
+      kept.set(key, found);
+      if (!known) void dropUnlessFinal(kept, key, found);
       const [oldest] = kept.size > maxKept ? kept.keys() : [];
       if (oldest !== undefined) kept.delete(oldest);
       return found;
@@ -33,12 +35,8 @@ function idIn(lookup: object): string | undefined {
   return 'snapshotId' in lookup ? String(lookup.snapshotId) : undefined;
 }
 
-async function dropUnlessFinal(
-  kept: Map<string, Found>,
-  snapshotId: string,
-  found: Found,
-): Promise<void> {
+async function dropUnlessFinal(kept: Map<string, Found>, key: string, found: Found): Promise<void> {
   const snapshot = await found.catch(() => undefined);
   const isFinal = snapshot?.status === 'succeeded' || snapshot?.status === 'failed';
-  if (!isFinal && kept.get(snapshotId) === found) kept.delete(snapshotId);
+  if (!isFinal && kept.get(key) === found) kept.delete(key);
 }

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../src/client/index.ts';
-import type { TraceSpan } from './traces.ts';
+import type { SpanError, TraceSpan } from './traces.ts';
 
 /** A span in the tree of its turn. */
 export interface SpanRow {
@@ -40,12 +40,19 @@ function below(span: TraceSpan, spans: readonly TraceSpan[], depth: number): Spa
   return [{ span, depth }, ...children.flatMap((child) => below(child, spans, depth + 1))];
 }
 
-/** How long each tool call took, by its ref. */
-export function toolTimes(spans: readonly TraceSpan[]): ReadonlyMap<string, number> {
-  const times = new Map<string, number>();
-  for (const { attributes, startedAt, endedAt } of spans) {
+/** How a tool call went: how long it took, and what it threw. */
+export interface ToolSpan {
+  readonly ms: number;
+  readonly error?: SpanError;
+}
+
+/** How each tool call went, by its ref. */
+export function toolTimes(spans: readonly TraceSpan[]): ReadonlyMap<string, ToolSpan> {
+  const times = new Map<string, ToolSpan>();
+  for (const { attributes, startedAt, endedAt, error } of spans) {
     const ref = attributes['gen_ai.tool.call.id'];
-    if (typeof ref === 'string' && endedAt !== undefined) times.set(ref, endedAt - startedAt);
+    if (typeof ref !== 'string' || endedAt === undefined) continue;
+    times.set(ref, { ms: endedAt - startedAt, ...(error && { error }) });
   }
   return times;
 }

@@ -1,6 +1,6 @@
 import type { Message, RemoteAgent } from '../../../src/client/index.ts';
 import { createSource, type Observable } from './observable.ts';
-import { titleOf, titlesOf } from './turns.ts';
+import { titleOf, titlesOf, toTurns } from './turns.ts';
 
 /** What the turns of a session are about, by snapshot. */
 export interface Titles extends Observable<ReadonlyMap<string, string>> {
@@ -55,10 +55,17 @@ async function titleFrom(
   snapshotId: string,
   parentId: string | undefined,
 ): Promise<string | undefined> {
-  if (parentId === undefined) {
-    const snapshot = await agent.getSnapshot({ snapshotId });
-    return titleOf(snapshot?.state?.messages ?? []);
+  // The end of a state is enough for most turns, and much less than a comparison of two states.
+  const snapshot = await agent.getSnapshot({ snapshotId }, { messages: { last: mostOfTurn } });
+  const { state, messageRange } = snapshot ?? {};
+  const turns = toTurns(state?.messages ?? []);
+  const isWhole = turns.length > 1 || (messageRange?.from ?? 0) === 0;
+  if (parentId !== undefined && !isWhole) {
+    const { messages } = await agent.diff(parentId, snapshotId);
+    return titleOf(messages.added);
   }
-  const { messages } = await agent.diff(parentId, snapshotId);
-  return titleOf(messages.added);
+  return titleOf(turns.at(-1)?.messages.map(({ message }) => message) ?? []);
 }
+
+// A turn with more messages than this is rare.
+const mostOfTurn = 20;

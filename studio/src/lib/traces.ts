@@ -18,6 +18,8 @@ export interface TraceSpan {
   readonly endedAt?: number;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly error?: SpanError;
+  /** Whether the server has recorded what this model call sent and received. */
+  readonly hasContent?: true;
 }
 
 /** The spans of a session, read again when `version` changes; `undefined` where the server keeps none. */

@@ -2,7 +2,7 @@ import type { Message, ToolRequestPart, ToolResponsePart } from '../../../src/cl
 import { textOf } from '../../../src/protocol/messages/text.ts';
 import { requestKey } from '../../../src/protocol/messages/tool-round.ts';
 
-/** A message and its place in the conversation. */
+/** A message and its position in the conversation. */
 export interface PlacedMessage {
   readonly message: Message;
   readonly index: number;
@@ -12,27 +12,30 @@ export interface PlacedMessage {
 
 /** The messages of one turn, with the snapshot it led to once it is saved. */
 export interface TurnGroup {
-  /** Counts from 1. */
-  readonly number: number;
   readonly snapshotId: string | undefined;
   readonly messages: readonly PlacedMessage[];
 }
 
-/** A conversation turn by turn: the last message of each names its snapshot. Turns as before stay the same objects. */
+/**
+ * A conversation, or its part from a position on, turn by turn: the last message of each names its snapshot. Turns as before
+ * stay the same objects.
+ */
 export function toTurns(
   messages: readonly Message[],
   before: readonly TurnGroup[] = [],
+  from = 0,
 ): readonly TurnGroup[] {
   const turns: TurnGroup[] = [];
+  const known = new Map(before.map((turn) => [turn.messages[0]?.index, turn]));
   let open: PlacedMessage[] = [];
   const close = (snapshotId: string | undefined): void => {
-    const turn = { number: turns.length + 1, snapshotId, messages: open };
-    const old = before[turns.length];
+    const turn = { snapshotId, messages: open };
+    const old = known.get(open[0]?.index ?? -1);
     turns.push(old && isSameTurn(old, turn) ? old : turn);
     open = [];
   };
   for (const [index, message] of messages.entries()) {
-    open.push({ message, index, answers: answersTo(messages, index) });
+    open.push({ message, index: from + index, answers: answersTo(messages, index) });
     const snapshotId = message.metadata?.snapshotId;
     if (typeof snapshotId === 'string') close(snapshotId);
   }
@@ -53,10 +56,11 @@ function isSameTurn(a: TurnGroup, b: TurnGroup): boolean {
   return (
     a.snapshotId === b.snapshotId &&
     a.messages.length === b.messages.length &&
-    a.messages.every(({ message, answers }, at) => {
+    a.messages.every(({ message, index, answers }, at) => {
       const other = b.messages[at];
       return (
         message === other?.message &&
+        index === other.index &&
         answers.length === other.answers.length &&
         answers.every((answer, place) => answer === other.answers[place])
       );

@@ -3,10 +3,10 @@ import type { Message } from '../../../src/client/index.ts';
 import { type TurnGroup, toTurns } from './turns.ts';
 
 /** A conversation turn by turn; while the last one streams in, the others stay the same objects. */
-export function useTurns(messages: readonly Message[]): readonly TurnGroup[] {
+export function useTurns(messages: readonly Message[], from: number): readonly TurnGroup[] {
   const before = useRef<readonly TurnGroup[]>([]);
   return useMemo(() => {
-    before.current = toTurns(messages, before.current);
+    before.current = toTurns(messages, before.current, from);
     return before.current;
-  }, [messages]);
+  }, [messages, from]);
 }

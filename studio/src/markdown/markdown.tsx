@@ -1,15 +1,16 @@
+import type { Token, Tokens } from 'marked';
 import { Fragment, memo, type ReactNode } from 'react';
 import { CodeBlock } from '../ui/code-block.tsx';
-import { type Block, parseBlocks, type SourceBlock } from './blocks.ts';
-import { type Inline, parseInline } from './inline.ts';
+import { imageView, isWebAddress } from './addresses.tsx';
+import { known, parseBlocks } from './parse.ts';
 
 /** A Markdown text as elements. Nothing in it can become markup, run, or be fetched from elsewhere. */
 export function Markdown({ text }: { readonly text: string }): ReactNode {
   return (
     <div className="markdown">
-      {parseBlocks(text).map((source, at) => (
+      {parseBlocks(text).map((token, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a block is known by its place; the text only grows
-        <TopBlock key={at} source={source} />
+        <TopBlock key={at} token={token} />
       ))}
     </div>
   );
@@ -17,133 +18,132 @@ export function Markdown({ text }: { readonly text: string }): ReactNode {
 
 /** While an answer streams in, only the block that grows is drawn again. */
 const TopBlock = memo(
-  function TopBlock({ source }: { readonly source: SourceBlock }) {
-    return <BlockView block={source.block} />;
+  function TopBlock({ token }: { readonly token: Token }) {
+    return view(token, 0);
   },
-  (before, now) => before.source.source === now.source.source,
+  (before, now) => before.token.raw === now.token.raw && before.token.type === now.token.type,
 );
 
-function BlockView({ block }: { readonly block: Block }): ReactNode {
-  switch (block.type) {
+/** How deep elements nest; what is deeper is text. */
+const deepest = 30;
+
+function view(each: Token, depth: number): ReactNode {
+  if (depth > deepest) return <p dir="auto">{each.raw}</p>;
+  const token = known(each);
+  const inside = (tokens: readonly Token[]): ReactNode => views(tokens, depth + 1);
+  switch (token.type) {
     case 'paragraph':
-      return <p dir="auto">{inline(block.text)}</p>;
+      return <p dir="auto">{inside(token.tokens)}</p>;
     case 'heading':
       // A message is not part of the page outline, so its headings differ only in style.
       return (
-        <div className={`heading h${block.level}`} dir="auto">
-          {inline(block.text)}
+        <div className={`heading h${token.depth}`} dir="auto">
+          {inside(token.tokens)}
         </div>
       );
     case 'code':
-      return <CodeBlock text={block.text} language={block.language} />;
-    case 'quote':
-      return <blockquote>{blocks(block.blocks)}</blockquote>;
+      return <CodeBlock text={token.text} language={token.lang?.split(/\s/, 1)[0] ?? ''} />;
+    case 'blockquote':
+      return <blockquote>{inside(token.tokens)}</blockquote>;
     case 'list':
-      return <ListView block={block} />;
+      return <ListView token={token} depth={depth} />;
     case 'table':
-      return <TableView block={block} />;
-    case 'rule':
+      return <TableView token={token} depth={depth} />;
+    case 'hr':
       return <hr />;
+    case 'html':
+      return token.block ? plainText(token.raw) : token.raw;
+    case 'text':
+      if (token.tokens) return inside(token.tokens);
+      return depth === 0 ? plainText(token.raw) : token.text;
+    case 'escape':
+      return token.text;
+    case 'codespan':
+      return <code>{token.text}</code>;
+    case 'strong':
+      return <strong>{inside(token.tokens)}</strong>;
+    case 'em':
+      return <em>{inside(token.tokens)}</em>;
+    case 'del':
+      return <del>{inside(token.tokens)}</del>;
+    case 'br':
+      return <br />;
+    case 'link':
+      return isWebAddress(token.href) ? (
+        <a href={token.href} target="_blank" rel="noopener noreferrer">
+          {inside(token.tokens)}
+        </a>
+      ) : (
+        <span title={token.href}>{token.autolink ? token.raw : inside(token.tokens)}</span>
+      );
+    case 'image':
+      return imageView(token.href, token.text);
+    case 'checkbox':
+      return token.checked ? '☑ ' : '☐ ';
+    // List items are drawn by their list; definitions are not to be seen.
+    case 'list_item':
+    case 'def':
+    case 'space':
+      return null;
   }
 }
 
-function ListView({ block }: { readonly block: Extract<Block, { type: 'list' }> }): ReactNode {
-  const items = block.items.map((item, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: an item is known by its place
-    <li key={at} dir="auto">
-      {item.length === 1 && item[0]?.type === 'paragraph' ? inline(item[0].text) : blocks(item)}
-    </li>
-  ));
-  return block.start === undefined ? <ul>{items}</ul> : <ol start={block.start}>{items}</ol>;
+function views(tokens: readonly Token[], depth: number): ReactNode {
+  // biome-ignore lint/suspicious/noArrayIndexKey: a token is known by its place
+  return tokens.map((token, at) => <Fragment key={at}>{view(token, depth)}</Fragment>);
 }
 
-function TableView({ block }: { readonly block: Extract<Block, { type: 'table' }> }): ReactNode {
-  const { head, align, rows } = block;
-  const cell = (at: number): { className?: string } =>
-    align[at] ? { className: `align-${align[at]}` } : {};
+function plainText(text: string): ReactNode {
+  return (
+    <p className="plain-text" dir="auto">
+      {text}
+    </p>
+  );
+}
+
+function ListView({
+  token: { items, ordered, start },
+  depth,
+}: {
+  readonly token: Tokens.List;
+  readonly depth: number;
+}): ReactNode {
+  const list = items.map((item, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: an item is known by its place
+    <li key={at} dir="auto">
+      {views(item.tokens, depth + 1)}
+    </li>
+  ));
+  return ordered ? <ol start={start === '' ? 1 : start}>{list}</ol> : <ul>{list}</ul>;
+}
+
+function TableView({
+  token: { header, rows },
+  depth,
+}: {
+  readonly token: Tokens.Table;
+  readonly depth: number;
+}): ReactNode {
+  const cells = (row: readonly Tokens.TableCell[], Cell: 'th' | 'td'): ReactNode =>
+    row.map(({ tokens, align }, at) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a cell is known by its place
+      <Cell key={at} {...(align && { className: `align-${align}` })} dir="auto">
+        {views(tokens, depth + 1)}
+      </Cell>
+    ));
   return (
     <div className="table-frame">
       <table>
         <thead>
-          <tr>
-            {head.map((text, at) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a cell is known by its place
-              <th key={at} {...cell(at)} dir="auto">
-                {inline(text)}
-              </th>
-            ))}
-          </tr>
+          <tr>{cells(header, 'th')}</tr>
         </thead>
         <tbody>
           {rows.map((row, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: a row is known by its place
-            <tr key={at}>
-              {row.map((text, column) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a cell is known by its place
-                <td key={column} {...cell(column)} dir="auto">
-                  {inline(text)}
-                </td>
-              ))}
-            </tr>
+            <tr key={at}>{cells(row, 'td')}</tr>
           ))}
         </tbody>
       </table>
     </div>
   );
-}
-
-function blocks(list: readonly Block[]): ReactNode {
-  // biome-ignore lint/suspicious/noArrayIndexKey: a block is known by its place
-  return list.map((block, at) => <BlockView key={at} block={block} />);
-}
-
-function inline(text: string): ReactNode {
-  return nodes(parseInline(text));
-}
-
-function nodes(list: readonly Inline[]): ReactNode {
-  // biome-ignore lint/suspicious/noArrayIndexKey: a piece of text is known by its place
-  return list.map((node, at) => <Fragment key={at}>{nodeView(node)}</Fragment>);
-}
-
-function nodeView(node: Inline): ReactNode {
-  switch (node.type) {
-    case 'text':
-      return node.text;
-    case 'code':
-      return <code>{node.text}</code>;
-    case 'strong':
-      return <strong>{nodes(node.content)}</strong>;
-    case 'em':
-      return <em>{nodes(node.content)}</em>;
-    case 'del':
-      return <del>{nodes(node.content)}</del>;
-    case 'break':
-      return <br />;
-    case 'link':
-      return isWebAddress(node.url) ? (
-        <a href={node.url} target="_blank" rel="noopener noreferrer">
-          {nodes(node.content)}
-        </a>
-      ) : (
-        <span title={node.url}>{nodes(node.content)}</span>
-      );
-    case 'image':
-      return imageView(node.url, node.alt);
-  }
-}
-
-// A picture from elsewhere would tell its server who is reading; it is offered as a link instead.
-function imageView(url: string, alt: string): ReactNode {
-  if (/^data:image\/[\w.+-]+[;,]/i.test(url)) return <img src={url} alt={alt} />;
-  if (!isWebAddress(url)) return alt;
-  return (
-    <a href={url} target="_blank" rel="noopener noreferrer">
-      Picture: {alt || url}
-    </a>
-  );
-}
-
-function isWebAddress(url: string): boolean {
-  return /^(?:https?:\/\/|mailto:)/i.test(url);
 }

@@ -12,8 +12,8 @@ export function DeadRuns({ agents }: { readonly agents: readonly string[] }): Re
   const { items, retry } = useDeadRuns(agents);
   if (items.length === 0) return null;
   return (
-    <section aria-label="Given up">
-      <h2 className="section-title">Given up</h2>
+    <section aria-label="Dead runs">
+      <h2 className="section-title">Dead runs</h2>
       <p className="quiet section-about">
         A worker died at every attempt of these runs. Fix the cause, then retry.
       </p>

@@ -1,5 +1,7 @@
 import type { RunInfo } from '../../../src/client/index.ts';
+import { goTo } from '../lib/place.ts';
 import { lookNow } from '../lib/pulse.ts';
+import { type RecordedTurn, readTurnInput } from '../lib/recorded-turns.ts';
 import { agentOf } from '../lib/server.ts';
 import { toast } from '../ui/toasts.tsx';
 
@@ -15,9 +17,29 @@ export async function abortRun({ agent, snapshotId, mode }: RunInfo): Promise<vo
   lookNow();
 }
 
+/** Starts a new run with the input of a turn, from the snapshot that the turn continued from; of a first turn in a new session. */
+export async function retryTurn(turn: RecordedTurn): Promise<void> {
+  const { agent } = turn;
+  try {
+    const { input, from } = await readTurnInput(turn);
+    const { sessionId } = await agentOf(agent).start(
+      input,
+      from === undefined ? {} : { snapshotId: from },
+    );
+    toast({
+      text: from === undefined ? 'Retried in a new session.' : 'Retried from the same snapshot.',
+      action: { label: 'Open', run: () => goTo({ view: 'chat', agent, session: sessionId }) },
+    });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    toast({ text: `Could not retry. ${reason}`, isFault: true });
+  }
+  lookNow();
+}
+
 function wordsFor(status: string | undefined, mode: RunInfo['mode']): string {
   if (status === 'aborted') return 'Aborted. What it had done so far can still be looked at.';
   if (status === 'pending')
     return mode === 'detached' ? 'Stopping.' : 'Stopping; the partial answer is kept.';
-  return status === undefined ? 'That run is not known any more.' : `Too late: it has ${status}.`;
+  return status === undefined ? 'This run no longer exists.' : `Too late: it has ${status}.`;
 }

@@ -2,7 +2,9 @@ import { type ReactNode, useState } from 'react';
 import type { RunInfo } from '../../../src/client/index.ts';
 import { duration, plural, shortId } from '../lib/format.ts';
 import { brief } from '../lib/json.ts';
+import { keyNames } from '../lib/keys.ts';
 import { type EndedRun, pulse } from '../lib/pulse.ts';
+import { type TurnFilter, useRecordedTurns } from '../lib/recorded-turns.ts';
 import { useSource } from '../lib/use-source.ts';
 import { Markdown } from '../markdown/markdown.tsx';
 import { Empty } from '../ui/empty.tsx';
@@ -10,15 +12,26 @@ import { Icon } from '../ui/icon.tsx';
 import { MarkIcon, type MarkKind } from '../ui/mark.tsx';
 import { Time } from '../ui/time.tsx';
 import { DeadRuns } from './dead-runs.tsx';
+import { EndedRuns } from './ended-runs.tsx';
 import { abortRun } from './run-actions.ts';
 import { RunProgress } from './run-progress.tsx';
 import { SessionLink } from './session-link.tsx';
 import { useWatch } from './use-watch.ts';
 
-/** All runs of all agents: what is under way, what was given up, and what ended while this page was open. */
+const everything: TurnFilter = {};
+
+/** All runs of all agents: what is under way, what was given up, and what has ended. */
 export function RunsView({ agents }: { readonly agents: readonly string[] }): ReactNode {
   const { runs, ended } = useSource(pulse);
   const [watched, setWatched] = useState<string>();
+  const turns = useRecordedTurns(everything);
+  const askedIn = (run: RunInfo): string | undefined =>
+    turns === 'none'
+      ? undefined
+      : turns?.items.find(
+          ({ sessionId, agent, endedAt }) =>
+            sessionId === run.sessionId && agent === run.agent && endedAt === undefined,
+        )?.asked;
   return (
     <main className="runs-view" aria-label="Runs">
       <header className="page-header">
@@ -33,8 +46,8 @@ export function RunsView({ agents }: { readonly agents: readonly string[] }): Re
         {runs.length === 0 ? (
           <Empty title="Nothing runs now.">
             <p>
-              Send a message in the background: <kbd>⇧</kbd> <kbd>⌘</kbd> <kbd>⏎</kbd> in the
-              message field, or the button beside Send.
+              Send a message in the background: <kbd>{keyNames.modShiftEnter}</kbd> in the message
+              field, or the button beside Send.
             </p>
           </Empty>
         ) : (
@@ -43,6 +56,7 @@ export function RunsView({ agents }: { readonly agents: readonly string[] }): Re
               <RunCard
                 key={run.snapshotId}
                 run={run}
+                asked={askedIn(run)}
                 isWatched={watched === run.snapshotId}
                 onWatch={() => setWatched(watched === run.snapshotId ? undefined : run.snapshotId)}
               />
@@ -51,7 +65,7 @@ export function RunsView({ agents }: { readonly agents: readonly string[] }): Re
         )}
       </section>
       <DeadRuns agents={agents} />
-      {ended.length > 0 && (
+      {turns === 'none' && ended.length > 0 && (
         <section aria-label="Ended">
           <h2 className="section-title">Ended</h2>
           <ul className="run-cards">
@@ -61,16 +75,19 @@ export function RunsView({ agents }: { readonly agents: readonly string[] }): Re
           </ul>
         </section>
       )}
+      <EndedRuns agents={agents} />
     </main>
   );
 }
 
 function RunCard({
   run,
+  asked,
   isWatched,
   onWatch,
 }: {
   readonly run: RunInfo;
+  readonly asked: string | undefined;
   readonly isWatched: boolean;
   readonly onWatch: () => void;
 }): ReactNode {
@@ -95,6 +112,11 @@ function RunCard({
           </button>
         </span>
       </div>
+      {asked !== undefined && (
+        <p className="run-note" dir="auto">
+          {asked}
+        </p>
+      )}
       <RunFacts run={run} />
       {attempt > 1 && (
         <p className="run-note">

@@ -25,6 +25,7 @@ export function useDeadRuns(agents: readonly string[]): DeadRuns {
     const lists = all.map((name) =>
       agentOf(name)
         .listDeadRuns()
+        .then(({ items }) => items)
         .catch(() => []),
     );
     return (await Promise.all(lists)).flat().sort((a, b) => (a.since < b.since ? 1 : -1));
@@ -44,10 +45,10 @@ export function useDeadRuns(agents: readonly string[]): DeadRuns {
     async ({ agent, snapshotId }: DeadRun) => {
       try {
         await agentOf(agent).retryRun(snapshotId);
-        toast({ text: 'Begun again, with what it had not done.' });
+        toast({ text: 'Retried, with its remaining inputs.' });
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        toast({ text: `Could not begin it again. ${reason}`, isFault: true });
+        toast({ text: `Could not retry. ${reason}`, isFault: true });
       }
       setItems(await look());
       lookNow();

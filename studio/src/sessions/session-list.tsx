@@ -8,6 +8,7 @@ import { Empty } from '../ui/empty.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { MarkIcon } from '../ui/mark.tsx';
 import { Time } from '../ui/time.tsx';
+import { type SessionFilterName, SessionFilters } from './session-filters.tsx';
 import { sessionTitle } from './session-title.ts';
 import { useSessions } from './use-sessions.ts';
 
@@ -15,7 +16,8 @@ import { useSessions } from './use-sessions.ts';
 export function SessionList(): ReactNode {
   const { agent, info, commands, place } = useWorkbench();
   const [query, setQuery] = useState('');
-  const sessions = useSessions(agent, useDeferredValue(query.trim()));
+  const [filter, setFilter] = useState<SessionFilterName>('all');
+  const sessions = useSessions(agent, useDeferredValue(query.trim()), filter);
   if (!info.metadata.timeline) return <NoSessions />;
   return (
     <nav className="sessions" aria-label="Sessions">
@@ -43,6 +45,7 @@ export function SessionList(): ReactNode {
         />
         <kbd>/</kbd>
       </label>
+      <SessionFilters agent={agent} chosen={filter} onChoose={setFilter} />
       <ul className="session-items">
         {sessions.items.map((session) => (
           <SessionItem
@@ -59,7 +62,11 @@ export function SessionList(): ReactNode {
         </button>
       )}
       {sessions.items.length === 0 && !sessions.isLoading && (
-        <Empty title={sessions.fault ?? (query ? 'Nothing found.' : 'No sessions yet.')}>
+        <Empty
+          title={
+            sessions.fault ?? (query || filter !== 'all' ? 'Nothing found.' : 'No sessions yet.')
+          }
+        >
           {!sessions.fault && (
             <p>
               {query

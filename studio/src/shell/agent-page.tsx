@@ -1,8 +1,9 @@
-import { type ReactNode, useEffect, useMemo, useRef } from 'react';
+import { type CSSProperties, type ReactNode, useEffect, useMemo, useRef } from 'react';
 import type { AgentInfo } from '../../../src/client/index.ts';
 import { useAgentStore, useAgentValue } from '../../../src/react/index.ts';
 import { Conversation } from '../conversation/conversation.tsx';
 import { Inspector } from '../inspector/inspector.tsx';
+import { pageSize } from '../lib/message-pages.ts';
 import type { Place } from '../lib/place.ts';
 import { pulse } from '../lib/pulse.ts';
 import { agentOf } from '../lib/server.ts';
@@ -19,11 +20,14 @@ import { createCommands } from './commands.ts';
 import { KeyCommands } from './key-commands.tsx';
 import { OfflineBar } from './offline-bar.tsx';
 import { PanelFrame } from './panel-frame.tsx';
-import { panels } from './panels.ts';
+import { type Panels, panels } from './panels.ts';
 import { SidebarFoot, TopBar } from './top-bar.tsx';
 import { useAgentInfo } from './use-agents.ts';
 import { useSession } from './use-session.ts';
 import { type Workbench, WorkbenchProvider } from './workbench.tsx';
+
+/** How many snapshots of a session are loaded at a time. */
+const timelinePortion = 400;
 
 /** Everything about one agent: its sessions, and in one of them the timeline, the conversation and the inspector. */
 export function AgentPage({
@@ -39,12 +43,12 @@ export function AgentPage({
 }): ReactNode {
   const info = useAgentInfo(listed);
   const workbench = useOpenWorkbench(info, place);
-  const { sheet, hidden } = useSource(panels);
+  const { sheet, hidden, widths } = useSource(panels);
   usePageTitle(workbench);
   return (
     <WorkbenchProvider value={workbench}>
       <KeyCommands />
-      <div className="shell" data-hidden={hidden.join(' ')}>
+      <div className="shell" data-hidden={hidden.join(' ')} style={ownWidths(widths)}>
         <TopBar agents={agents} current={info} theme={theme} />
         <OfflineBar />
         <PanelFrame panel="sessions" label="Sessions and runs" sheet={sheet}>
@@ -73,14 +77,23 @@ function useOpenWorkbench(info: AgentInfo, place: Place): Workbench {
   const first = useRef(place.session);
   const store = useAgentStore({
     agent,
-    timeline: true,
+    timeline: timelinePortion,
+    messages: pageSize,
     ...(first.current !== undefined && { sessionId: first.current }),
   });
   const placeNow = useRef(place);
   placeNow.current = place;
+  const modelNow = useRef(info.model);
+  modelNow.current = info.model;
   const titles = useMemo(() => createTitles(agent), [agent]);
   const commands = useMemo(
-    () => createCommands(store, agent, () => placeNow.current),
+    () =>
+      createCommands(
+        store,
+        agent,
+        () => placeNow.current,
+        () => modelNow.current,
+      ),
     [store, agent],
   );
   const session = useSession(store, agent, place, info.metadata.timeline);
@@ -92,6 +105,13 @@ function useOpenWorkbench(info: AgentInfo, place: Place): Workbench {
   return useMemo(
     () => ({ info, agent, store, titles, commands, place, session, spans }),
     [info, agent, store, titles, commands, place, session, spans],
+  );
+}
+
+// Read by the grid; a column without a stored width takes the one of the style sheet.
+function ownWidths(widths: Panels['widths']): CSSProperties {
+  return Object.fromEntries(
+    Object.entries(widths).map(([panel, width]) => [`--own-${panel}`, `${width}px`]),
   );
 }
 

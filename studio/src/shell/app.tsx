@@ -1,17 +1,25 @@
 import type { ReactNode } from 'react';
+import type { AgentInfo } from '../../../src/client/index.ts';
+import { InboxView } from '../inbox/inbox-view.tsx';
 import { type Place, usePlace } from '../lib/place.ts';
 import { pulse } from '../lib/pulse.ts';
 import { serverUrl } from '../lib/server.ts';
 import { useTheme } from '../lib/theme.ts';
 import { useSource } from '../lib/use-source.ts';
 import { RunsView } from '../runs/runs-view.tsx';
+import { ToolsView } from '../tools/tools-view.tsx';
+import { TracesView } from '../traces/traces-view.tsx';
 import { Boundary } from '../ui/boundary.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Toasts } from '../ui/toasts.tsx';
+import { UsageView } from '../usage/usage-view.tsx';
 import { AgentPage } from './agent-page.tsx';
 import { DialogHost } from './dialog-host.tsx';
+import { PageKeys } from './page-keys.tsx';
 import { TopBar } from './top-bar.tsx';
 import { useAgents } from './use-agents.ts';
+
+const none: readonly AgentInfo[] = [];
 
 /** The studio. */
 export function App(): ReactNode {
@@ -38,6 +46,14 @@ export function App(): ReactNode {
             <RunsView
               agents={agents.filter(({ metadata }) => metadata.claims).map(({ name }) => name)}
             />
+          ) : place.view === 'inbox' && agents ? (
+            <InboxView agents={agents} />
+          ) : place.view === 'tools' && agents ? (
+            <ToolsView agents={agents} />
+          ) : place.view === 'traces' && agents ? (
+            <TracesView agents={agents.map(({ name }) => name)} />
+          ) : place.view === 'usage' && agents ? (
+            <UsageView agents={agents} />
           ) : (
             <NoAgent
               agents={agents?.map(({ name }) => name)}
@@ -47,6 +63,7 @@ export function App(): ReactNode {
           )}
         </div>
       )}
+      <PageKeys agents={agents ?? none} changeTheme={theme[1]} />
       <DialogHost />
       <Toasts />
     </Boundary>

@@ -1,7 +1,19 @@
-import type { Input, Message, Part, RemoteAgent, Snapshot } from '../../../src/client/index.ts';
+import {
+  type EditChange,
+  type Input,
+  isWaymarkError,
+  type Message,
+  type Part,
+  type RemoteAgent,
+  type Snapshot,
+} from '../../../src/client/index.ts';
 import { type AgentStore, snapshotBefore } from '../../../src/react/index.ts';
+import { lastGood } from '../lib/failed-turns.ts';
+import { knownSnapshot } from '../lib/known-snapshot.ts';
+import { pageSize } from '../lib/message-pages.ts';
 import { goTo, type Place } from '../lib/place.ts';
 import { lookNow } from '../lib/pulse.ts';
+import { watchTurnStart } from '../lib/turn-start.ts';
 import { dropToasts, toast } from '../ui/toasts.tsx';
 import { openDialog } from './dialogs.ts';
 import { closeSheet } from './panels.ts';
@@ -17,25 +29,41 @@ export interface Commands {
   /** Compares a snapshot with another, or with now; with `undefined` ends that. */
   compare(base: string | undefined, withSnapshot?: string): void;
   label(snapshot: Pick<Snapshot, 'snapshotId' | 'label'>): void;
+  /**
+   * Saves an edited state as a branch and compares it with the one before, unless the session has continued from `head`.
+   * Resolves to what went wrong, if something did.
+   */
+  edit(
+    at: { readonly snapshotId: string; readonly head: string | undefined },
+    change: EditChange,
+    reason: string,
+  ): Promise<string | undefined>;
+  /** Opens the form for running a turn again with something changed. */
+  rerun(snapshot: Pick<Snapshot, 'snapshotId' | 'turnIndex'>): void;
   openSession(sessionId: string | undefined): void;
-  /** Sends something in this session; `afresh` in a new one. */
+  /** Sends something in this session; `afresh` in a new one. `false` when the server did not take it. */
   send(
     input: Input,
     options?: { readonly detach?: boolean; readonly afresh?: boolean },
-  ): Promise<void>;
+  ): Promise<boolean>;
   /** Sends something else in place of a message: a branch from before it. */
-  resend(messages: readonly Message[], index: number, content: Part[]): Promise<void>;
+  resend(index: number, content: Part[]): Promise<void>;
 }
+
+const continuedMeanwhile =
+  'Not saved: the session has continued since you opened this dialog. Copy your text, close the dialog and edit the current state.';
 
 /** The commands of one conversation. */
 export function createCommands(
   store: AgentStore,
   agent: RemoteAgent,
   placeNow: () => Place,
+  /** The model that the agent uses. */
+  modelNow: () => string | undefined = () => undefined,
 ): Commands {
   const { actions } = store;
   const turnOf = (snapshotId: string): string => {
-    const found = store.getView().timeline.find((each) => each.snapshotId === snapshotId);
+    const found = knownSnapshot(store.getView(), snapshotId);
     return found ? `turn ${found.turnIndex + 1}` : 'that snapshot';
   };
   const fault = (text: string): void => {
@@ -46,6 +74,29 @@ export function createCommands(
     const { agent: name = agent.name } = placeNow();
     const { sessionId } = store.getView();
     return { view: 'chat', agent: name, ...(sessionId !== undefined && { session: sessionId }) };
+  };
+
+  /** The snapshot before a message of what is shown, which may be among messages that are not loaded. */
+  const turnBefore = async (index: number): Promise<string | undefined> => {
+    const { past } = store.getView();
+    if (past !== undefined) {
+      const { snapshotId } = past;
+      for (let before = index; before > 0; ) {
+        const page = await agent.getSnapshot(snapshotId, { messages: { last: pageSize, before } });
+        const messages = page?.state?.messages ?? [];
+        const found = snapshotBefore(messages, messages.length);
+        if (found !== undefined) return found;
+        before = page?.messageRange?.from ?? 0;
+      }
+      return undefined;
+    }
+    for (;;) {
+      const { transcript, earlier } = store.getView();
+      const found = snapshotBefore(transcript, index - earlier);
+      if (found !== undefined || earlier === 0) return found;
+      await actions.loadEarlier();
+      if (store.getView().earlier === earlier) return undefined;
+    }
   };
 
   const begin = async (): Promise<void> => {
@@ -69,11 +120,11 @@ export function createCommands(
     async goBack(snapshotId) {
       const before = store.getView().snapshotId;
       if (before === snapshotId) return commands.look(undefined);
-      if (!(await actions.restore(snapshotId))) return fault('Could not go back.');
+      if (!(await actions.restore(snapshotId))) return fault('Could not restore it.');
       goTo(session());
       toast({
         about: 'head',
-        text: `Went back to ${turnOf(snapshotId)}. What came after it stays in the timeline.`,
+        text: `Restored ${turnOf(snapshotId)}. What came after it stays in the timeline.`,
         ...(before !== undefined && {
           action: { label: 'Undo', run: () => void commands.goBack(before) },
         }),
@@ -105,6 +156,43 @@ export function createCommands(
       };
       openDialog.set({ type: 'label', snapshot, save: (label) => void save(label) });
     },
+    async edit({ snapshotId, head }, change, reason) {
+      let edited: string;
+      try {
+        const options = {
+          ...(reason !== '' && { reason }),
+          ...(head !== undefined && { ifHead: head }),
+        };
+        edited = (await agent.edit(snapshotId, change, options)).snapshotId;
+      } catch (error) {
+        if (isWaymarkError(error) && error.status === 'ABORTED') return continuedMeanwhile;
+        return error instanceof Error ? error.message : String(error);
+      }
+      // It is the head already: this reads the session again, and moves nothing if a newer turn is the head by now.
+      if (!(await actions.restore(edited, { ifHead: edited }))) {
+        await actions.refresh();
+        if (store.getView().error) {
+          fault('Saved, but could not be read again.');
+          return undefined;
+        }
+      }
+      commands.compare(snapshotId, edited);
+      lookNow();
+      if (store.getView().snapshotId !== edited) {
+        toast({ about: 'head', text: 'Saved as a branch. The session has continued without it.' });
+        return undefined;
+      }
+      toast({
+        about: 'head',
+        text: 'Saved as a branch. The next message continues from it.',
+        ...(head !== undefined && {
+          action: { label: 'Undo', run: () => void commands.goBack(head) },
+        }),
+      });
+      return undefined;
+    },
+    rerun: (snapshot) =>
+      openDialog.set({ type: 'rerun', agent: agent.name, model: modelNow(), snapshot }),
     openSession(sessionId) {
       closeSheet();
       goTo({
@@ -115,20 +203,27 @@ export function createCommands(
     },
     async send(input, { detach = false, afresh = false } = {}) {
       const { snapshot } = afresh ? {} : placeNow();
+      const { timeline } = store.getView();
+      // Nothing continues from a failed turn; the last good snapshot before it is what was meant.
+      const from = snapshot === undefined ? undefined : lastGood(timeline, snapshot);
       dropToasts('head');
       if (afresh) await begin();
       else goTo(session());
+      const turn = watchTurnStart(store);
       const sent = actions.send(input, {
         detach,
-        ...(snapshot !== undefined && { snapshotId: snapshot }),
+        ...(from !== undefined && { from }),
       });
       lookNow();
-      await sent;
+      const output = await sent;
+      turn.end();
       lookNow();
+      // A turn whose session is no longer shown has only its output.
+      return turn.hasStarted() || output?.snapshotId !== undefined;
     },
-    async resend(messages, index, content) {
+    async resend(index, content) {
       const message: Message = { role: 'user', content };
-      const from = snapshotBefore(messages, index);
+      const from = await turnBefore(index);
       if (from === undefined) {
         // Before the first turn there is nothing to branch from.
         await begin();

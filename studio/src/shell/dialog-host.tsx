@@ -1,11 +1,15 @@
 import { type FormEvent, type ReactNode, useState } from 'react';
 import type { SessionInfo } from '../../../src/client/index.ts';
+import { EditDialog } from '../edit/edit-dialog.tsx';
 import { goTo, usePlace } from '../lib/place.ts';
 import { lookNow } from '../lib/pulse.ts';
 import { agentOf } from '../lib/server.ts';
 import { useSource } from '../lib/use-source.ts';
+import { Palette } from '../palette/palette.tsx';
+import { RerunDialog } from '../rerun/rerun-dialog.tsx';
 import { sessionTitle } from '../sessions/session-title.ts';
 import { Dialog } from '../ui/dialog.tsx';
+import { FormButtons } from '../ui/form-buttons.tsx';
 import { toast } from '../ui/toasts.tsx';
 import { openDialog } from './dialogs.ts';
 import { HelpDialog } from './help-dialog.tsx';
@@ -17,8 +21,22 @@ export function DialogHost(): ReactNode {
   switch (dialog?.type) {
     case 'help':
       return <HelpDialog onClose={close} />;
+    case 'palette':
+      return <Palette agents={dialog.agents} commands={dialog.commands} onClose={close} />;
     case 'label':
       return <LabelDialog label={dialog.snapshot.label} save={dialog.save} onClose={close} />;
+    case 'edit':
+      return <EditDialog subject={dialog.subject} save={dialog.save} onClose={close} />;
+    case 'rerun':
+      return (
+        <RerunDialog
+          agent={dialog.agent}
+          model={dialog.model}
+          snapshotId={dialog.snapshot.snapshotId}
+          turn={dialog.snapshot.turnIndex + 1}
+          onClose={close}
+        />
+      );
     case 'rename':
       return <RenameDialog session={dialog.session} onClose={close} />;
     case 'erase':
@@ -60,14 +78,9 @@ function LabelDialog({
             A flag in the timeline. Labelled snapshots are kept when old ones are pruned.
           </p>
         </div>
-        <div className="buttons">
-          <button type="submit" className="button primary">
-            {text.trim() === '' && label !== undefined ? 'Remove the label' : 'Label'}
-          </button>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
+        <FormButtons onCancel={onClose}>
+          {text.trim() === '' && label !== undefined ? 'Remove the label' : 'Label'}
+        </FormButtons>
       </form>
     </Dialog>
   );
@@ -104,14 +117,7 @@ function RenameDialog({
             onChange={(event) => setTitle(event.target.value)}
           />
         </div>
-        <div className="buttons">
-          <button type="submit" className="button primary">
-            Rename
-          </button>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
+        <FormButtons onCancel={onClose}>Rename</FormButtons>
       </form>
     </Dialog>
   );

@@ -1,14 +1,34 @@
-import type { SessionInfo, Snapshot } from '../../../src/client/index.ts';
+import type { AgentInfo, EditChange, SessionInfo, Snapshot } from '../../../src/client/index.ts';
+import type { EditSubject } from '../edit/edit-subject.ts';
 import { createSource } from '../lib/observable.ts';
+import type { PageCommand } from './command-list.ts';
 
 /** The dialog that is open, with what it is about. */
 export type OpenDialog =
   | { readonly type: 'help' }
   | {
+      readonly type: 'palette';
+      readonly agents: readonly AgentInfo[];
+      /** What can be done on every page. */
+      readonly commands: readonly PageCommand[];
+    }
+  | {
       readonly type: 'label';
       readonly snapshot: Pick<Snapshot, 'label'>;
       /** Puts the label on, or with `null` takes it off. */
       readonly save: (label: string | null) => void;
+    }
+  | {
+      readonly type: 'edit';
+      readonly subject: EditSubject;
+      /** Resolves to what went wrong, if something did. */
+      readonly save: (change: EditChange, reason: string) => Promise<string | undefined>;
+    }
+  | {
+      readonly type: 'rerun';
+      readonly agent: string;
+      readonly model: string | undefined;
+      readonly snapshot: Pick<Snapshot, 'snapshotId' | 'turnIndex'>;
     }
   | { readonly type: 'rename' | 'erase'; readonly session: SessionInfo };
 

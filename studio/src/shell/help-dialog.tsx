@@ -1,22 +1,29 @@
 import type { ReactNode } from 'react';
+import { keyNames } from '../lib/keys.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { MarkIcon, type MarkKind, markWords } from '../ui/mark.tsx';
+import { commandNames } from './command-list.ts';
 
 const keys: readonly (readonly [string, string])[] = [
-  ['j  k', 'down and up through the timeline'],
-  ['h  l', 'to the branch on the left or right'],
-  ['g', 'go back to the selected snapshot'],
-  ['b', 'branch there, into a new session'],
-  ['c', 'compare it with now; shift-click compares any two'],
-  ['f', 'flag it with a label'],
-  ['/', 'search sessions'],
-  ['⏎', 'send; ⇧⏎ for a new line'],
-  ['⌘⏎', 'send'],
-  ['⇧⌘⏎', 'send in the background'],
-  ['esc', 'back to now; stop what runs'],
-  ['?', 'this help'],
+  ['j  k', 'Down and up through the timeline'],
+  ['h  l', 'To the branch on the left or right'],
+  named(commandNames.restore),
+  named(commandNames.branch),
+  named(commandNames.compare, '; shift-click compares any two'),
+  named(commandNames.label),
+  [keyNames.modK, 'Command palette: find and do anything'],
+  named(commandNames.search),
+  [keyNames.enter, `Send; ${keyNames.shiftEnter} for a new line`],
+  [keyNames.modEnter, 'Send'],
+  [keyNames.modShiftEnter, 'Start in the background'],
+  [keyNames.escape, 'Back to now; stop what runs'],
+  [commandNames.help.key, 'This help'],
 ];
+
+function named({ key, name }: { key: string; name: string }, more = ''): readonly [string, string] {
+  return [key, `${name}${more}`];
+}
 
 const marks: readonly MarkKind[] = [
   'head',
@@ -34,7 +41,7 @@ const marks: readonly MarkKind[] = [
 /** The keys, and what the marks in the timeline mean. */
 export function HelpDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
   return (
-    <Dialog title="Keys and marks" onClose={onClose} wide>
+    <Dialog title="Keyboard shortcuts and marks" onClose={onClose} wide>
       <div className="help">
         <dl>
           {keys.map(([key, words]) => (

@@ -1,6 +1,7 @@
 import { type ReactNode, useLayoutEffect, useRef } from 'react';
 import { Icon } from '../ui/icon.tsx';
 import { closeSheet, type Panel } from './panels.ts';
+import { ResizeHandle } from './resize-handle.tsx';
 
 /** A panel beside the conversation; where there is no room, a sheet over it. */
 export function PanelFrame({
@@ -57,6 +58,7 @@ export function PanelFrame({
           <Icon name="close" />
         </button>
         {children}
+        {!isSheet && <ResizeHandle panel={panel} label={label} />}
       </aside>
     </>
   );

@@ -10,23 +10,51 @@ const columns: Readonly<Record<Panel, string>> = {
   inspector: '(min-width: 1240px)',
 };
 
-/** Which sheet is open, and which columns were put away. */
+const key = 'waymark.panels';
+
+/** Which sheet is open, which columns were put away, and how wide the others were made. */
 export interface Panels {
   readonly sheet: Panel | undefined;
   readonly hidden: readonly Panel[];
+  /** In pixels; absent: as wide as the screen suggests. */
+  readonly widths: Readonly<Partial<Record<Panel, number>>>;
 }
 
-export const panels = createSource<Panels>({ sheet: undefined, hidden: [] });
+export const panels = createSource<Panels>({ sheet: undefined, ...readPanels() });
+
+panels.subscribe(() => {
+  const { hidden, widths } = panels.get();
+  try {
+    localStorage.setItem(key, JSON.stringify({ hidden, widths }));
+  } catch {
+    // Without storage the columns are as they were at the next visit.
+  }
+});
+
+/** The narrowest and the widest column, in pixels. */
+export const widthRange: { readonly min: number; readonly max: number } = { min: 160, max: 900 };
+
+/** Makes a column this wide; `undefined`: as wide as the screen suggests. */
+export function resizePanel(panel: Panel, width: number | undefined): void {
+  const { [panel]: _, ...others } = panels.get().widths;
+  const { min, max } = widthRange;
+  const widths =
+    width === undefined
+      ? others
+      : { ...others, [panel]: Math.round(Math.min(max, Math.max(min, width))) };
+  panels.set({ ...panels.get(), widths });
+}
 
 /** Shows a panel or puts it away, whichever form it has at this width. */
 export function togglePanel(panel: Panel): void {
   const { sheet, hidden } = panels.get();
   if (!isColumn(panel)) {
-    panels.set({ sheet: sheet === panel ? undefined : panel, hidden });
+    panels.set({ ...panels.get(), sheet: sheet === panel ? undefined : panel });
     return;
   }
   const others = hidden.filter((each) => each !== panel);
   panels.set({
+    ...panels.get(),
     sheet: undefined,
     hidden: others.length < hidden.length ? others : [...hidden, panel],
   });
@@ -36,6 +64,7 @@ export function togglePanel(panel: Panel): void {
 export function showPanel(panel: Panel): void {
   const { hidden } = panels.get();
   panels.set({
+    ...panels.get(),
     sheet: isColumn(panel) ? undefined : panel,
     hidden: hidden.filter((each) => each !== panel),
   });
@@ -43,9 +72,27 @@ export function showPanel(panel: Panel): void {
 
 /** Closes the open sheet; `false` when there was none. */
 export function closeSheet(): boolean {
-  const { sheet, hidden } = panels.get();
-  if (sheet !== undefined) panels.set({ sheet: undefined, hidden });
+  const { sheet } = panels.get();
+  if (sheet !== undefined) panels.set({ ...panels.get(), sheet: undefined });
   return sheet !== undefined;
+}
+
+// A stored value may be of another version, or written by hand.
+function readPanels(): Omit<Panels, 'sheet'> {
+  const names = Object.keys(columns) as Panel[];
+  try {
+    const stored = JSON.parse(localStorage.getItem(key) ?? '{}');
+    const widths = names.flatMap((name) => {
+      const width = stored.widths?.[name];
+      return typeof width === 'number' && width >= 0 ? [[name, width] as const] : [];
+    });
+    return {
+      hidden: names.filter((name) => stored.hidden?.includes?.(name)),
+      widths: Object.fromEntries(widths),
+    };
+  } catch {
+    return { hidden: [], widths: {} };
+  }
 }
 
 function isColumn(panel: Panel): boolean {

@@ -1,12 +1,17 @@
 import type { ReactNode } from 'react';
 import type { AgentInfo } from '../../../src/client/index.ts';
-import { placeHash } from '../lib/place.ts';
+import { withTimeline } from '../inbox/inbox-view.tsx';
+import { useInbox } from '../inbox/use-inbox.ts';
+import { keyNames } from '../lib/keys.ts';
+import { placeHash, usePlace } from '../lib/place.ts';
 import { pulse } from '../lib/pulse.ts';
 import type { Theme } from '../lib/theme.ts';
 import { useSource } from '../lib/use-source.ts';
+import { openPalette } from '../palette/open-palette.ts';
 import { Icon, type IconName } from '../ui/icon.tsx';
 import { AgentMenu } from './agent-menu.tsx';
 import { openDialog } from './dialogs.ts';
+import { type Page, pages } from './pages.ts';
 import { type Panel, togglePanel } from './panels.ts';
 
 type ThemeChoice = readonly [Theme, () => void];
@@ -22,6 +27,9 @@ export function TopBar({
   readonly theme: ThemeChoice;
 }): ReactNode {
   const { runs } = useSource(pulse);
+  const { view } = usePlace();
+  const waiting = useInbox(withTimeline(agents))?.length ?? 0;
+  const counts: Partial<Record<Page['view'], number>> = { inbox: waiting, runs: runs.length };
   return (
     <header className="top-bar">
       {current && <PanelButton panel="sessions" icon="menu" label="Sessions" />}
@@ -37,15 +45,23 @@ export function TopBar({
       <span className="top-space" />
       {current && <Facts info={current} />}
       <Live />
-      <a
-        className="runs-link"
-        href={placeHash({ view: 'runs' })}
-        aria-current={current ? undefined : 'page'}
+      {pages.map((page) => (
+        <PageLink
+          key={page.view}
+          page={page}
+          isCurrent={view === page.view}
+          count={counts[page.view] ?? 0}
+        />
+      ))}
+      <button
+        type="button"
+        className="icon-button"
+        onClick={() => openPalette(agents, theme[1])}
+        aria-label="Command palette"
+        title={`Command palette (${keyNames.modK})`}
       >
-        <Icon name="runs" />
-        <span>Runs</span>
-        {runs.length > 0 && <span className="count">{runs.length}</span>}
-      </a>
+        <Icon name="search" />
+      </button>
       <span className="top-tools">
         <ThemeButton theme={theme} />
         <HelpButton />
@@ -53,6 +69,29 @@ export function TopBar({
       {current && <PanelButton panel="timeline" icon="timeline" label="Timeline" />}
       {current && <PanelButton panel="inspector" icon="inspector" label="Inspector" />}
     </header>
+  );
+}
+
+function PageLink({
+  page: { view, name, icon },
+  isCurrent,
+  count,
+}: {
+  readonly page: Page;
+  readonly isCurrent: boolean;
+  readonly count: number;
+}): ReactNode {
+  return (
+    <a
+      className="runs-link"
+      data-view={view}
+      href={placeHash({ view })}
+      aria-current={isCurrent ? 'page' : undefined}
+    >
+      <Icon name={icon} />
+      <span>{name}</span>
+      {count > 0 && <span className="count">{count}</span>}
+    </a>
   );
 }
 
@@ -71,8 +110,14 @@ function Facts({ info: { model, metadata } }: { readonly info: AgentInfo }): Rea
     metadata.store ?? (metadata.stateManagement === 'client' ? 'held by this page' : 'plain store');
   return (
     <span className="top-facts">
-      {model !== undefined && <span title="Model">{model}</span>}
-      <span title="Store">{store}</span>
+      {model !== undefined && (
+        <span>
+          <span className="fact-name">Model</span> {model}
+        </span>
+      )}
+      <span>
+        <span className="fact-name">Store</span> {store}
+      </span>
     </span>
   );
 }
@@ -138,6 +183,7 @@ function PanelButton({
       title={label}
     >
       <Icon name={icon} />
+      <span className="panel-name">{label}</span>
     </button>
   );
 }

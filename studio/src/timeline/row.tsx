@@ -24,7 +24,7 @@ export const TimelineRow = memo(function TimelineRow({
   readonly isBase: boolean;
   readonly onSelect: (snapshotId: string, isRange: boolean) => void;
 }) {
-  const { snapshotId, turnIndex, label, createdAt } = snapshot;
+  const { snapshotId, turnIndex, label, createdAt, event } = snapshot;
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list itself takes the keys
     <div
@@ -47,7 +47,7 @@ export const TimelineRow = memo(function TimelineRow({
         {turnIndex + 1}
       </span>
       <span className="row-title" dir="auto">
-        {title ?? (mark === 'pending' ? 'running…' : '…')}
+        {event === 'edit' ? 'Edited state' : (title ?? (mark === 'pending' ? 'running…' : '…'))}
       </span>
       {label !== undefined && (
         <span className="chip flagged" title={label}>

@@ -1,4 +1,12 @@
-import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useMemo, useRef } from 'react';
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+} from 'react';
 import { useAgentValue } from '../../../src/react/index.ts';
 import { plural } from '../lib/format.ts';
 import { openTurn, titleOf } from '../lib/turns.ts';
@@ -18,20 +26,31 @@ const widest = 130;
 
 /** The whole tree of a session, branches side by side. */
 export function Timeline(): ReactNode {
-  const { info } = useWorkbench();
+  const { info, store } = useWorkbench();
   const graph = useGraph();
+  const hasEarlier = useAgentValue(store, (view) => view.hasEarlierSnapshots);
   return (
     <>
       <header className="panel-header">
         <h2>Timeline</h2>
         {graph.rows.length > 0 && (
           <span className="quiet">
+            {hasEarlier && 'last '}
             {graph.branches > 1
               ? `${graph.rows.length.toLocaleString()} · ${graph.branches} branches`
               : plural(graph.rows.length, 'snapshot')}
           </span>
         )}
       </header>
+      {hasEarlier && (
+        <button
+          type="button"
+          className="text-button earlier"
+          onClick={() => void store.actions.loadEarlierSnapshots()}
+        >
+          Show earlier snapshots
+        </button>
+      )}
       {graph.rows.length > 0 ? (
         <TimelineList graph={graph} />
       ) : (
@@ -76,6 +95,7 @@ function TimelineList({ graph }: { readonly graph: Graph }): ReactNode {
   const { first, end, onScroll } = useWindow(scroller, rowHeight, rows.length);
   const titles = useTitles(graph, first, end);
   const selectedId = place.snapshot ?? headId;
+  useEarlierRows(scroller, graph);
   useInView(scroller, graph.rowOf.get(selectedId ?? ''));
 
   const laneWidth = Math.max(6, Math.min(15, (widest - 2 * inset) / Math.max(1, lanes - 1)));
@@ -104,7 +124,13 @@ function TimelineList({ graph }: { readonly graph: Graph }): ReactNode {
       aria-label="Timeline"
       tabIndex={0}
       aria-activedescendant={selectedId === undefined ? undefined : `row-${selectedId}`}
-      onScroll={onScroll}
+      onScroll={(event) => {
+        onScroll();
+        const isAtTop = event.currentTarget.scrollTop < rowHeight;
+        if (isAtTop && store.getView().hasEarlierSnapshots) {
+          void store.actions.loadEarlierSnapshots();
+        }
+      }}
       onKeyDown={onKeyDown}
     >
       <div
@@ -139,6 +165,16 @@ const arrowSteps: Readonly<Record<string, Step>> = {
   Home: 'first',
   End: 'last',
 };
+
+/** When earlier rows are added on top, what is in view stays where it is. */
+function useEarlierRows(scroller: { readonly current: HTMLElement | null }, graph: Graph): void {
+  const top = useRef<string>(undefined);
+  useLayoutEffect(() => {
+    const added = graph.rowOf.get(top.current ?? '') ?? 0;
+    top.current = graph.rows[0]?.snapshot.snapshotId;
+    if (scroller.current && added > 0) scroller.current.scrollTop += added * rowHeight;
+  }, [scroller, graph]);
+}
 
 /** Keeps the selected row in view when it changes; not while the user scrolls. */
 function useInView(

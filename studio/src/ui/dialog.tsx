@@ -1,5 +1,6 @@
-import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { type ReactNode, useId } from 'react';
 import { Icon } from './icon.tsx';
+import { useModal } from './use-modal.ts';
 
 /** A dialog over everything else; Escape and a click beside it close it. */
 export function Dialog({
@@ -13,13 +14,8 @@ export function Dialog({
   readonly children: ReactNode;
   readonly wide?: boolean;
 }): ReactNode {
-  const ref = useRef<HTMLDialogElement>(null);
+  const ref = useModal();
   const heading = useId();
-  useEffect(() => {
-    const dialog = ref.current;
-    if (dialog && !dialog.open) dialog.showModal();
-    return () => dialog?.close();
-  }, []);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the browser itself closes it on Escape
     <dialog

@@ -1,11 +1,25 @@
 import type { ReactNode } from 'react';
 
-/** An error with its stack, as text. */
+/** An error with its stack, as text; the frames of libraries stand back behind those of the app. */
 export function FaultText({ text }: { readonly text: string }): ReactNode {
   return (
+    // biome-ignore lint/a11y/useSemanticElements: a page may show several, so it is no region, and no part of a form
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a long stack scrolls, also by keyboard
-    <section className="fault-stack" aria-label="Error with stack" tabIndex={0}>
-      <pre dir="ltr">{text}</pre>
-    </section>
+    <div role="group" className="fault-stack" aria-label="Error with stack" tabIndex={0}>
+      <pre dir="ltr">
+        {text.split('\n').map((line, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the lines of one text keep their places
+          <span key={at} data-line={kindOf(line)}>
+            {at > 0 && '\n'}
+            {line}
+          </span>
+        ))}
+      </pre>
+    </div>
   );
+}
+
+function kindOf(line: string): 'message' | 'own' | 'library' {
+  if (!/^\s+at /.test(line)) return 'message';
+  return /[\\/]node_modules[\\/]|\(?node:|^\s+at (new )?Promise\b/.test(line) ? 'library' : 'own';
 }

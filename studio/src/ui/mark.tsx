@@ -18,7 +18,7 @@ export type MarkKind =
 export const markWords: Readonly<Record<MarkKind, string>> = {
   head: 'head: the next turn continues from here',
   done: 'on the way to the head',
-  orphaned: 'on another branch; go back there to take it up again',
+  orphaned: 'on another branch; restore it to continue from there',
   waiting: 'waits for an answer',
   stopped: 'stopped, with what had been said so far',
   failed: 'failed',

@@ -1,0 +1,19 @@
+import type { AgentInfo } from '../../../src/client/index.ts';
+import { goTo } from '../lib/place.ts';
+import { commandNames, type PageCommand } from '../shell/command-list.ts';
+import { openDialog } from '../shell/dialogs.ts';
+import { pages } from '../shell/pages.ts';
+
+/** Opens the palette. */
+export function openPalette(agents: readonly AgentInfo[], changeTheme: () => void): void {
+  openDialog.set({ type: 'palette', agents, commands: pageCommands(changeTheme) });
+}
+
+/** What can be done on every page. */
+function pageCommands(changeTheme: () => void): readonly PageCommand[] {
+  return [
+    ...pages.map(({ view, name }) => ({ name: `Go to ${name}`, run: () => goTo({ view }) })),
+    { name: 'Change the theme', run: changeTheme },
+    { ...commandNames.help, run: () => openDialog.set({ type: 'help' }) },
+  ];
+}

@@ -1,0 +1,24 @@
+import { createSource } from '../lib/observable.ts';
+
+/** Something that can be done here: by its name in the palette, and by its key where it has one. */
+export interface PageCommand {
+  readonly name: string;
+  /** Works anywhere but where one writes. */
+  readonly key?: string;
+  readonly run: () => void;
+  /** What must be selected first; the palette leaves such a command out. */
+  readonly needs?: string | undefined;
+}
+
+/** The keys and names of commands about the selected snapshot and the page; the help lists them. */
+export const commandNames = {
+  restore: { key: 'g', name: 'Restore the selected snapshot' },
+  branch: { key: 'b', name: 'Branch from the selected snapshot into a new session' },
+  compare: { key: 'c', name: 'Compare the selected snapshot with now' },
+  label: { key: 'f', name: 'Label the selected snapshot' },
+  search: { key: '/', name: 'Search sessions' },
+  help: { key: '?', name: 'Show keyboard shortcuts' },
+} as const;
+
+/** What can be done with the session that is shown; empty where none is. */
+export const sessionCommands = createSource<readonly PageCommand[]>([]);
