@@ -8,7 +8,8 @@ const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 20 }
 // The pool replaces idle connections that break.
 pool.on('error', (error) => console.error(error.message));
 export const engine = pgBossEngine({ pool, slots: 20 });
-export const app = waymark({ store: postgresStore({ pool }), engine });
+const store = postgresStore({ pool, directUrl: process.env.DIRECT_URL });
+export const app = waymark({ store, engine });
 // #endregion
 
 /** Stands for your agents: an agent that counts the words it is given. */

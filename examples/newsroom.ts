@@ -38,20 +38,20 @@ function script(): ModelRef {
       patterns: [
         [
           /write (?:about )?(.*)/i,
-          ([, subject = '']) => ({
+          ([, subject = 'anything']) => ({
             text: 'The writer is on it. ',
             toolCalls: [{ name: 'writer', input: { message: subject } }],
           }),
         ],
         [
           /research (.*)/i,
-          ([, subject = '']) => ({
+          ([, subject = 'anything']) => ({
             toolCalls: [{ name: 'research_start', input: { message: subject } }],
           }),
         ],
         [
           /\b([0-9a-f-]{36})\b/i,
-          ([, runId = '']) => ({ toolCalls: [{ name: 'research_check', input: { runId } }] }),
+          ([runId]) => ({ toolCalls: [{ name: 'research_check', input: { runId } }] }),
         ],
       ],
       afterTools: (_, [result]) => {
@@ -59,7 +59,7 @@ function script(): ModelRef {
           return `The researcher works in the background. Ask me about \`${result.runId}\` later, or watch it under **Runs**.`;
         }
         if (typeof result === 'object' && result !== null && 'status' in result) {
-          return `The research is **${result.status}**. ${result.text ?? ''}`;
+          return `The research is **${result.status}**. ${result.text ?? 'There is no text yet.'}`;
         }
         return `The writer says: ${String(result)}`;
       },

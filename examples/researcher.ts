@@ -1,4 +1,4 @@
-import type { App } from 'waymark';
+import { type App, textOf } from 'waymark';
 import { z } from 'zod';
 
 const sources = ['archives', 'papers', 'interviews', 'figures', 'maps'] as const;
@@ -22,8 +22,7 @@ export function defineResearcher(
     },
     async (session, { respond, signal }) => {
       await session.run(async (input) => {
-        const question =
-          input.message?.content.map((part) => ('text' in part ? part.text : '')).join('') ?? '';
+        const question = textOf(input.message);
         session.setCustom({ read: [], of: sources.length });
         const findings: string[] = [];
         for (const [done, source] of sources.entries()) {

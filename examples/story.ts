@@ -57,8 +57,9 @@ const scenes: Readonly<Record<string, string>> = {
 function sceneOf(result: unknown): string {
   const { place, carrying } = moved.parse(result);
   const has = (thing: string): boolean => carrying.includes(thing);
-  if (place !== 'tower' || !has('silver key')) return scenes[place] ?? 'Nothing here.';
-  return (has('lantern') ? scenes.end : scenes.dark) ?? '';
+  const isOpen = place === 'tower' && has('silver key');
+  const scene = isOpen ? (has('lantern') ? 'end' : 'dark') : place;
+  return scenes[scene] ?? 'Nothing here.';
 }
 
 const moved = world.pick({ place: true, carrying: true });

@@ -99,11 +99,11 @@ function script(): ModelRef {
         ],
         [
           /(\w+) days? in (\w+)/i,
-          ([, count, city]) => ({
-            chunks: words(`Let me look at ${capital(city ?? '')} and make a note. `),
+          ([, count, city = 'Lisbon']) => ({
+            chunks: words(`Let me look at ${capital(city)} and make a note. `),
             chunkDelay: 20,
             toolCalls: [
-              { name: 'weather', input: { city: capital(city ?? 'Lisbon') } },
+              { name: 'weather', input: { city: capital(city) } },
               { name: 'remember', input: { topic: 'walking', days: numberOf(count ?? '2') } },
             ],
           }),
@@ -115,11 +115,9 @@ function script(): ModelRef {
           }),
         ],
         [
-          /\bbook\b(.*)/i,
-          ([, what = '']) => ({
-            toolCalls: [
-              { name: 'book', input: { what: what.trim() || 'a small hotel', euros: 120 } },
-            ],
+          /\bbook\b\s*(\S.*)?/i,
+          ([, what = 'a small hotel']) => ({
+            toolCalls: [{ name: 'book', input: { what: what.trim(), euros: 120 } }],
           }),
         ],
       ],

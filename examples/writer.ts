@@ -1,4 +1,4 @@
-import type { App, ModelRef } from 'waymark';
+import { type App, type ModelRef, textOf } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 
@@ -14,10 +14,9 @@ export function defineWriter(app: App, model: ModelRef = script()) {
     },
     async (session, { respond, signal, model: asked }) => {
       await session.run(async (input) => {
-        const subject =
-          input.message?.content.map((part) => ('text' in part ? part.text : '')).join('') ?? '';
+        const subject = textOf(input.message);
         session.updateCustom((draft) => {
-          if (draft.subject === '') draft.subject = subject;
+          draft.subject ||= subject;
           draft.drafts++;
         });
         const write = async (task: string): Promise<string> => {

@@ -94,7 +94,7 @@ export function namedFacts(
   return {
     snapshot: row === undefined ? null : { ...fact(row), status: row.status },
     isReserved: findRun(tx, scope, snapshotId) !== undefined,
-    sessionId: session?.id ?? '',
+    sessionId: session?.id ?? 'unknown',
     head: head === undefined ? null : { ...fact(head), id: head.id },
     run: session === undefined ? null : holderFact(tx, session),
   };
@@ -171,10 +171,20 @@ function requestFact(tx: Transaction, row: RequestRow | undefined): RequestFact<
 
 /** Whether a turn that succeeded continues from an interrupted snapshot already. */
 function isAnswered(tx: Transaction, row: SnapshotRow): boolean {
+  // An edit waits for the answer to the snapshot it edits.
+  const edited = row.event === 'edit' ? snapshotAt(tx, row.parent) : undefined;
+  if (edited?.finishReason === 'interrupted') return isAnswered(tx, edited);
   return rowsOf(tx, sessionOf(tx, row)).some(({ status, event, parent }) => {
-    if (status !== 'succeeded' || event === 'toolIterationEnd') return false;
+    if (status !== 'succeeded' || isWithin(event)) return false;
     let start = snapshotAt(tx, parent);
-    while (start?.event === 'toolIterationEnd') start = snapshotAt(tx, start.parent);
+    while (start !== undefined && start !== row && isWithin(start.event)) {
+      start = snapshotAt(tx, start.parent);
+    }
     return start === row;
   });
+}
+
+/** Whether a snapshot is no end of a turn. */
+function isWithin(event: SnapshotRow['event']): boolean {
+  return event === 'toolIterationEnd' || event === 'edit';
 }

@@ -19,6 +19,9 @@ export function addRequests(
   }
 }
 
+/** A request whose row was deleted meanwhile: no other input has this digest. */
+const deleted = { digest: 'unknown' };
+
 /** Keeps the result of a run under its keys; keys that belong to another run by now stay as they are. */
 export function endRequests(
   tx: Transaction,
@@ -31,7 +34,7 @@ export function endRequests(
     const known = tx.data.requests[key];
     if (known !== undefined && known.runId !== run.id) continue;
     const sessionId = sessionOf(tx, run).id;
-    const digest = known?.digest ?? '';
+    const { digest } = known ?? deleted;
     const row = { runId: run.id, session: run.session, sessionId, digest, at: tx.now, receipt };
     tx.data.requests[key] = row;
   }

@@ -128,7 +128,7 @@ function isWanted(tx: Transaction, session: SessionRow, filter: SessionFilter): 
   const isLabelled = () => listed.some(({ label }) => label !== undefined);
   if (!passesFilter(filter, { isRunning, head, last, isLabelled })) return false;
   const text = () => searchTextOf(head?.state.messages ?? []);
-  return matchesQuery(filter.query ?? '', { id, title, metadata, text });
+  return filter.query === undefined || matchesQuery(filter.query, { id, title, metadata, text });
 }
 
 function listSnapshots(
@@ -137,14 +137,16 @@ function listSnapshots(
   sessionId: string,
   options: NonNullable<Parameters<TimelineSupport['listSnapshots']>[2]> = {},
 ): Page<Snapshot> {
-  const { includeOrphaned = false, ...range } = options;
+  const { includeOrphaned = false, newestFirst = false, ...range } = options;
   const session = findSession(tx, scope, sessionId);
   if (session === undefined) return { items: [] };
   const path = activePath(tx, session);
   const rows = rowsOf(tx, session).filter(
     (row) => row.index >= 0 && (includeOrphaned || !isOrphaned(row, path)),
   );
-  const page = pageOf(rows, ({ index }) => [index, ''], range);
+  const page = newestFirst
+    ? pageOf(rows.toReversed(), ({ index }) => [-index, ''], range)
+    : pageOf(rows, ({ index }) => [index, ''], range);
   return { ...page, items: page.items.map((row) => toMetadata(tx, row, path)) };
 }
 

@@ -1,11 +1,15 @@
-import { type Fault, fromPlainState, isStateHash } from 'waymark/store';
+import { type Fault, fromPlainState, isStateHash, type VerifyOptions } from 'waymark/store';
 import { sessionOf, snapshotAt, type Transaction } from './tables.ts';
 
 /** Walks everything and reports what does not match. */
-export function verify(tx: Transaction, onProgress?: (done: number) => void): readonly Fault[] {
+export function verify(
+  tx: Transaction,
+  onProgress?: VerifyOptions['onProgress'],
+): readonly Fault[] {
   const faults: Fault[] = [];
   const { sessions, snapshots, runs } = tx.data;
-  for (const [done, row] of Object.values(snapshots).entries()) {
+  const all = Object.values(snapshots);
+  for (const [done, row] of all.entries()) {
     const session = sessionOf(tx, row);
     const add = (kind: Fault['kind'], message: string): unknown =>
       faults.push({ kind, sessionId: session.id, snapshotId: row.id, message });
@@ -18,7 +22,7 @@ export function verify(tx: Transaction, onProgress?: (done: number) => void): re
     if (row.index < 0 && session.head !== row.id) {
       add('unreachable', 'It is neither listed nor the head.');
     }
-    onProgress?.(done + 1);
+    onProgress?.(done + 1, { total: all.length });
   }
   for (const { id: sessionId, head, run } of Object.values(sessions)) {
     if (head !== null && snapshotAt(tx, head)?.status !== 'succeeded') {

@@ -17,8 +17,7 @@ test('a refund waits for an approval', async () => {
   const requests = asked.interrupts.map(({ toolName, input }) => ({ toolName, input }));
   assert.deepEqual(requests, [{ toolName: 'refund', input: { order: '7', amount: 40 } }]);
 
-  const approvals = asked.interrupts.map((request) => request.approve());
-  const answer = await desk.resume(asked, approvals);
+  const answer = await desk.resume(asked, (request) => request.approve());
   assert.equal(answer.text, 'Refunded 40 €.');
 
   const session = await desk.getSession(answer.sessionId);

@@ -13,11 +13,11 @@ export const model: ModelRef = scriptedModel({
   patterns: [
     [
       /refund (?:order )?(\w+)/i,
-      ([, order = '']) => ({ toolCalls: [{ name: 'refund', input: { order, amount: 40 } }] }),
+      ([, order = '7']) => ({ toolCalls: [{ name: 'refund', input: { order, amount: 40 } }] }),
     ],
     [
       /order (\w+)/i,
-      ([, order = '']) => ({ toolCalls: [{ name: 'look_up_order', input: { order } }] }),
+      ([, order = '7']) => ({ toolCalls: [{ name: 'look_up_order', input: { order } }] }),
     ],
   ],
   afterTools: (_, results) => `Done: ${JSON.stringify(results)}`,
