@@ -149,9 +149,9 @@ export function background(results: Results): Table {
       'detach until the caller may go',
       'abort until the signal in another process',
       'abort until the run has ended there',
-      'kill -9 until another process goes on',
+      'kill -9 until another process continues',
       'of it after expiry, in looks',
-      'shutdown until another process goes on',
+      'shutdown until another process continues',
     ],
     rows: linesOf(results.background, ({ system, result }) => [
       spread(result.detach),

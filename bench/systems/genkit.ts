@@ -2,7 +2,7 @@ import { FileSessionStore, genkit, InMemorySessionStore, z } from 'genkit/beta';
 import { disableGenkitOTelInitialization } from 'genkit/tracing';
 import { allocated } from '../lib/disk.ts';
 import { toolText } from '../lib/text.ts';
-import { answer, type Place, type Running, type System } from './system.ts';
+import { answer, noted, type Place, type Running, type System } from './system.ts';
 
 /** Agents of npm `genkit` (beta), with its OpenTelemetry set-up switched off. */
 export const system: System = { open };
@@ -16,7 +16,7 @@ async function open(variant: string, { directory, tools }: Place): Promise<Runni
     async turn(chat, text) {
       const { stream, response } = chat.sendStream(text);
       let length = 0;
-      for await (const chunk of stream) length += chunk.text.length;
+      for await (const chunk of stream) length += noted(chunk.text.length);
       await response;
       return length;
     },

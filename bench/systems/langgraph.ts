@@ -16,7 +16,7 @@ import { ToolNode, toolsCondition } from '@langchain/langgraph/prebuilt';
 import { databaseFileBytes } from '../lib/disk.ts';
 import { databaseBytes } from '../lib/postgres.ts';
 import { toolText } from '../lib/text.ts';
-import { answer, type Place, type Running, type System } from './system.ts';
+import { answer, noted, type Place, type Running, type System } from './system.ts';
 
 /** npm `@langchain/langgraph`: a graph of one model node, with a tool node where tools are asked for. */
 export const system: System = { load: loadSaver, open };
@@ -78,7 +78,7 @@ async function open(variant: string, place: Place): Promise<Running<Thread>> {
 
 function textLength(message: BaseMessage): number {
   const isAnswer = message.getType() === 'ai' && typeof message.content === 'string';
-  return isAnswer ? message.content.length : 0;
+  return isAnswer ? noted(message.content.length) : 0;
 }
 
 async function loadSaver(variant: string): Promise<void> {

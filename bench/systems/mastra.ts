@@ -8,7 +8,7 @@ import { Memory } from '@mastra/memory';
 import { z } from 'zod';
 import { databaseFileBytes } from '../lib/disk.ts';
 import { toolText } from '../lib/text.ts';
-import { answer, type Place, type Running, type System } from './system.ts';
+import { answer, noted, type Place, type Running, type System } from './system.ts';
 
 /** npm `@mastra/core` with its memory. */
 export const system: System = { open };
@@ -53,7 +53,7 @@ async function open(
         memory: { thread: id, resource: 'user' },
       });
       let length = 0;
-      for await (const piece of textStream) length += piece.length;
+      for await (const piece of textStream) length += noted(piece.length);
       return length;
     },
     ref: ({ id }) => ({ id }),

@@ -53,6 +53,15 @@ export interface System {
   open(variant: string, place: Place): Promise<Running>;
 }
 
+/** The moment at which the first text of the process reached the caller. */
+export const firstText: { at: number | undefined } = { at: undefined };
+
+/** The length of a piece of streamed text, which is noted if it is the first one. */
+export function noted(length: number): number {
+  if (length > 0) firstText.at ??= performance.timeOrigin + performance.now();
+  return length;
+}
+
 /** What the model was given last; a system that sends it less than the whole conversation has an easier life. */
 export const seen = { messages: 0 };
 

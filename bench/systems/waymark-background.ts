@@ -27,7 +27,7 @@ export const open: OpenBackground = async (variant, place, onModel) => {
       return snapshotId;
     },
     async lastSeen(id) {
-      const runs = await agent.listRuns();
+      const { items: runs } = await agent.listRuns();
       return Date.parse(runs.find(({ snapshotId }) => snapshotId === id)?.heartbeatAt ?? '');
     },
     abort: async (id) => void (await agent.abort(id)),

@@ -3,7 +3,7 @@ import { type Agent, type AppOptions, type Chat, memoryStore, waymark } from 'wa
 import { allocated, databaseFileBytes } from '../lib/disk.ts';
 import { databaseBytes } from '../lib/postgres.ts';
 import { toolText } from '../lib/text.ts';
-import { answer, type Place, type Running, type System } from './system.ts';
+import { answer, noted, type Place, type Running, type System } from './system.ts';
 
 /** Waymark as its users have it: the built package. */
 export const system: System = { load: loadStore, open };
@@ -19,7 +19,7 @@ async function open(variant: string, place: Place): Promise<Running<Chat>> {
       let length = 0;
       for await (const { modelChunk } of stream) {
         for (const part of modelChunk?.content ?? []) {
-          if ('text' in part) length += part.text.length;
+          if ('text' in part) length += noted(part.text.length);
         }
       }
       const { error } = await output;

@@ -1,0 +1,3 @@
+import { openai } from '@ai-sdk/openai';
+
+export const model = openai('gpt-5');
