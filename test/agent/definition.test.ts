@@ -264,7 +264,9 @@ test('S11 ready shows a mistake in any agent’s prompt', async () => {
       throw new Error('no template');
     },
   });
-  await expect(app.ready()).rejects.toThrow('no template');
+  const error: unknown = await app.ready().catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ status: 'FAILED_PRECONDITION', cause: new Error('no template') });
+  expect(String(error)).toMatch(/prompt of agent "broken".*empty context.*no template/);
   await using missing = openApp();
   missing.defineAgent({ name: 'chat', prompt: 'undefined-prompt', model });
   await refused(missing.ready(), 'FAILED_PRECONDITION');

@@ -180,6 +180,38 @@ describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open)
     );
   });
 
+  test('S240 a function answers each interrupt of an output, a session or a chat', async () => {
+    const call = { toolCalls: [{ name: 'pay', input: { euros: 5 } }] };
+    const { agent, paid } = await open([call, 'one', call, 'two', call, 'three', call, 'four']);
+    const clerk = agent('clerk');
+    const asked = await clerk.run('pay');
+    const { sessionId } = asked;
+    expect((await clerk.resume(asked, (request) => request.approve())).text).toBe('one');
+    await clerk.run('pay', { sessionId });
+    // As after a restart: all that is left is the id of the session.
+    const input = { euros: 7 };
+    const edited = await clerk.resume({ sessionId }, (request) => request.approve({ input }));
+    expect([edited.text, paid]).toEqual(['two', [5, 7]]);
+    const chat = clerk.chat();
+    await chat.send('pay');
+    expect((await chat.resume((request) => request.decline())).text).toBe('three');
+    const held = clerk.chat({ sessionId });
+    await held.send('pay');
+    expect((await held.resume(({ input: given, ...request }) => request.respond(given))).text).toBe(
+      'four',
+    );
+    expect(paid).toEqual([5, 7]);
+    await expect(clerk.resume({ sessionId }, (request) => request.approve())).rejects.toMatchObject(
+      {
+        status: 'FAILED_PRECONDITION',
+        message: `Cannot resume session "${sessionId}": no tool call waits for an answer.`,
+      },
+    );
+    await expect(clerk.chat().resume((request) => request.approve())).rejects.toThrow(
+      'Cannot resume a chat without a turn: no tool call waits for an answer.',
+    );
+  });
+
   test('S241 an interrupt is approved with edited input, which must fit the tool', async () => {
     const call = { toolCalls: [{ name: 'pay', input: { euros: 50 } }] };
     const { agent, paid } = await open([call, 'thanks']);

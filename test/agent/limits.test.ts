@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { agentTool } from '../../src/agent/define/agent-tool.ts';
 import { fakeClock } from '../../src/testing/fake-clock.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { eventually } from '../support/eventually.ts';
@@ -79,10 +80,13 @@ test('S16 a session’s limit counts over turns, calls and detached runs, and th
     },
   });
   expect(model.requests).toHaveLength(4);
-  // Going back gives back what came after.
-  expect(await chat.runText('f', { snapshotId: must(detached.snapshotId) })).toMatchObject({
-    finishReason: 'stop',
+  // Going back gives nothing back: it was spent.
+  const from = { snapshotId: must(detached.snapshotId), throwOnError: false };
+  expect(await chat.runText('f', from)).toMatchObject({
+    finishReason: 'failed',
+    error: { details: { limit: 'session.tokens', used: 40 } },
   });
+  expect(model.requests).toHaveLength(4);
 });
 
 test('S16 tool calls count as well, those of stopped turns and behind the loop too', async () => {
@@ -248,3 +252,79 @@ test.each([
     expect(most).toBe(expected);
   },
 );
+
+test('S383 a sub-agent calls no model once the turn, session or owner that it works for has used up a budget', async () => {
+  const spent = { tokens: 20 };
+  for (const limits of [{ turn: spent }, { session: spent }, { owner: spent }]) {
+    await using app = openTools();
+    const inner = scriptedModel(Array.from({ length: 9 }, () => call));
+    const helper = app.defineAgent({ name: 'helper', model: inner, tools: ['look'] });
+    const model = scriptedModel([
+      { toolCalls: [{ name: 'helper', input: { message: 'go' } }], usage },
+    ]);
+    const chat = app.defineAgent({ name: 'chat', model, tools: [agentTool(helper)], limits });
+    expect(await chat.runText('a', { throwOnError: false })).toMatchObject({
+      finishReason: 'failed',
+      error: { status: 'RESOURCE_EXHAUSTED' },
+      usage: { totalTokens: 20 },
+    });
+    // 10 tokens each: two calls fit.
+    expect(model.requests.length + inner.requests.length).toBe(2);
+  }
+});
+
+test('S383 budgets in money count what the price function says, over agents and sessions of an owner', async () => {
+  await using app = openApp({ price: (_, { totalTokens = 0 }) => ({ USD: totalTokens * 100 }) });
+  const script = Array.from({ length: 9 }, () => ({ text: 'ok', usage }));
+  const [model, other] = [scriptedModel(script), scriptedModel(script, { name: 'other' })];
+  const limits = { owner: { cost: { USD: 2_000 }, per: 'month' as const } };
+  const chat = app.defineAgent({ name: 'chat', model, limits });
+  const free = app.defineAgent({ name: 'free', model: other });
+  const { usage: used } = await chat.runText('a', { owner: 'ann' });
+  expect(used).toMatchObject({ totalTokens: 10, cost: { USD: 1_000 } });
+  await free.runText('a', { owner: 'ann' });
+  expect(await chat.runText('b', { owner: 'ann', throwOnError: false })).toMatchObject({
+    error: {
+      status: 'RESOURCE_EXHAUSTED',
+      message: expect.stringContaining('0.002 of 0.002 USD'),
+      details: { limit: 'owner.cost', currency: 'USD', used: 2_000, most: 2_000 },
+    },
+  });
+  expect(await chat.runText('b', { owner: 'bob' })).toMatchObject({ finishReason: 'stop' });
+  expect(
+    await chat.getSnapshot(
+      { sessionId: (await chat.runText('c', { owner: 'cy' })).sessionId },
+      { owner: 'cy' },
+    ),
+  ).toMatchObject({
+    usage: { cost: { USD: 1_000 } },
+  });
+});
+
+test('S384 a model without a price is not called under a budget in money, and a price must be an amount', async () => {
+  let cost: Record<string, number> | undefined;
+  await using app = openApp({ price: () => cost });
+  const model = scriptedModel([
+    { text: 'ok', usage },
+    { text: 'ok', usage },
+  ]);
+  const limits = { session: { cost: { EUR: 1_000 } } };
+  const chat = app.defineAgent({ name: 'chat', model, limits });
+  for (const given of [undefined, { USD: 1 }]) {
+    cost = given;
+    expect(await chat.runText('a', { throwOnError: false })).toMatchObject({
+      error: { status: 'FAILED_PRECONDITION', details: { model: 'scripted', currency: 'EUR' } },
+    });
+  }
+  expect(model.requests).toHaveLength(0);
+  cost = { EUR: 0.5 };
+  expect(await chat.runText('a', { throwOnError: false })).toMatchObject({
+    error: { status: 'INVALID_ARGUMENT', message: expect.stringContaining('micro-units') },
+  });
+  expect(() => app.defineAgent({ name: 'x', store: false, limits })).toThrow(
+    'no store that records',
+  );
+  expect(() => app.defineAgent({ name: 'y', limits: { owner: { cost: { USD: -1 } } } })).toThrow(
+    'not an amount of money',
+  );
+});

@@ -2,6 +2,8 @@
  * The mistakes of a new user, and what they print. Each message says what is wrong and what to do; a change of one is a change of
  * the product. `waymark worker` without a queue is in test/cli/serve.test.ts.
  */
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createGoogle } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
@@ -232,16 +234,31 @@ describe('packages and keys', () => {
     ).toContain('The Postgres store needs a `connectionString` or a `pool`.');
   });
 
-  test('no API key', async () => {
-    vi.stubEnv('OPENAI_API_KEY', undefined);
-    const { app } = open({ model: createOpenAI()('gpt-5') });
-    const agent = app.defineAgent({ name: 'a' });
-    const error = await agent.run('hi').catch((caught: unknown) => caught);
-    expect(error).toMatchObject({
-      status: 'UNAUTHENTICATED',
-      message: expect.stringContaining('OPENAI_API_KEY environment variable'),
-    });
-  });
+  test.each([
+    ['OPENAI_API_KEY', () => createOpenAI()('gpt-5')],
+    ['ANTHROPIC_API_KEY', () => createAnthropic()('claude-sonnet-4-5')],
+    ['GOOGLE_GENERATIVE_AI_API_KEY', () => createGoogle()('gemini-2.5-pro')],
+  ])(
+    'S248 no %s: before the turn is accepted, not when the app gets ready',
+    async (name, create) => {
+      vi.stubEnv(name, undefined);
+      const { app } = open({ model: create() });
+      const agent = app.defineAgent({ name: 'a' });
+      await app.ready();
+      const error = await agent.run('hi').catch((caught: unknown) => caught);
+      expect(error).toMatchObject({
+        status: 'FAILED_PRECONDITION',
+        message: expect.stringMatching(
+          new RegExp(
+            `^Agent "a" cannot run: .*API key is missing.* the ${name} environment variable`,
+          ),
+        ),
+        cause: { status: 'UNAUTHENTICATED' },
+      });
+      expect((await agent.listSessions()).items).toEqual([]);
+      expect((await agent.run('hi', { model: scriptedModel(['Hello.']) })).text).toBe('Hello.');
+    },
+  );
 });
 
 describe('options and arguments', () => {

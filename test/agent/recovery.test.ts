@@ -27,16 +27,21 @@ function twoProcesses(): {
   first: TestApp;
   second: TestApp;
   line: MortalStore;
+  /** What the second one logs as a warning. */
+  warnings: string[];
   /** Moves the clock of both past the end of every claim. */
   expire: () => void;
 } {
   const { clock, advance } = movableClock();
   const store = memoryStore({ clock });
   const line = mortalStore(store);
+  const warnings: string[] = [];
+  const logger = { info() {}, error() {}, warn: (_: object, text: string) => warnings.push(text) };
   return {
     line,
+    warnings,
     first: openApp({ store: line, claimTtl, clock }),
-    second: openApp({ store, claimTtl, clock }),
+    second: openApp({ store, claimTtl, clock, logger }),
     expire: () => advance(2 * claimTtl),
   };
 }
@@ -61,8 +66,8 @@ const texts = <Types extends AgentTypes>(events: readonly WatchEvent<Types>[]): 
     );
   });
 
-test('S117 S119 S115 a prompt agent’s run is taken over at its last tool iteration; a watcher sees a reset', async () => {
-  const { first, second, line, expire } = twoProcesses();
+test('S117 S119 S115 S389 a prompt agent’s run is taken over at its last tool iteration; a watcher sees a reset', async () => {
+  const { first, second, line, warnings, expire } = twoProcesses();
   await using _one = first;
   await using _two = second;
   let noted = 0;
@@ -93,6 +98,7 @@ test('S117 S119 S115 a prompt agent’s run is taken over at its last tool itera
     'tool: [note!]',
     'model: kept',
   ]);
+  expect(warnings).toEqual([`run ${snapshotId} of chat is taken over`]);
   expect(ended.state?.custom).toEqual({ noted: 1 });
   expect(noted).toBe(1);
   expect(told(model.requests[0]?.messages)).toEqual(['user: a', 'model: [note?]', 'tool: [note!]']);

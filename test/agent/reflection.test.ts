@@ -49,6 +49,7 @@ test('S131 an agent is an action with metadata; its companions are there where t
         timeline: true,
         claims: true,
         requestIds: true,
+        steerable: true,
         stateSchema: { type: 'object' },
       },
     },
@@ -102,6 +103,7 @@ test('S127 a store that can only read and save snapshots runs agents', async () 
     timeline: false,
     claims: false,
     requestIds: false,
+    steerable: false,
   });
   const { stream, output } = chat.streamText('a');
   expect((await all(stream)).at(-1)).toMatchObject({ turnEnd: { snapshotId: expect.any(String) } });

@@ -76,6 +76,25 @@ test('S272: a session whose first turn failed has its title and is listed as fai
   ]);
 });
 
+test('S273: a fork is called after the session it was forked from', async () => {
+  const app = createApp();
+  const chat = app.defineAgent({ name: 'chat' });
+  const first = await chat.run('Plan a trip');
+  const titleOf = async ({ sessionId }: { sessionId: string }) =>
+    (await chat.getSession(sessionId))?.title;
+  const fork = await chat.fork(first);
+  expect(await titleOf(fork)).toBe('Plan a trip (fork)');
+  // Later turns, and forks of a fork, do not add to it.
+  const second = await chat.run('By bike', { sessionId: fork.sessionId });
+  expect(await titleOf(second)).toBe('Plan a trip (fork)');
+  expect(await titleOf(await chat.fork(second))).toBe('Plan a trip (fork)');
+  await chat.updateSession(first.sessionId, { title: 'Lisbon' });
+  expect(await titleOf(await chat.fork(first))).toBe('Lisbon (fork)');
+  const silent = app.defineAgent({ name: 'silent', title: false });
+  const { sessionId } = await silent.fork(await silent.run('hi'));
+  expect((await silent.getSession(sessionId))?.title).toBeUndefined();
+});
+
 test('S273: a background run gives its session a title', async () => {
   const chat = createApp().defineAgent({ name: 'chat' });
   const run = await chat.start('In the background');

@@ -164,16 +164,16 @@ test('S98 a state transform that throws lets nothing out, and a saved turn is no
   await connection.sendText('b');
   const end = await until(connection.receive(), ({ turnEnd }) => turnEnd !== undefined);
   expect(end.turnEnd).toMatchObject({ finishReason: 'stop', snapshotId: expect.any(String) });
-  const calls: unknown[] = [
-    connection.output(),
-    chat.getSnapshot({ snapshotId }),
-    chat.getSession(sessionId),
-    chat.diff(snapshotId, snapshotId),
-    chat.wait(snapshotId),
-    all(chat.watch(snapshotId)),
+  const calls = [
+    () => connection.output(),
+    () => chat.getSnapshot({ snapshotId }),
+    () => chat.getSession(sessionId),
+    () => chat.diff(snapshotId, snapshotId),
+    () => chat.wait(snapshotId),
+    () => all(chat.watch(snapshotId)),
   ];
   for (const call of calls) {
-    const error = await refused(call, 'INTERNAL');
+    const error = await refused(call(), 'INTERNAL');
     expect(JSON.stringify(error)).not.toContain('secret');
   }
   broken = false;

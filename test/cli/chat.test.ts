@@ -64,6 +64,16 @@ describe('a single message', () => {
     expect(code).toBe(6);
     expect(stdout).toContain('→ book {"what":"tea"}');
   });
+
+  test('S414 lists the sessions that wait for an answer', async () => {
+    await command(folder.path, ['chat', 'talker', 'book cake', '--session', 'cake', ...file]);
+    const { stdout } = await command(folder.path, ['interrupts', '--agent', 'talker', ...file]);
+    expect(stdout).toMatch(/^cake .*talker .*book/m);
+    const json = await command(folder.path, ['interrupts', '--json', ...file]);
+    expect(JSON.parse(json.stdout).items).toContainEqual(
+      expect.objectContaining({ sessionId: 'cake', agent: 'talker' }),
+    );
+  });
 });
 
 describe('a conversation', () => {

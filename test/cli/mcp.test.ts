@@ -103,7 +103,7 @@ describe('mcp', () => {
   });
 });
 
-test('a server without MCP does not load it', () => {
+test('a server without MCP or AG-UI does not load them', () => {
   const seen = new Map<string, string>();
   const follow = (file: string): void => {
     if (seen.has(file)) return;
@@ -118,4 +118,5 @@ test('a server without MCP does not load it', () => {
   const texts = [...seen.values()].join('\n');
   expect(texts).toContain('mountNative');
   expect(texts).not.toContain('notifications/progress');
+  expect(texts).not.toContain('TEXT_MESSAGE_CONTENT');
 });

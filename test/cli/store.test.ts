@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { agentsFile, command, tempFolder } from './support/command.ts';
+import { inTerminal } from './support/fake-terminal.ts';
 
 const folder = tempFolder();
 const file = ['--file', agentsFile];
@@ -88,6 +89,29 @@ describe('verify', () => {
     expect(stderr).toMatch(/found \d+ faults?/);
   });
 
+  test('shows what it has found when it is stopped, and says what it leaves out when it continues', async () => {
+    const stopped = { interrupts: true };
+    const check = ['verify', '--store', 'sqlite:broken.db'];
+    const first = await inTerminal(folder.path, check, '', stopped);
+    expect(first.code).toBe(130);
+    expect(first.stdout).toMatch(/^hash /m);
+    const [, cursor = ''] =
+      /Stopped\. Found \d+ faults? so far\. To continue, add --from (\S+)\.\n/.exec(first.stderr) ??
+      [];
+    const rest = await inTerminal(folder.path, [...check, '--from', cursor], '');
+    expect(rest).toMatchObject({ code: 0, stdout: '' });
+    expect(rest.stderr).toMatch(/^Checked the rest of the store, found no faults\.\n/);
+    expect(rest.stderr).toContain("The database's own check was skipped");
+
+    const json = await inTerminal(folder.path, [...check, '--json'], '', stopped);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      cursor,
+      faults: expect.arrayContaining([expect.objectContaining({ kind: 'hash' })]),
+    });
+    const jsonRest = await inTerminal(folder.path, [...check, '--json', '--from', cursor], '');
+    expect(JSON.parse(jsonRest.stdout)).toMatchObject({ from: cursor, faults: [] });
+  });
+
   test('does not make a store out of a mistyped path', async () => {
     expect(await run('verify', '--store', 'sqlite:nowhere.db')).toMatchObject({
       code: 3,
@@ -116,5 +140,24 @@ describe('migrate', () => {
       const done = await run('migrate', '--store', 'sqlite:new.db', '--json');
       expect(JSON.parse(done.stdout)).toEqual({ store: 'sqlite', ready: true });
     }
+  });
+});
+
+describe('usage', () => {
+  test('S382 shows tokens by owner, agent, model or day', async () => {
+    const shown = await run('usage', '--by', 'agent', ...file);
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/^AGENT +CALLS +INPUT/) });
+    expect(shown.stdout).toContain('talker');
+    const { items } = JSON.parse((await run('usage', '--by', 'day', '--json', ...file)).stdout);
+    expect(items).toEqual([
+      {
+        key: expect.stringMatching(/^\d{4}-/),
+        calls: expect.any(Number),
+        usage: expect.any(Object),
+      },
+    ]);
+    expect((await run('usage', '--by', 'moon', ...file)).code).toBe(2);
+    const nobody = await run('usage', '--owner', 'nobody', ...file);
+    expect(nobody).toMatchObject({ code: 0, stdout: '', stderr: 'Nothing was spent.\n' });
   });
 });

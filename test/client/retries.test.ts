@@ -132,7 +132,7 @@ test('S219: an input that was on its way when its socket was cut is sent again, 
   }
   expect(text).toBe('on its way');
   const { sessionId } = await connection.output();
-  await eventually(async () => (await served.chat.listRuns()).length === 0);
+  await eventually(async () => (await served.chat.listRuns()).items.length === 0);
   expect(asked('say on its way')).toBe(1);
   expect(await served.chat.getSession(sessionId)).toMatchObject({ turnCount: 2 });
 });

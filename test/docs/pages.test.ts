@@ -99,11 +99,15 @@ function anchorsOf(text: string): Set<string> {
 
 describe('commands in the pages', () => {
   const otherPrograms = [
+    'bunx',
     'cd',
     'claude',
+    'deno',
     'export',
+    'node',
     'pg_dump',
     'pg_restore',
+    'vitest',
     '@modelcontextprotocol/inspector',
   ];
   const lines = blocks

@@ -18,15 +18,57 @@ test('the agent looks the weather up before it answers', async () => {
   );
   const chat = app.defineAgent({ name: 'chat', tools: [weather] });
 
-  const { message, usage } = await chat.runText('How is Lisbon?', { model });
+  const { text, usage } = await chat.run('How is Lisbon?', { model });
 
-  expect(message?.content).toEqual([{ text: 'It is sunny.' }]);
+  expect(text).toBe('It is sunny.');
   expect(model.requests).toHaveLength(2);
   expect(model.requests[1]?.messages.at(-1)).toMatchObject({
     role: 'tool',
     content: [{ toolResponse: { name: 'weather', output: 'sunny in Lisbon' } }],
   });
   expect(usage?.outputTokens).toBeGreaterThan(0);
+});
+
+// #endregion
+
+// #region approval-test
+import { toolApproval } from 'waymark';
+
+test('the agent pays only after an approval', async () => {
+  const model = scriptedModel([{ toolCalls: [{ name: 'pay', input: { euros: 20 } }] }, 'Paid.']);
+  const app = waymark({ model, store: memoryStore() });
+  const pay = app.defineTool(
+    { name: 'pay', description: 'Pays', input: z.object({ euros: z.number() }) },
+    ({ euros }) => `paid ${euros} euros`,
+  );
+  const clerk = app.defineAgent({ name: 'clerk', tools: [pay], use: [toolApproval(['pay'])] });
+
+  const asked = await clerk.run('Pay 20 euros');
+  expect(asked.finishReason).toBe('interrupted');
+  expect(asked.interrupts[0]).toMatchObject({ toolName: 'pay', input: { euros: 20 } });
+
+  const paid = await clerk.resume(asked, (request) => request.approve());
+  expect(paid.text).toBe('Paid.');
+});
+
+// #endregion
+
+// #region server-test
+import { createClient } from 'waymark/client';
+import { serve } from 'waymark/server';
+
+test('a client starts a background run and reads its result', async () => {
+  const app = waymark({ model: scriptedModel(['A poem.']), store: memoryStore() });
+  app.defineAgent({ name: 'writer' });
+  const server = await serve(app, { port: 0, log: () => {} });
+  try {
+    const writer = createClient({ url: server.url }).agent('writer');
+    const run = await writer.start('Write a poem');
+    expect((await run.wait()).text).toBe('A poem.');
+  } finally {
+    await server.close();
+    await app.close();
+  }
 });
 // #endregion
 

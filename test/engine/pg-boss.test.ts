@@ -40,6 +40,21 @@ test('a server that only accepts records a run, and a worker works on it', async
   await server.close();
 });
 
+test('a server and workers that start at the same time over an empty database share one queue', async () => {
+  const errors: unknown[] = [];
+  for (const schema of ['queue_a', 'queue_b', 'queue_c']) {
+    const onError = (error: unknown): unknown => errors.push(error);
+    const options = { engine: { schema }, onError };
+    const all = [false, true, true, true].map((work) => start({ work, ...options }));
+    await Promise.all(all.map(({ app }) => app.ready()));
+    const echo = all[0]?.app.agent('echo');
+    const { snapshotId = '' } = (await echo?.run(detached('hello'))) ?? {};
+    expect((await echo?.wait(snapshotId))?.status).toBe('succeeded');
+    await Promise.all(all.map((each) => each.close()));
+  }
+  expect(errors).toEqual([]);
+});
+
 test('a worker leaves runs of an agent that it does not know to others, and says so', async () => {
   const server = start({ work: false, agents: ['echo', 'other'] });
   await server.app.ready();
@@ -67,7 +82,7 @@ test('a run goes to a worker of its version, and after a grace to any', async ()
     (await echo.wait(runId)).state?.messages?.at(-1)?.content;
   const begun = Date.now();
   const { snapshotId: lonely = '' } = await echo.run(detached('a'));
-  expect(await echo.listRuns()).toMatchObject([{ snapshotId: lonely, version: '1' }]);
+  expect((await echo.listRuns()).items).toMatchObject([{ snapshotId: lonely, version: '1' }]);
   expect(await textOf(lonely)).toEqual([{ text: '2:a' }]);
   expect(Date.now() - begun).toBeGreaterThan(1_400);
 

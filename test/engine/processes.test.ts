@@ -87,7 +87,7 @@ test('a worker that is told to end hands its runs over before their claims expir
   expect(await first.end('SIGTERM')).toEqual({ code: 0, signal: null });
   // The clock has not been moved: the claim of the first worker would last for a minute.
   await eventually(async () => {
-    const [run] = await echo.listRuns();
+    const [run] = (await echo.listRuns()).items;
     return (run?.attempt ?? 0) > 1;
   }, 'another worker to continue the run');
   await rm(held, { recursive: true });
@@ -119,11 +119,11 @@ test('a run that kills its workers is given up, with the error of each, and can 
     error: expect.stringContaining('no sign of life'),
   }));
   const dead = { snapshotId: runId, sessionId, agent: 'echo', since: expect.any(String) };
-  expect(await remote.listDeadRuns()).toEqual([{ ...dead, attempts: attemptsOf }]);
+  expect((await remote.listDeadRuns()).items).toEqual([{ ...dead, attempts: attemptsOf }]);
   const listed = await command(process.cwd(), ['retry', '--url', served.url]);
   expect(listed.stdout).toContain(runId);
   expect(listed.stdout).toContain('no sign of life');
-  expect(await echo.listDeadRuns({ owner: 'bob' })).toEqual([]);
+  expect(await echo.listDeadRuns({ owner: 'bob' })).toEqual({ items: [] });
   await expect(echo.retryRun(runId, { owner: 'bob' })).rejects.toMatchObject({
     status: 'NOT_FOUND',
   });

@@ -19,5 +19,5 @@ storeContract(
       dump: () => readFile(path, 'utf8'),
     };
   },
-  { runs: 20 },
+  { capabilities: ['runs', 'abort', 'events', 'timeline', 'maintenance'], runs: 20 },
 );

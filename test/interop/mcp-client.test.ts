@@ -101,6 +101,25 @@ describe.each([
   });
 });
 
+test('a tool that must run as a task asks on the way, and shows what it does (S515, S516)', async () => {
+  const name = 'everything_simulate-research-query';
+  const app = open([call(name, { topic: 'python', ambiguous: true }), repeat]);
+  const agent = app.defineAgent({ name: 'chat', system: 'Help.', tools: [await overHttp()] });
+  const turn = agent.stream('Go');
+  const seen: unknown[] = [];
+  for await (const { modelChunk } of turn.stream) {
+    const part = modelChunk?.content[0];
+    if (part && 'toolResponse' in part) seen.push(part.toolResponse.output);
+  }
+  expect(seen).toContainEqual({ message: expect.stringMatching(/\.\.\.$/) });
+  const asked = await turn.output;
+  const [question] = asked.interrupts;
+  expect(question?.metadata).toMatchObject({ message: expect.stringContaining('python') });
+  const resumed = { action: 'accept', content: { interpretation: 'snake' } };
+  const { text } = await agent.resume(asked, question?.approve({ resumed }) ?? []);
+  expect(text).toContain('Research Report: python (snake)');
+});
+
 test('a question of the server is answered after the process was killed, and only once', async () => {
   const path = join(await folder(), 'store.db');
   const script = fileURLToPath(new URL('./mcp-agent.ts', import.meta.url));

@@ -8,13 +8,16 @@ import {
   type TaskEnabledSession,
   toolDeclarationFromMcpTool,
 } from '@modelcontextprotocol/ext-tasks/client';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { memoryStore, waymark } from '../../src/index.ts';
+import { scriptedModel } from '../../src/testing/index.ts';
 import { startServer } from '../server/kit.ts';
 import { legacy, modern } from '../server/mcp-calls.ts';
 import { bundleChild } from '../support/bundle-child.ts';
-import { endProcesses, startProcess, type TestProcess } from '../support/child-process.ts';
+import { startProcess } from '../support/child-process.ts';
 import { eventually } from '../support/eventually.ts';
 import { sharedClock } from '../support/shared-clock.ts';
+import { killableServers } from './killable-servers.ts';
 
 const info = { name: 'test', version: '1' };
 const capabilities = {
@@ -138,41 +141,69 @@ describe('the Tasks package', () => {
 });
 
 describe('a task', () => {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'waymark-mcp-'));
-  });
-  afterEach(endProcesses);
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  const servers = killableServers();
 
-  const start = async (): Promise<{ readonly url: string; readonly child: TestProcess }> => {
-    const script = bundleChild(new URL('../server/child.ts', import.meta.url));
-    const child = startProcess([script, 'sqlite', join(folder, 'db'), join(folder, 'clock')]);
-    const port = await child.take((line) => /^port (\d+)$/.exec(line)?.[1], 'port');
-    return { url: `http://127.0.0.1:${port}`, child };
-  };
+  test.each(['sqlite', 'postgres'] as const)(
+    'is completed by another process after the server was killed (%s)',
+    async (kind) => {
+      const [doomed, survivor] = await Promise.all([servers.start(kind), servers.start(kind)]);
+      const file = join(servers.folder(), `held-${kind}`);
+      await writeFile(file, '');
+      const call = { name: 'chat', arguments: { message: `hold ${file} 30` } };
+      const begun = await modern({ url: doomed.url, capabilities }, 'tools/call', call);
+      const { taskId } = begun.body.result;
+      const statusAt = async (url: string): Promise<string> =>
+        (await modern({ url, capabilities }, 'tasks/get', { taskId })).body.result.status;
+      expect(await statusAt(survivor.url)).toBe('working');
+      const snapshotId = taskId.split(':').at(-1);
+      await eventually(async () => {
+        const events = await fetch(`${survivor.url}/agents/chat/runs`);
+        return JSON.stringify(await events.json()).includes(snapshotId);
+      });
+      await servers.kill(doomed, () => rm(file));
+      await eventually(async () => (await statusAt(survivor.url)) === 'completed');
+      const done = await modern({ url: survivor.url, capabilities }, 'tasks/get', { taskId });
+      const pieces = Array.from({ length: 30 }, (_, piece) => `${piece} `).join('');
+      expect(done.body.result.result.structuredContent).toMatchObject({ output: pieces });
+    },
+  );
 
-  test('is completed by another process after the server was killed', async () => {
-    const [doomed, survivor] = await Promise.all([start(), start()]);
-    const file = join(folder, 'held');
-    await writeFile(file, '');
-    const call = { name: 'chat', arguments: { message: `hold ${file} 30` } };
-    const begun = await modern({ url: doomed.url, capabilities }, 'tools/call', call);
-    const { taskId } = begun.body.result;
-    const statusAt = async (url: string): Promise<string> =>
-      (await modern({ url, capabilities }, 'tasks/get', { taskId })).body.result.status;
-    expect(await statusAt(survivor.url)).toBe('working');
-    const snapshotId = taskId.split(':').at(-1);
-    await eventually(async () => {
-      const events = await fetch(`${survivor.url}/agents/chat/runs`);
-      return JSON.stringify(await events.json()).includes(snapshotId);
+  test('is not started again by the process that takes over the turn of a killed agent (S515)', async () => {
+    const release = Promise.withResolvers<void>();
+    const app = waymark({
+      model: scriptedModel([{ toolCalls: [{ name: 'wait' }] }, 'forty-two']),
+      store: memoryStore(),
     });
-    await doomed.child.end();
-    await rm(file);
-    sharedClock(join(folder, 'clock')).advance(120_000);
-    await eventually(async () => (await statusAt(survivor.url)) === 'completed');
-    const done = await modern({ url: survivor.url, capabilities }, 'tasks/get', { taskId });
-    const pieces = Array.from({ length: 30 }, (_, piece) => `${piece} `).join('');
-    expect(done.body.result.result.structuredContent).toMatchObject({ output: pieces });
+    const wait = app.defineTool({ name: 'wait', description: 'Waits.' }, async () => {
+      await release.promise;
+      return 'waited';
+    });
+    app.defineAgent({ name: 'expert', system: 'Wait.', tools: [wait] });
+    const methods: string[] = [];
+    const server = await startServer({
+      app,
+      mcp: true,
+      log: ({ rpc }) => void methods.push(String(rpc)),
+    });
+    const count = (method: string): number => methods.filter((each) => each === method).length;
+    const script = bundleChild(new URL('./mcp-task-agent.ts', import.meta.url));
+    const folder = await mkdtemp(join(tmpdir(), 'waymark-mcp-'));
+    const clockFile = join(folder, 'clock');
+    const args = [script, join(folder, 'db'), clockFile, `${server.url}/mcp`];
+    const doomed = startProcess(args);
+    const id = await doomed.take((line) => /^run (.+)$/.exec(line)?.[1], 'a run');
+    await eventually(() => count('tasks/get') > 0);
+    await doomed.end();
+    sharedClock(clockFile).advance(120_000);
+    const before = count('tasks/get');
+    const other = startProcess([...args, id]);
+    await eventually(() => count('tasks/get') > before);
+    release.resolve();
+    const text = await other.take((line) => /^text (.+)$/.exec(line)?.[1], 'the text');
+    expect(text).toContain('forty-two');
+    expect(count('tools/call')).toBe(1);
+    await other.end();
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
   });
 });

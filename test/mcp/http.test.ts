@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { type App, waymark } from '../../src/index.ts';
 import { type McpUrl, mcp } from '../../src/mcp/index.ts';
+import { Servers } from '../../src/mcp/servers.ts';
 import { type ScriptStep, scriptedModel } from '../../src/testing/index.ts';
 
 const open: { close(): unknown }[] = [];
@@ -13,15 +14,16 @@ afterEach(async () => {
 
 type Handler = (name: string, id: unknown, response: ServerResponse) => void;
 
-/** A server of 2025 in plain JSON over HTTP; `call` answers the calls of its tools. */
+/** A server of 2025 in plain JSON over HTTP; `call` answers the calls of its tools, `stream` the request for a stream. */
 async function rawHttp(
-  tools: readonly string[],
+  tools: readonly string[] | ((request: IncomingMessage) => readonly string[]),
   call: Handler,
   seen: IncomingMessage[] = [],
+  stream = (response: ServerResponse): unknown => response.writeHead(405).end(),
 ): Promise<string> {
   const server: Server = createServer(async (request, response) => {
     seen.push(request);
-    if (request.method !== 'POST') return void response.writeHead(405).end();
+    if (request.method !== 'POST') return void stream(response);
     const { id, method, params } = JSON.parse(await text(request));
     if (id === undefined) return void response.writeHead(202).end();
     const answer = (body: object): unknown =>
@@ -35,7 +37,8 @@ async function rawHttp(
     }
     if (method === 'tools/list') {
       const inputSchema = { type: 'object' };
-      return void answer({ result: { tools: tools.map((name) => ({ name, inputSchema })) } });
+      const listed = typeof tools === 'function' ? tools(request) : tools;
+      return void answer({ result: { tools: listed.map((name) => ({ name, inputSchema })) } });
     }
     if (method !== 'tools/call') return void answer({ error: { code: -32601, message: 'No' } });
     call(params.name, id, response);
@@ -120,4 +123,83 @@ test('headers are made for each request to the server, and a refusal names the s
   expect(refused.errors[0]).toMatch(
     /MCP server "web" requires authorization\. Check its `headers`/,
   );
+});
+
+const fine: Handler = (_, id, response) =>
+  void response.writeHead(200, { 'content-type': 'application/json' }).end(result(id, 'fine'));
+const userOf = ({ user }: Readonly<Record<string, unknown>>): string | undefined =>
+  user as string | undefined;
+const headersOf = (user = ''): Record<string, string> => ({ 'x-user': user });
+
+test('S518 a tool of `only` that a user may not see is left out, and reported once', async () => {
+  const url = await rawHttp(
+    (request) => (request.headers['x-user'] === 'admin' ? ['read', 'delete'] : ['read']),
+    fine,
+  );
+  const errors: string[] = [];
+  const offered: (readonly string[])[] = [];
+  const note: ScriptStep = ({ tools = [] }) => {
+    offered.push(tools.map(({ name }) => name));
+    return 'Done';
+  };
+  const app = waymark({
+    model: scriptedModel(Array.from({ length: 4 }, () => note)),
+    onError: (error) => errors.push(String((error as Error).message)),
+  });
+  open.push(app);
+  const source = mcp('web', { url, user: userOf, headers: headersOf }).only('read', 'delete');
+  const agent = app.defineAgent({ name: 'chat', system: 'Help.', tools: [source] });
+  for (const user of ['admin', 'ada', 'bob', 'admin']) await agent.run('Go', { context: { user } });
+  const all = ['web_read', 'web_delete'];
+  expect(offered).toEqual([all, ['web_read'], ['web_read'], all]);
+  expect(errors).toEqual(['MCP server "web" has no tool "delete" for a user. It has read.']);
+});
+
+test('S518 of too many connections, one in use stays open, and one that is used again is closed afterwards', async () => {
+  const streams = new Set<ServerResponse>();
+  let answerSlow: (() => void) | undefined;
+  const url = await rawHttp(
+    ['slow', 'quick'],
+    (name, id, response) => {
+      if (name === 'quick') return fine(name, id, response);
+      answerSlow = () => fine(name, id, response);
+    },
+    [],
+    (response) => {
+      streams.add(response);
+      response.on('close', () => streams.delete(response));
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    },
+  );
+  const servers = new Servers('web', { url, user: userOf, headers: headersOf }, 1);
+  open.push(servers);
+  const listOf = async (user: string) => {
+    const scope = { context: { user }, signal: new AbortController().signal, report() {} };
+    return (await servers.of({ user })?.list(scope)) ?? [];
+  };
+  // The connection of the user is closed between the list and the call.
+  const quick: ScriptStep = async () => {
+    await listOf('bob');
+    await listOf('eve');
+    await expect.poll(() => streams.size).toBe(1);
+    return { toolCalls: [{ name: 'web_quick' }] };
+  };
+  const app: App = waymark({
+    model: scriptedModel([call('web_slow'), repeat, quick, repeat]),
+  });
+  open.push(app);
+  const list = async ({ context }: { readonly context: Readonly<Record<string, unknown>> }) =>
+    (await listOf(String(context.user))).map(({ tool }) => tool);
+  const tools = [{ name: 'web', list }];
+  const agent = app.defineAgent({ name: 'chat', system: 'Help.', tools });
+
+  const running = agent.run('slow', { context: { user: 'ada' } });
+  await expect.poll(() => answerSlow).toBeDefined();
+  await listOf('bob');
+  await expect.poll(() => streams.size).toBe(2);
+  answerSlow?.();
+  expect((await running).text).toBe('fine');
+
+  expect((await agent.run('quick', { context: { user: 'ada' } })).text).toBe('fine');
+  await expect.poll(() => streams.size).toBe(1);
 });

@@ -35,7 +35,8 @@ const call = (...names: string[]): ScriptStep => ({
 });
 const repeat: ScriptStep = ({ messages }) =>
   (messages.at(-1)?.content ?? [])
-    .map((part) => ('toolResponse' in part ? String(part.toolResponse?.output) : ''))
+    .map((part) => ('toolResponse' in part ? part.toolResponse?.output : ''))
+    .map((output) => (typeof output === 'string' ? output : JSON.stringify(output)))
     .join('|');
 const accept = (content: Json): { resumed: Json } => ({ resumed: { action: 'accept', content } });
 
@@ -98,6 +99,16 @@ test('S318 a question of a server of 2025 during several calls is asked of none 
   expect(output.interrupts).toEqual([]);
   expect(output.text).toMatch(/Several calls are running.*\|.*Several calls are running/);
   expect((await agent.run('Go')).interrupts).toHaveLength(1);
+});
+
+test('S318 a tool with an output schema may ask', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'waymark-mcp-'));
+  const agent = open(join(folder, 'store.db'), [call('modern_measure'), repeat], [modern()]);
+  const asked = await agent.run('Go');
+  const [question] = asked.interrupts;
+  expect(question?.metadata).toMatchObject({ message: 'How much?' });
+  const done = await agent.resume(asked, question?.approve(accept({ size: '7' })) ?? []);
+  expect(done.text).toBe('{"size":"7"}');
 });
 
 test('resources and prompts of a server are used in messages', async () => {

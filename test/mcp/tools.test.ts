@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/core/time/clock.ts';
 import {
   type App,
   type AppOptions,
@@ -110,7 +111,8 @@ test('S314 names that providers do not take are made valid; those that collide a
 test('S312 S317 a server that does not start is reported with its last output; other servers keep working', async () => {
   const { app, agent, errors } = open(
     [call('down_echo', { text: '1' }), repeat, call('raw_echo', { text: '2' }), repeat],
-    [rawServer('down', 'exit'), rawServer('raw')],
+    // Time stands still, so that the next attempt is never due.
+    [rawServer('down', 'exit', { clock: { ...systemClock, now: () => 1_000 } }), rawServer('raw')],
   );
   await app.ready();
   expect(errors).toHaveLength(1);
@@ -182,8 +184,15 @@ test('S315 50 MB and a flood of notifications end the connection, not the turn',
 
 test('S315 lines that are not JSON are skipped; a result and a list that are not valid are errors', async () => {
   const { agent, errors } = open(
-    [call('raw_echo', { text: 'hi' }), repeat, call('raw_wrong'), repeat],
-    [rawServer('raw', 'garbage'), rawServer('list', 'list')],
+    [
+      call('raw_echo', { text: 'hi' }),
+      repeat,
+      call('raw_wrong'),
+      repeat,
+      call('shape_echo'),
+      repeat,
+    ],
+    [rawServer('raw', 'garbage'), rawServer('list', 'list'), rawServer('shape', 'output')],
   );
   expect((await agent.run('Go')).text).toBe('echo hi');
   expect(errors.map(([message]) => message)).toEqual([
@@ -194,6 +203,7 @@ test('S315 lines that are not JSON are skipped; a result and a list that are not
   expect((await agent.run('Go')).text).toBe(
     'MCP server "raw" answered the call of "wrong" with something that is not valid MCP.',
   );
+  expect((await agent.run('Go')).text).toMatch(/result that does not fit its output schema/);
 });
 
 test('a tool whose schema is not valid is left out and reported; the others work', async () => {

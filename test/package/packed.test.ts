@@ -25,7 +25,7 @@ function packedFiles(): Set<string> {
   return new Set(files.map(({ path }) => path));
 }
 
-const isPage = (name: string): boolean => name === 'LICENSE' || name.endsWith('.md');
+const isPage = (name: string): boolean => /^LICENSE$|\.(md|txt)$/.test(name);
 
 test('the package has the documentation, and everything of it that the README shows or links to', () => {
   const packed = packedFiles();
@@ -35,10 +35,13 @@ test('the package has the documentation, and everything of it that the README sh
     .filter((path) => !packed.has(path));
   expect(linked.length).toBeGreaterThan(5);
   expect(missing).toEqual([]);
-  for (const path of ['LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'VERSIONING.md']) {
+  for (const path of ['LICENSE', 'CHANGELOG.md', 'SECURITY.md', 'VERSIONING.md', 'llms.txt']) {
     expect(packed).toContain(path);
   }
   expect([...packed].filter((path) => path.startsWith('docs/snippets/'))).toEqual([]);
+  const listed = [...read('llms.txt').matchAll(/\]\(([^)]+)\)/g)].map(([, path = '']) => path);
+  expect(listed.length).toBeGreaterThan(20);
+  expect(listed.filter((path) => !packed.has(path))).toEqual([]);
 });
 
 const workflows = readdirSync(join(root, '.github/workflows'));

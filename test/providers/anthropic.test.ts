@@ -78,6 +78,13 @@ const wire: ProviderWire = {
       ...textBlock(pieces).slice(0, -1),
       { type: 'error', error: { type: 'overloaded_error', message: 'went wrong' } },
     ]),
+  tooLong: JSON.stringify({
+    type: 'error',
+    error: {
+      type: 'invalid_request_error',
+      message: 'prompt is too long: 213462 tokens > 200000 maximum',
+    },
+  }),
   error: (_, message) => JSON.stringify({ type: 'error', error: { type: 'some_error', message } }),
   toolNames: (request: Body) => request.tools.map(({ name }: Body) => name),
   toolResults: (request: Body) =>

@@ -28,6 +28,8 @@ export interface ProviderWire {
   failing(pieces: readonly string[]): string;
   /** The body of an error response. */
   error(status: number, message: string): string;
+  /** The body of the error response to a request that is longer than the model's context, as the provider documents it. */
+  readonly tooLong: string;
   /** What a request says about its tools: names. */
   toolNames(request: unknown): readonly string[];
   /** What a request tells the model that tools have answered, in the order of the calls. */
@@ -129,6 +131,37 @@ export function providerContract(wire: ProviderWire): void {
       });
       expect(next.text).toBe('Gern.');
       expect(wire.toolResults(server.requests[2])).toEqual([{ sky: '☀️', degrees: 21 }, 0]);
+    });
+
+    test('S412 compacts a conversation that is too long once, and answers it', async () => {
+      const tooLong = { status: 400, body: wire.tooLong };
+      await using server = await open(
+        tooLong,
+        { body: wire.text(['They talked about Bern.']) },
+        { body: wire.text(['Gern.']) },
+        tooLong,
+        { body: wire.text(['They talked about Bern.']) },
+        tooLong,
+      );
+      const { model } = server;
+      const messages = ['Bern?', 'Zug?', 'Genf?'].flatMap((text) => [
+        userMessage(text),
+        modelMessage(`${text} ${'Ja. '.repeat(50)}`),
+      ]);
+      const call = { model, messages, prompt: 'Danke' };
+      const compact = { whenTokens: 1_000_000 };
+      const response = await app.generate({ ...call, compact });
+      expect(response.text).toBe('Gern.');
+      expect(server.requests).toHaveLength(3);
+      const last = JSON.stringify(server.requests[2]);
+      expect(last).toContain('They talked about Bern.');
+      expect(last).not.toContain('Bern? Ja.');
+      expect(response.messages[0]?.metadata?.summary).toMatchObject({
+        text: 'They talked about Bern.',
+      });
+      const error = await failure(app.generate({ ...call, compact: { ...compact } }));
+      expect(error.details).toMatchObject({ contextOverflow: true, httpStatus: 400 });
+      expect(server.requests).toHaveLength(6);
     });
 
     test('lets the model correct wrong arguments', async () => {

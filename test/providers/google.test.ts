@@ -32,6 +32,14 @@ const wire: ProviderWire = {
       ...pieces.map((text) => chunk([{ text }])),
       { error: { code: 503, message: 'went wrong', status: 'UNAVAILABLE' } },
     ]),
+  tooLong: JSON.stringify({
+    error: {
+      code: 400,
+      message:
+        'The input token count (1189900) exceeds the maximum number of tokens allowed (1048575).',
+      status: 'INVALID_ARGUMENT',
+    },
+  }),
   error: (code, message) => JSON.stringify({ error: { code, message, status: 'SOME_STATUS' } }),
   toolNames: (request: Body) =>
     request.tools.flatMap(({ functionDeclarations }: Body) =>

@@ -85,6 +85,15 @@ const responses: ProviderWire = {
       },
     ]),
   error: errorBody,
+  tooLong: JSON.stringify({
+    error: {
+      message:
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 131042 tokens. Please reduce the length of the messages.",
+      type: 'invalid_request_error',
+      param: 'messages',
+      code: 'context_length_exceeded',
+    },
+  }),
   toolNames: (request: Body) => request.tools.map(({ name }: Body) => name),
   toolResults: (request: Body) =>
     request.input
@@ -130,6 +139,15 @@ const chat: ProviderWire = {
       { error: { message: 'went wrong', type: 'server_error', param: null, code: null } },
     ]),
   error: errorBody,
+  tooLong: JSON.stringify({
+    error: {
+      message:
+        'Your input exceeds the context window of this model. Please adjust your input and try again.',
+      type: 'invalid_request_error',
+      param: 'input',
+      code: 'context_length_exceeded',
+    },
+  }),
   toolNames: (request: Body) => request.tools.map((tool: Body) => tool.function.name),
   toolResults: (request: Body) =>
     request.messages

@@ -29,6 +29,29 @@ async function ready(store: AgentStore<Types>): Promise<void> {
 }
 
 describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
+  test('S403 a message is added to the running turn, and shown where the turn took it', async () => {
+    const store = createAgentStore({ agent: agentOf(), throttle: 0 });
+    expect(await store.actions.steer('nothing runs')).toBe(false);
+    expect(store.getView().error).toMatchObject({ status: 'FAILED_PRECONDITION' });
+    const what = `steering-${transport.replaceAll(' ', '')}`;
+    const turn = store.actions.send(`wait for ${what}`);
+    await expect.poll(() => store.getView().phase).toBe('running');
+    await expect.poll(() => store.getView().messages.length).toBe(2);
+    expect(await store.actions.steer('say thanks')).toBe(true);
+    expect(texts(store.getView().steering)).toEqual(['say thanks']);
+    served.letGo(what);
+    await turn;
+    const view = store.getView();
+    expect(view.steering).toEqual([]);
+    expect(texts(view.transcript)).toEqual([
+      `wait for ${what}`,
+      'w0 w1 w2 toolRequest',
+      'toolResponse',
+      'say thanks',
+      'thanks',
+    ]);
+  });
+
   test('a turn is shown from what was sent to what is saved', async () => {
     const store = createAgentStore({ agent: agentOf(), throttle: 0 });
     const phases: string[] = [];
@@ -293,6 +316,65 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     expect(store.getView().sessionId).not.toBe(sessionId);
   });
 
+  test('S341: a long conversation is loaded from its end, and earlier messages when asked for', async () => {
+    const sessionId = `paged ${transport}`;
+    const said = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const word of said) await served.chat.runText(`say ${word}`, { sessionId });
+    const all = said.flatMap((word) => [`say ${word}`, word]);
+    const store = createAgentStore({ agent: agentOf(), sessionId, messages: 4 });
+    store.open();
+    await ready(store);
+    expect(store.getView().earlier).toBe(8);
+    expect(texts(store.getView().transcript)).toEqual(all.slice(8));
+    expect(store.getView().messages.map(({ index }) => index)).toEqual([8, 9, 10, 11]);
+    await store.actions.send('say g');
+    expect(store.getView().earlier).toBe(8);
+    expect(texts(store.getView().transcript)).toEqual([...all.slice(8), 'say g', 'g']);
+    await Promise.all([store.actions.loadEarlier(), store.actions.loadEarlier()]);
+    expect(store.getView().earlier).toBe(4);
+    await store.actions.loadEarlier();
+    await store.actions.loadEarlier();
+    expect(store.getView().earlier).toBe(0);
+    expect(texts(store.getView().transcript)).toEqual([...all, 'say g', 'g']);
+    const whole = await served.chat.getSession(sessionId);
+    expect(store.getView().transcript).toEqual(whole?.state?.messages);
+
+    const other = createAgentStore({ agent: agentOf(), sessionId, messages: 4 });
+    other.open();
+    await ready(other);
+    await other.actions.resend(2, 'say zwei');
+    expect(texts(other.getView().transcript)).toEqual(['say a', 'a', 'say zwei', 'zwei']);
+    expect(other.getView().sessionId).toBe(sessionId);
+  });
+
+  test('S340: a session and a snapshot are read with a page of their messages', async () => {
+    const agent = agentOf();
+    const sessionId = `pages ${transport}`;
+    for (const word of ['a', 'b', 'c']) await served.chat.runText(`say ${word}`, { sessionId });
+    const whole = await agent.getSession(sessionId);
+    const all = whole?.state?.messages ?? [];
+    const pages = [{ last: 2 }, { last: 3, before: 4 }, { last: 1000 }];
+    for (const messages of pages) {
+      const from = Math.max(0, (messages.before ?? 6) - messages.last);
+      const expected = {
+        state: { messages: all.slice(from, messages.before) },
+        messageRange: { from, total: 6 },
+      };
+      expect(await agent.getSession(sessionId, { messages })).toMatchObject(expected);
+      expect(await agent.getSnapshot({ sessionId }, { messages })).toMatchObject(expected);
+      const snapshotId = whole?.headId ?? '';
+      const snapshot = await agent.getSnapshot(snapshotId, { messages });
+      expect(snapshot).toMatchObject(expected);
+      expect(snapshot?.interrupts).toEqual([]);
+    }
+    for (const last of [0, 1001, 1.5]) {
+      const refused = { status: 'INVALID_ARGUMENT' };
+      await expect(agent.getSession(sessionId, { messages: { last } })).rejects.toMatchObject(
+        refused,
+      );
+    }
+  });
+
   test('S169: actions take ifHead, and a stale one changes nothing', async () => {
     const store = createAgentStore({ agent: agentOf() });
     for (const text of ['say one', 'say two']) await store.actions.send(text);
@@ -458,4 +540,58 @@ test('a turn of a long conversation costs what it adds', async () => {
   const after = store.getView();
   expect(before.messages.every((message, at) => after.messages[at] === message)).toBe(true);
   expect(before.timeline.slice(0, 200).every((shot, at) => after.timeline[at] === shot)).toBe(true);
+});
+
+test('S544: the end of a long timeline is loaded first, and stays up to date; earlier snapshots on request', async () => {
+  const sessionId = 'long-timeline';
+  for (let turn = 0; turn < 25; turn++) await served.chat.runText('say x', { sessionId });
+  const listed: string[] = [];
+  const counted: typeof fetch = (target, init) => {
+    if (String(target).includes('newestFirst')) listed.push(String(target));
+    return fetch(target, init);
+  };
+  const agent = client<TestApp['chat']>({ url: served.url, agent: 'chat', fetch: counted });
+  const store = createAgentStore({ agent, sessionId, timeline: 10 });
+  const indexes = (): number[] => store.getView().timeline.map(({ index }) => index);
+  const from = (first: number, last: number): number[] =>
+    Array.from({ length: last - first + 1 }, (_, at) => first + at);
+  store.open();
+  await expect.poll(indexes).toEqual(from(15, 24));
+  expect(store.getView().hasEarlierSnapshots).toBe(true);
+  expect(listed).toHaveLength(1);
+
+  await store.actions.send('say more');
+  await expect.poll(indexes).toEqual(from(15, 25));
+  await store.actions.loadEarlierSnapshots();
+  expect(indexes()).toEqual(from(5, 25));
+  const { snapshotId = '' } = store.getView().timeline[3] ?? {};
+  await store.actions.restore(snapshotId);
+  await expect
+    .poll(() => store.getView().timeline.filter(({ orphaned }) => orphaned).length)
+    .toBe(17);
+  expect(indexes()).toEqual(from(5, 25));
+  await store.actions.loadEarlierSnapshots();
+  expect(indexes()).toEqual(from(0, 25));
+  expect(store.getView().hasEarlierSnapshots).toBe(false);
+  await store.actions.loadEarlierSnapshots();
+  expect(indexes()).toEqual(from(0, 25));
+});
+
+test('a server that lists snapshots only oldest first is read to the end', async () => {
+  const sessionId = 'old-server';
+  for (let turn = 0; turn < 5; turn++) await served.chat.runText('say x', { sessionId });
+  const old: typeof fetch = (target, init) => {
+    const url = new URL(String(target));
+    url.searchParams.delete('newestFirst');
+    return fetch(url, init);
+  };
+  const agent = client<TestApp['chat']>({ url: served.url, agent: 'chat', fetch: old });
+  const store = createAgentStore({ agent, sessionId, timeline: 2 });
+  store.open();
+  await expect
+    .poll(() => store.getView().timeline.map(({ index }) => index))
+    .toEqual([0, 1, 2, 3, 4]);
+  expect(store.getView().hasEarlierSnapshots).toBe(false);
+  await store.actions.send('say more');
+  await expect.poll(() => store.getView().timeline.length).toBe(6);
 });

@@ -72,7 +72,7 @@ async function deleteSessions(): Promise<void> {
     if (agent.metadata.stateManagement === 'client') continue;
     for (const name of owners) {
       const owner = name === undefined ? {} : { owner: name };
-      for (const { snapshotId } of await agent.listRuns(owner)) {
+      for (const { snapshotId } of (await agent.listRuns(owner)).items) {
         await agent.abort(snapshotId, owner);
       }
       for (;;) {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../src/core/time/clock.ts';
 import type { Model } from '../../src/generate/model.ts';
-import { type App, memoryStore, waymark } from '../../src/index.ts';
+import { type App, memoryStore, type WebhookOptions, waymark } from '../../src/index.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../src/server/index.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
@@ -56,19 +56,27 @@ export function talkative(): ReturnType<typeof scriptedModel> {
   });
 }
 
+/** Webhooks to receivers of the tests. */
+export const testWebhooks = {
+  secret: `whsec_${btoa('a secret for the webhooks of tests')}`,
+  allowLoopback: true,
+};
+
 /** An app with agents for everything that a server must carry. */
 export function createTestApp({
   store = memoryStore(),
   claimTtl = 60_000,
   clock = systemClock,
   model = talkative(),
+  webhooks,
 }: {
   readonly store?: Store;
   readonly claimTtl?: number;
   readonly clock?: Clock;
   readonly model?: Model;
+  readonly webhooks?: WebhookOptions;
 } = {}): App {
-  const app = waymark({ model, store, claimTtl, clock });
+  const app = waymark({ model, store, claimTtl, clock, ...(webhooks && { webhooks }) });
   const object = (properties: object): { type: 'object'; properties: object } => ({
     type: 'object',
     properties,

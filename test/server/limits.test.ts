@@ -298,7 +298,7 @@ describe('work that nobody waits for', () => {
     await chat.wait(first.snapshotId, { owner: 'ann' });
     expect((await detach('ann')).status).toBe(200);
     for (const owner of ['ann', 'bob']) {
-      for (const { snapshotId } of await chat.listRuns({ owner })) {
+      for (const { snapshotId } of (await chat.listRuns({ owner })).items) {
         await chat.abort(snapshotId, { owner });
       }
     }

@@ -2,9 +2,14 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Operation, routes } from '../../src/protocol/routes.ts';
-import { createServerContext } from '../../src/server/handler.ts';
+import { httpRoutes, routerPath } from '../../src/server/a2a/http-routes.ts';
+import { allProtocols } from '../../src/server/all-protocols.ts';
+import { createServerContext } from '../../src/server/create-fetch.ts';
+import type { HandlerOptions } from '../../src/server/http/handler-options.ts';
 import type { AuthorizeCall } from '../../src/server/index.ts';
+import { openAiPath, openAiRoutes } from '../../src/server/openai/routes.ts';
 import { createRouter } from '../../src/server/router.ts';
+import { rpc, userMessage } from './a2a-calls.ts';
 import { allEvents, createTestApp, get, post, startServer, streamTurn, userInput } from './kit.ts';
 import { modern, say } from './mcp-calls.ts';
 
@@ -13,7 +18,15 @@ let url: string;
 const calls: AuthorizeCall[] = [];
 
 /** What Ann has: a finished turn, and a run that is under way. */
-const ann = { sessionId: 'anns', snapshotId: '', running: '', busy: 'anns-busy', asked: '' };
+const ann = {
+  sessionId: 'anns',
+  snapshotId: '',
+  running: '',
+  busy: 'anns-busy',
+  asked: '',
+  call: '',
+  held: [] as readonly object[],
+};
 
 const as = (name: string): Record<string, string> => ({ authorization: name });
 
@@ -21,6 +34,13 @@ beforeAll(async () => {
   server = await startServer({
     reflection: true,
     mcp: true,
+    openai: true,
+    agui: true,
+    a2a: true,
+    edit: true,
+    app: createTestApp({
+      webhooks: { secret: `whsec_${btoa('a secret for the webhooks of tests')}` },
+    }),
     auth(request) {
       const principal = request.headers.get('authorization');
       if (principal === 'broken') throw new Error('database of users is down: secret');
@@ -45,6 +65,11 @@ beforeAll(async () => {
   ann.running = (await detached.json()).snapshotId;
   const asking = { url, headers: as('ann'), capabilities: { elicitation: {} } };
   ann.asked = (await say(asking, 'transfer 3')).body.result.requestState;
+  const openai = async (body: object): Promise<readonly { call_id: string }[]> =>
+    (await (await post(`${url}/openai/v1/responses`, { model: 'chat', ...body }, as('ann'))).json())
+      .output;
+  ann.call = (await openai({ input: 'transfer 5' })).at(-1)?.call_id ?? '';
+  ann.held = await openai({ input: 'hello', store: false });
 });
 afterAll(() => server.close());
 
@@ -63,20 +88,30 @@ const bodies: Partial<Record<Operation, unknown>> = {
   label: { label: 'mine now' },
   restore: {},
   fork: {},
+  edit: { change: { custom: {} } },
   abort: {},
   retryRun: {},
+  steer: { input: userInput('mine now') },
 };
 const natives = Object.entries(routes).filter(([, { path }]) => /:session|:snapshot/.test(path));
 
 /** What is mounted, as `METHOD path`; what is not tried below must be named here, with a reason. */
+const everything: HandlerOptions = {
+  reflection: true,
+  mcp: true,
+  openai: true,
+  agui: true,
+  a2a: true,
+  auth: () => undefined,
+};
 const mounted = createRouter(
-  createServerContext(createTestApp(), { reflection: true, mcp: true, auth: () => undefined }),
+  createServerContext(createTestApp(), everything, allProtocols(everything)),
 )
   .routes.filter(({ method }) => method !== 'ALL')
   .map(({ method, path }) => `${method} ${path}`);
 
 /** Lists show what is one's own; see below. */
-const lists = ['listSessions', 'listRuns', 'listDeadRuns'] as const;
+const lists = ['listSessions', 'listInterrupts', 'listRuns', 'listDeadRuns', 'getUsage'] as const;
 
 /** Routes that name nobody's session, snapshot or run. */
 const nobodys = [
@@ -90,6 +125,15 @@ const nobodys = [
   { method: 'POST', path: '/api/notify' },
   { method: 'GET', path: '/mcp' },
   { method: 'DELETE', path: '/mcp' },
+  { method: 'GET', path: '/openai/v1/openapi.json' },
+  { method: 'GET', path: '/openai/v1/models' },
+  { method: 'GET', path: '/openai/v1/models/:model' },
+  { method: 'POST', path: '/openai/v1/conversations' },
+  { method: 'GET', path: '/agui/openapi.json' },
+  { method: 'GET', path: '/a2a/openapi.json' },
+  { method: 'GET', path: '/agui/:agent' },
+  { method: 'GET', path: '/.well-known/agent-card.json' },
+  { method: 'GET', path: '/a2a/:agent/.well-known/agent-card.json' },
 ].map(({ method, path }) => `${method} ${path}`);
 
 const mcpAsBob = async (method: string, params: Record<string, unknown>): Promise<Response> => {
@@ -97,6 +141,10 @@ const mcpAsBob = async (method: string, params: Record<string, unknown>): Promis
   const { body } = await modern({ url, headers: as('bob'), capabilities }, method, params);
   return Response.json(body);
 };
+const a2aAsBob = async (method: string, params: object): Promise<Response> =>
+  Response.json((await rpc({ url, token: 'bob', scheme: '' }, method, params)).body);
+const noA2aTask = { error: { code: -32001, message: expect.stringContaining('There is no task') } };
+const noHttpTask = { error: { code: 404, message: expect.stringContaining('There is no task') } };
 const noTask = { error: { code: -32602, message: expect.stringContaining('There is no task') } };
 
 /** Calls besides those of the native routes that name an id in their path. */
@@ -249,6 +297,178 @@ const elsewhere: Record<string, { route: string; attempt: Attempt; expected: unk
       },
     ]),
   ),
+  ...Object.fromEntries(
+    Object.values(openAiRoutes)
+      .filter(({ path }) => /:response|:conversation/.test(path))
+      .flatMap(({ method, path }) =>
+        (['finished', 'running'] as const).map((which) => [
+          `${which} response or conversation of OpenAI in ${method} ${path}`,
+          {
+            route: `${method} ${openAiPath}${path}`,
+            attempt: () => {
+              const [snapshot, session] =
+                which === 'finished' ? [ann.snapshotId, ann.sessionId] : [ann.running, ann.busy];
+              const at = path
+                .replace(':response', `resp_${snapshot}`)
+                .replace(':conversation', session)
+                .replace(':item', `msg_${snapshot}_0`);
+              const body = { metadata: {}, items: [{ role: 'user', content: 'x' }] };
+              return asBob(`${openAiPath}${at}`, method, method === 'POST' ? body : undefined);
+            },
+            expected: { error: { code: expect.stringContaining('_not_found') } },
+          },
+        ]),
+      ),
+  ),
+  ...Object.fromEntries(
+    Object.entries<() => object>({
+      'a response': () => ({ input: 'x', previous_response_id: `resp_${ann.snapshotId}` }),
+      'a running response': () => ({ input: 'x', previous_response_id: `resp_${ann.running}` }),
+      'a conversation': () => ({ input: 'x', conversation: ann.sessionId }),
+      'an item': () => ({
+        input: [
+          { type: 'item_reference', id: `msg_${ann.snapshotId}_0` },
+          { role: 'user', content: 'x' },
+        ],
+      }),
+      'a function call': () => ({
+        input: [{ type: 'function_call_output', call_id: ann.call, output: '{"approved":true}' }],
+      }),
+    }).map(([what, body]) => [
+      `${what} of OpenAI that is continued`,
+      {
+        route: `POST ${openAiPath}/responses`,
+        attempt: () => asBob(`${openAiPath}/responses`, 'POST', { model: 'chat', ...body() }),
+        expected: { error: { code: expect.stringContaining('_not_found') } },
+      },
+    ]),
+  ),
+  'the state that a client of OpenAI holds': {
+    route: `POST ${openAiPath}/responses`,
+    attempt: () =>
+      asBob(`${openAiPath}/responses`, 'POST', {
+        model: 'chat',
+        store: false,
+        input: [...ann.held, { role: 'user', content: 'x' }],
+      }),
+    expected: { error: { code: 'permission_denied' } },
+  },
+  'an interrupt of AG-UI': {
+    route: 'POST /agui/:agent',
+    attempt: () =>
+      asBob('/agui/chat', 'POST', {
+        threadId: ann.sessionId,
+        runId: 'bobs',
+        messages: [],
+        resume: [{ interruptId: `${ann.snapshotId}:x`, status: 'resolved', payload: true }],
+      }),
+    expected: { status: 'INVALID_ARGUMENT', message: expect.stringContaining('no interrupt') },
+  },
+  'the answer of a thread of AG-UI once more': {
+    route: 'POST /agui/:agent',
+    attempt: () =>
+      asBob('/agui/chat', 'POST', {
+        threadId: ann.sessionId,
+        runId: 'bobs-too',
+        messages: [{ id: `${ann.snapshotId}:0`, role: 'assistant', content: 'x' }],
+      }),
+    expected: { status: 'INVALID_ARGUMENT', message: expect.stringContaining('nothing new') },
+  },
+  'a cancel of AG-UI': {
+    route: 'POST /agui/:agent/:thread/cancel',
+    attempt: () => asBob(`/agui/chat/${ann.busy}/cancel`, 'POST', {}),
+    expected: { status: 'NOT_FOUND' },
+  },
+  'a connection of AG-UI, which is that to an empty thread': {
+    route: 'GET /agui/:agent/:thread',
+    attempt: async () => {
+      const events = await allEvents(await asBob(`/agui/chat/${ann.busy}`, 'GET'));
+      return Response.json(events.map(({ data }) => data));
+    },
+    expected: [
+      { type: 'RUN_STARTED', threadId: ann.busy, runId: 'none' },
+      { type: 'MESSAGES_SNAPSHOT', messages: [] },
+      { type: 'RUN_FINISHED', threadId: ann.busy, runId: 'none' },
+    ],
+  },
+  ...Object.fromEntries(
+    [
+      'GetTask',
+      'CancelTask',
+      'SubscribeToTask',
+      'tasks/get',
+      'tasks/cancel',
+      'tasks/resubscribe',
+      'CreateTaskPushNotificationConfig',
+      'GetTaskPushNotificationConfig',
+      'ListTaskPushNotificationConfigs',
+      'DeleteTaskPushNotificationConfig',
+      'tasks/pushNotificationConfig/list',
+    ].flatMap((method) =>
+      (['running', 'snapshotId'] as const).map((which) => [
+        `a task of A2A (${which}) in ${method}`,
+        {
+          route: 'POST /a2a/:agent',
+          attempt: () =>
+            a2aAsBob(method, {
+              ...(/Push/.test(method) && !method.includes('/')
+                ? { taskId: ann[which], id: 'x' }
+                : { id: ann[which] }),
+              url: 'https://example.com/',
+            }),
+          expected: noA2aTask,
+        },
+      ]),
+    ),
+  ),
+  'an answer to a task of A2A': {
+    route: 'POST /a2a/:agent',
+    attempt: () =>
+      a2aAsBob('SendMessage', { message: userMessage('x', { taskId: ann.snapshotId }) }),
+    expected: noA2aTask,
+  },
+  ...Object.fromEntries(
+    Object.entries(httpRoutes)
+      .filter(([, { path }]) => path.includes(':task'))
+      .flatMap(([name, route]) => route.http.map((method) => ({ name, method, route })))
+      .flatMap(({ name, method, route }) =>
+        (['running', 'snapshotId'] as const).map((which) => [
+          `a task of A2A (${which}) at ${method} ${name}`,
+          {
+            route: `${method} ${routerPath(route)}`,
+            attempt: () => {
+              const path = route.path.replace(':task', ann[which]).replace(':config', 'x');
+              const body = { url: 'https://example.com/' };
+              return asBob(`/a2a/chat${path}`, method, route.hasBody ? body : undefined);
+            },
+            expected: noHttpTask,
+          },
+        ]),
+      ),
+  ),
+  ...Object.fromEntries(
+    ['send', 'stream'].map((verb) => [
+      `an answer to a task of A2A by message:${verb}`,
+      {
+        route: `POST /a2a/:agent/message:${verb}`,
+        attempt: () =>
+          asBob(`/a2a/chat/message:${verb}`, 'POST', {
+            message: userMessage('x', { taskId: ann.snapshotId }),
+          }),
+        expected: noHttpTask,
+      },
+    ]),
+  ),
+  'the tasks of a context of A2A by HTTP': {
+    route: 'GET /a2a/:agent/tasks',
+    attempt: () => asBob(`/a2a/chat/tasks?contextId=${ann.sessionId}`, 'GET'),
+    expected: { tasks: [], totalSize: 0 },
+  },
+  'the tasks of a context of A2A': {
+    route: 'POST /a2a/:agent',
+    attempt: () => a2aAsBob('ListTasks', { contextId: ann.sessionId }),
+    expected: { result: { tasks: [], totalSize: 0 } },
+  },
   'an action that is running': {
     route: 'POST /api/cancelAction',
     attempt: async () => {
@@ -356,6 +576,9 @@ describe('auth', () => {
       '/genkit/chat',
       '/ui/chat',
       '/mcp',
+      '/openai/v1/models',
+      '/a2a/chat',
+      '/a2a/chat/message:send',
       '/api/actions',
       '/nowhere',
     ]) {
@@ -366,7 +589,7 @@ describe('auth', () => {
         });
         expect(response.status).toBe(401);
         const text = await response.text();
-        expect(text).toContain('UNAUTHENTICATED');
+        expect(text).toMatch(/UNAUTHENTICATED|authentication_error/);
         expect(text).not.toContain('secret');
       }
     }

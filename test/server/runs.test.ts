@@ -46,10 +46,10 @@ const input = { ...dig, message: { ...dig.message, content: [...dig.message.cont
 test('open runs are listed with their last status, as it may leave, until they end', async () => {
   await using server = await openServer();
   const digger = client({ url: server.url, agent: 'digger' });
-  expect(await digger.listRuns()).toEqual([]);
+  expect(await digger.listRuns()).toEqual({ items: [] });
   const { snapshotId = '', sessionId } = await digger.run(input);
   await expect
-    .poll(() => digger.listRuns())
+    .poll(async () => (await digger.listRuns()).items)
     .toEqual([
       {
         snapshotId,
@@ -68,7 +68,7 @@ test('open runs are listed with their last status, as it may leave, until they e
     ]);
   server.finish();
   await digger.wait(snapshotId);
-  expect(await digger.listRuns()).toEqual([]);
+  expect(await digger.listRuns()).toEqual({ items: [] });
 });
 
 test('nobody sees another principal’s runs', async () => {
@@ -78,6 +78,28 @@ test('nobody sees another principal’s runs', async () => {
   const as = (authorization: string) =>
     client({ url: server.url, agent: 'digger', headers: { authorization } });
   await as('ann').run(input);
-  expect(await as('ann').listRuns()).toHaveLength(1);
-  expect(await as('bob').listRuns()).toEqual([]);
+  expect((await as('ann').listRuns()).items).toHaveLength(1);
+  expect(await as('bob').listRuns()).toEqual({ items: [] });
+});
+
+test('S470 open runs are listed page by page, oldest first, and all of them without a limit', async () => {
+  await using server = await openServer();
+  const digger = client({ url: server.url, agent: 'digger' });
+  const started: string[] = [];
+  for (let n = 0; n < 3; n++) started.push((await digger.start('dig')).id);
+  const all = await digger.listRuns();
+  expect(all.items.map(({ snapshotId }) => snapshotId).sort()).toEqual(started.sort());
+  expect(all.next).toBeUndefined();
+  const first = await digger.listRuns({ limit: 2 });
+  expect(first.items).toHaveLength(2);
+  const rest = await digger.listRuns({ limit: 2, cursor: String(first.next) });
+  expect(rest.next).toBeUndefined();
+  expect([...first.items, ...rest.items].map(({ snapshotId }) => snapshotId)).toEqual(
+    all.items.map(({ snapshotId }) => snapshotId),
+  );
+  expect(await digger.listDeadRuns({ limit: 1 })).toEqual({ items: [] });
+  await expect(digger.listRuns({ cursor: 'x' })).rejects.toMatchObject({
+    status: 'INVALID_ARGUMENT',
+  });
+  server.finish();
 });

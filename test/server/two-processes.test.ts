@@ -9,7 +9,7 @@ import { freeze } from '../support/freeze.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
 import { sharedClock } from '../support/shared-clock.ts';
-import { allEvents, readEvents, type SseEvent, streamTurn, textOf } from './kit.ts';
+import { allEvents, post, readEvents, type SseEvent, streamTurn, textOf } from './kit.ts';
 
 const short = [20, 10, 8] as const;
 // SQLite is for few processes of one machine: the many streams are for Postgres.
@@ -88,6 +88,33 @@ describe.each(['sqlite', 'postgres'] as const)('two processes on one %s', (kind)
       event: 'output',
       data: { snapshotId, finishReason: 'stop' },
     });
+    await end(survivor);
+  });
+
+  test('one is killed in the middle of a response of OpenAI: its stream continues on the other (S352)', async () => {
+    const [doomed, survivor] = await startTwo(kind, place());
+    const file = await holdFile();
+    const seen: SseEvent[] = [];
+    const body = { model: 'chat', input: `hold ${file} 30`, background: true, stream: true };
+    const reading = readInto(seen, await post(`${doomed.url}/openai/v1/responses`, body));
+    await eventually(() => seen.length >= 10);
+    await doomed.child.end();
+    await reading;
+    await rm(file);
+    await expireClaims(doomed);
+    const { id } = seen[0]?.data.response ?? {};
+    const read = async (query: string): Promise<readonly SseEvent[]> =>
+      allEvents(await fetch(`${survivor.url}/openai/v1/responses/${id}?stream=true${query}`));
+    const rest = await read(`&starting_after=${seen.at(-1)?.data.sequence_number}`);
+    const numbers = [...seen, ...rest].map(({ data }) => data.sequence_number);
+    expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+    const { status, output } = rest.at(-1)?.data.response ?? {};
+    expect(status).toBe('completed');
+    expect(output).toMatchObject([{ status: 'completed', content: [{ text: piecesUpTo(30) }] }]);
+    // Nothing of the dead process is mixed with the answer of the other one.
+    const answer = rest.map(({ data }) => data).filter((data) => data.item_id === output[0].id);
+    expect(answer.map(({ delta = '' }) => delta).join('')).toBe(piecesUpTo(30));
+    expect((await read('')).slice(-rest.length)).toEqual(rest);
     await end(survivor);
   });
 

@@ -73,6 +73,41 @@ describe('the chat of npm `ai`', () => {
     }
   });
 
+  test('the answer to an approval continues its message, also on a page that is loaded again', async () => {
+    const chat = createChat('ui-continued');
+    await chat.sendMessage({ text: 'hello' });
+    await chat.sendMessage({ text: 'transfer 9' });
+    const asked = chat.messages.at(-1)?.id;
+    const [request] = toolsOf(chat.messages) as readonly { approval: { id: string } }[];
+    await chat.addToolApprovalResponse({ id: request?.approval.id ?? '', approved: true });
+    await chat.sendMessage();
+
+    const done = { state: 'output-available', input: { sum: 9 }, output: { moved: 9 } };
+    expect(chat.messages).toHaveLength(4);
+    expect(chat.messages.at(-1)?.id).toBe(asked);
+    expect(toolsOf(chat.messages)).toMatchObject([done]);
+
+    const loaded: UIMessage[] = await get(`${api}/ui-continued/messages`);
+    expect(loaded).toHaveLength(4);
+    expect(loaded.at(-1)?.id).toBe(asked);
+    expect(toolsOf(loaded)).toMatchObject([done]);
+    expect(toolsOf(loaded)[0]).not.toHaveProperty('approval');
+
+    // The whole answer is given again, not only what followed the approval.
+    await chat.regenerate();
+    expect(chat.error).toBeUndefined();
+    expect(toolsOf(chat.messages)).toMatchObject([{ state: 'approval-requested' }]);
+
+    // A message after the answer is replaced on the branch where the tool has run.
+    const again = createChat('ui-continued', loaded);
+    await again.sendMessage({ text: 'one' });
+    await again.sendMessage({ text: 'other', messageId: again.messages.at(-2)?.id ?? '' });
+    expect(again.error).toBeUndefined();
+    const { state } = await get(`${server.url}/agents/chat/sessions/ui-continued`);
+    expect(JSON.stringify(state.messages)).toMatch(/"moved":9.*"other"/);
+    expect(JSON.stringify(state.messages)).not.toContain('"one"');
+  });
+
   test('the page gives the output of a tool that only asks', async () => {
     const chat = createChat('ui-ask');
     await chat.sendMessage({ text: 'ask' });
@@ -216,6 +251,10 @@ function createChat(id: string, messages: UIMessage[] = []): Chat {
     transport: new DefaultChatTransport({ api }),
     state: new PlainState(messages),
   });
+}
+
+function toolsOf(messages: readonly UIMessage[]): readonly UIMessage['parts'][number][] {
+  return messages.flatMap(({ parts }) => parts.filter(({ type }) => type.startsWith('tool-')));
 }
 
 function texts(chat: { messages: UIMessage[] }): string[] {

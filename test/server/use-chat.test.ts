@@ -58,6 +58,12 @@ test('an approval on the page lets the tool run', async () => {
   await send(page, 'transfer 12');
   await page.getByRole('button', { name: 'Approve' }).click();
   await expect.poll(() => texts(page).then((all) => all.join(' '))).toContain('"moved":12');
+  await ready(page);
+  expect(await page.getByRole('alert').textContent()).toBe('');
+  expect(await texts(page)).toHaveLength(2);
+  await page.reload();
+  await expect.poll(() => texts(page)).toHaveLength(2);
+  expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
 });
 
 test('a stop keeps what was said, and the next message goes through', async () => {

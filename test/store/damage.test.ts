@@ -79,4 +79,19 @@ describe('a flipped bit or a cut file', () => {
       return [outcome, damaged.what];
     });
   });
+
+  test('S232: verify ends on a SQLite file that is cut in one of its last pages', async () => {
+    const original = join(folder, 'original.db');
+    await filled(() => sqliteStore(original, { eventsTtl }));
+    const bytes = await readFile(original);
+    // A cut page can make an index lead in a circle.
+    for (let cut = 1; cut < 40; cut++) {
+      const path = join(folder, `${cut}.db`);
+      await writeFile(path, bytes.subarray(0, bytes.length - cut * 1_024));
+      const store = sqliteStore(path, { eventsTtl });
+      const faults = await store.maintenance?.verify().catch(() => ['unreadable']);
+      await store.close?.();
+      expect(faults, `${cut} KiB`).not.toEqual([]);
+    }
+  });
 });

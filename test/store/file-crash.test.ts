@@ -54,9 +54,15 @@ async function contents({ timeline, store }: Kit): Promise<unknown> {
   return found;
 }
 
+// So long that its text is kept in chunks.
+const long = Array.from({ length: 7_000 }, (_, at) => (at * 7919) % 10_007).join(' ');
+
 const withArtifact = (state: SessionState, text: string): SessionState => ({
   ...exchange(state, text),
-  artifacts: [{ name: text, parts: [{ text: `an artifact of ${text}` }] }],
+  artifacts: [
+    { name: text, parts: [{ text: `an artifact of ${text}` }] },
+    { name: `long ${text}`, parts: [{ text: `${long} of the long artifact of ${text}` }] },
+  ],
 });
 
 /** Two sessions with a few turns, artifacts and forks, and a few names for what is in them. */

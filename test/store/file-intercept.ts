@@ -45,6 +45,7 @@ const counted = [
   'renameSync',
   'rmSync',
   'mkdirSync',
+  'fdatasyncSync',
   'fsyncSync',
 ];
 

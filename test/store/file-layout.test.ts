@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/time/clock.ts';
@@ -55,7 +55,7 @@ describe('the files of a store', () => {
       'waymark.json',
     ]);
     expect(await linesOf(journal('trip-to-rome'))).toMatchObject([
-      { waymark: 2, agent: 'chat', session: 'trip-to-rome' },
+      { waymark: 3, agent: 'chat', session: 'trip-to-rome' },
       { session: { id: 'trip-to-rome' } },
       {
         session: { head: base.snapshotId },
@@ -261,6 +261,31 @@ describe('damage', () => {
     expect(await open().textsOf({ snapshotId: base.snapshotId })).toHaveLength(2);
   });
 
+  test('a long text of an artifact that is gone or changed is DATA_LOSS and names the file', async () => {
+    const { turn, scope, timeline } = open();
+    const long = Array.from({ length: 20_000 }, (_, at) => `${(at * 7919) % 10_007} `).join('');
+    const { base } = await turn('s');
+    const state = { ...base.state, artifacts: [{ name: 'a', parts: [{ text: long }] }] };
+    await turn('s', { state });
+    const name = 'sessions/_/chat/s/artifacts/chunks.jsonl';
+    const path = join(files.directory, name);
+    const text = await readFile(path, 'utf8');
+    const changed = [text.replace('7919 ', '7918 '), text.slice(0, -1), '', undefined];
+    for (const each of changed) {
+      if (each === undefined) await rm(path);
+      else await writeFile(path, each);
+      const faults = await open().maintenance.verify();
+      expect(faults.map(({ message }) => message).join()).toContain(name);
+    }
+    await refused(open().store.getSnapshot(scope, { sessionId: 's' }), 'DATA_LOSS');
+    await writeFile(path, text);
+    expect((await timeline.getSession(scope, 's', { state: true }))?.state?.artifacts).toEqual(
+      state.artifacts,
+    );
+    await open().maintenance.prune({ keepLast: 1 });
+    expect(await open().maintenance.verify()).toEqual([]);
+  });
+
   test('what nobody needs is found', async () => {
     const { turn } = open();
     await turn('s');
@@ -349,10 +374,10 @@ describe('damage', () => {
     const { turn, scope } = open();
     await turn('s');
     const text = await readFile(journal('s'), 'utf8');
-    const newer = text.replace('"waymark":2', '"waymark":3');
+    const newer = text.replace('"waymark":3', '"waymark":4');
     await writeFile(journal('s'), newer);
     await refused(open().runs.load(scope, { sessionId: 's' }), 'FAILED_PRECONDITION', {
-      format: 3,
+      format: 4,
     });
     await refused(open().turn('s'), 'FAILED_PRECONDITION');
     expect(await readFile(journal('s'), 'utf8')).toBe(newer);
@@ -375,7 +400,7 @@ describe('damage', () => {
 
 describe.each([
   ['nothing', ''],
-  ['half a line', '{"waymark":2,"id":'],
+  ['half a line', '{"waymark":3,"id":'],
 ])('a process that died as it had written %s into a new file', (_, left) => {
   test('leaves a session that the next process begins', async () => {
     await open().turn('other');

@@ -181,7 +181,9 @@ describe('a process that is killed', () => {
       time.advance(120_000);
       told.push(...worker.told());
       const { maintenance, store, timeline } = open();
-      expect(await maintenance.verify()).toEqual([]);
+      // A change that it had not told yet may be half written.
+      const faults = await maintenance.verify();
+      expect(faults.filter(({ kind }) => kind !== 'unfinished')).toEqual([]);
       for (const { snapshotId = '', n } of worker.told()) {
         const snapshot = await store.getSnapshot(scope, { snapshotId });
         expect(snapshot?.state?.custom).toEqual({ n });

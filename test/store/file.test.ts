@@ -2,6 +2,12 @@ import { fileStore } from '../../src/store/file/index.ts';
 import { storeContract } from '../../src/testing/store-contract/store-contract.ts';
 import { openForContract, takingTurns } from './file-support.ts';
 
-storeContract('file', () => openForContract((directory, clock) => fileStore(directory, { clock })));
+const runs = process.env.LONG === '1' ? 50 : 10;
 
-storeContract('file, two of them taking turns', () => openForContract(takingTurns));
+storeContract(
+  'file',
+  () => openForContract((directory, clock) => fileStore(directory, { clock })),
+  { runs },
+);
+
+storeContract('file, two of them taking turns', () => openForContract(takingTurns), { runs });

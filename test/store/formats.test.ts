@@ -141,7 +141,8 @@ describe.each(cases)('a $kind store that $release wrote', ({ release, kind }) =>
     await chat.fork(must(branch.snapshotId), { sessionId: 'second fork' });
     await chat.runText('trim it', { sessionId: 'second fork' });
     const found = await chat.listSessions({ query: 'drinks' });
-    expect(found.items.map(({ sessionId }) => sessionId)).toEqual(['main']);
+    const ids = found.items.map(({ sessionId }) => sessionId);
+    expect(ids.slice(0, 2)).toEqual(['second fork', 'main']);
     await app.close();
     const store = open();
     expect(await store.maintenance?.verify()).toEqual([]);

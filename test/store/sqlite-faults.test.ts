@@ -43,6 +43,18 @@ async function lengthOf({ scope, sessionId }: Turns): Promise<number | undefined
   }
 }
 
+test('a file that was rebuilt without auto_vacuum: sessions are deleted, and its free pages stay', async () => {
+  const { scope, sessionId } = await filled(20);
+  change('PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = NONE; VACUUM');
+  const store = sqliteStore(path);
+  expect(await store.timeline?.deleteSession(scope, sessionId)).toBe(true);
+  await store.close?.();
+  const db = openRaw(path);
+  expect(db.prepare('PRAGMA freelist_count').get()?.freelist_count).toBeGreaterThan(0);
+  db.close();
+  expect(await lengthOf(await filled())).toBe(10);
+});
+
 describe('a file that cannot be used', () => {
   test('of a newer format says what to do, and is left as it is', async () => {
     const turns = await filled();

@@ -1,4 +1,4 @@
-import { type App, agentTool, memoryStore, waymark } from 'waymark';
+import { type App, agentTool, memoryStore, type Store, waymark } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 import { defineNewsroom } from '../../examples/newsroom.ts';
@@ -7,9 +7,16 @@ import { defineStory } from '../../examples/story.ts';
 import { defineTripPlanner } from '../../examples/trip-planner.ts';
 import { defineWriter } from '../../examples/writer.ts';
 
-/** The example agents and a few that misbehave, in memory. */
-export function createStudioApp({ pauseMs = 250 }: { readonly pauseMs?: number } = {}): App {
-  const app = waymark({ store: memoryStore() });
+/** The example agents and a few that misbehave. */
+export function createStudioApp({
+  pauseMs = 250,
+  store = memoryStore(),
+}: {
+  readonly pauseMs?: number;
+  /** @default in memory */
+  readonly store?: Store;
+} = {}): App {
+  const app = waymark({ store });
   defineTripPlanner(app);
   defineStory(app);
   const writer = defineWriter(app);

@@ -45,7 +45,7 @@ test('runs that were given up are shown with what went wrong each time, and begu
   app.defineAgent({ name: 'heavy', model: scriptedModel([]) });
   await using studio = await openStudio(app);
   const { page, errors } = await studio.open('runs');
-  const section = page.getByRole('region', { name: 'Given up' });
+  const section = page.getByRole('region', { name: 'Dead runs' });
   await section.waitFor();
   expect(await section.textContent()).toContain('after 2 attempts');
   expect(
@@ -57,6 +57,6 @@ test('runs that were given up are shown with what went wrong each time, and begu
   expect(await findBarriers(page)).toEqual([]);
   await section.getByRole('button', { name: 'Retry heavy' }).click();
   await section.waitFor({ state: 'detached' });
-  await page.getByText('Begun again').waitFor();
+  await page.getByText('Retried, with its remaining inputs.').waitFor();
   expect(errors).toEqual([]);
 });

@@ -1,8 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type App, memoryStore, waymark } from 'waymark';
+import { type App, waymark } from 'waymark';
+import { sqliteStore } from 'waymark/sqlite';
 import { handsOn } from './support/hands.ts';
 import { measureMainThread } from './support/main-thread.ts';
 import { soon } from './support/soon.ts';
@@ -11,15 +13,36 @@ import { openStudio, type Studio } from './support/studio.ts';
 const turns = 2_000;
 const branches = 50;
 
+/** Turns of the session that is far too long to be loaded. */
+const manyTurns = 20_000;
+
 let studio: Studio;
 let sessionId: string;
+let folder: string;
 
 beforeAll(async () => {
-  const app = waymark({ store: memoryStore() });
+  folder = await mkdtemp(join(tmpdir(), 'waymark-studio-scale-'));
+  const app = waymark({ store: sqliteStore(join(folder, 'sessions.db')) });
   sessionId = await growSession(app);
+  await growLongSession(app);
   studio = await openStudio(app);
+}, 600_000);
+afterAll(async () => {
+  await studio?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
 });
-afterAll(() => studio?.[Symbol.asyncDispose]());
+
+/** A session of one line of turns. */
+async function growLongSession(app: App): Promise<void> {
+  const agent = app.defineCustomAgent({ name: 'longest' }, async (session) => {
+    await session.run(() => {
+      session.addMessages({ role: 'model', content: [{ text: 'A **short** answer.' }] });
+    });
+  });
+  for (let turn = 0; turn < manyTurns; turn++) {
+    await agent.runText(`Turn ${turn} of many`, { sessionId: 'longest' });
+  }
+}
 
 /** A session of many turns, with a branch now and then from some way back. */
 async function growSession(app: App): Promise<string> {
@@ -55,8 +78,16 @@ async function growSession(app: App): Promise<string> {
 test('two thousand snapshots with fifty branches scroll and are selected without a long task', async () => {
   const { page, errors } = await studio.open(`agents/long/${sessionId}`);
   const hands = handsOn(page);
-  await soon(() => page.locator('[data-panel=timeline] header').textContent()).toContain('2,000');
-  await page.locator('[data-panel=timeline] header', { hasText: '51 branches' }).waitFor();
+  const counts = page.locator('[data-panel=timeline] header');
+  await soon(() => counts.textContent()).toContain('last 400');
+  // Earlier ones come when somebody scrolls up to them, and what was in view stays there.
+  await expect
+    .poll(async () => {
+      await hands.timeline.evaluate((element) => element.scrollTo(0, 0));
+      return counts.textContent();
+    })
+    .toContain('2,000');
+  await soon(() => counts.textContent()).toContain('51 branches');
   expect(await hands.rows.count()).toBeLessThan(100);
   await page.waitForTimeout(500);
 
@@ -84,6 +115,89 @@ test('two thousand snapshots with fifty branches scroll and are selected without
   expect(busy.length).toBeGreaterThan(100);
   expect(busy[0]).toBeLessThan(100);
   expect(errors).toEqual([]);
+  // What an open page does would count for the next one.
+  await page.context().close();
+});
+
+test('S341: a long session opens with its last messages, and earlier ones are loaded on the way up', async () => {
+  const { page, errors } = await studio.open();
+  const loaded: number[] = [];
+  page.on('response', async (response) => {
+    if (!/\/(sessions|snapshots)\/[^/?]+(\/head)?(\?|$)/.test(response.url())) return;
+    const read = await response.json().catch(() => undefined);
+    if (read?.state?.messages !== undefined) loaded.push(read.state.messages.length);
+  });
+  await page.goto(`${studio.url}/studio/#/agents/long/${sessionId}`);
+  const { messages } = handsOn(page);
+  await soon(() => messages.textContent()).toContain(`Turn ${turns - 1} of`);
+  await soon(async () => loaded.length).toBeGreaterThan(0);
+  const button = messages.getByRole('button', { name: /Show earlier turns/ });
+  const more = async (): Promise<number> =>
+    Number((await button.textContent())?.replaceAll(',', '').match(/(\d+) more messages/)?.[1]);
+  const before = await more();
+  expect(before).toBeGreaterThan(turns);
+  // The first ones render what is loaded; then more is loaded.
+  await expect
+    .poll(async () => {
+      await messages.evaluate((element) => element.scrollTo(0, 0));
+      return await more();
+    })
+    .toBeLessThan(before - 150);
+  expect(Math.max(...loaded)).toBeLessThanOrEqual(100);
+  expect(errors).toEqual([]);
+  // What an open page does would count for the next one.
+  await page.context().close();
+});
+
+test('S544: a session of 20,000 turns opens without loading them', async () => {
+  const { page, errors } = await studio.open('agents/long');
+  const hands = handsOn(page);
+  await hands.field.waitFor();
+  const asked: string[] = [];
+  let bytes = 0;
+  page.on('response', async (response) => {
+    const body = await response.body().catch(() => undefined);
+    if (body === undefined || !response.url().includes('/longest')) return;
+    asked.push(new URL(response.url()).pathname.split('/').at(-1) ?? '');
+    bytes += body.length;
+  });
+  await page.evaluate(() => {
+    const seen: number[] = [];
+    Object.assign(window, { tasks: seen });
+    const observer = new PerformanceObserver((list) =>
+      seen.push(...list.getEntries().map(({ duration }) => duration)),
+    );
+    observer.observe({ type: 'longtask' });
+  });
+  const counts = page.locator('[data-panel=timeline] header');
+  // Searches by role and name would take time of the page themselves.
+  const turns = page.locator('.turns');
+  const { busy, passed } = await measureMainThread(studio.browser, page, async () => {
+    await page.evaluate(() => {
+      location.hash = '#/agents/longest/longest';
+    });
+    await soon(() => turns.textContent()).toContain(`Turn ${manyTurns - 1} of`);
+    await soon(() => counts.textContent()).toContain('last 400 snapshots');
+    await page.locator('.timeline').focus();
+    for (let step = 0; step < 10; step++) await page.keyboard.press('k');
+    await page.locator('.past-bar').waitFor();
+    await page.keyboard.press('Escape');
+    // The first part of what is earlier.
+    await page.locator('.panel > .earlier').click();
+    await soon(() => counts.textContent()).toContain('last 800 snapshots');
+  });
+  await hands.say('One more');
+  await soon(() => counts.textContent()).toContain('last 801 snapshots');
+  const tasks = await page.evaluate(() => (window as unknown as { tasks: number[] }).tasks);
+  console.info(
+    `${asked.length} requests with ${bytes} bytes; longest task ${busy[0]} ms of the processor, ${passed[0]} ms on the clock; ` +
+      `long tasks of the page: ${tasks.map(Math.round).join(', ')}`,
+  );
+  expect(asked.filter((name) => name === 'snapshots').length).toBeLessThan(15);
+  expect(bytes).toBeLessThan(2_000_000);
+  expect(errors).toEqual([]);
+  // What an open page does would count for the next one.
+  await page.context().close();
 });
 
 test('the first load is small', async () => {

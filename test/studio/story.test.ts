@@ -90,9 +90,11 @@ test('background work continues over a reload, is watched to its end, and anothe
 
   await page.reload();
   await hands.row(/lighthouses.*head/).waitFor();
-  expect(await hands.messages.textContent()).toContain('The maps have something on “lighthouses”.');
+  await soon(() => hands.messages.textContent()).toContain(
+    'The maps have something on “lighthouses”.',
+  );
   await hands.tab('Files');
-  expect(await hands.inspector.textContent()).toContain('findings.md');
+  await soon(() => hands.inspector.textContent()).toContain('findings.md');
 
   // One that never comes to an end by itself.
   await page.goto(`${studio.url}/studio/#/agents/trouble`);
@@ -125,7 +127,7 @@ test('an earlier message is written anew, which makes a branch, and a branch bec
   // From the other branch a session of its own.
   await hands.row(/To the pond/).click();
   await hands.pastBar.getByRole('button', { name: 'Branch here' }).click();
-  await soon(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('Branch of');
+  await soon(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('(fork)');
   expect(await hands.messages.textContent()).toContain('The water is black');
   await page.getByRole('link', { name: 'branched off' }).click();
   await hands.row(/Climb the tower.*head/).waitFor();

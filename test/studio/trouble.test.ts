@@ -251,6 +251,8 @@ test('S146 a failed turn shows what was thrown, with its stack, once', async () 
   await stack.waitFor();
   await soon(() => stack.textContent()).toMatch(/^TypeError: my bug is here\n {4}at .*app\.ts/);
   expect(((await note.textContent()) ?? '').match(/my bug is here/g)).toHaveLength(1);
+  // The file and its line, at the end of each line, are seen without scrolling sideways.
+  expect(await stack.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
   await hands.row(/failed/).click();
   await hands.tab('State');
   await soon(() => hands.inspector.textContent()).toContain('my bug is here');

@@ -111,6 +111,8 @@ describe('on a narrow screen', () => {
     const hands = handsOn(page);
     await page.getByRole('button', { name: 'Approve' }).waitFor();
     expect(await hands.timeline.isVisible()).toBe(false);
+    const agentName = page.locator('.agent-button > span').first();
+    expect((await agentName.boundingBox())?.width).toBeGreaterThan(60);
     expect(await findBarriers(page)).toEqual([]);
     for (const panel of ['Sessions', 'Timeline', 'Inspector']) {
       await page.getByRole('button', { name: `Show or hide: ${panel}` }).click();

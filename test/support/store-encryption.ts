@@ -20,7 +20,11 @@ const newKey = Buffer.alloc(32, 2).toString('base64');
 
 const secret: Change = (state, turn) => {
   const messages = [text('user', `secret-message ${turn}`)];
-  const artifact: Artifact = { name: 'a', parts: [{ text: `secret-part ${turn} `.repeat(100) }] };
+  const url = `data:application/zip;base64,${btoa('secret-data '.repeat(1000))}`;
+  const artifact: Artifact = {
+    name: 'a',
+    parts: [{ text: `secret-part ${turn} `.repeat(100) }, { media: { url } }],
+  };
   return {
     state: {
       history: state.history.append(messages),
@@ -73,6 +77,7 @@ export function storeEncryption(name: string, create: () => Promise<KeyedDatabas
         const read = await store.getSnapshot(scope, { sessionId });
         expect(read?.label).toBe('secret-label');
         expect(JSON.stringify(read?.state)).toContain('secret-part 2');
+        expect(JSON.stringify(read?.state)).toContain(btoa('secret-data '.repeat(1000)));
         const found = await store.timeline?.listSessions(scope, { query: 'SECRET-meta' });
         expect(found?.items).toMatchObject([{ sessionId, title: 'secret-title' }]);
         const [run] = (await store.runs?.listRuns(scope)) ?? [];
@@ -114,8 +119,8 @@ export function storeEncryption(name: string, create: () => Promise<KeyedDatabas
         const store = open({ key: oldKey });
         await store.open?.();
         for (let n = 0; n < 5; n++) await createTurns(store).take(1, secret);
-        // A custom state, a list of artifacts, a large part.
-        expect(await documents()).toBe(3);
+        // A custom state, a list of artifacts, a large part, data.
+        expect(await documents()).toBe(4);
         await store.close?.();
       });
     });
@@ -179,12 +184,14 @@ export function storeEncryption(name: string, create: () => Promise<KeyedDatabas
         const { scope, sessionId } = await fill(plain);
         await plain.close?.();
         expect(await dump()).toContain('secret-message');
+        expect(await dump()).toMatch(/secret-data|7365637265742d64617461/);
         const store = open({ key: oldKey });
         await store.rotateKeys();
         const read = await store.getSnapshot(scope, { sessionId });
         expect(JSON.stringify(read?.state)).toContain('secret-message 2');
+        expect(await store.maintenance?.verify()).toEqual([]);
         await store.close?.();
-        expect(await dump()).not.toContain('secret-');
+        expect(await dump()).not.toMatch(/secret-|7365637265742d64617461/);
       });
     });
   });

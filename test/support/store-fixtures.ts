@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import pg from 'pg';
 import type { Readout } from './store-readout.ts';
 
@@ -11,11 +11,13 @@ export const versions: readonly string[] = readdirSync(stores);
 
 /** The versions whose code is kept as well. */
 export const runnable: readonly string[] = versions.filter((version) =>
-  existsSync(new URL(`${version}/stores.mjs.gz`, stores)),
+  ['gz', 'br'].some((ending) => existsSync(new URL(`${version}/stores.mjs.${ending}`, stores))),
 );
 
 /** A fixture of a release, unpacked. */
 export function fixture(release: string, name: string): Buffer {
+  const larger = new URL(`${release}/${name}.br`, stores);
+  if (existsSync(larger)) return brotliDecompressSync(readFileSync(larger));
   return gunzipSync(readFileSync(new URL(`${release}/${name}.gz`, stores)));
 }
 

@@ -20,6 +20,10 @@ export const lifeRequests: readonly string[] = ['answered', 'open'];
 
 const trip = z.object({ likes: z.array(z.string()), note: z.string() });
 
+// Long enough that every store keeps it in chunks.
+const book = Array.from({ length: 9_000 }, (_, at) => (at * 7919) % 10_007).join(' ');
+const photo = `data:image/png;base64,${btoa(book)}`;
+
 /** The agent that every stored life belongs to, over a store. Its app is closed by the caller. */
 export function lifeApp(store: Store): { readonly app: App; readonly chat: Agent } {
   const model = scriptedModel({
@@ -44,6 +48,8 @@ export function lifeApp(store: Store): { readonly app: App; readonly chat: Agent
       session.addArtifacts(
         { name: 'likes.txt', parts: [{ text: session.custom.likes.join('\n') }] },
         { name: 'long.txt', parts: [{ text: `All about ${what}. `.repeat(40) }] },
+        { name: 'book.txt', parts: [{ text: `${book} About ${what}.` }] },
+        { name: 'photo.png', parts: [{ media: { url: photo } }] },
       );
       return session.custom.likes.length;
     },

@@ -25,7 +25,10 @@ const said = (words: string): Change => {
   return (state, turn) => {
     const artifact: Artifact = {
       name: 'a',
-      parts: [{ text: `${words} part ${turn} `.repeat(60) }],
+      parts: [
+        { text: `${words} part ${turn} `.repeat(60) },
+        { media: { url: `data:;base64,${btoa(`${words} data ${turn} `.repeat(500))}` } },
+      ],
     };
     return {
       state: {
@@ -86,6 +89,9 @@ const stateColumns = [
 const firstRow = (session: string): string =>
   `(SELECT MIN(b.row_id) FROM @branches b WHERE b.session = ${session}) * 4194304`;
 
+const data = (which: 'MIN' | 'MAX'): string =>
+  `(SELECT ${which}(b.row_id) FROM @blobs b WHERE b.bytes IS NOT NULL)`;
+
 /** Attacks with write access. Every value that can still be read must be as it was written, or be rejected. */
 const attacks: Readonly<Record<string, string>> = {
   'a message of another session': copy(
@@ -134,6 +140,16 @@ const attacks: Readonly<Record<string, string>> = {
   'events under another number': `UPDATE @journal SET seq = 5, last = 5 WHERE session = ${eves} AND attempt = 1`,
   'a step as events': `
     UPDATE @journal SET attempt = 2, seq = 0, last = 0 WHERE session = ${eves} AND attempt = -1`,
+  'data of another session': copy(
+    'blobs',
+    'bytes',
+    `x.row_id = ${data('MIN')}`,
+    `row_id = ${data('MAX')}`,
+  ),
+  'data as a document': `
+    UPDATE @blobs SET body = (SELECT x.body FROM @blobs x WHERE x.row_id = ${data('MIN')}), bytes = NULL
+    WHERE row_id = ${data('MAX')}`,
+  'no data': `UPDATE @blobs SET bytes = NULL WHERE row_id = ${data('MAX')}`,
   'a title in clear': `UPDATE @sessions SET title = '"forged"' WHERE owner = 'eve'`,
   'a request in clear': `UPDATE @runs SET request = '{"inputs":[]}' WHERE session = ${eves}`,
   'events in clear': `

@@ -57,7 +57,9 @@ export async function startSystemPostgres(
 }
 
 // Postgres refuses to run as root.
-function serverUser(): { readonly uid?: number; readonly gid: number } | { readonly uid?: never } {
+export function serverUser():
+  | { readonly uid?: number; readonly gid: number }
+  | { readonly uid?: never } {
   if (userInfo().uid !== 0) return {};
   const id = (flag: string): number =>
     Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));

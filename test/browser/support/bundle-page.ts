@@ -25,6 +25,7 @@ export async function bundleForBrowser(
     resolve: {
       alias: {
         'waymark/react': fileURLToPath(new URL('../../../src/react/index.ts', import.meta.url)),
+        'waymark/client': fileURLToPath(new URL('../../../src/client/index.ts', import.meta.url)),
       },
     },
     define: { 'process.env.NODE_ENV': '"production"' },

@@ -9,20 +9,30 @@ export interface Answered {
   readonly stderr: string;
 }
 
-/** Runs a command in this process, in a terminal where a person types `answer`. Not for commands that load an app. */
+/** What a person types: the answer to the first question that the end of the output matches. */
+export type Answers = readonly (readonly [asked: RegExp, answer: string])[];
+
+/**
+ * Runs a command in this process, in a terminal where a person types the answers, or presses Ctrl-C when they see progress. A
+ * single answer is the one to a confirmation. Not for commands that load an app.
+ */
 export async function inTerminal(
   cwd: string,
   args: readonly string[],
-  answer: string,
+  answers: string | Answers,
+  { interrupts = false }: { readonly interrupts?: boolean } = {},
 ): Promise<Answered> {
+  const known: Answers = typeof answers === 'string' ? [[/\[y\/N\] $/, answers]] : answers;
   let stdout = '';
   let stderr = '';
+  let interrupt: (() => void) | undefined;
   const input = new PassThrough();
   const output = new PassThrough();
   output.on('data', (text: Buffer) => {
     stdout += text.toString();
     // Answers when it is asked.
-    if (/\[y\/N\] $/.test(stdout)) input.write(`${answer}\n`);
+    const [, answer] = known.find(([asked]) => asked.test(stdout)) ?? [];
+    if (answer !== undefined) input.write(`${answer}\n`);
   });
   const code = await run(args, {
     write: (text) => void output.write(text),
@@ -30,7 +40,7 @@ export async function inTerminal(
     note: (line) => {
       stderr += `${line}\n`;
     },
-    progress: () => {},
+    progress: () => interrupt?.(),
     interactive: true,
     style: createStyle(false),
     // Streams stand in for a terminal's, which only differ in what is not used here.
@@ -38,7 +48,10 @@ export async function inTerminal(
     output: output as unknown as NodeJS.WriteStream,
     cwd,
     env: {},
-    onInterrupt: () => () => {},
+    onInterrupt(listener) {
+      if (interrupts) interrupt = listener;
+      return () => {};
+    },
   });
   return { code, stdout, stderr };
 }

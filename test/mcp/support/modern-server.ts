@@ -38,6 +38,24 @@ serveStdio(() => {
       return text(JSON.stringify([env, confirm, reason, ctx.mcpReq.requestState()]));
     },
   );
+  server.registerTool(
+    'measure',
+    { inputSchema: z.object({}), outputSchema: z.object({ size: z.string() }) },
+    (_, ctx) => {
+      const { size } = (ctx.mcpReq.inputResponses ?? {}) as Record<
+        string,
+        { content?: { size: string } } | undefined
+      >;
+      if (size) {
+        return { ...text('measured'), structuredContent: { size: String(size.content?.size) } };
+      }
+      const message = 'How much?';
+      const requestedSchema = z.object({ size: z.string() });
+      return inputRequired({
+        inputRequests: { size: inputRequired.elicit({ message, requestedSchema }) },
+      });
+    },
+  );
   server.registerResource(
     'page',
     new ResourceTemplate('docs://{page}', { list: undefined }),

@@ -45,8 +45,19 @@ let tools: Record<string, unknown>[] = [
 if (behaviour === 'collide') {
   tools = ['read file', 'read/file'].map((name) => ({ name, inputSchema: object }));
 }
+if (behaviour === 'output') {
+  const size = { type: 'object', properties: { size: { type: 'number' } }, required: ['size'] };
+  tools = [{ name: 'echo', inputSchema: object, outputSchema: size }];
+}
 if (behaviour === 'names') {
   tools = ['päth.list', 'x'.repeat(100)].map((name) => ({ name, inputSchema: object }));
+}
+if (behaviour === 'tasks') {
+  tools = ['required', 'optional', 'lost', 'nonsense', 'broken', 'failing'].map((name) => ({
+    name,
+    inputSchema: object,
+    execution: { taskSupport: name === 'optional' ? name : 'required' },
+  }));
 }
 if (behaviour === 'schema') {
   tools.push({ name: 'broken', inputSchema: { type: 'object', properties: { a: 7 } } });
@@ -95,6 +106,36 @@ const calls: Record<string, (args: Record<string, unknown>) => unknown> = {
   environment: () => text(Object.keys(process.env).sort().join(' ')),
 };
 
+// Tasks of 2025, each named after its number. One is done when its state was read twice.
+const tasks = new Map<string, { readonly tool: string; reads: number }>();
+
+function createTask(tool: string): object {
+  const taskId = `task-${tasks.size + 1}`;
+  tasks.set(taskId, { tool, reads: 0 });
+  return { result: { task: describeTask(taskId, 'working') } };
+}
+
+function describeTask(taskId: string, status: string): object {
+  const at = new Date(0).toISOString();
+  const times = { createdAt: at, lastUpdatedAt: at, ttl: null, pollInterval: 100 };
+  return { taskId, status, statusMessage: 'Working', ...times };
+}
+
+function answerTask(method: string, taskId: string): object {
+  const task = tasks.get(taskId);
+  if (!task || task.tool === 'lost') return { error: { code: -32602, message: 'No such task' } };
+  if (method === 'tasks/get') {
+    if (task.tool === 'nonsense') return { result: { taskId, status: 7 } };
+    task.reads += 1;
+    return { result: describeTask(taskId, task.reads < 2 ? 'working' : 'completed') };
+  }
+  if (task.tool === 'broken') return { result: { content: 'not a list' } };
+  if (task.tool === 'failing') {
+    return { result: { isError: true, content: [{ type: 'text', text: 'It failed' }] } };
+  }
+  return { result: text(`result of ${taskId} after ${task.reads}`) };
+}
+
 /** The answer to a message; without one, the client waits. */
 function answer({ method, params = {} }: Message): object | undefined {
   if (behaviour === 'silent') return undefined;
@@ -111,11 +152,13 @@ function answer({ method, params = {} }: Message): object | undefined {
   if (method === 'tools/list') {
     return { result: behaviour === 'list' ? { tools: 'none' } : { tools } };
   }
+  if (method?.startsWith('tasks/')) return answerTask(method, String(params.taskId));
   if (method !== 'tools/call') return { error: { code: -32601, message: 'No method' } };
   const name = String(params.name);
   if (!tools.some((tool) => tool.name === name)) {
     return { error: { code: -32602, message: `Unknown tool: ${name}` } };
   }
+  if (params.task !== undefined) return createTask(name);
   const result = calls[name]?.(params.arguments as Record<string, unknown>);
   return result === undefined ? undefined : { result };
 }
@@ -132,8 +175,9 @@ let asked = 0;
 function ask(id: unknown, answers: string[]): void {
   const key = `ask-${asked++}`;
   asking.set(key, { id, answers });
-  const value = { type: 'object', properties: { value: { type: 'string' } } };
   const message = questions[answers.length];
+  const type = behaviour === 'numbers' && message === 'Your age?' ? 'number' : 'string';
+  const value = { type: 'object', properties: { value: { type } } };
   send({ id: key, method: 'elicitation/create', params: { message, requestedSchema: value } });
 }
 

@@ -1,5 +1,9 @@
 import { useChat } from '@ai-sdk/react';
-import { DefaultChatTransport, type UIMessage } from 'ai';
+import {
+  DefaultChatTransport,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  type UIMessage,
+} from 'ai';
 import { useState } from 'react';
 import { createRoot } from 'react-dom/client';
 
@@ -10,15 +14,16 @@ const id = query.get('chat') ?? '';
 
 function Chat({ messages: initial }: { readonly messages: UIMessage[] }): React.JSX.Element {
   const [text, setText] = useState('');
+  // #region use-chat
   const { messages, sendMessage, stop, status, error, addToolApprovalResponse } = useChat({
     id,
     messages: initial,
     resume: initial.length > 0 || query.has('resume'),
     transport: new DefaultChatTransport({ api }),
-    sendAutomaticallyWhen: ({ messages: now }) =>
-      now.at(-1)?.parts.some((part) => 'state' in part && part.state === 'approval-responded') ??
-      false,
+    // Sends the answers to approvals as soon as there is one for each.
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   });
+  // #endregion
   return (
     <main data-status={status}>
       <ul>

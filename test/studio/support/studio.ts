@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { inject } from 'vitest';
 import type { App } from 'waymark';
-import { type RunningServer, serve } from 'waymark/server';
+import { type RunningServer, type ServeOptions, serve } from 'waymark/server';
 import { launchChromium, type TestPage } from '../../browser/support/chromium.ts';
 import { createStudioApp } from '../app.ts';
 
@@ -20,11 +20,14 @@ export interface Studio extends AsyncDisposable {
   startServer(): Promise<void>;
 }
 
-export async function openStudio(app: App = createStudioApp()): Promise<Studio> {
+export async function openStudio(
+  app: App = createStudioApp(),
+  options: Pick<ServeOptions, 'studioData'> = {},
+): Promise<Studio> {
   const folder = inject('studio');
   const browser = await launchChromium();
   const start = (port: number): Promise<RunningServer> =>
-    serve(app, { port, studio: folder, log: () => {}, grace: 50 });
+    serve(app, { port, studio: folder, log: () => {}, grace: 50, ...options });
   let server = await start(0);
   const { url, port } = server;
   return {

@@ -1,0 +1,23 @@
+import { gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { bundleForBrowser } from '../browser/support/bundle-page.ts';
+
+const entry = (path: string): URL => new URL(`../../src/${path}/index.ts`, import.meta.url);
+const optional = [
+  '@modelcontextprotocol/client',
+  '@modelcontextprotocol/client/stdio',
+  '@opentelemetry/api',
+];
+
+test('waymark loads nothing of a protocol', async () => {
+  const { code, modules } = await bundleForBrowser(entry('.'), { external: optional });
+  const ours = modules.filter((id) => id.includes('/src/') && !id.includes('node_modules'));
+  const size = gzipSync(code, { level: 9 }).length;
+  console.info(`waymark: ${ours.length} modules, ${code.length} bytes minified, ${size} gzipped`);
+  expect(ours.filter((id) => /\/src\/(mcp|a2a|server|client|react|cli)\//.test(id))).toEqual([]);
+  expect(
+    modules.filter((id) => /node_modules\/(@modelcontextprotocol|hono|@hono)\//.test(id)),
+  ).toEqual([]);
+  // 196,887 now; with the template engine, which is loaded only for prompt files.
+  expect(size).toBeLessThan(205_000);
+});

@@ -1,0 +1,245 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { StatementSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Store, waymark } from 'waymark';
+import { fileStore } from 'waymark/file';
+import { sqliteStore } from 'waymark/sqlite';
+import type { MaintenanceOptions } from 'waymark/store';
+import { createKit } from '../../src/testing/store-contract/kit.ts';
+
+// Maintenance shares the thread with turns: it is done in steps, between which everything else runs.
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'waymark-maintenance-'));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const sessions = 60;
+
+/** What is done at most without letting others use the thread. */
+interface AtOnce {
+  /** Rows that SQLite returned, and the characters of their texts. */
+  rows: number;
+  characters: number;
+  /** Texts that were hashed. */
+  hashed: number;
+}
+
+const crypto: typeof import('node:crypto') = createRequire(import.meta.url)('node:crypto');
+
+/** Counts what is done in one turn of the event loop, and gives the most of each, and the sums. */
+async function countTurns(work: () => Promise<unknown>): Promise<{ most: AtOnce; sum: AtOnce }> {
+  const none = (): AtOnce => ({ rows: 0, characters: 0, hashed: 0 });
+  const [most, sum] = [none(), none()];
+  let now = none();
+  let isDone = false;
+  const endTurn = (): void => {
+    for (const key of ['rows', 'characters', 'hashed'] as const) {
+      most[key] = Math.max(most[key], now[key]);
+      sum[key] += now[key];
+    }
+    now = none();
+    if (!isDone) setImmediate(endTurn);
+  };
+  const { all } = StatementSync.prototype;
+  const { hash } = crypto;
+  const counting = function (this: StatementSync, ...values: unknown[]): object[] {
+    const rows: object[] = Reflect.apply(all, this, values);
+    now.rows += rows.length;
+    for (const row of rows) {
+      for (const value of Object.values(row)) {
+        if (typeof value === 'string') now.characters += value.length;
+      }
+    }
+    return rows;
+  };
+  Object.assign(StatementSync.prototype, { all: counting });
+  Object.assign(crypto, {
+    hash(...args: Parameters<typeof hash>) {
+      now.hashed++;
+      return hash(...args);
+    },
+  });
+  setImmediate(endTurn);
+  try {
+    await work();
+  } finally {
+    isDone = true;
+    endTurn();
+    StatementSync.prototype.all = all;
+    Object.assign(crypto, { hash });
+  }
+  return { most, sum };
+}
+
+async function fill(store: Store): Promise<ReturnType<typeof createKit>> {
+  const kit = createKit({ store, close: async () => {} });
+  for (let no = 0; no < sessions; no++) {
+    for (const text of ['one', 'two', 'three']) await kit.turn(`s${no}`, { text });
+  }
+  return kit;
+}
+
+test('S342: verify, prune and key rotation of SQLite let turns run after each session or batch of rows', async () => {
+  const key = (byte: number): Uint8Array => new Uint8Array(32).fill(byte);
+  const path = join(directory, 'maintenance.db');
+  const queries: string[] = [];
+  const old = sqliteStore(path, { encryption: { key: key(1) } });
+  await fill(old);
+  await old.close?.();
+  const store = sqliteStore(path, {
+    encryption: { keys: [key(2), key(1)] },
+    onQuery: (name) => queries.push(name),
+  });
+  const { maintenance } = createKit({ store, close: async () => {} });
+  const reports: (readonly [done: number, total: number | undefined])[] = [];
+  const onProgress: MaintenanceOptions['onProgress'] = (done, { total }) =>
+    void reports.push([done, total]);
+  await maintenance.verify({ onProgress });
+  // Each session has one branch.
+  expect(reports.at(-1)).toEqual([2 * sessions, 2 * sessions]);
+  reports.length = 0;
+  await maintenance.prune({ keepLast: 1 }, undefined, { onProgress });
+  expect(reports.at(-1)).toEqual([sessions, sessions]);
+  // A batch has at most 200 rows; each table is at least one.
+  queries.length = 0;
+  const batches: number[] = [];
+  await store.rotateKeys({
+    onProgress: () => void batches.push(queries.splice(0).length),
+  });
+  expect(batches.length).toBeGreaterThanOrEqual(8);
+  expect(Math.max(...batches)).toBeLessThanOrEqual(210);
+  expect(await maintenance.verify()).toEqual([]);
+  await store.close?.();
+});
+
+/** A session with many turns. */
+async function longSession(store: Store, turns: number, textOf: (turn: number) => string) {
+  const app = waymark({ store, work: false });
+  const agent = app.defineCustomAgent({ name: 'long' }, async (session) => {
+    await session.run(async () => {
+      session.addMessages({ role: 'model', content: [{ text: 'ok' }] });
+    });
+  });
+  const turn = (text: string) => agent.runText(text, { sessionId: 's' });
+  for (let no = 0; no < turns; no++) await turn(textOf(no));
+  return { app, agent, turn };
+}
+
+test('S342: one long session is verified and pruned in steps, each of a bounded number of rows and characters', async () => {
+  const turns = 450;
+  const store = sqliteStore(join(directory, 'long.db'), { durability: 'normal' });
+  const long = 'x'.repeat(60_000);
+  const { app } = await longSession(store, turns, (no) => (no % 100 === 99 ? long : `turn ${no}`));
+  const { maintenance } = createKit({ store, close: async () => {} });
+  const verify = await countTurns(() => maintenance.verify());
+  expect(verify.sum.rows).toBeGreaterThan(3 * turns);
+  expect(verify.most.rows).toBeLessThanOrEqual(400);
+  expect(verify.most.hashed).toBeLessThanOrEqual(600);
+  expect(verify.most.characters).toBeLessThan(250_000);
+  // The history is read once: with 4 long texts, it has about 300,000 characters.
+  expect(verify.sum.characters).toBeLessThan(1_000_000);
+  const prune = await countTurns(() => maintenance.prune({ keepLast: 1 }));
+  expect(prune.sum.rows).toBeGreaterThan(turns);
+  expect(prune.most.rows).toBeLessThanOrEqual(650);
+  expect(await maintenance.verify()).toEqual([]);
+  await app.close();
+});
+
+test('S525: a session that continues while it is pruned stays whole', async () => {
+  const store = sqliteStore(join(directory, 'busy.db'), { durability: 'normal' });
+  const { app, agent, turn } = await longSession(store, 250, (no) => `turn ${no}`);
+  const { maintenance } = createKit({ store, close: async () => {} });
+  let isDone = false;
+  const pruning = maintenance.prune({ keepLast: 5 }).finally(() => {
+    isDone = true;
+  });
+  let turns = 250;
+  while (!isDone) {
+    await turn(`meanwhile ${turns++}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect((await pruning).snapshots).toBeGreaterThanOrEqual(245);
+  const session = await agent.getSession('s');
+  expect(session?.state?.messages).toHaveLength(2 * turns);
+  expect(await maintenance.verify()).toEqual([]);
+  await app.close();
+});
+
+test('S525: snapshots that are restored, labelled or continued from after prune looked at them stay', async () => {
+  const path = join(directory, 'race.db');
+  const actions: (() => Promise<unknown>)[] = [];
+  const running: Promise<unknown>[] = [];
+  const store = sqliteStore(path, {
+    durability: 'normal',
+    onQuery(name) {
+      if (name === 'prune_snapshots') running.push(...actions.splice(0).map((act) => act()));
+    },
+  });
+  const kit = createKit({ store, close: async () => {} });
+  const { turn, scope, timeline, maintenance } = kit;
+  for (const text of ['one', 'two', 'three', 'four', 'five']) {
+    for (const session of ['restored', 'labelled', 'continued']) await turn(session, { text });
+  }
+  const idOf = async (session: string): Promise<string> => {
+    const { items } = await timeline.listSnapshots(scope, session);
+    return items.find((each) => each.index === 1)?.snapshotId ?? '';
+  };
+  const ids = {
+    restored: await idOf('restored'),
+    labelled: await idOf('labelled'),
+    continued: await idOf('continued'),
+  };
+  actions.push(
+    () => timeline.restore(scope, ids.restored),
+    () => timeline.label(scope, ids.labelled, 'keep'),
+    async () => {
+      const head = (await timeline.getSession(scope, 'continued'))?.headId ?? '';
+      await timeline.restore(scope, ids.continued);
+      await turn('continued', { status: 'failed' });
+      await timeline.restore(scope, head);
+    },
+  );
+  await maintenance.prune({ keepLast: 1 });
+  expect(running).toHaveLength(3);
+  await Promise.all(running);
+  for (const snapshotId of Object.values(ids)) {
+    expect(await store.getSnapshot(scope, { snapshotId })).toBeDefined();
+  }
+  expect(await maintenance.verify()).toEqual([]);
+  await store.close?.();
+});
+
+test('S342: a key rotation that was stopped is completed by the next one', async () => {
+  const key = (byte: number): Uint8Array => new Uint8Array(32).fill(byte);
+  const path = join(directory, 'rotation.db');
+  const old = sqliteStore(path, { encryption: { key: key(1) } });
+  await fill(old);
+  await old.close?.();
+  const both = sqliteStore(path, { encryption: { keys: [key(2), key(1)] } });
+  const controller = new AbortController();
+  const stopped = both.rotateKeys({
+    signal: controller.signal,
+    onProgress: (done) => {
+      if (done === 1) controller.abort();
+    },
+  });
+  await expect(stopped).rejects.toMatchObject({ status: 'CANCELLED' });
+  expect(await both.rotateKeys()).toBeGreaterThan(0);
+  await both.close?.();
+  const renewed = sqliteStore(path, { encryption: { key: key(2) } });
+  expect(await renewed.maintenance?.verify()).toEqual([]);
+  await renewed.close?.();
+});
+
+test('S342: verify and prune of files hold the lock for one session at a time', async () => {
+  const { maintenance } = await fill(fileStore(directory, { durability: 'normal' }));
+  const steps: number[] = [];
+  const onProgress = (done: number): void => void steps.push(done);
+  await maintenance.prune({ keepLast: 1 }, undefined, { onProgress });
+  expect(steps.length).toBe(sessions);
+});
