@@ -4,7 +4,6 @@ import {
   lastMessages,
   memoryStore,
   retry,
-  rollingSummary,
   textOf,
   tokenBudget,
   toolApproval,
@@ -111,7 +110,7 @@ assert.match(textOf(model.requests.at(-1)?.messages[0] ?? { content: [] }), /Typ
 // #region history
 app.defineAgent({ name: 'recent', history: lastMessages(20) });
 app.defineAgent({ name: 'frugal', history: tokenBudget({ maxTokens: 8_000 }) });
-app.defineAgent({ name: 'summing', history: rollingSummary({ keep: 20, every: 20 }) });
+app.defineAgent({ name: 'summing', compact: { whenTokens: 100_000, keepTokens: 20_000 } });
 // #endregion
 
 // #region limits

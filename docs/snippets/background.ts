@@ -67,7 +67,7 @@ const careful = waymark({
 await careful.close();
 
 // #region dead-letters
-for (const { snapshotId, attempts } of await researcher.listDeadRuns()) {
+for (const { snapshotId, attempts } of (await researcher.listDeadRuns()).items) {
   console.log(`${snapshotId} crashed ${attempts.length} times: ${attempts.at(-1)?.error}`);
   await researcher.retryRun(snapshotId);
 }

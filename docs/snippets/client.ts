@@ -38,6 +38,8 @@ const { sessionId } = answer;
 
 const session = await remote.getSession(sessionId);
 session?.state?.custom?.topics; // string[]
+const recent = await remote.getSession(sessionId, { messages: { last: 50 } }); // not all messages
+recent?.messageRange; // { from, total }; for the page before: messages: { last: 50, before: from }
 await remote.fork(answer);
 // #endregion
 assert.deepEqual(session?.state?.custom, { topics: ['tea'] });

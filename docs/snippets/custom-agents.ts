@@ -60,6 +60,23 @@ app.defineCustomAgent({ name: 'plain' }, async (session, { respond, signal }) =>
 const plain = await app.agent('plain').run('Count');
 assert.deepEqual(plain.message?.content, [{ text: 'One, two, three.' }]);
 
+// #region steering
+const reviewer = app.defineCustomAgent({ name: 'reviewer' }, async (session) => {
+  await session.run(async () => {
+    let files = ['a.ts', 'b.ts', 'c.ts'];
+    const done: string[] = [];
+    for (let file = files.shift(); file !== undefined; file = files.shift()) {
+      done.push(file);
+      for (const message of await session.takeSteering()) {
+        if (textOf(message) === 'That is enough.') files = [];
+      }
+    }
+    session.addMessages({ role: 'model', content: [{ text: `Reviewed ${done.join(', ')}` }] });
+  });
+});
+// #endregion
+assert.equal((await reviewer.run('Review these files.')).text, 'Reviewed a.ts, b.ts, c.ts');
+
 // #region steps
 const payments: string[] = [];
 const billing = app.defineCustomAgent({ name: 'billing' }, async (session) => {

@@ -28,3 +28,11 @@ const { finishReason } = await chat.run('hello', { accept: true });
 // #endregion
 assert.equal(finishReason, 'stop');
 await app.close();
+
+// #region pooled
+const pooledStore = postgresStore({
+  connectionString: process.env.DATABASE_URL, // the pooler
+  directUrl: process.env.DIRECT_URL, // the server itself, for notifications
+});
+// #endregion
+await pooledStore.close?.();

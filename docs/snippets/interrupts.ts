@@ -8,6 +8,10 @@ const model = scriptedModel({
       ([, euros = '0']) => ({ toolCalls: [{ name: 'pay', input: { euros: Number(euros) } }] }),
     ],
     [/where/, { toolCalls: [{ name: 'ask_city', input: { question: 'Which city?' } }] }],
+    [
+      /map of (\w+)/,
+      ([, city = 'Lisbon']) => ({ toolCalls: [{ name: 'show_map', input: { city } }] }),
+    ],
     [/delete/, { toolCalls: [{ name: 'remove', input: { path: 'old.txt' } }] }],
   ],
   afterTools: (_, results) => `Result: ${JSON.stringify(results)}`,
@@ -56,39 +60,27 @@ assert.equal(asked.finishReason, 'interrupted');
 assert.deepEqual(asked.interrupts[0]?.metadata, { question: 'Pay 20 €?' });
 
 // #region restart
-const paid = await clerk.resume(
-  asked,
-  asked.interrupts.map((request) => request.approve()),
-);
+const paid = await clerk.resume(asked, (request) => request.approve());
 // #endregion
 assert.match(paid.text, /paid/);
 
 const { sessionId } = await clerk.run('pay 50');
 // #region edit
-// After a restart: the session has the same interrupts.
-const session = await clerk.getSession(sessionId);
-if (session) {
-  const less = session.interrupts.map((request) => request.approve({ input: { euros: 40 } }));
-  console.log((await clerk.resume(session, less)).text);
-}
+// After a restart: the id of the session is enough.
+const input = { euros: 40 };
+const less = await clerk.resume({ sessionId }, (request) => request.approve({ input }));
 // #endregion
-assert.match((await clerk.getSession(sessionId))?.text ?? 'no session', /"paid":40/);
+assert.match(less.text, /"paid":40/);
 
 const where = await clerk.run('where', { sessionId: asked.sessionId });
 // #region respond
-const answered = await clerk.resume(
-  where,
-  where.interrupts.map((request) => request.respond('Lisbon')),
-);
+const answered = await clerk.resume(where, (request) => request.respond('Lisbon'));
 // #endregion
 assert.match(answered.text, /Lisbon/);
 
 const costly = await clerk.run('pay 3000', { sessionId: asked.sessionId });
 // #region decline
-const declined = await clerk.resume(
-  costly,
-  costly.interrupts.map((request) => request.decline('too much')),
-);
+const declined = await clerk.resume(costly, (request) => request.decline('too much'));
 // #endregion
 assert.match(declined.text, /The user declined/);
 
@@ -99,6 +91,11 @@ const left = await clerk.run('No, leave it', { sessionId: asked.sessionId });
 // #endregion
 assert.equal(left.finishReason, 'stop');
 
+// #region deadline
+const hourly = toolApproval(['remove'], { expiresIn: 60 * 60_000, onExpiry: 'fail' });
+// #endregion
+assert.equal(hourly.name, 'tool approval');
+
 // #region approval
 const careful = app.defineAgent({
   name: 'careful',
@@ -108,10 +105,29 @@ const careful = app.defineAgent({
 // #endregion
 const held = await careful.run('delete it');
 // #region approve
-const done = await careful.resume(
-  held,
-  held.interrupts.map((request) => request.approve()),
-);
+const done = await careful.resume(held, (request) => request.approve());
 // #endregion
 assert.match(done.text, /removed/);
+
+const shown: string[] = [];
+const page = { showMap: (city: string) => shown.push(city) };
+// #region caller-tools
+const tools = [
+  {
+    name: 'show_map',
+    description: 'Shows a map on the page',
+    inputSchema: z.object({ city: z.string() }), // or a JSON Schema
+  },
+];
+let answer = await careful.run('Show me a map of Lisbon', { tools });
+while (answer.finishReason === 'interrupted') {
+  const results = answer.interrupts.map((request) => {
+    page.showMap(Object(request.input).city); // your code runs here, in your process or page
+    return request.respond({ shown: true });
+  });
+  answer = await careful.resume(answer, results, { tools });
+}
+// #endregion
+assert.deepEqual(shown, ['Lisbon']);
+assert.match(answer.text, /shown/);
 await app.close();

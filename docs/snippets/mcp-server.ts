@@ -36,6 +36,31 @@ const guarded = await serve(app, {
 });
 // #endregion
 
+const publicUrl = 'https://agents.example.com';
+const login = { verify: async (_token: string, _audience: string) => ({ subject: 'ada' }) };
+// #region oauth
+const withOAuth = await serve(app, {
+  port,
+  host: '0.0.0.0',
+  auth: async (request) => {
+    const token = request.headers.get('authorization')?.replace('Bearer ', '');
+    if (!token) return undefined;
+    // Your code: check the signature, the expiry, and that the token was issued for this server.
+    const { subject } = await login.verify(token, `${publicUrl}/mcp`);
+    return { principal: subject };
+  },
+  mcp: {
+    url: publicUrl,
+    oauth: { authorizationServers: ['https://login.example.com'], scopes: ['agents'] },
+  },
+});
+// #endregion
+const metadata = await fetch(
+  `http://127.0.0.1:${withOAuth.port}/.well-known/oauth-protected-resource/mcp`,
+);
+assert.equal(((await metadata.json()) as { resource: string }).resource, `${publicUrl}/mcp`);
+await withOAuth.close();
+
 const ping = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 const ask = (url: string, headers = {}): Promise<Response> =>
   fetch(`${url}/mcp`, {

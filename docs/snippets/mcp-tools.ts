@@ -46,6 +46,10 @@ const search = mcp('web', {
 });
 // #endregion
 
+// #region tasks
+const research = mcp('research', { url: 'https://research.example.com/mcp', tasks: true });
+// #endregion
+
 // #region secrets
 const github = mcp('github', {
   command: 'npx',
@@ -55,17 +59,34 @@ const github = mcp('github', {
 
 // #endregion
 
+process.env.CRM_SECRET ??= 'not a real one';
+
 // #region oauth
 import { ClientCredentialsProvider } from '@modelcontextprotocol/client';
 
+const clientSecret = process.env.CRM_SECRET;
+if (!clientSecret) throw new Error('Set CRM_SECRET to the secret of the client "agents".');
 const crm = mcp('crm', {
   url: 'https://crm.example.com/mcp',
   auth: new ClientCredentialsProvider({
     clientId: 'agents',
-    clientSecret: process.env.CRM_SECRET ?? '',
+    clientSecret,
     expectedIssuer: 'https://login.example.com',
   }),
 });
+// #endregion
+
+const tokenOf = (user: string | undefined): string => `token of ${user}`;
+// #region users
+const calendar = mcp('calendar', {
+  url: 'https://calendar.example.com/mcp',
+  user: (context) => context.userId as string | undefined,
+  headers: (user) => ({ authorization: `Bearer ${tokenOf(user)}` }),
+});
+
+async function plan(): Promise<void> {
+  await chat.run('What is next?', { context: { userId: 'ada' } });
+}
 // #endregion
 
 // #region annotations
@@ -100,4 +121,6 @@ async function summarize(): Promise<void> {
 }
 // #endregion
 
-assert.ok([summarize, start, answer, search, github, crm, careful].every(Boolean));
+assert.ok(
+  [calendar, plan, summarize, start, answer, search, research, github, crm, careful].every(Boolean),
+);

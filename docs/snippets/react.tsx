@@ -7,8 +7,8 @@ import { useAgent } from 'waymark/react';
 export function Chat({ url, sessionId }: { url: string; sessionId?: string }) {
   const options = { url, agent: 'chat', sessionId };
   const { messages, interrupts, error, send, resume } = useAgent<typeof chat>(options);
-  const approve = () => resume(interrupts.map((request) => request.approve()));
-  const decline = () => resume(interrupts.map((request) => request.decline()));
+  const approve = () => resume((request) => request.approve());
+  const decline = () => resume((request) => request.decline());
   return (
     <main>
       {messages.map(({ index, role, text, reasoning, files, toolCalls }) => (

@@ -3,7 +3,7 @@ import { scriptedModel } from 'waymark/testing';
 
 const model = scriptedModel({
   patterns: [
-    [/add (\w+)/, ([, item = '']) => ({ toolCalls: [{ name: 'add_item', input: { item } }] })],
+    [/add (\w+)/, ([, item = 'tea']) => ({ toolCalls: [{ name: 'add_item', input: { item } }] })],
   ],
   afterTools: () => 'Added.',
   otherwise: 'Hello.',

@@ -24,8 +24,8 @@ assert.deepEqual(
 );
 
 // #region encryption
-const sealed = sqliteStore('sealed.db', { encryption: { keys: [key, oldKey] } });
-await sealed.rotateKeys(); // afterwards the old key is no longer needed
+const encrypted = sqliteStore('encrypted.db', { encryption: { keys: [key, oldKey] } });
+await encrypted.rotateKeys(); // afterwards the old key is no longer needed
 // #endregion
 
 const app = waymark({ model, store: inOneFile });
@@ -56,7 +56,7 @@ assert.ok(sessions > 0);
 import type { Snapshot, SnapshotStore } from 'waymark';
 
 const rows = new Map<string, Snapshot>();
-/** The least a store can be. What needs more (claims, watch, timeline) is FAILED_PRECONDITION on it. */
+/** The smallest store. Calls that need more (claims, watch, timeline) fail with FAILED_PRECONDITION. */
 const tiny: SnapshotStore = {
   async getSnapshot(_, lookup) {
     if ('snapshotId' in lookup) return rows.get(lookup.snapshotId);
@@ -73,4 +73,4 @@ const small = waymark({ model, store: tiny }).defineAgent({ name: 'small' });
 const kept = await small.run('hello');
 assert.equal((await small.run('again', { sessionId: kept.sessionId })).finishReason, 'stop');
 assert.equal(small.metadata.timeline, false);
-await Promise.all([app.close(), sealed.close?.(), inPlainFiles.close?.(), inPostgres.close?.()]);
+await Promise.all([app.close(), encrypted.close?.(), inPlainFiles.close?.(), inPostgres.close?.()]);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { memoryStore, on, onChange, waymark } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
+import { z } from 'zod';
 
 const model = scriptedModel({
   patterns: [],
@@ -8,6 +9,7 @@ const model = scriptedModel({
 });
 const app = waymark({ model, store: memoryStore() });
 const story = app.defineAgent({ name: 'story' });
+const budget = z.object({ budget: z.number() });
 
 // #region turns
 const chat = story.chat();
@@ -64,6 +66,19 @@ artifacts; // [{ name, change: 'added' | 'removed' | 'changed', patch? }]
 assert.equal(messages.added.length, 2);
 assert.equal(messages.removed.length, 4);
 assert.deepEqual([custom, artifacts], [[], []]);
+
+const planner = app.defineAgent({ name: 'planner', state: budget, initialState: { budget: 900 } });
+const plan = await planner.run('a weekend');
+// #region edit
+const edited = await planner.edit(
+  plan,
+  { custom: { budget: 600 } }, // or `customPatch`, `artifacts`, `removeArtifacts`
+  { by: 'ada', reason: 'The budget was in another currency.' },
+);
+edited.event; // 'edit': a new snapshot; the session continues from it
+await planner.run('now plan again', { sessionId: edited.sessionId });
+// #endregion
+assert.deepEqual([edited.event, edited.edit?.by], ['edit', 'ada']);
 
 // #region label
 await story.label(three, 'the good ending'); // retention keeps labelled snapshots

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { fallback, memoryStore, retry, waymark } from 'waymark';
+import { scriptedModel } from 'waymark/testing';
+
+const script = scriptedModel(['Hello.']);
+
+// #region providers
+
+import { anthropic } from '@ai-sdk/anthropic';
+import { google } from '@ai-sdk/google';
+import { createOpenAI, openai } from '@ai-sdk/openai';
+
+const gpt = openai('gpt-5'); // OPENAI_API_KEY
+const claude = anthropic('claude-sonnet-4-5'); // ANTHROPIC_API_KEY
+const gemini = google('gemini-2.5-flash'); // GOOGLE_GENERATIVE_AI_API_KEY
+// #endregion
+
+// #region local
+const ollama = createOpenAI({ baseURL: 'http://127.0.0.1:11434/v1', apiKey: 'none' });
+const local = ollama.chat('llama3.2'); // the Chat Completions API, which local servers offer
+// #endregion
+
+// #region use
+const app = waymark({ model: gpt, store: memoryStore() }); // the default of the app
+app.defineAgent({ name: 'chat', system: 'Be brief.' });
+app.defineAgent({ name: 'planner', model: claude }); // one agent
+app.defineAgent({
+  name: 'steady',
+  use: [retry({ attempts: 3 }), fallback([gemini, local])], // when the provider fails
+});
+// #endregion
+
+// #region offline
+const offline = waymark({ model: script, store: memoryStore() });
+const hello = await offline.defineAgent({ name: 'chat' }).run('Hi');
+console.log(hello.text); // Hello.
+// #endregion
+assert.equal(hello.text, 'Hello.');
+await app.close();
+await offline.close();
