@@ -30,8 +30,23 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     'store/contract',
     'store/rules',
     'agent',
+    'webhook',
+    'replay',
   ],
+  webhook: ['core', 'protocol', 'agent'],
   mcp: ['core', 'protocol', 'generate'],
+  replay: [
+    'core',
+    'protocol',
+    'generate',
+    'session',
+    'store/contract',
+    'store/memory',
+    'agent',
+    '.',
+  ],
+  prices: ['core', 'protocol', 'generate'],
+  a2a: ['core', 'protocol', 'generate', 'client'],
   client: ['core', 'protocol', 'api'],
   react: ['core', 'protocol', 'api', 'client'],
   testing: [
@@ -60,6 +75,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     'server',
     'client',
     'mcp',
+    'replay',
     '.',
   ],
   '.': [
@@ -73,6 +89,7 @@ const folders: Readonly<Record<string, readonly string[]>> = {
     'store/memory',
     'agent',
     'engine',
+    'webhook',
   ],
 };
 
@@ -88,6 +105,7 @@ const portable = new Set([
   'store/memory',
   'agent',
   'engine',
+  'webhook',
   'client',
   'react',
 ]);
@@ -125,7 +143,15 @@ const layers: readonly (readonly (readonly string[])[])[] = [
   [
     ['server/http'],
     ['server/stream'],
-    ['server/native', 'server/genkit', 'server/ui-stream', 'server/mcp', 'server/studio'],
+    [
+      'server/native',
+      'server/genkit',
+      'server/ui-stream',
+      'server/mcp',
+      'server/a2a',
+      'server/agui',
+      'server/studio',
+    ],
     ['server/reflection'],
     ['server'],
   ],

@@ -1,19 +1,24 @@
 /**
- * Puts code, option tables, the command reference and the list of decisions into the pages they belong to.
+ * Puts code, option tables, the command reference and the list of decisions into the pages they belong to, and writes llms.txt.
  * `node scripts/docs.ts` says which pages are out of date and exits with 1; `--write` brings them up to date.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { llmsText } from './docs/llms.ts';
 import { pages } from './docs/pages.ts';
 import { renderPage } from './docs/render.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const isWriting = process.argv.includes('--write');
 let outdated = 0;
-for (const page of pages(root)) {
+const files = [
+  ...pages(root).map((page) => ({ page, render: (text: string) => renderPage(text, root) })),
+  { page: 'llms.txt', render: () => llmsText(root, 'docs/') },
+];
+for (const { page, render } of files) {
   const path = join(root, page);
-  const text = readFileSync(path, 'utf8');
-  const rendered = renderPage(text, root);
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const rendered = render(text);
   if (rendered === text) continue;
   outdated++;
   if (isWriting) writeFileSync(path, rendered);

@@ -9,12 +9,12 @@ export function cliReference(): string {
       [
         `#### waymark ${name}`,
         `${summary}. \`waymark ${[name, usage].filter(Boolean).join(' ')}\``,
-        ...(about === undefined ? [] : [about.replaceAll('\n', ' ')]),
+        ...(about === undefined ? [] : [asProse(about)]),
         [
           '| option | what it does |',
           '| --- | --- |',
           ...Object.entries(options).map(
-            ([option, spec]) => `| \`${optionName(option, spec)}\` | ${spec.about} |`,
+            ([option, spec]) => `| \`${optionName(option, spec)}\` | ${asProse(spec.about)} |`,
           ),
         ].join('\n'),
         ...(examples.length === 0
@@ -24,4 +24,12 @@ export function cliReference(): string {
     ),
   ]);
   return sections.join('\n\n');
+}
+
+/** A help text as Markdown: commands and placeholders become code. Otherwise `<agent>` would be read as HTML. */
+function asProse(text: string): string {
+  return text
+    .replaceAll('\n', ' ')
+    .replace(/"(waymark [^"]*)"/g, '`$1`')
+    .replace(/\w+:<\w+>/g, '`$&`');
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { cliReference } from './cli-reference.ts';
 import { comparisonSources, comparisonTable, readComparison } from './comparison.ts';
 import { decisionList } from './decision-list.ts';
+import { ergonomicsNotes, ergonomicsTable, readErgonomics } from './ergonomics.ts';
 import { fieldsTable, optionsTable, propertiesOf } from './options-table.ts';
 import { codeOf } from './regions.ts';
 
@@ -14,7 +15,9 @@ import { codeOf } from './regions.ts';
  * - between `<!-- cli -->` and `<!-- /cli -->`: the reference of the command line,
  * - between `<!-- decisions -->` and `<!-- /decisions -->`: the list of decisions,
  * - between `<!-- comparison -->` and `<!-- /comparison -->`: the table of docs/comparison.json; with `comparison: sources`
- *   the sources of its cells.
+ *   the sources of its cells,
+ * - between `<!-- ergonomics -->` and `<!-- /ergonomics -->`: the sizes of the tasks in bench/ergonomics; with
+ *   `ergonomics: notes` what they ask for, and what the libraries without them have instead.
  */
 export function renderPage(text: string, root: string): string {
   const path = (name: string): string =>
@@ -46,6 +49,13 @@ export function renderPage(text: string, root: string): string {
       (_, head: string, sources: string | undefined, tail: string) => {
         const render = sources === undefined ? comparisonTable : comparisonSources;
         return `${head}\n${render(readComparison(root))}\n\n${tail}`;
+      },
+    )
+    .replace(
+      /(<!-- ergonomics(: notes)? -->\n)[\s\S]*?(<!-- \/ergonomics -->)/g,
+      (_, head: string, notes: string | undefined, tail: string) => {
+        const render = notes === undefined ? ergonomicsTable : ergonomicsNotes;
+        return `${head}\n${render(readErgonomics(root))}\n\n${tail}`;
       },
     );
 }
