@@ -146,11 +146,11 @@ export function background(results: Results): Table {
     title: 'H. Runs in the background, ms',
     columns: [
       'system',
-      'detach until the caller may go',
+      'detach until the caller continues',
       'abort until the signal in another process',
       'abort until the run has ended there',
       'kill -9 until another process continues',
-      'of it after expiry, in looks',
+      'of it after expiry, in polling intervals',
       'shutdown until another process continues',
     ],
     rows: linesOf(results.background, ({ system, result }) => [
