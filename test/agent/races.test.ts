@@ -115,7 +115,7 @@ test('S112 S113 S124 abort against finish of a detached run: whichever is writte
     expect(await store.getSnapshot(scope, { snapshotId })).toMatchObject({ status: ended.status });
   });
   expect(seen.size).toBe(2);
-}, 300_000);
+});
 
 test('S53 S55 S58 abort against finish of an attached turn: it ends once, and what there is is kept', async () => {
   const seen = new Set<string>();
@@ -152,7 +152,7 @@ test('S53 S55 S58 abort against finish of an attached turn: it ends once, and wh
     await two.close();
   });
   expect([...seen].toSorted()).toEqual(['aborted', 'stop']);
-}, 300_000);
+});
 
 test('S108 S109 detach against finish: every input is answered once, in its order', async () => {
   const seen = new Set<number>();
@@ -184,7 +184,7 @@ test('S108 S109 detach against finish: every input is answered once, in its orde
     await one.close();
   });
   expect(seen.size).toBeGreaterThan(1);
-}, 300_000);
+});
 
 test('S38 S108 detach against the end of the connection: it goes on in the background, or is refused', async () => {
   const seen = new Set<string>();
@@ -212,7 +212,7 @@ test('S38 S108 detach against the end of the connection: it goes on in the backg
     await one.close();
   });
   expect(seen.size).toBe(2);
-}, 300_000);
+});
 
 test('S117 S118 S122 takeover against zombie: one answer, and the zombie writes nothing', async () => {
   const seen = new Set<string>();
@@ -273,7 +273,7 @@ test('S117 S118 S122 takeover against zombie: one answer, and the zombie writes 
   // By the zombie itself, by another process, and by the process of the zombie, which takes its own run over.
   expect([...seen].some((text) => text.startsWith('model: from one'))).toBe(true);
   expect([...seen].some((text) => text.startsWith('model: from two'))).toBe(true);
-}, 300_000);
+});
 
 test('S115 S117 S119 S121 takeover against zombie with tools: a watcher sees one story, an effect has one key', async () => {
   const attempts = new Set<string>();
@@ -355,7 +355,7 @@ test('S115 S117 S119 S121 takeover against zombie with tools: a watcher sees one
   };
   await race(play, { ttl: claimTtl });
   expect(attempts.size).toBeGreaterThan(1);
-}, 300_000);
+});
 
 test('S106 S91 resume against resume: it is paid once', async () => {
   await race(async ({ scheduler, store, app }) => {
@@ -415,7 +415,7 @@ test('S106 S91 resume against resume: it is paid once', async () => {
     ]);
     for (const { each } of apps) await each.close();
   });
-}, 300_000);
+});
 
 for (const concurrency of ['reject', 'wait', 'fork'] as const) {
   test(`S91 S92 S93 turns at once on one session, with ${concurrency}: none is lost, none is mixed`, async () => {
@@ -467,5 +467,5 @@ for (const concurrency of ['reject', 'wait', 'fork'] as const) {
       for (const { each } of apps) await each.close();
       expect(errors).toEqual([]);
     });
-  }, 300_000);
+  });
 }

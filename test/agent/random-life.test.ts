@@ -349,7 +349,7 @@ test('S75 S70 S26 whatever happens to sessions, what is read is what was said, i
     }),
     { numRuns: times },
   );
-}, 300_000);
+});
 
 test('S75 S70 S26 whatever happens to sessions, what is read is what was said, in SQLite', async () => {
   await fc.assert(
@@ -363,4 +363,4 @@ test('S75 S70 S26 whatever happens to sessions, what is read is what was said, i
     }),
     { numRuns: Math.ceil(times / 4) },
   );
-}, 300_000);
+});

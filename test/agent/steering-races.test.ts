@@ -166,7 +166,6 @@ test.each([
     expect(fates).toContain('taken');
     expect(fates).toContain(mode === 'wait' ? 'taken later' : 'refused later');
   },
-  600_000,
 );
 
 let postgres: TestPostgres | undefined;
@@ -192,4 +191,4 @@ test('S400 S401 S404 S406 S530 the same over Postgres', async () => {
   }
   await schemas.giveBack(schema);
   if (rounds > 100) expect(fates).toContain('taken');
-}, 600_000);
+});

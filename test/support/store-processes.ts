@@ -82,7 +82,7 @@ export function storeProcesses(
         await store.close?.();
         await close();
       }
-    }, 300_000);
+    });
 
     test('an abort from another process reaches the worker', async () => {
       const { shared, close } = await share();

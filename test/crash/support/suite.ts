@@ -118,7 +118,7 @@ export function processSuite(
     test(`${processes} processes under load: no update and no claim lost, and no caller gets a busy error`, async () => {
       const report = await loadTogether(processes, turns, at('load'));
       console.info(`${name}, ${processes} processes:`, report);
-    }, 300_000);
+    });
 
     test('a turn of a process that was paused for longer than its claim is saved if no other process took over', async () => {
       const { told, said } = await standStill(at('alone'), 'no other process');
