@@ -58,6 +58,13 @@ export function timelineSupport(file: JsonFile): TimelineSupport {
         const page = pageOf(sessions, ({ updatedAt, id }) => [-updatedAt, id], options);
         return { ...page, items: page.items.map((session) => toSessionInfo(tx, session)) };
       }),
+    listOwners: (options = {}) =>
+      file.read((tx) => {
+        const owners = new Set(
+          Object.values(tx.data.sessions).flatMap(({ scope }) => scope.owner ?? []),
+        );
+        return pageOf([...owners].sort(), (owner) => [0, owner], options);
+      }),
     updateSession: (scope, sessionId, { title, metadata, defaultTitle }) =>
       file.write((tx) => {
         const session = findSession(tx, scope, sessionId);

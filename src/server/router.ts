@@ -5,6 +5,7 @@ import { WaymarkError } from '../core/error.ts';
 import { extractTrace, inSpan } from '../core/trace.ts';
 import { mountGenkit, prepareGenkit } from './genkit/mount.ts';
 import { addressOf } from './http/address.ts';
+import type { Caller } from './http/auth.ts';
 import { headerOf, headersOf } from './http/connection.ts';
 import { errorResponse } from './http/error-response.ts';
 import { logFault } from './http/fault.ts';
@@ -130,11 +131,17 @@ function identify(serverContext: ServerContext): Middleware {
       addressOf(serverContext.options, request, c.env),
     );
     serverContext.pendingConnections?.know(c.env?.incoming?.socket);
-    c.set('caller', caller);
+    c.set('caller', withStudioOwner(caller, c.get('studioOwner')));
     if (caller.principal !== undefined) c.get('logged').principal = caller.principal;
     await next();
     return undefined;
   };
+}
+
+function withStudioOwner(caller: Caller, owner: string | undefined): Caller {
+  return owner === undefined || caller.principal !== undefined
+    ? caller
+    : { ...caller, principal: owner };
 }
 
 function isSafe(method: string): boolean {

@@ -39,6 +39,8 @@ export interface RerunResult {
 export interface RerunOptions {
   /** Stops the rerun and deletes its session; the call is then `CANCELLED`. */
   readonly signal?: AbortSignal;
+  /** The owner of the session. */
+  readonly owner?: string;
 }
 
 /** Marks the session of a rerun, until a person decides to keep it. */
@@ -48,15 +50,16 @@ export const rerunMark = 'waymark.rerunOf';
 export async function rerun(
   agent: Agent,
   request: RerunRequest,
-  { signal }: RerunOptions = {},
+  { signal, ...whose }: RerunOptions = {},
 ): Promise<RerunResult> {
   const { spec, host } = internalsOf(agent);
-  const session = await recordingOf(agent, spec, request.snapshotId);
+  const session = await recordingOf(agent, spec, { snapshotId: request.snapshotId, ...whose });
   const turns = chosenTurns(session, request);
   const variant = createAgent(changedSpec(spec, request), host);
   const [first] = turns;
   if (signal?.aborted) throw cancelled();
-  const forked = first?.parentId === undefined ? undefined : await agent.fork(first.parentId);
+  const forked =
+    first?.parentId === undefined ? undefined : await agent.fork(first.parentId, whose);
   const sessionId = forked?.sessionId ?? host.newId();
   let snapshotId = forked?.snapshotId;
   let done = 0;
@@ -70,6 +73,7 @@ export async function rerun(
           ...(snapshotId === undefined ? { sessionId } : { snapshotId }),
           ...(request.model !== undefined && { model: request.model }),
           ...(signal && { signal }),
+          ...whose,
           throwOnError: false,
         }),
       )
@@ -80,15 +84,16 @@ export async function rerun(
     ({ snapshotId } = output);
   }
   if (signal?.aborted) {
-    await agent.deleteSession(sessionId);
+    await agent.deleteSession(sessionId, whose);
     throw cancelled();
   }
   // A first turn that was refused left no session.
-  if ((await agent.getSession(sessionId, { messages: { last: 1 } })) === undefined) {
+  if ((await agent.getSession(sessionId, { ...whose, messages: { last: 1 } })) === undefined) {
     throw new WaymarkError('FAILED_PRECONDITION', stopped ?? 'The turn could not be run again.');
   }
   const title = `${session.session.title ?? 'Session'} (replay)`;
-  await agent.updateSession(sessionId, { title, metadata: { [rerunMark]: request.snapshotId } });
+  const metadata = { [rerunMark]: request.snapshotId };
+  await agent.updateSession(sessionId, { title, metadata }, whose);
   return {
     sessionId,
     turns: done,
@@ -104,7 +109,7 @@ function cancelled(): WaymarkError {
 async function recordingOf(
   agent: Agent,
   spec: AgentSpec,
-  snapshotId: string,
+  { snapshotId, ...whose }: { readonly snapshotId: string; readonly owner?: string },
 ): Promise<RecordedSession> {
   const exporter = fullStore(spec)?.maintenance;
   if (exporter === undefined) {
@@ -113,8 +118,9 @@ async function recordingOf(
       'The store of this agent cannot export sessions.',
     );
   }
-  const found = await agent.getSnapshot(snapshotId, { messages: { last: 1 } });
-  const document = found && (await exporter.exportSession({ agent: agent.name }, found.sessionId));
+  const found = await agent.getSnapshot(snapshotId, { ...whose, messages: { last: 1 } });
+  const scope = { agent: agent.name, ...whose };
+  const document = found && (await exporter.exportSession(scope, found.sessionId));
   if (document === undefined) {
     throw new WaymarkError('NOT_FOUND', `No snapshot "${snapshotId.slice(0, 64)}" of this agent.`);
   }

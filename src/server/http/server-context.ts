@@ -43,6 +43,8 @@ export interface ServerEnv {
   Bindings: NodeBindings;
   Variables: {
     caller: Caller;
+    /** The owner whose sessions the person at this machine looks at in Studio; only without `auth`. */
+    studioOwner?: string;
     /** Fields for this request's line in the log. */
     logged: Record<string, unknown>;
     /** How this dialect says that something went wrong. */

@@ -9,6 +9,7 @@ import {
   type ServerContext,
 } from '../http/server-context.ts';
 import type { StudioFile } from './files.ts';
+import { mountOwners, studioCaller } from './owners.ts';
 import { mountRerun, type Rerun } from './rerun.ts';
 import type { SpanRecorder } from './span-recorder.ts';
 import { mountTools } from './tools.ts';
@@ -65,9 +66,11 @@ export function mountStudio(
 
   if (developer) {
     const { spans, rerun } = developer;
+    mountOwners(router, serverContext);
     const checkedSession = async (c: RequestContext): Promise<string> => {
       const sessionId = c.req.query('session') ?? '';
-      const asked = { request: c.req.raw, caller: {}, operation: 'getSession', sessionId } as const;
+      const caller = studioCaller(c);
+      const asked = { request: c.req.raw, caller, operation: 'getSession', sessionId } as const;
       await checkCall(serverContext, asked);
       return sessionId;
     };

@@ -9,6 +9,8 @@ export interface RecordedTurn extends Partial<NonNullable<SpanFacts['turn']>> {
   readonly spanId: string;
   readonly agent: string;
   readonly sessionId: string;
+  /** The owner of the session. */
+  readonly owner?: string;
   /** Of a turn that has saved one. */
   readonly snapshotId?: string;
   /** 0-based. */
@@ -95,6 +97,7 @@ function toTurn(
     spanId: span.spanId,
     agent: String(attributes[genAi.agentName]),
     sessionId: String(attributes[names.sessionId]),
+    ...(invocation?.owner !== undefined && { owner: invocation.owner }),
     turnIndex: numberOf(attributes[names.turnIndex]),
     ...(typeof snapshotId === 'string' && { snapshotId }),
     startedAt,

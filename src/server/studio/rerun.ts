@@ -2,9 +2,11 @@ import * as v from 'valibot';
 import type { Agent } from '../../agent/spec/agent.ts';
 import { jsonObject } from '../../protocol/json-value.ts';
 import type { RerunOptions, RerunRequest, RerunResult } from '../../replay/run/rerun.ts';
+import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { checkCall, findAgent, type Router, type ServerContext } from '../http/server-context.ts';
+import { studioCaller } from './owners.ts';
 
 const rerunRequest = v.object({
   agent: v.string(),
@@ -30,7 +32,7 @@ export function mountRerun(router: Router, serverContext: ServerContext, rerun: 
     const { agent: name, model, system, config, ...rest } = body;
     const agent = findAgent(serverContext.app, name);
     const { snapshotId } = body;
-    const asked = { request: c.req.raw, caller: {}, agent, snapshotId };
+    const asked = { request: c.req.raw, caller: studioCaller(c), agent, snapshotId };
     for (const operation of ['getSnapshot', 'fork', 'runTurn'] as const) {
       await checkCall(serverContext, { ...asked, operation });
     }
@@ -40,6 +42,8 @@ export function mountRerun(router: Router, serverContext: ServerContext, rerun: 
       ...(config !== undefined && { config }),
     };
     const { signal } = c.req.raw;
-    return jsonResponse(await rerun(agent, { ...rest, ...changes }, { signal }));
+    return jsonResponse(
+      await rerun(agent, { ...rest, ...changes }, { signal, ...ownerOf(asked.caller) }),
+    );
   });
 }

@@ -24,9 +24,9 @@ export function mountTurns(
     for (const turn of found) {
       isMore = items.length === limit;
       if (isMore) break;
-      const { sessionId } = turn;
-      const isAllowed = judged.get(sessionId) ?? (await mayRead(c, serverContext, sessionId));
-      judged.set(sessionId, isAllowed);
+      const key = JSON.stringify([turn.sessionId, turn.owner]);
+      const isAllowed = judged.get(key) ?? (await mayRead(c, serverContext, turn));
+      judged.set(key, isAllowed);
       if (isAllowed) items.push(turn);
     }
     return jsonResponse({ items, isMore });
@@ -59,10 +59,11 @@ function toFilter(c: RequestContext): (turn: RecordedTurn) => boolean {
 async function mayRead(
   c: RequestContext,
   serverContext: ServerContext,
-  sessionId: string,
+  { sessionId, owner }: RecordedTurn,
 ): Promise<boolean> {
   try {
-    const asked = { request: c.req.raw, caller: {}, operation: 'getSession', sessionId } as const;
+    const caller = owner === undefined ? {} : { principal: owner };
+    const asked = { request: c.req.raw, caller, operation: 'getSession', sessionId } as const;
     await checkCall(serverContext, asked);
     return true;
   } catch (error) {

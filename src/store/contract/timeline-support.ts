@@ -61,6 +61,11 @@ export interface TimelineSupport {
   ): Promise<SessionInfo | undefined>;
   /** Newest first. A store whose content is encrypted need not look at the text of messages. */
   listSessions(scope: Scope, options?: ListOptions & SessionFilter): Promise<Page<SessionInfo>>;
+  /**
+   * The owners that have sessions, of all agents, ascending; sessions without an owner do not count. For the person who
+   * operates the store: a server never shows them to its clients. Optional.
+   */
+  listOwners?(options?: ListOptions): Promise<Page<string>>;
   /** `NOT_FOUND` when there is no such session. */
   updateSession(scope: Scope, sessionId: string, change: SessionChange): Promise<SessionInfo>;
   /**

@@ -28,7 +28,7 @@ import {
 } from './tables.ts';
 
 /** Sessions and their trees. */
-export function timelineSupport(tables: Tables): TimelineSupport {
+export function timelineSupport(tables: Tables): Required<TimelineSupport> {
   const now = (): number => tables.clock.now();
   return {
     async getSession(scope, sessionId, options = {}) {
@@ -50,6 +50,12 @@ export function timelineSupport(tables: Tables): TimelineSupport {
       const { items, next } = pageOf(sessions, keyOf, options);
       const infos = items.map((session) => toSessionInfo(session, now()));
       return next === undefined ? { items: infos } : { items: infos, next };
+    },
+    async listOwners(options = {}) {
+      const owners = new Set(
+        [...tables.sessions.values()].flatMap(({ scope }) => scope.owner ?? []),
+      );
+      return pageOf([...owners].sort(), (owner) => [0, owner], options);
     },
     async updateSession(scope, sessionId, { title, metadata, defaultTitle }) {
       const session = known(tables, scope, sessionId);

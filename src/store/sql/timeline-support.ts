@@ -1,7 +1,7 @@
 import type { TimelineSupport } from '../contract/store.ts';
 import { eraseSession } from './retention/erase.ts';
 import { indexSome, searchesText } from './sessions/search.ts';
-import { getSession, listSessions, updateSession } from './sessions/sessions.ts';
+import { getSession, listOwners, listSessions, updateSession } from './sessions/sessions.ts';
 import { listSnapshots } from './snapshots/list-snapshots.ts';
 import { readSnapshot } from './snapshots/locate.ts';
 import { fork, label, restore } from './snapshots/timeline.ts';
@@ -24,6 +24,7 @@ export function timelineSupport({ db, state, gcScheduler }: SqlContext): Timelin
       }
       return await db.read(() => listSessions(scope, options, state));
     },
+    listOwners: (options = {}) => db.read(() => listOwners(options)),
     updateSession: (scope, sessionId, change) =>
       db.write(() => updateSession(scope, sessionId, change, state)),
     async deleteSession(scope, sessionId) {

@@ -93,6 +93,28 @@ export function sessionContract(useKit: UseKit): void {
       await refused(timeline.listSessions(scope, { cursor: '{}' }), 'INVALID_ARGUMENT');
     });
 
+    test('the owners of sessions are listed once each, page by page, without those who have none', async () => {
+      const { turn, timeline, scope } = useKit();
+      expect(await timeline.listOwners?.()).toEqual({ items: [] });
+      await turn('nobodys');
+      for (const owner of ['cem', 'ann', 'bob', 'Ann']) {
+        await turn('s', { scope: { ...scope, owner } });
+        await turn('t', { scope: { agent: 'another', owner } });
+      }
+      const first = await timeline.listOwners?.({ limit: 3 });
+      expect(first?.items).toEqual(['Ann', 'ann', 'bob']);
+      const rest = await timeline.listOwners?.({ limit: 3, cursor: first?.next ?? '' });
+      expect(rest).toEqual({ items: ['cem'] });
+      await timeline.deleteSession({ ...scope, owner: 'bob' }, 's');
+      expect((await timeline.listOwners?.())?.items).toContain('bob');
+      await timeline.deleteSession({ agent: 'another', owner: 'bob' }, 't');
+      expect(await timeline.listOwners?.()).toEqual({ items: ['Ann', 'ann', 'cem'] });
+      await refused(
+        timeline.listOwners?.({ cursor: '{}' }) ?? Promise.resolve(),
+        'INVALID_ARGUMENT',
+      );
+    });
+
     test('a page neither repeats nor loses sessions of the same moment', async () => {
       const { turn, timeline, scope } = useKit();
       const names = Array.from({ length: 9 }, (_, n) => `s${n}`);

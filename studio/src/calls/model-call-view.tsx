@@ -31,7 +31,7 @@ export function ModelCallView({
     [form, call],
   );
   return (
-    <section className="model-call" aria-label={`Model call ${call.model}`}>
+    <div className="model-call">
       <CallFacts call={call} span={span} />
       <div className="call-bar">
         <span className="segments">
@@ -60,7 +60,7 @@ export function ModelCallView({
           name={form === 'Code' ? 'The call as code' : 'The call as JSON'}
         />
       )}
-    </section>
+    </div>
   );
 }
 

@@ -27,18 +27,18 @@ export function RecordedCall({
       </p>
     );
   }
-  const view = (
-    <ModelCallView call={call} before={before === 'missing' ? undefined : before} span={span} />
-  );
+  const shown = { call, before: before === 'missing' ? undefined : before, span };
   return (
     <>
       <button type="button" className="text-button" onClick={() => setWide(true)}>
         <Icon name="inspector" size={14} /> Open in full size
       </button>
-      {view}
+      <section aria-label={`Model call ${call.model}`}>
+        <ModelCallView {...shown} />
+      </section>
       {isWide && (
         <Dialog title={`Model call: ${call.model}`} onClose={() => setWide(false)} wide>
-          {view}
+          <ModelCallView {...shown} />
         </Dialog>
       )}
     </>

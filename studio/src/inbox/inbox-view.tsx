@@ -6,6 +6,7 @@ import { duration, plural, shortId } from '../lib/format.ts';
 import { placeHash } from '../lib/place.ts';
 import { lookNow } from '../lib/pulse.ts';
 import { agentOf } from '../lib/server.ts';
+import { PageHeader } from '../shell/page-header.tsx';
 import { useAgentInfo } from '../shell/use-agents.ts';
 import { Empty } from '../ui/empty.tsx';
 import { toast } from '../ui/toasts.tsx';
@@ -16,12 +17,9 @@ export function InboxView({ agents }: { readonly agents: readonly AgentInfo[] })
   const items = useInbox(withTimeline(agents));
   return (
     <main className="runs-view" aria-label="Inbox">
-      <header className="page-header">
-        <h1>Inbox</h1>
-        <p className="quiet">
-          Tool calls that wait for an approval or an answer, the oldest first.
-        </p>
-      </header>
+      <PageHeader title="Inbox">
+        Tool calls that wait for an approval or an answer, the oldest first.
+      </PageHeader>
       {items?.length === 0 && (
         <Empty title="Nothing waits for you.">
           <p>When a tool asks for approval, its question is listed here.</p>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 import type { Message, Usage } from '../../../src/client/index.ts';
 import type { Json, JsonRecord } from './json.ts';
-import { serverUrl } from './server.ts';
+import { serverUrl, studioHeaders } from './server.ts';
 import type { TraceSpan } from './traces.ts';
 
 /** A tool as the model was told about it. */
@@ -58,9 +58,7 @@ export function useModelCall(
 
 async function readCall(sessionId: string, spanId: string): Promise<ModelCall | 'missing'> {
   const query = new URLSearchParams({ session: sessionId, span: spanId });
-  const response = await fetch(`${serverUrl}/studio/calls?${query}`, {
-    headers: { 'x-waymark-studio': '1' },
-  });
+  const response = await fetch(`${serverUrl}/studio/calls?${query}`, { headers: studioHeaders() });
   if (!response.ok) return 'missing';
   const { content } = (await response.json()) as { content: ModelCall };
   return content;

@@ -18,17 +18,24 @@ export interface Place {
   readonly snapshot?: string;
   /** The snapshot that it is compared with. */
   readonly base?: string;
+  /** Whose sessions are shown; absent: those without an owner. */
+  readonly owner?: string | undefined;
 }
 
 /** Reads a place from the part of an address behind `#`. */
 function parsePlace(hash: string): Place {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?', 2);
+  const query = new URLSearchParams(search);
+  const owner = query.get('owner');
+  return { ...parsePath(path, query.get('base')), ...(owner && { owner }) };
+}
+
+function parsePath(path: string, base: string | null): Place {
   const [head, ...rest] = path.split('/').map(decode);
   const page = pages.find((each) => each === head);
   if (page) return { view: page };
   if (head === 'tools') return parseTool(rest);
   const [agent, session, snapshot] = rest;
-  const base = new URLSearchParams(search).get('base') ?? undefined;
   return {
     view: 'chat',
     ...(agent && { agent }),
@@ -50,9 +57,18 @@ function toolHash({ agent, source, tool }: Place): string {
   return `#/tools/${path.map(encodeURIComponent).join('/')}`;
 }
 
-/** The address of a place. */
+/** The address of a place. The owner stays the same unless the place names one. */
 export function placeHash(place: Place): string {
-  const { view, agent, session, snapshot, base } = place;
+  const owner = 'owner' in place ? place.owner : current().place.owner;
+  const search = new URLSearchParams({
+    ...(place.base && { base: place.base }),
+    ...(owner !== undefined && { owner }),
+  });
+  return search.size === 0 ? pathOf(place) : `${pathOf(place)}?${search}`;
+}
+
+function pathOf(place: Place): string {
+  const { view, agent, session, snapshot } = place;
   if (view === 'tools') return toolHash(place);
   if (view !== 'chat') return `#/${view}`;
   const path = ['agents', agent, session, snapshot];
@@ -60,7 +76,7 @@ export function placeHash(place: Place): string {
   const known = (end === -1 ? path : path.slice(0, end)).map((part) =>
     encodeURIComponent(part ?? ''),
   );
-  return `#/${known.join('/')}${base ? `?base=${encodeURIComponent(base)}` : ''}`;
+  return `#/${known.join('/')}`;
 }
 
 function decode(part: string): string {
@@ -82,6 +98,11 @@ export function goTo(place: Place, { replace = false }: { readonly replace?: boo
 /** The present place; the component is drawn again when it changes. */
 export function usePlace(): Place {
   return useSyncExternalStore(subscribe, () => current().place);
+}
+
+/** Whose sessions are shown at this moment. */
+export function currentOwner(): string | undefined {
+  return current().place.owner;
 }
 
 const listeners = new Set<() => void>();

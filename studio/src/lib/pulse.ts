@@ -1,5 +1,6 @@
 import type { RunInfo, SnapshotStatus } from '../../../src/client/index.ts';
 import { createSource, type Observable } from './observable.ts';
+import { currentOwner } from './place.ts';
 import { agentOf, server } from './server.ts';
 
 /** A run that ended while the page was open. */
@@ -31,6 +32,8 @@ const source = createSource(nothing);
 let timer: ReturnType<typeof setTimeout> | undefined;
 let agents: readonly string[] = [];
 let started = false;
+/** Whose runs were found the last time. */
+let owner: string | undefined;
 
 /** The pulse of the server; it is felt while the page is visible. */
 export const pulse: Observable<Pulse> = source;
@@ -54,16 +57,21 @@ export function lookNow(): void {
 
 async function look(): Promise<void> {
   clearTimeout(timer);
+  const asked = currentOwner();
   try {
     const lists = await Promise.all(
       agents.length === 0
         ? [server.agents().then(() => ({ items: [] }))]
         : agents.map((name) => agentOf(name).listRuns()),
     );
+    // Another owner was chosen meanwhile.
+    if (asked !== currentOwner()) return lookNow();
     const runs = lists
       .flatMap(({ items }) => items)
       .sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
-    const before = source.get();
+    const now = source.get();
+    const before = asked === owner ? now : { ...now, runs: [], ended: [] };
+    owner = asked;
     source.set({
       ...before,
       online: true,

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 import type { Input, RunMode } from '../../../src/client/index.ts';
 import { pulse } from './pulse.ts';
-import { serverUrl } from './server.ts';
+import { serverUrl, studioHeaders } from './server.ts';
 import type { SpanError } from './traces.ts';
 import { useSource } from './use-source.ts';
 
@@ -10,6 +10,7 @@ export interface RecordedTurn {
   readonly spanId: string;
   readonly agent: string;
   readonly sessionId: string;
+  readonly owner?: string;
   readonly snapshotId?: string;
   readonly turnIndex: number;
   readonly startedAt: number;
@@ -76,9 +77,7 @@ function toSearch({ agent, query = '', failed = false, detached = false }: TurnF
 }
 
 async function readTurns(search: string): Promise<RecordedTurns | 'none'> {
-  const response = await fetch(`${serverUrl}/studio/turns?${search}`, {
-    headers: { 'x-waymark-studio': '1' },
-  });
+  const response = await fetch(`${serverUrl}/studio/turns?${search}`, { headers: studioHeaders() });
   if (response.status === 404) return 'none';
   if (!response.ok) throw new Error(`The server answered ${response.status}.`);
   return await response.json();
@@ -93,9 +92,7 @@ export interface TurnInput {
 /** Reads the input of a recorded turn. */
 export async function readTurnInput({ sessionId, spanId }: RecordedTurn): Promise<TurnInput> {
   const query = new URLSearchParams({ session: sessionId, span: spanId });
-  const response = await fetch(`${serverUrl}/studio/calls?${query}`, {
-    headers: { 'x-waymark-studio': '1' },
-  });
+  const response = await fetch(`${serverUrl}/studio/calls?${query}`, { headers: studioHeaders() });
   if (!response.ok) throw new Error('Its input is no longer recorded.');
   const { content } = await response.json();
   return content;

@@ -1,22 +1,37 @@
 import { type Client, createClient, type RemoteAgent } from '../../../src/client/index.ts';
+import { currentOwner } from './place.ts';
 import { withSnapshotCache } from './snapshot-cache.ts';
 
 /** Where the server is mounted: one step above the studio. */
 export const serverUrl = new URL('..', location.href.split('#')[0]).href.replace(/\/$/, '');
 
-/** The server that this studio came from. Its log leaves out what the studio asks only to stay up to date. */
-export const server: Client = createClient({
-  url: serverUrl,
-  headers: { 'x-waymark-studio': '1' },
-});
+/** Whose sessions a request is about. */
+interface Owned {
+  readonly owner?: string | undefined;
+}
+
+const shown = (): Owned => ({ owner: currentOwner() });
+
+/** The headers of a request. The log of the server leaves out what the studio asks only to stay up to date. */
+export function studioHeaders({ owner }: Owned = shown()): Record<string, string> {
+  return {
+    'x-waymark-studio': '1',
+    ...(owner !== undefined && { 'x-waymark-owner': encodeURIComponent(owner) }),
+  };
+}
+
+/** The server that this studio came from. */
+export const server: Client = createClient({ url: serverUrl, headers: studioHeaders({}) });
 
 const agents = new Map<string, RemoteAgent>();
 
-/** An agent by its name, always the same object. */
-export function agentOf(name: string): RemoteAgent {
-  const known = agents.get(name);
+/** An agent by its name, for the sessions of one owner; always the same object. */
+export function agentOf(name: string, { owner }: Owned = shown()): RemoteAgent {
+  const key = JSON.stringify([name, owner]);
+  const known = agents.get(key);
   if (known) return known;
-  const agent = withSnapshotCache(server.agent(name));
-  agents.set(name, agent);
+  const client = createClient({ url: serverUrl, headers: studioHeaders({ owner }) });
+  const agent = withSnapshotCache(client.agent(name));
+  agents.set(key, agent);
   return agent;
 }

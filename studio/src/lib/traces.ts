@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { serverUrl } from './server.ts';
+import { serverUrl, studioHeaders } from './server.ts';
 
 /** An error as the development server keeps it: `text` has its type, message, stack and causes. */
 export interface SpanError {
@@ -27,25 +27,31 @@ export function useTraces(
   sessionId: string | undefined,
   version: unknown,
 ): readonly TraceSpan[] | undefined {
-  const [spans, setSpans] = useState<readonly TraceSpan[] | undefined>([]);
+  const [read, setRead] = useState<{
+    readonly sessionId: string;
+    readonly spans: readonly TraceSpan[] | undefined;
+  }>();
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is a reason to read again
   useEffect(() => {
-    if (sessionId === undefined) return setSpans([]);
+    if (sessionId === undefined) return;
     let isCurrent = true;
     readSpans(sessionId).then(
-      (read) => isCurrent && setSpans(read),
+      (spans) => isCurrent && setRead({ sessionId, spans }),
       () => {},
     );
     return () => {
       isCurrent = false;
     };
   }, [sessionId, version]);
-  return spans;
+  // Those of the session before do not count.
+  return read === undefined || read.sessionId !== sessionId ? none : read.spans;
 }
+
+const none: readonly TraceSpan[] = [];
 
 async function readSpans(sessionId: string): Promise<readonly TraceSpan[] | undefined> {
   const url = `${serverUrl}/studio/traces?session=${encodeURIComponent(sessionId)}`;
-  const response = await fetch(url, { headers: { 'x-waymark-studio': '1' } });
+  const response = await fetch(url, { headers: studioHeaders() });
   if (response.status === 404) return undefined;
   const { items } = (await response.json()) as { items: readonly TraceSpan[] };
   return items;

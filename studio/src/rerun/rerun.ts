@@ -1,4 +1,4 @@
-import { serverUrl } from '../lib/server.ts';
+import { serverUrl, studioHeaders } from '../lib/server.ts';
 
 /** What is run again, and with what. */
 export interface RerunChanges {
@@ -19,7 +19,7 @@ export async function rerun(
 ): Promise<{ readonly sessionId: string; readonly stopped?: string }> {
   const response = await fetch(`${serverUrl}/studio/rerun`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-waymark-studio': '1' },
+    headers: { ...studioHeaders(), 'content-type': 'application/json' },
     body: JSON.stringify(request),
     signal,
   });

@@ -75,8 +75,9 @@ function EndedRun({
         )}
       </div>
       <p className="run-note">
-        {agent} · {mode === 'detached' ? 'background' : 'turn'} · {said} after{' '}
-        {duration(endedAt - startedAt)}
+        {agent}
+        {turn.owner !== undefined && ` · ${turn.owner}`} ·{' '}
+        {mode === 'detached' ? 'background' : 'turn'} · {said} after {duration(endedAt - startedAt)}
       </p>
       {error && (
         <details className="fold">

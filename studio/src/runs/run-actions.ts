@@ -19,16 +19,19 @@ export async function abortRun({ agent, snapshotId, mode }: RunInfo): Promise<vo
 
 /** Starts a new run with the input of a turn, from the snapshot that the turn continued from; of a first turn in a new session. */
 export async function retryTurn(turn: RecordedTurn): Promise<void> {
-  const { agent } = turn;
+  const { agent, owner } = turn;
   try {
     const { input, from } = await readTurnInput(turn);
-    const { sessionId } = await agentOf(agent).start(
+    const { sessionId } = await agentOf(agent, { owner }).start(
       input,
       from === undefined ? {} : { snapshotId: from },
     );
     toast({
       text: from === undefined ? 'Retried in a new session.' : 'Retried from the same snapshot.',
-      action: { label: 'Open', run: () => goTo({ view: 'chat', agent, session: sessionId }) },
+      action: {
+        label: 'Open',
+        run: () => goTo({ view: 'chat', agent, session: sessionId, owner }),
+      },
     });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

@@ -7,6 +7,7 @@ import { type EndedRun, pulse } from '../lib/pulse.ts';
 import { type TurnFilter, useRecordedTurns } from '../lib/recorded-turns.ts';
 import { useSource } from '../lib/use-source.ts';
 import { Markdown } from '../markdown/markdown.tsx';
+import { PageHeader } from '../shell/page-header.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { MarkIcon, type MarkKind } from '../ui/mark.tsx';
@@ -34,13 +35,10 @@ export function RunsView({ agents }: { readonly agents: readonly string[] }): Re
         )?.asked;
   return (
     <main className="runs-view" aria-label="Runs">
-      <header className="page-header">
-        <h1>Runs</h1>
-        <p className="quiet">
-          Background work. A run whose process dies is taken over by another, from its last
-          checkpoint.
-        </p>
-      </header>
+      <PageHeader title="Runs">
+        Background work. A run whose process dies is taken over by another, from its last
+        checkpoint.
+      </PageHeader>
       <section aria-label="Under way">
         <h2 className="section-title">Under way</h2>
         {runs.length === 0 ? (

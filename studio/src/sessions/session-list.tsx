@@ -8,6 +8,7 @@ import { Empty } from '../ui/empty.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { MarkIcon } from '../ui/mark.tsx';
 import { Time } from '../ui/time.tsx';
+import { OwnerField } from './owner-field.tsx';
 import { type SessionFilterName, SessionFilters } from './session-filters.tsx';
 import { sessionTitle } from './session-title.ts';
 import { useSessions } from './use-sessions.ts';
@@ -33,6 +34,7 @@ export function SessionList(): ReactNode {
           <Icon name="plus" />
         </button>
       </header>
+      <OwnerField />
       <label className="search">
         <Icon name="search" size={14} />
         <input

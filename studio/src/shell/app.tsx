@@ -1,8 +1,8 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import type { AgentInfo } from '../../../src/client/index.ts';
 import { InboxView } from '../inbox/inbox-view.tsx';
-import { type Place, usePlace } from '../lib/place.ts';
-import { pulse } from '../lib/pulse.ts';
+import { type Place, placeHash, usePlace } from '../lib/place.ts';
+import { lookNow, pulse } from '../lib/pulse.ts';
 import { serverUrl } from '../lib/server.ts';
 import { useTheme } from '../lib/theme.ts';
 import { useSource } from '../lib/use-source.ts';
@@ -27,6 +27,9 @@ export function App(): ReactNode {
   const agents = useAgents();
   const theme = useTheme();
   const { online } = useSource(pulse);
+  const { owner } = place;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another owner has other runs
+  useEffect(lookNow, [owner]);
   const info = agents?.find(({ name }) => name === place.agent) ?? agents?.[0];
   return (
     <Boundary what="studio">
@@ -38,9 +41,15 @@ export function App(): ReactNode {
         Skip to the message field
       </button>
       {info && agents && place.view === 'chat' && isKnown(place, agents) ? (
-        <AgentPage key={info.name} info={info} agents={agents} place={place} theme={theme} />
+        <AgentPage
+          key={`${info.name} ${place.owner ?? ''}`}
+          info={info}
+          agents={agents}
+          place={place}
+          theme={theme}
+        />
       ) : (
-        <div className="shell plain">
+        <div className="shell plain" key={place.owner ?? ''}>
           <TopBar agents={agents ?? []} current={undefined} theme={theme} />
           {place.view === 'runs' && agents ? (
             <RunsView
@@ -113,7 +122,7 @@ function NoAgent({
       ) : (
         <Empty isPage title={`There is no agent “${asked}” here.`}>
           <p>
-            <a className="button primary" href="#/">
+            <a className="button primary" href={placeHash({ view: 'chat' })}>
               Go to {agents[0] ?? 'the start'}
             </a>
           </p>

@@ -33,7 +33,7 @@ export function TopBar({
   return (
     <header className="top-bar">
       {current && <PanelButton panel="sessions" icon="menu" label="Sessions" />}
-      <a className="brand" href="#/" aria-label="Waymark">
+      <a className="brand" href={placeHash({ view: 'chat' })} aria-label="Waymark">
         <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
           <path d="M5.5 2v14M5.5 10c0-4 7-2 7-6" />
           <circle cx="5.5" cy="14.5" r="2" />

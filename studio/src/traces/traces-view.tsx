@@ -96,7 +96,14 @@ function TurnRow({ turn }: { readonly turn: RecordedTurn }): ReactNode {
           </span>
         </span>
       </td>
-      <td>{agent}</td>
+      <td>
+        {agent}
+        {turn.owner !== undefined && (
+          <span className="turn-owner" dir="auto">
+            {turn.owner}
+          </span>
+        )}
+      </td>
       <td>{models.join(', ')}</td>
       <td className="number">
         {endedAt === undefined ? 'running' : duration(endedAt - startedAt)}

@@ -4,7 +4,7 @@ import type { RecordedTurn } from '../lib/recorded-turns.ts';
 
 /** From a recorded turn to its place in the session, named by what was asked. */
 export function TurnLink({
-  turn: { agent, sessionId, snapshotId, turnIndex, asked },
+  turn: { agent, sessionId, owner, snapshotId, turnIndex, asked },
 }: {
   readonly turn: RecordedTurn;
 }): ReactNode {
@@ -16,6 +16,7 @@ export function TurnLink({
         view: 'chat',
         agent,
         session: sessionId,
+        owner,
         ...(snapshotId !== undefined && { snapshot: snapshotId }),
       })}
     >

@@ -3,6 +3,7 @@ import type { AgentInfo, Usage } from '../../../src/client/index.ts';
 import { count } from '../lib/format.ts';
 import { placeHash } from '../lib/place.ts';
 import { costText, totalTokens } from '../lib/usage.ts';
+import { PageHeader } from '../shell/page-header.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { mostSessions, type UsageGroup, type UsageRow, useUsage } from './use-usage.ts';
 
@@ -24,14 +25,11 @@ export function UsageView({ agents }: { readonly agents: readonly AgentInfo[] })
   const sums = useUsage(agents, by, firstDay(period));
   return (
     <main className="runs-view wide" aria-label="Usage">
-      <header className="page-header">
-        <h1>Usage</h1>
-        <p className="quiet">
-          Everything that was spent, also in failed turns. Costs need the <code>price</code> option
-          of the app; the cost of each turn is listed in{' '}
-          <a href={placeHash({ view: 'traces' })}>Traces</a>.
-        </p>
-      </header>
+      <PageHeader title="Usage">
+        Everything that was spent, also in failed turns. Costs need the <code>price</code> option of
+        the app; the cost of each turn is listed in{' '}
+        <a href={placeHash({ view: 'traces' })}>Traces</a>.
+      </PageHeader>
       <div className="turn-filters">
         <fieldset className="segments" aria-label="Sum up by">
           {groups.map(({ by: group, name }) => (

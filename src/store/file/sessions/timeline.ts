@@ -6,7 +6,7 @@ import { scopeFolder } from '../directory/layout.ts';
 import type { DirectoryTransaction } from '../directory/transaction.ts';
 import { hasLost, rewriteFamilies } from '../maintenance/rewrite.ts';
 import { checkStored } from './check-stored.ts';
-import { foldersOfOwner, loadFolders, readAhead } from './load-sessions.ts';
+import { allFolders, foldersOfOwner, loadFolders, readAhead } from './load-sessions.ts';
 import { saveSession } from './save.ts';
 import type { SessionTree } from './session-tree.ts';
 
@@ -48,6 +48,13 @@ export function timelineSupport(
       return transaction.read(() => {
         loadFolders(cache, [folder]);
         return memory.listSessions(scope, options);
+      });
+    },
+    async listOwners(options) {
+      await readAhead(cache, transaction, allFolders(cache));
+      return transaction.read(() => {
+        loadFolders(cache, allFolders(cache));
+        return memory.listOwners(options);
       });
     },
     updateSession: (scope, sessionId, change) =>

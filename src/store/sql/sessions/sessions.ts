@@ -66,6 +66,17 @@ interface FactsRow {
   readonly labelled: number;
 }
 
+// Jumps from owner to owner in an index, so that their sessions are not read.
+const selectOwners = statement<{ readonly owner: string }>(
+  'session_owners',
+  `WITH RECURSIVE found(owner, n) AS (
+      SELECT (SELECT MIN(owner) FROM @sessions WHERE owner > $1), 1
+      UNION ALL
+      SELECT (SELECT MIN(z.owner) FROM @sessions z WHERE z.owner > f.owner), f.n + 1
+      FROM found f WHERE f.owner IS NOT NULL AND f.n < $2)
+    SELECT owner FROM found WHERE owner IS NOT NULL ORDER BY owner`,
+);
+
 const updateTitle = statement('session_title', 'UPDATE @sessions SET title = $2 WHERE row_id = $1');
 const nameUntitled = statement(
   'session_default_title',
@@ -129,6 +140,18 @@ export function* listSessions(
   const infos = items.map((row) => toSessionInfo(row, cipher));
   if (last === undefined || found.length <= limit) return { items: infos };
   return { items: infos, next: toCursor([last.updated_at, last.id]) };
+}
+
+/** The owners of sessions, ascending. */
+export function* listOwners({ limit = 50, cursor }: ListOptions): Plan<Page<string>> {
+  checkLimit(limit);
+  // An empty owner is none.
+  const [, after] = fromCursor(cursor) ?? [0, ''];
+  const rows = yield* all(selectOwners, after, limit + 1);
+  const items = rows.slice(0, limit).map(({ owner }) => owner);
+  const last = items.at(-1);
+  if (last === undefined || rows.length <= limit) return { items };
+  return { items, next: toCursor([0, last]) };
 }
 
 function* filtered(

@@ -1,0 +1,64 @@
+import { internalsOf } from '../../agent/define/create-agent.ts';
+import { fullStore } from '../../agent/spec/spec.ts';
+import { isName, notAName } from '../../store/rules/ids.ts';
+import type { Caller } from '../http/auth.ts';
+import { jsonResponse } from '../http/json-response.ts';
+import { requireLoopback } from '../http/require-loopback.ts';
+import {
+  checkCall,
+  type RequestContext,
+  type Router,
+  type ServerContext,
+} from '../http/server-context.ts';
+
+/** Says whose sessions a request of Studio is about, percent-encoded. */
+const ownerHeader = 'x-waymark-owner';
+
+/**
+ * `GET /studio/owners`: the owners that have sessions. Every later route reads the owner of its sessions from a header, for
+ * clients on this machine only: the developer looks at the sessions of one user after the other.
+ */
+export function mountOwners(router: Router, serverContext: ServerContext): void {
+  router.use(async (c, next) => {
+    const given = c.req.header(ownerHeader);
+    if (given !== undefined) {
+      requireLoopback(c);
+      c.set('studioOwner', decodeOwner(given));
+    }
+    await next();
+  });
+  router.get('/studio/owners', async (c) => {
+    await checkCall(serverContext, { request: c.req.raw, caller: {}, operation: 'listAgents' });
+    return jsonResponse(await listOwners(serverContext));
+  });
+}
+
+/** The caller of a route of Studio: the person at this machine, on behalf of the chosen owner. */
+export function studioCaller(c: RequestContext): Caller {
+  const owner = c.get('studioOwner');
+  return owner === undefined ? {} : { principal: owner };
+}
+
+function decodeOwner(text: string): string {
+  try {
+    const owner = decodeURIComponent(text);
+    if (isName(owner)) return owner;
+  } catch {
+    // Falls through: it is not percent-encoded.
+  }
+  throw notAName(text, 'owner');
+}
+
+/** More than a person chooses from; the id of any other owner can be typed. */
+const mostOwners = 500;
+
+async function listOwners({ app }: ServerContext): Promise<object> {
+  const stores = new Set(
+    app.agents().flatMap((agent) => fullStore(internalsOf(agent).spec)?.timeline ?? []),
+  );
+  const pages = await Promise.all(
+    [...stores].map((timeline) => timeline.listOwners?.({ limit: mostOwners })),
+  );
+  const items = [...new Set(pages.flatMap((page) => page?.items ?? []))].sort();
+  return { items, isMore: pages.some((page) => page?.next !== undefined) };
+}
