@@ -93,7 +93,7 @@ export function headline(results: Results): Table {
     ],
     [`a stored turn, at turn ${at}, ms`, onDisk(results.stored, ({ times }) => perLength(times))],
     [
-      `on the disk after ${count(last)} turns`,
+      `size on disk after ${count(last)} turns`,
       onDisk(results.stored, (result) => bytes(result.bytes[last])),
     ],
     [
@@ -107,7 +107,7 @@ export function headline(results: Results): Table {
       onDisk(results.branch, ({ ms }) => number(ms.median)),
     ],
     [
-      'imported, ms; installed',
+      'import time, ms; installed size',
       ({ footprint }) => {
         const found = weighed.find(({ title }) => title === footprint);
         return found ? `${number(found.importMs.median)}; ${bytes(found.installedBytes)}` : '–';
