@@ -69,9 +69,8 @@ test.each(views)('pages on a $screen, $colorScheme', async ({ colorScheme, scree
     await page.goto(url + path, { waitUntil: 'networkidle' });
     await page.screenshot({ path: join(pictures, `${name}-${screen}-${colorScheme}.png`) });
     const what = colorScheme === 'light' ? 'everything' : 'contrast';
-    // A narrow screen shows the same elements. The tables of the figures take the checks a minute.
-    const isChecked = screen === 'desk' && name !== 'performance';
-    const found = isChecked ? await findBarriers(page, what) : [];
+    // The checks need a minute for the tables of figures.
+    const found = name === 'performance' ? [] : await findBarriers(page, what);
     barriers.push(...found.map((each) => `${path}: ${each}`));
     const wide = await page.evaluate(
       () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
@@ -105,22 +104,31 @@ function tooSmall(): string[] {
     .map((each) => each.outerHTML.slice(0, 120));
 }
 
-test('the search finds pages and exports, without another server', async () => {
-  const { page, context, errors } = await browser.newPage({ viewport: screens.desk });
-  await page.goto(`${url}/concepts`, { waitUntil: 'networkidle' });
-  await page.keyboard.press('Control+k');
-  await page.getByRole('searchbox').fill('sqliteStore');
-  const results = page.locator('.VPLocalSearchBox .result');
-  await results.first().waitFor();
-  await page.screenshot({ path: join(pictures, 'search-desk-light.png') });
-  const links = await results.evaluateAll((all) =>
-    all.map((each) => each.getAttribute('href') ?? ''),
-  );
-  expect(links.some((link) => link.startsWith('/stores'))).toBe(true);
-  expect(links.some((link) => link.startsWith('/api/'))).toBe(true);
-  expect(errors).toEqual([]);
-  await context.close();
-});
+test.each(views)(
+  'the search on a $screen, $colorScheme, finds pages and exports without another server',
+  async ({ colorScheme, screen }) => {
+    const { page, context, errors } = await browser.newPage({
+      viewport: screens[screen],
+      colorScheme,
+    });
+    await page.goto(`${url}/concepts`, { waitUntil: 'networkidle' });
+    await page.keyboard.press('Control+k');
+    await page.getByRole('searchbox').fill('sqliteStore');
+    const results = page.locator('.VPLocalSearchBox .result');
+    await results.first().waitFor();
+    await page.screenshot({ path: join(pictures, `search-${screen}-${colorScheme}.png`) });
+    const links = await results.evaluateAll((all) =>
+      all.map((each) => each.getAttribute('href') ?? ''),
+    );
+    expect(links.some((link) => link.startsWith('/stores'))).toBe(true);
+    expect(links.some((link) => link.startsWith('/api/'))).toBe(true);
+    expect(await findBarriers(page, colorScheme === 'light' ? 'everything' : 'contrast')).toEqual(
+      [],
+    );
+    expect(errors).toEqual([]);
+    await context.close();
+  },
+);
 
 test('each page has a Markdown copy, and llms.txt names pages that exist', () => {
   const files = readdirSync(html, { recursive: true, encoding: 'utf8' });

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { defineConfig } from 'vitepress';
+import { accessibleSearch } from '../build/accessible-search.ts';
 import { anchorOf } from '../build/anchor.ts';
 import { showBraces } from '../build/braces.ts';
 import { apiSidebar, guideGroups } from '../build/contents.ts';
@@ -27,11 +28,11 @@ export default defineConfig({
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   // The index of the search is one file, loaded with the first search.
-  vite: { build: { chunkSizeWarningLimit: 5_000 } },
+  vite: { build: { chunkSizeWarningLimit: 5_000 }, plugins: [accessibleSearch] },
   themeConfig: {
     nav: [
       { text: 'Guide', link: '/getting-started' },
-      { text: 'API', link: '/api/' },
+      { text: 'API', link: '/api/', activeMatch: '^/api/' },
       { text: 'Compared', link: '/compared' },
       { text: 'Performance', link: '/performance' },
       { text: 'Changelog', link: '/project/changelog' },

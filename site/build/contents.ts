@@ -56,10 +56,9 @@ export function apiSidebar(api: string): Record<string, Group[]> {
     const links = readFileSync(join(api, entry, 'index.md'), 'utf8').matchAll(
       /\[([^\]]+)\]\(((?:functions|classes|variables)\/[^)]+)\.md\)/g,
     );
-    const items = [...links].map(([, text = '', page]) => ({
-      text,
-      link: `/api/${entry}/${page}`,
-    }));
+    const items = [...links]
+      .map(([, text = '', page]) => ({ text, link: `/api/${entry}/${page}` }))
+      .sort((a, b) => a.text.localeCompare(b.text, 'en'));
     return [`/api/${entry}/`, [{ text: entry, items }, all]] as const;
   });
   return Object.fromEntries([...own, ['/api/', [all]] as const]);

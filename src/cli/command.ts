@@ -29,7 +29,7 @@ export type OptionValues<Specs extends OptionSpecs> = {
 /** Options of every command. */
 export const commonOptions = {
   help: { type: 'boolean', short: 'h', about: 'Show this help' },
-  debug: { type: 'boolean', about: 'Show the stack of an error' },
+  debug: { type: 'boolean', about: 'Show the stack trace of errors' },
 } as const satisfies OptionSpecs;
 
 /** The arguments of a command, parsed. */

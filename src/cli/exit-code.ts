@@ -16,8 +16,8 @@ export const exitCode = {
 export const exitCodeMeanings: Readonly<Record<number, string>> = {
   [exitCode.ok]: 'success',
   [exitCode.failed]:
-    'failure: a failed turn or run, a fault found by verify, a wrong configuration',
-  [exitCode.usage]: 'wrong usage, an ambiguous id, or a confirmation is missing (--yes)',
+    'failure: a failed turn or run, a fault found by verify, an invalid configuration',
+  [exitCode.usage]: 'invalid usage, an ambiguous id, or a missing confirmation (--yes)',
   [exitCode.notFound]: 'not found: a session, snapshot, run, agent, file or store',
   [exitCode.conflict]: 'conflict: the session is busy, or the id or folder exists already',
   [exitCode.unavailable]: 'unavailable: a server or store cannot be reached, or a port is in use',

@@ -21,7 +21,8 @@ beforeAll(async () => {
   execFileSync('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: folder, stdio: 'ignore' });
   const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
   execFileSync('tar', ['-xzf', tarball], { cwd: folder });
-  writeFileSync(page, marked.parse(readFileSync(join(folder, 'package/README.md'), 'utf8')));
+  const readme = readFileSync(join(folder, 'package/README.md'), 'utf8');
+  writeFileSync(page, marked.parse(readme, { async: false }));
   browser = await launchChromium();
 });
 afterAll(async () => {

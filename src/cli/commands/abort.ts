@@ -10,7 +10,7 @@ export const abort = defineCommand({
   usage: '<run>',
   destructive: true,
   about:
-    'A background run becomes "aborted" at once. A turn that a caller waits for is asked to stop: it stays "pending" until it\nhas stopped, and keeps the partial answer. A run that has ended does not change.',
+    'A background run is marked as "aborted" immediately. A turn with a waiting caller gets a stop request: it stays\n"pending" until it has stopped, and keeps its partial answer. A run that has already ended does not change.',
   examples: ['abort 019b2f6e-…', 'abort 019b2f6e-… --url http://127.0.0.1:3000'],
   options: { ...agentOption, ...jsonOption, ...agentsOptions },
   async run({ args, options, terminal }) {

@@ -10,7 +10,7 @@ export const backup = defineCommand({
   summary: 'Copy a whole store while it is in use',
   usage: '<store> <target>',
   about:
-    'The copy contains every turn that had ended when the backup started. SQLite stores are copied to a file and file stores\nto a folder, which are stores themselves. Postgres stores are written to a compressed file. Encrypted content stays\nencrypted. The target must not exist yet. "waymark restore-backup" creates a store from a backup.',
+    'The copy contains every turn that had ended when the backup started. A SQLite store is copied to a file and a file store\nto a folder; both copies are stores themselves. A Postgres store is written to a compressed file. Encrypted content\nstays encrypted. The target must not exist yet. "waymark restore-backup" creates a store from a backup.',
   examples: [
     'backup sqlite:waymark.db nightly.db',
     'backup file:./sessions ./sessions-backup',

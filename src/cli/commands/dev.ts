@@ -15,7 +15,7 @@ import { safe } from '../text/safe.ts';
 /** `waymark dev` */
 export const dev = defineCommand({
   name: 'dev',
-  summary: 'Serve an app with the Studio, and reload on change',
+  summary: 'Serve an app with Studio, and reload on change',
   usage: '[file]',
   about:
     'The file exports `app` (agents.ts or agents.js, also in src/, when no file is named), and optionally `modelNote`, a text\nabout the model. Listens on this machine only. Ctrl-C stops the server; unfinished background runs continue at the next\nstart.',
@@ -28,7 +28,7 @@ export const dev = defineCommand({
       about: 'The port to listen on [3000, or a free one]',
     },
     host: { type: 'string', value: 'address', about: 'A loopback address [127.0.0.1]' },
-    open: { type: 'boolean', about: 'Open the Studio in the browser' },
+    open: { type: 'boolean', about: 'Open Studio in the browser' },
     reload: {
       type: 'boolean',
       about: 'Restart when a file changes [on]; --no-reload turns it off',

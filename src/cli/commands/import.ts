@@ -15,7 +15,7 @@ export const importCommand = defineCommand({
   summary: 'Import sessions that "waymark export" wrote',
   usage: '<file>',
   about:
-    'Every hash is checked. A session whose id exists already is refused; to import a single session under another id, use\n--session. Use - to read the standard input.',
+    'Checks every hash. If the id of a session already exists, the session is rejected; to import a single session under a\nnew id, use --session. To read from standard input, use - as the file.',
   examples: ['import sessions.jsonl --store sqlite:other.db', 'import session.json --session copy'],
   options: {
     session: { type: 'string', value: 'id', about: 'Import the session under this id' },

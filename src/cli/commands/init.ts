@@ -13,7 +13,7 @@ export const init = defineCommand({
   summary: 'Create a project',
   usage: '[folder]',
   about:
-    'Writes an agent with a tool, typed state, an approval and a test into a new or empty folder. Nothing is downloaded. The\nmodel plays a script, so the project runs without a key; model.ts shows how to use a real model.\nTemplates: default (Studio and terminal), hono (a Hono server), next (a Next app), worker (a server and workers over\nPostgres).',
+    'Writes an agent with a tool, typed state, an approval and a test into a new or empty folder. Nothing is downloaded. The\nmodel is scripted, so the project runs without an API key; model.ts shows how to use a real model.\nTemplates: default (Studio and terminal), hono (a Hono server), next (a Next app), worker (a server and workers with\nPostgres).',
   examples: ['init my-agents', 'init my-app --template next', 'init'],
   options: {
     template: {

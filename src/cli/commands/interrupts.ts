@@ -14,7 +14,7 @@ export const interrupts = defineCommand({
   summary: 'List the sessions that wait for an answer',
   usage: '',
   about:
-    'Lists the tool calls that wait for the answer of a person, newest first. To answer, use "waymark chat <agent> --session\n<session>".',
+    'Lists the tool calls that wait for an answer, newest first. To answer one, use "waymark chat <agent> --session\n<session>".',
   examples: [
     'interrupts',
     'interrupts --agent desk --json',

@@ -11,10 +11,10 @@ const subcommands: Readonly<Record<string, typeof addServer>> = {
 /** `waymark mcp` */
 export const mcp = defineCommand({
   name: 'mcp',
-  summary: 'Offer agents to an MCP client over standard input and output',
+  summary: 'Serve agents to an MCP client over standard input and output',
   usage: '[file | add | list | test] [arguments...]',
   about:
-    'The MCP client starts this command and talks to it over standard input and output; what agents print and the log go to\nthe standard error. Each agent is a tool. To serve clients of other machines, use "waymark serve" with `mcp: true` in\n`serverOptions`.\n\n"add", "list" and "test" are for servers whose tools your agents use: "add" connects one and writes it to mcp.json, "list"\nprints the tools of each, and "test" prints the tools of one or calls a tool. mcp.json has the form that MCP clients share;\nvalues of --env and --header are written to it.',
+    'An MCP client starts this command and talks to it over standard input and output. Each agent is a tool. The log, and\neverything that agents print, goes to standard error. To serve clients on other machines, use "waymark serve" with `mcp:\ntrue` in `serverOptions`.\n\n"add", "list" and "test" are for MCP servers whose tools your agents use. "add" connects to a server and writes it to\nmcp.json, "list" prints the tools of each server, and "test" prints the tools of one server or calls a tool. mcp.json\nhas the format that MCP clients share. The values of --env and --header are written to it.',
   examples: [
     'mcp agents.ts',
     'mcp agents.ts --agent writer --owner ann',

@@ -7,7 +7,7 @@ export const migrate = defineCommand({
   summary: 'Upgrade a store to the format of this version',
   usage: '',
   about:
-    'A store is also upgraded when an app opens it; run this before a deployment to do it once, and to see that it works.\nA store that does not exist yet is created. To move sessions to another store, use export and import.',
+    'An app also upgrades its store when it opens it. Run this command before a deployment, so that the upgrade runs once and\nyou see its result. A store that does not exist yet is created. To move sessions to another store, use export and\nimport.',
   examples: [
     'migrate --store sqlite:waymark.db',
     'migrate --store postgres:postgres://localhost/waymark',

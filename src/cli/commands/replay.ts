@@ -27,7 +27,8 @@ const options = {
     type: 'string',
     short: 'f',
     value: 'file',
-    about: 'The file that exports the app [agents.ts, …]',
+    about:
+      'Sessions come from the store of the app, or from files of "waymark export". They are replayed in memory, and the store\nis only read. Tool results come from the recording, unless you pass --tools live. Exits with 1 if more turns differ than\n--max allows.',
   },
   with: { type: 'string', value: 'file', about: 'A file that exports the changed app' },
   model: {
@@ -35,7 +36,7 @@ const options = {
     value: 'name',
     about: 'A model of the app, or "recorded" for the recorded answers',
   },
-  system: { type: 'string', value: 'file', about: 'A file with another system prompt' },
+  system: { type: 'string', value: 'file', about: 'A file with a different system prompt' },
   tools: {
     type: 'string',
     multiple: true,
@@ -50,13 +51,13 @@ const options = {
     type: 'string',
     multiple: true,
     value: 'what',
-    about: 'A kind or path of differences that does not count, such as text',
+    about: 'A kind or path of differences to ignore, such as text',
   },
   concurrency: { type: 'string', value: 'number', about: 'Sessions at a time [4]' },
   budget: {
     type: 'string',
     value: 'tokens',
-    about: 'Stop when the replay has used so many tokens',
+    about: 'Stop when the replay has used this many tokens',
   },
   max: {
     type: 'string',

@@ -10,7 +10,7 @@ export const restoreBackup = defineCommand({
   summary: 'Create a store from a backup',
   usage: '<backup> <store>',
   about:
-    'The backup is one that "waymark backup" wrote. The store must be of the same kind and must not exist yet: nothing is\noverwritten. Unfinished background runs continue when an app opens the store. To move sessions to a store of another\nkind, use export and import.',
+    'The backup must come from "waymark backup". The store must be of the same kind and must not exist yet; nothing is\noverwritten. Unfinished background runs continue when an app opens the store. To move sessions to a store of another\nkind, use export and import.',
   examples: [
     'restore-backup nightly.db sqlite:waymark.db',
     'restore-backup ./sessions-backup file:./sessions',

@@ -14,7 +14,7 @@ export const runs = defineCommand({
   summary: 'List open and failed runs',
   usage: '',
   about:
-    'Open runs are turns that a caller waits for, and background runs. Failed runs are those whose workers died too often.\nStates: running, queued (waits for a worker), stopping (an abort was requested), expired (its worker is gone, another one\ntakes over), failed. The worker is known with --file only.',
+    'Open runs are turns with a waiting caller, and background runs. Failed runs are runs whose workers died too often.\nStates: running, queued (waits for a worker), stopping (an abort was requested), expired (its worker is gone; another\none takes over), failed. The worker is shown only with --file.',
   examples: ['runs', 'runs --agent writer --json', 'runs --url http://127.0.0.1:3000'],
   options: { ...agentOption, ...jsonOption, ...agentsOptions },
   async run({ options, terminal }) {

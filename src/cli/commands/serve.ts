@@ -15,7 +15,7 @@ export const serve = defineCommand({
   summary: 'Serve an app in production',
   usage: '[file]',
   about:
-    'The file exports `app`, and `serverOptions` for the server: `export const serverOptions: ServeOptions = { auth }`.\nWithout `auth`, the server listens on this machine only, because every caller could read all sessions. Logs are JSON\nlines on the standard output. On SIGTERM or Ctrl-C the server drains: running turns may finish until the deadline.\nUnlike "waymark dev", it has no Studio and does not reload.',
+    'The file exports `app`, and `serverOptions` for the server: `export const serverOptions: ServeOptions = { auth }`.\nWithout `auth`, the server listens on this machine only, because every caller could read all sessions. Logs are JSON\nlines on standard output. On SIGTERM or Ctrl-C the server drains: running turns can finish until the deadline. Unlike\n"waymark dev", it has no Studio and does not reload.',
   examples: ['serve', 'serve agents.ts --host 0.0.0.0 --port 8080', 'serve agents.ts --no-work'],
   options: {
     port: {
@@ -27,7 +27,7 @@ export const serve = defineCommand({
     host: {
       type: 'string',
       value: 'address',
-      about: 'The address to listen on; others than 127.0.0.1 need auth [127.0.0.1]',
+      about: 'The address to listen on; any other than 127.0.0.1 requires auth [127.0.0.1]',
     },
     drain: {
       type: 'string',

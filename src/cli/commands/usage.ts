@@ -16,13 +16,17 @@ export const usage = defineCommand({
   summary: 'Show tokens and costs by owner, agent, model or day',
   usage: '',
   about:
-    'Sums of everything that was ever spent, also in failed turns and deleted sessions. Costs need the `price` option of the app.',
+    'Shows totals since the store was created, including failed turns and deleted sessions. Costs require the `price` option\nof the app.',
   examples: ['usage', 'usage --by owner --since 2026-11-01', 'usage --by day --owner ada --json'],
   options: {
     by: { type: 'string', short: 'b', value: 'what', about: 'owner, agent, model or day [model]' },
-    owner: { type: 'string', value: 'id', about: 'Only what this owner has spent [all owners]' },
+    owner: { type: 'string', value: 'id', about: 'Only the usage of this owner [all owners]' },
     agent: { type: 'string', short: 'a', value: 'name', about: 'Only sessions of this agent' },
-    since: { type: 'string', value: 'day', about: 'Only from this day on: 2026-11-16' },
+    since: {
+      type: 'string',
+      value: 'day',
+      about: 'Only the usage since this day, such as 2026-11-16',
+    },
     ...jsonOption,
     ...storeOptions,
   },

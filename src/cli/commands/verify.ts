@@ -12,7 +12,7 @@ export const verify = defineCommand({
   summary: 'Check a store for damage',
   usage: '',
   about:
-    'Recomputes the hash of every state and follows every reference. Exits with 1 when it finds a fault. Turns can run\nmeanwhile. When it is stopped by Ctrl-C, it prints how to continue.\nFaults are printed as they are found; a verification that continues does not repeat those before its cursor.',
+    'Recomputes the hash of every state and follows every reference. Exits with 1 if it finds a fault. Turns can run at the\nsame time. If you stop it with Ctrl-C, it prints how to continue.\nFaults are printed as they are found; a continued verification does not repeat the faults before its cursor.',
   examples: ['verify --store sqlite:waymark.db', 'verify --json'],
   options: {
     from: {

@@ -11,7 +11,7 @@ export const worker = defineCommand({
   summary: 'Process background runs from a queue',
   usage: '[file]',
   about:
-    'The file exports `app`, with an engine that has a queue, such as pgBossEngine of waymark/pg-boss. On SIGTERM or Ctrl-C\nthe worker drains: it starts no new runs, lets running ones finish until the deadline, and hands over the rest.',
+    'The file exports `app`, with an engine that has a queue, such as pgBossEngine from waymark/pg-boss. On SIGTERM or Ctrl-C\nthe worker drains: it starts no new runs, lets running ones finish until the deadline, and hands over the rest.',
   examples: [
     'worker',
     'worker agents.ts --slots 20 --agents writer,researcher --drain 5000',
@@ -21,7 +21,7 @@ export const worker = defineCommand({
     file: {
       type: 'string',
       value: 'path',
-      about: 'The file that exports the app, as the argument',
+      about: 'The file that exports the app; same as the argument',
     },
     slots: {
       type: 'string',

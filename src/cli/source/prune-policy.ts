@@ -26,7 +26,7 @@ export const pruneOptions = {
   labelled: { type: 'boolean', about: 'Also delete labelled snapshots', destructive: true },
   'drop-sessions': {
     type: 'boolean',
-    about: 'Also delete sessions that have no other snapshots left than an old head',
+    about: 'Also delete sessions whose only remaining snapshot is an old head',
     destructive: true,
   },
 } as const satisfies OptionSpecs;
