@@ -10,6 +10,7 @@ import { finished, type GenerateResponse, interruptedResponse } from './generate
 import { generateScope } from './hooks.ts';
 import { isContextOverflow } from './language-model/errors.ts';
 import { checkTokens, checkToolCalls, checkTurns } from './limits.ts';
+import { checkResolvedNames } from './middleware/named-tools.ts';
 import type { Model, ModelRef, ModelRequest } from './model.ts';
 import { type ResolvedOutput, resolveOutput } from './output/output.ts';
 import type { Progress } from './progress.ts';
@@ -63,7 +64,12 @@ export async function runGenerate(
     const outer = generateScope.get();
     const context = options.context ?? outer?.context ?? {};
     const listing = listTools(env, options, { signal: stop.signal, context });
-    const { tools, missing } = listing instanceof Promise ? await listing : listing;
+    const resolved = listing instanceof Promise ? await listing : listing;
+    const { tools, missing } = resolved;
+    checkResolvedNames(options, resolved, {
+      owner: 'this call',
+      report: (error, tool) => outer?.hooks?.onFailure?.(error, { tool }),
+    });
     const call = prepare(env, options, { progress, stop, context, tools, missing });
     if (options.context === undefined) return await loop(call);
     return await generateScope.run({ ...outer, context }, () => loop(call));

@@ -86,7 +86,7 @@ export interface Prompt<
   Argument = unknown,
   Output extends Schema | undefined = Schema | undefined,
   State = unknown,
-> extends Pick<GenerateSettings<Output, State>, 'model' | 'tools'> {
+> extends Pick<GenerateSettings<Output, State>, 'model' | 'tools' | 'use'> {
   /** The name. */
   readonly name: string;
   /** What the prompt is for. */
@@ -182,6 +182,7 @@ export function createPrompt<
     ...(defaultInput && { defaultInput }),
     ...(settings.model !== undefined && { model: settings.model }),
     ...(settings.tools && { tools: settings.tools }),
+    ...(settings.use && { use: settings.use }),
     checkInput: async (input: unknown) => {
       await parseInput(input);
     },

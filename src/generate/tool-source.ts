@@ -30,6 +30,11 @@ export interface ToolSource {
   close?(): Promise<void>;
   /** The state of its connections: one, or one for each user. */
   status?(): readonly ToolSourceStatus[];
+  /**
+   * Whether all users get the same tools. Then a tool that `toolApproval` names and the source does not have is refused; else
+   * it is reported to `onError`, once. @default false
+   */
+  readonly isShared?: boolean;
   /** The source whose tools this one selects from. Only that one is listed and closed by the app. */
   readonly base?: ToolSource;
 }

@@ -47,6 +47,7 @@ function sourceOf(servers: Servers, { keep, named }: Selection, base?: McpSource
   const source: McpSource = {
     ...(base && { base }),
     name: servers.name,
+    isShared: !servers.isPerUser,
     async list(scope) {
       const all = await servers.of(scope.context)?.list(scope);
       if (all === undefined) return [];
@@ -71,7 +72,8 @@ function sourceOf(servers: Servers, { keep, named }: Selection, base?: McpSource
         keep: (tool) => keep(tool) && tools.includes(tool),
         named: [...named, ...tools],
       }),
-    except: (...tools) => select({ keep: (tool) => keep(tool) && !tools.includes(tool), named }),
+    except: (...tools) =>
+      select({ keep: (tool) => keep(tool) && !tools.includes(tool), named: [...named, ...tools] }),
   };
   const select = (selection: Selection): McpSource => sourceOf(servers, selection, base ?? source);
   return source;

@@ -119,7 +119,8 @@ test('S363 a worker that takes over the run offers the tools of its call', async
 test('S361 a call that needs approval is approved first, and then executed by the caller', async () => {
   await using app = openApp();
   const model = scriptedModel([{ toolCalls: [call] }, 'Shown.']);
-  const chat = app.defineAgent({ name: 'chat', model, use: [toolApproval(['show_map'])] });
+  const use = [toolApproval(({ name }) => name === 'show_map')];
+  const chat = app.defineAgent({ name: 'chat', model, use });
   const tools = [showMap];
   const held = await chat.run('where?', { tools });
   expect(held.interrupts[0]?.metadata).toHaveProperty('approval');

@@ -9,11 +9,14 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import {
   type AppOptions,
   agentTool,
+  fallback,
   isTurnError,
   memoryStore,
   on,
   retry,
+  type ToolSource,
   tool,
+  toolApproval,
   waymark,
 } from 'waymark';
 import { createClient } from 'waymark/client';
@@ -415,4 +418,86 @@ test('a port in use', async () => {
   expect(await messageOf(() => serve(app, { port: first.port, log }))).toBe(
     `Could not listen on 127.0.0.1:${first.port}: the port is in use (EADDRINUSE). Stop the other process, or choose another port; 0 takes a free one.`,
   );
+});
+
+describe('a name that middleware takes', () => {
+  const refund = tool({ name: 'refund', description: 'Refunds.' }, () => 'refunded');
+  const meant =
+    'The tool approval of agent "desk" names the tool "refnud", which agent "desk" does not have. Did you mean "refund"?';
+
+  test('S580 an approval of an unknown tool is refused when the agent is defined', async () => {
+    const { app } = open();
+    const use = [toolApproval(['refnud'])];
+    const define = (): unknown => app.defineAgent({ name: 'desk', tools: [refund], use });
+    expect(await messageOf(define)).toContain(meant);
+    expect(await messageOf(() => app.generate({ prompt: 'x', tools: [refund], use }))).toContain(
+      'The tool approval of this call names the tool "refnud"',
+    );
+    app.defineAgent({ name: 'desk', tools: [refund], use: [toolApproval(['refund'])] });
+    await app.ready();
+  });
+
+  test('S580 with a prompt by its name: at ready() and before a turn is accepted', async () => {
+    const { app } = open();
+    const use = [toolApproval(['refnud'])];
+    const agent = app.defineAgent({ name: 'desk', prompt: 'rules', use });
+    app.definePrompt({ name: 'rules', system: 'Help.', tools: [refund] });
+    expect(await messageOf(() => app.ready())).toContain(meant);
+    expect(await messageOf(() => agent.run('hi'))).toContain(meant);
+    expect((await agent.listSessions()).items).toEqual([]);
+  });
+
+  const source = (tools: () => readonly (typeof refund)[], isShared?: boolean): ToolSource => ({
+    name: 'shop',
+    list: async () => tools() as never,
+    ...(isShared !== undefined && { isShared }),
+  });
+
+  test('S580 with a tool source: at ready() and before the model is called, unless the tool was there once', async () => {
+    let offered = [refund];
+    const model = scriptedModel({ patterns: [], otherwise: 'Hello.' });
+    const { app } = open({ model });
+    const tools = [source(() => offered, true)];
+    const wrongly = app.defineAgent({ name: 'desk', tools, use: [toolApproval(['refnud'])] });
+    expect(await messageOf(() => app.ready())).toContain(meant);
+    expect(await messageOf(() => wrongly.run('hi'))).toContain('names the tool "refnud"');
+    expect(model.requests).toEqual([]);
+
+    const rightly = app.defineAgent({ name: 'shop', tools, use: [toolApproval(['refund'])] });
+    expect((await rightly.run('hi')).text).toBe('Hello.');
+    offered = [];
+    expect((await rightly.run('hi')).text).toBe('Hello.');
+  });
+
+  test('S580 with a tool source of each user: reported once', async () => {
+    const errors: string[] = [];
+    const { app } = open({ onError: (error) => errors.push((error as Error).message) });
+    const tools = [source(() => [refund])];
+    const agent = app.defineAgent({ name: 'desk', tools, use: [toolApproval(['refnud'])] });
+    await app.ready();
+    expect(errors).toEqual([]);
+    await agent.run('hi');
+    await agent.run('hi');
+    expect(errors).toEqual([expect.stringContaining('names the tool "refnud"')]);
+  });
+
+  test('S581 a rule or an option of toolApproval that would never apply', async () => {
+    expect(await messageOf(() => toolApproval(['refund'], wrong({ expireIn: 3 })))).toBe(
+      'Unknown option "expireIn" of toolApproval(). Did you mean "expiresIn"?',
+    );
+    for (const rule of ['refund', { refund: true }, [refund], undefined]) {
+      expect(await messageOf(() => toolApproval(rule as never))).toContain(
+        'toolApproval() takes names of tools',
+      );
+    }
+  });
+
+  test('S248 a fallback to an unknown model', async () => {
+    const { app } = open();
+    const agent = app.defineAgent({ name: 'chat', use: [fallback(['smal'])] });
+    app.defineModel({ name: 'small' }, scriptedModel([]).run);
+    const message = 'Agent "chat" cannot run: No model "smal" is defined. Did you mean "small"?';
+    expect(await messageOf(() => app.ready())).toContain(message);
+    expect(await messageOf(() => agent.run('hi'))).toContain(message);
+  });
 });

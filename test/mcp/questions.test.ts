@@ -26,7 +26,7 @@ function open(path: string, steps: readonly ScriptStep[], tools: readonly McpSou
     name: 'chat',
     system: 'Help.',
     tools,
-    use: [toolApproval(['modern_deploy'])],
+    use: [toolApproval(({ name }) => name === 'modern_deploy')],
   });
 }
 

@@ -84,6 +84,26 @@ test('S310 S312 ready connects; a tool that the server does not have is a mistak
   });
 });
 
+test('S580 a tool that `except` or an approval names, and the server does not have, is a mistake', async () => {
+  const { app } = open([], [rawServer('raw').except('remov')]);
+  await expect(app.ready()).rejects.toMatchObject({
+    status: 'INVALID_ARGUMENT',
+    message: expect.stringMatching(/MCP server "raw" has no tool "remov"\. It has remove, /),
+  });
+  const { app: other } = open([], []);
+  other.defineAgent({
+    name: 'desk',
+    tools: [rawServer('raw')],
+    use: [toolApproval(['remove'])],
+  });
+  await expect(other.ready()).rejects.toMatchObject({
+    status: 'INVALID_ARGUMENT',
+    message: expect.stringMatching(
+      /names the tool "remove", which agent "desk" does not have\. It has .*raw_remove/,
+    ),
+  });
+});
+
 test('S311 tools of two sources with one name are refused, and the error names both', async () => {
   const { app } = open(
     [],

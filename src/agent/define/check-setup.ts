@@ -1,5 +1,7 @@
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { Generator } from '../../generate/generator.ts';
+import type { Middleware } from '../../generate/middleware/middleware.ts';
+import { checkNamedTools } from '../../generate/middleware/named-tools.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Prompt } from '../../generate/prompt.ts';
 import type { Tool } from '../../generate/tool.ts';
@@ -12,11 +14,12 @@ export interface Setup {
   readonly model?: ModelRef | undefined;
   readonly tools?: readonly ToolRef[] | undefined;
   readonly prompt?: Prompt | string | undefined;
+  readonly use?: readonly Middleware[] | undefined;
 }
 
 /** Refuses at the definition what is known to be wrong then; names may be defined later. */
 export function checkDefinition(
-  { agent, model, tools, prompt }: Setup,
+  { agent, model, tools, prompt, use }: Setup,
   generator: Generator,
 ): void {
   if (typeof prompt === 'string' && /\s/.test(prompt)) {
@@ -29,11 +32,14 @@ export function checkDefinition(
   const ref = model ?? existing?.model;
   if (typeof ref === 'object') generator.resolveModel(ref);
   checkTools(tools ?? existing?.tools ?? [], agent);
+  // A prompt that is named may have them, and is looked up later.
+  if (typeof prompt === 'string') return;
+  checkNamedTools(use ?? existing?.use, tools ?? existing?.tools, `agent "${agent.name}"`);
 }
 
 /**
- * Refuses an agent that names a model, tool or prompt that does not exist, that has no model, or a tool that works on another
- * state. Called before each turn: costs no more than the lookups. `model` is the one of the call. An API key is looked for
+ * Refuses an agent that has no model, that names a model, tool or prompt that does not exist, also in its middleware, or that
+ * has a tool which works on another state. Called before each turn: costs no more than the lookups. `model` is the one of the call. An API key is looked for
  * only before a turn: a test or a build may use the app without one.
  */
 export function checkSetup(
@@ -56,7 +62,11 @@ export function checkSetup(
       named.map((tool) => generator.resolveTool(tool)),
       agent,
     );
-    if (typeof prompt === 'string') checkTools(tools, agent);
+    const use = setup.use ?? existing?.use ?? [];
+    for (const { models = [] } of use) for (const other of models) generator.resolveModel(other);
+    if (typeof prompt !== 'string') return;
+    checkTools(tools, agent);
+    checkNamedTools(use, tools, `agent "${agent.name}"`);
   } catch (error) {
     throw misconfigured(setup, error);
   }

@@ -8,12 +8,13 @@ import type { GenerateOptions, GenerateSettings } from '../../generate/generate-
 import type { Generator } from '../../generate/generator.ts';
 import type { HistorySelection } from '../../generate/history.ts';
 import { toolMessage } from '../../generate/message.ts';
+import type { Middleware } from '../../generate/middleware/middleware.ts';
+import { checkResolvedNames } from '../../generate/middleware/named-tools.ts';
 import { closeToolRequests } from '../../generate/open-requests.ts';
 import type { Prompt } from '../../generate/prompt.ts';
 import { planResume } from '../../generate/resume.ts';
 import type { Template } from '../../generate/template.ts';
 import type { Tool } from '../../generate/tool.ts';
-import type { ToolsScope } from '../../generate/tool-source.ts';
 import type { Message } from '../../protocol/message.ts';
 import { parseMessage } from '../../protocol/parse.ts';
 import type { AgentInfo, ToolInfo } from '../../protocol/requests.ts';
@@ -147,7 +148,13 @@ export function createPromptAgent(
       const rendered = await render(scope).catch((cause: unknown) => {
         throw notRendered(options.name, cause);
       });
-      await toolsOf(async () => rendered, generator, scope, report);
+      const { signal } = new AbortController();
+      const resolved = await generator.resolveTools(rendered.tools, {
+        context: {},
+        signal,
+        report,
+      });
+      checkResolvedNames(rendered, resolved, { owner: `agent "${options.name}"` });
     },
   };
 }
@@ -199,9 +206,14 @@ function changedRenderer(
       ...rendered,
       ...(changed?.system && { system: changed.system }),
       ...(config && { config: { ...rendered.config, ...config } }),
-      ...(tools && { tools }),
+      ...(tools && { tools, use: (rendered.use ?? []).map(withoutNames) }),
     };
   };
+}
+
+/** Middleware whose tools a replay may have left out; that is no mistake. */
+function withoutNames({ tools: _, ...middleware }: Middleware): Middleware {
+  return middleware;
 }
 
 function settingsOf(options: PromptAgentOptions): GenerateSettings {
@@ -248,13 +260,12 @@ async function toolsOf(
   render: Render,
   generator: Generator,
   { input, ...scope }: Parameters<Render>[0] & { readonly input?: Input },
-  report: ToolsScope['report'] = () => {},
 ): Promise<ReadonlyMap<string, Tool>> {
   const { tools, toolChoice } = await render(scope);
   const { context } = scope;
   // Never aborted: a source bounds its own waits.
   const { signal } = new AbortController();
-  const resolved = await generator.resolveTools(tools, { context, signal, report });
+  const resolved = await generator.resolveTools(tools, { context, signal, report: () => {} });
   const given = callerTools(input?.tools);
   checkCallerTools(given, resolved.tools, toolChoice);
   if (given.length === 0) return resolved.tools;

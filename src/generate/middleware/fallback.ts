@@ -1,4 +1,5 @@
 import { isWaymarkError, type WaymarkError } from '../../core/error.ts';
+import { checkOptions } from '../../core/options.ts';
 import type { ModelRef } from '../model.ts';
 import type { Middleware } from './middleware.ts';
 
@@ -17,12 +18,12 @@ export interface FallbackOptions {
  * @example
  * app.defineAgent({ name: 'support', system: 'Help.', use: [fallback(['small-model'])] });
  */
-export function fallback(
-  models: readonly ModelRef[],
-  { shouldFallBack = isTheirs }: FallbackOptions = {},
-): Middleware {
+export function fallback(models: readonly ModelRef[], options: FallbackOptions = {}): Middleware {
+  checkOptions(options, { shouldFallBack: true }, 'fallback()');
+  const { shouldFallBack = isTheirs } = options;
   return {
     name: 'fallback',
+    models,
     async model(step, next) {
       let current = step;
       for (const ref of models) {

@@ -34,6 +34,10 @@ export interface ToolStep {
 export interface Middleware {
   /** The name. */
   readonly name?: string;
+  /** The tools that it names. One that does not exist is refused when the agent is defined or gets ready, and before a turn. */
+  readonly tools?: readonly string[];
+  /** The models that it names. One that does not exist is refused when the app gets ready, and before a turn. */
+  readonly models?: readonly ModelRef[];
   /** Wraps each model call. */
   readonly model?: (
     step: ModelStep,

@@ -1,5 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
+import { checkOptions } from '../../core/options.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
 import type { InterruptDeadline } from '../interrupt-deadline.ts';
 import type { Tool, ToolContext } from '../tool.ts';
@@ -13,7 +14,7 @@ export type ApprovalRule =
 /**
  * Interrupts tools before they run, with `{ approval: { tool, input } }`. A restart with `metadata.resumed` of `true` or
  * `{ approved: true }` runs the tool; `{ approved: false, reason? }` tells the model that it was declined. With a deadline, an
- * approval that comes too late is refused.
+ * approval that comes too late is refused. Names must be those of tools that the agent has; a function can test any request.
  *
  * @example
  * app.defineAgent({ name: 'bank', system: 'Help.', tools: [transfer], use: [toolApproval(['transfer'])] });
@@ -22,8 +23,11 @@ export function toolApproval(
   rule: ApprovalRule,
   deadline: Omit<InterruptDeadline, 'expiresAt'> = {},
 ): Middleware {
+  checkRule(rule);
+  checkOptions(deadline, { expiresIn: true, onExpiry: true }, 'toolApproval()');
   return {
     name: 'tool approval',
+    ...(typeof rule !== 'function' && { tools: rule }),
     async tool(step, next) {
       const { request, context, tool } = step;
       if (!(await needsApproval(rule, request, tool))) return next(step);
@@ -43,6 +47,16 @@ export function toolApproval(
       );
     },
   };
+}
+
+// A rule of another form would match no tool, and every tool would run without an approval.
+function checkRule(rule: ApprovalRule): void {
+  const isList = Array.isArray(rule) && rule.every((name) => typeof name === 'string');
+  if (isList || typeof rule === 'function') return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    "toolApproval() takes names of tools, such as toolApproval(['refund']), or a function of each request.",
+  );
 }
 
 function wasApproved(interrupted: Json | undefined): boolean {
