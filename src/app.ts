@@ -170,6 +170,12 @@ const appOptionNames: OptionNames<AppOptions> = {
  */
 export function waymark(options: AppOptions = {}): App {
   checkOptions(options, appOptionNames, 'waymark()');
+  if (options.store !== undefined && typeof options.store !== 'object') {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'The `store` of waymark() must be a store, such as sqliteStore("waymark.db") of waymark/sqlite.',
+    );
+  }
   const { store, clock = systemClock, newId = createIds(clock) } = options;
   const { engine = localEngine() } = options;
   const work = (options.work ?? true) && globalThis.process?.env?.WAYMARK_RECOVER !== '0';

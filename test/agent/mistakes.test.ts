@@ -286,6 +286,21 @@ describe('options and arguments', () => {
       'Unknown option "instructions" of agent "x". It is called "system".',
     ],
     [
+      'a limit of steps of the AI SDK',
+      () => app.defineAgent(wrong({ name: 'x', stopWhen: [] })),
+      'Unknown option "stopWhen" of agent "x". It is called "maxTurns".',
+    ],
+    [
+      'tools as an object',
+      () => app.defineAgent(wrong({ name: 'x', tools: { echo } })),
+      'The `tools` of agent "x" must be a list, such as [weather].',
+    ],
+    [
+      'a store by its path',
+      () => waymark(wrong({ store: 'waymark.db' })),
+      'The `store` of waymark() must be a store, such as sqliteStore("waymark.db")',
+    ],
+    [
       'a turn',
       () => agent.run('hi', wrong({ sesionId: 's' })),
       'Unknown option "sesionId" of a turn. Did you mean "sessionId"?',

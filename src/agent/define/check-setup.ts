@@ -28,6 +28,12 @@ export function checkDefinition(
       `The \`prompt\` of agent "${agent.name}" must be the name of a prompt, and "${cut(prompt)}" is a text. Pass instructions as \`system\`.`,
     );
   }
+  if (tools !== undefined && !Array.isArray(tools)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `The \`tools\` of agent "${agent.name}" must be a list, such as [weather]. Each tool has its name in its definition.`,
+    );
+  }
   const existing = typeof prompt === 'object' ? prompt : undefined;
   const ref = model ?? existing?.model;
   if (typeof ref === 'object') generator.resolveModel(ref);

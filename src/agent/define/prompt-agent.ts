@@ -83,6 +83,8 @@ const namesElsewhere = {
   stateSchema: 'state',
   clientTransform: 'transform',
   middleware: 'use',
+  stopWhen: 'maxTurns',
+  maxSteps: 'maxTurns',
 };
 
 const notForAgents = [
