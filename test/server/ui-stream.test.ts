@@ -6,6 +6,9 @@ import {
   type UIMessage,
 } from 'ai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { memoryStore, toolApproval, waymark } from 'waymark';
+import { serve } from 'waymark/server';
+import { scriptedModel } from 'waymark/testing';
 import { eventually } from '../support/eventually.ts';
 import { get, post, startServer } from './kit.ts';
 
@@ -69,7 +72,57 @@ describe('the chat of npm `ai`', () => {
       expect(chat.error).toBeUndefined();
       const said = texts(chat).at(-1);
       if (approved) expect(said).toContain('"moved":9');
-      else expect(said).toContain('"approved":false');
+      else expect(said).toContain('The user declined. The reason: said so');
+    }
+  });
+
+  test('S582 a denial is `output-denied`, also for a tool with an output schema and after a reload', async () => {
+    const number = { type: 'object', properties: { euros: { type: 'number' } } } as const;
+    const model = scriptedModel([
+      { toolCalls: [{ name: 'refund', ref: 'r1', input: { euros: 9 } }] },
+      'Then not.',
+      { toolCalls: [{ name: 'refund', ref: 'r2', input: { euros: 8 } }] },
+      'What else?',
+    ]);
+    const app = waymark({ model, store: memoryStore() });
+    const refund = app.defineTool(
+      {
+        name: 'refund',
+        description: 'Refunds.',
+        input: number,
+        output: { ...number, required: ['euros'] },
+      },
+      (input) => input,
+    );
+    const desk = app.defineAgent({
+      name: 'desk',
+      tools: [refund],
+      use: [toolApproval(['refund'])],
+    });
+    const served = await serve(app, { port: 0 });
+    try {
+      const chat = createChat('denied', [], `${served.url}/ui/desk`);
+      await chat.sendMessage({ text: 'refund 9' });
+      await chat.addToolApprovalResponse({ id: 'r1', approved: false, reason: 'no' });
+      await chat.sendMessage();
+      expect(chat.error).toBeUndefined();
+      const denied = {
+        state: 'output-denied',
+        input: { euros: 9 },
+        approval: { id: 'r1', approved: false },
+      };
+      expect(toolsOf(chat.messages)).toMatchObject([denied]);
+      expect(texts(chat).at(-1)).toBe('Then not.');
+      expect((await desk.listInterrupts()).items).toEqual([]);
+
+      // Another message declines, too.
+      await chat.sendMessage({ text: 'refund 8' });
+      await chat.sendMessage({ text: 'never mind' });
+      const loaded: UIMessage[] = await get(`${served.url}/ui/desk/denied/messages`);
+      expect(toolsOf(loaded)).toMatchObject([denied, { state: 'output-denied' }]);
+    } finally {
+      await served.close();
+      await app.close();
     }
   });
 
@@ -245,10 +298,10 @@ class PlainState implements ChatState<UIMessage> {
   snapshot = <T>(value: T): T => structuredClone(value);
 }
 
-function createChat(id: string, messages: UIMessage[] = []): Chat {
+function createChat(id: string, messages: UIMessage[] = [], url = api): Chat {
   return new Chat({
     id,
-    transport: new DefaultChatTransport({ api }),
+    transport: new DefaultChatTransport({ api: url }),
     state: new PlainState(messages),
   });
 }

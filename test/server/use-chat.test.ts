@@ -66,6 +66,18 @@ test('an approval on the page lets the tool run', async () => {
   expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
 });
 
+test('S582 a declined call is shown as denied, also after a reload', async () => {
+  const page = await open('browser-decline');
+  await send(page, 'transfer 12');
+  await page.getByRole('button', { name: 'Decline' }).click();
+  const denied = page.locator('code[data-state=output-denied]');
+  await denied.waitFor();
+  await ready(page);
+  expect(await page.getByRole('alert').textContent()).toBe('');
+  await page.reload();
+  await denied.waitFor();
+});
+
 test('a stop keeps what was said, and the next message goes through', async () => {
   const page = await open('browser-stop');
   await send(page, 'hang');

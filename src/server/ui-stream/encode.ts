@@ -3,7 +3,7 @@ import type { Part, ToolRequestPart, ToolResponsePart } from '../../protocol/mes
 import type { Chunk, FinishReason, Output } from '../../protocol/turn.ts';
 import type { FeedEvent } from '../stream/feed.ts';
 import { pendingRequests } from './input.ts';
-import { toolCallId, type UiChunk } from './shapes.ts';
+import { isDeclined, toolCallId, type UiChunk } from './shapes.ts';
 
 /**
  * Turns the events of one turn into the chunks that `useChat` reads, in the order that it insists on. `continues`: the turn
@@ -116,14 +116,17 @@ class UiEncoder {
     this.#push({ type: 'tool-input-available', toolCallId: id, toolName: name, input });
   }
 
-  #response({ toolResponse, metadata }: ToolResponsePart): void {
+  #response(part: ToolResponsePart): void {
+    const { toolResponse, metadata } = part;
     const id = toolCallId(toolResponse);
     const { name, output = null } = toolResponse;
     // The answer to an interrupt of an earlier turn. A page that was loaded since does not have the request in this message.
     if (!this.#asked.has(id) && !this.#continues) this.#request({ toolRequest: { name, ref: id } });
     this.#start();
     const preliminary = metadata?.partial === true;
-    if (metadata?.error !== undefined) {
+    if (isDeclined(part)) {
+      this.#push({ type: 'tool-output-denied', toolCallId: id });
+    } else if (metadata?.error !== undefined) {
       this.#push({ type: 'tool-output-error', toolCallId: id, errorText: String(output) });
     } else {
       const flag = preliminary ? { preliminary } : {};

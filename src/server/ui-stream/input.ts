@@ -140,12 +140,9 @@ function answerOf(
   part: UiPart,
 ): ToolResponsePart | ToolRequestPart | undefined {
   const { name, ref } = toolRequest;
+  const named = { name, ...(ref !== undefined && { ref }) };
   const respond = (output: unknown): ToolResponsePart => ({
-    toolResponse: {
-      name,
-      ...(ref !== undefined && { ref }),
-      output: toJson(output ?? null, 'The output of a tool'),
-    },
+    toolResponse: { ...named, output: toJson(output ?? null, 'The output of a tool') },
   });
   switch (part.state) {
     case 'output-available':
@@ -154,8 +151,10 @@ function answerOf(
       return respond(part.errorText ?? 'The tool failed.');
     case 'approval-responded': {
       const { approved = false, reason } = part.approval ?? {};
+      // Not an answer in place of the tool: it would have to fit the tool's output schema, and would look like a result.
+      if (!approved) return { toolResponse: named, metadata: { declined: reason ?? true } };
       const resumed = { approved, ...(reason !== undefined && { reason }) };
-      return approved ? { toolRequest, metadata: { resumed } } : respond({ ...resumed });
+      return { toolRequest, metadata: { resumed } };
     }
     default:
       return undefined;

@@ -1,6 +1,6 @@
 import type { Message, Part } from '../../protocol/message.ts';
 import { isInterrupted } from '../../protocol/messages/tool-round.ts';
-import { toolCallId } from './shapes.ts';
+import { isDeclined, toolCallId } from './shapes.ts';
 
 /** A message as `useChat` holds it. */
 export interface UiHistoryMessage {
@@ -87,7 +87,10 @@ function answerTool(parts: UiHistoryPart[], part: Extract<Part, { toolResponse: 
   };
   if (!asked) parts.push(target);
   delete target.approval;
-  if (metadata?.error === undefined) {
+  if (isDeclined(part)) {
+    const approval = { id: toolCallId(toolResponse), approved: false };
+    Object.assign(target, { state: 'output-denied', approval });
+  } else if (metadata?.error === undefined) {
     Object.assign(target, { state: 'output-available', output: toolResponse.output ?? null });
   } else {
     Object.assign(target, { state: 'output-error', errorText: String(toolResponse.output) });

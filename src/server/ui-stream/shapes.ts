@@ -1,5 +1,6 @@
 import * as v from 'valibot';
-import type { ToolRequestPart } from '../../protocol/message.ts';
+import { isJsonObject } from '../../core/json/json.ts';
+import type { ToolRequestPart, ToolResponsePart } from '../../protocol/message.ts';
 
 /** The parts of a UI message that say something to an agent; others are let through and ignored. */
 const uiPart = v.looseObject({
@@ -47,4 +48,10 @@ export function snapshotAfter({ id, metadata }: UiMessage): string | undefined {
 /** The id under which the UI knows a tool call. */
 export function toolCallId({ name, ref = name }: ToolRequestPart['toolRequest']): string {
   return ref;
+}
+
+/** Whether a call was declined by the user, by an answer or by another message. */
+export function isDeclined({ metadata }: ToolResponsePart): boolean {
+  const { error } = metadata ?? {};
+  return isJsonObject(error) && error.reason === 'declined';
 }

@@ -38,16 +38,17 @@ function Chat({ messages: initial }: { readonly messages: UIMessage[] }): React.
                 // biome-ignore lint/suspicious/noArrayIndexKey: as above
                 <code key={at} data-state={part.state}>
                   {part.type} {JSON.stringify('output' in part ? part.output : undefined)}
-                  {part.state === 'approval-requested' && approval && (
-                    <button
-                      type="button"
-                      onClick={() =>
-                        void addToolApprovalResponse({ id: approval.id, approved: true })
-                      }
-                    >
-                      Approve
-                    </button>
-                  )}
+                  {part.state === 'approval-requested' &&
+                    approval &&
+                    [true, false].map((approved) => (
+                      <button
+                        key={String(approved)}
+                        type="button"
+                        onClick={() => void addToolApprovalResponse({ id: approval.id, approved })}
+                      >
+                        {approved ? 'Approve' : 'Decline'}
+                      </button>
+                    ))}
                 </code>
               );
             })}
