@@ -1,4 +1,5 @@
-import type { Json } from '../core/json/json.ts';
+import { WaymarkError } from '../core/error.ts';
+import { isJsonObject, type Json } from '../core/json/json.ts';
 import type { Message, ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
 import { isInterrupted, pendingInterrupts, requestKey } from '../protocol/messages/tool-round.ts';
 import type { Resume } from '../protocol/turn.ts';
@@ -23,15 +24,19 @@ export interface Interrupt {
   readonly expiresAt: string | undefined;
   /** The request as it is stored and sent. */
   readonly request: ToolRequestPart;
+  /** The tool calls of a sub-agent that wait, if the tool is a sub-agent; else empty. */
+  readonly interrupts: readonly Interrupt[];
   /**
    * Runs the tool. `input` replaces the input of the model and must fit the tool's schema; `resumed` is what the tool sees
-   * as `resumed`. @default resumed: true
+   * as `resumed`. For a sub-agent it runs all tools that wait inside it. @default resumed: true
    */
   approve(options?: { readonly input?: unknown; readonly resumed?: Json }): InterruptAnswer;
-  /** Answers in place of the tool. The value must fit the tool's output schema. */
+  /** Answers in place of the tool. The value must fit the tool's output schema. For a sub-agent it answers the tool that waits inside it. */
   respond(output: unknown): InterruptAnswer;
-  /** Does not run the tool, and tells the model so. */
+  /** Does not run the tool, and tells the model so. For a sub-agent it declines all that wait inside it, and the sub-agent continues. */
   decline(reason?: string): InterruptAnswer;
+  /** Answers each of `interrupts` separately, and continues the sub-agent with the answers. */
+  resume(answers: (request: Interrupt) => InterruptAnswer): InterruptAnswer;
 }
 
 /** The interrupts of one message: of the model, or of tools that were interrupted again. */
@@ -70,7 +75,8 @@ function toInterrupt(request: ToolRequestPart): Interrupt {
   const { toolRequest, metadata } = request;
   const { name, ref, input } = toolRequest;
   const named = { name, ...(ref !== undefined && { ref }) };
-  return {
+  const interrupts = subAgentRequests(metadata?.interrupt).map(toInterrupt);
+  const common = {
     key: requestKey(toolRequest),
     toolName: name,
     ref,
@@ -78,6 +84,11 @@ function toInterrupt(request: ToolRequestPart): Interrupt {
     metadata: metadata?.interrupt ?? null,
     expiresAt: typeof metadata?.expiresAt === 'string' ? metadata.expiresAt : undefined,
     request,
+    interrupts,
+  };
+  if (interrupts.length > 0) return { ...common, ...insideSubAgent(request, interrupts) };
+  return {
+    ...common,
     // What is not JSON is refused where the input of a turn is checked.
     approve({ input: edited, resumed = true } = {}) {
       if (edited === undefined) return { toolRequest, metadata: { resumed } };
@@ -90,5 +101,71 @@ function toInterrupt(request: ToolRequestPart): Interrupt {
       toolResponse: { ...named, output: output as Json },
     }),
     decline: (reason) => ({ toolResponse: named, metadata: { declined: reason ?? true } }),
+    resume() {
+      throw new WaymarkError(
+        'INVALID_ARGUMENT',
+        `Tool "${name}" is no sub-agent, so nothing waits inside it. Use approve, respond or decline.`,
+      );
+    },
   };
+}
+
+type AnswerMethods = Pick<Interrupt, 'approve' | 'respond' | 'decline' | 'resume'>;
+
+/** The sub-agent's tool is restarted with the answers to what waits inside it, also where they decline. */
+function insideSubAgent(
+  { toolRequest }: ToolRequestPart,
+  interrupts: readonly Interrupt[],
+): AnswerMethods {
+  const answered = (resumed: Resume): InterruptAnswer => ({
+    toolRequest,
+    metadata: { resumed: resumed as unknown as Json },
+  });
+  const resume: AnswerMethods['resume'] = (answers) =>
+    answered(toResume(interrupts.map((each) => answers(each))));
+  const only = (what: string): Interrupt => {
+    const [first, ...others] = interrupts;
+    if (first !== undefined && others.length === 0) return first;
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `${interrupts.length} tool calls of sub-agent "${toolRequest.name}" wait, so ${what} is ambiguous. Answer each of them: request.resume((inner) => …).`,
+    );
+  };
+  return {
+    approve(options = {}) {
+      if (isResume(options.resumed)) return answered(options.resumed as Resume);
+      if (options.input !== undefined) only('an edited input');
+      return resume((inner) => inner.approve(options));
+    },
+    respond(output) {
+      only('one output');
+      return resume((inner) => inner.respond(output));
+    },
+    decline: (reason) => resume((inner) => inner.decline(reason)),
+    resume,
+  };
+}
+
+/**
+ * The answers to what waits inside a sub-agent, for the value that its tool is restarted with: answers already, or a value such as
+ * `true` for each tool that waits.
+ */
+export function toSubAgentResume(resumed: Json, interrupted: Json): Json {
+  const requests = subAgentRequests(interrupted);
+  if (isResume(resumed) || requests.length === 0) return resumed;
+  const answers = requests.map((request) => toInterrupt(request).approve({ resumed }));
+  return toResume(answers) as unknown as Json;
+}
+
+function isResume(value: Json | undefined): boolean {
+  return isJsonObject(value) && ('respond' in value || 'restart' in value);
+}
+
+/** The requests of an interrupted sub-agent; empty for what other tools interrupt with. */
+export function subAgentRequests(data: Json | undefined): readonly ToolRequestPart[] {
+  if (!isJsonObject(data) || !Array.isArray(data.requests) || !('agent' in data)) return [];
+  return data.requests.filter(
+    (each: unknown): each is ToolRequestPart =>
+      typeof each === 'object' && each !== null && 'toolRequest' in each,
+  );
 }

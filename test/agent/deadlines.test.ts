@@ -269,6 +269,37 @@ test('S496 an answer that was accepted in time reaches a sub-agent after the dea
   expect(paid).toHaveLength(1);
 });
 
+test('S496 S590 after the deadline, an interrupt of a sub-agent can only be declined', async () => {
+  const { clock, advance } = movableClock();
+  await using app = openApp({ store: memoryStore({ clock }), claimTtl, clock, work: false });
+  const { desk, paid } = define(app);
+  const boss = app.defineAgent({
+    name: 'boss',
+    model: scriptedModel([{ toolCalls: [{ name: 'desk', input: { message: 'pay' } }] }, 'bye']),
+    tools: [agentTool(desk)],
+  });
+  const asked = await boss.run('go', { sessionId: 'a' });
+  advance(hour);
+  const late = { status: 'FAILED_PRECONDITION' };
+  const declined = [{ toolResponse: { name: 'pay' }, metadata: { declined: true } }];
+  for (const resumed of [true, {}, { respond: declined }]) {
+    await expect(boss.resume(asked, (each) => each.approve({ resumed }))).rejects.toMatchObject(
+      late,
+    );
+  }
+  const [inner] = must(asked.interrupts[0]).interrupts;
+  // What declines for a sub-agent is a value like any other for its tool, which would run.
+  await expect(
+    boss.resume(asked, (each) =>
+      each.resume((request) =>
+        request.approve({ resumed: { respond: [must(inner).decline()] } as unknown as JsonObject }),
+      ),
+    ),
+  ).rejects.toMatchObject(late);
+  expect(await boss.resume(asked, (each) => each.decline())).toMatchObject({ text: 'bye' });
+  expect(paid).toEqual([]);
+});
+
 test('S415 S497 a client cannot mark its answer as expired', async () => {
   await using app = openApp();
   const { desk } = define(app);

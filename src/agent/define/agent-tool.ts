@@ -1,15 +1,23 @@
+import { subAgentRequests, toSubAgentResume } from '../../api/interrupts.ts';
 import type { AgentTypes } from '../../api/types.ts';
 import { toPublicError, WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import { checkOptions } from '../../core/options.ts';
 import { deadlineOf } from '../../generate/interrupt-deadline.ts';
+import { planResume } from '../../generate/resume.ts';
 import { type Tool, type ToolContext, tool } from '../../generate/tool.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages/text.ts';
 import { isInterrupted, openToolRequests, requestKey } from '../../protocol/messages/tool-round.ts';
 import { parseShape } from '../../protocol/parse.ts';
 import type { Artifact } from '../../protocol/state.ts';
-import { type Chunk, type Input, type Output, resume as resumeShape } from '../../protocol/turn.ts';
+import {
+  type Chunk,
+  type Input,
+  type Output,
+  type Resume,
+  resume as resumeShape,
+} from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
@@ -38,8 +46,8 @@ export const messageInput = {
 
 /**
  * Offers an agent to another one as a tool. It runs in the foreground, in its own session that is linked to the parent's snapshot.
- * Its chunks come through marked with its name, its artifacts under its name, its interrupts as those of the tool; a restart
- * whose `metadata.resumed` is a resume continues inside it. Stopping the parent stops it.
+ * Its chunks come through marked with its name, its artifacts under its name, its interrupts as those of the tool; their
+ * answers continue inside it. Stopping the parent stops it.
  *
  * @example
  * const researcher = app.defineAgent({ name: 'researcher', system: 'Find sources.' });
@@ -54,13 +62,36 @@ export function agentTool<Types extends AgentTypes>(
   const { spec } = internals;
   const { name = spec.name, description = spec.description ?? `Asks the agent ${spec.name}.` } =
     options;
-  return tool({ name, description, input: messageInput }, async (input, context) => {
+  const made = tool({ name, description, input: messageInput }, async (input, context) => {
     const parent = invocationOf(context);
     const own = replicas.get()?.(internals) ?? internals;
     const done = await finishedBefore(own, parent, context);
     const output = done ?? (await runInside(own, parent, context, textField(input, 'message')));
     return resultOf(spec.name, parent, context, output);
   });
+  return {
+    ...made,
+    checkResumed: (resumed, interrupted) => checkAnswers(internals, resumed, interrupted),
+  };
+}
+
+/** Refuses answers that the sub-agent would refuse, so that its interrupts stay open. */
+async function checkAnswers(
+  { spec }: AgentInternals,
+  resumed: Json,
+  interrupted: Json,
+): Promise<void> {
+  const resume = toInnerResume(spec.name, resumed, interrupted);
+  const requests = subAgentRequests(interrupted);
+  const tools = await spec.tools?.().catch(() => undefined);
+  // Tools that only a call of the agent has are checked by that call.
+  if (!tools || !requests.every(({ toolRequest }) => tools.has(toolRequest.name))) return;
+  await planResume([{ role: 'model', content: [...requests] }], resume, tools);
+}
+
+function toInnerResume(agent: string, resumed: Json, interrupted: Json): Resume {
+  const given = toSubAgentResume(resumed, interrupted);
+  return parseShape(resumeShape, given, `resume of sub-agent "${agent}"`);
 }
 
 /** A text of a tool's input, which its schema has checked. */
@@ -134,7 +165,7 @@ type Start = Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'>;
 function inputOf(
   spec: AgentInternals['spec'],
   parent: InvocationState | undefined,
-  { idempotencyKey, resumed, ref }: ToolContext,
+  { idempotencyKey, resumed, interrupted = null, ref }: ToolContext,
   message: string,
 ): { readonly input: Input; readonly start: Start } {
   if (resumed === undefined) {
@@ -144,7 +175,7 @@ function inputOf(
     };
   }
   const place = waitingPlace(parent, spec.name, ref);
-  const resume = parseShape(resumeShape, resumed, `resume of sub-agent "${spec.name}"`);
+  const resume = toInnerResume(spec.name, resumed, interrupted);
   return { input: { resume }, start: place };
 }
 

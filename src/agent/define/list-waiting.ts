@@ -4,11 +4,12 @@ import type { Page } from '../../protocol/session.ts';
 import type { ListOptions, Scope, TimelineSupport } from '../../store/contract/store.ts';
 import { transformState } from '../persistence/transform.ts';
 import type { AgentSpec } from '../spec/spec.ts';
+import { isInForeground } from '../turn/idempotency-key.ts';
 
 /** How many sessions are listed at once: the state of each is read. */
 const defaultLimit = 20;
 
-/** The sessions of an owner that wait for the answer of a person. */
+/** The sessions of an owner that wait for the answer of a person. A sub-agent gets its answer from the session that called it. */
 export async function listWaiting(
   { name, transform }: Pick<AgentSpec, 'name' | 'transform'>,
   sessions: TimelineSupport,
@@ -20,7 +21,8 @@ export async function listWaiting(
     ...options,
     waiting: true,
   });
-  const read = items.map(async ({ sessionId }): Promise<readonly WaitingSession[]> => {
+  const own = items.filter((session) => !isInForeground(session));
+  const read = own.map(async ({ sessionId }): Promise<readonly WaitingSession[]> => {
     const session = await sessions.getSession(scope, sessionId, { state: true });
     const shown = session?.state && transformState(transform, session.state);
     const requests = pendingInterrupts(shown?.messages ?? []);

@@ -1,4 +1,5 @@
 import { sha256 } from '../../core/json/hash.ts';
+import type { SessionInfo } from '../../protocol/session.ts';
 import type { InvocationState } from './invocation-state.ts';
 
 /**
@@ -14,4 +15,12 @@ export function idempotencyKeyOf(invocation: InvocationState, tool: string): str
   const count = turn?.toolKeys.get(place) ?? 0;
   turn?.toolKeys.set(place, count + 1);
   return sha256(`${place}\n${count}`);
+}
+
+/** Whether a session is that of a sub-agent in the foreground: its id is the key of the tool call that it works on. */
+export function isInForeground({
+  sessionId,
+  startedBy,
+}: Pick<SessionInfo, 'sessionId' | 'startedBy'>): boolean {
+  return startedBy !== undefined && /^[0-9a-f]{64}$/.test(sessionId);
 }

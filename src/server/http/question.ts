@@ -2,8 +2,9 @@ import { internalsOf } from '../../agent/define/create-agent.ts';
 import type { Agent } from '../../agent/spec/agent.ts';
 import type { Interrupt, InterruptAnswer } from '../../api/interrupts.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
+import type { ToolRequest } from '../../protocol/message.ts';
 import type { ToolInfo } from '../../protocol/requests.ts';
-import { decideApproval, innerRequests } from './approval.ts';
+import { decideApproval } from './approval.ts';
 import { type Form, formFor } from './form.ts';
 
 /** An interrupt as a question to a person. */
@@ -82,13 +83,18 @@ function decided(interrupt: Interrupt, value: Json): InterruptAnswer {
   return decideApproval(interrupt, value) ?? interrupt.decline();
 }
 
-function messageOf({ toolName, input, metadata }: Interrupt): string {
+function messageOf({ toolName, input, metadata, interrupts }: Interrupt): string {
   const said = wordsOf(metadata);
   if (said !== undefined) return said;
-  const inside = innerRequests(metadata).map(({ toolRequest }) => toolRequest);
+  const inside = interrupts.flatMap(callsOf);
   const calls = inside.length > 0 ? inside : [{ name: toolName, input }];
   const shown = calls.map((call) => `${call.name} ${JSON.stringify(call.input ?? {})}`);
   return `Waits for your answer: ${shown.join(', ')}`;
+}
+
+/** The tool calls that wait, inside sub-agents of any depth. */
+function callsOf({ interrupts, request }: Interrupt): readonly ToolRequest[] {
+  return interrupts.length > 0 ? interrupts.flatMap(callsOf) : [request.toolRequest];
 }
 
 function wordsOf(data: Json): string | undefined {

@@ -5,7 +5,6 @@ import { brief, isRecord, type Json, type JsonRecord } from '../lib/json.ts';
 import { fieldsOf } from '../lib/schema-form.ts';
 import { Icon } from '../ui/icon.tsx';
 import { AnswerForm } from './answer-form.tsx';
-import { innerRequests } from './inner-requests.ts';
 
 /** How answers are given: in a conversation, or in a list of all that waits. */
 export interface AnswerActions {
@@ -97,7 +96,7 @@ function Question({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
 }
 
 function Approval({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
-  const { toolName, metadata } = interrupt;
+  const { toolName, interrupts } = interrupt;
   return (
     <>
       <div className="interrupt-buttons">
@@ -105,26 +104,28 @@ function Approval({ interrupt, tool, actions, isBusy }: CardProps): ReactNode {
           type="button"
           className="button primary"
           disabled={isBusy}
-          onClick={() => void actions.resume(interrupt.approve({ resumed: approvalFor(metadata) }))}
+          onClick={() => void actions.resume(interrupt.approve())}
         >
           <Icon name="check" size={14} /> Approve
         </button>
         <Decline interrupt={interrupt} actions={actions} isBusy={isBusy} />
       </div>
-      <details className="fold">
-        <summary>
-          <Icon name="chevron" size={12} /> Respond for the tool
-        </summary>
-        <div className="fold-body">
-          <p className="quiet">{toolName} does not run; the agent gets this response instead.</p>
-          <AnswerForm
-            schema={tool?.outputSchema}
-            submit="Answer"
-            isBusy={isBusy}
-            onAnswer={(output) => void actions.resume(interrupt.respond(output))}
-          />
-        </div>
-      </details>
+      {interrupts.length === 0 && (
+        <details className="fold">
+          <summary>
+            <Icon name="chevron" size={12} /> Respond for the tool
+          </summary>
+          <div className="fold-body">
+            <p className="quiet">{toolName} does not run; the agent gets this response instead.</p>
+            <AnswerForm
+              schema={tool?.outputSchema}
+              submit="Answer"
+              isBusy={isBusy}
+              onAnswer={(output) => void actions.resume(interrupt.respond(output))}
+            />
+          </div>
+        </details>
+      )}
     </>
   );
 }
@@ -153,12 +154,12 @@ function Decline({ interrupt, actions, isBusy }: Omit<CardProps, 'tool'>): React
 
 /** What the tool was asked to do, field by field. */
 function Asked({ interrupt, tool }: Pick<CardProps, 'interrupt' | 'tool'>): ReactNode {
-  const inner = innerRequests(interrupt.metadata);
-  if (inner.length > 0) {
-    return inner.map(({ toolRequest }) => (
-      <div key={`${toolRequest.name} ${toolRequest.ref}`}>
-        <p className="quiet">Inside it, {toolRequest.name} waits:</p>
-        <Fields value={toolRequest.input} schema={undefined} />
+  const { interrupts } = interrupt;
+  if (interrupts.length > 0) {
+    return interrupts.map((inner) => (
+      <div key={inner.key}>
+        <p className="quiet">Inside it, {inner.toolName} waits:</p>
+        <Asked interrupt={inner} tool={undefined} />
       </div>
     ));
   }
@@ -200,13 +201,4 @@ function questionOf({ metadata: data }: WaitingInterrupt): string | undefined {
 function elicitedSchema({ metadata }: WaitingInterrupt): JsonRecord | undefined {
   if (!isRecord(metadata) || !isRecord(metadata.elicitation)) return undefined;
   return isRecord(metadata.schema) ? metadata.schema : undefined;
-}
-
-/** Passes the answers on to the requests inside a sub-agent. */
-function approvalFor(data: Json): Json {
-  const inner = innerRequests(data);
-  if (inner.length === 0) return true;
-  return {
-    restart: inner.map(({ toolRequest }) => ({ toolRequest, metadata: { resumed: true } })),
-  };
 }

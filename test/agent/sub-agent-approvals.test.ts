@@ -1,0 +1,189 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { client } from '../../src/client/index.ts';
+import {
+  type Agent,
+  agentTool,
+  type Interrupt,
+  type InterruptAnswer,
+  memoryStore,
+  waymark,
+} from '../../src/index.ts';
+import { createAgentStore } from '../../src/react/index.ts';
+import { serve } from '../../src/server/index.ts';
+import { type ScriptStep, scriptedModel } from '../../src/testing/index.ts';
+
+/** A tool of the innermost agent that waits, asked for by `levels` agents above it. */
+function openAgents(levels: number, calls = ['Oslo']) {
+  const booked: { readonly city: string; readonly resumed: unknown }[] = [];
+  const told: string[] = [];
+  const app = waymark({
+    store: memoryStore(),
+    onInterrupt: ({ agent }) => void told.push(agent),
+    onError: () => {},
+  });
+  const book = app.defineTool(
+    { name: 'book', description: 'Books', input: z.object({ city: z.string().min(2) }) },
+    async ({ city }, { interrupt, resumed }) => {
+      if (resumed === undefined) return interrupt({ question: `Book ${city}?` });
+      booked.push({ city, resumed });
+      return { booked: city };
+    },
+  );
+  const scripts: ReturnType<typeof scriptedModel>[] = [];
+  const define = (name: string, steps: readonly ScriptStep[], tools: unknown[]): Agent => {
+    const model = scriptedModel(steps);
+    scripts.push(model);
+    return app.defineAgent({ name, model, tools: tools as [] }) as unknown as Agent;
+  };
+  const agents = [
+    define(
+      'agent0',
+      [{ toolCalls: calls.map((city) => ({ name: 'book', input: { city } })) }, 'Inner done.'],
+      [book],
+    ),
+  ];
+  for (let level = 1; level <= levels; level++) {
+    const below = `agent${level - 1}`;
+    const call: ScriptStep = { toolCalls: [{ name: below, input: { message: 'go' } }] };
+    agents.push(
+      define(`agent${level}`, [call, 'All done.'], [agentTool(agents[level - 1] as Agent)]),
+    );
+  }
+  const top = agents[levels] as Agent;
+  const waiting = async (): Promise<readonly string[]> => {
+    const lists = await Promise.all(agents.map((agent) => agent.listInterrupts()));
+    return lists.flatMap(({ items }) => items.map(({ agent }) => agent));
+  };
+  return { app, top, booked, told, waiting, inner: scripts[0] as (typeof scripts)[0] };
+}
+
+async function listen(app: Parameters<typeof serve>[0]) {
+  const server = await serve(app, { port: 0, log: () => {}, grace: 100 });
+  return { url: server.url, [Symbol.asyncDispose]: () => server.close() };
+}
+
+type Opened = ReturnType<typeof openAgents>;
+type Answer = (request: Interrupt) => InterruptAnswer;
+
+/** Asks the outermost agent, and answers its interrupts: each way that a user has. */
+const ways: Record<string, (opened: Opened, answer: Answer) => Promise<unknown>> = {
+  'in process': async ({ top }, answer) => await top.resume(await top.run('go'), answer),
+  'over HTTP': async ({ app, top }, answer) => {
+    await using server = await listen(app);
+    const agent = client({ url: server.url, agent: top.name });
+    return await agent.resume(await agent.run('go'), answer);
+  },
+  'in the store of React': async ({ app, top }, answer) => {
+    await using server = await listen(app);
+    const store = createAgentStore({ agent: client({ url: server.url, agent: top.name }) });
+    await store.actions.send('go');
+    return await store.actions.resume(answer);
+  },
+};
+
+describe.each(Object.entries(ways))('S590 an interrupt of a sub-agent %s', (_, run) => {
+  test.each([1, 2, 3])(
+    'is approved through %i levels, and nothing waits any more',
+    async (levels) => {
+      const opened = openAgents(levels);
+      expect(await run(opened, (request) => request.approve())).toMatchObject({
+        finishReason: 'stop',
+        text: 'All done.',
+      });
+      expect(opened.booked).toEqual([{ city: 'Oslo', resumed: true }]);
+      expect(await opened.waiting()).toEqual([]);
+    },
+  );
+
+  test('is declined: the tool does not run, and the model of the sub-agent gets the reason', async () => {
+    const opened = openAgents(2);
+    expect(await run(opened, (request) => request.decline('Too far.'))).toMatchObject({
+      finishReason: 'stop',
+    });
+    expect(opened.booked).toEqual([]);
+    const said = JSON.stringify(opened.inner.requests[1]?.messages);
+    expect(said).toContain('The user declined. The reason: Too far.');
+    expect(await opened.waiting()).toEqual([]);
+  });
+
+  test('is approved with another input', async () => {
+    const opened = openAgents(2);
+    await run(opened, (request) => request.approve({ input: { city: 'Bergen' } }));
+    expect(opened.booked).toEqual([{ city: 'Bergen', resumed: true }]);
+    expect(await opened.waiting()).toEqual([]);
+  });
+
+  test('is answered in place of the tool', async () => {
+    const opened = openAgents(2);
+    await run(opened, (request) => request.respond({ booked: 'by phone' }));
+    expect(opened.booked).toEqual([]);
+    expect(JSON.stringify(opened.inner.requests[1]?.messages)).toContain('by phone');
+    expect(await opened.waiting()).toEqual([]);
+  });
+
+  test('gives its tool the value of an approval', async () => {
+    const opened = openAgents(2);
+    await run(opened, (request) => request.approve({ resumed: { by: 'ann' } }));
+    expect(opened.booked).toEqual([{ city: 'Oslo', resumed: { by: 'ann' } }]);
+  });
+
+  test('is answered call by call', async () => {
+    const opened = openAgents(2, ['Oslo', 'Rome']);
+    const answer: Answer = (request) => {
+      if (request.interrupts.length > 0) return request.resume(answer);
+      const { city } = request.input as { city: string };
+      return city === 'Oslo' ? request.approve() : request.decline();
+    };
+    await run(opened, answer);
+    expect(opened.booked).toEqual([{ city: 'Oslo', resumed: true }]);
+    expect(await opened.waiting()).toEqual([]);
+  });
+});
+
+test('S590 a client that restarts the call with `true` approves what waits inside', async () => {
+  const { top, booked, waiting } = openAgents(2);
+  const asked = await top.run('go');
+  const restart = asked.interrupts.map(({ request: { toolRequest } }) => ({ toolRequest }));
+  await top.resume(asked, { restart });
+  expect(booked).toEqual([{ city: 'Oslo', resumed: true }]);
+  expect(await waiting()).toEqual([]);
+});
+
+test('S590 answers that the sub-agent would refuse leave its interrupt open', async () => {
+  const { top, booked } = openAgents(2);
+  const asked = await top.run('go');
+  const refused = { status: 'INVALID_ARGUMENT' };
+  await expect(
+    top.resume(asked, (request) => request.approve({ input: { city: '' } })),
+  ).rejects.toMatchObject(refused);
+  await expect(
+    top.resume(asked, (request) => request.approve({ resumed: { restart: true } })),
+  ).rejects.toMatchObject(refused);
+  await expect(
+    top.resume(asked, (request) => request.approve({ resumed: { respond: [] } })),
+  ).rejects.toMatchObject(refused);
+  await top.resume(asked, (request) => request.approve());
+  expect(booked).toHaveLength(1);
+});
+
+test('S590 one output or input for several calls is refused before it is sent', async () => {
+  const { top } = openAgents(1, ['Oslo', 'Rome']);
+  const [request] = (await top.run('go')).interrupts;
+  expect(request?.interrupts.map(({ input }) => input)).toEqual([
+    { city: 'Oslo' },
+    { city: 'Rome' },
+  ]);
+  expect(() => request?.respond('x')).toThrow(/2 tool calls of sub-agent "agent0" wait/);
+  expect(() => request?.approve({ input: { city: 'Rome' } })).toThrow(/request\.resume/);
+  expect(() => request?.interrupts[0]?.resume((each) => each.approve())).toThrow(/no sub-agent/);
+});
+
+test('S590 what waits inside a sub-agent is listed and told once, also after another message', async () => {
+  const { top, told, waiting } = openAgents(2);
+  const asked = await top.run('go');
+  expect(await waiting()).toEqual(['agent2']);
+  await expect.poll(() => told).toEqual(['agent2']);
+  await top.run('never mind', { sessionId: asked.sessionId });
+  expect(await waiting()).toEqual([]);
+});
