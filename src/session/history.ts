@@ -221,13 +221,14 @@ export class History {
     const { chains, messages } = this.#awake();
     let known = length;
     while (known > 0 && chains[known - 1] === undefined) known--;
-    let chain = known === 0 ? undefined : chains[known - 1];
-    for (; known < length; known++) {
-      const before = chain === undefined ? emptyChain : toHex(chain);
-      chain = BigInt(`0x${chainAfter(before, messages[known] as Message)}`);
-      chains[known] = chain;
+    if (known < length) {
+      let hex = this.chain(known);
+      for (; known < length; known++) {
+        hex = chainAfter(hex, messages[known] as Message);
+        chains[known] = BigInt(`0x${hex}`);
+      }
     }
-    return chain as Chain;
+    return chains[length - 1] as Chain;
   }
 
   #copyLog({ chains, rest }: Log): Log {

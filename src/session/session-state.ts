@@ -24,12 +24,18 @@ export const emptyState: SessionState = {
   artifacts: noArtifacts,
 };
 
+const hashes = new WeakMap<SessionState, string>();
+
 /**
  * The content address of a state: SHA-256 over the message chain, the hash of the custom state and the hash of the
- * artifacts, joined by line feeds, each empty when there is nothing. Costs what is new since the last call.
+ * artifacts, joined by line feeds, each empty when there is nothing. Computed once per state, from what is new in it.
  */
 export function hashState(state: SessionState): string {
-  return hashWith(state, contentHash);
+  const known = hashes.get(state);
+  if (known !== undefined) return known;
+  const hash = hashWith(state, contentHash);
+  hashes.set(state, hash);
+  return hash;
 }
 
 /** The parts of a state that its hash is computed from. */

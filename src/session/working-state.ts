@@ -30,7 +30,6 @@ export interface StateListener {
  */
 export class WorkingState {
   #state: SessionState;
-  #hash: string | undefined;
   #customPatch: JsonPatch = [];
   #patchedFrom: Json | undefined;
   #closed: string | undefined;
@@ -60,10 +59,9 @@ export class WorkingState {
     this.#listener = listener;
   }
 
-  /** The content address of the state; asked for several times a turn, worked out once. */
+  /** The content address of the state. */
   hash(): string {
-    this.#hash ??= hashState(this.#state);
-    return this.#hash;
+    return hashState(this.#state);
   }
 
   /** Says that the state as it is has been saved. */
@@ -75,7 +73,6 @@ export class WorkingState {
   /** Goes to another state: one that was loaded, or the last good one after a failure. */
   reset(state: SessionState): void {
     this.#state = state;
-    this.#hash = undefined;
     this.#customPatch = [];
     this.#patchedFrom = state.custom;
   }
@@ -193,7 +190,6 @@ export class WorkingState {
 
   #set(change: Partial<SessionState>): void {
     this.#state = { ...this.#state, ...change };
-    this.#hash = undefined;
   }
 
   #open(): void {
