@@ -19,7 +19,9 @@ const maxEnded = 100;
 export function createEventLogs(clock: Clock): EventLogs {
   // Each log has a slot that is emptied: a deleted map entry stays in the heap for a while.
   const slots = new Map<string, { log: EventLog | undefined }>();
+  /** A ring: `oldest` is the place of the one that ended first. */
   const ended: EventLog[] = [];
+  let oldest = 0;
   const flusher = new EventFlusher(clock);
   const remove = (log: EventLog): void => {
     const slot = slots.get(log.runId);
@@ -47,9 +49,10 @@ export function createEventLogs(clock: Clock): EventLogs {
         log.buffer.release();
         return remove(log);
       }
-      ended.push(log);
-      const oldest = ended.length > maxEnded ? ended.shift() : undefined;
-      if (oldest !== undefined) remove(oldest);
+      const replaced = ended[oldest];
+      ended[oldest] = log;
+      oldest = (oldest + 1) % maxEnded;
+      if (replaced !== undefined) remove(replaced);
     },
   };
 }
