@@ -46,9 +46,12 @@ export interface KeyedEmitter<Key = string> {
 export function createKeyedEmitter<Key = string>(
   toText: (key: Key) => string = String,
 ): KeyedEmitter<Key> {
-  const entries = new Map<string, { readonly key: Key; readonly emitter: Emitter }>();
-  const call = ({ emitter }: { readonly emitter: Emitter }): void =>
-    queueMicrotask(() => emitter.emit());
+  type Listeners = Set<() => void>;
+  const entries = new Map<string, { readonly key: Key; readonly listeners: Listeners }>();
+  const call = ({ listeners }: { readonly listeners: Listeners }): void =>
+    queueMicrotask(() => {
+      for (const listener of [...listeners]) listener();
+    });
   return {
     get size() {
       return entries.size;
@@ -56,12 +59,13 @@ export function createKeyedEmitter<Key = string>(
     keys: () => [...entries.values()].map(({ key }) => key),
     subscribe(key, listener) {
       const text = toText(key);
-      const entry = entries.get(text) ?? { key, emitter: createEmitter() };
+      const entry = entries.get(text) ?? { key, listeners: new Set() };
       entries.set(text, entry);
-      const unsubscribe = entry.emitter.subscribe(listener);
+      const own = (): void => listener();
+      entry.listeners.add(own);
       return () => {
-        unsubscribe();
-        if (entry.emitter.size === 0 && entries.get(text) === entry) entries.delete(text);
+        entry.listeners.delete(own);
+        if (entry.listeners.size === 0 && entries.get(text) === entry) entries.delete(text);
       };
     },
     emit(key) {
