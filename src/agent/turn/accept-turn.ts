@@ -9,7 +9,7 @@ import { claimRun, dropRun } from './claim-run.ts';
 import { createTurn } from './create-turn.ts';
 import type { ActiveRun, InvocationRequest, InvocationState } from './invocation-state.ts';
 import { knownRequest } from './requests.ts';
-import { addSteering, readLeft } from './take-steering.ts';
+import { addSteering, mayBeSteered, readLeft } from './take-steering.ts';
 import type { Turn } from './turn-state.ts';
 
 /** An input whose request id already belongs to a run. */
@@ -55,7 +55,8 @@ async function startTurn(invocation: InvocationState, run: ActiveRun, input: Inp
   const { spec, working, chunkSink } = invocation;
   const messages = await checkReceivable(invocation, run, input);
   // A turn that answers an interrupt takes them after its tools.
-  const left = input.message === undefined ? [] : await readLeft(invocation, run);
+  const takesLeft = input.message !== undefined && mayBeSteered(invocation, run);
+  const left = takesLeft ? await readLeft(invocation, run) : [];
   const turn = createTurn(invocation, run, input, {
     turnIndex: invocation.position.turnIndex + 1,
     parentId: invocation.lineage.nextParentId,
@@ -73,11 +74,13 @@ async function startTurn(invocation: InvocationState, run: ActiveRun, input: Inp
       turnIndex: turn.info.turnIndex,
     },
   });
-  // What earlier turns have left comes before the new message.
-  const at = left.length === 0 ? messages.length : messages.length - 1;
-  working.addMessages(messages.slice(0, at));
-  addSteering(invocation, run, left);
-  working.addMessages(messages.slice(at));
+  if (left.length === 0) working.addMessages(messages);
+  else {
+    // What earlier turns have left comes before the new message.
+    working.addMessages(messages.slice(0, -1));
+    addSteering(invocation, run, left);
+    working.addMessages(messages.slice(-1));
+  }
   return turn;
 }
 

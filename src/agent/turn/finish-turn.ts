@@ -46,7 +46,7 @@ export function finishTurn(
 
 /** Records what was spent and no commit has taken along. For a sub-agent, the agent that it works for does it. */
 async function recordRest({ spending, request, failures }: InvocationState): Promise<void> {
-  if (spending === request.parent?.spending) return;
+  if (spending.isRecorded || spending === request.parent?.spending) return;
   await spending.flush().catch((error: unknown) => failures.report(error, 'store'));
 }
 

@@ -18,9 +18,9 @@ export function underRequest(input: Input, { requestId }: RequestOptions = {}): 
  * `auto-`, which the user did not ask for.
  */
 export function withoutAutoId(spec: AgentSpec, input: Input): Input {
-  const { requestId, ...rest } = input;
-  const isIdle = requestId?.startsWith(autoPrefix) === true && !keepsRequests(spec);
-  return isIdle ? rest : input;
+  if (input.requestId?.startsWith(autoPrefix) !== true || keepsRequests(spec)) return input;
+  const { requestId: _, ...rest } = input;
+  return rest;
 }
 
 /** Whether the agent's store can keep request ids. */
@@ -48,11 +48,11 @@ export function checkRequestId(spec: AgentSpec, { requestId }: Input): void {
 
 /** The keys that a run is claimed with, one for each input with a request id. */
 export function requestMarks(scope: Scope, inputs: readonly Input[]): readonly RequestMark[] {
-  return inputs.flatMap(({ requestId, ...rest }) =>
-    requestId === undefined
-      ? []
-      : [{ key: requestKey(scope, requestId), digest: formerContentHash({ ...rest } as Json) }],
-  );
+  return inputs.flatMap((input) => {
+    if (input.requestId === undefined) return [];
+    const { requestId, ...rest } = input;
+    return [{ key: requestKey(scope, requestId), digest: formerContentHash(rest as Json) }];
+  });
 }
 
 /** The store's key of a request id, which is unique per owner and agent. */

@@ -1,7 +1,7 @@
 import { toWaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
 import { takeBreak } from '../../core/platform.ts';
-import { inSpan, type Span } from '../../core/trace.ts';
+import { inSpan, type Span, type SpanAttributes } from '../../core/trace.ts';
 import { genAi, attributes as names } from '../../core/trace-names.ts';
 import { type GenerateHooks, generateScope } from '../../generate/hooks.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -18,14 +18,13 @@ import { keepPartialAnswer } from './partial.ts';
 import { appendGenerated } from './running-turn.ts';
 import { StopTimeoutError, turnStopTimeoutMs, withStopTimeout } from './stop-timeout.ts';
 import { checkpointTurn } from './take-snapshot.ts';
-import { takeSteering } from './take-steering.ts';
+import { hasSteering, takeSteering } from './take-steering.ts';
 import { tellModelCall, tellTurn } from './tell-turn.ts';
 import {
   checkBudgets,
   checkUnspent,
   checkUsage,
   hasLastingBudget,
-  hasTurnBudget,
   startTimeLimit,
 } from './turn-limits.ts';
 import { turnSpanContent } from './turn-span-content.ts';
@@ -89,7 +88,8 @@ async function perform(
   if (control.cause !== undefined) return stoppedBy(control.cause);
   const endTimeLimit = startTimeLimit(invocation, spec.limits.turn?.timeout);
   try {
-    await checkUnspent(invocation);
+    const unspent = checkUnspent(invocation);
+    if (unspent !== undefined) await unspent;
     // Its end was refused because of a message, or the attempt before has left one.
     if (turn.isSteered || turn.continued) await isSteered(invocation, turn);
     while (control.cause === undefined) {
@@ -100,7 +100,8 @@ async function perform(
       const result = (await withStopTimeout(invocation, work, turnStopTimeoutMs)) ?? {};
       if (control.cause !== undefined) break;
       const outcome = done(invocation, turn, result);
-      if (!waitsForSteering(outcome) || !(await isSteered(invocation, turn))) return outcome;
+      const mayContinue = waitsForSteering(outcome) && hasSteering(invocation);
+      if (!mayContinue || !(await isSteered(invocation, turn))) return outcome;
     }
   } catch (error) {
     turn.hasTimedOut = error instanceof StopTimeoutError;
@@ -145,7 +146,6 @@ function noteUsage(invocation: InvocationState, turn: Turn, model: string, usage
 
 function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
   const isLasting = hasLastingBudget(invocation);
-  const isLimited = isLasting || hasTurnBudget(invocation);
   return {
     // A client-held state has no store that a replay could read.
     ...(invocation.spec.store !== undefined && {
@@ -153,15 +153,15 @@ function hooksOf(invocation: InvocationState, turn: Turn): GenerateHooks {
     }),
     beforeModelCall(model) {
       invocation.lastModel = model;
-      return isLimited ? checkBudgets(invocation, model) : undefined;
+      return checkBudgets(invocation, model);
     },
-    async onModelCall({ model, usage, finishReason }) {
+    onModelCall({ model, usage, finishReason }) {
       tellModelCall(invocation, { model, finishReason, usage });
       noteUsage(invocation, turn, model, usage);
       // A model that answers after its turn has ended has cost something all the same.
       const isLate = invocation.turn !== turn;
       // What cannot be written now goes along with the next commit.
-      if (isLasting || isLate) await invocation.spending.flush().catch(() => {});
+      return isLasting || isLate ? invocation.spending.flush().catch(() => {}) : undefined;
     },
     ...(invocation.host.telemetry.content === true && {
       showMessages: (messages) => shownMessages(invocation, messages),
@@ -212,11 +212,11 @@ function inTurnSpan<Value>(
   { info }: Turn,
   fn: (span: Span) => Promise<Value>,
 ): Promise<Value> {
-  const attributes = {
+  const attributes = (): SpanAttributes => ({
     [genAi.agentName]: spec.name,
     [genAi.conversationId]: sessionId,
     [names.sessionId]: sessionId,
     [names.turnIndex]: info.turnIndex,
-  };
+  });
   return inSpan(`turn ${info.turnIndex}`, { attributes, owner }, fn);
 }

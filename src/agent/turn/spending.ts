@@ -35,11 +35,16 @@ export class Spending {
   }
 
   /** Writes with what is not recorded yet, if the write goes to the same store. After an error it is still not recorded. */
-  async alongWith<Value>(
+  alongWith<Value>(
     store: SpendSupport | undefined,
     write: (spend: { readonly spend?: Spend }) => Promise<Value>,
   ): Promise<Value> {
-    if (this.#entries.size === 0 || store !== this.store) return await write({});
+    return this.isRecorded || store !== this.store ? write({}) : this.#record(write);
+  }
+
+  async #record<Value>(
+    write: (spend: { readonly spend: Spend }) => Promise<Value>,
+  ): Promise<Value> {
     const entries = [...this.#entries.values()];
     this.#entries.clear();
     try {
@@ -50,12 +55,14 @@ export class Spending {
     }
   }
 
+  /** Whether the store has everything that was spent. */
+  get isRecorded(): boolean {
+    return this.#entries.size === 0;
+  }
+
   /** Records by itself what no commit has taken along. */
   async flush(): Promise<void> {
-    const { store } = this;
-    await this.alongWith(store, async ({ spend }) => {
-      if (spend !== undefined) await store?.add(spend);
-    });
+    if (!this.isRecorded) await this.#record(async ({ spend }) => await this.store?.add(spend));
   }
 
   /** What the session has spent, its sub-agents included; `undefined`: no store says it. */

@@ -15,9 +15,22 @@ export function takesInbox({ spec }: { readonly spec: AgentSpec }): boolean {
   return spec.recovery === 'checkpoint' && isSteerable({ spec });
 }
 
+/** Whether the inbox may have messages that a run has not taken: the store says so, and is asked for them only then. */
+export function mayBeSteered(
+  { spec }: { readonly spec: AgentSpec },
+  { steering, turnBase }: ActiveRun,
+): boolean {
+  return steering.isHinted && turnBase.run !== undefined && isSteerable({ spec });
+}
+
+/** Whether there may be messages for a turn that takes its whole inbox. */
+export function hasSteering({ spec, run }: InvocationState): boolean {
+  return run !== undefined && mayBeSteered({ spec }, run) && takesInbox({ spec });
+}
+
 /** Takes what has come for a turn that takes its whole inbox. */
 export async function takeSteering(invocation: InvocationState): Promise<readonly Message[]> {
-  return takesInbox(invocation) ? await takeMessages(invocation) : [];
+  return hasSteering(invocation) ? await takeMessages(invocation) : [];
 }
 
 /** Takes what has come for the turn of a custom handler. The handler has asked, so the store is asked. */
@@ -34,16 +47,14 @@ async function takeMessages(invocation: InvocationState): Promise<readonly Messa
   return invocation.control.cause === undefined ? addSteering(invocation, run, messages) : [];
 }
 
-/**
- * The messages of the inbox that the state does not have. The store is asked only after it has said that there may be some, so that a
- * turn without them costs nothing more.
- */
+/** The messages of the inbox that the state does not have. */
 async function readSteering(
   invocation: InvocationState,
-  { steering, turnBase, runId }: ActiveRun,
+  run: ActiveRun,
 ): Promise<readonly SteeringMessage[]> {
+  const { steering, turnBase, runId } = run;
   const ref = turnBase.run;
-  if (!steering.isHinted || ref === undefined || !isSteerable(invocation)) return [];
+  if (ref === undefined || !mayBeSteered(invocation, run)) return [];
   steering.isHinted = false;
   const inbox = (await fullStore(invocation.spec)?.runs?.readInbox?.(ref)) ?? [];
   if (steering.isUnread === true) recall(invocation, steering.taken, inbox, runId);

@@ -1,4 +1,4 @@
-import { count } from '../../core/metrics.ts';
+import { count, hasMetrics } from '../../core/metrics.ts';
 import { attributes as names } from '../../core/trace-names.ts';
 import type { FinishReason, Usage } from '../../protocol/turn.ts';
 import { writeLog } from '../spec/logger.ts';
@@ -13,7 +13,9 @@ export function tellTurn(
   durationMs: number,
 ): void {
   const finishReason = finishReasonOf(outcome);
-  count('waymark.turns', 1, { [names.agent]: spec.name, [names.finishReason]: finishReason });
+  if (hasMetrics()) {
+    count('waymark.turns', 1, { [names.agent]: spec.name, [names.finishReason]: finishReason });
+  }
   if (host.logger === undefined) return;
   const { usage, info, snapshotIds } = turn;
   const { inputTokens, outputTokens, cost } = usage;
@@ -39,6 +41,7 @@ export function tellModelCall(
   { spec, host, position }: InvocationState,
   call: { readonly model: string; readonly finishReason: FinishReason; readonly usage: Usage },
 ): void {
+  if (host.logger === undefined) return;
   const { model, finishReason, usage } = call;
   const { inputTokens, outputTokens, cost } = usage;
   const fields = {

@@ -32,20 +32,28 @@ export function totalsOf(invocation: InvocationState, turn: Turn): Totals | unde
 }
 
 /** Throws if the session has used up its tool calls, or a budget is used up, before the turn does anything. */
-export async function checkUnspent(invocation: InvocationState): Promise<void> {
+export function checkUnspent(invocation: InvocationState): Promise<void> | undefined {
   const { toolCalls = 0 } = invocation.position.totals ?? {};
   const most = invocation.spec.limits.session?.toolCalls;
   if (most !== undefined && toolCalls >= most) {
     throw exhausted('session', 'toolCalls', toolCalls, most);
   }
-  await checkBudgets(invocation);
+  return checkBudgets(invocation);
 }
 
 /**
  * Throws if a budget leaves nothing for another call of a model: that of the turn, the session or the owner, or one of an
- * agent that this one works for.
+ * agent that this one works for. `undefined` if there is no budget to ask a store about.
  */
-export async function checkBudgets(invocation: InvocationState, model?: Model): Promise<void> {
+export function checkBudgets(
+  invocation: InvocationState,
+  model?: Model,
+): Promise<void> | undefined {
+  const isLimited = hasLastingBudget(invocation) || hasTurnBudget(invocation);
+  return isLimited ? checkEachBudget(invocation, model) : undefined;
+}
+
+async function checkEachBudget(invocation: InvocationState, model?: Model): Promise<void> {
   for (let at: InvocationState | undefined = invocation; at; at = at.request.parent) {
     const { turn, session, owner } = at.spec.limits;
     if (turn?.tokens !== undefined || turn?.cost !== undefined) {
@@ -74,7 +82,7 @@ export function hasLastingBudget(invocation: InvocationState): boolean {
 }
 
 /** Whether the turn, or one that it works for, has a budget. */
-export function hasTurnBudget(invocation: InvocationState): boolean {
+function hasTurnBudget(invocation: InvocationState): boolean {
   for (let at: InvocationState | undefined = invocation; at; at = at.request.parent) {
     const { turn } = at.spec.limits;
     if (turn?.tokens !== undefined || turn?.cost !== undefined) return true;
