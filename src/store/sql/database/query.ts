@@ -62,12 +62,12 @@ export function* first<Row>(
   which: Statement<Row>,
   ...values: readonly SqlValue[]
 ): Plan<Row | undefined> {
-  return (yield* all(which, ...values))[0];
+  return ((yield { statement: which, values }) as readonly Row[])[0];
 }
 
 /** The row of a query that always has one. */
 export function* one<Row>(which: Statement<Row>, ...values: readonly SqlValue[]): Plan<Row> {
-  const row = yield* first(which, ...values);
+  const [row] = (yield { statement: which, values }) as readonly Row[];
   if (row === undefined) throw new TypeError(`The statement "${which.name}" gave no row.`);
   return row;
 }
