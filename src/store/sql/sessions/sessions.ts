@@ -206,9 +206,13 @@ export function* updateSession(
   const { title, metadata, defaultTitle } = change;
   const { cipher } = context;
   const home = homeIn(scope, sessionId);
+  let after: SessionRow | undefined = row;
   if (defaultTitle !== undefined) {
     const text = sealed(checkTitle(defaultTitle), sessionPlace('title', home), cipher);
-    yield* run(nameUntitled, row.row_id, text);
+    if (row.title === null) {
+      yield* run(nameUntitled, row.row_id, text);
+      after = { ...row, title: text };
+    }
   }
   if (title !== undefined) {
     const text = title === null ? null : checkTitle(title);
@@ -218,8 +222,10 @@ export function* updateSession(
     const json = metadata === null ? null : checkMetadata(metadata);
     yield* run(updateMetadata, row.row_id, sealed(json, sessionPlace('metadata', home), cipher));
   }
-  if (title !== undefined || metadata !== undefined) yield* run(touch, row.row_id);
-  const after = yield* findSession(scope, sessionId);
+  if (title !== undefined || metadata !== undefined) {
+    yield* run(touch, row.row_id);
+    after = yield* findSession(scope, sessionId);
+  }
   return toSessionInfo(after ?? row, cipher);
 }
 
