@@ -32,7 +32,7 @@ interface WithState {
 }
 
 // Shared by all outputs: they read what they describe by `this`.
-const ofOutput: PropertyDescriptorMap & ThisType<WithMessage> = {
+const ofOutput = accessorsOf<WithMessage>({
   text: {
     get() {
       return textOf(this.message);
@@ -43,9 +43,9 @@ const ofOutput: PropertyDescriptorMap & ThisType<WithMessage> = {
       return interruptsOf(this.message);
     },
   },
-};
+});
 
-const ofState: PropertyDescriptorMap & ThisType<WithState> = {
+const ofState = accessorsOf<WithState>({
   text: {
     get() {
       const last = this.state?.messages?.findLast(({ role }) => role === 'model');
@@ -63,7 +63,13 @@ const ofState: PropertyDescriptorMap & ThisType<WithState> = {
       return summaryOf(this.state?.messages ?? []);
     },
   },
-};
+});
+
+type Accessors = readonly (readonly [string, PropertyDescriptor])[];
+
+function accessorsOf<Given>(accessors: PropertyDescriptorMap & ThisType<Given>): Accessors {
+  return Object.entries(accessors);
+}
 
 /** Adds the accessors to an output. They are not enumerable: as JSON, and to `toEqual`, it stays what it was. */
 export function describeOutput<Given extends WithMessage>(output: Given): Given & OutputAccessors {
@@ -75,7 +81,10 @@ export function describeState<Given extends WithState>(given: Given): Given & St
   return described(given, ofState) as Given & StateAccessors;
 }
 
-function described<Given extends object>(given: Given, accessors: PropertyDescriptorMap): Given {
+function described<Given extends object>(given: Given, accessors: Accessors): Given {
   if ('interrupts' in given) return given;
-  return Object.defineProperties(Object.isExtensible(given) ? given : { ...given }, accessors);
+  const target = Object.isExtensible(given) ? given : { ...given };
+  // One by one, which takes half as long as `defineProperties`.
+  for (const [name, accessor] of accessors) Object.defineProperty(target, name, accessor);
+  return target;
 }
