@@ -31,7 +31,7 @@ import {
 import { createGenerator, type Generator } from './generate/generator.ts';
 import type { ModelRef } from './generate/model.ts';
 import type { Price } from './generate/price.ts';
-import type { ToolContext } from './generate/tool.ts';
+import type { ToolContext } from './generate/tool-context.ts';
 import { sessionKey } from './session/session.ts';
 import type { SnapshotStore, Store } from './store/contract/store.ts';
 import type { WebhookOptions } from './webhook/options.ts';

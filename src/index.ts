@@ -166,7 +166,6 @@ export {
   providerTool,
   type Tool,
   type ToolArgument,
-  type ToolContext,
   type ToolCustom,
   type ToolInput,
   type ToolOptions,
@@ -174,6 +173,7 @@ export {
   type ToolReturn,
   type ToolState,
 } from './generate/tool.ts';
+export type { ToolContext } from './generate/tool-context.ts';
 export type {
   ToolRef,
   ToolSource,

@@ -47,6 +47,40 @@ const remove = app.defineTool(
   ({ path }) => `removed ${path}`,
 );
 
+const refunded: number[] = [];
+// #region needs-approval
+const refund = app.defineTool(
+  {
+    name: 'refund',
+    description: 'Refunds an order',
+    input: z.object({ euros: z.number() }),
+    needsApproval: ({ euros }) => euros > 10, // or `true`
+  },
+  ({ euros }) => {
+    refunded.push(euros);
+    return { refunded: euros };
+  },
+);
+// #endregion
+const desk = app.defineAgent({
+  name: 'desk',
+  tools: [refund],
+  model: scriptedModel([
+    { toolCalls: [{ name: 'refund', input: { euros: 5 } }] },
+    'Five euros are on their way.',
+    { toolCalls: [{ name: 'refund', input: { euros: 20 } }] },
+    'Twenty as well.',
+  ]),
+});
+assert.equal((await desk.run('refund 5')).finishReason, 'stop');
+// #region approve-refund
+const waiting = await desk.run('refund 20');
+waiting.finishReason; // 'interrupted'
+await desk.resume(waiting, (request) => request.approve()); // or request.decline('Too much')
+// #endregion
+assert.equal(waiting.finishReason, 'interrupted');
+assert.deepEqual(refunded, [5, 20]);
+
 const clerk = app.defineAgent({ name: 'clerk', tools: [pay, askCity] });
 
 // #region ask

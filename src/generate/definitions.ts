@@ -6,7 +6,8 @@ import type { Schema } from '../core/schema/schema.ts';
 import type { Model, ModelRequest } from './model.ts';
 import type { Prompt } from './prompt.ts';
 import type { Resource } from './resource.ts';
-import type { Tool, ToolContext } from './tool.ts';
+import type { Tool } from './tool.ts';
+import type { ToolContext } from './tool-context.ts';
 
 /** What has been defined by name, each kind with its own type. */
 export interface Definitions {

@@ -41,7 +41,6 @@ import type { ToolCallInfo } from './run-tools.ts';
 import {
   type Tool,
   type ToolArgument,
-  type ToolContext,
   type ToolCustom,
   type ToolInput,
   type ToolOptions,
@@ -49,6 +48,7 @@ import {
   type ToolReturn,
   tool,
 } from './tool.ts';
+import type { ToolContext } from './tool-context.ts';
 import {
   closeSources,
   type ResolvedTools,

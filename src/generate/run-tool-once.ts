@@ -1,6 +1,7 @@
 import { WaymarkError } from '../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
-import type { Tool, ToolContext } from './tool.ts';
+import type { Tool } from './tool.ts';
+import type { ToolContext } from './tool-context.ts';
 
 /** What a call of a tool came to: its result, or what it asks the user. */
 export type ToolAttempt =

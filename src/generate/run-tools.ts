@@ -22,7 +22,8 @@ import { defaultLimits, type Limits } from './limits.ts';
 import { composeTool, type Middleware } from './middleware/middleware.ts';
 import { respond } from './open-requests.ts';
 import type { Progress, ToolOutcome } from './progress.ts';
-import type { Tool, ToolContext } from './tool.ts';
+import type { Tool } from './tool.ts';
+import type { ToolContext } from './tool-context.ts';
 import { toolReplay } from './tool-replay.ts';
 import { watchTool } from './tool-telemetry.ts';
 

@@ -1,4 +1,3 @@
-import type { ActionContext } from '../core/action.ts';
 import { WaymarkError } from '../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
@@ -10,39 +9,10 @@ import {
   type Schema,
   toJsonSchema,
 } from '../core/schema/schema.ts';
+import { approved } from './approval.ts';
 import { markBadCall } from './bad-call.ts';
-import type { InterruptDeadline } from './interrupt-deadline.ts';
 import type { ToolDefinition } from './model.ts';
-
-/** What a tool gets along with its input; an app adds to it, such as the session. */
-export interface ToolContext {
-  /** Aborts when the call is cancelled. */
-  readonly signal: AbortSignal;
-  /** Identifies this call among those of the same message. */
-  readonly ref: string;
-  /** The caller's context, such as the user. */
-  readonly context: ActionContext;
-  /** The value passed when the call was approved after an interrupt; `undefined` the first time. */
-  readonly resumed: Json | undefined;
-  /** The value that the call interrupted with, when it runs again; `undefined` the first time. */
-  readonly interrupted: Json | undefined;
-  /** The same for every attempt of this call. Pass it to external services so that an effect happens once. */
-  readonly idempotencyKey: string;
-  /**
-   * Does something once per call, such as starting a job of an external service, and stores its result as JSON with the run. If
-   * another process continues the turn, `fn` is not called again. `name` tells the checkpoints of one call apart.
-   */
-  checkpoint<Value>(name: string, fn: () => Promise<Value> | Value): Promise<Value>;
-  /**
-   * Interrupts this call until the user answers or restarts it. `data` describes what you need; with a deadline, the call does not
-   * wait forever.
-   */
-  interrupt(data?: Json, deadline?: InterruptDeadline): never;
-  /** Adds parts such as images to the result, for models that can read them. */
-  attach(...content: readonly JsonObject[]): void;
-  /** Shows a reader how far the tool is; the model sees only the result. */
-  stream(output: Json): void | Promise<void>;
-}
+import type { ToolContext } from './tool-context.ts';
 
 /** How a tool is declared. */
 export interface ToolOptions<
@@ -60,6 +30,14 @@ export interface ToolOptions<
   readonly output?: Output;
   /** The custom state that the tool works on. It types `session`; only agents with such a state take the tool. */
   readonly state?: State;
+  /**
+   * Whether a person must approve a call before it runs: always, or when the function returns `true`. The call interrupts with
+   * `{ approval: { tool, input } }`.
+   * @default false
+   */
+  readonly needsApproval?:
+    | boolean
+    | ((input: ToolInput<Input>, context: ToolContext) => boolean | Promise<boolean>);
   /** Your own data about the tool. */
   readonly metadata?: JsonObject;
 }
@@ -115,6 +93,7 @@ const optionNames: OptionNames<ToolOptions> = {
   input: true,
   output: true,
   state: true,
+  needsApproval: true,
   metadata: true,
 };
 
@@ -140,10 +119,12 @@ export function tool<
 ): Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>> {
   type Ours = Tool<ToolArgument<Input>, ToolResult<Output, Returned>, ToolCustom<State>>;
   const { name, description, metadata, input: inputSchema, output: outputSchema } = options;
+  const { needsApproval = false } = options;
   checkOptions(options, optionNames, `tool "${name}"`, {
     inputSchema: 'input',
     outputSchema: 'output',
     parameters: 'input',
+    requireApproval: 'needsApproval',
   });
   checkName(name);
   checkFunction(name, fn);
@@ -160,7 +141,11 @@ export function tool<
       throw markBadCall(error);
     });
     // Parsed by the schema that the function's parameter type is read off.
-    const returned = await fn(input as ToolInput<Input>, context);
+    const typed = input as ToolInput<Input>;
+    const isHeld =
+      typeof needsApproval === 'function' ? await needsApproval(typed, context) : needsApproval;
+    const call = { name, input: value as Json };
+    const returned = await fn(typed, isHeld ? approved(call, context) : context);
     return (await parseOutput(returned)) as Awaited<ReturnType<Ours['run']>>;
   };
   return {

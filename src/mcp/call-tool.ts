@@ -8,7 +8,7 @@ import { linkSignals } from '../core/async/signal.ts';
 import { WaymarkError } from '../core/error.ts';
 import type { Json, JsonObject } from '../core/json/json.ts';
 import { jsonSchemaIssues } from '../core/schema/json-schema.ts';
-import type { ToolContext } from '../generate/tool.ts';
+import type { ToolContext } from '../generate/tool-context.ts';
 import type { OpenClient } from './connection.ts';
 import { toMcpError } from './errors.ts';
 import { FollowedTask } from './follow-task.ts';

@@ -4,7 +4,7 @@ import { isWaymarkError, WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
 import { backoff } from '../core/time/backoff.ts';
 import { isLostRun } from '../generate/lost-run.ts';
-import type { ToolContext } from '../generate/tool.ts';
+import type { ToolContext } from '../generate/tool-context.ts';
 import type { OpenClient } from './connection.ts';
 import { toMcpError } from './errors.ts';
 import { loadSdk } from './sdk.ts';

@@ -51,6 +51,22 @@ function define(script: Script) {
     paid.push('removed');
     return 'removed';
   });
+  const refund = app.defineTool(
+    {
+      name: 'refund',
+      description: 'Refunds',
+      input: z.object({ euros: z.number() }),
+      output: z.object({ refunded: z.number() }),
+      needsApproval: async ({ euros }) => euros > 10,
+    },
+    ({ euros }, { interrupt, resumed }) => {
+      if (euros > 100 && resumed === true) interrupt({ question: 'So much?' });
+      paid.push(euros);
+      return { refunded: euros };
+    },
+  );
+  app.defineAgent({ name: 'desk', tools: [refund] });
+  app.defineAgent({ name: 'strict', tools: [refund], use: [toolApproval(['refund'])] });
   app.defineAgent({ name: 'chat' });
   app.defineAgent({ name: 'clerk', tools: [pay, city] });
   app.defineAgent({ name: 'careful', tools: [remove], use: [toolApproval(['remove'])] });
@@ -242,6 +258,53 @@ describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open)
       asked.interrupts.map((each) => each.decline()),
     );
     expect([done.text, paid]).toEqual(['as you wish', []]);
+  });
+
+  describe('S598 a tool that needs an approval', () => {
+    const refund = (euros: number | string) => ({
+      toolCalls: [{ name: 'refund', input: { euros } }],
+    });
+    const data = { approval: { tool: 'refund', input: { euros: 20 } } };
+
+    test('runs when its input needs none', async () => {
+      const { agent, paid } = await open([refund(5), 'done']);
+      expect((await agent('desk').run('refund')).text).toBe('done');
+      expect(paid).toEqual([5]);
+    });
+
+    test('is not asked for with an input that does not fit', async () => {
+      const { agent, paid } = await open([refund('many'), 'sorry']);
+      expect((await agent('desk').run('refund')).text).toBe('sorry');
+      expect(paid).toEqual([]);
+    });
+
+    test.for(['desk', 'strict'])('waits for it, once (%s)', async (name) => {
+      const { agent, paid } = await open([refund(20), 'done']);
+      const asked = await agent(name).run('refund');
+      expect([asked.finishReason, paid]).toEqual(['interrupted', []]);
+      expect(asked.interrupts[0]?.metadata).toEqual(data);
+      const done = await agent(name).resume(asked, (request) => request.approve());
+      expect([done.text, paid]).toEqual(['done', [20]]);
+    });
+
+    test('does not run when it was declined', async () => {
+      const { agent, paid, seen } = await open([refund(20), 'as you wish']);
+      const asked = await agent('desk').run('refund');
+      const done = await agent('desk').resume(asked, (request) => request.decline('Too much'));
+      expect([done.text, paid]).toEqual(['as you wish', []]);
+      expect(JSON.stringify(seen.at(-1))).toContain('Too much');
+    });
+
+    test('may ask a question of its own after it', async () => {
+      const { agent, paid } = await open([refund(500), 'done']);
+      const asked = await agent('desk').run('refund');
+      const again = await agent('desk').resume(asked, (request) => request.approve());
+      expect(again.interrupts[0]?.metadata).toEqual({ question: 'So much?', approved: true });
+      const done = await agent('desk').resume(again, (request) =>
+        request.approve({ resumed: 'yes' }),
+      );
+      expect([done.text, paid]).toEqual(['done', [500]]);
+    });
   });
 
   test('S242 a snapshot is named by its id, itself, or the output of its turn', async () => {

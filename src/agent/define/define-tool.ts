@@ -3,13 +3,13 @@ import {
   tool as plainTool,
   type Tool,
   type ToolArgument,
-  type ToolContext,
   type ToolCustom,
   type ToolInput,
   type ToolOptions,
   type ToolResult,
   type ToolReturn,
 } from '../../generate/tool.ts';
+import type { ToolContext } from '../../generate/tool-context.ts';
 import type { Session } from '../../session/session.ts';
 
 /** Additional fields in the context of every tool of an app. */

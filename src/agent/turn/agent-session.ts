@@ -1,4 +1,4 @@
-import type { ToolContext } from '../../generate/tool.ts';
+import type { ToolContext } from '../../generate/tool-context.ts';
 import type { Message } from '../../protocol/message.ts';
 import { SessionFace } from '../../session/session.ts';
 import type { AgentResult, AgentSession, TurnFunction } from '../spec/handler.ts';
