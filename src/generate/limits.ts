@@ -1,4 +1,5 @@
 import { WaymarkError } from '../core/error.ts';
+import type { JsonObject } from '../core/json/json.ts';
 import { checkOptions, type OptionNames } from '../core/options.ts';
 import type { Cost, Usage } from '../protocol/turn.ts';
 import { totalTokens } from '../protocol/usage.ts';
@@ -64,18 +65,27 @@ export function checkTokens({ tokens, cost }: Limits, used: Usage): void {
     const spent = used.cost?.[currency] ?? 0;
     if (spent < most) continue;
     const amount = `${spent / 1e6} of ${most / 1e6} ${currency}`;
-    throw exhausted(`${amount} are spent, and the answer is not complete`);
+    throw exhausted('cost', `${amount} are spent, and the answer is not complete`, {
+      currency,
+      used: spent,
+      most,
+    });
   }
   if (tokens === undefined || totalTokens(used) < tokens) return;
   throw exhausted(
+    'tokens',
     `${totalTokens(used)} of ${tokens} tokens are used, and the answer is not complete`,
+    { used: totalTokens(used), most: tokens },
   );
 }
 
 /** Throws when so many tool calls are too many. */
 export function checkToolCalls({ toolCalls }: Limits, count: number): void {
   if (toolCalls === undefined || count <= toolCalls) return;
-  throw exhausted(`The model asked for ${count} tool calls of at most ${toolCalls}`);
+  throw exhausted('toolCalls', `The model asked for ${count} tool calls of at most ${toolCalls}`, {
+    used: count,
+    most: toolCalls,
+  });
 }
 
 /** Throws when the model has been answered by tools for the last time and still asks for more. */
@@ -88,6 +98,10 @@ export function checkTurns(maxTurns: number, turn: number): void {
   );
 }
 
-function exhausted(what: string): WaymarkError {
-  return new WaymarkError('RESOURCE_EXHAUSTED', `${what}. Raise \`limits\`, or ask for less.`);
+function exhausted(limit: keyof Limits, what: string, amounts: JsonObject): WaymarkError {
+  return new WaymarkError(
+    'RESOURCE_EXHAUSTED',
+    `${what}. Raise \`limits.${limit}\`, or ask for less.`,
+    { details: { limit, ...amounts } },
+  );
 }

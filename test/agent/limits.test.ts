@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { agentTool } from '../../src/agent/define/agent-tool.ts';
+import { memoryStore, waymark } from '../../src/index.ts';
 import { fakeClock } from '../../src/testing/fake-clock.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
 import { eventually } from '../support/eventually.ts';
@@ -327,4 +328,46 @@ test('S384 a model without a price is not called under a budget in money, and a 
   expect(() => app.defineAgent({ name: 'y', limits: { owner: { cost: { USD: -1 } } } })).toThrow(
     'not an amount of money',
   );
+});
+
+test('the cost of a turn is a limit whose error says which, how much and how much at most', async () => {
+  const priced = scriptedModel([
+    { toolCalls: [{ name: 'noop', input: {} }], usage: { inputTokens: 10, totalTokens: 10 } },
+    'never asked',
+  ]);
+  const app = waymark({ store: memoryStore(), price: () => ({ USD: 9_000 }), onError: () => {} });
+  const noop = app.defineTool({ name: 'noop', description: 'Does nothing' }, () => 'ok');
+  const agent = app.defineAgent({
+    name: 'dear',
+    model: priced,
+    tools: [noop],
+    limits: { turn: { cost: { USD: 8_000 } } },
+  });
+  const { error } = await agent.run('go', { throwOnError: false });
+  expect(error).toMatchObject({
+    status: 'RESOURCE_EXHAUSTED',
+    message: expect.stringContaining('`limits.turn.cost`'),
+    details: { limit: 'turn.cost', currency: 'USD', used: 9_000, most: 8_000 },
+  });
+  expect(priced.requests).toHaveLength(1);
+});
+
+test('the limits of a generate call name themselves in the same way', async () => {
+  const usage = { inputTokens: 10, totalTokens: 10 };
+  const model = () => scriptedModel([{ toolCalls: [{ name: 'noop', input: {} }], usage }, 'no']);
+  const app = waymark({ price: () => ({ USD: 9_000 }) });
+  const noop = app.defineTool({ name: 'noop', description: 'Does nothing' }, () => 'ok');
+  const failed = async (limits: object) =>
+    await app.generate({ model: model(), prompt: 'x', tools: [noop], limits }).catch((e) => e);
+  const amounts = { currency: 'USD', used: 9_000, most: 8_000 };
+  expect(await failed({ cost: { USD: 8_000 } })).toMatchObject({
+    message: expect.stringContaining('`limits.cost`'),
+    details: { limit: 'cost', ...amounts },
+  });
+  expect(await failed({ tokens: 5 })).toMatchObject({
+    details: { limit: 'tokens', used: 10, most: 5 },
+  });
+  expect(await failed({ toolCalls: 0 })).toMatchObject({
+    details: { limit: 'toolCalls', used: 1, most: 0 },
+  });
 });

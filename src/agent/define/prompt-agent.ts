@@ -221,7 +221,8 @@ function withoutNames({ tools: _, ...middleware }: Middleware): Middleware {
 function settingsOf(options: PromptAgentOptions): GenerateSettings {
   const { model, config, tools, toolChoice, maxTurns, resources, docs, output, use } = options;
   // The turn keeps the others itself, over all its model calls.
-  const { timeout: _t, tokens: _n, toolCalls: _c, ...limits } = options.limits?.turn ?? {};
+  const { turn = {} } = options.limits ?? {};
+  const { timeout: _t, tokens: _n, cost: _m, toolCalls: _c, ...limits } = turn;
   return {
     ...(Object.keys(limits).length > 0 && { limits }),
     ...(model !== undefined && { model }),

@@ -10,7 +10,7 @@ export interface OutputFormat {
   request(schema: JsonSchema | undefined): OutputRequest | undefined;
   /** The instructions for a model that does not. */
   instructions(schema: JsonSchema | undefined): string | undefined;
-  /** Reads a whole answer; INTERNAL if it does not have the format. */
+  /** Reads a whole answer; UNAVAILABLE if it does not have the format. */
   parse(text: string): Json;
   /** Reads an answer that is still growing; `undefined` while there is nothing to say. */
   parsePartial(text: string): Json | undefined;
@@ -19,7 +19,10 @@ export interface OutputFormat {
 /** The ways in which an answer can be structured. */
 export type OutputFormatName = 'text' | 'json' | 'array' | 'enum' | 'jsonl';
 
-/** The error for an answer that does not have the format it was asked for. */
+/**
+ * The error for an answer that does not have the format it was asked for. The model failed, not the code around it, and may
+ * answer correctly when it is asked again.
+ */
 export function badOutput(
   format: string,
   text: string,
@@ -28,8 +31,8 @@ export function badOutput(
 ): WaymarkError {
   const shown = text.length > 200 ? `${text.slice(0, 200)}…` : text;
   return new WaymarkError(
-    'INTERNAL',
-    `The model was asked for ${format} output, but its answer ${problem}: ${JSON.stringify(shown)}`,
+    'UNAVAILABLE',
+    `The model was asked for ${format} output, but its answer ${problem}. The answer: ${JSON.stringify(shown)}. Send the message again, or use a model with structured output.`,
     { details: { format, retryable: true }, cause },
   );
 }

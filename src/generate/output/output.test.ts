@@ -99,15 +99,27 @@ describe('structured output', () => {
       { format: 'jsonl' as const, schema: z.array(person) },
     ],
     ['none of the values', 'blue', { schema: z.enum(['red']) }],
-  ])('that is %s is INTERNAL and shows the answer', async (_, text, options) => {
-    const { app } = setUp([text]);
-    await expect(
-      app.generate({ prompt: 'x', output: { schema: person as Schema, ...options } }),
-    ).rejects.toMatchObject({
-      status: 'INTERNAL',
-      message: expect.stringContaining(JSON.stringify(text).slice(1, 8)),
-      details: { retryable: true },
-    });
+  ])(
+    'that is %s is UNAVAILABLE, shows the answer and says what to do',
+    async (_, text, options) => {
+      const { app } = setUp([text]);
+      await expect(
+        app.generate({ prompt: 'x', output: { schema: person as Schema, ...options } }),
+      ).rejects.toMatchObject({
+        status: 'UNAVAILABLE',
+        message: expect.stringContaining(`${JSON.stringify(text)}. Send the message again`),
+        details: { retryable: true },
+      });
+    },
+  );
+
+  test('that does not fit says once what does not', async () => {
+    const { app } = setUp(['{"name":"Ann","age":"old"}']);
+    const error = await app
+      .generate({ prompt: 'x', output: { schema: person } })
+      .catch((thrown: unknown) => thrown);
+    expect(String(error)).toMatch(/its answer does not fit the schema \(.*age/);
+    expect(String(error).match(/does not fit/g)).toHaveLength(1);
   });
 
   test('is not there when the answer was cut off or blocked, and that is no error', async () => {

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { messageOf, WaymarkError } from '../../core/error.ts';
 import { type JsonSchema, parse, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { arrayFormat } from './array.ts';
 import { enumFormat } from './enum.ts';
@@ -71,7 +71,7 @@ export function instructionsOf(
   return isConstrained ? undefined : format.instructions(jsonSchema);
 }
 
-/** The output that a whole answer holds, checked; INTERNAL if it does not have the format or does not fit the schema. */
+/** The output that a whole answer holds, checked; UNAVAILABLE if it does not have the format or does not fit the schema. */
 export async function parseOutput(
   { format, schema }: ResolvedOutput,
   text: string,
@@ -81,8 +81,9 @@ export async function parseOutput(
   try {
     return await parse(schema, value, 'The answer');
   } catch (cause) {
-    const reason = cause instanceof Error ? ` (${cause.message})` : '';
-    throw badOutput(format.name, text, `does not fit the schema${reason}`, cause);
+    const reason = messageOf(cause).replace(/^The answer does not fit its schema\.\s*/, '');
+    const problem = `does not fit the schema (${reason.replace(/\.$/, '')})`;
+    throw badOutput(format.name, text, problem, cause);
   }
 }
 
