@@ -260,25 +260,25 @@ describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open)
     expect([done.text, paid]).toEqual(['as you wish', []]);
   });
 
-  describe('S598 a tool that needs an approval', () => {
+  describe('a tool that needs an approval', () => {
     const refund = (euros: number | string) => ({
       toolCalls: [{ name: 'refund', input: { euros } }],
     });
     const data = { approval: { tool: 'refund', input: { euros: 20 } } };
 
-    test('runs when its input needs none', async () => {
+    test('S598 runs when its input needs none', async () => {
       const { agent, paid } = await open([refund(5), 'done']);
       expect((await agent('desk').run('refund')).text).toBe('done');
       expect(paid).toEqual([5]);
     });
 
-    test('is not asked for with an input that does not fit', async () => {
+    test('S598 is not asked for with an input that does not fit', async () => {
       const { agent, paid } = await open([refund('many'), 'sorry']);
       expect((await agent('desk').run('refund')).text).toBe('sorry');
       expect(paid).toEqual([]);
     });
 
-    test.for(['desk', 'strict'])('waits for it, once (%s)', async (name) => {
+    test.for(['desk', 'strict'])('S598 waits for it, once (%s)', async (name) => {
       const { agent, paid } = await open([refund(20), 'done']);
       const asked = await agent(name).run('refund');
       expect([asked.finishReason, paid]).toEqual(['interrupted', []]);
@@ -287,7 +287,7 @@ describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open)
       expect([done.text, paid]).toEqual(['done', [20]]);
     });
 
-    test('does not run when it was declined', async () => {
+    test('S598 does not run when it was declined', async () => {
       const { agent, paid, seen } = await open([refund(20), 'as you wish']);
       const asked = await agent('desk').run('refund');
       const done = await agent('desk').resume(asked, (request) => request.decline('Too much'));
@@ -295,7 +295,7 @@ describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open)
       expect(JSON.stringify(seen.at(-1))).toContain('Too much');
     });
 
-    test('may ask a question of its own after it', async () => {
+    test('S598 may ask a question of its own after it', async () => {
       const { agent, paid } = await open([refund(500), 'done']);
       const asked = await agent('desk').run('refund');
       const again = await agent('desk').resume(asked, (request) => request.approve());
