@@ -110,9 +110,16 @@ describe('what is too much', () => {
 
 describe('keys that mean something to JavaScript', () => {
   test('go through as data and change nothing', async () => {
-    const body = `{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},
-      "init":{"__proto__":{"sessionId":"stolen"},"sessionId":"protos"},
-      "input":{"message":{"role":"user","content":[{"text":"a","metadata":{"__proto__":{"polluted":1},"toString":"x"}}]}}}`;
+    const input =
+      '{"message":{"role":"user","content":[{"text":"a","metadata":{"__proto__":{"polluted":1},"toString":"x"}}]}}';
+    for (const misplaced of [
+      `{"__proto__":{"polluted":1},"input":${input}}`,
+      `{"constructor":{"prototype":{"polluted":1}},"input":${input}}`,
+      `{"init":{"__proto__":{"sessionId":"stolen"},"sessionId":"protos"},"input":${input}}`,
+    ]) {
+      expect((await post(turns(), misplaced)).status).toBe(400);
+    }
+    const body = `{"init":{"sessionId":"protos"},"input":${input}}`;
     const output = await (await post(turns(), body)).json();
     expect(output).toMatchObject({ sessionId: 'protos', finishReason: 'stop' });
     expect(({} as { polluted?: number }).polluted).toBeUndefined();

@@ -66,6 +66,58 @@ describe('turns', () => {
     });
   });
 
+  test.each([
+    [
+      { sessionId: 's', input: userInput('hi') },
+      'Unknown field "sessionId" of a turn. It is a field of `init`: {"init":{"sessionId":"…"},"input":{…}}.',
+    ],
+    [
+      { init: { sesionId: 's' }, input: userInput('hi') },
+      'Unknown field "sesionId" of `init`. Did you mean "sessionId"?',
+    ],
+    [
+      { init: { from: 's' }, input: userInput('hi') },
+      'Unknown field "from" of `init`. It is called "snapshotId".',
+    ],
+    [{ detach: true, input: userInput('hi') }, 'It is a field of `input`: {"input":{"detach":…}}.'],
+    ...[
+      { message: 'hi' },
+      { input: 'hi' },
+      { input: { message: 'hi' } },
+      { input: { text: 'hi' } },
+      { messages: [] },
+    ].map((body): [object, string] => [
+      body,
+      'A message of the user is sent as {"input":{"message":{"role":"user","content":[{"text":"…"}]}}}.',
+    ]),
+  ])('S583 a misplaced or unknown field is refused: %j', async (body, message) => {
+    const { items } = await get(`${url}/agents/chat/sessions`);
+    const response = await post(`${url}/agents/chat/turns`, body);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(message),
+    });
+    expect((await get(`${url}/agents/chat/sessions`)).items).toEqual(items);
+  });
+
+  test('S583 other bodies of the native protocol refuse unknown fields, too', async () => {
+    const { sessionId, snapshotId } = await runTurn('hello');
+    const at = `${url}/agents/chat/snapshots/${snapshotId}`;
+    for (const [method, to, body] of [
+      ['PATCH', at, { lable: 'x', label: null }],
+      ['POST', `${at}/restore`, { force: true }],
+      ['POST', `${at}/fork`, { session: 'x' }],
+      ['PATCH', `${url}/agents/chat/sessions/${sessionId}`, { titel: 'x' }],
+    ] as const) {
+      const response = await fetch(to, { method, body: JSON.stringify(body) });
+      expect(await response.json()).toMatchObject({
+        status: 'INVALID_ARGUMENT',
+        message: expect.stringMatching(/^Unknown field /),
+      });
+    }
+  });
+
   test('as a stream give chunks with ids, and the output', async () => {
     const response = await streamTurn(url, 'count 5');
     expect(response.headers.get('content-type')).toContain('text/event-stream');

@@ -1,5 +1,6 @@
 import type { GenericSchema, InferOutput } from 'valibot';
 import { isWaymarkError, WaymarkError } from '../../core/error.ts';
+import type { Json } from '../../core/json/json.ts';
 import { letOthersRun } from '../../core/platform.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { withTimeout } from '../../core/time/timeout.ts';
@@ -8,6 +9,9 @@ import { headerOf } from './connection.ts';
 import { checkPieces } from './join-pieces.ts';
 import { exceededBound } from './json-scan.ts';
 import type { ServerLimits } from './limits.ts';
+
+/** Refuses a value before its shape is parsed, with a better reason. */
+type CheckValue = (value: Json) => void;
 
 /** How bodies are read. */
 export interface BodyOptions {
@@ -19,12 +23,18 @@ export interface BodyOptions {
 export async function readBody<Schema extends GenericSchema>(
   c: Parameters<typeof headerOf>[0],
   schema: Schema,
-  { what, limits, clock }: BodyOptions & { readonly what: string },
+  {
+    what,
+    limits,
+    clock,
+    check,
+  }: BodyOptions & { readonly what: string; readonly check?: CheckValue },
 ): Promise<InferOutput<Schema>> {
   const text = await readText(c, { limits, clock });
   if (text === '') return parseShape(schema, {}, what);
-  if (isLongText(text)) return await parseInSteps(schema, text, { what, limits });
-  return parseText(schema, text, { what, limits });
+  const options = { what, limits, ...(check && { check }) };
+  if (isLongText(text)) return await parseInSteps(schema, text, options);
+  return parseText(schema, text, options);
 }
 
 /** How a JSON text from outside is parsed. `what` names it in errors. */
@@ -33,6 +43,7 @@ export interface TextOptions {
   readonly limits: JsonLimits;
   /** Whether {@link checkJsonText} has passed it. @default false */
   readonly isChecked?: boolean;
+  readonly check?: CheckValue;
 }
 
 /** Whether a text is long enough to be parsed in steps. */
@@ -44,10 +55,12 @@ export function isLongText(text: string | undefined): boolean {
 export function parseText<Schema extends GenericSchema>(
   schema: Schema,
   text: string,
-  { what, limits, isChecked = false }: TextOptions,
+  { what, limits, isChecked = false, check }: TextOptions,
 ): InferOutput<Schema> {
   if (!isChecked) checkJsonText(text, limits);
-  return parseShape(schema, parseJson(text), what);
+  const value = parseJson(text);
+  check?.(value);
+  return parseShape(schema, value, what);
 }
 
 /** Does the same for a long text, and lets others have the event loop before, in between and after. */
@@ -66,7 +79,7 @@ export async function parseInSteps<Schema extends GenericSchema>(
   return parsed;
 }
 
-function parseJson(text: string): unknown {
+function parseJson(text: string): Json {
   try {
     return JSON.parse(text);
   } catch {

@@ -3,6 +3,7 @@ import { letOthersRun } from '../../core/platform.ts';
 import { type ClientFrame, clientFrame } from '../../protocol/frames.ts';
 import { isLongText, parseInSteps, parseText, type TextOptions } from '../http/body.ts';
 import type { ServerLimits } from '../http/limits.ts';
+import { checkFrameFields } from './known-fields.ts';
 import type { FrameSocket } from './socket.ts';
 
 /** Frames that are handled at once before no more are read, such as while `auth` takes its time. */
@@ -88,7 +89,7 @@ export class FrameReader {
   }
 
   get #parsing(): TextOptions {
-    return { what: 'frame', limits: this.#limits };
+    return { what: 'frame', limits: this.#limits, check: checkFrameFields };
   }
 
   #carryOut(frame: ClientFrame, length: number): void {

@@ -9,6 +9,7 @@ import {
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
+import { checkFields } from './known-fields.ts';
 import { flagQuery, messageQuery, pageQuery } from './query.ts';
 
 /** Sessions: list, read, label, erase, and their timelines. */
@@ -42,6 +43,7 @@ export function mountSessions(router: Router, serverContext: ServerContext): voi
     const sessionId = sessionParam(c);
     const { title, metadata } = await readBody(c, sessionChange, {
       what: 'change of a session',
+      check: (body) => checkFields(body, sessionChange, 'a change of a session'),
       ...serverContext,
     });
     const { agent, options } = await openCall(serverContext, c, 'updateSession', { sessionId });

@@ -1,11 +1,13 @@
 import type { EditChange } from '../../api/agent-api.ts';
 import { WaymarkError } from '../../core/error.ts';
+import { isJsonObject, type Json } from '../../core/json/json.ts';
 import {
   editRequest,
   forkRequest,
   restoreRequest,
   type StateEdit,
   snapshotChange,
+  stateEdit,
   steerRequest,
 } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
@@ -19,6 +21,7 @@ import {
   type Router,
   type ServerContext,
 } from '../http/server-context.ts';
+import { checkFields, checkSteerFields } from './known-fields.ts';
 import { messageQuery } from './query.ts';
 
 /** Snapshots: read, label, compare, go back, branch, stop. */
@@ -37,6 +40,7 @@ export function mountSnapshots(router: Router, serverContext: ServerContext): vo
     const snapshotId = snapshotParam(c);
     const { label, ifHead } = await readBody(c, snapshotChange, {
       what: 'change of a snapshot',
+      check: (body) => checkFields(body, snapshotChange, 'a change of a snapshot'),
       ...serverContext,
     });
     const { agent, options } = await openCall(serverContext, c, 'label', { snapshotId });
@@ -53,7 +57,11 @@ export function mountSnapshots(router: Router, serverContext: ServerContext): vo
 
   router.post(routes.restore.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const { ifHead } = await readBody(c, restoreRequest, { what: 'restore', ...serverContext });
+    const { ifHead } = await readBody(c, restoreRequest, {
+      what: 'restore',
+      check: (body) => checkFields(body, restoreRequest, 'a restore'),
+      ...serverContext,
+    });
     const { agent, options } = await openCall(serverContext, c, 'restore', { snapshotId });
     return jsonResponse(await agent.restore(snapshotId, { ...options, ...given({ ifHead }) }));
   });
@@ -62,6 +70,7 @@ export function mountSnapshots(router: Router, serverContext: ServerContext): vo
     const snapshotId = snapshotParam(c);
     const { sessionId, ifHead } = await readBody(c, forkRequest, {
       what: 'fork',
+      check: (body) => checkFields(body, forkRequest, 'a fork'),
       ...serverContext,
     });
     const { agent, options } = await openCall(serverContext, c, 'fork', { snapshotId, sessionId });
@@ -73,6 +82,7 @@ export function mountSnapshots(router: Router, serverContext: ServerContext): vo
     const snapshotId = snapshotParam(c);
     const { change, reason, ifHead } = await readBody(c, editRequest, {
       what: 'edit',
+      check: checkEditFields,
       ...serverContext,
     });
     checkEditable(serverContext);
@@ -86,7 +96,11 @@ export function mountSnapshots(router: Router, serverContext: ServerContext): vo
 
   router.post(routes.steer.path, async (c) => {
     const snapshotId = snapshotParam(c);
-    const body = await readBody(c, steerRequest, { what: 'message', ...serverContext });
+    const body = await readBody(c, steerRequest, {
+      what: 'message',
+      check: checkSteerFields,
+      ...serverContext,
+    });
     const input = underRequestId(body.input, requestIdOf(c), body.requestId);
     const { agent, options } = await openCall(serverContext, c, 'steer', { snapshotId });
     return jsonResponse(await agent.steer(snapshotId, input, { ...options, remote: true }));
@@ -99,6 +113,13 @@ export function mountSnapshots(router: Router, serverContext: ServerContext): vo
     if (status === undefined) throw notFound('snapshot', snapshotId);
     return jsonResponse({ snapshotId, status });
   });
+}
+
+function checkEditFields(body: Json): void {
+  const ofChange = 'It is a field of `change`.';
+  const hints = Object.fromEntries(Object.keys(stateEdit.entries).map((name) => [name, ofChange]));
+  checkFields(body, editRequest, 'an edit', hints);
+  if (isJsonObject(body)) checkFields(body.change, stateEdit, '`change`');
 }
 
 // The other operations read the state, of which the agent's `transform` may hide a part.

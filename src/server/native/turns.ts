@@ -7,11 +7,16 @@ import { openCall, type Router, type ServerContext } from '../http/server-contex
 import { answerTurn } from '../stream/answer-turn.ts';
 import { wantsEvents } from '../stream/sse.ts';
 import { nativeFormat } from './format.ts';
+import { checkTurnFields } from './known-fields.ts';
 
 /** `runTurn`: one turn, as a stream of events or as its output. */
 export function mountTurns(router: Router, serverContext: ServerContext): void {
   router.post(routes.runTurn.path, async (c) => {
-    const body = await readBody(c, turnRequest, { what: 'turn', ...serverContext });
+    const body = await readBody(c, turnRequest, {
+      what: 'turn',
+      check: checkTurnFields,
+      ...serverContext,
+    });
     const { init } = body;
     const input = underRequestId(body.input, requestIdOf(c), body.requestId);
     const call = await openCall(serverContext, c, 'runTurn', init);
