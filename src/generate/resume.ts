@@ -24,16 +24,20 @@ export type ResumeStep =
 /** The metadata of a restart with edited input: the input that it replaces. */
 const replacedInput = 'replacedInput';
 
+/** An open request with its answer, or with the result that it had when another one was interrupted. */
+type Answer =
+  | { readonly request: ToolRequestPart; readonly entry: ToolResponsePart | ToolRequestPart }
+  | { readonly request: ToolRequestPart; readonly response: ToolResponsePart };
+
 /**
  * Checks the answers to the interrupted requests that a conversation ends with. Every entry must match one of them by
  * name and ref, a restart must have the original's input or name it as the one that it replaces, and every request must be
  * covered: else INVALID_ARGUMENT. A request that has its answer already is FAILED_PRECONDITION.
  */
-export async function planResume(
+export function checkAnswers(
   messages: readonly Message[],
   { respond: responses = [], restart: restarts = [] }: Resume,
-  tools: ReadonlyMap<string, Tool>,
-): Promise<readonly ResumeStep[]> {
+): readonly Answer[] {
   const round = lastToolRound(messages) ?? { requests: [], answered: new Set() };
   const entries = new Map<string, ToolResponsePart | ToolRequestPart>();
   for (const entry of [...responses, ...restarts]) {
@@ -44,28 +48,39 @@ export async function planResume(
     if (!request) throw unasked(named, round.requests);
     if (!isInterrupted(request)) throw bad(`${nameOf(named)} was not interrupted`);
     if (entries.has(key)) throw bad(`There are two answers to ${nameOf(named)}`);
-    if ('toolRequest' in entry) checkRestart(entry, request, tools);
+    if ('toolRequest' in entry) checkSeenInput(entry, request);
     entries.set(key, entry);
   }
   if (entries.size === 0) throw bad('It is empty');
   const open = round.requests.filter(
     ({ toolRequest }) => !round.answered.has(requestKey(toolRequest)),
   );
-  return Promise.all(
-    open.map((request) => planStep(request, entries.get(requestKey(request.toolRequest)), tools)),
-  );
-}
-
-async function planStep(
-  request: ToolRequestPart,
-  entry: ToolResponsePart | ToolRequestPart | undefined,
-  tools: ReadonlyMap<string, Tool>,
-): Promise<ResumeStep> {
-  if (!entry) {
+  return open.map((request) => {
+    const entry = entries.get(requestKey(request.toolRequest));
+    if (entry) return { request, entry };
     const response = keptResponse(request);
     if (response) return { request, response };
     throw bad(`There is no answer to ${nameOf(request.toolRequest)}; all of them must be answered`);
+  });
+}
+
+/** What is done about each open request. Also refuses answers that do not fit the tools. */
+export async function planResume(
+  messages: readonly Message[],
+  resume: Resume,
+  tools: ReadonlyMap<string, Tool>,
+): Promise<readonly ResumeStep[]> {
+  const answers = checkAnswers(messages, resume);
+  for (const { toolRequest } of resume.restart ?? []) {
+    if (tools.has(toolRequest.name)) continue;
+    throw bad(`${nameOf(toolRequest)} cannot be restarted: there is no such tool here`);
   }
+  return Promise.all(answers.map((answer) => planStep(answer, tools)));
+}
+
+async function planStep(answer: Answer, tools: ReadonlyMap<string, Tool>): Promise<ResumeStep> {
+  if ('response' in answer) return answer;
+  const { request, entry } = answer;
   if ('toolRequest' in entry) return planRestart(request, entry, tools);
   const declined = entry.metadata?.declined;
   if (declined !== undefined && declined !== false) {
@@ -112,18 +127,14 @@ async function planRestart(
   return { request: { ...request, toolRequest: edited }, resumed, isEdited: true };
 }
 
-function checkRestart(
+/** The caller must have seen the input that it approves or replaces. */
+function checkSeenInput(
   { toolRequest, metadata = {} }: ToolRequestPart,
   original: ToolRequestPart,
-  tools: ReadonlyMap<string, Tool>,
 ): void {
-  // The caller must have seen the input that it approves or replaces.
   const seen = replacedInput in metadata ? metadata[replacedInput] : toolRequest.input;
   if (!jsonEqual(seen ?? null, original.toolRequest.input ?? null)) {
     throw bad(`The input of ${nameOf(toolRequest)} is not the one it was interrupted with`);
-  }
-  if (!tools.has(toolRequest.name)) {
-    throw bad(`${nameOf(toolRequest)} cannot be restarted: there is no such tool here`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { checkOptions } from '../../core/options.ts';
 import type { Schema } from '../../core/schema/schema.ts';
 import { closeToolRequests } from '../../generate/open-requests.ts';
+import { checkAnswers } from '../../generate/resume.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Input } from '../../protocol/turn.ts';
 import type { SessionState } from '../../session/session-state.ts';
@@ -31,8 +32,12 @@ export function createCustomAgent(
   );
 }
 
-/** What an input adds before the handler sees it. A plain message declines open requests, as with prompt agents. */
+/**
+ * What an input adds before the handler sees it. As with prompt agents, a plain message declines open requests, and answers must
+ * fit the requests that wait for them: the handler cannot know whether it was called for them before.
+ */
 function receive({ history }: SessionState, { message, resume }: Input): readonly Message[] {
+  if (resume !== undefined) checkAnswers(history.toArray(), resume);
   if (message === undefined) return [];
   // A custom agent may take answers as tool responses in a message.
   const isPlain = resume === undefined && !message.content.some((part) => 'toolResponse' in part);

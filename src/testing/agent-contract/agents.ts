@@ -4,6 +4,7 @@ import type { Json } from '../../core/json/json.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Tool } from '../../generate/tool.ts';
+import type { ToolRequestPart } from '../../protocol/message.ts';
 import type { Artifact } from '../../protocol/state.ts';
 import { currentSession } from '../../session/session.ts';
 import type { Store } from '../../store/contract/store.ts';
@@ -20,6 +21,7 @@ export type ContractAgentName =
   | 'moody'
   | 'painter'
   | 'loop'
+  | 'gate'
   | 'doubled'
   | 'stepper'
   | 'asker'
@@ -65,6 +67,7 @@ export function createContractApp(options: {
   defineMoody(app);
   definePainter(app);
   defineLoop(app, tools);
+  defineGate(app);
   defineDoubled(app);
   defineStepper(app);
   defineAsker(app);
@@ -258,6 +261,30 @@ function defineLoop(app: App, { transfer, slow }: Tools): void {
       });
       session.addMessages(...messages);
       return { finishReason };
+    }),
+  );
+}
+
+/** Pauses in its handler, without a tool, and reads the answers itself. Its notes are the inputs that it was called with. */
+function defineGate(app: App): void {
+  const options = { name: 'gate', state: notesSchema, initialState: { notes: [] } };
+  app.defineCustomAgent(options, (session) =>
+    session.run(({ resume }) => {
+      session.updateCustom((custom) => {
+        (custom as unknown as Notes).notes.push(resume ? 'answer' : 'message');
+      });
+      if (resume === undefined) {
+        const ask = (ref: string): ToolRequestPart => ({
+          toolRequest: { name: 'review', ref, input: { draft: ref } },
+          metadata: { interrupt: { question: 'Publish?' } },
+        });
+        session.addMessages({ role: 'model', content: [ask('a'), ask('b')] });
+        return;
+      }
+      session.addMessages(
+        { role: 'tool', content: [...(resume.respond ?? [])] },
+        { role: 'model', content: [{ text: 'Published.' }] },
+      );
     }),
   );
 }

@@ -1,4 +1,5 @@
-import type { ToolRequestPart } from '../../../protocol/message.ts';
+import type { ToolRequestPart, ToolResponsePart } from '../../../protocol/message.ts';
+import type { Input } from '../../../protocol/turn.ts';
 import type { ContractCase, Step } from '../case.ts';
 
 const ask = { name: 'transfer', ref: 't', input: { to: 'Ada' } };
@@ -25,6 +26,15 @@ const interrupted = {
 } as const;
 
 const asking = { text: 'I will.', toolCalls: [ask] };
+
+function reviewed(ref: string): ToolResponsePart {
+  return { toolResponse: { name: 'review', ref, output: 'yes' } };
+}
+
+/** An input to the session of the gate that is refused. */
+function answerGate(input: Input, status: string): Step {
+  return { do: 'run', input, at: { sessionId: '$asked.sessionId' }, refused: { status } };
+}
 
 /** Tools that pause for approval. */
 export const interruptCases: readonly ContractCase[] = [
@@ -271,6 +281,68 @@ export const interruptCases: readonly ContractCase[] = [
       ],
     }),
   ),
+  {
+    name: 'wrong and second answers do not reach the handler of a custom agent',
+    rules: ['S610', 'S103', 'S106'],
+    agent: 'gate',
+    steps: [
+      {
+        do: 'run',
+        input: { resume: { respond: [reviewed('a')] } },
+        refused: { status: 'INVALID_ARGUMENT' },
+      },
+      { do: 'run', input: 'publish', as: 'asked', output: { finishReason: 'interrupted' } },
+      ...[
+        // Wrong name, wrong ref, wrong input, too few, duplicate, empty.
+        { respond: [{ toolResponse: { name: 'invented', ref: 'a', output: 1 } }, reviewed('b')] },
+        { respond: [reviewed('a'), reviewed('c')] },
+        { restart: [{ toolRequest: { name: 'review', ref: 'a' } }], respond: [reviewed('b')] },
+        { respond: [reviewed('a')] },
+        { respond: [reviewed('a'), reviewed('a')] },
+        {},
+      ].map((resume) => answerGate({ resume }, 'INVALID_ARGUMENT')),
+      {
+        do: 'run',
+        input: { resume: { respond: [reviewed('b'), reviewed('a')] } },
+        at: { snapshotId: '$asked.snapshotId' },
+        as: 'done',
+        output: { finishReason: 'stop', message: { content: [{ text: 'Published.' }] } },
+      },
+      answerGate({ resume: { respond: [reviewed('a'), reviewed('b')] } }, 'FAILED_PRECONDITION'),
+      answerGate({ resume: { respond: [reviewed('a')] }, detach: true }, 'FAILED_PRECONDITION'),
+      {
+        do: 'run',
+        input: { resume: { respond: [reviewed('a'), reviewed('b')] } },
+        at: { snapshotId: '$asked.snapshotId' },
+        refused: { status: 'FAILED_PRECONDITION' },
+      },
+      answerGate(
+        { resume: { respond: [{ toolResponse: { name: 'invented', ref: 'a' } }] } },
+        'INVALID_ARGUMENT',
+      ),
+      {
+        do: 'listSnapshots',
+        sessionId: '$asked.sessionId',
+        includeOrphaned: true,
+        snapshots: [{ finishReason: 'interrupted' }, { finishReason: 'stop' }],
+      },
+      {
+        do: 'getSession',
+        sessionId: '$asked.sessionId',
+        session: {
+          headId: '$done.snapshotId',
+          state: { custom: { notes: ['message', 'answer'] } },
+        },
+      },
+      { do: 'fork', id: '$asked.snapshotId', as: 'fork' },
+      {
+        do: 'run',
+        input: { resume: { respond: [reviewed('a'), reviewed('b')] } },
+        at: { sessionId: '$fork.sessionId' },
+        output: { finishReason: 'stop' },
+      },
+    ],
+  },
   {
     name: 'a resume whose turn fails leaves the interrupt open',
     rules: ['S107'],
