@@ -20,6 +20,7 @@ import { checkExpiry, planResume } from './resume.ts';
 import { isRefusal } from './run-model.ts';
 import { runTools, type ToolCallInfo, type ToolScope } from './run-tools.ts';
 import type { Tool } from './tool.ts';
+import { toolReplay } from './tool-replay.ts';
 import { addResults, addResumed } from './tool-results.ts';
 import { type ResolvedTools, resolveTools, type ToolSource } from './tool-source.ts';
 
@@ -185,6 +186,8 @@ function prepare(
   } & ResolvedTools,
 ): Call {
   const { use = [], limits = {}, resources = [], onChunk } = options;
+  const model = options.model ?? generateScope.get()?.model;
+  toolReplay.get()?.onGenerate(model);
   return {
     ...state,
     options,
@@ -193,7 +196,7 @@ function prepare(
     newId: env.newId,
     use,
     limits,
-    model: env.resolveModel(options.model),
+    model: env.resolveModel(model),
     resources: resources.map((resource) => env.resolveResource(resource)),
     output: resolveOutput(options.output),
     compaction: { isForced: false, made: undefined },

@@ -3,7 +3,7 @@ import { type ContextKey, createContextKey } from '../core/async/context.ts';
 import type { Message } from '../protocol/message.ts';
 import type { ToolRecord } from '../protocol/messages/tool-record.ts';
 import type { FinishReason, Usage } from '../protocol/turn.ts';
-import type { Model } from './model.ts';
+import type { Model, ModelRef } from './model.ts';
 
 /** How far a generate call has come. */
 export interface GenerateProgress {
@@ -65,15 +65,20 @@ export interface GenerateScope {
   readonly hooks?: GenerateHooks | undefined;
   /** The caller's context, for calls without a `context` of their own. */
   readonly context?: ActionContext | undefined;
+  /** The model that the caller of the turn wants, for calls that name none. Tools are not part of what the caller overrides. */
+  readonly model?: ModelRef | undefined;
 }
 
 /** The scope of the generate calls inside it. */
 export const generateScope: ContextKey<GenerateScope> = createContextKey('generate scope');
 
-/** Runs a tool so that a generate call inside it counts its tokens, but is no iteration of the conversation around it. */
+/**
+ * Runs a tool so that a generate call inside it counts its tokens, but is no iteration of the conversation around it, and uses its
+ * own model.
+ */
 export function insideTool<T>(fn: () => T): T {
-  const { hooks, context } = generateScope.get() ?? {};
-  if (!hooks?.onToolIteration && !hooks?.recordTool) return fn();
-  const { onToolIteration: _, recordTool: __, ...inside } = hooks;
+  const { hooks, context, model } = generateScope.get() ?? {};
+  if (!hooks?.onToolIteration && !hooks?.recordTool && model === undefined) return fn();
+  const { onToolIteration: _, recordTool: __, ...inside } = hooks ?? {};
   return generateScope.run({ hooks: inside, context }, fn);
 }

@@ -273,6 +273,36 @@ test('S151: a change that comes while the end is being saved is told, not lost',
   expect((await agent.getSession(sessionId))?.state?.custom).toBe('after the loop');
 });
 
+test('S612 the model of a call is that of the generate calls that name none', async () => {
+  const own = scriptedModel(['own', 'own', 'in the tool', 'in the sub-agent', 'own']);
+  await using app = openApp({ model: own });
+  const helper = app.defineAgent({ name: 'helper' });
+  const ask = app.defineTool({ name: 'ask', description: 'Asks.', input: {} }, async () => {
+    const { text } = await app.generate('in a tool');
+    return [text, (await helper.run('in a sub-agent')).text];
+  });
+  const fixed = scriptedModel(['fixed', 'fixed']);
+  const agent = app.defineCustomAgent({ name: 'custom' }, async (session) => {
+    const { text: before } = await app.generate('before the loop');
+    await session.run(async () => {
+      const { text } = await app.generate({ messages: session.messages, tools: [ask] });
+      const { text: named } = await app.generate({ model: fixed, prompt: 'with a model' });
+      session.addMessages(modelSays([before, text, named].join(', ')));
+    });
+  });
+  expect((await agent.run('a')).text).toBe('own, own, fixed');
+  const override = scriptedModel([
+    'override',
+    { toolCalls: [{ name: 'ask', input: {} }] },
+    'override',
+  ]);
+  expect((await agent.run('b', { model: override })).text).toBe('override, override, fixed');
+  expect(override.requests.at(-1)?.messages.at(-1)).toMatchObject({
+    content: [{ toolResponse: { output: ['in the tool', 'in the sub-agent'] } }],
+  });
+  expect((await helper.run('c')).text).toBe('own');
+});
+
 function expectClosed(session: Session): void {
   const changes = [
     () => session.setCustom(1),

@@ -42,6 +42,22 @@ test('S426 replay tells what differs, and exits with 1 over the threshold', asyn
   expect(await run('replay', 'trip', '--tools', 'dead')).toMatchObject({ code: 2 });
 });
 
+test('S614 replay with an unknown model fails, and reports no turns', async () => {
+  const unknown = await run('replay', 'trip', '--model', 'nope');
+  expect(unknown).toMatchObject({ code: 3, stdout: '' });
+  expect(unknown.stderr).toContain('No model "nope"');
+});
+
+test('S426 S429 replay runs custom agents only with --custom-agents, and says so', async () => {
+  await run('chat', 'worker', 'go', '--session', 'work');
+  const skipped = await run('replay', 'work');
+  expect(skipped.code).toBe(3);
+  expect(skipped.stdout).toContain('--custom-agents');
+  const done = await run('replay', 'work', '--custom-agents');
+  expect(done).toMatchObject({ code: 0 });
+  expect(done.stdout).toMatch(/^0 of 1 turn differ/);
+});
+
 test('S427 export --as-test writes a test that passes, without the texts that the transform removes', async () => {
   writeFileSync(
     join(folder.path, 'redact.mjs'),

@@ -105,6 +105,58 @@ test('S429 a turn that rewrote its history is replayed; custom agents run only i
   expect(paths(report.turns)).toEqual([]);
 });
 
+test('S612 S613 a custom agent is replayed with another model; a replay never says that an unused change makes no difference', async () => {
+  const app = open();
+  const plain = app.defineCustomAgent({ name: 'plain' }, (session) =>
+    session.run(async () => {
+      const { messages } = await app.generate({ messages: session.messages });
+      session.addMessages(...messages);
+    }),
+  );
+  const fixed = app.defineCustomAgent({ name: 'fixed' }, (session) =>
+    session.run(async () => {
+      const { messages } = await app.generate({ model: script, messages: session.messages });
+      session.addMessages(...messages);
+    }),
+  );
+  const other = scriptedModel(['Something else.']);
+  const run = (sessions: string | undefined, changes: object) =>
+    replay(app, { sessions: String(sessions), customAgents: 'run', with: changes });
+  const { sessionId: changeable } = await plain.run('one');
+  expect((await run(changeable, { model: other })).turns).toMatchObject([
+    { replayed: { text: 'Something else.' }, divergences: [{ path: '/text' }] },
+  ]);
+  expect(other.requests).toHaveLength(1);
+  expect((await run(changeable, { model: script })).divergent).toBe(0);
+  const { sessionId: rigid } = await fixed.run('one');
+  expect(await run(rigid, { model: other })).toMatchObject({
+    divergent: 1,
+    turns: [{ divergences: [{ kind: 'model', path: '/model' }] }],
+  });
+  expect(other.requests).toHaveLength(1);
+  for (const change of [{ system: 'Be rude.' }, { config: { temperature: 1 } }, { tools: [] }]) {
+    const { turns, skipped } = await run(changeable, change);
+    expect(turns).toEqual([]);
+    expect(skipped[0]?.reason).toContain(
+      `a custom agent, which has no \`${Object.keys(change)[0]}\` to change`,
+    );
+  }
+});
+
+test('S614 a replay with an unknown model fails, and says which models there are', async () => {
+  const app = open();
+  app.defineModel({ name: 'fast' }, async () => ({
+    message: { role: 'model', content: [{ text: 'Fast.' }] },
+    finishReason: 'stop',
+  }));
+  const { sessionId = '' } = await app.defineAgent({ name: 'chat' }).run('one');
+  const run = (model: string | (() => string)) =>
+    replay(app, { sessions: sessionId, with: { model } });
+  await expect(run('fats')).rejects.toThrow(/No model "fats".*fast/);
+  await expect(run(() => 'fats')).rejects.toMatchObject({ status: 'NOT_FOUND' });
+  expect((await run('fast')).turns).toMatchObject([{ replayed: { text: 'Fast.' } }]);
+});
+
 test('S429 sub-agents replay as tools, and their own sessions by themselves; live ones run on the copy', async () => {
   const store = memoryStore();
   const app = open(store);

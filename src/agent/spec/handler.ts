@@ -96,7 +96,7 @@ export interface HandlerIo<Status = unknown> {
   readonly context: JsonObject;
   /** What the caller started from. */
   readonly init: Init;
-  /** The model that the caller wants instead of the agent's. */
+  /** The model that the caller wants. `generate` calls that name no model use it; pass it on to those that do. */
   readonly model?: ModelRef;
 }
 

@@ -94,7 +94,11 @@ async function perform(
     if (turn.isSteered || turn.continued) await isSteered(invocation, turn);
     while (control.cause === undefined) {
       const work = generateScope.run(
-        { hooks: hooksOf(invocation, turn), context: invocation.request.context },
+        {
+          hooks: hooksOf(invocation, turn),
+          context: invocation.request.context,
+          model: invocation.request.model,
+        },
         async () => fn(turn.input, turn.info),
       );
       const result = (await withStopTimeout(invocation, work, turnStopTimeoutMs)) ?? {};

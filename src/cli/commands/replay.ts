@@ -44,6 +44,7 @@ const options = {
     about: 'recorded or live, for all tools or as name=mode [recorded]',
   },
   mode: { type: 'string', value: 'mode', about: 'turns or conversation [turns]' },
+  'custom-agents': { type: 'boolean', about: 'Also run the code of custom agents' },
   all: { type: 'boolean', about: 'Every session' },
   query: { type: 'string', value: 'text', about: 'Sessions that contain this text' },
   limit: { type: 'string', value: 'number', about: 'At most this many sessions' },
@@ -173,6 +174,7 @@ function settingsOf(given: Options, cwd: string): Omit<ReplayOptions, 'sessions'
     throw usageError('--mode takes turns or conversation.', 'replay');
   return {
     tools: toolModes(given.tools ?? []),
+    ...(given['custom-agents'] && { customAgents: 'run' }),
     ...(mode !== undefined && { mode }),
     ...(ignore && { ignore }),
     ...(concurrency !== undefined && { concurrency: numberOf(concurrency, 'concurrency') }),

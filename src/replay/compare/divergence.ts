@@ -9,6 +9,7 @@ export type DivergenceKind =
   | 'text'
   | 'content'
   | 'finishReason'
+  | 'model'
   | 'tokens'
   | 'cost'
   | 'time';
@@ -17,7 +18,7 @@ export type DivergenceKind =
 export interface Divergence {
   /** What differs. */
   readonly kind: DivergenceKind;
-  /** Where: `/toolCalls/0/input/city`, `/custom/likes/2`, `/artifacts/plan.md`, `/text`, `/finishReason`. */
+  /** Where: `/toolCalls/0/input/city`, `/custom/likes/2`, `/artifacts/plan.md`, `/text`, `/finishReason`, `/model`. */
   readonly path: string;
   /** Whether the value was added, removed or changed. */
   readonly change: 'added' | 'removed' | 'changed';

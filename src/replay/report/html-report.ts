@@ -64,6 +64,7 @@ const names: Readonly<Record<Divergence['kind'], string>> = {
   text: 'text',
   content: 'other content',
   finishReason: 'finish reason',
+  model: 'model',
   tokens: 'tokens',
   cost: 'cost',
   time: 'time',

@@ -2,6 +2,7 @@ import { InvocationSession } from '../../agent/turn/agent-session.ts';
 import { contentHash } from '../../core/json/hash.ts';
 import { jsonEqual, toJson } from '../../core/json/json.ts';
 import { applyPatch, type JsonPatch } from '../../core/json/patch.ts';
+import type { ModelRef } from '../../generate/model.ts';
 import { respond } from '../../generate/open-requests.ts';
 import type { ToolOutcome } from '../../generate/progress.ts';
 import type { ReplayedCall, ToolReplay } from '../../generate/tool-replay.ts';
@@ -17,6 +18,8 @@ import { modeOf, type ToolModes } from './tool-modes.ts';
 export interface RecordedTools extends ToolReplay {
   /** The effects that could not be repeated. */
   readonly missing: readonly string[];
+  /** The models of the generate calls; `undefined` is the app's. */
+  readonly models: readonly (ModelRef | undefined)[];
 }
 
 /** Answers the tool calls of one turn. Each recorded call answers once, in order. */
@@ -40,8 +43,11 @@ export function recordedTools(turn: RecordedTurn, modes: ToolModes): RecordedToo
       response: respond(request.toolRequest, toJson(output ?? null, `The answer to "${name}"`)),
     };
   };
+  const models: (ModelRef | undefined)[] = [];
   return {
     missing,
+    models,
+    onGenerate: (model) => void models.push(model),
     answer(call) {
       const { name } = call.request.toolRequest;
       // A call inside a sub-agent that runs is answered like any other: nothing of it was recorded.

@@ -1,9 +1,11 @@
 import { internalsOf } from '../../agent/define/create-agent.ts';
+import type { PromptChanges } from '../../agent/spec/spec.ts';
 import { lastRound } from '../../agent/turn/turn-state.ts';
 import type { App } from '../../app.ts';
 import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { Input } from '../../protocol/turn.ts';
 import { compareTurns, type Unknown } from '../compare/compare-turns.ts';
+import type { Divergence } from '../compare/divergence.ts';
 import { isIgnored } from '../compare/is-ignored.ts';
 import type { ReplayChanges, ReplayOptions } from '../options.ts';
 import { resumeOf } from '../recording/recorded-input.ts';
@@ -14,6 +16,18 @@ import { scoreTurn } from '../score/scorer.ts';
 import { type ReplayedSide, replayTurn } from './replay-turn.ts';
 import { createScratch, type Scratch } from './scratch.ts';
 import { unknownEffects } from './unknown-effects.ts';
+
+/** Without it, a report would say that a model answers as recorded that was never asked. */
+const modelNotUsed: Divergence = {
+  kind: 'model',
+  path: '/model',
+  change: 'added',
+  replayed:
+    'The model of the replay was not called: the handler names another one. Pass it the `model` of its second argument.',
+};
+
+/** The changes that an agent over a prompt can be replayed with. */
+const promptChanges = ['system', 'config', 'tools'] as const satisfies (keyof PromptChanges)[];
 
 /** What a session tells as it is replayed. */
 export type SessionEvent = { readonly turn: TurnReport } | { readonly skipped: SkippedTurn };
@@ -37,7 +51,7 @@ export async function* replaySession(
   const changes = typeof options.with === 'function' ? options.with(session) : (options.with ?? {});
   const app = changes.app ?? run.app;
   const { agent, sessionId } = session.session;
-  const reason = refusal(app, agent, options);
+  const reason = refusal(app, agent, changes, options);
   if (reason !== undefined) {
     yield { skipped: { sessionId, reason } };
     return;
@@ -51,7 +65,7 @@ export async function* replaySession(
   for (const turn of turns) {
     if (options.mode !== 'conversation' && run.done.has(turn.snapshotId)) continue;
     run.checkGoOn();
-    const next = await nextTurn({ scratch, session, turn, changes, options, places });
+    const next = await nextTurn({ app, scratch, session, turn, changes, options, places });
     yield typeof next === 'string'
       ? { skipped: { ...placeOf(turn), reason: next } }
       : { turn: next };
@@ -65,14 +79,18 @@ function placeOf({ sessionId, snapshotId, turnIndex }: RecordedTurn): Omit<Skipp
 function refusal(
   app: App,
   name: string,
+  changes: ReplayChanges,
   { customAgents = 'skip' }: ReplayOptions,
 ): string | undefined {
   const agent = app.agents().find((each) => each.name === name);
   if (agent === undefined) return `The app has no agent "${name}".`;
   const isCustom = internalsOf(agent).spec.withChanges === undefined;
-  if (isCustom && customAgents === 'skip')
-    return `Agent "${name}" is a custom agent: its code would run. Set customAgents to 'run' if it may.`;
-  return undefined;
+  if (!isCustom) return undefined;
+  if (customAgents === 'skip')
+    return `Agent "${name}" is a custom agent: its code would run. Set \`customAgents: 'run'\` (--custom-agents on the command line) if it may.`;
+  const unused = promptChanges.find((change) => changes[change] !== undefined);
+  if (unused === undefined) return undefined;
+  return `Agent "${name}" is a custom agent, which has no \`${unused}\` to change. Replay it with an app that has the changed code.`;
 }
 
 /** The turns to replay; without branches, those on the path to the head. */
@@ -90,6 +108,7 @@ function chosenTurns(
 }
 
 interface NextTurn {
+  readonly app: App;
   readonly scratch: Scratch;
   readonly session: RecordedSession;
   readonly turn: RecordedTurn;
@@ -100,7 +119,7 @@ interface NextTurn {
 }
 
 async function nextTurn(next: NextTurn): Promise<TurnReport | string> {
-  const { scratch, session, turn, changes, options, places } = next;
+  const { app, scratch, session, turn, changes, options, places } = next;
   const { mode = 'turns', tools = 'recorded', context = {}, signal } = options;
   const { parentId } = turn;
   const carries = mode === 'conversation' && parentId !== undefined && places.has(parentId);
@@ -115,12 +134,14 @@ async function nextTurn(next: NextTurn): Promise<TurnReport | string> {
     places.set(turn.snapshotId, undefined);
     return 'The turn answers an interrupt, which the replayed conversation did not have.';
   }
-  const { model } = changes;
+  const model = typeof changes.model === 'function' ? changes.model(turn) : changes.model;
+  // An unknown name would make every turn fail, and each would be reported as different.
+  if (typeof model === 'string') app.registry.lookup(`/model/${model}`);
   const replayed = await replayTurn(scratch, turn, {
     input,
     from,
     tools,
-    model: typeof model === 'function' ? model(turn) : model,
+    model,
     context: typeof context === 'function' ? context(session) : context,
     signal,
   });
@@ -145,15 +166,16 @@ async function carriedInput(
 
 async function reportOf(
   { scratch, turn, options }: NextTurn,
-  { side, missing }: ReplayedSide,
+  { side, missing, ignoresModel }: ReplayedSide,
 ): Promise<TurnReport> {
   const { spec } = scratch.agent;
   const isPrompt = spec.withChanges !== undefined;
   const unknown = isPrompt ? unknownEffects(turn, spec.initialState) : undefined;
   const { tolerance, ignore = [], score = [] } = options;
-  const divergences = compareTurns(turn, side, { ...(unknown && { unknown }), tolerance }).filter(
-    (divergence) => !isIgnored(divergence, ignore),
-  );
+  const divergences = [
+    ...compareTurns(turn, side, { ...(unknown && { unknown }), tolerance }),
+    ...(ignoresModel ? [modelNotUsed] : []),
+  ].filter((divergence) => !isIgnored(divergence, ignore));
   const scored = { input: turn.input, recorded: turn, replayed: side, divergences };
   return {
     ...placeOf(turn),

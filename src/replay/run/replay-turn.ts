@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json/json.ts';
 import type { ModelRef } from '../../generate/model.ts';
 import type { Input, Output } from '../../protocol/turn.ts';
 import type { SessionState } from '../../session/session-state.ts';
+import { tokensOf } from '../compare/compare-turns.ts';
 import { inputOf } from '../recording/recorded-input.ts';
 import {
   addedBy,
@@ -33,6 +34,8 @@ export interface ReplayedSide {
   /** The snapshot that it ended with, if it ended well. */
   readonly snapshotId?: string;
   readonly missing: readonly string[];
+  /** The turn called models, and not the one that it was to be run with. */
+  readonly ignoresModel: boolean;
 }
 
 /** Runs a recorded turn again. A turn that is refused or fails is a result like any other. */
@@ -61,7 +64,9 @@ export async function replayTurn(
     time,
   };
   const isGood = failure === undefined && snapshotId !== undefined;
-  return { side, ...(isGood && { snapshotId }), missing: tools.missing };
+  const callsModels = tools.models.length > 0 || tokensOf(side) > 0;
+  const ignoresModel = run.model !== undefined && callsModels && !tools.models.includes(run.model);
+  return { side, ...(isGood && { snapshotId }), missing: tools.missing, ignoresModel };
 }
 
 async function perform(
