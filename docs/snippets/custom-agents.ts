@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { memoryStore, textOf, waymark } from 'waymark';
+import { memoryStore, textOf, toolApproval, waymark } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
 
@@ -59,6 +59,38 @@ app.defineCustomAgent({ name: 'plain' }, async (session, { respond, signal }) =>
 // #endregion
 const plain = await app.agent('plain').run('Count');
 assert.deepEqual(plain.message?.content, [{ text: 'One, two, three.' }]);
+
+const pay = app.defineTool(
+  { name: 'pay', description: 'Pays', input: z.object({ euros: z.number() }) },
+  ({ euros }) => `Paid ${euros} euros.`,
+);
+// #region tools
+const clerk = app.defineCustomAgent(
+  { name: 'clerk' },
+  async (session, { respond, signal, model }) => {
+    await session.run(async (input) => {
+      const result = await app.generate({
+        ...(model && { model }), // the model of the call, for tests and replays
+        system: 'You pay bills.',
+        messages: session.messages,
+        tools: [pay],
+        use: [toolApproval(['pay'])],
+        ...(input.resume && { resume: input.resume }), // the answers of `agent.resume`
+        signal,
+        onChunk: (chunk) => respond.modelChunk(chunk),
+      });
+      session.addMessages(...result.messages); // only the new ones
+      return { finishReason: result.finishReason }; // 'interrupted' if a tool waits
+    });
+  },
+);
+// #endregion
+const script = scriptedModel([{ toolCalls: [{ name: 'pay', input: { euros: 5 } }] }, 'Paid.']);
+const waiting = await clerk.run('Pay the bill', { model: script });
+assert.equal(waiting.finishReason, 'interrupted');
+const settled = await clerk.resume(waiting, (request) => request.approve(), { model: script });
+assert.equal(settled.text, 'Paid.');
+assert.equal(script.requests.length, 2);
 
 // #region steering
 const reviewer = app.defineCustomAgent({ name: 'reviewer' }, async (session) => {
