@@ -46,8 +46,8 @@ const second = await chat.run('And what did I say?', { sessionId: first.sessionI
 assert.equal(first.text, 'It is sunny in Lisbon.');
 assert.equal(second.text, 'You have said 2 things.');
 
-const { sessionId } = first;
 // #region stream
+const { sessionId } = first;
 const turn = chat.stream('Tell me more', { sessionId });
 for await (const text of turn.textStream) process.stdout.write(text);
 const { finishReason, snapshotId } = await turn.output;

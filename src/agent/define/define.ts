@@ -20,7 +20,7 @@ export interface AgentOptions<
   Argument,
 > extends AgentOptionsBase<State, Initial, Status>,
     Omit<GenerateSettings<Output, NoInfer<CustomOf<State, Initial>>>, 'limits'> {
-  /** The system message: rendered for each request, never stored. `{{@state.field}}` reads the custom state. */
+  /** The system message: rendered once per turn, never stored. `{{@state.field}}` reads the custom state. */
   readonly system?: Template<undefined, CustomOf<State, Initial>>;
   /** An existing prompt, whose settings are defaults that the agent's own options override. */
   readonly prompt?:

@@ -41,7 +41,7 @@ import { withSettings } from './turn-settings.ts';
 export interface PromptAgentOptions
   extends AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
     Omit<GenerateSettings, 'limits'> {
-  /** The system message: rendered for each request, never stored. */
+  /** The system message: rendered once per turn, never stored. */
   readonly system?: Template;
   /** An existing prompt, whose settings are defaults that the agent's own options override. */
   readonly prompt?: Prompt | string;

@@ -12,7 +12,7 @@ export const chat = defineCommand({
   summary: 'Chat with an agent in the terminal',
   usage: '[agent] [message]',
   about:
-    'Without a message, starts a conversation; /help lists its commands, such as /back and /branch, and /quit leaves. With a\nmessage, prints the answer and exits: with 6 when a tool waits for an answer, with 1 when the turn failed. You can leave\nout the agent when the app has only one. Ctrl-C stops the turn; press it again to leave.',
+    'Without a message, starts a conversation; /help lists its commands, such as /back and /branch, and /quit leaves. With a\nmessage, prints the answer and exits: with 6 when a tool waits for an answer, with 1 when the turn failed. If the\napp has only one agent, you can leave out the agent, unless you give a message. Ctrl-C stops the turn; press it again to leave.',
   examples: [
     'chat story',
     'chat story "Look around"',
