@@ -99,9 +99,7 @@ export class CallerCursor implements AsyncIterable<Chunk> {
 
   /** Whether an event can be read now. */
   get hasNext(): boolean {
-    this.#advance();
-    const segment = this.#segments[0];
-    return segment !== undefined && unreadIn(segment) > 0 && !isMissing(segment);
+    return this.#peek() !== undefined;
   }
 
   /** All events that can be read now. */
@@ -214,29 +212,30 @@ export class CallerCursor implements AsyncIterable<Chunk> {
     this.#gathered = undefined;
   };
 
-  /** The next event that the caller may see. */
+  /** Takes the next event that the caller may see. */
   #shift(): LogEvent | undefined {
-    if (!this.hasNext) return undefined;
+    const event = this.#peek();
     const segment = this.#segments[0];
-    const event = segment?.buffer.at(segment.position);
-    if (segment === undefined || event === undefined) return undefined;
-    segment.position++;
+    if (event !== undefined && segment !== undefined) segment.position++;
     return event;
   }
 
-  /** Passes hidden events, and leaves buffers that were read to their end when another one follows. */
-  #advance(): void {
+  /**
+   * The next event that the caller may see; `undefined` also if it was dropped. Passes hidden events, and leaves buffers that
+   * were read to their end when another one follows.
+   */
+  #peek(): LogEvent | undefined {
     for (let segment = this.#segments[0]; segment !== undefined; segment = this.#segments[0]) {
-      let unread = unreadIn(segment);
-      for (; unread > 0; unread--) {
+      for (let unread = unreadIn(segment); unread > 0; unread--) {
         const event = segment.buffer.at(segment.position);
-        if (event === undefined || event.shown !== undefined) return;
+        if (event === undefined || event.shown !== undefined) return event;
         segment.position++;
       }
-      if (this.#segments.length < 2) return;
+      if (this.#segments.length < 2) return undefined;
       this.#segments.shift();
       this.#release(segment);
     }
+    return undefined;
   }
 
   #release(segment: Segment): void {
