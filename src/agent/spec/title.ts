@@ -31,6 +31,7 @@ function shorten(text: string): string | undefined {
     .replace(/\s+/g, ' ')
     .trim();
   if (line === '') return undefined;
+  if (line.length <= maxLength) return line;
   const characters = [...line];
   return characters.length <= maxLength
     ? line

@@ -65,10 +65,11 @@ type EventContext = Pick<StateContext, 'cipher' | 'sumOf'>;
 
 /** Appends to the events of a run that is held. Those that are there already are left out. */
 export function* appendEvents(
-  { id, session, ...held }: JournalKey & Parameters<typeof homeOf>[0],
+  held: JournalKey & Parameters<typeof homeOf>[0],
   events: readonly RunEvent[],
   { cipher, sumOf }: EventContext,
 ): Plan<void> {
+  const { id, session } = held;
   const pack = (some: readonly RunEvent[]) => packed(some, homeOf(held), id, cipher);
   const rows = pack(events);
   const [only] = rows;
