@@ -249,6 +249,6 @@ function said(result: Json): string {
 function scriptEnded(name: string, length: number): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
-    `The script of model "${name}" has only ${length} replies, but the model was called again. Add a reply.`,
+    `The script of model "${name}" has only ${length} ${length === 1 ? 'reply' : 'replies'}, but the model was called again. Add a reply.`,
   );
 }
