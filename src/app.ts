@@ -2,10 +2,11 @@ import { agentActions } from './agent/define/agent-actions.ts';
 import { createCustomAgent } from './agent/define/custom-agent.ts';
 import type { CustomAgentOptions, DefineAgent, DefineCustomAgent } from './agent/define/define.ts';
 import type { DefineTool, ToolExtras } from './agent/define/define-tool.ts';
+import { listAllWaiting } from './agent/define/list-all-waiting.ts';
 import { createPromptAgent, type PromptAgentOptions } from './agent/define/prompt-agent.ts';
 import { absentSession, checkToolHere } from './agent/define/tool-state.ts';
 import { createHost } from './agent/persistence/create-host.ts';
-import type { Agent } from './agent/spec/agent.ts';
+import type { Agent, CallOptions } from './agent/spec/agent.ts';
 import type { ErrorListener } from './agent/spec/error-reports.ts';
 import type { AgentHandler } from './agent/spec/handler.ts';
 import type { InterruptEvent } from './agent/spec/interrupt-event.ts';
@@ -13,6 +14,8 @@ import type { Logger } from './agent/spec/logger.ts';
 import type { TelemetryOptions } from './agent/spec/telemetry.ts';
 import { InvocationSession } from './agent/turn/agent-session.ts';
 import { idempotencyKeyOf } from './agent/turn/idempotency-key.ts';
+import type { PendingInterrupts } from './api/agent-api.ts';
+import { withInterrupts } from './api/calls.ts';
 import type { Action } from './core/action.ts';
 import { WaymarkError } from './core/error.ts';
 import { createIds, type NewId } from './core/id.ts';
@@ -32,8 +35,9 @@ import { createGenerator, type Generator } from './generate/generator.ts';
 import type { ModelRef } from './generate/model.ts';
 import type { Price } from './generate/price.ts';
 import type { ToolContext } from './generate/tool-context.ts';
+import type { Page } from './protocol/session.ts';
 import { sessionKey } from './session/session.ts';
-import type { SnapshotStore, Store } from './store/contract/store.ts';
+import type { ListOptions, SnapshotStore, Store } from './store/contract/store.ts';
 import type { WebhookOptions } from './webhook/options.ts';
 import { createWebhooks, type Webhooks } from './webhook/webhooks.ts';
 
@@ -106,6 +110,13 @@ export interface App
   agent(name: string): Agent;
   /** All agents in the order of their definition. */
   agents(): readonly Agent[];
+  /**
+   * The sessions of all agents that wait for the answer of a person, newest first. Answer with `app.agent(item.agent).resume(item, …)`.
+   *
+   * @example
+   * const { items } = await app.listInterrupts({ owner: 'ann' });
+   */
+  listInterrupts(options?: CallOptions & ListOptions): Promise<Page<PendingInterrupts>>;
   /** Everything that is defined, as actions. */
   readonly registry: Registry<Action>;
   /** The store of the app. */
@@ -264,6 +275,10 @@ export function waymark(options: AppOptions = {}): App {
     }) as DefineCustomAgent,
     agent: (name) => agents.lookup(`/agent/${name}`),
     agents: () => agents.list(),
+    async listInterrupts(asked = {}) {
+      const { items, ...page } = await listAllWaiting(agents.list(), asked);
+      return { ...page, items: items.map(withInterrupts) };
+    },
     registry,
     store,
     engine,

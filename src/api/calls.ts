@@ -218,7 +218,7 @@ function callOf<Call extends ApiCallOptions>(
 }
 
 /** A session that waits, with its interrupts as `agent.resume` takes them. */
-function withInterrupts(session: WaitingSession): PendingInterrupts {
+export function withInterrupts(session: WaitingSession): PendingInterrupts {
   const read = (): readonly Interrupt[] =>
     interruptsOf({ role: 'model', content: [...session.requests] });
   return Object.defineProperty({ ...session }, 'interrupts', { get: read }) as PendingInterrupts;

@@ -1,5 +1,9 @@
+import type { PendingInterrupts } from '../api/agent-api.ts';
+import { withInterrupts } from '../api/calls.ts';
 import type { AgentTypes, WireTypes } from '../api/types.ts';
-import type { AgentInfo } from '../protocol/requests.ts';
+import type { AgentInfo, WaitingSession } from '../protocol/requests.ts';
+import type { Page } from '../protocol/session.ts';
+import type { ListOptions } from '../store/contract/store.ts';
 import { createRemoteAgent } from './create-remote-agent.ts';
 import { type ClientOptions, checkClientOptions } from './options.ts';
 import type { RemoteAgent, RemoteCallOptions, TypesOf } from './remote-agent.ts';
@@ -15,6 +19,8 @@ export interface Typed<Types extends AgentTypes = AgentTypes> {
 export interface Client {
   /** The agents on the server, and what their stores can do. */
   agents(options?: RemoteCallOptions): Promise<readonly AgentInfo[]>;
+  /** The sessions of all agents that wait for the answer of a person, newest first. Answer with `client.agent(item.agent).resume(item, …)`. */
+  listInterrupts(options?: RemoteCallOptions & ListOptions): Promise<Page<PendingInterrupts>>;
   /**
    * An agent by its name; nothing is sent before it is used. `client.agent<typeof chat>('chat')` has the types of
    * `chat`, which is imported as a type only.
@@ -37,6 +43,11 @@ export function createClient(options: ClientOptions): Client {
       const request = { operation: 'listAgents', signal } as const;
       const { items } = await transport.json<{ items: readonly AgentInfo[] }>(request);
       return items;
+    },
+    async listInterrupts({ signal, limit, cursor } = {}) {
+      const request = { operation: 'listAllInterrupts', query: { limit, cursor }, signal } as const;
+      const { items, ...page } = await transport.json<Page<WaitingSession>>(request);
+      return { ...page, items: items.map(withInterrupts) };
     },
     agent: (name) => createRemoteAgent(transport, name, options.transport ?? 'http'),
   };

@@ -39,6 +39,8 @@ export const routes = {
   getUsage: { method: 'GET', path: '/agents/:agent/usage' },
   /** The sessions that wait for the answer of a person. */
   listInterrupts: { method: 'GET', path: '/agents/:agent/interrupts' },
+  /** The same of all agents. */
+  listAllInterrupts: { method: 'GET', path: '/interrupts' },
   /** The open runs. */
   listRuns: { method: 'GET', path: '/agents/:agent/runs' },
   /** Runs that were given up because they cost too many workers. */

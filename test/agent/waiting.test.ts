@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { InterruptEvent } from '../../src/agent/spec/interrupt-event.ts';
 import { createClient } from '../../src/client/index.ts';
+import type { Clock } from '../../src/core/time/clock.ts';
 import { toolApproval } from '../../src/generate/middleware/tool-approval.ts';
 import { serve } from '../../src/server/index.ts';
 import type { Store } from '../../src/store/contract/store.ts';
@@ -11,21 +12,23 @@ import { fileStore } from '../../src/store/file/index.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { sqliteStore } from '../../src/store/sqlite/index.ts';
 import { scriptedModel } from '../../src/testing/scripted-model.ts';
+import { movableClock } from '../support/movable-clock.ts';
 import { must, openApp, type TestApp } from './support/kit.ts';
 
-function define(app: TestApp) {
-  const pay = app.defineTool({ name: 'pay', description: 'Pays.' }, () => 'paid');
+function define(app: TestApp, name = 'desk') {
+  const tool = `${name}-pay`;
+  const pay = app.defineTool({ name: tool, description: 'Pays.' }, () => 'paid');
   const model = scriptedModel({
-    patterns: [[/pay/, { toolCalls: [{ name: 'pay', input: {} }] }]],
+    patterns: [[/pay/, { toolCalls: [{ name: tool, input: {} }] }]],
     otherwise: 'ok',
   });
-  return app.defineAgent({ name: 'desk', model, tools: [pay], use: [toolApproval(['pay'])] });
+  return app.defineAgent({ name, model, tools: [pay], use: [toolApproval([tool])] });
 }
 
-const stores: Record<string, (folder: string) => Store> = {
-  memory: () => memoryStore(),
-  sqlite: (folder) => sqliteStore(join(folder, 'test.db')),
-  file: (folder) => fileStore(join(folder, 'files')),
+const stores: Record<string, (folder: string, options?: { readonly clock: Clock }) => Store> = {
+  memory: (_, options) => memoryStore(options),
+  sqlite: (folder, options) => sqliteStore(join(folder, 'test.db'), options),
+  file: (folder, options) => fileStore(join(folder, 'files'), options),
 };
 
 describe.each(Object.entries(stores))('with the %s store', (_, open) => {
@@ -49,7 +52,7 @@ describe.each(Object.entries(stores))('with the %s store', (_, open) => {
       const [waiting] = rest.items;
       expect(waiting).toMatchObject({
         agent: 'desk',
-        requests: [{ toolRequest: { name: 'pay' } }],
+        requests: [{ toolRequest: { name: 'desk-pay' } }],
       });
       expect(events.map(({ sessionId, owner }) => [sessionId, owner])).toEqual([
         ['a', 'ann'],
@@ -80,6 +83,92 @@ describe.each(Object.entries(stores))('with the %s store', (_, open) => {
       await rm(folder, { recursive: true });
     }
   });
+
+  test('S565 lists what waits over all agents, newest first, page by page, without repeats', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'waymark-waiting-'));
+    const { clock, advance } = movableClock();
+    const store = open(folder, { clock });
+    try {
+      await using app = openApp({ store, clock });
+      const desk = define(app);
+      const till = define(app, 'till');
+      app.defineCustomAgent({ name: 'stateless', store: false }, (session) =>
+        session.run(() => {}),
+      );
+      const all: string[] = [];
+      for (const [n, agent] of [desk, desk, till, desk, till, till, till].entries()) {
+        advance(1_000);
+        await agent.run('pay', { sessionId: `s${n}`, owner: 'ann' });
+        all.unshift(`${agent.name} s${n}`);
+      }
+      await till.run('talk', { sessionId: 'quiet', owner: 'ann' });
+      await till.run('pay', { sessionId: 'bobs', owner: 'bob' });
+      for (const limit of [1, 2, 3, 20]) {
+        const found: string[] = [];
+        let cursor: string | undefined;
+        do {
+          const page = await app.listInterrupts({
+            owner: 'ann',
+            limit,
+            ...(cursor !== undefined && { cursor }),
+          });
+          expect(page.items.length).toBeLessThanOrEqual(limit);
+          found.push(...page.items.map(({ agent, sessionId }) => `${agent} ${sessionId}`));
+          cursor = page.next;
+        } while (cursor !== undefined);
+        expect([limit, found]).toEqual([limit, all]);
+      }
+      const [newest] = (await app.listInterrupts({ owner: 'ann' })).items;
+      const { agent, interrupts } = must(newest);
+      const answers = interrupts.map((each) => each.approve());
+      await app.agent(agent).resume(must(newest), answers, { owner: 'ann' });
+      const left = await app.listInterrupts({ owner: 'ann' });
+      expect(left.items).toHaveLength(all.length - 1);
+      expect((await app.listInterrupts()).items).toEqual([]);
+      await expect(app.listInterrupts({ cursor: '[1]' })).rejects.toThrow('cursor');
+    } finally {
+      await store.close?.();
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+test('S565 over HTTP, agents that the caller may not list are left out', async () => {
+  await using app = openApp();
+  const desk = define(app);
+  const till = define(app, 'till');
+  await desk.run('pay', { sessionId: 'a', owner: 'ann' });
+  await till.run('pay', { sessionId: 'b', owner: 'ann' });
+  const asked: string[] = [];
+  const server = await serve(app, {
+    port: 0,
+    log: () => {},
+    auth: ({ headers }) => ({ principal: headers.get('authorization') ?? 'nobody' }),
+    authorize({ operation, agent, principal }) {
+      asked.push(`${principal} ${operation} ${agent}`);
+      return agent !== 'till' || principal === 'ann';
+    },
+  });
+  const as = (authorization: string) =>
+    createClient({ url: server.url, headers: { authorization } });
+  try {
+    const first = await as('ann').listInterrupts({ limit: 1 });
+    expect(first.items.map(({ sessionId }) => sessionId)).toEqual(['b']);
+    const rest = await as('ann').listInterrupts({ cursor: must(first.next) });
+    expect(rest.items.map(({ sessionId }) => sessionId)).toEqual(['a']);
+    expect(rest.next).toBeUndefined();
+    await till.run('pay', { sessionId: 'c', owner: 'cem' });
+    await desk.run('pay', { sessionId: 'd', owner: 'cem' });
+    const cems = await as('cem').listInterrupts();
+    expect(cems.items.map(({ sessionId }) => sessionId)).toEqual(['d']);
+    expect(asked).toContain('cem listInterrupts till');
+    const [waiting] = cems.items;
+    const answers = must(waiting).interrupts.map((each) => each.decline('no'));
+    await as('cem').agent('desk').resume(must(waiting), answers);
+    expect((await as('cem').listInterrupts()).items).toEqual([]);
+  } finally {
+    await server.close();
+  }
 });
 
 test('S414 S416 a client lists and answers; a failing listener fails no turn', async () => {

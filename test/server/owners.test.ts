@@ -111,7 +111,14 @@ const mounted = createRouter(
   .map(({ method, path }) => `${method} ${path}`);
 
 /** Lists show what is one's own; see below. */
-const lists = ['listSessions', 'listInterrupts', 'listRuns', 'listDeadRuns', 'getUsage'] as const;
+const lists = [
+  'listSessions',
+  'listInterrupts',
+  'listAllInterrupts',
+  'listRuns',
+  'listDeadRuns',
+  'getUsage',
+] as const;
 
 /** Routes that name nobody's session, snapshot or run. */
 const nobodys = [

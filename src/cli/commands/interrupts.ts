@@ -30,6 +30,8 @@ export const interrupts = defineCommand({
         );
         waiting.push(...((await orNothing(listed)) ?? []));
       }
+      // Over all agents, as each lists its own.
+      waiting.sort((a, b) => Date.parse(b.since) - Date.parse(a.since));
       if (options.json) return terminal.print(JSON.stringify({ items: waiting }, null, 2));
       if (waiting.length === 0) {
         return terminal.note(emptyList('sessions that wait for an answer', options));

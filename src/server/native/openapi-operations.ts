@@ -244,6 +244,11 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     query: page,
     answer: { description: 'The sessions, with the tool calls that wait.', schema: 'WaitingPage' },
   },
+  listAllInterrupts: {
+    summary: 'The sessions of all agents that wait for the answer of a person, newest first.',
+    query: page,
+    answer: { description: 'The sessions, with the tool calls that wait.', schema: 'WaitingPage' },
+  },
   listRuns: {
     summary: 'The open runs, oldest first.',
     query: runPage,

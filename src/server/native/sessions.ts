@@ -1,9 +1,14 @@
+import { listAllWaiting } from '../../agent/define/list-all-waiting.ts';
+import type { Agent } from '../../agent/spec/agent.ts';
+import { isWaymarkError } from '../../core/error.ts';
 import { sessionChange } from '../../protocol/requests.ts';
 import { routes } from '../../protocol/routes.ts';
+import { ownerOf } from '../http/auth.ts';
 import { readBody } from '../http/body.ts';
 import { jsonResponse } from '../http/json-response.ts';
 import { notFound } from '../http/not-found.ts';
 import {
+  openAgentCall,
   openCall,
   type RequestContext,
   type Router,
@@ -29,6 +34,15 @@ export function mountSessions(router: Router, serverContext: ServerContext): voi
   router.get(routes.listInterrupts.path, async (c) => {
     const { agent, options } = await openCall(serverContext, c, 'listInterrupts');
     return jsonResponse(await agent.listInterrupts({ ...options, ...pageQuery(c) }));
+  });
+
+  router.get(routes.listAllInterrupts.path, async (c) => {
+    const allowed: Agent[] = [];
+    for (const agent of serverContext.app.agents()) {
+      if (await mayList(serverContext, c, agent)) allowed.push(agent);
+    }
+    const owned = ownerOf(c.get('caller'));
+    return jsonResponse(await listAllWaiting(allowed, { ...owned, ...pageQuery(c) }));
   });
 
   router.get(routes.getSession.path, async (c) => {
@@ -91,4 +105,19 @@ const least = { messages: { last: 1 } };
 
 function sessionParam(c: RequestContext): string {
   return c.req.param('session') ?? '';
+}
+
+// Agents that this caller may not list are left out.
+async function mayList(
+  serverContext: ServerContext,
+  c: RequestContext,
+  agent: Agent,
+): Promise<boolean> {
+  try {
+    await openAgentCall(serverContext, c, { agent, operation: 'listInterrupts' });
+    return true;
+  } catch (error) {
+    if (isWaymarkError(error) && error.status === 'PERMISSION_DENIED') return false;
+    throw error;
+  }
 }

@@ -14,19 +14,24 @@ import { useInbox } from './use-inbox.ts';
 
 /** Everything that waits for a person, in all sessions of all agents; answered in place. */
 export function InboxView({ agents }: { readonly agents: readonly AgentInfo[] }): ReactNode {
-  const items = useInbox(withTimeline(agents));
+  const inbox = useInbox();
   return (
     <main className="runs-view" aria-label="Inbox">
       <PageHeader title="Inbox">
         Tool calls that wait for an approval or an answer, the oldest first.
       </PageHeader>
-      {items?.length === 0 && (
+      {inbox?.items.length === 0 && (
         <Empty title="Nothing waits for you.">
           <p>When a tool asks for approval, its question is listed here.</p>
         </Empty>
       )}
+      {inbox?.isMore && (
+        <button type="button" className="text-button" onClick={inbox.loadMore}>
+          Show older requests
+        </button>
+      )}
       <ul className="run-cards">
-        {items?.map((item) => {
+        {inbox?.items.map((item) => {
           const info = agents.find(({ name }) => name === item.agent);
           return (
             info && <Waiting key={item.snapshotId ?? item.sessionId} item={item} info={info} />
@@ -35,11 +40,6 @@ export function InboxView({ agents }: { readonly agents: readonly AgentInfo[] })
       </ul>
     </main>
   );
-}
-
-/** The names of the agents whose sessions are stored. */
-export function withTimeline(agents: readonly AgentInfo[]): readonly string[] {
-  return agents.filter(({ metadata }) => metadata.timeline).map(({ name }) => name);
 }
 
 function Waiting({
@@ -61,7 +61,7 @@ function Waiting({
     } catch (error) {
       setAnswers(new Map());
       const reason = error instanceof Error ? error.message : String(error);
-      toast({ text: `The answer was not taken. ${reason}`, isFault: true });
+      toast({ text: `The answer was not accepted. ${reason}`, isFault: true });
     } finally {
       setBusy(false);
       lookNow();

@@ -1,34 +1,49 @@
-import { useEffect, useState } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 import type { PendingInterrupts } from '../../../src/client/index.ts';
 import { pulse } from '../lib/pulse.ts';
-import { agentOf } from '../lib/server.ts';
+import { clientOf } from '../lib/server.ts';
 import { useSource } from '../lib/use-source.ts';
 
-/** The sessions of all agents that wait for an answer, the oldest first; `undefined` until they are known. */
-export function useInbox(agents: readonly string[]): readonly PendingInterrupts[] | undefined {
+/** The newest sessions of all agents that wait for an answer, the oldest of them first, as far as they were asked for. */
+export interface Inbox {
+  readonly items: readonly PendingInterrupts[];
+  readonly isMore: boolean;
+  readonly loadMore: () => void;
+}
+
+const pageSize = 50;
+
+/** What waits for a person, kept up to date with the server; `undefined` until it is known. */
+export function useInbox(): Inbox | undefined {
   const { beat } = useSource(pulse);
-  const [items, setItems] = useState<readonly PendingInterrupts[]>();
-  const names = agents.join('\n');
+  const [wanted, setWanted] = useState(pageSize);
+  const [read, setRead] = useState<Omit<Inbox, 'loadMore'>>();
   // biome-ignore lint/correctness/useExhaustiveDependencies: every beat is a reason to look again
   useEffect(() => {
     let isCurrent = true;
-    readInbox(names === '' ? [] : names.split('\n')).then(
-      (read) => isCurrent && setItems(read),
+    readInbox(wanted).then(
+      (inbox) => isCurrent && setRead(inbox),
       () => {},
     );
     return () => {
       isCurrent = false;
     };
-  }, [names, beat]);
-  return items;
+  }, [wanted, beat]);
+  const loadMore = useCallback(() => setWanted((before) => before + pageSize), []);
+  return read && { ...read, loadMore };
 }
 
-/** At most this many of each agent: a longer list is for the API. */
-const mostOfAgent = 50;
-
-async function readInbox(agents: readonly string[]): Promise<readonly PendingInterrupts[]> {
-  const pages = await Promise.all(
-    agents.map((name) => agentOf(name).listInterrupts({ limit: mostOfAgent })),
-  );
-  return pages.flatMap(({ items }) => items).sort((a, b) => (a.since < b.since ? -1 : 1));
+async function readInbox(wanted: number): Promise<Omit<Inbox, 'loadMore'>> {
+  const client = clientOf();
+  const items: PendingInterrupts[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.listInterrupts({
+      limit: pageSize,
+      ...(cursor !== undefined && { cursor }),
+    });
+    items.push(...page.items);
+    cursor = page.next;
+  } while (cursor !== undefined && items.length < wanted);
+  return { items: items.reverse(), isMore: cursor !== undefined };
 }

@@ -21,7 +21,12 @@ export function studioHeaders({ owner }: Owned = shown()): Record<string, string
 }
 
 /** The server that this studio came from. */
-export const server: Client = createClient({ url: serverUrl, headers: studioHeaders({}) });
+export const server: Client = clientOf({});
+
+/** The server, for the sessions of one owner. */
+export function clientOf(owned: Owned = shown()): Client {
+  return createClient({ url: serverUrl, headers: studioHeaders(owned) });
+}
 
 const agents = new Map<string, RemoteAgent>();
 
@@ -30,8 +35,7 @@ export function agentOf(name: string, { owner }: Owned = shown()): RemoteAgent {
   const key = JSON.stringify([name, owner]);
   const known = agents.get(key);
   if (known) return known;
-  const client = createClient({ url: serverUrl, headers: studioHeaders({ owner }) });
-  const agent = withSnapshotCache(client.agent(name));
+  const agent = withSnapshotCache(clientOf({ owner }).agent(name));
   agents.set(key, agent);
   return agent;
 }

@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react';
 import type { AgentInfo } from '../../../src/client/index.ts';
-import { withTimeline } from '../inbox/inbox-view.tsx';
 import { useInbox } from '../inbox/use-inbox.ts';
 import { keyNames } from '../lib/keys.ts';
 import { placeHash, usePlace } from '../lib/place.ts';
@@ -28,8 +27,11 @@ export function TopBar({
 }): ReactNode {
   const { runs } = useSource(pulse);
   const { view } = usePlace();
-  const waiting = useInbox(withTimeline(agents))?.length ?? 0;
-  const counts: Partial<Record<Page['view'], number>> = { inbox: waiting, runs: runs.length };
+  const { items: waiting = [], isMore = false } = useInbox() ?? {};
+  const counts: Partial<Record<Page['view'], string>> = {
+    ...(waiting.length > 0 && { inbox: `${waiting.length}${isMore ? '+' : ''}` }),
+    ...(runs.length > 0 && { runs: String(runs.length) }),
+  };
   return (
     <header className="top-bar">
       {current && <PanelButton panel="sessions" icon="menu" label="Sessions" />}
@@ -50,7 +52,7 @@ export function TopBar({
           key={page.view}
           page={page}
           isCurrent={view === page.view}
-          count={counts[page.view] ?? 0}
+          count={counts[page.view]}
         />
       ))}
       <button
@@ -79,7 +81,7 @@ function PageLink({
 }: {
   readonly page: Page;
   readonly isCurrent: boolean;
-  readonly count: number;
+  readonly count: string | undefined;
 }): ReactNode {
   return (
     <a
@@ -90,7 +92,7 @@ function PageLink({
     >
       <Icon name={icon} />
       <span>{name}</span>
-      {count > 0 && <span className="count">{count}</span>}
+      {count !== undefined && <span className="count">{count}</span>}
     </a>
   );
 }
@@ -124,7 +126,7 @@ function Facts({ info: { model, metadata } }: { readonly info: AgentInfo }): Rea
 
 function Live(): ReactNode {
   const { online } = useSource(pulse);
-  const words = online === undefined ? 'connecting' : online ? 'live' : 'away';
+  const words = online === undefined ? 'connecting' : online ? 'live' : 'offline';
   return (
     <span className="live" data-state={words} role="status">
       <svg width="10" height="10" viewBox="-5 -5 10 10" aria-hidden="true">
@@ -156,8 +158,8 @@ function HelpButton(): ReactNode {
       type="button"
       className="icon-button"
       onClick={() => openDialog.set({ type: 'help' })}
-      aria-label="Help and keys"
-      title="Help and keys (?)"
+      aria-label="Keyboard shortcuts"
+      title="Keyboard shortcuts (?)"
     >
       <Icon name="help" />
     </button>
