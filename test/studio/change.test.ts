@@ -37,15 +37,15 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
 
     // What is not JSON, and what does not fit the schema, is refused and stays in the field.
     await text.fill('{ "city":');
-    await dialog.getByRole('button', { name: 'Save as a branch' }).click();
+    await dialog.getByRole('button', { name: 'Save as a new snapshot' }).click();
     await soon(() => dialog.getByRole('alert').textContent()).toContain('This is not JSON');
     await text.fill(JSON.stringify({ ...before, city: 7 }));
-    await dialog.getByRole('button', { name: 'Save as a branch' }).click();
+    await dialog.getByRole('button', { name: 'Save as a new snapshot' }).click();
     await soon(() => dialog.getByRole('alert').textContent()).toContain('city');
 
     await text.fill(JSON.stringify({ ...before, city: 'Porto' }));
     await dialog.getByLabel('Reason (optional)').fill('The guest changed plans.');
-    await dialog.getByRole('button', { name: 'Save as a branch' }).click();
+    await dialog.getByRole('button', { name: 'Save as a new snapshot' }).click();
     await dialog.waitFor({ state: 'detached' });
     await hands.row(/Edited state.*head/).waitFor();
     await hands.comparison.waitFor();
@@ -79,7 +79,7 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     const button = hands.inspector.getByRole('button', { name: 'Edit the custom state' });
     const dialog = page.getByRole('dialog', { name: 'Edit the custom state' });
     const text = dialog.getByRole('textbox', { name: 'Custom state, as JSON' });
-    const save = dialog.getByRole('button', { name: 'Save as a branch' });
+    const save = dialog.getByRole('button', { name: 'Save as a new snapshot' });
     await button.click();
     const edited = JSON.stringify({ ...JSON.parse(await text.inputValue()), city: 'Porto' });
     await text.fill(edited);
@@ -117,7 +117,7 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     await hands.inspector.getByRole('button', { name: 'Edit notes.md' }).click();
     const dialog = page.getByRole('dialog', { name: 'Edit notes.md' });
     await dialog.getByRole('textbox', { name: 'Text' }).fill('Only this.');
-    await dialog.getByRole('button', { name: 'Save as a branch' }).click();
+    await dialog.getByRole('button', { name: 'Save as a new snapshot' }).click();
     await hands.row(/Edited state.*head/).waitFor();
     await page.keyboard.press('Escape');
     await hands.inspector.getByRole('button', { name: /^notes\.md/ }).click();
@@ -133,7 +133,7 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     const { page, errors } = await studio.open('agents/trip-planner');
     const hands = handsOn(page);
     await hands.send('Book a small hotel');
-    await page.getByRole('region', { name: 'book waits for your approval' }).waitFor();
+    await page.getByRole('group', { name: 'book waits for your approval' }).waitFor();
     const trouble = studio.app.agents().find(({ name }) => name === 'trouble');
     const asked = await trouble?.run('ask me');
     await page.getByRole('link', { name: /Inbox\s*2/ }).click();
@@ -180,7 +180,7 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     await soon(titles).not.toContain('Two days in Oslo (replay)');
 
     await runAgain();
-    await bar.getByRole('button', { name: 'Keep as a branch' }).click();
+    await bar.getByRole('button', { name: 'Keep it' }).click();
     await bar.waitFor({ state: 'detached' });
     expect(await titles()).toContain('Two days in Oslo (replay)');
     expect(errors).toEqual([]);

@@ -87,7 +87,7 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     await say('Two days in Lisbon');
     await hands.settled('Two days in Lisbon');
     await say('Book a small hotel');
-    await page.getByRole('region', { name: 'book waits for your approval' }).waitFor();
+    await page.getByRole('group', { name: 'book waits for your approval' }).waitFor();
     await walk.to(/^Approve/, 'Shift+Tab');
     await keyboard.press('Enter');
     await hands.settled('Answered book');
@@ -97,7 +97,7 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     await keyboard.press('ArrowUp');
     await keyboard.press('ArrowUp');
     await hands.pastBar.getByText('Turn 1 of 3').waitFor();
-    await walk.to(/^Go back here$/);
+    await walk.to(/^Restore$/);
     await keyboard.press('Enter');
     await hands.row(/Two days in Lisbon.*head/).waitFor();
     // The button is gone; the focus is back in the timeline.
@@ -117,11 +117,11 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     await keyboard.press('Escape');
     await hands.comparison.waitFor({ state: 'detached' });
 
-    // Branch, into a new session.
+    // Fork, into a new session.
     await expect.poll(async () => (await focused(page)).name).toBe('Timeline');
     await keyboard.press('ArrowUp');
     await hands.pastBar.waitFor();
-    await walk.to(/^Branch here$/);
+    await walk.to(/^Fork$/);
     await keyboard.press('Enter');
     await page.getByText('A new session that continues from').waitFor();
     await hands.row(/head/).waitFor();

@@ -61,19 +61,19 @@ test('a notice does not cover the input field', async () => {
   const { page } = await studio.open('agents/trip-planner', small);
   const hands = handsOn(page);
   await hands.say('Two days in Lisbon');
-  await hands.press('g');
+  await hands.press('r');
   const notice = await page.locator('.toast').boundingBox();
   const composer = await page.locator('.composer').boundingBox();
   expect((notice?.y ?? 0) + (notice?.height ?? 0)).toBeLessThan(composer?.y ?? 0);
 });
 
-test('a running turn offers neither Branch nor Label; turns count from one', async () => {
+test('a running turn offers neither Fork nor Label; turns count from one', async () => {
   const { page } = await studio.open('agents/trouble', small);
   const hands = handsOn(page);
   await hands.say('rtl');
-  expect(await page.getByRole('button', { name: 'Branch at turn 1' }).count()).toBe(1);
+  expect(await page.getByRole('button', { name: 'Fork turn 1' }).count()).toBe(1);
   await hands.send('hang on');
   await soon(() => hands.messages.textContent()).toContain('half an answer');
-  expect(await page.getByRole('button', { name: /^(Branch at|Label) turn 2/ }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: /^(Fork|Label) turn 2/ }).count()).toBe(0);
   await page.keyboard.press('Escape');
 });

@@ -94,7 +94,7 @@ test('commands are listed with their keys, only those that apply, and run by the
     .row(/I like museums/)
     .waitFor();
   await open();
-  await row(/^Label the selected snapshot f$/).waitFor();
+  await row(/^Label the selected snapshot Shift\+L$/).waitFor();
   // The head cannot be restored: it is what is shown.
   expect(await row(/^Restore/).count()).toBe(0);
   await page.keyboard.press('Escape');
@@ -113,7 +113,7 @@ test('commands are listed with their keys, only those that apply, and run by the
   await handsOn(page).pastBar.waitFor();
   await open();
   await page.keyboard.type('restore');
-  await row(/^Restore the selected snapshot g$/).waitFor();
+  await row(/^Restore the selected snapshot r$/).waitFor();
   await page.keyboard.press('Enter');
   await page.getByText('What came after it stays in the timeline.').waitFor();
   const { snapshotId } =

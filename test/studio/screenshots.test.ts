@@ -8,6 +8,7 @@ import { sqliteStore } from 'waymark/sqlite';
 import { createStudioApp } from './app.ts';
 import { findBarriers } from './support/axe.ts';
 import { handsOn } from './support/hands.ts';
+import { soon } from './support/soon.ts';
 import { openStudio, type Studio } from './support/studio.ts';
 
 // Not a part of `npm test`: SCREENSHOTS=<folder> vitest run test/studio/screenshots.test.ts. STATES and SIZES take parts of it.
@@ -207,6 +208,32 @@ const all: readonly State[] = [
     },
   },
   { name: 'runs', fill: async () => 'runs' },
+  { name: 'traces', fill: async () => 'traces' },
+  { name: 'usage', fill: async () => 'usage' },
+  {
+    name: 'tools',
+    fill: async () => 'tools',
+    async act(page) {
+      await page.getByText('weather', { exact: true }).first().click();
+      await loaded(page);
+    },
+  },
+  {
+    name: 'owners',
+    async fill(app) {
+      const planner = app.agent('trip-planner');
+      for (const owner of ['ann', 'bob']) await planner.runText('Two days in Lisbon', { owner });
+      const { sessionId } = await planner.runText('A weekend in Porto', { owner: 'ann' });
+      return `agents/trip-planner/${sessionId}?owner=ann`;
+    },
+    async act(page) {
+      const field = page.getByLabel('Owner');
+      if (!(await field.isVisible())) {
+        await page.getByRole('button', { name: 'Show or hide: Sessions' }).click();
+      }
+      await field.waitFor();
+    },
+  },
   {
     name: 'search',
     fill: async () => 'agents/trip-planner',
@@ -279,6 +306,13 @@ const all: readonly State[] = [
     },
   },
 ];
+/** Waits until nothing on the page is being loaded, and what follows is drawn. */
+async function loaded(page: Page): Promise<void> {
+  await page.waitForLoadState('networkidle', { timeout: 5_000 }).catch(() => {});
+  await soon(() => page.getByText(/^(Loading|Looking for agents)/).count()).toBe(0);
+  await page.waitForTimeout(700);
+}
+
 const states = all.filter(({ name }) => STATES === '' || STATES.split(',').includes(name));
 
 let studio: Studio;
@@ -305,9 +339,9 @@ test.skipIf(out === undefined).for(states)('$name', { timeout: 600_000 }, async 
     const { page, errors } = await studio.open(place, { viewport, colorScheme: 'light' });
     const hands = handsOn(page);
     await page.getByRole('main').waitFor();
-    await page.waitForTimeout(700);
+    await loaded(page);
     await state.act?.(page, hands);
-    await page.waitForTimeout(300);
+    await loaded(page);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
       await page.screenshot({ path: join(out ?? '', `${state.name}-${name}-${colorScheme}.png`) });

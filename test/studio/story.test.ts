@@ -33,7 +33,7 @@ test('a newcomer talks, approves, restores an earlier turn, branches and compare
 
   // The booking asks first, in a form made from the tool's schema.
   await hands.send('Book a small hotel');
-  const card = page.getByRole('region', { name: 'book waits for your approval' });
+  const card = page.getByRole('group', { name: 'book waits for your approval' });
   expect(await card.textContent()).toContain('Book a small hotel for 120 €?');
   expect(await card.locator('dl').textContent()).toBe('Whata small hotelEuros120');
   await card.getByRole('button', { name: 'Approve' }).click();
@@ -46,7 +46,7 @@ test('a newcomer talks, approves, restores an earlier turn, branches and compare
   expect(await hands.pastBar.textContent()).toContain('Turn 2 of 4');
   await soon(() => hands.messages.textContent()).not.toContain('Booked');
   expect(await hands.row(/Answered book.*head/).count()).toBe(1);
-  await page.keyboard.press('g');
+  await page.keyboard.press('r');
   await hands.row(/I like museums.*head/).waitFor();
   await hands.row(/Answered book.*another branch/).waitFor();
 
@@ -56,7 +56,7 @@ test('a newcomer talks, approves, restores an earlier turn, branches and compare
   expect(await page.locator('aside[data-panel=timeline]').textContent()).toContain('2 branches');
 
   // A flag.
-  await hands.press('f');
+  await hands.press('L');
   await page.getByLabel('Label', { exact: true }).fill('the cheap way');
   await page.keyboard.press('Enter');
   await hands.row(/labelled the cheap way/).waitFor();
@@ -74,7 +74,7 @@ test('a newcomer talks, approves, restores an earlier turn, branches and compare
   await hands.comparison.waitFor({ state: 'detached' });
 
   // Going back can itself be taken back.
-  await hands.press('k', 'g');
+  await hands.press('k', 'r');
   await page.getByRole('button', { name: 'Undo' }).click();
   await hands.row(/I like music.*head/).waitFor();
   expect(errors).toEqual([]);
@@ -126,10 +126,10 @@ test('an earlier message is written anew, which makes a branch, and a branch bec
 
   // From the other branch a session of its own.
   await hands.row(/To the pond/).click();
-  await hands.pastBar.getByRole('button', { name: 'Branch here' }).click();
+  await hands.pastBar.getByRole('button', { name: 'Fork' }).click();
   await soon(() => page.getByRole('heading', { level: 1 }).textContent()).toContain('(fork)');
   expect(await hands.messages.textContent()).toContain('The water is black');
-  await page.getByRole('link', { name: 'branched off' }).click();
+  await page.getByRole('link', { name: 'forked' }).click();
   await hands.row(/Climb the tower.*head/).waitFor();
   expect(errors).toEqual([]);
 });

@@ -44,7 +44,7 @@ test('what agents say and make is shown, never run and never fetched', async () 
   await trouble.updateSession(sessionId, { title: hostile.html });
   await page.goto(`${studio.url}/studio/#/agents/trouble/${sessionId}`);
 
-  await page.getByRole('region', { name: 'ask needs your answer' }).waitFor();
+  await page.getByRole('group', { name: 'ask needs your answer' }).waitFor();
   await soon(() => page.title()).toContain('<img src=x');
   await hands.row(/labelled <img/).waitFor();
   const text = (await hands.messages.textContent()) ?? '';
@@ -199,7 +199,7 @@ test('a server that goes away is missed, and found again without a loss', async 
   await studio.stopServer();
   const alert = page.getByRole('alert').filter({ hasText: 'not answering' });
   await alert.waitFor();
-  expect(await page.locator('.live').textContent()).toBe('away');
+  expect(await page.locator('.live').textContent()).toBe('offline');
   expect(await hands.messages.textContent()).toContain('half an answer');
   expect(await hands.field.inputValue()).toBe('I was writing');
   await studio.startServer();
@@ -213,14 +213,14 @@ test('a server that goes away is missed, and found again without a loss', async 
   expect(await hands.rows.count()).toBe(3);
 });
 
-test('a session that is erased meanwhile says so, and what one writes begins another', async () => {
+test('a session that is deleted meanwhile says so, and what one writes begins another', async () => {
   const { page, errors } = await studio.open('agents/story');
   const hands = handsOn(page);
   await hands.say('Look around');
   await hands.field.fill('To the pond');
   const sessionId = /story\/([^/]+)/.exec(page.url())?.[1] ?? '';
   await studio.app.agent('story').deleteSession(sessionId);
-  await page.getByText('This session has been erased.').waitFor();
+  await page.getByText('This session has been deleted.').waitFor();
   expect(await page.getByRole('button', { name: 'Begin a new one' }).isVisible()).toBe(true);
   expect(await hands.field.inputValue()).toBe('To the pond');
   await page.getByRole('button', { name: 'Send', exact: true }).click();

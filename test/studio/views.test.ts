@@ -24,6 +24,7 @@ async function fillStudio(): Promise<string> {
   await planner.label(other.snapshotId ?? '', 'good');
   await planner.runText('Book a small hotel', at);
   await planner.updateSession(first.sessionId, { title: 'Two days in Lisbon' });
+  await planner.runText('Book a small hotel');
   await studio.app.agent('filer').runText('files', { sessionId: 'files' });
   await studio.app.agent('trouble').runText('table', { sessionId: 'table' });
   return first.sessionId;
@@ -58,11 +59,11 @@ const views: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
     await handsOn(page).press('c');
     await page.getByText('The same up to').waitFor();
   },
-  'the help': (page) => page.getByRole('button', { name: 'Help and keys' }).click(),
+  'the help': (page) => page.getByRole('button', { name: 'Keyboard shortcuts' }).click(),
   'a label being written': async (page) => {
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await handsOn(page).press('f');
+    await handsOn(page).press('L');
     await page.getByLabel('Label', { exact: true }).waitFor();
   },
   'the agents': async (page) => {
@@ -82,6 +83,10 @@ const views: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   runs: async (page) => {
     await goTo(page, 'runs');
     await page.getByText('Nothing runs now.').waitFor();
+  },
+  'an inbox with two requests alike': async (page) => {
+    await goTo(page, 'inbox');
+    await soon(() => page.getByRole('button', { name: 'Approve' }).count()).toBe(2);
   },
   'no such agent': async (page) => {
     await goTo(page, 'agents/nobody');

@@ -18,8 +18,8 @@ export function ConversationHeader(): ReactNode {
     view.earlier > 0 ? undefined : titleOf(view.transcript.slice(0, 4)),
   );
   const info = session === 'gone' ? undefined : session;
-  const unknown = session === 'gone' ? 'Erased session' : (first ?? 'New session');
-  const title = info ? sessionTitle(info) : unknown;
+  const unknown = session === 'gone' ? 'Deleted session' : (first ?? 'New session');
+  const title = info ? sessionTitle(info, [], first) : unknown;
   return (
     <header className="conversation-header">
       <h1 dir="auto" title={title}>
@@ -41,9 +41,9 @@ export function ConversationHeader(): ReactNode {
           <button
             type="button"
             className="icon-button"
-            onClick={() => openDialog.set({ type: 'erase', session: info })}
-            aria-label="Erase the session"
-            title="Erase"
+            onClick={() => openDialog.set({ type: 'delete', session: info })}
+            aria-label="Delete the session"
+            title="Delete"
           >
             <Icon name="trash" size={14} />
           </button>
@@ -62,7 +62,7 @@ function Origin({
     const { sessionId: session, snapshotId: snapshot } = forkedFrom;
     return (
       <a className="chip" href={placeHash({ view: 'chat', agent, session, snapshot })}>
-        <Icon name="branch" size={12} /> branched off
+        <Icon name="branch" size={12} /> forked
       </a>
     );
   }

@@ -199,7 +199,7 @@ function Gone(): ReactNode {
   const { commands } = useWorkbench();
   return (
     <div className="scroller">
-      <Empty title="This session has been erased.">
+      <Empty title="This session has been deleted.">
         <p>
           It was deleted, or the server was restarted without a persistent store. Your next message
           starts a new session.

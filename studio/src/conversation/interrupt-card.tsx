@@ -26,7 +26,8 @@ export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): 
   const form = elicitedSchema(interrupt);
   const isQuestion = tool?.interrupt === true || form !== undefined;
   return (
-    <section className="interrupt" aria-labelledby={heading}>
+    // biome-ignore lint/a11y/useSemanticElements: a page may show several alike, so it is no region; a fieldset has no heading
+    <div role="group" className="interrupt" aria-labelledby={heading}>
       <header>
         <Icon name="question" />
         <h2 id={heading}>
@@ -49,7 +50,7 @@ export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): 
       ) : (
         <Approval interrupt={interrupt} tool={tool} actions={actions} isBusy={isBusy} />
       )}
-    </section>
+    </div>
   );
 }
 

@@ -1,6 +1,7 @@
 import { type ReactNode, type RefObject, useLayoutEffect, useRef } from 'react';
 import type { Snapshot } from '../../../src/client/index.ts';
 import { useAgentValue } from '../../../src/react/index.ts';
+import { keyNames } from '../lib/keys.ts';
 import { knownSnapshot } from '../lib/known-snapshot.ts';
 import { useWorkbench } from '../shell/workbench.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -32,7 +33,7 @@ function PastSnapshot({
   const mark = markOf(snapshot, false);
   const canGoOn = status === 'succeeded';
   return (
-    <section ref={bar} className="past-bar" aria-label="Looking at the past">
+    <section ref={bar} className="past-bar" aria-label="Earlier snapshot">
       <span className="past-place">
         <MarkIcon kind={mark} />
         <strong>
@@ -47,7 +48,7 @@ function PastSnapshot({
         className="text-button past-leave"
         onClick={() => commands.look(undefined)}
       >
-        Back to now <kbd>esc</kbd>
+        Back to now <kbd>{keyNames.escape}</kbd>
       </button>
       <span className="past-actions">
         {canGoOn && (
@@ -55,16 +56,12 @@ function PastSnapshot({
             <button
               type="button"
               className="button"
-              onClick={() => void commands.goBack(snapshotId)}
+              onClick={() => void commands.restore(snapshotId)}
             >
-              <Icon name="back" size={14} /> Go back here
+              <Icon name="back" size={14} /> Restore
             </button>
-            <button
-              type="button"
-              className="button"
-              onClick={() => void commands.branch(snapshotId)}
-            >
-              <Icon name="branch" size={14} /> Branch here
+            <button type="button" className="button" onClick={() => void commands.fork(snapshotId)}>
+              <Icon name="branch" size={14} /> Fork
             </button>
           </>
         )}

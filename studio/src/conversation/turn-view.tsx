@@ -89,19 +89,19 @@ function TurnFoot({
             <button
               type="button"
               className="text-button"
-              onClick={() => void commands.goBack(snapshotId)}
-              aria-label={`Go back to ${turn}`}
+              onClick={() => void commands.restore(snapshotId)}
+              aria-label={`Restore ${turn}`}
             >
-              <Icon name="back" size={14} /> Go back
+              <Icon name="back" size={14} /> Restore
             </button>
           )}
           <button
             type="button"
             className="text-button"
-            onClick={() => void commands.branch(snapshotId)}
-            aria-label={`Branch at ${turn}`}
+            onClick={() => void commands.fork(snapshotId)}
+            aria-label={`Fork ${turn}`}
           >
-            <Icon name="branch" size={14} /> Branch
+            <Icon name="branch" size={14} /> Fork
           </button>
           <button
             type="button"

@@ -64,7 +64,7 @@ export function EditDialog({
           </p>
         </div>
         <FormButtons disabled={isBusy || text === subject.text} onCancel={onClose}>
-          Save as a branch
+          Save as a new snapshot
         </FormButtons>
       </form>
     </Dialog>

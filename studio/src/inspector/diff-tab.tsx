@@ -30,7 +30,7 @@ export function DiffTab({ subject }: { readonly subject: Subject }): ReactNode {
   if (!subject.state?.messages?.length) {
     return (
       <Empty title="Nothing has happened yet.">
-        <p>What a turn changes will stand here: custom state by path, files by line.</p>
+        <p>What a turn changes appears here: custom state by path, files by line.</p>
       </Empty>
     );
   }

@@ -33,7 +33,7 @@ export function FilesTab({ subject: { state, before } }: { readonly subject: Sub
   if (!artifact) {
     return (
       <Empty title="No files.">
-        <p>Artifacts that the agent makes stand here, as they were at each snapshot.</p>
+        <p>The artifacts that the agent makes are listed here, as they were at each snapshot.</p>
       </Empty>
     );
   }

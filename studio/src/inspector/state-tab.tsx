@@ -29,7 +29,7 @@ export function StateTab({ subject }: { readonly subject: Subject }): ReactNode 
   if (!state?.messages?.length && state?.custom === undefined) {
     return (
       <Empty title="No state yet.">
-        <p>Messages, custom state and artifacts will stand here after the first turn.</p>
+        <p>Messages, custom state and artifacts appear here after the first turn.</p>
       </Empty>
     );
   }

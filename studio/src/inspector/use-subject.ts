@@ -55,7 +55,7 @@ export function useSubject(): Subject {
   const beforeId = isLive ? headId : snapshot?.parentId;
   const parent = useSnapshot(agent, beforeId, { page: lastPage.messages });
   const earlier = useAgentValue(store, (view) => view.earlier);
-  // What has been erased is not shown on.
+  // A deleted session is no longer shown.
   if (session === 'gone') return gone;
   const shown = isNow ? { state: live, from: earlier } : pagedState(past);
   const [state, before] = alignStates(

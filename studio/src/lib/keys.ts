@@ -27,6 +27,12 @@ export const keyNames: {
       escape: 'Esc',
     };
 
+/** The name of a key that a command has: a capital letter is typed with Shift. */
+export function keyName(key: string): string {
+  if (!/^[A-Z]$/.test(key)) return key;
+  return isMac ? `⇧${key}` : `Shift+${key}`;
+}
+
 /** Whether a key was pressed together with the command key of this machine. */
 export function isWithMod({ metaKey, ctrlKey, altKey, shiftKey }: KeyboardEvent): boolean {
   return (isMac ? metaKey && !ctrlKey : ctrlKey && !metaKey) && !altKey && !shiftKey;

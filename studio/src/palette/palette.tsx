@@ -1,6 +1,7 @@
 import { CommandGroup, CommandInput, CommandItem, CommandList, CommandRoot } from 'cmdk';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { AgentInfo } from '../../../src/client/index.ts';
+import { keyName } from '../lib/keys.ts';
 import { goTo, type Place } from '../lib/place.ts';
 import { useSource } from '../lib/use-source.ts';
 import { sessionTitle } from '../sessions/session-title.ts';
@@ -82,7 +83,7 @@ export function Palette({
                   run();
                 }}
               >
-                {key !== undefined && <kbd>{key}</kbd>}
+                {key !== undefined && <kbd>{keyName(key)}</kbd>}
               </Row>
             ))}
           </Group>

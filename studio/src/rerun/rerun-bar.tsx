@@ -50,7 +50,7 @@ export function RerunBar(): ReactNode {
           <Icon name="compare" size={14} /> Compare with the original
         </button>
         <button type="button" className="button primary" onClick={() => void keep()}>
-          <Icon name="check" size={14} /> Keep as a branch
+          <Icon name="check" size={14} /> Keep it
         </button>
         <button type="button" className="button danger" onClick={() => void discard()}>
           <Icon name="close" size={14} /> Discard

@@ -43,7 +43,7 @@ export function RerunDialog({
       onClose();
       goTo({ view: 'chat', agent, session: sessionId, base: snapshotId });
       if (stopped !== undefined) {
-        toast({ text: `It did not come to its end. ${stopped}`, isFault: true });
+        toast({ text: `It stopped before its end. ${stopped}`, isFault: true });
       }
       lookNow();
     } catch (error) {

@@ -119,7 +119,7 @@ function RunCard({
       {attempt > 1 && (
         <p className="run-note">
           <Icon name="warning" size={14} /> Taken over {plural(attempt - 1, 'time')}: an earlier
-          process went away.
+          process stopped.
         </p>
       )}
       {isWatched && status !== undefined && <p className="run-status">{brief(status, 160)}</p>}

@@ -12,10 +12,11 @@ export interface PageCommand {
 
 /** The keys and names of commands about the selected snapshot and the page; the help lists them. */
 export const commandNames = {
-  restore: { key: 'g', name: 'Restore the selected snapshot' },
-  branch: { key: 'b', name: 'Branch from the selected snapshot into a new session' },
+  restore: { key: 'r', name: 'Restore the selected snapshot' },
+  fork: { key: 'f', name: 'Fork the selected snapshot into a new session' },
   compare: { key: 'c', name: 'Compare the selected snapshot with now' },
-  label: { key: 'f', name: 'Label the selected snapshot' },
+  // A small l goes to the branch on the right.
+  label: { key: 'L', name: 'Label the selected snapshot' },
   search: { key: '/', name: 'Search sessions' },
   help: { key: '?', name: 'Show keyboard shortcuts' },
 } as const;

@@ -23,9 +23,9 @@ export interface Commands {
   /** Shows the session as it was at a snapshot, or with `undefined` as it is now. Changes nothing. */
   look(snapshotId: string | undefined): void;
   /** Restores a snapshot, and offers to undo it. */
-  goBack(snapshotId: string): Promise<void>;
+  restore(snapshotId: string): Promise<void>;
   /** Forks a snapshot into a new session. */
-  branch(snapshotId: string): Promise<void>;
+  fork(snapshotId: string): Promise<void>;
   /** Compares a snapshot with another, or with now; with `undefined` ends that. */
   compare(base: string | undefined, withSnapshot?: string): void;
   label(snapshot: Pick<Snapshot, 'snapshotId' | 'label'>): void;
@@ -117,7 +117,7 @@ export function createCommands(
       // Stepping through the past leaves one step to come back to, not fifty.
       goTo(there, { replace: snapshot !== undefined });
     },
-    async goBack(snapshotId) {
+    async restore(snapshotId) {
       const before = store.getView().snapshotId;
       if (before === snapshotId) return commands.look(undefined);
       if (!(await actions.restore(snapshotId))) return fault('Could not restore it.');
@@ -126,15 +126,15 @@ export function createCommands(
         about: 'head',
         text: `Restored ${turnOf(snapshotId)}. What came after it stays in the timeline.`,
         ...(before !== undefined && {
-          action: { label: 'Undo', run: () => void commands.goBack(before) },
+          action: { label: 'Undo', run: () => void commands.restore(before) },
         }),
       });
     },
-    async branch(snapshotId) {
+    async fork(snapshotId) {
       const from = session();
       const turn = turnOf(snapshotId);
       const sessionId = await actions.fork(snapshotId);
-      if (sessionId === undefined) return fault('Could not branch.');
+      if (sessionId === undefined) return fault('Could not fork it.');
       goTo({ ...from, session: sessionId });
       toast({
         text: `A new session that continues from ${turn}.`,
@@ -184,9 +184,9 @@ export function createCommands(
       }
       toast({
         about: 'head',
-        text: 'Saved as a branch. The next message continues from it.',
+        text: 'Saved as a new snapshot. The next message continues from it.',
         ...(head !== undefined && {
-          action: { label: 'Undo', run: () => void commands.goBack(head) },
+          action: { label: 'Undo', run: () => void commands.restore(head) },
         }),
       });
       return undefined;

@@ -39,8 +39,8 @@ export function DialogHost(): ReactNode {
       );
     case 'rename':
       return <RenameDialog session={dialog.session} onClose={close} />;
-    case 'erase':
-      return <EraseDialog session={dialog.session} onClose={close} />;
+    case 'delete':
+      return <DeleteDialog session={dialog.session} onClose={close} />;
     case undefined:
       return null;
   }
@@ -123,7 +123,7 @@ function RenameDialog({
   );
 }
 
-function EraseDialog({
+function DeleteDialog({
   session,
   onClose,
 }: {
@@ -131,25 +131,25 @@ function EraseDialog({
   readonly onClose: () => void;
 }): ReactNode {
   const place = usePlace();
-  const erase = async (): Promise<void> => {
+  const remove = async (): Promise<void> => {
     onClose();
-    const isDone = await attempt('erase the session', () =>
+    const isDone = await attempt('delete the session', () =>
       agentOf(session.agent).deleteSession(session.sessionId),
     );
     if (!isDone) return;
     if (place.session === session.sessionId) goTo({ view: 'chat', agent: session.agent });
-    toast({ text: 'Erased.' });
+    toast({ text: 'Deleted.' });
     lookNow();
   };
   return (
-    <Dialog title="Erase this session?" onClose={onClose}>
+    <Dialog title="Delete this session?" onClose={onClose}>
       <p dir="auto">
-        “{sessionTitle(session)}” goes with all its snapshots, files and runs, and with the sessions
-        that other agents had on its behalf. What was branched off it stays. This cannot be undone.
+        “{sessionTitle(session)}” is deleted with its snapshots, files and runs, and with the
+        sessions that other agents had on its behalf. Its forks stay. This cannot be undone.
       </p>
       <div className="buttons">
-        <button type="button" className="button danger" onClick={() => void erase()}>
-          Erase
+        <button type="button" className="button danger" onClick={() => void remove()}>
+          Delete
         </button>
         <button type="button" className="button" onClick={onClose}>
           Keep it

@@ -30,7 +30,7 @@ export type OpenDialog =
       readonly model: string | undefined;
       readonly snapshot: Pick<Snapshot, 'snapshotId' | 'turnIndex'>;
     }
-  | { readonly type: 'rename' | 'erase'; readonly session: SessionInfo };
+  | { readonly type: 'rename' | 'delete'; readonly session: SessionInfo };
 
 /** At most one is open. */
 export const openDialog = createSource<OpenDialog | undefined>(undefined);

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { keyNames } from '../lib/keys.ts';
+import { keyName, keyNames } from '../lib/keys.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { MarkIcon, type MarkKind, markWords } from '../ui/mark.tsx';
@@ -9,7 +9,7 @@ const keys: readonly (readonly [string, string])[] = [
   ['j  k', 'Down and up through the timeline'],
   ['h  l', 'To the branch on the left or right'],
   named(commandNames.restore),
-  named(commandNames.branch),
+  named(commandNames.fork),
   named(commandNames.compare, '; shift-click compares any two'),
   named(commandNames.label),
   [keyNames.modK, 'Command palette: find and do anything'],
@@ -22,7 +22,7 @@ const keys: readonly (readonly [string, string])[] = [
 ];
 
 function named({ key, name }: { key: string; name: string }, more = ''): readonly [string, string] {
-  return [key, `${name}${more}`];
+  return [keyName(key), `${name}${more}`];
 }
 
 const marks: readonly MarkKind[] = [

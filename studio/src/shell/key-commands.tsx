@@ -71,12 +71,12 @@ function useCommandList(graph: Graph, headId: string | undefined): readonly Page
       {
         ...commandNames.restore,
         needs: needsPast,
-        run: () => past && void commands.goBack(past.snapshotId),
+        run: () => past && void commands.restore(past.snapshotId),
       },
       {
-        ...commandNames.branch,
+        ...commandNames.fork,
         needs: status === 'succeeded' ? undefined : 'a snapshot of a turn that succeeded',
-        run: () => selected && void commands.branch(selected.snapshotId),
+        run: () => selected && void commands.fork(selected.snapshotId),
       },
       {
         ...commandNames.compare,

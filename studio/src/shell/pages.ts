@@ -10,9 +10,9 @@ export interface Page {
 
 /** The pages about all agents, as the header and the palette name them. */
 export const pages: readonly Page[] = [
-  { view: 'inbox', name: 'Inbox', icon: 'question' },
+  { view: 'inbox', name: 'Inbox', icon: 'inbox' },
   { view: 'runs', name: 'Runs', icon: 'runs' },
   { view: 'tools', name: 'Tools', icon: 'tool' },
-  { view: 'traces', name: 'Traces', icon: 'timeline' },
+  { view: 'traces', name: 'Traces', icon: 'traces' },
   { view: 'usage', name: 'Usage', icon: 'usage' },
 ];

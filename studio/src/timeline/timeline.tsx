@@ -57,7 +57,7 @@ export function Timeline(): ReactNode {
         <Empty title={info.metadata.timeline ? 'No snapshots yet.' : 'No timeline.'}>
           <p>
             {info.metadata.timeline
-              ? 'Every turn adds a snapshot here. Inspect, restore, branch and compare them.'
+              ? 'Every turn adds a snapshot here. Inspect, restore, fork and compare them.'
               : 'The store of this agent does not keep one.'}
           </p>
         </Empty>

@@ -29,7 +29,7 @@ export function SourceCard({
       {connections.map((connection) => (
         <Connection key={connection.user ?? ''} connection={connection} />
       ))}
-      {connections.length === 0 && <p className="quiet">It does not tell its state.</p>}
+      {connections.length === 0 && <p className="quiet">It does not report its state.</p>}
       {/* The tools of one user can be other ones than those of the next, and are called in their turns only. */}
       {connections.map(
         ({ user, tools = [] }) =>

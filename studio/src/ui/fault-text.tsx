@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 
 /** An error with its stack, as text; the frames of libraries stand back behind those of the app. */
 export function FaultText({ text }: { readonly text: string }): ReactNode {
@@ -10,8 +10,8 @@ export function FaultText({ text }: { readonly text: string }): ReactNode {
         {text.split('\n').map((line, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the lines of one text keep their places
           <span key={at} data-line={kindOf(line)}>
-            {at > 0 && '\n'}
-            {line}
+            {withBreaks(line)}
+            {'\n'}
           </span>
         ))}
       </pre>
@@ -22,4 +22,16 @@ export function FaultText({ text }: { readonly text: string }): ReactNode {
 function kindOf(line: string): 'message' | 'own' | 'library' {
   if (!/^\s+at /.test(line)) return 'message';
   return /[\\/]node_modules[\\/]|\(?node:|^\s+at (new )?Promise\b/.test(line) ? 'library' : 'own';
+}
+
+// A path that is too long for one line continues after a slash, so that names stay whole.
+function withBreaks(line: string): ReactNode {
+  if (kindOf(line) === 'message') return line;
+  return line.split(/(?<=[\\/])/).map((part, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one line keep their places
+    <Fragment key={at}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
 }

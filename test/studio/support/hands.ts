@@ -10,7 +10,7 @@ export function handsOn(page: Page) {
     messages: page.getByRole('main').getByRole('region', { name: 'Messages' }),
     timeline,
     inspector: page.getByRole('tabpanel'),
-    pastBar: page.getByRole('region', { name: 'Looking at the past' }),
+    pastBar: page.getByRole('region', { name: 'Earlier snapshot' }),
     comparison: page.getByRole('region', { name: 'Comparison' }),
     /** A snapshot in the timeline, by any of its words. */
     row: (words: string | RegExp): Locator => timeline.getByRole('option', { name: words }),
