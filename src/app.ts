@@ -19,7 +19,7 @@ import { withInterrupts } from './api/calls.ts';
 import type { Action } from './core/action.ts';
 import { WaymarkError } from './core/error.ts';
 import { createIds, type NewId } from './core/id.ts';
-import { checkOptions, type OptionNames } from './core/options.ts';
+import { checkNumbers, checkOptions, type OptionNames } from './core/options.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
 import { type Clock, systemClock } from './core/time/clock.ts';
 import type { Engine } from './engine/engine.ts';
@@ -181,6 +181,7 @@ const appOptionNames: OptionNames<AppOptions> = {
  */
 export function waymark(options: AppOptions = {}): App {
   checkOptions(options, appOptionNames, 'waymark()');
+  checkNumbers(options, ['claimTtl', 'cacheSize'], 'waymark()');
   if (options.store !== undefined && typeof options.store !== 'object') {
     throw new WaymarkError(
       'INVALID_ARGUMENT',

@@ -11,9 +11,22 @@ export function toInput(given: TurnInput): Input {
     if (given === '') throw emptyInput();
     return { message: { role: 'user', content: [{ text: given }] } };
   }
+  if (given === undefined || given === null) throw emptyInput();
   if (Array.isArray(given)) throw arrayInput();
-  if (typeof given === 'object' && given !== null && 'role' in given) return { message: given };
+  if (typeof given === 'object' && 'role' in given) return { message: given };
+  if (typeof given === 'object') checkFields(given);
   return given;
+}
+
+/** Refuses an input that says nothing under our names, such as `{ prompt }`. */
+function checkFields(given: Input): void {
+  const [other] = Object.keys(given);
+  const { message, resume, detach } = given;
+  if (message !== undefined || resume !== undefined || detach !== undefined || !other) return;
+  throw new WaymarkError(
+    'INVALID_ARGUMENT',
+    `An input needs a message or a resume, and this one has "${other}". Pass the text of the user, or a message.`,
+  );
 }
 
 function emptyInput(): WaymarkError {

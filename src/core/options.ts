@@ -6,7 +6,7 @@ export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
 
 /**
  * Refuses options that do not exist, so that a mistyped one is not ignored; `what` names whose options they are, and `renamed`
- * what options of earlier versions, and of other libraries, are called here.
+ * what options of earlier versions, and of other libraries, are called here, or in a sentence what to do instead.
  */
 export function checkOptions(
   given: object,
@@ -18,8 +18,8 @@ export function checkOptions(
     if (names[name] === true || value === undefined) continue;
     const now = renamed[name];
     if (now !== undefined) {
-      const message = `Unknown option "${name}" of ${what}. It is called "${now}".`;
-      throw new WaymarkError('INVALID_ARGUMENT', message);
+      const hint = now.includes(' ') ? now : `It is called "${now}".`;
+      throw new WaymarkError('INVALID_ARGUMENT', `Unknown option "${name}" of ${what}. ${hint}`);
     }
     const known = Object.keys(names);
     const meant = likely(name, known);
@@ -28,6 +28,23 @@ export function checkOptions(
         ? `The options are: ${known.sort().join(', ')}.`
         : `Did you mean "${meant}"?`;
     throw new WaymarkError('INVALID_ARGUMENT', `Unknown option "${name}" of ${what}. ${hint}`);
+  }
+}
+
+/** Refuses options that are no numbers, where JavaScript would go on with `NaN`; `what` names whose they are. */
+export function checkNumbers<Options extends object>(
+  options: Options,
+  names: readonly (keyof Options & string)[],
+  what: string,
+): void {
+  for (const name of names) {
+    const value: unknown = options[name];
+    if (value === undefined || (typeof value === 'number' && !Number.isNaN(value))) continue;
+    const given = typeof value === 'string' ? `"${value.slice(0, 40)}"` : String(value);
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `\`${name}\` of ${what} must be a number, and is ${given}.`,
+    );
   }
 }
 

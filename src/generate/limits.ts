@@ -1,6 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
 import type { JsonObject } from '../core/json/json.ts';
-import { checkOptions, type OptionNames } from '../core/options.ts';
+import { checkNumbers, checkOptions, type OptionNames } from '../core/options.ts';
 import type { Cost, Usage } from '../protocol/turn.ts';
 import { totalTokens } from '../protocol/usage.ts';
 
@@ -47,9 +47,11 @@ const limitNames: OptionNames<Limits> = {
   toolResultLength: true,
 };
 
-/** Refuses limits that do not exist; `what` names whose they are. */
-export function checkLimits(limits: object, what: string): void {
+/** Refuses limits that do not exist, or are no numbers; `what` names whose they are. */
+export function checkLimits(limits: Limits, what: string): void {
   checkOptions(limits, limitNames, what, { timeMs: 'timeout', idleMs: 'idleTimeout' });
+  const { cost: _, ...numbers } = limits;
+  checkNumbers(numbers, Object.keys(numbers) as (keyof typeof numbers)[], what);
 }
 
 export const defaultLimits = {

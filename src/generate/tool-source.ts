@@ -81,6 +81,12 @@ export function resolveTools(
   scope: ToolsScope,
 ): ResolvedTools | Promise<ResolvedTools> {
   if (refs === undefined || refs.length === 0) return noTools;
+  if (!Array.isArray(refs)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'The `tools` of a call must be a list, such as [weather]. Each tool has its name in its definition.',
+    );
+  }
   if (refs.some(isToolSource)) return withSources(refs, scope);
   const tools = new Map<string, Tool>();
   for (const ref of refs) {

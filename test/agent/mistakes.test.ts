@@ -301,6 +301,42 @@ describe('options and arguments', () => {
       'The `store` of waymark() must be a store, such as sqliteStore("waymark.db")',
     ],
     [
+      'tools by name in a call',
+      () => app.generate(wrong({ prompt: 'x', tools: { echo } })),
+      'The `tools` of a call must be a list, such as [weather].',
+    ],
+    [
+      'a time as text',
+      () => app.defineAgent(wrong({ name: 'x', limits: { turn: { timeout: '3s' } } })),
+      '`timeout` of `limits.turn` of agent "x" must be a number, and is "3s".',
+    ],
+    [
+      'a count as text',
+      () => app.defineAgent(wrong({ name: 'x', maxTurns: '5' })),
+      '`maxTurns` of agent "x" must be a number, and is "5".',
+    ],
+    [
+      'a limit of a session as text',
+      () => app.defineAgent(wrong({ name: 'x', limits: { session: { tokens: 'many' } } })),
+      '`tokens` of `limits.session` of agent "x" must be a number, and is "many".',
+    ],
+    [
+      'a number that is none',
+      () => waymark(wrong({ claimTtl: Number.NaN })),
+      '`claimTtl` of waymark() must be a number, and is NaN.',
+    ],
+    [
+      'an input of the AI SDK',
+      () => agent.run(wrong({ prompt: 'hi' })),
+      'An input needs a message or a resume, and this one has "prompt". Pass the text of the user',
+    ],
+    ['no input', () => agent.run(wrong(undefined as never)), 'The input is empty. Pass the text'],
+    [
+      'middleware outside of use',
+      () => app.defineAgent(wrong({ name: 'x', toolApproval: ['echo'] })),
+      'Unknown option "toolApproval" of agent "x". Middleware goes into `use`',
+    ],
+    [
       'a turn',
       () => agent.run('hi', wrong({ sesionId: 's' })),
       'Unknown option "sesionId" of a turn. Did you mean "sessionId"?',

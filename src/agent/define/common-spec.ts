@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { toJson } from '../../core/json/json.ts';
-import { checkChoice, checkOptions as checkNames } from '../../core/options.ts';
+import { checkChoice, checkOptions as checkNames, checkNumbers } from '../../core/options.ts';
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { checkLimits } from '../../generate/limits.ts';
 import { checkCost } from '../../generate/price.ts';
@@ -110,9 +110,12 @@ function checkAgentLimits(
   checkNames(limits, { turn: true, session: true, owner: true }, `\`limits\` of agent "${name}"`);
   checkLimits(limits.turn ?? {}, `\`limits.turn\` of agent "${name}"`);
   const names = { tokens: true, cost: true, toolCalls: true, customLength: true } as const;
-  checkNames(session ?? {}, names, `\`limits.session\` of agent "${name}"`);
+  const ofSession = `\`limits.session\` of agent "${name}"`;
+  checkNames(session ?? {}, names, ofSession);
+  checkNumbers(session ?? {}, ['tokens', 'toolCalls', 'customLength'], ofSession);
   const ofOwner = { tokens: true, cost: true, per: true } as const;
   checkNames(owner ?? {}, ofOwner, `\`limits.owner\` of agent "${name}"`);
+  checkNumbers(owner ?? {}, ['tokens'], `\`limits.owner\` of agent "${name}"`);
   if (owner?.per !== undefined) checkChoice(owner.per, ['day', 'month'], '`limits.owner.per`');
   for (const [where, cost] of Object.entries({
     turn: turn?.cost,

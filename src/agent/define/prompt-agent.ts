@@ -1,6 +1,6 @@
 import { WaymarkError } from '../../core/error.ts';
 import { type Json, type JsonObject, toJson } from '../../core/json/json.ts';
-import { checkOptions, type OptionNames } from '../../core/options.ts';
+import { checkNumbers, checkOptions, type OptionNames } from '../../core/options.ts';
 import { parseSync, type Schema, toJsonSchema } from '../../core/schema/schema.ts';
 import { callerTools, checkCallerTools } from '../../generate/caller-tools.ts';
 import type { CompactOptions } from '../../generate/compact.ts';
@@ -85,6 +85,8 @@ const namesElsewhere = {
   middleware: 'use',
   stopWhen: 'maxTurns',
   maxSteps: 'maxTurns',
+  toolApproval: 'Middleware goes into `use`, as in use: [toolApproval([…])].',
+  checkpointer: 'store',
 };
 
 const notForAgents = [
@@ -109,6 +111,7 @@ export function createPromptAgent(
     );
   }
   checkOptions(options, optionNames, `agent "${options.name}"`, namesElsewhere);
+  checkNumbers(options, ['maxTurns'], `agent "${options.name}"`);
   const { generator } = env;
   const initial = (options.messages ?? []).map(parseMessage);
   // Before the prompt is defined: what is refused leaves nothing behind.
