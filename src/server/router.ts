@@ -180,8 +180,11 @@ async function answerError(
 }
 
 function unknownRoute(c: RequestContext): WaymarkError {
+  const [, openAi = ''] = /^(.*\/openai\/v1)\//.exec(c.req.path) ?? [];
+  const isChat = openAi !== '' && c.req.path.endsWith('/chat/completions');
+  const instead = isChat ? ` Use the Responses API: POST ${openAi}/responses.` : '';
   return new WaymarkError(
     'NOT_FOUND',
-    `There is nothing at ${c.req.method} ${short(c.req.path)}. GET /openapi.json lists what there is.`,
+    `There is nothing at ${c.req.method} ${short(c.req.path)}.${instead} GET ${openAi}/openapi.json lists what there is.`,
   );
 }

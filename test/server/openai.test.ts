@@ -396,6 +396,31 @@ describe('streams', () => {
     await brief.close();
   });
 
+  test('name a budget that is used up, so that a client can tell it from a crash', async () => {
+    const app = waymark({ store: memoryStore(), price: () => ({ USD: 9_000 }), onError: () => {} });
+    const look = app.defineTool({ name: 'look', description: 'Looks.' }, () => 'seen');
+    const usage = { inputTokens: 10, totalTokens: 10 };
+    app.defineAgent({
+      name: 'desk',
+      model: scriptedModel([{ toolCalls: [{ name: 'look', input: {} }], usage }, 'never']),
+      tools: [look],
+      limits: { turn: { cost: { USD: 8_000 } } },
+    });
+    const limited = await startServer({ app, openai: true });
+    try {
+      const response = await post(`${limited.url}/openai/v1/responses`, {
+        model: 'desk',
+        input: 'x',
+      });
+      expect(await response.json()).toMatchObject({
+        status: 'failed',
+        error: { code: 'rate_limit_exceeded' },
+      });
+    } finally {
+      await limited.close();
+    }
+  });
+
   test('say what failed, without its cause', async () => {
     const events = await allEvents(
       await post(`${url}/responses`, { model: 'desk', input: 'fail', stream: true }),
@@ -888,6 +913,14 @@ describe('the server', () => {
     const response = await fetch(request);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: { code: 'unsupported_operation' } });
+  });
+
+  test('says where the routes are listed, and that chat completions are not among them', async () => {
+    const response = await post(`${url}/chat/completions`, { model: 'desk', messages: [] });
+    expect(response.status).toBe(404);
+    const text = await response.text();
+    expect(text).toContain('Use the Responses API: POST /openai/v1/responses.');
+    expect(text).toContain('GET /openai/v1/openapi.json');
   });
 
   test('describes its routes in an OpenAPI document', async () => {

@@ -56,7 +56,7 @@ export interface ResponseProgress {
   readonly status: ResponseStatus;
   readonly output: readonly Item[];
   readonly usage?: Usage | undefined;
-  readonly error?: Pick<ErrorBody, 'message'> | { readonly message: string } | undefined;
+  readonly error?: (Pick<ErrorBody, 'message'> & { readonly status?: string }) | undefined;
   readonly finishReason?: FinishReason | undefined;
 }
 
@@ -127,7 +127,8 @@ function reasonOf(finishReason: FinishReason | undefined): string {
 }
 
 function toResponseError(error: ResponseProgress['error']): object {
-  return { code: 'server_error', message: error?.message ?? 'The turn failed.' };
+  const code = error?.status === 'RESOURCE_EXHAUSTED' ? 'rate_limit_exceeded' : 'server_error';
+  return { code, message: error?.message ?? 'The turn failed.' };
 }
 
 function toUsage({
