@@ -405,7 +405,7 @@ describe('onError', () => {
       const { sessionId } = await agent.runText('x', { throwOnError: false });
       expect(print).toHaveBeenCalledTimes(1);
       const lines = String(print.mock.calls[0]).split('\n');
-      expect(lines[0]).toContain(`Agent "broken" failed in turn 0 (session ${sessionId}`);
+      expect(lines[0]).toContain(`Agent "broken" failed in turn 1 (session ${sessionId}`);
       expect(lines[1]).toBe('TypeError: my bug is here');
       expect(lines[2]).toContain('errors.test.ts');
       const seen: unknown[] = [];

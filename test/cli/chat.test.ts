@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { agentsFile, command, Running, tempFolder } from './support/command.ts';
 
@@ -52,9 +54,44 @@ describe('a single message', () => {
     });
   });
 
+  test('a failed turn says how to look at it, by the id of its session', async () => {
+    await command(folder.path, ['chat', 'talker', 'Hi', '--session', 'bad', ...file]);
+    const failed = await command(folder.path, [
+      ...['chat', 'talker', 'fail', '--session', 'bad'],
+      ...file,
+    ]);
+    expect(failed.stderr).toContain('waymark show bad --agent talker --file ');
+    const shown = await command(folder.path, ['show', 'bad', '--agent', 'talker', ...file]);
+    expect(shown.stdout).toMatch(/^status +failed$/m);
+    expect(shown.stdout).toMatch(/^turn +2 /m);
+    expect(shown.stdout).toContain('The cause is not stored.');
+    await command(folder.path, ['chat', 'talker', 'Again', '--session', 'bad', ...file]);
+    const later = await command(folder.path, ['show', 'bad', ...file]);
+    expect(later.stdout).toMatch(/^status +succeeded, stop$/m);
+    expect((await command(folder.path, ['show', 'nothing', ...file])).code).toBe(3);
+  });
+
+  test('is enough when the app has one agent', async () => {
+    writeFileSync(
+      join(folder.path, 'one.ts'),
+      `import { waymark } from 'waymark';
+       import { scriptedModel } from 'waymark/testing';
+       const model = scriptedModel({ patterns: [], otherwise: 'Hello.' });
+       export const app = waymark({ model });
+       app.defineAgent({ name: 'only' });`,
+    );
+    const one = ['--file', 'one.ts'];
+    const answer = await command(folder.path, ['chat', 'hello there', ...one]);
+    expect(answer).toMatchObject({ code: 0, stdout: 'Hello.\n' });
+    const several = await command(folder.path, ['chat', 'hello there', ...file]);
+    expect(several.stderr).toContain('Name an agent: ');
+    const unknown = await command(folder.path, ['chat', 'onyl', ...one]);
+    expect(unknown.stderr).toContain('There is no agent "onyl". Agents: only.');
+  });
+
   test('S146 shows the message and the stack once with --debug', async () => {
     const { stderr } = await command(folder.path, ['chat', 'thrower', 'x', '--debug', ...file]);
-    expect(stderr).toMatch(/^✗ Agent "thrower" failed in turn 0 \(session .*, run .*\)$/m);
+    expect(stderr).toMatch(/^✗ Agent "thrower" failed in turn 1 \(session .*, run .*\)$/m);
     expect(stderr.match(/my bug is here/g)).toHaveLength(1);
     expect(stderr).toMatch(/^TypeError: my bug is here\n {4}at .*fixture\/agents\.ts/m);
   });
@@ -245,6 +282,8 @@ describe('background work', () => {
     const watched = await command(folder.path, ['watch', runId, ...file]);
     expect(watched.code).toBe(1);
     expect(watched.stdout).toContain('✗ aborted');
+    const again = await command(folder.path, ['abort', runId, ...file]);
+    expect(again).toMatchObject({ code: 0, stdout: 'already ended: aborted\n' });
     const unknown = await command(folder.path, ['abort', crypto.randomUUID(), ...file]);
     expect(unknown.code).toBe(3);
   });

@@ -60,7 +60,7 @@ describe('dev', () => {
     running.interrupt();
     const { stdout, stderr } = await running.finished;
     expect(stderr).toMatch(
-      /^✗ Agent "thrower" failed in turn 0 \(session .*, run .*\)\nTypeError: my bug/,
+      /^✗ Agent "thrower" failed in turn 1 \(session .*, run .*\)\nTypeError: my bug/,
     );
     expect(`${stdout}${stderr}`.match(/my bug is here/g)).toHaveLength(1);
   });
@@ -118,14 +118,14 @@ describe('dev', () => {
   });
 
   test('listens on this machine only', async () => {
-    const { code, stderr } = await command(folder.path, [
-      'dev',
-      agentsFile,
-      '--no-reload',
-      '--host',
-      '0.0.0.0',
-    ]);
-    expect(code).toBe(1);
-    expect(stderr).toContain('lets other machines in');
+    // With the supervisor, too: no change of a file changes an option.
+    for (const reload of [['--no-reload'], []]) {
+      const { code, stderr } = await command(folder.path, [
+        ...['dev', agentsFile, '--host', '0.0.0.0'],
+        ...reload,
+      ]);
+      expect(code).toBe(1);
+      expect(stderr).toContain('lets other machines in');
+    }
   });
 });

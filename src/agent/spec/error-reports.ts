@@ -76,7 +76,7 @@ export function reportText(error: unknown, info: ErrorInfo): string {
 export function reportHeadline(info: ErrorInfo): string {
   const { agent, turnIndex, sessionId, runId } = info;
   const whose = agent === undefined ? '' : `Agent "${agent}"`;
-  const turn = turnIndex === undefined ? '' : ` in turn ${turnIndex}`;
+  const turn = turnIndex === undefined ? '' : ` in turn ${turnIndex + 1}`;
   const ids = [sessionId && `session ${sessionId}`, runId && `run ${runId}`].filter(Boolean);
   const what =
     info.phase === 'turn' && agent !== undefined

@@ -151,10 +151,15 @@ export class ChatLoop {
     }
   }
 
-  #close({ finishReason, error, snapshotId }: Output): void {
-    const { name } = this.#conversation.agent;
-    if (error) this.#fault(error);
-    else if (finishReason === 'detached') {
+  #close({ finishReason, error, snapshotId, sessionId }: Output): void {
+    const { agent, isKept } = this.#conversation;
+    const { name } = agent;
+    if (error) {
+      this.#fault(error);
+      if (!isKept) return;
+      const command = `waymark show ${sessionId} --agent ${name}${this.#sourceArguments}`;
+      this.#terminal.note(this.#terminal.style.dim(`To look at the failed turn: ${command}`));
+    } else if (finishReason === 'detached') {
       this.#terminal.note(
         `Running in the background. To follow it: waymark watch ${snapshotId} --agent ${name}${this.#sourceArguments}`,
       );

@@ -24,7 +24,9 @@ export const abort = defineCommand({
         throw new WaymarkError('NOT_FOUND', `There is no run "${snapshotId}".`);
       }
       if (options.json) terminal.print(JSON.stringify({ snapshotId, status }));
-      else terminal.print(status === 'pending' ? 'pending: the turn was asked to stop' : status);
+      else if (status === snapshot.status && status !== 'pending') {
+        terminal.print(`already ended: ${status}`);
+      } else terminal.print(status === 'pending' ? 'pending: the turn was asked to stop' : status);
     } finally {
       await open.close();
     }

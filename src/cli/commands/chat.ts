@@ -12,7 +12,7 @@ export const chat = defineCommand({
   summary: 'Chat with an agent in the terminal',
   usage: '[agent] [message]',
   about:
-    'Without a message, starts a conversation; /help lists its commands, such as /back and /branch, and /quit leaves. With a\nmessage, prints the answer and exits: with 6 when a tool waits for an answer, with 1 when the turn failed. If the\napp has only one agent, you can leave out the agent, unless you give a message. Ctrl-C stops the turn; press it again to leave.',
+    'Without a message, starts a conversation; /help lists its commands, such as /back and /branch, and /quit leaves. With a\nmessage, prints the answer and exits: with 6 when a tool waits for an answer, with 1 when the turn failed. You can leave\nout the agent when the app has only one: a single argument with spaces is the message. Ctrl-C stops the turn; press it again to leave.',
   examples: [
     'chat story',
     'chat story "Look around"',
@@ -30,8 +30,9 @@ export const chat = defineCommand({
     ...agentsOptions,
   },
   async run({ args, options, terminal }) {
-    const [name, message] = args;
-    if (options.json && message === undefined) {
+    const [given, said] = args;
+    const isText = said === undefined && given !== undefined && /\s/.test(given);
+    if (options.json && said === undefined && !isText) {
       throw usageError(
         '--json works with a single message only: waymark chat <agent> <message> --json.',
         'chat',
@@ -39,7 +40,10 @@ export const chat = defineCommand({
     }
     const open = await openAgents(options, terminal, 'running');
     try {
-      const agent = pickAgent(open.agents, name);
+      // The name of an agent may have spaces, too.
+      const isMessage = isText && !open.agents.some(({ name }) => name === given);
+      const message = isMessage ? given : said;
+      const agent = pickAgent(open.agents, isMessage ? undefined : given);
       const conversation = await openConversation(agent, options);
       if (message === undefined) greet(conversation, open, terminal);
       const { sourceArguments } = open;

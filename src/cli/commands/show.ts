@@ -2,7 +2,7 @@ import { WaymarkError } from '../../core/error.ts';
 import { pendingInterrupts } from '../../protocol/messages/tool-round.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { defineCommand, jsonOption } from '../command.ts';
-import { findSnapshot } from '../source/find-snapshot.ts';
+import { findTurn } from '../source/find-snapshot.ts';
 import { agentOption, agentsOptions, openAgents } from '../source/open-agents.ts';
 import { artifactSummary, artifactText, messageLines, partText } from '../text/message-text.ts';
 import { oneLine, safe } from '../text/safe.ts';
@@ -15,6 +15,8 @@ export const show = defineCommand({
   name: 'show',
   summary: 'Show the conversation, state and artifacts of a snapshot',
   usage: '<snapshot>',
+  about:
+    'Takes the id of a snapshot or run. The id of a session stands for its last turn if that failed, else for its head.',
   examples: ['show 019b2f6e-…', 'show 019b2f6e-… --artifact draft.md > draft.md'],
   options: {
     artifact: { type: 'string', value: 'name', about: 'Print the text of this artifact only' },
@@ -26,7 +28,7 @@ export const show = defineCommand({
     const [snapshotId = ''] = args;
     const open = await openAgents(options, terminal);
     try {
-      const { snapshot } = await findSnapshot(open.agents, snapshotId, options.agent);
+      const { snapshot } = await findTurn(open.agents, snapshotId, options.agent);
       if (options.artifact !== undefined) terminal.write(textOf(snapshot, options.artifact));
       else if (options.json) terminal.print(JSON.stringify(snapshot, null, 2));
       else terminal.print(snapshotText(snapshot, terminal.style));
@@ -55,11 +57,12 @@ function snapshotText(snapshot: Snapshot, style: Style): string {
       ['turn', `${snapshot.turnIndex + 1}  (${snapshot.event})`],
       [
         'status',
-        [snapshot.status, finishReason, snapshot.orphaned ? 'orphaned' : '']
+        [...new Set([snapshot.status, finishReason, snapshot.orphaned ? 'orphaned' : ''])]
           .filter(Boolean)
           .join(', '),
       ],
       ['error', error ? `${error.status}: ${oneLine(error.message, 200)}` : ''],
+      ['', error?.status === 'INTERNAL' ? whereTheCauseIs : ''],
       ['label', label === undefined ? '' : oneLine(label)],
       ['created', when(snapshot.createdAt)],
       ['tokens', usage?.totalTokens === undefined ? '' : String(usage.totalTokens)],
@@ -84,6 +87,10 @@ function snapshotText(snapshot: Snapshot, style: Style): string {
   ];
   return sections.filter(Boolean).join('\n\n');
 }
+
+// Its text may hold anything, so stores keep only what clients may see.
+const whereTheCauseIs =
+  'The cause is not stored. The process that ran the turn has logged it, and passed it to `onError`.';
 
 function section(title: string, lines: readonly string[], style: Style): string {
   return lines.length === 0 ? '' : [style.bold(title), ...lines].join('\n');

@@ -1,9 +1,10 @@
-import { WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
 import type { Snapshot } from '../../protocol/snapshot.ts';
 import { oneLine } from '../text/safe.ts';
 import type { AgentAccess } from './agent-access.ts';
 import { allPages } from './all-pages.ts';
+import { agentReader, lookUpSession } from './find-session.ts';
 import { type Candidate, matchPrefix } from './match-prefix.ts';
 import { pickAgent } from './open-agents.ts';
 import { orNothing } from './or-nothing.ts';
@@ -41,6 +42,34 @@ export async function findSnapshot(
     'NOT_FOUND',
     `There is no snapshot or run "${oneLine(given, 80)}". "waymark snapshots <session>" lists the snapshots of a session, "waymark runs" the open runs.`,
   );
+}
+
+/** As {@link findSnapshot}; the id of a session stands for its last turn if that failed, else for its head. */
+export async function findTurn(
+  agents: readonly AgentAccess[],
+  given: string,
+  name?: string,
+): Promise<FoundSnapshot> {
+  try {
+    return await findSnapshot(agents, given, name);
+  } catch (error) {
+    if (!isWaymarkError(error) || error.status !== 'NOT_FOUND') throw error;
+    const chosen = name === undefined ? agents : [pickAgent(agents, name)];
+    const found = await lookUpSession(chosen.map(agentReader), given);
+    const shown = found && (await lastTurn(found.place, found.session));
+    if (shown === undefined) throw error;
+    return shown;
+  }
+}
+
+async function lastTurn(
+  agent: AgentAccess,
+  { sessionId, headId }: SessionInfo,
+): Promise<FoundSnapshot | undefined> {
+  const timeline = await readTimeline(agent, sessionId);
+  const newest = timeline.toSorted((a, b) => a.createdAt.localeCompare(b.createdAt)).at(-1);
+  const snapshotId = newest?.status === 'failed' ? newest.snapshotId : headId;
+  return snapshotId === undefined ? undefined : await readSnapshot([agent], snapshotId);
 }
 
 async function readSnapshot(
