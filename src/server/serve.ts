@@ -68,7 +68,8 @@ export async function serve(app: ServedApp, options: ServeOptions = {}): Promise
   if (!options.auth && !isLoopback(host)) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      `Listening on ${host} lets other machines in. Give serve an auth hook, or listen on 127.0.0.1.`,
+      `Listening on ${host} lets other machines in. Authenticate requests with \`auth\`, or listen on 127.0.0.1.`,
+      { details: { host } },
     );
   }
   const write = (line: string): void => void process.stdout.write(line);

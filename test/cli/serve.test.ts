@@ -27,6 +27,9 @@ describe('serve', () => {
     const header = ['--header', 'authorization: Bearer secret'];
     const answer = await command(folder.path, ['chat', 'chat', 'Hi', '--url', url, ...header]);
     expect(answer).toMatchObject({ code: 0, stdout: 'Hello.\n' });
+    expect(answer.stderr).toContain(`--url ${url} --header "authorization: …"`);
+    const refused = await command(folder.path, ['chat', 'chat', 'Hi', '--url', url]);
+    expect(refused.stderr).toContain('use --header "authorization: Bearer …"');
     // There is no Studio.
     expect((await fetch(`${url}/studio/`)).status).not.toBe(200);
     running.child.kill('SIGTERM');

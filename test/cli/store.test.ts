@@ -135,10 +135,13 @@ describe('erase', () => {
 });
 
 describe('migrate', () => {
-  test('makes a store, and leaves one that is up to date as it is', async () => {
+  test('leaves a store that is up to date as it is, and makes none at a mistyped path', async () => {
+    const done = await run('migrate', '--store', 'sqlite:waymark.db', '--json');
+    expect(JSON.parse(done.stdout)).toEqual({ store: 'sqlite', ready: true });
     for (const _ of [1, 2]) {
-      const done = await run('migrate', '--store', 'sqlite:new.db', '--json');
-      expect(JSON.parse(done.stdout)).toEqual({ store: 'sqlite', ready: true });
+      const missing = await run('migrate', '--store', 'sqlite:waymrk.db');
+      expect(missing).toMatchObject({ stdout: '', stderr: expect.stringContaining('no store at') });
+      expect(missing.code).not.toBe(0);
     }
   });
 });

@@ -1,4 +1,5 @@
 import { WaymarkError } from '../../core/error.ts';
+import { isJsonObject } from '../../core/json/json.ts';
 import { defineCommand } from '../command.ts';
 import { childMark } from '../dev/child-message.ts';
 import { openBrowser } from '../dev/open-browser.ts';
@@ -78,7 +79,7 @@ async function superviseFile(
   const { style } = terminal;
   const args = ['dev', path, '--host', host];
   const fixed = port === undefined ? [] : ['--port', String(port)];
-  // Waiting for a change of a file does not free a port.
+  // Waiting for a change of a file does not free a port, and does not change an option.
   const unusable = Promise.withResolvers<never>();
   let isFirst = true;
   const supervisor = new Supervisor([...args, ...(verbose ? ['--verbose'] : []), ...fixed], {
@@ -90,7 +91,7 @@ async function superviseFile(
     failed(body, stack) {
       const { status, message, details } = body;
       const error = new WaymarkError(status, message, details === undefined ? {} : { details });
-      if (isFirst && isPortInUse(error)) return unusable.reject(error);
+      if (isFirst && (isPortInUse(error) || isHostRefused(error))) return unusable.reject(error);
       terminal.note(`${style.bad('✗')} ${safe(message)}`);
       if (isDebug && stack !== undefined) terminal.note(stack);
       terminal.note(style.dim('Waiting for a change.'));
@@ -107,6 +108,11 @@ async function superviseFile(
     terminal.onInterrupt(() => supervisor.kill());
     await supervisor.close();
   }
+}
+
+/** Whether the server refused to listen on an address that other machines reach. */
+function isHostRefused({ status, details }: WaymarkError): boolean {
+  return status === 'FAILED_PRECONDITION' && isJsonObject(details) && 'host' in details;
 }
 
 /** Resolves at the first Ctrl-C. */

@@ -37,7 +37,7 @@ export const init = defineCommand({
     if (isFull && !options.force) {
       throw new WaymarkError(
         'ALREADY_EXISTS',
-        `The folder ${given} is not empty. Name a new folder, or use --force to add the missing files.`,
+        `The folder ${given} is not empty. Name a new one, such as "waymark init my-agents", or use --force to add the missing files.`,
       );
     }
     const written = write(folder, template);

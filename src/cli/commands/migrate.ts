@@ -7,7 +7,7 @@ export const migrate = defineCommand({
   summary: 'Upgrade a store to the format of this version',
   usage: '',
   about:
-    'An app also upgrades its store when it opens it. Run this command before a deployment, so that the upgrade runs once and\nyou see its result. A store that does not exist yet is created. To move sessions to another store, use export and\nimport.',
+    'An app also upgrades its store when it opens it. Run this command before a deployment, so that the upgrade runs once and\nyou see its result. The tables of a Postgres store are created if they are missing; a SQLite or file store must\nexist. To move sessions to another store, use export and import.',
   examples: [
     'migrate --store sqlite:waymark.db',
     'migrate --store postgres:postgres://localhost/waymark',
@@ -15,7 +15,7 @@ export const migrate = defineCommand({
   options: { ...jsonOption, ...storeOptions },
   async run({ options, terminal }) {
     terminal.progress('Opening …');
-    const open = await openStore(options, terminal, { make: true });
+    const open = await openStore(options, terminal);
     try {
       const { name } = open.store;
       if (options.json) terminal.print(JSON.stringify({ store: name, ready: true }));

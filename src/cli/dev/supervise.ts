@@ -102,7 +102,8 @@ export class Supervisor {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     const message: ParentMessage = { type: 'close' };
-    if (child.connected) child.send(message);
+    // With a callback, a child that has just died is no unhandled error; its exit is awaited below.
+    if (child.connected) child.send(message, () => {});
     const timer = setTimeout(() => child.kill('SIGKILL'), closeTimeoutMs);
     await ended;
     clearTimeout(timer);

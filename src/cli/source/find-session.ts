@@ -29,7 +29,11 @@ export async function findSession(
 ): Promise<{ readonly agent: AgentAccess; readonly session: SessionInfo }> {
   const chosen = name === undefined ? agents : [pickAgent(agents, name)];
   const found = await lookUpSession(chosen.map(agentReader), given);
-  if (found === undefined) throw noSession(given, '"waymark sessions" lists them.');
+  if (found === undefined)
+    throw noSession(
+      given,
+      '"waymark sessions" lists them. For a session of an owner, use --owner, or --header with --url.',
+    );
   return { agent: found.place, session: found.session };
 }
 

@@ -1,4 +1,4 @@
-import { WaymarkError } from '../../core/error.ts';
+import { isWaymarkError, WaymarkError } from '../../core/error.ts';
 import type { OptionSpecs, OptionValues } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
 import type { Terminal } from '../terminal.ts';
@@ -110,13 +110,24 @@ async function openServer(url: string, headers: readonly string[]): Promise<Open
     headers: headers.map(toHeader),
     reconnect: { attempts: 3 },
   });
-  const known = await client.agents();
+  const known = await client.agents().catch(notAuthenticated);
   return {
     agents: known.map(({ name }) => remoteAgent(client.agent(name))),
-    sourceArguments: ` --url ${url}`,
+    // Values may be secret.
+    sourceArguments: [
+      ` --url ${url}`,
+      ...headers.map((each) => ` --header "${toHeader(each)[0]}: …"`),
+    ].join(''),
     inProcess: false,
     close: async () => {},
   };
+}
+
+function notAuthenticated(error: unknown): never {
+  if (!isWaymarkError(error) || error.status !== 'UNAUTHENTICATED') throw error;
+  const { status, message, details } = error;
+  const hint = 'To authenticate, use --header "authorization: Bearer …".';
+  throw new WaymarkError(status, `${message} ${hint}`, { details, cause: error });
 }
 
 function toHeader(text: string): [string, string] {
