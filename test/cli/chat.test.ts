@@ -161,6 +161,38 @@ describe('a conversation', () => {
     expect(stdout).toContain('Result: ["Oslo"]');
   });
 
+  test('S590 asks about what waits inside a sub-agent', async () => {
+    writeFileSync(
+      join(folder.path, 'sub.ts'),
+      `import { agentTool, memoryStore, waymark } from 'waymark';
+       import { scriptedModel } from 'waymark/testing';
+       const app = waymark({ store: memoryStore() });
+       const book = app.defineTool({ name: 'book', description: 'Books.' }, (_, { resumed, interrupt }) =>
+         resumed === undefined ? interrupt() : 'booked');
+       const call = (name, input) => ({ toolCalls: [{ name, input }] });
+       const answers = { afterTools: (_, results) => JSON.stringify(results) };
+       const clerk = app.defineAgent({
+         name: 'clerk', tools: [book],
+         model: scriptedModel({ patterns: [], otherwise: call('book', {}), ...answers }),
+       });
+       app.defineAgent({
+         name: 'boss', tools: [agentTool(clerk)],
+         model: scriptedModel({ patterns: [], otherwise: call('clerk', { message: 'x' }), ...answers }),
+       });
+       export { app };`,
+    );
+    const said = async (answer: string) =>
+      (
+        await command(folder.path, ['chat', 'boss', '--file', 'sub.ts'], {
+          input: `go\n${answer}\n`,
+        })
+      ).stdout;
+    expect(await said('yes')).toContain('booked');
+    const declined = await said('no, too far');
+    expect(declined).toContain('The user declined. The reason: too far');
+    expect(declined).not.toContain('booked');
+  });
+
   test('takes a command while a question is open, and asks it again after that', async () => {
     const { stdout } = await talk(['book tea', '/tree', 'yes', 'book coffee', '/back', 'fine']);
     expect(stdout.match(/^\? book {"what":"tea"}/gm)).toHaveLength(2);

@@ -114,6 +114,10 @@ describe('dev', () => {
     const empty = await command(folder.path, ['dev', 'empty.ts', '--no-reload']);
     expect(empty.code).toBe(1);
     expect(empty.stderr).toContain('empty.ts does not export an app');
+    for (const name of [['dev', '--no-reload'], ['serve']]) {
+      const named = await command(folder.path, [...name, '--file', 'empty.ts']);
+      expect(named.stderr).toContain('empty.ts does not export an app');
+    }
     expect((await command(folder.path, ['dev', 'nowhere.ts'])).code).toBe(3);
   });
 

@@ -22,6 +22,12 @@ export const dev = defineCommand({
     'The file exports `app` (agents.ts or agents.js, also in src/, when no file is named), and optionally `modelNote`, a text\nabout the model. Listens on this machine only. Ctrl-C stops the server; unfinished background runs continue at the next\nstart.',
   examples: ['dev', 'dev examples/agents.ts --port 4000 --open'],
   options: {
+    file: {
+      type: 'string',
+      short: 'f',
+      value: 'path',
+      about: 'The file that exports the app; same as the argument',
+    },
     port: {
       type: 'string',
       short: 'p',
@@ -37,7 +43,7 @@ export const dev = defineCommand({
     verbose: { type: 'boolean', about: 'Log every request' },
   },
   async run({ args, options, terminal }) {
-    const path = findAgentsFile(args[0], terminal.cwd);
+    const path = findAgentsFile(options.file ?? args[0], terminal.cwd);
     const port = options.port === undefined ? undefined : parsePort(options.port, 'dev');
     const serving: ServeFileOptions = {
       path,

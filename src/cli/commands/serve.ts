@@ -18,6 +18,12 @@ export const serve = defineCommand({
     'The file exports `app`, and `serverOptions` for the server: `export const serverOptions: ServeOptions = { auth }`.\nWithout `auth`, the server listens on this machine only, because every caller could read all sessions. Logs are JSON\nlines on standard output. On SIGTERM or Ctrl-C the server drains: running turns can finish until the deadline. Unlike\n"waymark dev", it has no Studio and does not reload.',
   examples: ['serve', 'serve agents.ts --host 0.0.0.0 --port 8080', 'serve agents.ts --no-work'],
   options: {
+    file: {
+      type: 'string',
+      short: 'f',
+      value: 'path',
+      about: 'The file that exports the app; same as the argument',
+    },
     port: {
       type: 'string',
       short: 'p',
@@ -40,7 +46,7 @@ export const serve = defineCommand({
     },
   },
   async run({ args, options, terminal }) {
-    const path = findAgentsFile(args[0], terminal.cwd);
+    const path = findAgentsFile(options.file ?? args[0], terminal.cwd);
     const shown = shownPath(path, terminal.cwd);
     const grace = wholeNumber(options.drain ?? '10000', 'drain');
     const port = portOf(options.port, terminal.env.PORT);
