@@ -328,7 +328,7 @@ function durableCall(
     idempotencyKey,
     checkpoint: async (name, fn) =>
       session instanceof InvocationSession
-        ? await session.step(`${idempotencyKey} ${name}`, fn)
+        ? await session.toolStep(`${idempotencyKey} ${name}`, fn)
         : await fn(),
   };
 }

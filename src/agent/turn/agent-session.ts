@@ -46,6 +46,12 @@ export class InvocationSession extends SessionFace<unknown> implements AgentSess
     this.#steps ??= new Steps(this.#invocation);
     return this.#steps.once(key, fn);
   }
+
+  /** A step inside a tool call. A retry of the call within one attempt gets its result again. */
+  toolStep<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {
+    this.#steps ??= new Steps(this.#invocation);
+    return this.#steps.once(key, fn, { isRepeatable: true });
+  }
 }
 
 /** The invocation that a tool was called in. */

@@ -13,16 +13,24 @@ export class Steps {
     this.#invocation = invocation;
   }
 
-  /** Runs the step with this key, or returns its result if it has run before. */
-  async once<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value> {
+  /**
+   * Runs the step with this key, or returns its result if an earlier attempt has run it. A second use within one attempt is
+   * refused, because the caller of a loop would get the result of its first round each time; `isRepeatable` returns the result.
+   */
+  async once<Value>(
+    key: string,
+    fn: () => Promise<Value> | Value,
+    { isRepeatable = false } = {},
+  ): Promise<Value> {
     const { run } = this.#invocation;
     // Two inputs of one run may use the same key for different work.
     const name = `${run?.detached?.inputsDone ?? 0}:${key}`;
     const id = `${run?.runId ?? ''}:${name}`;
     const before = this.#known.get(id);
-    if (before?.isDone === true) return (await before.result) as Value;
-    if (before !== undefined) throw inUse(key);
-    const result = perform(this.#invocation, name, fn);
+    if (before?.isDone === false) throw inUse(key);
+    if (before !== undefined && !isRepeatable) throw usedBefore(key);
+    if (before !== undefined) return (await before.result) as Value;
+    const result = perform(this.#invocation, { key, name }, fn);
     const step = { result, isDone: false };
     this.#known.set(id, step);
     try {
@@ -44,9 +52,16 @@ function inUse(key: string): WaymarkError {
   );
 }
 
+function usedBefore(key: string): WaymarkError {
+  return new WaymarkError(
+    'FAILED_PRECONDITION',
+    `Step "${key}" has been used in this turn already. Give each step its own key; in a loop, put the index or an id into it: \`${key}-\${index}\`.`,
+  );
+}
+
 async function perform<Value>(
   invocation: InvocationState,
-  name: string,
+  { key, name }: { readonly key: string; readonly name: string },
   fn: () => Promise<Value> | Value,
 ): Promise<Value> {
   const { spec, run } = invocation;
@@ -58,7 +73,7 @@ async function perform<Value>(
   if (recorded !== undefined) return recorded.value as Value;
   const value = await fn();
   const json: Json | undefined =
-    value === undefined ? undefined : toJson(value, `The result of step "${name}"`);
+    value === undefined ? undefined : toJson(value, `The result of step "${key}"`);
   await whileHolding(invocation, () => runs.saveStep(ref, name, json));
   run?.onProgress?.();
   return json as Value;

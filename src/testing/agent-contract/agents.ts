@@ -1,5 +1,5 @@
 import { type App, waymark } from '../../app.ts';
-import type { WaymarkError } from '../../core/error.ts';
+import { WaymarkError } from '../../core/error.ts';
 import type { Json } from '../../core/json/json.ts';
 import type { JsonSchema } from '../../core/schema/schema.ts';
 import type { ModelRef } from '../../generate/model.ts';
@@ -305,7 +305,7 @@ function defineDoubled(app: App): void {
   });
 }
 
-/** Uses one key for two concurrent steps, then again; its output contains all results. */
+/** Uses one key for two concurrent steps, then again, and retries a failed step; its output contains all results. */
 function defineStepper(app: App): void {
   app.defineCustomAgent({ name: 'stepper' }, (session) =>
     session.run(async () => {
@@ -313,11 +313,17 @@ function defineStepper(app: App): void {
         session.step('key', () => 'first'),
         session.step('key', () => 'second'),
       ]);
-      const again = await session.step('key', () => 'third');
-      const output = steps.map((each) =>
+      const again = await Promise.allSettled([session.step('key', () => 'third')]);
+      const failed = await Promise.allSettled([
+        session.step('failing', () =>
+          Promise.reject(new WaymarkError('UNAVAILABLE', 'on purpose')),
+        ),
+      ]);
+      const retried = await Promise.allSettled([session.step('failing', () => 'retried')]);
+      const output = [...steps, ...again, ...failed, ...retried].map((each) =>
         each.status === 'fulfilled' ? each.value : (each.reason as WaymarkError).status,
       );
-      return { output: [...output, again] };
+      return { output };
     }),
   );
 }

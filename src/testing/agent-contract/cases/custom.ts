@@ -153,11 +153,27 @@ export const customCases: readonly ContractCase[] = [
     ],
   },
   {
-    name: 'a step whose key is in use is refused; one that is done gives what was recorded',
-    rules: ['S120', 'S155'],
+    name: 'a key is used once in a turn: by a running step, a completed one, or again after a failure',
+    rules: ['S120', 'S155', 'S611'],
     agent: 'stepper',
     steps: [
-      { do: 'run', input: 'go', output: { output: ['first', 'FAILED_PRECONDITION', 'first'] } },
+      {
+        do: 'run',
+        input: 'go',
+        as: 'first',
+        output: {
+          output: ['first', 'FAILED_PRECONDITION', 'FAILED_PRECONDITION', 'UNAVAILABLE', 'retried'],
+        },
+      },
+      // The next turn is another run.
+      {
+        do: 'run',
+        input: 'go',
+        at: { sessionId: '$first.sessionId' },
+        output: {
+          output: ['first', 'FAILED_PRECONDITION', 'FAILED_PRECONDITION', 'UNAVAILABLE', 'retried'],
+        },
+      },
     ],
   },
   {
