@@ -65,25 +65,21 @@ const pay = app.defineTool(
   ({ euros }) => `Paid ${euros} euros.`,
 );
 // #region tools
-const clerk = app.defineCustomAgent(
-  { name: 'clerk' },
-  async (session, { respond, signal, model }) => {
-    await session.run(async (input) => {
-      const result = await app.generate({
-        ...(model && { model }), // the model of the call, for tests and replays
-        system: 'You pay bills.',
-        messages: session.messages,
-        tools: [pay],
-        use: [toolApproval(['pay'])],
-        ...(input.resume && { resume: input.resume }), // the answers of `agent.resume`
-        signal,
-        onChunk: (chunk) => respond.modelChunk(chunk),
-      });
-      session.addMessages(...result.messages); // only the new ones
-      return { finishReason: result.finishReason }; // 'interrupted' if a tool waits
+const clerk = app.defineCustomAgent({ name: 'clerk' }, async (session, { respond, signal }) => {
+  await session.run(async (input) => {
+    const result = await app.generate({
+      system: 'You pay bills.',
+      messages: session.messages,
+      tools: [pay],
+      use: [toolApproval(['pay'])],
+      ...(input.resume && { resume: input.resume }), // the answers of `agent.resume`
+      signal,
+      onChunk: (chunk) => respond.modelChunk(chunk),
     });
-  },
-);
+    session.addMessages(...result.messages); // only the new ones
+    return { finishReason: result.finishReason }; // 'interrupted' if a tool waits
+  });
+});
 // #endregion
 const script = scriptedModel([{ toolCalls: [{ name: 'pay', input: { euros: 5 } }] }, 'Paid.']);
 const waiting = await clerk.run('Pay the bill', { model: script });
@@ -91,6 +87,52 @@ assert.equal(waiting.finishReason, 'interrupted');
 const settled = await clerk.resume(waiting, (request) => request.approve(), { model: script });
 assert.equal(settled.text, 'Paid.');
 assert.equal(script.requests.length, 2);
+await assert.rejects(
+  clerk.resume(waiting, (request) => request.approve(), { model: script }),
+  { status: 'FAILED_PRECONDITION' },
+);
+
+// #region pause
+const publisher = app.defineCustomAgent({ name: 'publisher' }, async (session) => {
+  await session.run(async ({ resume }, { turnIndex }) => {
+    const [answer] = resume?.respond ?? [];
+    if (answer === undefined) {
+      const { text } = await app.generate({ messages: session.messages });
+      session.addMessages({
+        role: 'model',
+        content: [
+          {
+            toolRequest: { name: 'review', ref: `review-${turnIndex}`, input: { draft: text } },
+            metadata: { interrupt: { question: 'Publish this?' } },
+          },
+        ],
+      });
+      return; // the turn ends as `interrupted`
+    }
+    const isDeclined = answer.metadata?.declined !== undefined;
+    session.addMessages(
+      { role: 'tool', content: [answer] }, // closes the request
+      { role: 'model', content: [{ text: isDeclined ? 'Not published.' : 'Published.' }] },
+    );
+  });
+});
+
+const draft = await publisher.run('Write about tides');
+const published = await publisher.resume(draft, (request) => request.respond('Looks good'));
+console.log(published.text); // Published.
+// #endregion
+assert.equal(published.text, 'Published.');
+await assert.rejects(
+  publisher.resume(draft, (request) => request.respond('Again')),
+  {
+    status: 'FAILED_PRECONDITION',
+  },
+);
+const other = await publisher.run('Write about winds');
+assert.equal(
+  (await publisher.resume(other, (request) => request.decline())).text,
+  'Not published.',
+);
 
 // #region steering
 const reviewer = app.defineCustomAgent({ name: 'reviewer' }, async (session) => {
