@@ -127,6 +127,10 @@ function endRun<Types extends AgentTypes>(
         : asSeen(flowContext, snapshot),
     );
     conversation.set({ phase: 'ready', running: undefined });
+  } else if (status === 'aborted') {
+    // The session does not continue from it, and the next model call does not see it.
+    conversation.settle({ ...before, sessionId: snapshot.sessionId });
+    conversation.set({ phase: 'ready', running: undefined });
   } else {
     conversation.fail(status === 'expired' ? expired : (error as ErrorBody | undefined));
   }

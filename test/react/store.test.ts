@@ -254,6 +254,21 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     expect(store.getView()).toMatchObject({ finishReason: 'aborted', running: undefined });
   });
 
+  test('S584 a background run that was stopped leaves the view with what the session has', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    await store.actions.send('say one');
+    await store.actions.send('hang', { detach: true });
+    await expect.poll(() => store.getView().text).toBe('half ');
+    await store.actions.stop();
+    await ready(store);
+    expect(texts(store.getView().transcript)).toEqual(['say one', 'one']);
+    const { sessionId = '' } = store.getView();
+    const session = await agentOf().getSession(sessionId);
+    expect(texts(store.getView().transcript)).toEqual(texts(session?.state?.messages ?? []));
+    await store.actions.send('say two');
+    expect(texts(store.getView().transcript)).toEqual(['say one', 'one', 'say two', 'two']);
+  });
+
   test('the timeline: view, restore, fork, label', async () => {
     const store = createAgentStore({ agent: agentOf(), timeline: true });
     store.open();
