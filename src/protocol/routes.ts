@@ -43,7 +43,7 @@ export const routes = {
   listAllInterrupts: { method: 'GET', path: '/interrupts' },
   /** The open runs. */
   listRuns: { method: 'GET', path: '/agents/:agent/runs' },
-  /** Runs that were given up because they cost too many workers. */
+  /** Failed runs whose workers died too often. */
   listDeadRuns: { method: 'GET', path: '/agents/:agent/dead-runs' },
   /** Begins a dead run again, as a new one. */
   retryRun: { method: 'POST', path: '/agents/:agent/snapshots/:snapshot/retry' },

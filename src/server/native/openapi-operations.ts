@@ -85,7 +85,7 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     body: { schema: 'TurnRequest' },
     answer: {
       description:
-        'The output; or, asked for text/event-stream, the events `chunk` and `reset` with an id, and at last `output` or `error`.',
+        'The output. With `accept: text/event-stream`: the events `chunk` and `reset` with an id, then `output` or `error`.',
       schema: 'Output',
       events: true,
     },
@@ -132,7 +132,8 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     answer: { description: 'The session.', schema: 'Session' },
   },
   deleteSession: {
-    summary: 'Erases a session with all that hangs on it.',
+    summary:
+      'Deletes a session with its snapshots, runs and events, and the sessions of its sub-agents.',
     answer: { status: 204, description: 'It is erased.' },
   },
   getHead: {
@@ -221,7 +222,7 @@ export const operations: Readonly<Record<string, OperationInfo>> &
       },
     ],
     answer: {
-      description: 'The events `chunk`, `reset`, and at last `output` or `error`.',
+      description: 'The events `chunk` and `reset`, then `output` or `error`.',
       events: true,
     },
   },
@@ -255,7 +256,7 @@ export const operations: Readonly<Record<string, OperationInfo>> &
     answer: { description: 'The runs.', schema: 'RunList' },
   },
   listDeadRuns: {
-    summary: 'Runs that were given up because they cost too many workers, oldest first.',
+    summary: 'Failed runs whose workers died too often, oldest first.',
     query: runPage,
     answer: { description: 'The runs, with the error of each attempt.', schema: 'DeadRunList' },
   },

@@ -25,8 +25,8 @@ export function Welcome(): ReactNode {
       )}
       <ol className="welcome-steps">
         <li>
-          <strong>Write a message below.</strong> The answer streams in here; tools fold open, and
-          one that needs you asks.
+          <strong>Write a message below.</strong> The answer streams in here. Open a tool call for
+          its details, and approve calls that wait.
         </li>
         <li>
           <strong>Every turn leaves a snapshot</strong> in the timeline: messages, state and files

@@ -7,7 +7,7 @@ import { Time } from '../ui/time.tsx';
 import { SessionLink } from './session-link.tsx';
 import { useDeadRuns } from './use-dead-runs.ts';
 
-/** Runs that cost too many workers and were given up: why, and the way to try again. Nothing when there are none. */
+/** Failed runs whose workers died too often: why, and a button to retry. Nothing when there are none. */
 export function DeadRuns({ agents }: { readonly agents: readonly string[] }): ReactNode {
   const { items, retry } = useDeadRuns(agents);
   if (items.length === 0) return null;
