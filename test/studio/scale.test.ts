@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import type { Response } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type App, waymark } from 'waymark';
 import { sqliteStore } from 'waymark/sqlite';
@@ -31,6 +32,10 @@ afterAll(async () => {
   await studio?.[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });
 });
+
+function isJson(response: Response): boolean {
+  return response.headers()['content-type']?.includes('json') ?? false;
+}
 
 /** A session of one line of turns. */
 async function growLongSession(app: App): Promise<void> {
@@ -154,12 +159,17 @@ test('S544: a session of 20,000 turns opens without loading them', async () => {
   const hands = handsOn(page);
   await hands.field.waitFor();
   const asked: string[] = [];
+  /** Messages and snapshots that an answer contains. */
+  const sizes = { messages: 0, snapshots: 0 };
   let bytes = 0;
   page.on('response', async (response) => {
     const body = await response.body().catch(() => undefined);
     if (body === undefined || !response.url().includes('/longest')) return;
     asked.push(new URL(response.url()).pathname.split('/').at(-1) ?? '');
     bytes += body.length;
+    const read = isJson(response) ? JSON.parse(body.toString()) : undefined;
+    sizes.messages = Math.max(sizes.messages, read?.state?.messages?.length ?? 0);
+    sizes.snapshots = Math.max(sizes.snapshots, read?.items?.length ?? 0);
   });
   await page.evaluate(() => {
     const seen: number[] = [];
@@ -195,6 +205,18 @@ test('S544: a session of 20,000 turns opens without loading them', async () => {
   );
   expect(asked.filter((name) => name === 'snapshots').length).toBeLessThan(15);
   expect(bytes).toBeLessThan(2_000_000);
+  // Time of the processor: on a busy machine, more passes on the clock.
+  expect(busy[0]).toBeLessThan(100);
+  // No answer and no list on the page grows with the session.
+  expect(sizes.messages).toBeLessThanOrEqual(100);
+  expect(sizes.snapshots).toBeLessThanOrEqual(200);
+  const drawn = await page.evaluate(() => ({
+    rows: document.querySelectorAll('[role=option]').length,
+    elements: document.querySelectorAll('*').length,
+  }));
+  console.info('drawn:', drawn, 'at most in an answer:', sizes);
+  expect(drawn.rows).toBeLessThan(100);
+  expect(drawn.elements).toBeLessThan(4_000);
   expect(errors).toEqual([]);
   // What an open page does would count for the next one.
   await page.context().close();
