@@ -150,9 +150,10 @@ test.each(['light', 'dark'] as const)('the lists are usable by all, in %s', asyn
     expect([view, await findBarriers(page, what)]).toEqual([view, []]);
   }
   await page.setViewportSize({ width: 390, height: 760 });
-  for (const view of Object.keys(shown)) {
+  for (const [view, role] of Object.entries(shown)) {
     await page.goto(`${studio.url}/studio/#/${view}`);
-    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.getByRole('main').getByRole(role).first().waitFor();
+    expect([view, await findBarriers(page, what)]).toEqual([view, []]);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect([view, width <= 390]).toEqual([view, true]);
   }

@@ -1,6 +1,7 @@
 import type { Token, Tokens } from 'marked';
 import { Fragment, memo, type ReactNode } from 'react';
 import { CodeBlock } from '../ui/code-block.tsx';
+import { TableFrame } from '../ui/table-frame.tsx';
 import { imageView, isWebAddress } from './addresses.tsx';
 import { known, parseBlocks } from './parse.ts';
 
@@ -132,7 +133,7 @@ function TableView({
       </Cell>
     ));
   return (
-    <div className="table-frame">
+    <TableFrame label="Table">
       <table>
         <thead>
           <tr>{cells(header, 'th')}</tr>
@@ -144,6 +145,6 @@ function TableView({
           ))}
         </tbody>
       </table>
-    </div>
+    </TableFrame>
   );
 }

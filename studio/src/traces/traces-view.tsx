@@ -4,6 +4,7 @@ import { type RecordedTurn, type TurnFilter, useRecordedTurns } from '../lib/rec
 import { costText } from '../lib/usage.ts';
 import { Empty } from '../ui/empty.tsx';
 import { MarkIcon, type MarkKind } from '../ui/mark.tsx';
+import { TableFrame } from '../ui/table-frame.tsx';
 import { Time } from '../ui/time.tsx';
 import { TurnFilters } from './turn-filters.tsx';
 import { TurnLink } from './turn-link.tsx';
@@ -36,7 +37,7 @@ export function TracesView({ agents }: { readonly agents: readonly string[] }): 
 
 function TurnTable({ turns }: { readonly turns: readonly RecordedTurn[] }): ReactNode {
   return (
-    <div className="table-frame">
+    <TableFrame label="Turns">
       <table className="figures">
         <thead>
           <tr>
@@ -69,7 +70,7 @@ function TurnTable({ turns }: { readonly turns: readonly RecordedTurn[] }): Reac
           ))}
         </tbody>
       </table>
-    </div>
+    </TableFrame>
   );
 }
 

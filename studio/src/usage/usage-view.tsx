@@ -5,6 +5,7 @@ import { placeHash } from '../lib/place.ts';
 import { costText, totalTokens } from '../lib/usage.ts';
 import { PageHeader } from '../shell/page-header.tsx';
 import { Empty } from '../ui/empty.tsx';
+import { TableFrame } from '../ui/table-frame.tsx';
 import { mostSessions, type UsageGroup, type UsageRow, useUsage } from './use-usage.ts';
 
 const groups: readonly { readonly by: UsageGroup; readonly name: string }[] = [
@@ -108,7 +109,7 @@ function UsageTable({
   const weightOf = weigher(rows);
   const most = Math.max(...rows.map(({ usage }) => weightOf(usage)), 1);
   return (
-    <div className="table-frame">
+    <TableFrame label="Usage">
       <table className="figures">
         <thead>
           <tr>
@@ -150,7 +151,7 @@ function UsageTable({
           ))}
         </tbody>
       </table>
-    </div>
+    </TableFrame>
   );
 }
 
