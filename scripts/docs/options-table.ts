@@ -31,6 +31,19 @@ export function propertiesOf(path: string, name: string): Property[] {
   return properties;
 }
 
+/** The members of an interface or a schema with their documentation: methods, and fields of any kind. */
+export function membersOf(path: string, name: string): Pick<Property, 'name' | 'about'>[] {
+  const text = readFileSync(path, 'utf8');
+  const start = text.search(new RegExp(`^(export )?(interface|const) ${name}\\b`, 'm'));
+  if (start < 0) throw new Error(`${path} has no "${name}"`);
+  const body = text.slice(start, text.indexOf('\n}', start));
+  const member = /(^ {2}\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)^ {2}(\w+)[(:]/gm;
+  return [...body.matchAll(member)].map(([, comment = '', member = '']) => ({
+    name: member,
+    about: docOf(comment).about,
+  }));
+}
+
 function endOf(text: string, start: number): number {
   const end = text.slice(start).search(/^(\}|\s+\};)$|^\};$/m);
   const close = text.slice(start).search(/^\S*\};?$/m);
@@ -123,6 +136,12 @@ export function fieldsTable(properties: readonly Property[]): string {
       `| \`${name}\`${type.length > 48 ? '' : ` \`${type}\``} | ${about || (given[name] ?? '')} |`,
   );
   return ['| field | what it is |', '| --- | --- |', ...rows.map(escapePipes)].join('\n');
+}
+
+/** Members as a Markdown table. */
+export function membersTable(members: readonly Pick<Property, 'name' | 'about'>[]): string {
+  const rows = members.map(({ name, about }) => escapePipes(`| \`${name}\` | ${about} |`));
+  return ['| name | what it is |', '| --- | --- |', ...rows].join('\n');
 }
 
 /** Properties as a Markdown table. */

@@ -3,7 +3,13 @@ import { cliReference } from './cli-reference.ts';
 import { comparisonSources, comparisonTable, readComparison } from './comparison.ts';
 import { decisionList } from './decision-list.ts';
 import { ergonomicsNotes, ergonomicsTable, readErgonomics } from './ergonomics.ts';
-import { fieldsTable, optionsTable, propertiesOf } from './options-table.ts';
+import {
+  fieldsTable,
+  membersOf,
+  membersTable,
+  optionsTable,
+  propertiesOf,
+} from './options-table.ts';
 import { codeOf } from './regions.ts';
 
 /**
@@ -12,6 +18,7 @@ import { codeOf } from './regions.ts';
  * - a code block behind `<!-- code: path#region -->` (the path from docs/snippets, or from the root with a leading `/`),
  * - what stands between `<!-- options: path#Name -->` and `<!-- /options -->`: a table of an interface (`fields` for one whose
  *   values are handed out),
+ * - the same with `members`: the methods of an interface, or the fields of a schema,
  * - between `<!-- cli -->` and `<!-- /cli -->`: the reference of the command line,
  * - between `<!-- decisions -->` and `<!-- /decisions -->`: the list of decisions,
  * - between `<!-- comparison -->` and `<!-- /comparison -->`: the table of docs/comparison.json; with `comparison: sources`
@@ -34,6 +41,11 @@ export function renderPage(text: string, root: string): string {
         const table = kind === 'options' ? optionsTable : fieldsTable;
         return `${head}\n${table(propertiesOf(join(root, file), name))}\n\n${tail}`;
       },
+    )
+    .replace(
+      /(<!-- members: (\S+?)#(\w+) -->\n)[\s\S]*?(<!-- \/members -->)/g,
+      (_, head: string, file: string, name: string, tail: string) =>
+        `${head}\n${membersTable(membersOf(join(root, file), name))}\n\n${tail}`,
     )
     .replace(
       /(<!-- cli -->\n)[\s\S]*?(<!-- \/cli -->)/,
