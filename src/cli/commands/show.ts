@@ -16,7 +16,7 @@ export const show = defineCommand({
   summary: 'Show the conversation, state and artifacts of a snapshot',
   usage: '<snapshot>',
   about:
-    'Takes the id of a snapshot or run. The id of a session stands for its last turn if that failed, else for its head.',
+    'Takes the id of a snapshot or run. With the id of a session, it shows the last turn if that failed, otherwise the head.',
   examples: ['show 019b2f6e-…', 'show 019b2f6e-… --artifact draft.md > draft.md'],
   options: {
     artifact: { type: 'string', value: 'name', about: 'Print the text of this artifact only' },

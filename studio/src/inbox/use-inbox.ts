@@ -13,7 +13,7 @@ export interface Inbox {
 
 const pageSize = 50;
 
-/** What waits for a person, kept up to date with the server; `undefined` until it is known. */
+/** Pending interrupts of all agents, kept up to date with the server; `undefined` until it is known. */
 export function useInbox(): Inbox | undefined {
   const { beat } = useSource(pulse);
   const [wanted, setWanted] = useState(pageSize);
