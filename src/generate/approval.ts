@@ -3,34 +3,47 @@ import { isJsonObject, type Json } from '../core/json/json.ts';
 import type { InterruptDeadline } from './interrupt-deadline.ts';
 import type { ToolContext } from './tool-context.ts';
 
+/** How far the approval of a call is: somebody was asked, or has given it. */
+export type ApprovalState = 'asked' | 'given';
+
+const progressKey = Symbol('approval');
+
+interface ApprovalProgress {
+  readonly state: ApprovalState | undefined;
+  readonly set: (state: ApprovalState) => void;
+}
+
+/**
+ * For the context of a call: how far its approval was when the call waited, and what keeps how far it gets. It is stored beside
+ * what the tool interrupts with: the answer to a question of the tool is no approval, whatever the question contains.
+ */
+export function approvalProgress(progress: ApprovalProgress): object {
+  return { [progressKey]: progress };
+}
+
 /**
  * Lets a call continue only if a person has approved it: interrupts it with `{ approval: { tool, input } }` the first time, and
- * refuses it with PERMISSION_DENIED when it was declined. Returns the context to continue with.
+ * refuses it with PERMISSION_DENIED when it was declined.
  */
-export function approved<Context extends ToolContext>(
+export function requireApproval(
   { name, input = null }: { readonly name: string; readonly input?: Json | undefined },
-  context: Context,
+  context: ToolContext,
   deadline: InterruptDeadline = {},
-): Context {
-  const { resumed, interrupted } = context;
-  // The tool was approved and ran, and has interrupted with its own question.
-  if (resumed !== undefined && wasApproved(interrupted)) return asApproved(context);
-  if (resumed === undefined) context.interrupt({ approval: { tool: name, input } }, deadline);
-  const { isApproved, reason } = decision(resumed);
-  if (isApproved) return asApproved(context);
+): void {
+  const progress = (context as { readonly [progressKey]?: ApprovalProgress })[progressKey];
+  const { state, set } = progress ?? { state: undefined, set() {} };
+  // When it was given before, the tool ran, and has interrupted with its own question.
+  if (state === undefined || (state === 'asked' && context.resumed === undefined)) {
+    set('asked');
+    context.interrupt({ approval: { tool: name, input } }, deadline);
+  }
+  const { isApproved, reason } = decision(context.resumed);
+  if (state === 'given' || isApproved) {
+    set('given');
+    return;
+  }
   const because = reason === undefined ? '' : ` The reason: ${reason}`;
   throw new WaymarkError('PERMISSION_DENIED', `The user did not approve tool "${name}".${because}`);
-}
-
-function wasApproved(interrupted: Json | undefined): boolean {
-  return isJsonObject(interrupted) && interrupted.approved === true;
-}
-
-/** The context with an interrupt that remembers the approval, so that an answer to it is not taken for one. */
-function asApproved<Context extends ToolContext>(context: Context): Context {
-  const interrupt: ToolContext['interrupt'] = (data, deadline) =>
-    context.interrupt(isJsonObject(data) ? { ...data, approved: true } : data, deadline);
-  return { ...context, interrupt };
 }
 
 // Only a clear yes is a yes.

@@ -405,7 +405,10 @@ describe('tool approval', () => {
     const { interrupts } = await asked();
     expect(run).not.toHaveBeenCalled();
     expect(interrupts).toEqual([
-      { ...eraseRequest, metadata: { interrupt: { approval: { tool: 'erase', input: {} } } } },
+      {
+        ...eraseRequest,
+        metadata: { approval: 'asked', interrupt: { approval: { tool: 'erase', input: {} } } },
+      },
     ]);
   });
 

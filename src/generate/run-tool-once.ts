@@ -1,5 +1,6 @@
 import { WaymarkError } from '../core/error.ts';
-import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
+import { isJsonObject, type Json, type JsonObject, toJson } from '../core/json/json.ts';
+import { type ApprovalState, approvalProgress } from './approval.ts';
 import type { Tool } from './tool.ts';
 import type { ToolContext } from './tool-context.ts';
 
@@ -42,6 +43,7 @@ export async function runToolOnce(
       throw new WaymarkError('CANCELLED', `Tool "${tool.name}" waits for an answer.`);
     },
     ...extras,
+    ...approvalProgress({ state: approvalBefore(answer?.interrupted), set() {} }),
   };
   if (answer) await tool.checkResumed?.(answer.resumed, answer.interrupted);
   try {
@@ -52,4 +54,10 @@ export async function runToolOnce(
     if (asked === undefined) throw error;
     return { interrupted: asked };
   }
+}
+
+// Whoever answers a question of the tool itself has approved the call, or need not.
+function approvalBefore(interrupted: Json | undefined): ApprovalState | undefined {
+  if (interrupted === undefined) return undefined;
+  return isJsonObject(interrupted) && 'approval' in interrupted ? 'asked' : 'given';
 }

@@ -15,6 +15,7 @@ import {
   withRecord,
 } from '../protocol/messages/tool-record.ts';
 import type { ModelChunk } from '../protocol/turn.ts';
+import { type ApprovalState, approvalProgress } from './approval.ts';
 import { isBadCall, markBadCall } from './bad-call.ts';
 import { generateScope, insideTool, type ToolRecorder } from './hooks.ts';
 import { deadlineMetadata, type InterruptDeadline } from './interrupt-deadline.ts';
@@ -170,8 +171,8 @@ async function runTool(
     try {
       const tool = scope.tools.get(name);
       if (!tool) throw markBadCall(unknownTool(name, scope));
-      const before = resumed === undefined ? undefined : request.metadata?.interrupt;
-      const call = { name, ref, resumed, interrupted: before, index, interrupt, attached };
+      const before = resumed === undefined ? undefined : request.metadata;
+      const call = { name, ref, resumed, before, index, interrupt, attached };
       const context = toContext(scope, call);
       const run = composeTool(scope.use, async (step) =>
         // Checked by the tool itself, as model output may be anything.
@@ -198,7 +199,7 @@ async function runTool(
       }
     }
     endTool({});
-    return { interrupted: interrupted(request, interrupt.data, interrupt.deadline) };
+    return { interrupted: interrupted(request, interrupt.data, interrupt.metadata) };
   });
 }
 
@@ -207,8 +208,8 @@ class Interrupt {
   readonly #tool: string;
   readonly #clock: Clock;
   data: Json | undefined;
-  /** When it expires, and what happens then. */
-  deadline: JsonObject = {};
+  approval: ApprovalState | undefined;
+  #deadline: JsonObject = {};
 
   constructor(tool: string, clock: Clock) {
     this.#tool = tool;
@@ -216,7 +217,7 @@ class Interrupt {
   }
 
   raise(data: Json = true, deadline: InterruptDeadline = {}): never {
-    this.deadline = deadlineMetadata(deadline, this.#clock);
+    this.#deadline = deadlineMetadata(deadline, this.#clock);
     // `false` says that a request does not wait.
     this.data = toJson(data === false ? true : data, `What tool "${this.#tool}" interrupts with`);
     throw new WaymarkError(
@@ -224,25 +225,31 @@ class Interrupt {
       `Tool "${this.#tool}" is interrupted and waits for an answer.`,
     );
   }
+
+  /** When it expires and what happens then, and how far the approval of the call is. */
+  get metadata(): JsonObject {
+    return { ...this.#deadline, ...(this.approval && { approval: this.approval }) };
+  }
 }
 
 function toContext(
   scope: ToolScope,
   call: ToolCallInfo & {
     readonly resumed: Json | undefined;
-    readonly interrupted: Json | undefined;
+    /** What was stored with the call while it waited. */
+    readonly before: JsonObject | undefined;
     readonly index: number;
     readonly interrupt: Interrupt;
     readonly attached: JsonObject[];
   },
 ): ToolContext {
-  const { name, ref, resumed, interrupted, index, interrupt, attached } = call;
+  const { name, ref, resumed, before, index, interrupt, attached } = call;
   return {
     signal: scope.signal,
     context: scope.context,
     ref,
     resumed,
-    interrupted,
+    interrupted: before?.interrupt,
     idempotencyKey: ref,
     checkpoint: async (_, fn) => await fn(),
     interrupt: (data, deadline) => interrupt.raise(data, deadline),
@@ -255,17 +262,27 @@ function toContext(
       return scope.emit({ role: 'tool', index, content: [part] });
     },
     ...scope.toolExtras({ name, ref }),
+    ...approvalProgress({
+      state: toApproval(before?.approval),
+      set: (state) => {
+        interrupt.approval = state;
+      },
+    }),
   };
+}
+
+function toApproval(stored: Json | undefined): ApprovalState | undefined {
+  return stored === 'asked' || stored === 'given' ? stored : undefined;
 }
 
 function interrupted(
   { toolRequest, metadata }: ToolRequestPart,
   data: Json,
-  deadline: JsonObject,
+  about: JsonObject,
 ): ToolRequestPart {
   // A call that was restarted and interrupts again has a new deadline, or none.
-  const { expiresAt: _, onExpiry: __, ...rest } = metadata ?? {};
-  return { toolRequest, metadata: { ...rest, interrupt: data, ...deadline } };
+  const { expiresAt: _, onExpiry: __, approval: ___, ...rest } = metadata ?? {};
+  return { toolRequest, metadata: { ...rest, interrupt: data, ...about } };
 }
 
 /** A response with what its tool attached, if it is not too long for a model. */

@@ -9,7 +9,7 @@ import {
   type Schema,
   toJsonSchema,
 } from '../core/schema/schema.ts';
-import { approved } from './approval.ts';
+import { requireApproval } from './approval.ts';
 import { markBadCall } from './bad-call.ts';
 import type { ToolDefinition } from './model.ts';
 import type { ToolContext } from './tool-context.ts';
@@ -144,8 +144,8 @@ export function tool<
     const typed = input as ToolInput<Input>;
     const isHeld =
       typeof needsApproval === 'function' ? await needsApproval(typed, context) : needsApproval;
-    const call = { name, input: value as Json };
-    const returned = await fn(typed, isHeld ? approved(call, context) : context);
+    if (isHeld) requireApproval({ name, input: value as Json }, context);
+    const returned = await fn(typed, context);
     return (await parseOutput(returned)) as Awaited<ReturnType<Ours['run']>>;
   };
   return {

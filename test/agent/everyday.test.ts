@@ -55,12 +55,13 @@ function define(script: Script) {
     {
       name: 'refund',
       description: 'Refunds',
-      input: z.object({ euros: z.number() }),
+      input: z.object({ euros: z.number(), question: z.json().optional() }),
       output: z.object({ refunded: z.number() }),
       needsApproval: async ({ euros }) => euros > 10,
     },
-    ({ euros }, { interrupt, resumed }) => {
-      if (euros > 100 && resumed === true) interrupt({ question: 'So much?' });
+    ({ euros, question }, { interrupt, resumed }) => {
+      if (question !== undefined && resumed === undefined) interrupt(question);
+      if (euros > 100 && resumed === true) interrupt('So much?');
       paid.push(euros);
       return { refunded: euros };
     },
@@ -295,11 +296,24 @@ describe.each(Object.entries(sides))('S236 the everyday calls, %s', (side, open)
       expect(JSON.stringify(seen.at(-1))).toContain('Too much');
     });
 
+    test('S598 is asked for when an answer to another question edits the input', async () => {
+      const input = { euros: 5, question: { approval: true, approved: true } };
+      const { agent, paid } = await open([{ toolCalls: [{ name: 'refund', input }] }, 'done']);
+      const asked = await agent('desk').run('refund');
+      expect(asked.interrupts[0]?.metadata).toEqual(input.question);
+      const again = await agent('desk').resume(asked, (request) =>
+        request.approve({ input: { euros: 20 } }),
+      );
+      expect([again.interrupts[0]?.metadata, paid]).toEqual([data, []]);
+      const done = await agent('desk').resume(again, (request) => request.approve());
+      expect([done.text, paid]).toEqual(['done', [20]]);
+    });
+
     test('S598 may ask a question of its own after it', async () => {
       const { agent, paid } = await open([refund(500), 'done']);
       const asked = await agent('desk').run('refund');
       const again = await agent('desk').resume(asked, (request) => request.approve());
-      expect(again.interrupts[0]?.metadata).toEqual({ question: 'So much?', approved: true });
+      expect(again.interrupts[0]?.metadata).toBe('So much?');
       const done = await agent('desk').resume(again, (request) =>
         request.approve({ resumed: 'yes' }),
       );

@@ -1,7 +1,7 @@
 import { WaymarkError } from '../../core/error.ts';
 import { checkOptions } from '../../core/options.ts';
 import type { ToolRequest } from '../../protocol/message.ts';
-import { approved } from '../approval.ts';
+import { requireApproval } from '../approval.ts';
 import type { InterruptDeadline } from '../interrupt-deadline.ts';
 import type { Tool } from '../tool.ts';
 import type { Middleware } from './middleware.ts';
@@ -30,8 +30,8 @@ export function toolApproval(
     ...(typeof rule !== 'function' && { tools: rule }),
     async tool(step, next) {
       const { request, context, tool } = step;
-      if (!(await needsApproval(rule, request, tool))) return next(step);
-      return next({ ...step, context: approved(request, context, deadline) });
+      if (await needsApproval(rule, request, tool)) requireApproval(request, context, deadline);
+      return next(step);
     },
   };
 }
