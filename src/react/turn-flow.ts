@@ -129,7 +129,8 @@ function endRun<Types extends AgentTypes>(
     conversation.set({ phase: 'ready', running: undefined });
   } else if (status === 'aborted') {
     // The session does not continue from it, and the next model call does not see it.
-    conversation.settle({ ...before, sessionId: snapshot.sessionId });
+    const { atHead } = conversation;
+    conversation.settle({ ...before, sessionId: snapshot.sessionId }, { atHead });
     conversation.set({ phase: 'ready', running: undefined });
   } else {
     conversation.fail(status === 'expired' ? expired : (error as ErrorBody | undefined));

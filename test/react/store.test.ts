@@ -269,6 +269,18 @@ describe.each(Object.entries(agents))('%s', (transport, agentOf) => {
     expect(texts(store.getView().transcript)).toEqual(['say one', 'one', 'say two', 'two']);
   });
 
+  test('S584 after a background run on a branch was stopped, the next message continues on it', async () => {
+    const store = createAgentStore({ agent: agentOf() });
+    const one = await store.actions.send('say one');
+    await store.actions.send('say two');
+    await store.actions.send('hang', { detach: true, from: one?.snapshotId ?? '' });
+    await expect.poll(() => store.getView().text).toBe('half ');
+    await store.actions.stop();
+    await ready(store);
+    await store.actions.send('say three');
+    expect(texts(store.getView().transcript)).toEqual(['say one', 'one', 'say three', 'three']);
+  });
+
   test('the timeline: view, restore, fork, label', async () => {
     const store = createAgentStore({ agent: agentOf(), timeline: true });
     store.open();
