@@ -138,6 +138,23 @@ test('S538 the input of a turn is recorded with what it continued from, and surv
   expect(await server.turns()).toEqual([]);
 });
 
+test('S564 sessions of the same id are told apart by their owner', async () => {
+  await using server = await openServer('owners');
+  await server.helper.runText('hello from Ann', { owner: 'ann', sessionId: 'main' });
+  await server.helper.runText('hello from Bob', { owner: 'bob', sessionId: 'main' });
+  const ofAnn = { headers: { 'x-waymark-owner': 'ann' } };
+  const { items } = await (await fetch(`${server.url}/studio/traces?session=main`, ofAnn)).json();
+  expect(items.length).toBeGreaterThan(0);
+  const turns = await server.turns();
+  const [bobs, anns] = turns.map(({ spanId }: { readonly spanId: string }) => spanId);
+  const ids = items.map(({ spanId }: { readonly spanId: string }) => spanId);
+  expect([ids.includes(anns), ids.includes(bobs)]).toEqual([true, false]);
+  const content = (spanId: string) =>
+    fetch(`${server.url}/studio/calls?session=main&span=${spanId}`, ofAnn);
+  expect((await content(anns)).status).toBe(200);
+  expect((await content(bobs)).status).toBe(404);
+});
+
 test('S538 an input that is too long to record is listed, but cannot be sent again', async () => {
   await using server = await openServer('long');
   await server.helper.runText(`long ${'x'.repeat(1_000_001)}`);

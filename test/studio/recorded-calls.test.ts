@@ -169,7 +169,9 @@ test('S481 the file is written once for all sessions that are gone', async () =>
   recorder.started({ ...span(4), attributes: span(1).attributes });
   recorder.dropRestored(new Set(['session1', 'session2']));
   expect(replace).toHaveBeenCalledOnce();
-  const left = ['session1', 'session2', 'session3'].flatMap((id) => recorder.ofSession(id));
+  const left = ['session1', 'session2', 'session3'].flatMap((id) =>
+    recorder.ofSession(id, undefined),
+  );
   expect(left.map(({ spanId }) => spanId)).toEqual(['s4', 's3']);
 });
 
@@ -284,7 +286,7 @@ test('S483 the number of spans and the size of calls are bounded, in memory and 
   }
   await file.close();
   expect(problems).toEqual([]);
-  const left = recorder.ofSession('a').map(({ spanId }) => spanId);
+  const left = recorder.ofSession('a', undefined).map(({ spanId }) => spanId);
   expect(left).toEqual(['s295', 's296', 's297', 's298', 's299']);
   expect((await readFile(path, 'utf8')).length).toBeLessThan(20_000);
   const again = await openTraceFile(path, { onProblem() {} });
@@ -296,7 +298,7 @@ test('S483 the number of spans and the size of calls are bounded, in memory and 
   large.started(named);
   const messages = Array.from({ length: 3_000 }, () => ({ content: 'y'.repeat(5_000) }));
   large.ended({ ...named, content: { request: { messages } } });
-  const text = large.contentOf('a', 'huge') ?? '';
+  const text = large.contentOf('a', undefined, 'huge') ?? '';
   expect(text.length).toBeLessThan(1_000_000);
   expect(JSON.parse(text).omitted).toBe(2_950);
 });

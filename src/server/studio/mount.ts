@@ -67,18 +67,20 @@ export function mountStudio(
   if (developer) {
     const { spans, rerun } = developer;
     mountOwners(router, serverContext);
-    const checkedSession = async (c: RequestContext): Promise<string> => {
+    const checkedSession = async (
+      c: RequestContext,
+    ): Promise<readonly [sessionId: string, owner: string | undefined]> => {
       const sessionId = c.req.query('session') ?? '';
       const caller = studioCaller(c);
       const asked = { request: c.req.raw, caller, operation: 'getSession', sessionId } as const;
       await checkCall(serverContext, asked);
-      return sessionId;
+      return [sessionId, caller.principal];
     };
     router.get('/studio/traces', async (c) =>
-      jsonResponse({ items: spans.ofSession(await checkedSession(c)) }),
+      jsonResponse({ items: spans.ofSession(...(await checkedSession(c))) }),
     );
     router.get('/studio/calls', async (c) => {
-      const content = spans.contentOf(await checkedSession(c), c.req.query('span') ?? '');
+      const content = spans.contentOf(...(await checkedSession(c)), c.req.query('span') ?? '');
       if (content === undefined) {
         throw new WaymarkError('NOT_FOUND', 'This model call is not recorded, or no longer.');
       }

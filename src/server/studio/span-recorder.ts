@@ -39,12 +39,12 @@ export interface RecordedSession {
 
 /** The latest spans of this process. */
 export interface SpanRecorder extends SpanSink {
-  /** The spans of every trace in which this session was worked on, oldest first. */
-  ofSession(sessionId: string): readonly TimedSpan[];
+  /** The spans of every trace in which this session of the owner was worked on, oldest first. */
+  ofSession(sessionId: string, owner: string | undefined): readonly TimedSpan[];
   /** The turns of all sessions, oldest first. */
   turns(): readonly RecordedTurn[];
   /** What a model call of this session sent and received, or the input of a turn, as JSON. */
-  contentOf(sessionId: string, spanId: string): string | undefined;
+  contentOf(sessionId: string, owner: string | undefined, spanId: string): string | undefined;
   /** The sessions of all spans. */
   sessions(): readonly RecordedSession[];
   sessionDeleted(sessionId: string): void;
@@ -100,6 +100,14 @@ export function createSpanRecorder({
         .map(({ span }) => span.traceId),
     );
   };
+  // Two owners may have sessions of the same id.
+  const tracesOfOwner = (sessionId: string, owner: string | undefined): Set<string> =>
+    new Set(
+      [...kept.values()]
+        .filter(({ span }) => span.attributes[names.sessionId] === sessionId)
+        .filter(({ span }) => span.owner === owner)
+        .map(({ span }) => span.traceId),
+    );
   const removeTraces = (traces: ReadonlySet<string>): void => {
     if (traces.size === 0) return;
     for (const [spanId, { span }] of kept) if (traces.has(span.traceId)) remove(spanId);
@@ -126,8 +134,8 @@ export function createSpanRecorder({
       keep(ended);
       log?.append(ended, kept.values());
     },
-    ofSession(sessionId) {
-      const traces = tracesOf(sessionId);
+    ofSession(sessionId, owner) {
+      const traces = tracesOfOwner(sessionId, owner);
       return [...kept.values()]
         .filter(({ span }) => traces.has(span.traceId))
         .map(({ span, content, facts: _, ...times }) => {
@@ -143,9 +151,9 @@ export function createSpanRecorder({
       });
       return recordedTurns(now);
     },
-    contentOf(sessionId, spanId) {
+    contentOf(sessionId, owner, spanId) {
       const found = kept.get(spanId);
-      if (!found || !tracesOf(sessionId).has(found.span.traceId)) return undefined;
+      if (!found || !tracesOfOwner(sessionId, owner).has(found.span.traceId)) return undefined;
       const live = open.get(spanId);
       return live ? toStored(live, live.content).content : found.content;
     },

@@ -90,9 +90,10 @@ export interface TurnInput {
 }
 
 /** Reads the input of a recorded turn. */
-export async function readTurnInput({ sessionId, spanId }: RecordedTurn): Promise<TurnInput> {
-  const query = new URLSearchParams({ session: sessionId, span: spanId });
-  const response = await fetch(`${serverUrl}/studio/calls?${query}`, { headers: studioHeaders() });
+export async function readTurnInput(turn: RecordedTurn): Promise<TurnInput> {
+  const query = new URLSearchParams({ session: turn.sessionId, span: turn.spanId });
+  const headers = studioHeaders({ owner: turn.owner });
+  const response = await fetch(`${serverUrl}/studio/calls?${query}`, { headers });
   if (!response.ok) throw new Error('Its input is no longer recorded.');
   const { content } = await response.json();
   return content;
