@@ -1,14 +1,20 @@
 // The value of each hexadecimal digit, by its character code.
 const digits = new Int8Array(128).fill(-1);
-for (let value = 0; value < 16; value++) digits[value.toString(16).charCodeAt(0)] = value;
+for (let value = 0; value < 16; value++) {
+  digits[value.toString(16).charCodeAt(0)] = value;
+  digits[value.toString(16).toUpperCase().charCodeAt(0)] = value;
+}
+const dash = '-'.charCodeAt(0);
 
 /** The 16 bytes of a UUID; none for any other text. Called seven times a turn, so it makes no other texts of the id. */
 export function uuidBytes(id: string): Uint8Array {
   const bytes = new Uint8Array(16);
   let count = 0;
   for (let at = 0; at < id.length; at++) {
-    const digit = digits[id.charCodeAt(at)] ?? -1;
-    if (digit < 0) continue;
+    const character = id.charCodeAt(at);
+    if (character === dash) continue;
+    const digit = digits[character] ?? -1;
+    if (digit < 0) return bytes.subarray(0, 0);
     bytes[count >> 1] = ((bytes[count >> 1] ?? 0) << 4) | digit;
     count++;
   }
