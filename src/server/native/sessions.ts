@@ -117,7 +117,8 @@ async function mayList(
     await openAgentCall(serverContext, c, { agent, operation: 'listInterrupts' });
     return true;
   } catch (error) {
-    if (isWaymarkError(error) && error.status === 'PERMISSION_DENIED') return false;
+    const refusals: readonly string[] = ['PERMISSION_DENIED', 'NOT_FOUND'];
+    if (isWaymarkError(error) && refusals.includes(error.status)) return false;
     throw error;
   }
 }

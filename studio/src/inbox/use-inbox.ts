@@ -35,15 +35,16 @@ export function useInbox(): Inbox | undefined {
 
 async function readInbox(wanted: number): Promise<Omit<Inbox, 'loadMore'>> {
   const client = clientOf();
-  const items: PendingInterrupts[] = [];
+  // A session that changes while pages are read may be in two of them.
+  const items = new Map<string, PendingInterrupts>();
   let cursor: string | undefined;
   do {
     const page = await client.listInterrupts({
       limit: pageSize,
       ...(cursor !== undefined && { cursor }),
     });
-    items.push(...page.items);
+    for (const item of page.items) items.set(JSON.stringify([item.agent, item.sessionId]), item);
     cursor = page.next;
-  } while (cursor !== undefined && items.length < wanted);
-  return { items: items.reverse(), isMore: cursor !== undefined };
+  } while (cursor !== undefined && items.size < wanted);
+  return { items: [...items.values()].reverse(), isMore: cursor !== undefined };
 }
