@@ -5,7 +5,7 @@ import { WaymarkError } from '../../core/error.ts';
 import type { SessionExport } from '../../store/contract/store.ts';
 import { defineCommand, jsonOption } from '../command.ts';
 import { usageError } from '../parse-arguments.ts';
-import { openStore, scopeOptions, storeOptions } from '../source/open-store.ts';
+import { openStore, storeOptions } from '../source/open-store.ts';
 import type { Terminal } from '../terminal.ts';
 import { count } from '../text/count.ts';
 
@@ -19,7 +19,13 @@ export const importCommand = defineCommand({
   examples: ['import sessions.jsonl --store sqlite:other.db', 'import session.json --session copy'],
   options: {
     session: { type: 'string', value: 'id', about: 'Import the session under this id' },
-    ...scopeOptions,
+    agent: {
+      type: 'string',
+      short: 'a',
+      value: 'name',
+      about: 'Import for this agent [the exported one]',
+    },
+    owner: { type: 'string', value: 'id', about: 'Import for this owner [no owner]' },
     ...jsonOption,
     ...storeOptions,
   },
