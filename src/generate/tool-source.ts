@@ -61,6 +61,8 @@ export interface ResolvedTools {
   readonly tools: ReadonlyMap<string, Tool>;
   /** The sources that did not answer, for the message to a model that asks for one of their tools. */
   readonly missing: readonly string[];
+  /** The source of each tool that came from one. */
+  readonly sources?: ReadonlyMap<string, ToolSource>;
 }
 
 /** What resolving the entries of `tools` needs. */
@@ -104,20 +106,20 @@ export function isToolSource(ref: ToolRef): ref is ToolSource {
 
 async function withSources(refs: readonly ToolRef[], scope: ToolsScope): Promise<ResolvedTools> {
   const tools = new Map<string, Tool>();
-  const owners = new Map<string, string>();
+  const sources = new Map<string, ToolSource>();
   const missing: string[] = [];
   const lists = await Promise.all(refs.map((ref) => listOf(ref, scope)));
   for (const [index, ref] of refs.entries()) {
     const list = lists[index];
-    const owner = isToolSource(ref) ? ref.name : undefined;
-    if (list === undefined) missing.push(owner ?? '');
+    const source = isToolSource(ref) ? ref : undefined;
+    if (list === undefined) missing.push(source?.name ?? '');
     for (const tool of list ?? []) {
       scope.checkTool?.(tool);
-      addTool(tools, tool, [owners.get(tool.name), owner]);
-      if (owner !== undefined) owners.set(tool.name, owner);
+      addTool(tools, tool, [sources.get(tool.name)?.name, source?.name]);
+      if (source !== undefined) sources.set(tool.name, source);
     }
   }
-  return { tools, missing };
+  return { tools, missing, sources };
 }
 
 /** The tools behind one entry; `undefined` if its source failed. */

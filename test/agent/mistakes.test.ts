@@ -532,6 +532,30 @@ describe('a name that middleware takes', () => {
     expect(errors).toEqual([expect.stringContaining('names the tool "refnud"')]);
   });
 
+  test('S580 with middleware that agents share: a tool of one agent, or a report, is none of the other', async () => {
+    const refnd = tool({ name: 'refnd', description: 'Refunds.' }, () => 'refunded');
+    const use = [toolApproval(['refund'])];
+    const { app } = open();
+    const mail = source(() => [], true);
+    const tools = [source(() => [refund], true), mail];
+    const one = app.defineAgent({ name: 'one', tools, use });
+    await app.ready();
+    await one.run('hi');
+    const two = app.defineAgent({ name: 'two', tools: [source(() => [refnd], true), mail], use });
+    const unknown = 'names the tool "refund", which agent "two" does not have';
+    expect(await messageOf(() => app.ready())).toContain(unknown);
+    expect(await messageOf(() => two.run('hi'))).toContain('Did you mean "refnd"?');
+
+    const errors: string[] = [];
+    const { app: other } = open({ onError: (error) => errors.push((error as Error).message) });
+    const shared = [toolApproval(['refund'])];
+    const own = other.defineAgent({ name: 'own', tools: [source(() => [refnd])], use: shared });
+    await own.run('hi');
+    expect(errors).toEqual([expect.stringContaining('names the tool "refund"')]);
+    other.defineAgent({ name: 'two', tools: [source(() => [refnd], true)], use: shared });
+    expect(await messageOf(() => other.ready())).toContain(unknown);
+  });
+
   test('S581 a rule or an option of toolApproval that would never apply', async () => {
     expect(await messageOf(() => toolApproval(['refund'], wrong({ expireIn: 3 })))).toBe(
       'Unknown option "expireIn" of toolApproval(). Did you mean "expiresIn"?',

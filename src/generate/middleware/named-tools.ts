@@ -1,6 +1,6 @@
 import { closest, likely } from '../../core/closest.ts';
 import { WaymarkError } from '../../core/error.ts';
-import { isToolSource, type ResolvedTools, type ToolRef } from '../tool-source.ts';
+import { isToolSource, type ResolvedTools, type ToolRef, type ToolSource } from '../tool-source.ts';
 import type { Middleware } from './middleware.ts';
 
 /**
@@ -20,8 +20,14 @@ export function checkNamedTools(
   }
 }
 
-/** The names that were found once. A tool of a source may go away later; one that was never there is a mistake. */
-const found = new WeakMap<Middleware, Set<string>>();
+/**
+ * The names that each source had once. A tool of a source may go away later; one that was never there is a mistake. What the
+ * source of another agent has does not count, even if both agents share the middleware.
+ */
+const found = new WeakMap<ToolSource, Set<string>>();
+
+/** The names that were reported. They are still unknown: a source that all users share is refused because of them. */
+const reported = new WeakMap<Middleware, WeakMap<ToolSource, Set<string>>>();
 
 /**
  * As `checkNamedTools`, once the tool sources have answered. Where users get different tools, a name may be one that this
@@ -35,7 +41,7 @@ export function checkResolvedNames(
     readonly use?: readonly Middleware[];
     readonly tools?: readonly ToolRef[];
   },
-  { tools, missing }: ResolvedTools,
+  { tools, missing, sources: origins }: ResolvedTools,
   {
     owner,
     report,
@@ -44,20 +50,35 @@ export function checkResolvedNames(
     readonly report?: (error: WaymarkError, tool: string) => void;
   },
 ): void {
+  const sources = refs.filter(isToolSource);
+  const perUser = sources.find(({ isShared }) => isShared !== true);
   for (const middleware of use) {
-    if (middleware.tools === undefined) continue;
-    const known = found.get(middleware) ?? new Set();
-    found.set(middleware, known);
-    for (const name of middleware.tools) {
-      if (tools.has(name)) known.add(name);
+    for (const name of middleware.tools ?? []) {
+      const origin = origins?.get(name);
+      if (origin !== undefined) entry(found, origin, () => new Set()).add(name);
       // A source that has not answered may have it, and none of its tools can be called.
-      if (known.has(name) || missing.length > 0) continue;
+      if (tools.has(name) || missing.length > 0) continue;
+      if (sources.some((source) => found.get(source)?.has(name))) continue;
       const error = unknownTool(middleware, name, [...tools.keys()], owner);
-      if (!refs.some((ref) => isToolSource(ref) && ref.isShared !== true)) throw error;
-      report?.(error, name);
-      if (report !== undefined) known.add(name);
+      if (perUser === undefined) throw error;
+      if (report === undefined) continue;
+      const before = entry(reported, middleware, () => new WeakMap());
+      // A selection may be made anew for each call.
+      const names = entry(before, perUser.base ?? perUser, () => new Set());
+      if (!names.has(name)) report(error, name);
+      names.add(name);
     }
   }
+}
+
+function entry<Key extends WeakKey, Value>(
+  map: WeakMap<Key, Value>,
+  key: Key,
+  create: () => Value,
+): Value {
+  const value = map.get(key) ?? create();
+  map.set(key, value);
+  return value;
 }
 
 function unknownTool(
