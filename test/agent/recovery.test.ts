@@ -295,6 +295,40 @@ test('S120 S611 a custom handler’s turn starts over, and its steps give what w
   await line.heal();
 });
 
+test('S611 several steps of a turn can be retried together; a loop over one key is refused', async () => {
+  for (const storeless of [false, true]) {
+    await using app = openApp({ storeless });
+    const log: string[] = [];
+    const agent = app.defineCustomAgent({ name: 'custom' }, (session) =>
+      session.run(async () => {
+        let failures = 2;
+        const work = (key: string) =>
+          session.step(key, () => {
+            log.push(key);
+            if (key === 'pay' && failures-- > 0) throw new Error('on purpose');
+            return `${key} done`;
+          });
+        const block = async () => [await work('order'), await work('pay')];
+        const again = () => refused(work('order'), 'FAILED_PRECONDITION');
+        await work('order');
+        expect((await again()).message).toContain('in a loop, put the index or an id into it');
+        const retried = work('pay')
+          .catch(() => block())
+          .catch(() => block());
+        expect(await retried).toEqual(['order done', 'pay done']);
+        // The failures of a key come before its success: only a loop uses it again.
+        await refused(work('pay'), 'FAILED_PRECONDITION');
+      }),
+    );
+    const connection = agent.streamBidi();
+    await connection.sendText('a');
+    await connection.sendText('b');
+    expect(await connection.output()).toMatchObject({ finishReason: 'stop' });
+    const once = ['order', 'pay', 'pay', 'pay'];
+    expect(log).toEqual([...once, ...once]);
+  }
+});
+
 test('S120 also where the turn had saved a snapshot within', async () => {
   const { first, second, line, expire } = twoProcesses();
   await using _one = first;

@@ -65,7 +65,8 @@ export interface AgentSession<Custom = unknown> extends Session<Custom> {
   takeSteering(): Promise<readonly Message[]>;
   /**
    * Does something once per run: its result is recorded, and a second attempt of the run gets it instead of doing the work
-   * again. `key` must be the same in each attempt, and unlike that of the other steps of the turn: a second use is refused.
+   * again. `key` must be the same in each attempt, and unlike that of the other steps of the turn: a second use is refused, unless
+   * another step has failed, so that this is a retry: it returns the result.
    */
   step<Value>(key: string, fn: () => Promise<Value> | Value): Promise<Value>;
 }

@@ -8,6 +8,8 @@ import { whileHolding } from './while-holding.ts';
 export class Steps {
   readonly #invocation: InvocationState;
   readonly #known = new Map<string, { readonly result: Promise<unknown>; isDone: boolean }>();
+  /** The keys of the steps that have failed, by their turn. */
+  readonly #failed = new Map<string, Set<string>>();
 
   constructor(invocation: InvocationState) {
     this.#invocation = invocation;
@@ -15,7 +17,8 @@ export class Steps {
 
   /**
    * Runs the step with this key, or returns its result if an earlier attempt has run it. A second use within one attempt is
-   * refused, because the caller of a loop would get the result of its first round each time; `isRepeatable` returns the result.
+   * refused, because the caller of a loop would get the result of its first round each time. After the failure of another step,
+   * it is a retry of both, and returns the result; `isRepeatable` always does.
    */
   async once<Value>(
     key: string,
@@ -24,11 +27,13 @@ export class Steps {
   ): Promise<Value> {
     const { run } = this.#invocation;
     // Two inputs of one run may use the same key for different work.
-    const name = `${run?.detached?.inputsDone ?? 0}:${key}`;
-    const id = `${run?.runId ?? ''}:${name}`;
+    const input = run?.detached?.inputsDone ?? 0;
+    const name = `${input}:${key}`;
+    const turn = `${run?.runId ?? ''}:${input}`;
+    const id = `${turn}:${key}`;
     const before = this.#known.get(id);
     if (before?.isDone === false) throw inUse(key);
-    if (before !== undefined && !isRepeatable) throw usedBefore(key);
+    if (before !== undefined && !isRepeatable && !this.#mayRetry(turn, key)) throw usedBefore(key);
     if (before !== undefined) return (await before.result) as Value;
     const result = perform(this.#invocation, { key, name }, fn);
     const step = { result, isDone: false };
@@ -38,10 +43,17 @@ export class Steps {
     } catch (error) {
       // A failed step may be retried.
       this.#known.delete(id);
+      const failed = this.#failed.get(turn) ?? new Set();
+      this.#failed.set(turn, failed.add(key));
       throw error;
     } finally {
       step.isDone = true;
     }
+  }
+
+  /** Whether a step that is done may be part of a retry. Its own failures came before its success. */
+  #mayRetry(turn: string, key: string): boolean {
+    return [...(this.#failed.get(turn) ?? [])].some((failed) => failed !== key);
   }
 }
 
@@ -55,7 +67,7 @@ function inUse(key: string): WaymarkError {
 function usedBefore(key: string): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
-    `Step "${key}" has been used in this turn already. Give each step its own key; in a loop, put the index or an id into it: \`${key}-\${index}\`.`,
+    `Step "${key}" has succeeded in this turn already. To use its result again, keep it. For other work, give each step its own key; in a loop, put the index or an id into it: \`${key}-\${index}\`.`,
   );
 }
 
