@@ -303,6 +303,33 @@ test('S612 the model of a call is that of the generate calls that name none', as
   expect((await helper.run('c')).text).toBe('own');
 });
 
+test('S612 the model of a call is none of the calls in middleware and summaries of a prompt agent', async () => {
+  const own = scriptedModel({ patterns: [], otherwise: 'own' });
+  await using app = openApp({ model: own });
+  const asked: string[] = [];
+  const ask = async (prompt: string): Promise<string> => {
+    const { text } = await app.generate({ prompt });
+    asked.push(`${prompt}: ${text}`);
+    return text;
+  };
+  const agent = app.defineAgent({
+    name: 'prompt',
+    use: [
+      {
+        model: async (step, next) => {
+          await ask('classify');
+          return await next(step);
+        },
+      },
+    ],
+    compact: { whenTokens: 1, summarize: () => ask('summarize') },
+  });
+  const override = scriptedModel({ patterns: [], otherwise: 'override' });
+  const { sessionId } = await agent.run('a', { model: override });
+  expect((await agent.run('b', { sessionId, model: override })).text).toBe('override');
+  expect(asked).toEqual(['classify: own', 'summarize: own', 'classify: own']);
+});
+
 function expectClosed(session: Session): void {
   const changes = [
     () => session.setCustom(1),

@@ -219,6 +219,14 @@ export class InvocationState {
     this.working.reset(this.lineage.fallbackState);
   }
 
+  /**
+   * The model of the call, for the generate calls of a custom handler that name none. A prompt agent passes it to its own call;
+   * the calls of its middleware and its summaries are not part of what the caller overrides.
+   */
+  get handlerModel(): ModelRef | undefined {
+    return this.spec.withChanges === undefined ? this.request.model : undefined;
+  }
+
   /** Makes an accepted turn the running one. */
   startTurn(turn: Turn): void {
     this.turn = turn;

@@ -161,7 +161,7 @@ export class Invocation {
     };
     try {
       const work = sessionKey.run(session, () =>
-        generateScope.run({ context: request.context, model: request.model }, async () =>
+        generateScope.run({ context: request.context, model: state.handlerModel }, async () =>
           spec.handler(session, io, () => runningTurn(state)),
         ),
       );

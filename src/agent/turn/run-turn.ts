@@ -97,7 +97,7 @@ async function perform(
         {
           hooks: hooksOf(invocation, turn),
           context: invocation.request.context,
-          model: invocation.request.model,
+          model: invocation.handlerModel,
         },
         async () => fn(turn.input, turn.info),
       );
