@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { agentTool } from '../../src/agent/define/agent-tool.ts';
+import { toResume } from '../../src/api/interrupts.ts';
 import type { AgentTypes, WatchEvent } from '../../src/api/types.ts';
+import type { Middleware } from '../../src/generate/middleware/middleware.ts';
+import { toolApproval } from '../../src/generate/middleware/tool-approval.ts';
 import type { Store } from '../../src/store/contract/store.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';
 import { type ScriptStep, scriptedModel } from '../../src/testing/scripted-model.ts';
@@ -234,6 +238,44 @@ test('S121 a tool that is run again gets the same idempotency key; every other c
   expect(own.slice(0, 2)).toEqual(before);
   expect(new Set(own).size).toBe(3);
   await line.heal();
+});
+
+test('S590 S119 a sub-agent that was approved and has answered is not asked again after a takeover', async () => {
+  const { first, second, line, expire } = twoProcesses();
+  await using _one = first;
+  await using _two = second;
+  let answers = 0;
+  const define = (app: TestApp, { hang }: { readonly hang: boolean }) => {
+    const helping = scriptedModel(['Helped.']);
+    const helper = app.defineAgent({ name: 'helper', model: helping });
+    const call = { toolCalls: [{ name: 'helper', ref: 'h', input: { message: 'go' } }] };
+    const model = scriptedModel(hang ? [call] : ['done']);
+    const afterwards: Middleware = {
+      name: 'afterwards',
+      async tool(step, next) {
+        const output = await next(step);
+        answers++;
+        if (hang) await new Promise(() => {});
+        return output;
+      },
+    };
+    const use = [afterwards, toolApproval(['helper'])];
+    const chat = app.defineAgent({ name: 'chat', model, tools: [agentTool(helper)], use });
+    return { chat, model, helping };
+  };
+  const { chat } = define(first, { hang: true });
+  const { interrupts, sessionId } = await chat.run('x');
+  const resume = toResume(interrupts.map((request) => request.approve()));
+  const { snapshotId = '' } = await chat.run({ resume, detach: true }, { sessionId });
+  await eventually(() => answers === 1);
+  line.cut();
+  const heir = define(second, { hang: false });
+  expire();
+  const ended = await heir.chat.wait(snapshotId);
+  await line.heal();
+  expect(ended).toMatchObject({ status: 'succeeded' });
+  expect(heir.helping.requests).toEqual([]);
+  expect(JSON.stringify(heir.model.requests[0]?.messages)).toContain('Helped.');
 });
 
 test('S120 S611 a custom handler’s turn starts over, and its steps give what was recorded', async () => {

@@ -7,6 +7,7 @@ import {
   type Interrupt,
   type InterruptAnswer,
   memoryStore,
+  toolApproval,
   waymark,
 } from '../../src/index.ts';
 import { createAgentStore } from '../../src/react/index.ts';
@@ -186,4 +187,104 @@ test('S590 what waits inside a sub-agent is listed and told once, also after ano
   await expect.poll(() => told).toEqual(['agent2']);
   await top.run('never mind', { sessionId: asked.sessionId });
   expect(await waiting()).toEqual([]);
+});
+
+/** The sides on which an agent is called. */
+const sides: Record<string, (app: App, agent: Agent) => Promise<Side>> = {
+  'in process': async (_, agent) => ({ agent, [Symbol.asyncDispose]: async () => {} }),
+  'over HTTP': async (app, agent) => {
+    const { url, ...server } = await listen(app);
+    return { agent: client({ url, agent: agent.name }) as unknown as Agent, ...server };
+  },
+};
+
+type App = ReturnType<typeof waymark>;
+type Side = AsyncDisposable & { readonly agent: Agent };
+
+/** Agents that call each other, where each call of a sub-agent needs an approval. */
+function openHeld(levels: number) {
+  const app = waymark({ store: memoryStore(), onError: () => {} });
+  const booked: string[] = [];
+  const book = app.defineTool(
+    { name: 'book', description: 'Books', input: z.object({ city: z.string() }) },
+    async ({ city }, { interrupt, resumed }) => {
+      if (resumed === undefined) return interrupt({ question: `Book ${city}?` });
+      booked.push(city);
+      return { booked: city };
+    },
+  );
+  const inner = scriptedModel([
+    { toolCalls: [{ name: 'book', input: { city: 'Oslo' } }] },
+    'Inner done.',
+  ]);
+  let top = app.defineAgent({ name: 'agent0', model: inner, tools: [book] }) as unknown as Agent;
+  let outer = inner;
+  for (let level = 1; level <= levels; level++) {
+    const { name } = top;
+    outer = scriptedModel([{ toolCalls: [{ name, input: { message: 'go' } }] }, 'All done.']);
+    top = app.defineAgent({
+      name: `agent${level}`,
+      model: outer,
+      tools: [agentTool(top)],
+      use: [toolApproval([name])],
+    }) as unknown as Agent;
+  }
+  return { app, top, booked, inner, outer };
+}
+
+/** What the innermost waiting call has asked. */
+function askedBy(request: Interrupt | undefined): unknown {
+  return request?.interrupts[0] ? askedBy(request.interrupts[0]) : request?.metadata;
+}
+
+describe.each(Object.entries(sides))('S590 an approval of a sub-agent %s', (_, open) => {
+  test.each([1, 2])('starts it, through %i levels, and it can wait itself', async (levels) => {
+    const { app, top, booked, inner } = openHeld(levels);
+    await using side = await open(app, top);
+    let output = await side.agent.run('go');
+    for (let level = levels - 1; level >= 0; level--) {
+      expect(askedBy(output.interrupts[0])).toEqual({
+        approval: { tool: `agent${level}`, input: { message: 'go' } },
+      });
+      expect(inner.requests).toEqual([]);
+      output = await side.agent.resume(output, (request) => request.approve());
+    }
+    expect(askedBy(output.interrupts[0])).toMatchObject({ question: 'Book Oslo?' });
+    expect(booked).toEqual([]);
+    output = await side.agent.resume(output, (request) => request.approve());
+    expect(output).toMatchObject({ finishReason: 'stop', text: 'All done.' });
+    expect(booked).toEqual(['Oslo']);
+    expect((await top.listInterrupts()).items).toEqual([]);
+  });
+
+  test('starts it with another message', async () => {
+    const { app, top, inner } = openHeld(1);
+    await using side = await open(app, top);
+    const asked = await side.agent.run('go');
+    await side.agent.resume(asked, (request) =>
+      request.approve({ input: { message: 'to Bergen' } }),
+    );
+    expect(JSON.stringify(inner.requests[0]?.messages)).toContain('to Bergen');
+  });
+
+  test.each<[string, Answer, string]>([
+    [
+      'declined',
+      (request) => request.decline('Too far.'),
+      'The user declined. The reason: Too far.',
+    ],
+    [
+      'refused by a value',
+      (request) => request.approve({ resumed: { approved: false, reason: 'Too far.' } }),
+      'The user did not approve tool \\"agent0\\". The reason: Too far.',
+    ],
+    ['answered', (request) => request.respond('Closed today.'), 'Closed today.'],
+  ])('is %s: the sub-agent does not start', async (_how, answer, said) => {
+    const { app, top, inner, outer } = openHeld(1);
+    await using side = await open(app, top);
+    const output = await side.agent.resume(await side.agent.run('go'), answer);
+    expect(output).toMatchObject({ finishReason: 'stop', text: 'All done.' });
+    expect(inner.requests).toEqual([]);
+    expect(JSON.stringify(outer.requests[1]?.messages)).toContain(said);
+  });
 });

@@ -1,7 +1,7 @@
 import { subAgentRequests, toSubAgentResume } from '../../api/interrupts.ts';
 import type { AgentTypes } from '../../api/types.ts';
 import { toPublicError, WaymarkError } from '../../core/error.ts';
-import type { Json } from '../../core/json/json.ts';
+import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { checkOptions } from '../../core/options.ts';
 import { deadlineOf } from '../../generate/interrupt-deadline.ts';
 import { planResume } from '../../generate/resume.ts';
@@ -72,16 +72,18 @@ export function agentTool<Types extends AgentTypes>(
   });
   return {
     ...made,
-    checkResumed: (resumed, interrupted) => checkAnswers(internals, resumed, interrupted),
+    checkResumed: (resumed, interrupted) => checkInnerAnswers(internals, resumed, interrupted),
   };
 }
 
 /** Refuses answers that the sub-agent would refuse, so that its interrupts stay open. */
-async function checkAnswers(
+async function checkInnerAnswers(
   { spec }: AgentInternals,
   resumed: Json,
   interrupted: Json,
 ): Promise<void> {
+  // Something else waited before the sub-agent was called, such as an approval.
+  if (!isPlace(interrupted)) return;
   const resume = toInnerResume(spec.name, resumed, interrupted);
   const requests = subAgentRequests(interrupted);
   const tools = await spec.tools?.().catch(() => undefined);
@@ -139,10 +141,10 @@ export function callOf(parent: InvocationState | undefined): Parameters<typeof r
 async function finishedBefore(
   { spec }: AgentInternals,
   parent: InvocationState | undefined,
-  { idempotencyKey, resumed }: ToolContext,
+  { idempotencyKey, interrupted }: ToolContext,
 ): Promise<Output | undefined> {
   const again = (parent?.run?.turnBase.run?.attempt ?? 1) > 1;
-  if (!again || spec.store === undefined || resumed !== undefined || parent === undefined)
+  if (!again || spec.store === undefined || isPlace(interrupted) || parent === undefined)
     return undefined;
   const scope = { ...parent.scope, agent: spec.name };
   const found = await spec.turnStore.load(scope, { sessionId: idempotencyKey });
@@ -166,10 +168,10 @@ type Start = Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'>;
 function inputOf(
   spec: AgentInternals['spec'],
   parent: InvocationState | undefined,
-  { idempotencyKey, resumed, interrupted = null, ref }: ToolContext,
+  { idempotencyKey, resumed, interrupted, ref }: ToolContext,
   message: string,
 ): { readonly input: Input; readonly start: Start } {
-  if (resumed === undefined) {
+  if (resumed === undefined || !isPlace(interrupted)) {
     return {
       input: textInput(message),
       start: spec.store === undefined ? {} : { sessionId: idempotencyKey },
@@ -186,7 +188,8 @@ function waitingPlace(parent: InvocationState | undefined, agent: string, ref: s
     parent === undefined ? [] : openToolRequests(lastRound(parent.working.state.history));
   for (const { toolRequest, metadata } of open) {
     const payload = metadata?.interrupt;
-    if ((toolRequest.ref ?? toolRequest.name) !== ref || !isPlace(payload, agent)) continue;
+    if ((toolRequest.ref ?? toolRequest.name) !== ref || !isPlace(payload)) continue;
+    if (payload.agent !== agent) continue;
     const { snapshotId, state } = payload;
     return snapshotId === undefined ? { ...(state && { state }) } : { snapshotId };
   }
@@ -202,9 +205,10 @@ interface Place {
   readonly state?: NonNullable<Start['state']>;
 }
 
-function isPlace(payload: Json | undefined, agent: string): payload is Json & Place {
+/** Whether a call waits for something inside a sub-agent, rather than for an approval of the call. */
+function isPlace(payload: Json | undefined): payload is Json & Place {
   return (
-    typeof payload === 'object' && payload !== null && 'agent' in payload && payload.agent === agent
+    isJsonObject(payload) && typeof payload.agent === 'string' && Array.isArray(payload.requests)
   );
 }
 
