@@ -288,3 +288,96 @@ describe.each(Object.entries(sides))('S590 an approval of a sub-agent %s', (_, o
     expect(JSON.stringify(outer.requests[1]?.messages)).toContain(said);
   });
 });
+
+/** A custom agent that waits in its handler, below an agent over a prompt. */
+function openGate() {
+  const app = waymark({ store: memoryStore(), onError: () => {} });
+  const review = { name: 'review', ref: 'r1', input: { page: 1 } };
+  const gate = app.defineCustomAgent({ name: 'gate' }, (session) =>
+    session.run(async ({ resume }) => {
+      if (resume === undefined) {
+        const asked = { toolRequest: review, metadata: { interrupt: { question: 'Good?' } } };
+        session.addMessages({ role: 'model', content: [asked] });
+        return;
+      }
+      const { output } = resume.respond?.[0]?.toolResponse ?? {};
+      session.addMessages(
+        { role: 'tool', content: [{ toolResponse: { name: 'review', ref: 'r1', output } }] },
+        { role: 'model', content: [{ text: `The review says ${String(output)}.` }] },
+      );
+    }),
+  );
+  const model = scriptedModel([
+    { toolCalls: [{ name: 'gate', input: { message: 'go' } }] },
+    'All done.',
+  ]);
+  const top = app.defineAgent({ name: 'top', model, tools: [agentTool(gate)] });
+  return { app, top: top as unknown as Agent, model, review };
+}
+
+/** A custom agent that passes its answers on to an agent over a prompt, below another agent over a prompt. */
+function openPassing() {
+  const { app, top: inner, booked } = openAgents(0);
+  const tools = [agentTool(inner)];
+  const own = scriptedModel([
+    { toolCalls: [{ name: 'agent0', ref: 'a0', input: { message: 'go' } }] },
+    'Passed on.',
+  ]);
+  const gate = app.defineCustomAgent({ name: 'gate' }, (session) =>
+    session.run(async ({ resume }, { signal }) => {
+      const { messages } = await app.generate({
+        model: own,
+        messages: session.messages,
+        tools,
+        signal,
+        ...(resume && { resume }),
+      });
+      session.addMessages(...messages);
+    }),
+  );
+  const model = scriptedModel([
+    { toolCalls: [{ name: 'gate', input: { message: 'go' } }] },
+    'All done.',
+  ]);
+  const top = app.defineAgent({ name: 'top', model, tools: [agentTool(gate)] });
+  return { app, top: top as unknown as Agent, booked };
+}
+
+describe.each(Object.entries(sides))('S590 a wrong answer to a custom sub-agent %s', (_, open) => {
+  test('leaves its interrupt open', async () => {
+    const { app, top, model, review } = openGate();
+    await using side = await open(app, top);
+    const asked = await side.agent.run('go');
+    const wrong = [
+      { respond: [{ toolResponse: { name: 'review', ref: 'WRONG' } }] },
+      { respond: [{ toolResponse: { name: 'review' } }] },
+      { respond: [{ toolResponse: { name: 'other', ref: 'r1' } }] },
+      { respond: [] },
+      { restart: [{ toolRequest: { ...review, input: { page: 2 } } }] },
+    ];
+    for (const resumed of wrong) {
+      await expect(
+        side.agent.resume(asked, (request) => request.approve({ resumed })),
+      ).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+    }
+    const done = await side.agent.resume(asked, (request) => request.respond('yes'));
+    expect(done).toMatchObject({ finishReason: 'stop', text: 'All done.' });
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain('The review says yes.');
+  });
+
+  test('leaves open what waits in an agent below it', async () => {
+    const { app, top, booked } = openPassing();
+    await using side = await open(app, top);
+    const asked = await side.agent.run('go');
+    const [waiting] = asked.interrupts[0]?.interrupts ?? [];
+    const { toolRequest } = waiting?.request ?? {};
+    const respond = [{ toolResponse: { name: 'book', ref: 'WRONG' } }];
+    const resumed = { restart: [{ toolRequest, metadata: { resumed: { respond } } }] };
+    await expect(
+      side.agent.resume(asked, (request) => request.approve({ resumed: resumed as never })),
+    ).rejects.toMatchObject({ status: 'INVALID_ARGUMENT' });
+    const done = await side.agent.resume(asked, (request) => request.approve());
+    expect(done).toMatchObject({ finishReason: 'stop', text: 'All done.' });
+    expect(booked).toEqual([{ city: 'Oslo', resumed: true }]);
+  });
+});

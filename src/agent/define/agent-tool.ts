@@ -4,7 +4,7 @@ import { toPublicError, WaymarkError } from '../../core/error.ts';
 import { isJsonObject, type Json } from '../../core/json/json.ts';
 import { checkOptions } from '../../core/options.ts';
 import { deadlineOf } from '../../generate/interrupt-deadline.ts';
-import { planResume } from '../../generate/resume.ts';
+import { checkAnswers, planResume } from '../../generate/resume.ts';
 import { type Tool, tool } from '../../generate/tool.ts';
 import type { ToolContext } from '../../generate/tool-context.ts';
 import type { ToolRequestPart } from '../../protocol/message.ts';
@@ -87,9 +87,29 @@ async function checkInnerAnswers(
   const resume = toInnerResume(spec.name, resumed, interrupted);
   const requests = subAgentRequests(interrupted);
   const tools = await spec.tools?.().catch(() => undefined);
-  // Tools that only a call of the agent has are checked by that call.
-  if (!tools || !requests.every(({ toolRequest }) => tools.has(toolRequest.name))) return;
-  await planResume([{ role: 'model', content: [...requests] }], resume, tools);
+  if (tools && requests.every(({ toolRequest }) => tools.has(toolRequest.name))) {
+    await planResume([{ role: 'model', content: [...requests] }], resume, tools);
+  } else {
+    // Tools that only a call of the agent has are checked by that call.
+    checkWithoutTools(requests, resume);
+  }
+}
+
+/** Refuses answers to other requests than these, and to others than those that wait inside them. */
+function checkWithoutTools(requests: readonly ToolRequestPart[], resume: Resume): void {
+  // A custom agent need not show what it waits for.
+  if (requests.length === 0) return;
+  for (const answer of checkAnswers([{ role: 'model', content: [...requests] }], resume)) {
+    if (!('entry' in answer) || !('toolRequest' in answer.entry)) continue;
+    const interrupted = answer.request.metadata?.interrupt;
+    if (!isPlace(interrupted)) continue;
+    const inner = toInnerResume(
+      interrupted.agent,
+      answer.entry.metadata?.resumed ?? true,
+      interrupted,
+    );
+    checkWithoutTools(subAgentRequests(interrupted), inner);
+  }
 }
 
 function toInnerResume(agent: string, resumed: Json, interrupted: Json): Resume {
