@@ -155,11 +155,11 @@ function lost({ snapshotId }: Place, cause: WaymarkError | undefined): WaymarkEr
     ? (cause ??
         new WaymarkError(
           'UNAVAILABLE',
-          'The line dropped before the turn was known to be accepted. Look at the session before sending it again.',
+          'The connection broke before the server confirmed the turn. Look at the session before you send the turn again.',
         ))
     : new WaymarkError(
         'UNAVAILABLE',
-        `The line dropped and could not be taken up. The turn may still be running: see snapshot "${snapshotId}".`,
+        `The connection broke and could not be restored. The turn may still be running: see snapshot "${snapshotId}".`,
         { details: { snapshotId }, cause },
       );
 }

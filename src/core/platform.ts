@@ -158,7 +158,7 @@ export async function readTextFiles(
   ending: string,
 ): Promise<readonly TextFile[]> {
   const fs = builtin('node:fs/promises');
-  if (!fs) throw new WaymarkError('UNIMPLEMENTED', 'Files can be read only on Node and the like.');
+  if (!fs) throw new WaymarkError('UNIMPLEMENTED', 'Files can be read only in Node, Bun and Deno.');
   const paths = await fs.readdir(directory, { recursive: true }).catch((cause: unknown) => {
     throw new WaymarkError('NOT_FOUND', `There is no directory "${directory}" to read.`, { cause });
   });
@@ -186,7 +186,7 @@ export function loadNetwork(what: string): Network {
   const https = builtin('node:https');
   const net = builtin('node:net');
   if (dns && http && https && net) return { dns, http, https, net };
-  throw new WaymarkError('UNIMPLEMENTED', `${what} can be sent only on Node and the like.`);
+  throw new WaymarkError('UNIMPLEMENTED', `${what} can be sent only from Node, Bun and Deno.`);
 }
 
 function createSyncContext<T>(): AsyncContext<T> {

@@ -93,7 +93,7 @@ function lengthOf(part: Part): number {
 function silent(model: string, idleTimeout: number): WaymarkError {
   return new WaymarkError(
     'DEADLINE_EXCEEDED',
-    `Model "${model}" gave no sign of life for ${idleTimeout} ms. Raise \`limits.idleTimeout\` if it needs longer.`,
+    `Model "${model}" sent nothing for ${idleTimeout} ms. Raise \`limits.idleTimeout\` if it needs longer.`,
     { details: { model, retryable: true } },
   );
 }

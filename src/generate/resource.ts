@@ -84,7 +84,7 @@ async function readPart(
     if (params) return toParts(await candidate.read({ uri, params, signal }));
   }
   const known = resources.map((candidate) => candidate.uri).join(', ');
-  throw new WaymarkError('NOT_FOUND', `No resource answers to "${uri}"; there is ${known}.`);
+  throw new WaymarkError('NOT_FOUND', `No resource matches "${uri}"; there is ${known}.`);
 }
 
 function toPattern(template: string): RegExp {

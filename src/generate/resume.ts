@@ -175,6 +175,6 @@ function unasked(
 function answered(named: Pick<ToolRequest, 'name' | 'ref'>): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
-    `The interrupt of ${nameOf(named)} has its answer already. Fork the conversation to try another one.`,
+    `The interrupt of ${nameOf(named)} has already been answered. Fork the session to try another answer.`,
   );
 }

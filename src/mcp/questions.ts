@@ -72,7 +72,7 @@ export function checkAnswer(resumed: Json, interrupted: Json): void {
 }
 
 function bad(problem: string): WaymarkError {
-  return new WaymarkError('INVALID_ARGUMENT', `This is no answer to the question. ${problem}`);
+  return new WaymarkError('INVALID_ARGUMENT', `This does not answer the question. ${problem}`);
 }
 
 /** A question, as it is asked by either protocol. */

@@ -152,7 +152,7 @@ function corsOf({ origins, credentials = false }: CorsOptions): ReturnType<typeo
   if (origins === true && credentials) {
     throw new WaymarkError(
       'INVALID_ARGUMENT',
-      'cors: name the origins that may send credentials; every origin at once must not.',
+      'cors: name the origins that may send credentials. Not every origin may send them.',
     );
   }
   return cors({

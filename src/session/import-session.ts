@@ -145,10 +145,10 @@ function readSnapshot(
   const { messages, custom, artifacts, totals, ...metadata } = each;
   const { snapshotId, parentId } = metadata;
   if (!isSnapshotId(snapshotId)) throw invalid(`"${snapshotId}" is not a snapshot id.`);
-  if (rows.has(snapshotId)) throw invalid(`Snapshot ${snapshotId} stands in it twice.`);
+  if (rows.has(snapshotId)) throw invalid(`Snapshot ${snapshotId} is in it twice.`);
   const parent = parentId === undefined ? undefined : rows.get(parentId);
   if (parentId !== undefined && parent === undefined) {
-    throw invalid(`The parent of snapshot ${snapshotId} does not stand before it.`);
+    throw invalid(`The parent of snapshot ${snapshotId} is not before it.`);
   }
   const state: SessionState = {
     history: readMessages(messages, content, parent?.state.history ?? History.empty),

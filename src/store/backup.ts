@@ -14,7 +14,7 @@ export async function checkFree(path: string): Promise<void> {
   if (found.isDirectory() && (await readdir(path)).length === 0) return;
   throw new WaymarkError(
     'ALREADY_EXISTS',
-    `"${path}" is there already, and nothing is overwritten. Give another path, or remove it first.`,
+    `"${path}" exists already and is not overwritten. Name another path, or remove it first.`,
   );
 }
 

@@ -119,7 +119,7 @@ test('S551 tools of MCP servers are called too, and their questions can be answe
   const next = (await run({ ...call, answer: { interrupted, resumed } })).body.interrupted;
   expect(next).toMatchObject({ message: 'Your age?' });
   const wrong = await run({ ...call, answer: { interrupted: next, resumed: 'Ada' } });
-  expect(wrong.body.failed.message).toContain('This is no answer to the question.');
+  expect(wrong.body.failed.message).toContain('This does not answer the question.');
   const last = { action: 'accept', content: { value: '36' } };
   const done = await run({ ...call, answer: { interrupted: next, resumed: last } });
   expect(done.body.output).toContain('"value":"36"');

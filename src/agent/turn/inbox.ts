@@ -120,6 +120,6 @@ export class Inbox {
 export function closedError(): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
-    'The connection is closed: it takes no more inputs. Open a new one.',
+    'The connection is closed and takes no more inputs. Open a new one.',
   );
 }

@@ -72,7 +72,7 @@ export function lastRound(history: History): readonly Message[] {
 export function lostError(runId: string): WaymarkError {
   return new WaymarkError(
     'ABORTED',
-    `Another worker has taken over run "${runId}", or its session: it is no longer this process’s. Look the run up by its id.`,
+    `Another worker has taken over run "${runId}", or its session, so this process no longer runs it. Look the run up by its id.`,
     { details: { snapshotId: runId } },
   );
 }

@@ -79,7 +79,7 @@ function toPromptPart(part: Part, version: SpecificationVersion): PromptPart | u
   if ('resource' in part) {
     throw new WaymarkError(
       'NOT_FOUND',
-      `Nothing gave the content of resource "${part.resource.uri}": name it in \`resources\`.`,
+      `There is no content for resource "${part.resource.uri}": name it in \`resources\`.`,
     );
   }
   const { kind } = part.custom;

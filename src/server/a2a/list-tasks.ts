@@ -31,7 +31,8 @@ export async function listTasks(server: A2aServer, request: A2aRequest): Promise
   const { contextId, pageSize = 50, pageToken, historyLength = 0, includeArtifacts } = params;
   if (pageSize < 1 || pageSize > 100) throw invalid('pageSize must be from 1 to 100.');
   const offset = pageToken === undefined ? 0 : Number(pageToken);
-  if (!Number.isSafeInteger(offset) || offset < 0) throw invalid('pageToken is not one.');
+  if (!Number.isSafeInteger(offset) || offset < 0)
+    throw invalid('pageToken is not one that this server returned.');
   const status = statusIn(params.status);
   const after = params.statusTimestampAfter;
   if (after !== undefined && Number.isNaN(Date.parse(after))) {

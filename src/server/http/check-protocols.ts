@@ -10,7 +10,7 @@ export function checkProtocols(protocols: readonly ServerProtocol[]): readonly M
     if (!isMounted(protocol)) {
       throw new WaymarkError(
         'INVALID_ARGUMENT',
-        '`protocols` has something else than a protocol. Give it what mcpProtocol(), a2aProtocol(), openAiProtocol() and aguiProtocol() of waymark/server return.',
+        '`protocols` contains something that is not a protocol. Give it what mcpProtocol(), a2aProtocol(), openAiProtocol() and aguiProtocol() of waymark/server return.',
       );
     }
     if (names.has(protocol.name)) {

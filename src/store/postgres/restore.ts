@@ -80,6 +80,6 @@ function toBackupError(error: unknown, source: string): unknown {
 function taken(schema: string): WaymarkError {
   return new WaymarkError(
     'ALREADY_EXISTS',
-    `The schema "${schema}" has a store already, and nothing is overwritten. Give another schema, or drop this one first.`,
+    `The schema "${schema}" has a store already, which is not overwritten. Name another schema, or drop this one first.`,
   );
 }

@@ -14,7 +14,7 @@ export function parseStored(text: string, columnOf: () => string): unknown {
   } catch (cause) {
     throw new WaymarkError(
       'DATA_LOSS',
-      `What stands in ${columnOf()} is not JSON any more: the database was damaged or changed by hand. Restore it from a backup.`,
+      `The value in ${columnOf()} is no longer JSON: the database was damaged or changed by hand. Restore it from a backup.`,
       { cause },
     );
   }

@@ -109,7 +109,7 @@ export function forged(place: string, cause?: unknown): WaymarkError {
   const column = place.split('\0').find((part) => part.includes('.')) ?? 'a column';
   return new WaymarkError(
     'DATA_LOSS',
-    `An encrypted value was changed: what stands in ${column} was not written there by this store. Restore it from a backup.`,
+    `An encrypted value was changed: the value in ${column} was not written there by this store. Restore it from a backup.`,
     cause === undefined ? {} : { cause },
   );
 }

@@ -237,7 +237,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new WaymarkError('DATA_LOSS', 'A stored message is not JSON any more.', { cause });
+    throw new WaymarkError('DATA_LOSS', 'A stored message is no longer JSON.', { cause });
   }
 }
 
