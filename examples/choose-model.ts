@@ -40,6 +40,7 @@ const localServers = [
 export async function chooseModel(
   env: Readonly<Record<string, string | undefined>> = process.env,
   servers: readonly { readonly name: string; readonly url: string }[] = localServers,
+  { timeout = 300 }: { readonly timeout?: number } = {},
 ): Promise<FoundModel> {
   const wanted = env.WAYMARK_MODEL;
   for (const { key, module, factory, modelId } of providers) {
@@ -55,7 +56,7 @@ export async function chooseModel(
     return { model: loaded[factory](id), note: `${factory} ${id}, because ${key} is set` };
   }
   for (const { name, url } of servers) {
-    const first = await firstModelOf(url);
+    const first = await firstModelOf(url, timeout);
     if (first === undefined) continue;
     const id = wanted ?? first;
     const loaded = await import('@ai-sdk/openai').catch(() => undefined);
@@ -66,9 +67,9 @@ export async function chooseModel(
   return { model: undefined, note: 'no key and no local server found: the agents play a script' };
 }
 
-async function firstModelOf(url: string): Promise<string | undefined> {
+async function firstModelOf(url: string, timeout: number): Promise<string | undefined> {
   try {
-    const response = await fetch(`${url}/models`, { signal: AbortSignal.timeout(300) });
+    const response = await fetch(`${url}/models`, { signal: AbortSignal.timeout(timeout) });
     const { data } = (await response.json()) as { data?: readonly { readonly id: string }[] };
     return data?.[0]?.id;
   } catch {

@@ -34,10 +34,12 @@ describe('the model of the examples', () => {
     const port = typeof address === 'object' ? address?.port : 0;
     const url = `http://127.0.0.1:${port}/v1`;
     const gone = { name: 'Nobody', url: 'http://127.0.0.1:9/v1' };
-    const { model, note } = await chooseModel({}, [gone, { name: 'Test', url }]);
+    const servers = [gone, { name: 'Test', url }];
+    const options = { timeout: 60_000 };
+    const { model, note } = await chooseModel({}, servers, options);
     expect(model).toMatchObject({ modelId: 'small-llama' });
     expect(note).toBe(`small-llama on Test, found at ${url}`);
-    const named = await chooseModel({ WAYMARK_MODEL: 'big-llama' }, [gone, { name: 'Test', url }]);
+    const named = await chooseModel({ WAYMARK_MODEL: 'big-llama' }, servers, options);
     expect(named.note).toContain('big-llama');
     server.close();
   });
