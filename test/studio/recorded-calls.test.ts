@@ -52,18 +52,21 @@ async function openServer(name: string, { auth = false, key = '' } = {}) {
     studioData: join(folder, name),
     ...(auth && { auth: () => ({ principal: 'ann' }) }),
   });
-  const read = async (path: string) => await (await fetch(`${server.url}/studio/${path}`)).json();
+  const read = async (path: string, owner?: string) => {
+    const headers = owner === undefined ? {} : { 'x-waymark-owner': owner };
+    return await (await fetch(`${server.url}/studio/${path}`, { headers })).json();
+  };
   return {
     agent,
     broken,
     url: server.url,
     /** The recorded model calls of a session. */
-    async calls(sessionId: string) {
-      const { items } = await read(`traces?session=${sessionId}`);
+    async calls(sessionId: string, owner?: string) {
+      const { items } = await read(`traces?session=${sessionId}`, owner);
       const chats = items.filter(({ hasContent }: { hasContent?: true }) => hasContent);
       return await Promise.all(
         chats.map(async ({ spanId }: { spanId: string }) => {
-          const { content } = await read(`calls?session=${sessionId}&span=${spanId}`);
+          const { content } = await read(`calls?session=${sessionId}&span=${spanId}`, owner);
           return content;
         }),
       );
@@ -146,10 +149,10 @@ test('S481 calls of a session with an owner survive a restart', async () => {
   {
     await using server = await openServer('owner');
     // Closing waits until deleted sessions were looked for.
-    expect(await server.calls(sessionId)).toHaveLength(2);
+    expect(await server.calls(sessionId, 'ann')).toHaveLength(2);
   }
   await using server = await openServer('owner');
-  expect(await server.calls(sessionId)).toHaveLength(2);
+  expect(await server.calls(sessionId, 'ann')).toHaveLength(2);
   await server.agent.deleteSession(sessionId, { owner: 'ann' });
   await expect.poll(server.file).not.toContain('convert one');
 });
