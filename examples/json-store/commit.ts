@@ -2,6 +2,7 @@ import {
   accepted,
   type Committed,
   type CommitWrite,
+  checkTitle,
   decideCommit,
   type RunRef,
   spentInTurn,
@@ -41,6 +42,7 @@ export function commit(tx: Transaction, ref: RunRef, write: CommitWrite): Commit
   if (decision.movesHead) session.head = row.id;
   session.nextIndex = decision.nextIndex;
   session.updatedAt = tx.now;
+  if (write.defaultTitle !== undefined) session.title ??= checkTitle(write.defaultTitle);
   if (write.deadLetter === true) bury(tx, run);
   endRequests(tx, run, write.requests);
   if (decision.run === 'ends') endRun(tx, run);

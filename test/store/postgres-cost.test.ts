@@ -112,13 +112,17 @@ test('a claim waits for the disk when its caller may leave, and nothing after it
   await pool.query('DROP SCHEMA awaited CASCADE');
 });
 
-test('S216: a turn under a request id takes as many round trips as one without', async () => {
+test('S216: a first turn, and a turn under a request id, take as many round trips as any other', async () => {
   const names: string[] = [];
   const store = postgresStore({ pool, schema: 'keyed', onQuery: (name) => names.push(name) });
   const app = waymark({ store, work: false });
   const model = scriptedModel({ patterns: [], otherwise: 'x' });
   const agent = app.defineAgent({ name: 'a', model });
+  await agent.runText('warm', { sessionId: 'warm' });
+  names.length = 0;
+  // S273: the title comes with the commit.
   await agent.runText('a', { sessionId: 's' });
+  expect(names).toEqual(['quick_claim', 'quick_commit_spend_title']);
   names.length = 0;
   await agent.runText('b', { sessionId: 's' });
   expect(names).toEqual(['quick_claim', 'quick_commit_spend']);

@@ -12,7 +12,7 @@ import { fullStore } from '../spec/spec.ts';
 import { armDeadline } from './arm-deadline.ts';
 import type { ActiveRun, InvocationState } from './invocation-state.ts';
 import { checkpointedAs, type ListedState, savedAs } from './lineage.ts';
-import { nameSession } from './name-session.ts';
+import { titleFor } from './title-for.ts';
 import type { Turn } from './turn-state.ts';
 import { whileHolding } from './while-holding.ts';
 
@@ -35,7 +35,9 @@ export async function commit(
     if (write.listed !== false) {
       listed = { id: snapshotId, hash: stateHash, state: working.state };
     }
-    const committed = await spending.alongWith(fullStore(spec)?.spend, (spend) =>
+    const defaultTitle =
+      turnIndex === 0 && write.event !== 'toolIterationEnd' ? titleFor(invocation) : undefined;
+    return await spending.alongWith(fullStore(spec)?.spend, (spend) =>
       spec.turnStore.commit(scope, run.turnBase, {
         ...stateWrite(invocation),
         ...write,
@@ -44,11 +46,9 @@ export async function commit(
         turnIndex,
         stateHash,
         ...(events && { events }),
+        ...(defaultTitle !== undefined && { defaultTitle }),
       }),
     );
-    // Before `turnEnd` is visible, so that a page that lists the sessions then finds the title.
-    if (turnIndex === 0 && write.event !== 'toolIterationEnd') await nameSession(invocation);
-    return committed;
   });
   if (!write.end) run.onProgress?.();
   if (listed !== undefined) position.nextIndex++;

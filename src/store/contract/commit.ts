@@ -60,6 +60,8 @@ export interface CommitWrite extends StateWrite {
   readonly deadLetter?: boolean;
   /** The result for the run's idempotency keys; written in the same step. */
   readonly requests?: RequestOutcome;
+  /** The title for a session that has none; written in the same step. */
+  readonly defaultTitle?: string;
 }
 
 /** Whether a snapshot lies within a turn. Such a one is not the head before the turn has ended well. */

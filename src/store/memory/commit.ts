@@ -3,6 +3,7 @@ import type { Committed, CommitWrite, RunRef } from '../contract/store.ts';
 import { CommittedTurn } from '../rules/committed.ts';
 import { type CommitDecision, decideCommit } from '../rules/decide-commit.ts';
 import { accepted } from '../rules/decision.ts';
+import { checkTitle } from '../rules/size-limits.ts';
 import { spentInTurn } from '../rules/totals.ts';
 import { endRun, noCrashes } from './claim.ts';
 import { bury } from './dead-runs.ts';
@@ -18,6 +19,8 @@ import { currentRun, list, type RunRow, type SnapshotRow, type Tables } from './
 export function commit(tables: Tables, ref: RunRef, write: CommitWrite): Committed {
   const run = currentRun(tables, ref);
   const decision = accepted(decideCommit(commitFacts(tables, run, write), write));
+  const { defaultTitle } = write;
+  if (defaultTitle !== undefined) run.session.title ??= checkTitle(defaultTitle);
   if (write.events !== undefined) appendTo(tables, run, write.events);
   const row = decision.row ?? createRow(tables, run, write, decision);
   row.parent = decision.parent ?? undefined;

@@ -26,6 +26,7 @@ import {
 import type { CommitResult } from '../sql/runs/commit.ts';
 import { outcomeValues, snapshotOf } from '../sql/runs/commit-row.ts';
 import { toReceipt } from '../sql/runs/requests.ts';
+import { sealTitle } from '../sql/sessions/title.ts';
 import { addToSpend } from '../sql/spend-support.ts';
 import { fromHex, uuidBytes, uuidText } from '../sql/values/bytes.ts';
 import type { PostgresDatabase } from './database.ts';
@@ -58,6 +59,8 @@ interface Along {
   /** The result for its idempotency keys. */
   readonly requests: boolean;
   readonly spend: boolean;
+  /** The title of a session that has none. */
+  readonly title: boolean;
 }
 
 const statements = new Map<string, Statement<CommitRow>>();
@@ -74,21 +77,23 @@ function commitStatement(
     ...(given === few ? [] : ['more']),
     ...(along.requests ? ['request'] : []),
     ...(along.spend ? ['spend'] : []),
+    ...(along.title ? ['title'] : []),
   ].join('_');
   const known = statements.get(name);
   if (known !== undefined) return known;
-  const text =
-    along.requests || along.spend
-      ? withAlong(called, given, along)
-      : `SELECT @${called}(${valuesOf(given)}) AS committed`;
+  const title = along.title ? `, _title => $${given.length + 1}` : '';
+  const call = `SELECT @${called}(${valuesOf(given)}${title}) AS committed`;
+  const next = given.length + (along.title ? 2 : 1);
+  const text = along.requests || along.spend ? withAlong(call, next, along) : call;
   const made = statement<CommitRow>(name, text);
   statements.set(name, made);
   return made;
 }
 
-function withAlong(called: string, given: readonly string[], { requests, spend }: Along): string {
-  const parts = [`done AS MATERIALIZED (SELECT @${called}(${valuesOf(given)}) AS committed)`];
-  let next = given.length + 1;
+/** The call with what is recorded besides, whose values are counted from a number on. */
+function withAlong(call: string, from: number, { requests, spend }: Along): string {
+  const parts = [`done AS MATERIALIZED (${call})`];
+  let next = from;
   if (requests) {
     parts.push(`told AS (
        UPDATE @requests q SET receipt = k.receipt, at = ${now}
@@ -144,7 +149,10 @@ export async function quickCommit(
   for (const name of stateNames) values.push(state[name]);
   const more = moreValues(rows, events, db.blobLock);
   if (more !== undefined) for (const name of moreNames) values.push(more[name]);
-  const { requests } = write;
+  const { requests, defaultTitle } = write;
+  if (defaultTitle !== undefined) {
+    values.push(String(sealTitle(defaultTitle, home, context.cipher)));
+  }
   if (requests !== undefined) {
     const { keys, receipt } = requests;
     const sealed = keys.map((key) =>
@@ -161,7 +169,11 @@ export async function quickCommit(
   const commit = commitStatement(
     isWithinTurn(write) ? 'commit_run_within' : 'commit_run',
     more === undefined ? few : all,
-    { requests: requests !== undefined, spend: spend !== undefined },
+    {
+      requests: requests !== undefined,
+      spend: spend !== undefined,
+      title: defaultTitle !== undefined,
+    },
   );
   const [row] = await db.query(commit, values);
   if (row === undefined || row.committed === null) return undefined;

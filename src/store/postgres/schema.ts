@@ -208,4 +208,6 @@ export const steps: readonly string[] = [
   ALTER TABLE @blobs ADD COLUMN bytes bytea;
   ALTER TABLE @blobs ALTER COLUMN bytes SET STORAGE EXTERNAL;
   `,
+  // A commit gives a session its title. Its new parameter may be missing, as in the calls of an older version.
+  `DROP FUNCTION @commit_run; ${commitTurn}`,
 ];

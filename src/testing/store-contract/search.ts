@@ -152,5 +152,20 @@ export function searchContract(useKit: UseKit): void {
       );
       await refused(timeline.updateSession(scope, 'unknown', { defaultTitle: 'x' }), 'NOT_FOUND');
     });
+
+    test('S273: a commit gives a session without a title its default title', async () => {
+      const { turn, timeline, scope } = useKit();
+      const titleOf = async (): Promise<string | undefined> =>
+        (await timeline.getSession(scope, 's'))?.title;
+      await turn('s');
+      expect(await titleOf()).toBeUndefined();
+      await turn('s', { defaultTitle: 'First' });
+      expect(await titleOf()).toBe('First');
+      await turn('s', { defaultTitle: 'Second' });
+      expect(await titleOf()).toBe('First');
+      await turn('failed', { defaultTitle: 'Failed', status: 'failed', finishReason: 'failed' });
+      expect((await timeline.getSession(scope, 'failed'))?.title).toBe('Failed');
+      await refused(turn('long', { defaultTitle: 'x'.repeat(1_001) }), 'INVALID_ARGUMENT');
+    });
   });
 }

@@ -217,7 +217,7 @@ const snapshot = `
     WHERE t.row_id IS NOT NULL ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS discarded = ROW_COUNT;
   END IF;
-  UPDATE @sessions z SET head = made.row_id, branch_end = made.row_id, updated_at = moment,
+  UPDATE @sessions z SET head = made.row_id, branch_end = made.row_id, updated_at = moment, title = coalesce(z.title, _title),
     next_index = CASE WHEN _isListed AND NOT _isOwn THEN z.next_index + 1 ELSE z.next_index END
   WHERE z.row_id = held.session;`;
 
@@ -239,7 +239,7 @@ const run = `
 
 /** Writes all of a turn's end. It gives NULL, and has written nothing, when that is not a usual one. */
 export const commitTurn = `
-CREATE FUNCTION @commit_run(${declared})
+CREATE FUNCTION @commit_run(${declared}, _title text DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off AS $$
 DECLARE
   held record;        -- the run and its session

@@ -14,6 +14,7 @@ import {
 } from '../history/plan-state.ts';
 import type { StateContext, StateRows } from '../history/state-rows.ts';
 import { dropCheckpoint, dropSnapshot, type Pointers } from '../retention/gc-queue.ts';
+import { nameUntitled, sealTitle } from '../sessions/title.ts';
 import { isOnActivePath, listHead } from '../snapshots/active-path.ts';
 import { addSpend } from '../spend-support.ts';
 import { uuidBytes } from '../values/bytes.ts';
@@ -86,6 +87,7 @@ export function* commit(
   const branchEnd = decision.movesBranchEnd ? rowId : held.branch_end;
   const to = { head, branchEnd, nextIndex: decision.nextIndex, now: held.now };
   yield* moveSession(held.session, to, context);
+  yield* nameSession(held, write.defaultTitle, context);
   yield* endRequests(held.id, write.requests, context.cipher);
   yield* addSpend(write.spend);
   if (write.deadLetter === true) yield* bury(held.session);
@@ -160,6 +162,17 @@ function* moveSession(
   const values = [to.head, to.branchEnd, to.nextIndex, to.now];
   if (sumOf === undefined) yield* run(updateSession, session, ...values);
   else yield* run(updateSummed, session, ...values, sumOf([to.head, to.branchEnd, to.nextIndex]));
+}
+
+/** Gives a session that has no title its first one. */
+function* nameSession(
+  held: CommitRow,
+  title: string | undefined,
+  { cipher }: StateContext,
+): Plan<void> {
+  if (title !== undefined) {
+    yield* run(nameUntitled, held.session, sealTitle(title, homeOf(held), cipher));
+  }
 }
 
 function createdAt(held: CommitRow, decision: Decision): number {

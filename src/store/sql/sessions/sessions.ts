@@ -3,7 +3,7 @@ import type { Page, SessionInfo } from '../../../protocol/session.ts';
 import type { ListOptions, Scope, SessionChange, SessionFilter } from '../../contract/store.ts';
 import { notFound } from '../../rules/errors.ts';
 import { matchesQuery, passesFilter } from '../../rules/session-filter.ts';
-import { checkMetadata, checkTitle } from '../../rules/size-limits.ts';
+import { checkMetadata } from '../../rules/size-limits.ts';
 import type { Cipher } from '../content/cipher.ts';
 import { homeIn, sessionPlace } from '../content/places.ts';
 import { all, first, type Plan, run, type SqlValue, statement } from '../database/query.ts';
@@ -20,6 +20,7 @@ import {
   sessionTables,
   toSessionInfo,
 } from './session-row.ts';
+import { nameUntitled, sealTitle } from './title.ts';
 
 const selectSession = statement<SessionRow>(
   'session_get',
@@ -78,10 +79,6 @@ const selectOwners = statement<{ readonly owner: string }>(
 );
 
 const updateTitle = statement('session_title', 'UPDATE @sessions SET title = $2 WHERE row_id = $1');
-const nameUntitled = statement(
-  'session_default_title',
-  'UPDATE @sessions SET title = $2 WHERE row_id = $1 AND title IS NULL',
-);
 const updateMetadata = statement(
   'session_metadata',
   'UPDATE @sessions SET metadata = $2 WHERE row_id = $1',
@@ -208,15 +205,15 @@ export function* updateSession(
   const home = homeIn(scope, sessionId);
   let after: SessionRow | undefined = row;
   if (defaultTitle !== undefined) {
-    const text = sealed(checkTitle(defaultTitle), sessionPlace('title', home), cipher);
+    const text = sealTitle(defaultTitle, home, cipher);
     if (row.title === null) {
       yield* run(nameUntitled, row.row_id, text);
       after = { ...row, title: text };
     }
   }
   if (title !== undefined) {
-    const text = title === null ? null : checkTitle(title);
-    yield* run(updateTitle, row.row_id, sealed(text, sessionPlace('title', home), cipher));
+    const text = title === null ? null : sealTitle(title, home, cipher);
+    yield* run(updateTitle, row.row_id, text);
   }
   if (metadata !== undefined) {
     const json = metadata === null ? null : checkMetadata(metadata);
