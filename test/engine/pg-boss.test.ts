@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { type PostgresClock, postgresClock } from '../support/postgres-clock.ts';
@@ -160,6 +161,33 @@ test('what was recorded is in the queue, and what was refused is not', async () 
   expect((await echo.getSnapshot({ snapshotId }))?.status).toBe('aborted');
   await worker.close();
   await server.close();
+});
+
+test('closing waits for a check of schedules that is under way', async () => {
+  const worker = start({ engine: { schema: 'closing' } });
+  const { pool, app } = worker;
+  const checking = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  const query = pool.query.bind(pool) as (text: string, values?: unknown[]) => Promise<never>;
+  Object.assign(pool, {
+    async query(text: string, values?: unknown[]) {
+      if (/SKIP LOCKED/.test(text) && JSON.stringify([text, values]).includes('scheduled-runs')) {
+        checking.resolve();
+        await gate.promise;
+      }
+      return await query(text, values);
+    },
+  });
+  await app.ready();
+  await checking.promise;
+  let isClosed = false;
+  const closing = app.close().then(() => {
+    isClosed = true;
+  });
+  await sleep(300);
+  expect(isClosed).toBe(false);
+  gate.resolve();
+  await closing;
 });
 
 // The last one: it moves the clock of the queue, and depths are counted by the real one.

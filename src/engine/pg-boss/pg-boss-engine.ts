@@ -63,6 +63,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     | undefined;
   let stops: (() => void)[] = [];
   let stopObserving: (() => void) | undefined;
+  let beginning: Promise<void> | undefined;
   let names = options.agents;
 
   const onError = (error: unknown): void => env?.report(error);
@@ -89,6 +90,15 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
   const queue = createQueue(options, onError);
   const insertJob = createJobInsert(queue);
   const schedules = createSchedules(queue, agentOf, onError);
+
+  const beginScheduled = (): void => {
+    beginning ??= schedules
+      .begin()
+      .catch(onError)
+      .finally(() => {
+        beginning = undefined;
+      });
+  };
 
   const handOver = (run: DispatchedRun): QueueHandoff => ({
     worker: queueWorker,
@@ -133,10 +143,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
       names = chosen.agents ?? names;
       if (stops.length > 0) return;
       const { clock, onHandedOver } = attached();
-      stops = [
-        onHandedOver(() => worker.wake()),
-        clock.every(schedulesEvery, () => void schedules.begin().catch(onError)),
-      ];
+      stops = [onHandedOver(() => worker.wake()), clock.every(schedulesEvery, beginScheduled)];
       observe();
       worker.start(chosen.slots ?? slots);
       recovery.start(names);
@@ -160,6 +167,7 @@ export function pgBossEngine(options: PgBossEngineOptions): PgBossEngine {
     async close() {
       stopObserving?.();
       await parts?.worker.close();
+      await beginning;
       await parts?.completion.flush();
       await queue.close();
     },

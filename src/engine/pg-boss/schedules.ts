@@ -36,8 +36,8 @@ export interface Schedules {
   list(): Promise<readonly RunSchedule[]>;
   /** Starts a run of a schedule now. */
   runNow(key: string): Promise<void>;
-  /** Starts the runs that are due; resolves to their number. */
-  begin(): Promise<number>;
+  /** Starts the runs that are due. */
+  begin(): Promise<void>;
 }
 
 export function createSchedules(
@@ -119,7 +119,6 @@ export function createSchedules(
           await boss.fail(scheduleQueue, job, { waymark: 'error' });
         }
       }
-      return jobs.length;
     },
   };
 }

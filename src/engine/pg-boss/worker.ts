@@ -34,6 +34,7 @@ export class Worker {
   #isWoken = false;
   #wake: (() => void) | undefined;
   #stopTouching: (() => void) | undefined;
+  #touching: Promise<void> | undefined;
 
   constructor(env: WorkerEnv) {
     this.#env = env;
@@ -50,7 +51,9 @@ export class Worker {
     this.#stopped = false;
     this.#running ??= this.#loop();
     this.#stopTouching ??= engine.clock.every(heartbeat / 4, () => {
-      void this.#touch();
+      this.#touching ??= this.#touch().finally(() => {
+        this.#touching = undefined;
+      });
     });
   }
 
@@ -71,6 +74,7 @@ export class Worker {
     await this.#running;
     this.#stopTouching?.();
     this.#stopTouching = undefined;
+    await this.#touching;
     const { completion } = this.#env;
     const left = [...this.#active.values()];
     this.#active.clear();
