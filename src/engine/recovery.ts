@@ -119,9 +119,13 @@ export function createRecovery(
     return found;
   };
   const look = (): Promise<number> => {
-    looking ??= lookThrough().finally(() => {
-      looking = undefined;
-    });
+    if (looking === undefined) {
+      looking = lookThrough().finally(() => {
+        looking = undefined;
+      });
+      // An app that closes waits for it, so that it does not use a closed store.
+      host.background(looking);
+    }
     return looking;
   };
   // A full poll has probably left runs behind, such as those of a server that has shut down.

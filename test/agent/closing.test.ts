@@ -53,6 +53,37 @@ test('S18 close takes no new turns, lets running ones finish, and closes the sto
   expect(Object.keys(await idle.output())).toEqual(['sessionId']);
 });
 
+test('S18 close waits for a look for runs of dead processes, which uses the store', async () => {
+  const store = memoryStore();
+  const runs = must(store.runs);
+  const gate = createGate();
+  const log: string[] = [];
+  const app = waymark({
+    store: {
+      ...store,
+      runs: {
+        ...runs,
+        async takeOver(...args) {
+          await gate.wait();
+          log.push('looked');
+          return await runs.takeOver(...args);
+        },
+      },
+      async close() {
+        log.push('closed');
+      },
+    },
+  });
+  app.defineAgent({ name: 'chat', model: scriptedModel(['hi']) });
+  await gate.reached;
+  const closing = app.close();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  gate.open();
+  await closing;
+  expect(log).toContain('looked');
+  expect(log.indexOf('closed')).toBe(log.length - 1);
+});
+
 test('S18 what has not finished in time is stopped, and keeps its partial answer', async () => {
   const store = slowStore();
   const app = waymark({ store });
