@@ -49,7 +49,9 @@ export async function listServers(options: TryOptions): Promise<number> {
   const states = await Promise.all(
     servers.map(async ([name, entry]) => {
       try {
-        return { name, tools: await withTools(name, entry, async (tools) => tools.map(nameOf)) };
+        // Not so long: one server that does not answer would hold back the list of the others.
+        const names = async (tools: readonly Tool[]) => tools.map(nameOf);
+        return { name, tools: await withTools(name, entry, names, {}) };
       } catch (error) {
         return { name, error: messageOf(error) };
       }
@@ -126,12 +128,16 @@ function pairs(texts: readonly string[], separator: string): Record<string, stri
   );
 }
 
+// A server that `npx` starts for the first time is downloaded first. A person can stop waiting at any time.
+const patient = { connectTimeout: 300_000 };
+
 async function withTools<T>(
   name: string,
   entry: ServerEntry,
   fn: (tools: readonly Tool[]) => Promise<T>,
+  options: { readonly connectTimeout?: number } = patient,
 ): Promise<T> {
-  const source = mcp(name, toServer(entry));
+  const source = mcp(name, { ...toServer(entry), ...options });
   const { signal } = new AbortController();
   const problems: unknown[] = [];
   try {
