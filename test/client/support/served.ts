@@ -24,13 +24,19 @@ function createTestApp() {
       [/^ask (.*)/, ([, message = '']) => ({ toolCalls: [{ name: 'chat', input: { message } }] })],
       [/^fail/, { chunks: ['half '], error: new Error('The model broke.') }],
       [/^hang/, { chunks: ['half '], hang: true }],
-      [/^wait for (\S+)/, ([, what = '']) => waiting(what)],
+      [
+        /^wait for (\S+)(?: with (\d+) words)?/,
+        ([, what = '', n = '3']) => waiting(what, words(Number(n))),
+      ],
+      [/^wait thrice for (\S+)/, ([, what = '']) => waitingAgain(what, 0)],
     ],
     afterTools: (_, results) => {
       const text = results
         .map((result) => (typeof result === 'string' ? result : JSON.stringify(result)))
         .join('\n');
       const [, what] = /"city":"(Waitville\w*)"/.exec(text) ?? [];
+      const [, again, round] = /^(\S+)-(\d)$/.exec(text) ?? [];
+      if (again !== undefined && round !== '2') return waitingAgain(again, Number(round) + 1);
       return what === undefined ? text : waiting(what);
     },
     otherwise: 'Hello.',
@@ -137,10 +143,15 @@ export async function serveTestApp(
 }
 
 /** Says something, and then stands still until it is let go, so that a test may take its time in the middle of a turn. */
-function waiting(what: string): ScriptedReply {
-  return { chunks: words(3), toolCalls: [{ name: 'wait', input: { what } }] };
+function waiting(what: string, chunks = words(3), chunkDelay = 0): ScriptedReply {
+  return { chunks, chunkDelay, toolCalls: [{ name: 'wait', input: { what } }] };
 }
 
-function words(n: number): string[] {
-  return Array.from({ length: n }, (_, at) => `w${at} `);
+/** The same three times, with other words: it stands still at `what-0`, `what-1` and `what-2`. */
+function waitingAgain(what: string, round: number): ScriptedReply {
+  return waiting(`${what}-${round}`, words(20, round * 20), 15);
+}
+
+function words(n: number, from = 0): string[] {
+  return Array.from({ length: n }, (_, at) => `w${from + at} `);
 }

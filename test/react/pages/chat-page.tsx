@@ -112,7 +112,7 @@ function Parts() {
       <Text store={store} />
       <Topics store={store} />
       <Reason store={store} />
-      <button type="button" onClick={() => store.actions.send('slow 20')}>
+      <button type="button" onClick={() => store.actions.send('wait for parts with 20 words')}>
         Send
       </button>
     </main>
