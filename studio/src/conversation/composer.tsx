@@ -240,7 +240,7 @@ function placeholder(about: {
   readonly canSteer: boolean;
   readonly name: string;
 }): string {
-  if (about.isOffline) return 'The server is not answering. What you write stays here.';
+  if (about.isOffline) return 'Offline. What you write stays here.';
   if (about.canSteer) return 'Will be added to the running turn…';
   if (about.isPast) return 'Branch from here…';
   if (about.hasInterrupts) return 'Answer above; a message declines it…';

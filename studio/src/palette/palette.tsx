@@ -62,7 +62,7 @@ export function Palette({
           ref={field}
           value={text}
           onValueChange={setText}
-          placeholder="Search agents, sessions, labels and commands"
+          placeholder="Search, or run a command"
         />
         <CommandList label="Found">
           {/* An option, because a list without one is none to a screen reader. */}

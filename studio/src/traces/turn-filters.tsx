@@ -22,7 +22,7 @@ export function TurnFilters({
           type="search"
           value={query}
           onChange={(event) => onChange({ ...filter, query: event.target.value })}
-          placeholder="What was asked, or an error"
+          placeholder="Text or error"
           aria-label="Filter by words"
         />
       </label>
