@@ -49,7 +49,7 @@ export async function listServers(options: TryOptions): Promise<number> {
   const states = await Promise.all(
     servers.map(async ([name, entry]) => {
       try {
-        // Not so long: one server that does not answer would hold back the list of the others.
+        // With the usual time limit: a server that does not answer delays the whole list.
         const names = async (tools: readonly Tool[]) => tools.map(nameOf);
         return { name, tools: await withTools(name, entry, names, {}) };
       } catch (error) {
@@ -128,7 +128,7 @@ function pairs(texts: readonly string[], separator: string): Record<string, stri
   );
 }
 
-// A server that `npx` starts for the first time is downloaded first. A person can stop waiting at any time.
+// The first time that `npx` starts a server, it downloads it. Ctrl+C ends the wait.
 const patient = { connectTimeout: 300_000 };
 
 async function withTools<T>(
@@ -137,7 +137,7 @@ async function withTools<T>(
   fn: (tools: readonly Tool[]) => Promise<T>,
   options: { readonly connectTimeout?: number } = patient,
 ): Promise<T> {
-  const source = mcp(name, { ...toServer(entry), ...options });
+  const source = mcp(name, { ...options, ...toServer(entry) });
   const { signal } = new AbortController();
   const problems: unknown[] = [];
   try {
