@@ -14,11 +14,11 @@ export const steps: readonly string[] = [
   `
   CREATE TABLE @sessions(
     no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
-    owner text COLLATE "C" NOT NULL,           -- '' for nobody's
+    owner text COLLATE "C" NOT NULL,           -- '' for no owner
     agent text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,              -- chosen by the caller
     head bigint,                               -- snapshots.no, always a succeeded one
-    tip bigint,                                -- the snapshot placed last; only what goes on from it goes on in place
+    tip bigint,                                -- the snapshot placed last; only what continues from it continues in place
     next_index integer NOT NULL DEFAULT 0,
     title text,
     metadata text,
@@ -32,7 +32,7 @@ export const steps: readonly string[] = [
   CREATE INDEX sessions_started_by ON @sessions(owner, started_by_agent, started_by_session)
     WHERE started_by_session IS NOT NULL;
 
-  CREATE TABLE @branches(                      -- a line of snapshots, each going on from the one before
+  CREATE TABLE @branches(                      -- a line of snapshots, each continuing from the one before
     no bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     session bigint NOT NULL,                   -- whose snapshots lie on it; the session may be gone
     parent bigint,                             -- the branch it left
@@ -99,7 +99,7 @@ export const steps: readonly string[] = [
   CREATE TABLE @runs(                          -- while it is open; one a session
     session bigint PRIMARY KEY,
     start bigint,                              -- snapshots.no it was claimed from
-    base bigint,                               -- the last committed one it goes on from
+    base bigint,                               -- the last committed one it continues from
     own bigint,                                -- the listed pending snapshot of a detached run
     checkpoint bigint,                         -- the state it had reached
     ttl bigint NOT NULL,

@@ -42,7 +42,7 @@ export const stateParameters = {
 
 /** What a commit is given besides: all of it, with the key of the lock of documents, or nothing. */
 export const moreParameters = {
-  // A rewritten history, as it is when it goes on in place and when it begins a branch; none when `common` is NULL.
+  // A rewritten history, as it is when it continues in place and when it begins a branch; none when `common` is NULL.
   common: 'integer',
   ownFromHere: 'integer',
   ownFromNew: 'integer',
@@ -95,7 +95,7 @@ export const declared: string = [
 const findOrAdd =
   'ON CONFLICT(hash) WHERE hash IS NOT NULL DO UPDATE SET hash = excluded.hash RETURNING b.row_id';
 
-// The run under its attempt, held together with its session, and the snapshot that the commit says it goes on from.
+// The run under its attempt, held together with its session, and the snapshot that the commit says it continues from.
 const read = `
   SELECT r.session, r.own_snapshot, r.base, r.checkpoint, r.created_at, z.id, z.head, z.branch_end, z.next_index INTO held
   FROM @runs r JOIN @sessions z ON z.row_id = r.session
@@ -146,11 +146,11 @@ const checks = `
     END IF;
     IF _snapshot <> _run AND EXISTS (SELECT 1 FROM @runs t WHERE t.id = _snapshot) THEN RETURN NULL; END IF;
     IF _eventBody IS NOT NULL AND ${hasEvent('_run', '_eventAttempt', '_eventSeq')} THEN RETURN NULL; END IF;
-    -- A detached run was listed where the state that it goes on from would put it now.
+    -- A detached run was listed where the state that it continues from would put it now.
     IF _isOwn AND NOT (_isListed AND EXISTS (SELECT 1 FROM @snapshots o
       WHERE o.row_id = held.own_snapshot AND o.id = _snapshot AND o.parent IS NOT DISTINCT FROM line)) THEN RETURN NULL; END IF;`;
 
-// Messages go on in place, or begin a branch.
+// Messages continue in place, or begin a branch.
 const messages = `
   IF (held.branch_end = _from AND (line = _from
     OR (_from IN (replaced, bare) AND line IS NOT DISTINCT FROM _fromLineage))) IS NOT TRUE THEN
@@ -165,7 +165,7 @@ const messages = `
   INSERT INTO @messages(id, body) SELECT _branch * ${rowsPerBranch} + _branchLength + t.n - 1, t.body
   FROM unnest(_bodies) WITH ORDINALITY t(body, n);`;
 
-// Documents are found by their hash, so nobody may be removing any meanwhile. A patch has none.
+// Documents are found by their hash, so none may be removed meanwhile. A patch has none.
 const more = `
     IF _common IS NOT NULL THEN
       INSERT INTO @views AS v(branch, own_from, base, common) VALUES(_branch, _ownFromHere, _viewHere, _common)
@@ -243,7 +243,7 @@ CREATE FUNCTION @commit_run(${declared}, _title text DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql SET enable_seqscan TO off AS $$
 DECLARE
   held record;        -- the run and its session
-  before record;      -- the snapshot that it says it goes on from
+  before record;      -- the snapshot that it says it continues from
   line bigint;        -- the listed one that it hangs on
   line_id bytea;
   replaced bigint;    -- the head, when it was not listed
