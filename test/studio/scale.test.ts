@@ -109,9 +109,9 @@ test('two thousand snapshots with fifty branches scroll and are selected without
     await page.keyboard.press('Escape');
     await hands.pastBar.waitFor({ state: 'detached' });
   };
-  // What is long by nature is long each time. Compiling and collecting garbage make a task long once.
+  // The median of three: compiling and collecting garbage make a task long once, our own work makes it long each time.
   const longest: number[] = [];
-  while (longest.length < 3 && !longest.some((ms) => ms < 100)) {
+  for (let round = 0; round < 3; round++) {
     const { busy, passed } = await measureMainThread(studio.browser, page, async () => {
       await scroll();
       await select();
@@ -123,7 +123,7 @@ test('two thousand snapshots with fifty branches scroll and are selected without
     expect(busy.length).toBeGreaterThan(100);
     longest.push(busy[0] ?? 0);
   }
-  expect(Math.min(...longest)).toBeLessThan(100);
+  expect(longest.sort((a, b) => a - b)[1]).toBeLessThan(100);
   expect(errors).toEqual([]);
   // What an open page does would count for the next one.
   await page.context().close();
