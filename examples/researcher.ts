@@ -15,7 +15,7 @@ export function defineResearcher(
     {
       name: 'researcher',
       description:
-        'Reads five sources, one after the other. Made for the background: use “Send in background”.',
+        'Reads five sources on the topic you send, one after the other. Made for the background.',
       state: z.object({ read: z.array(z.string()), of: z.number() }),
       initialState: { read: [], of: sources.length },
       status: z.object({ done: z.number(), of: z.number(), reading: z.string() }),

@@ -5,6 +5,7 @@ import { type Json, setOwn } from './json.ts';
 export const nastyKeys: readonly string[] = [
   '__proto__',
   'constructor',
+  'prototype',
   'toString',
   'length',
   '',
