@@ -17,13 +17,13 @@ const gemini = google('gemini-2.5-flash'); // GOOGLE_GENERATIVE_AI_API_KEY
 
 // #region local
 const ollama = createOpenAI({ baseURL: 'http://127.0.0.1:11434/v1', apiKey: 'none' });
-const local = ollama.chat('llama3.2'); // the Chat Completions API, which local servers offer
+const local = ollama.chat('llama3.2'); // uses the Chat Completions API
 // #endregion
 
 // #region use
-const app = waymark({ model: gpt, store: memoryStore() }); // the default of the app
+const app = waymark({ model: gpt, store: memoryStore() }); // the app's default
 app.defineAgent({ name: 'chat', system: 'Be brief.' });
-app.defineAgent({ name: 'planner', model: claude }); // one agent
+app.defineAgent({ name: 'planner', model: claude }); // for one agent
 app.defineAgent({
   name: 'steady',
   use: [retry({ attempts: 3 }), fallback([gemini, local])], // when the provider fails

@@ -21,7 +21,7 @@ const trip = z.object({ likes: z.array(z.string()) });
 const note = app.defineTool(
   {
     name: 'note',
-    description: 'Notes a taste',
+    description: 'Saves what the traveller likes',
     input: z.object({ what: z.string() }),
     state: trip,
   },
@@ -37,7 +37,7 @@ const planner = app.defineAgent({
 
 const start = await planner.run('Two days in Lisbon');
 const museums = await planner.run('I like museums', { sessionId: start.sessionId });
-// Branch from the first turn. Both branches are kept, and can be compared.
+// Branch from the first turn. Both branches are kept and can be compared.
 const food = await planner.run('I like food', { from: start });
 const { custom } = await planner.diff(museums, food);
 // [{ op: 'replace', path: '/likes/0', value: 'food' }]
