@@ -54,7 +54,7 @@ const research = mcp('research', { url: 'https://research.example.com/mcp', task
 const github = mcp('github', {
   command: 'npx',
   args: ['-y', '@example/github-server'],
-  env: { GITHUB_TOKEN: process.env.GITHUB_TOKEN }, // nothing else of process.env
+  env: { GITHUB_TOKEN: process.env.GITHUB_TOKEN }, // nothing else from process.env
 });
 
 // #endregion

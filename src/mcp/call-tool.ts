@@ -79,7 +79,7 @@ function checkOutput({ definition, about }: ServerToolCall, result: CallToolResu
   if (!issue) return;
   throw new WaymarkError(
     'INTERNAL',
-    `MCP server "${about.server}" answered the call of "${name}" with a result that does not fit its output schema: ${issue.path} ${issue.message}`,
+    `MCP server "${about.server}" answered the call to "${name}" with a result that does not fit its output schema: ${issue.path} ${issue.message}`,
   );
 }
 
@@ -245,7 +245,7 @@ async function request(
     });
   } catch (error) {
     if (isUnknownTool(error)) about.onUnknownTool();
-    const doing = `the call of "${name}"`;
+    const doing = `the call to "${name}"`;
     throw toMcpError(open.endedBy() ?? error, { server: about.server, doing, signal });
   }
 }

@@ -223,7 +223,7 @@ export class McpConnection {
   }
 
   #explain(error: unknown, output: string): WaymarkError {
-    const call = { server: this.#name, doing: 'connecting' };
+    const call = { server: this.#name, doing: 'the connection attempt' };
     const { status, message, publicMessage } = toMcpError(error, call);
     const said = output === '' ? message : `${message} Its last output: ${output}`;
     return new WaymarkError(status === 'INVALID_ARGUMENT' ? 'UNAVAILABLE' : status, said, {

@@ -4,7 +4,7 @@ import { isWaymarkError, messageOf, type Status, WaymarkError } from '../core/er
 /** The operation that failed. */
 export interface FailedCall {
   readonly server: string;
-  /** `call "search"`, as it reads in a sentence. */
+  /** `the call to "search"`, as it reads in a sentence. */
   readonly doing: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -54,7 +54,7 @@ function explain(
     case 'INVALID_RESULT':
       return ['INTERNAL', 'answered {doing} with something that is not valid MCP.'];
     default:
-      return ['UNAVAILABLE', 'is not available for {doing}.'];
+      return ['UNAVAILABLE', 'cannot be reached: {doing} failed.'];
   }
 }
 

@@ -94,7 +94,7 @@ test('S315 over HTTP: too much, a stream that breaks off, a status of failure; t
   expect((await agent.run('1')).text).toMatch(/sent a message of more than 1000000 bytes/);
   expect((await agent.run('2')).text).toMatch(/^MCP server "web" /);
   const failed = (await agent.run('3')).text;
-  expect(failed).toBe('MCP server "web" is not available for the call of "fail".');
+  expect(failed).toBe('MCP server "web" cannot be reached: the call to "fail" failed.');
   expect((await agent.run('4')).text).toBe('fine');
   expect(errors).toHaveLength(3);
 });

@@ -153,8 +153,10 @@ test('S315 a command that does not exist and a URL where nothing listens are rep
   );
   expect((await agent.run('Go')).text).toBe('Done');
   expect(errors.map(([message]) => message).sort()).toEqual([
-    expect.stringMatching(/MCP server "nobody" is not available for connecting\./),
-    expect.stringMatching(/MCP server "none" is not available for connecting\. .*ENOENT/),
+    expect.stringMatching(/MCP server "nobody" cannot be reached: the connection attempt failed\./),
+    expect.stringMatching(
+      /MCP server "none" cannot be reached: the connection attempt failed\. .*ENOENT/,
+    ),
   ]);
 });
 
@@ -170,7 +172,7 @@ test('S315 a tool that takes too long is an error for the model and for onError'
     [rawServer('raw', '', { timeout: 300 })],
   );
   expect((await agent.run('Go')).text).toBe(
-    'MCP server "raw" did not answer the call of "slow" in time.',
+    'MCP server "raw" did not answer the call to "slow" in time.',
   );
   expect(errors).toMatchObject([[expect.any(String), { phase: 'tool', tool: 'raw_slow' }]]);
 });
@@ -181,7 +183,7 @@ test('S315 a server that crashes in a call is started again for the next one', a
     [rawServer('raw')],
   );
   expect((await agent.run('Go')).text).toMatch(
-    /MCP server "raw" closed the connection during the call of "crash"\. Whether it had an effect is unknown\./,
+    /MCP server "raw" closed the connection during the call to "crash"\. Whether it had an effect is unknown\./,
   );
   expect(errors).toHaveLength(1);
   expect((await agent.run('Go')).text).toBe('echo back');
@@ -221,7 +223,7 @@ test('S315 lines that are not JSON are skipped; a result and a list that are not
     ),
   ]);
   expect((await agent.run('Go')).text).toBe(
-    'MCP server "raw" answered the call of "wrong" with something that is not valid MCP.',
+    'MCP server "raw" answered the call to "wrong" with something that is not valid MCP.',
   );
   expect((await agent.run('Go')).text).toMatch(/result that does not fit its output schema/);
 });
