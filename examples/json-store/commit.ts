@@ -81,6 +81,7 @@ function toRow(
     stateHash,
     ...(write.finishReason && { finishReason: write.finishReason }),
     ...(write.error && { error: write.error }),
+    ...(write.edit && { edit: write.edit }),
     ...(write.usage && { usage: write.usage }),
     ...(write.totals && { totals: write.totals }),
   };

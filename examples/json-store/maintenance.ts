@@ -107,6 +107,7 @@ function importRow(
     stateHash: rest.stateHash,
     ...(rest.finishReason && { finishReason: rest.finishReason }),
     ...(rest.error && { error: rest.error }),
+    ...(rest.edit && { edit: rest.edit }),
     ...(rest.usage && { usage: rest.usage }),
     ...(rest.label !== undefined && { label: rest.label }),
     ...(totals && { totals }),

@@ -84,6 +84,7 @@ export function toMetadata(
     status: statusOf(tx, row),
     ...(row.finishReason && { finishReason: row.finishReason }),
     ...(row.error && { error: row.error }),
+    ...(row.edit && { edit: row.edit }),
     ...(row.usage && { usage: row.usage }),
     createdAt: iso(row.createdAt),
     updatedAt: iso(row.updatedAt),

@@ -109,6 +109,7 @@ function change(tx: Transaction, row: SnapshotRow, next: Snapshot): void {
   row.ttl = savedPendingTtl;
   if (next.finishReason !== undefined) row.finishReason = next.finishReason;
   if (next.error !== undefined) row.error = next.error;
+  if (next.edit !== undefined) row.edit = next.edit;
   if (next.usage !== undefined) row.usage = next.usage;
   if (row.status === 'succeeded') {
     const head = snapshotAt(tx, session.head);

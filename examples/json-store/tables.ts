@@ -38,6 +38,7 @@ export interface SnapshotRow extends StoredState {
   status: Exclude<SnapshotStatus, 'expired'>;
   finishReason?: FinishReason;
   error?: NonNullable<Snapshot['error']>;
+  edit?: NonNullable<Snapshot['edit']>;
   usage?: Usage;
   totals?: Totals;
   label?: string;

@@ -42,6 +42,21 @@ export function snapshotContract(useKit: UseKit): void {
       expect(Date.parse(read?.createdAt ?? '')).not.toBeNaN();
     });
 
+    test('the outcome of a turn and the note of an edit are read back', async () => {
+      const { store, scope, id } = useKit();
+      const error = { status: 'INTERNAL', message: 'x' } as const;
+      const outcomes: readonly Partial<Snapshot>[] = [
+        { finishReason: 'interrupted', usage: { inputTokens: 3, outputTokens: 4 }, label: 'here' },
+        { status: 'failed', finishReason: 'failed', error },
+        { event: 'edit', edit: { by: 'Ada', reason: 'a wrong currency' } },
+      ];
+      for (const outcome of outcomes) {
+        const snapshotId = id();
+        await store.saveSnapshot(scope, snapshotId, () => draft(snapshotId, outcome));
+        expect(await store.getSnapshot(scope, { snapshotId })).toMatchObject(outcome);
+      }
+    });
+
     test('the last message of a turn carries the id of its snapshot, and putting it back changes nothing', async () => {
       const { store, scope, id } = useKit();
       const [first, second] = [id(), id()];

@@ -310,6 +310,17 @@ export function turnContract(useKit: UseKit): void {
       expect(await store.maintenance?.verify()).toEqual(store.maintenance && []);
     });
 
+    test('S487: a snapshot keeps who made an edit, and why', async () => {
+      const { store, scope, timeline, turn } = useKit();
+      await turn('s');
+      const edit = { by: 'Ada', reason: 'a wrong currency' };
+      const { snapshotId, ...edited } = (await turn('s', { event: 'edit', edit })).snapshot;
+      expect(edited).toMatchObject({ event: 'edit', edit });
+      expect(await store.getSnapshot(scope, { snapshotId })).toMatchObject({ edit });
+      const { items } = await timeline.listSnapshots(scope, 's');
+      expect(items.map((each) => each.edit)).toEqual([undefined, edit]);
+    });
+
     test('S489: an answer to one edit of an interrupted snapshot answers it and its other edits', async () => {
       const { turn, claim, commit, runs } = useKit();
       await turn('s');
