@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StatementSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Store, waymark } from 'waymark';
+import { memoryStore, type Store, systemClock, waymark } from 'waymark';
 import { fileStore } from 'waymark/file';
 import { sqliteStore } from 'waymark/sqlite';
 import type { MaintenanceOptions } from 'waymark/store';
@@ -242,4 +242,65 @@ test('S342: verify and prune of files hold the lock for one session at a time', 
   const onProgress = (done: number): void => void steps.push(done);
   await maintenance.prune({ keepLast: 1 }, undefined, { onProgress });
   expect(steps.length).toBe(sessions);
+});
+
+/** The most items that a task reported in one turn of the event loop. */
+async function mostAtOnce(
+  work: (onProgress: NonNullable<MaintenanceOptions['onProgress']>) => Promise<unknown>,
+): Promise<number> {
+  let [most, before, now] = [0, 0, 0];
+  let isDone = false;
+  const endTurn = (): void => {
+    most = Math.max(most, now - before);
+    before = now;
+    if (!isDone) setImmediate(endTurn);
+  };
+  setImmediate(endTurn);
+  await work((done) => {
+    now = done;
+  });
+  isDone = true;
+  endTurn();
+  return most;
+}
+
+test('S342: verify, prune and erasure in memory let turns run after each snapshot, session or batch of sessions', async () => {
+  const owned = { agent: 'kept', owner: 'someone' };
+  const kit = createKit({ store: memoryStore(), close: async () => {} }, owned);
+  const { maintenance, turn } = kit;
+  for (let no = 0; no < 300; no++) {
+    for (const text of ['one', 'two', 'three']) await turn(`s${no}`, { text });
+  }
+  const verified = await mostAtOnce((onProgress) => maintenance.verify({ onProgress }));
+  // A turn of the event loop may see the end of one step and the beginning of the next.
+  expect(verified).toBeLessThanOrEqual(2);
+  const pruned = await mostAtOnce((onProgress) =>
+    maintenance.prune({ keepLast: 1 }, owned, { onProgress }),
+  );
+  expect(pruned).toBeLessThanOrEqual(2);
+  const erased = await mostAtOnce((onProgress) =>
+    maintenance.eraseOwner(owned.owner, { onProgress }),
+  );
+  expect(erased).toBeGreaterThan(0);
+  expect(erased).toBeLessThanOrEqual(128);
+  expect((await kit.timeline.listSessions(owned)).items).toEqual([]);
+});
+
+test('S525: in memory, a session that is used after prune looked at it stays', async () => {
+  const clock = { at: 1_000_000 };
+  const store = memoryStore({ clock: { ...systemClock, now: () => clock.at } });
+  const { maintenance, turn, timeline, scope } = createKit({ store, close: async () => {} });
+  for (let no = 0; no < 100; no++) await turn(`s${no}`, { text: 'one' });
+  clock.at += 60_000;
+  const policy = { olderThan: 30_000, dropSessions: true };
+  let used: Promise<unknown> | undefined;
+  const report = await maintenance.prune(policy, scope, {
+    onProgress(done) {
+      if (done === 50) used = turn('s7', { text: 'two' });
+    },
+  });
+  await used;
+  expect(report.sessions).toBe(99);
+  expect((await timeline.listSessions(scope)).items.map((each) => each.sessionId)).toEqual(['s7']);
+  expect(await maintenance.verify()).toEqual([]);
 });

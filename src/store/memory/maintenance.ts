@@ -1,30 +1,27 @@
+import { letOthersRun } from '../../core/platform.ts';
 import type { Link } from '../../session/compact-history.ts';
 import { type ExportRow, toSessionExport } from '../../session/export-session.ts';
 import type { History } from '../../session/history.ts';
-import type { MaintenanceSupport } from '../contract/store.ts';
+import type { MaintenanceOptions, MaintenanceSupport } from '../contract/store.ts';
 import { createFaults, createSteps } from '../rules/maintenance-steps.ts';
+import { eraseInSteps } from './erase.ts';
 import { importSession } from './import.ts';
-import { prune } from './prune.ts';
+import { pruneInSteps } from './prune.ts';
 import { activePath, toMetadata, toSessionInfo } from './reading.ts';
-import { allRows, dropSessionRow } from './rows.ts';
+import { allRows } from './rows.ts';
 import { findSession, type SessionRow, type Tables } from './tables.ts';
-import { verify } from './verify.ts';
+import { verifyInSteps } from './verify.ts';
 
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(tables: Tables): MaintenanceSupport {
   return {
-    prune: async (policy, scope, options) => prune(tables, policy, scope, createSteps(options)),
-    async eraseOwner(owner, options) {
-      const step = createSteps(options);
-      const sessions = [...tables.sessions.values()].filter((each) => each.scope.owner === owner);
-      for (const session of sessions) {
-        dropSessionRow(tables, session);
-        step();
-      }
-      tables.spend.eraseOwner(owner);
-      return sessions.length;
+    prune: (policy, scope, options) => betweenTurns(pruneInSteps(tables, policy, scope), options),
+    eraseOwner: (owner, options) => betweenTurns(eraseInSteps(tables, owner), options),
+    async verify(options) {
+      const faults = createFaults(options);
+      await betweenTurns(verifyInSteps(tables, faults), options);
+      return faults.found;
     },
-    verify: async (options) => verify(tables, createSteps(options), createFaults(options)),
     async exportSession(scope, sessionId) {
       const session = findSession(tables, scope, sessionId);
       if (session === undefined) return undefined;
@@ -34,6 +31,20 @@ export function maintenanceSupport(tables: Tables): MaintenanceSupport {
     importSession: async (scope, document, options = {}) =>
       toSessionInfo(importSession(tables, scope, document, options), tables.clock.now()),
   };
+}
+
+/** Lets everything else run after each step. */
+async function betweenTurns<Result>(
+  steps: Generator<number, Result>,
+  options: MaintenanceOptions | undefined,
+): Promise<Result> {
+  const step = createSteps(options);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    step(value);
+    await letOthersRun();
+  }
 }
 
 function* exportRows(session: SessionRow, now: number): Iterable<ExportRow> {

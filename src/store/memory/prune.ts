@@ -1,37 +1,59 @@
 import type { PruneReport, RetentionPolicy, Scope } from '../contract/store.ts';
 import { checkPolicy, type RetainedSession, selectVictims } from '../rules/retention.ts';
-import { allRows, dropSessionRow } from './rows.ts';
-import { withSubSessions } from './sub-sessions.ts';
-import { holder, inScope, type SessionRow, type Tables } from './tables.ts';
+import { allRows, dropSessionRows } from './rows.ts';
+import { familyFinder } from './sub-sessions.ts';
+import { holder, inScope, type SessionRow, sessionKey, type Tables } from './tables.ts';
 
-/** Removes what a policy does not keep. */
-export function prune(
+/** How many sessions are removed in one step. */
+const batch = 64;
+
+/** Removes what a policy does not keep. Turns may run between two steps; each step yields how many sessions it looked at. */
+export function* pruneInSteps(
   tables: Tables,
   policy: RetentionPolicy,
-  scope: Scope | undefined,
-  step: () => void = () => {},
-): PruneReport {
+  scope?: Scope,
+): Generator<number, PruneReport> {
   checkPolicy(policy);
-  const now = tables.clock.now();
-  const spent = new Set<SessionRow>();
+  const spent: SessionRow[] = [];
   let snapshots = 0;
   for (const session of tables.sessions.values()) {
     if (!inScope(session, scope)) continue;
-    const { victims, dropSession } = selectVictims(toRetained(session, now), policy, now);
-    if (dropSession) spent.add(session);
+    const { victims, dropSession } = select(tables, session, policy);
+    if (dropSession) spent.push(session);
     snapshots += victims.size;
     removeRows(tables, session, victims);
-    step();
+    yield 1;
   }
-  const gone = wholeFamilies(tables, spent);
-  for (const session of gone) snapshots += dropSessionRow(tables, session);
-  return { snapshots, sessions: gone.size };
+  let sessions = 0;
+  while (spent.length > 0) {
+    const gone = wholeFamilies(tables, spent.splice(0, batch), (session) => {
+      return inScope(session, scope) && select(tables, session, policy).dropSession;
+    });
+    snapshots += dropSessionRows(tables, gone);
+    sessions += gone.size;
+    yield 0;
+  }
+  return { snapshots, sessions };
 }
 
-/** A session takes its sub-agents' sessions with it, so it is removed only when all of them may be. */
-function wholeFamilies(tables: Tables, spent: ReadonlySet<SessionRow>): Set<SessionRow> {
-  const families = [...spent].map((session) => withSubSessions(tables, session));
-  return new Set(families.filter((family) => family.every((each) => spent.has(each))).flat());
+/**
+ * The families of some sessions that may be removed. A session takes its sub-agents' sessions with it, so it is removed only when
+ * all of them may be; one that was used since it was looked at stays.
+ */
+function wholeFamilies(
+  tables: Tables,
+  spent: readonly SessionRow[],
+  mayGo: (session: SessionRow) => boolean,
+): Set<SessionRow> {
+  const isThere = (session: SessionRow): boolean =>
+    tables.sessions.get(sessionKey(session.scope, session.id)) === session;
+  const families = spent.filter(isThere).map(familyFinder(tables));
+  return new Set(families.filter((family) => family.every(mayGo)).flat());
+}
+
+function select(tables: Tables, session: SessionRow, policy: RetentionPolicy) {
+  const now = tables.clock.now();
+  return selectVictims(toRetained(session, now), policy, now);
 }
 
 function toRetained(session: SessionRow, now: number): RetainedSession {

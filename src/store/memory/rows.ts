@@ -50,20 +50,31 @@ export function isBlank(tables: Tables, session: SessionRow): boolean {
   return withSubSessions(tables, session).length === 1;
 }
 
-/** Forgets a session and all that hangs on it. Returns how many snapshots went. */
-export function dropSessionRow(tables: Tables, session: SessionRow): number {
-  const rows = allRows(session);
-  for (const row of rows) tables.snapshots.delete(row.id);
-  if (session.run !== undefined) tables.runs.delete(session.run.id);
-  for (const row of rows) tables.dead.delete(row.id);
+/** Removes a session with all that belongs to it. */
+export function dropSessionRow(tables: Tables, session: SessionRow): void {
+  dropSessionRows(tables, new Set([session]));
+}
+
+/** Removes sessions with all that belongs to them; returns how many snapshots they had. Events and requests are gone through once. */
+export function dropSessionRows(tables: Tables, sessions: ReadonlySet<SessionRow>): number {
   for (const [runId, log] of tables.events) {
-    if (log.session !== session) continue;
+    if (!sessions.has(log.session)) continue;
     tables.events.delete(runId);
     tables.endedAt.delete(runId);
   }
   for (const [key, request] of tables.requests) {
-    if (request.session === session) tables.requests.delete(key);
+    if (sessions.has(request.session)) tables.requests.delete(key);
   }
+  let snapshots = 0;
+  for (const session of sessions) snapshots += dropOwnRows(tables, session);
+  return snapshots;
+}
+
+function dropOwnRows(tables: Tables, session: SessionRow): number {
+  const rows = allRows(session);
+  for (const row of rows) tables.snapshots.delete(row.id);
+  if (session.run !== undefined) tables.runs.delete(session.run.id);
+  for (const row of rows) tables.dead.delete(row.id);
   tables.sessions.delete(sessionKey(session.scope, session.id));
   for (const row of rows) tables.emitter.emit(row.id);
   if (session.run !== undefined) tables.emitter.emit(session.run.id);

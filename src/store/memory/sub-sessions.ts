@@ -1,19 +1,26 @@
-import type { SessionRow, Tables } from './tables.ts';
+import { type SessionRow, sessionKey, type Tables } from './tables.ts';
 
 /** A session and, however deep, the sessions of the sub-agents that were started in it. */
 export function withSubSessions(tables: Tables, session: SessionRow): readonly SessionRow[] {
-  const found = new Set([session]);
-  for (const parent of found) {
-    for (const other of tables.sessions.values()) if (isStartedBy(other, parent)) found.add(other);
-  }
-  return [...found];
+  return familyFinder(tables)(session);
 }
 
-function isStartedBy({ startedBy, scope }: SessionRow, parent: SessionRow): boolean {
-  return (
-    startedBy !== undefined &&
-    startedBy.sessionId === parent.id &&
-    startedBy.agent === parent.scope.agent &&
-    scope.owner === parent.scope.owner
-  );
+/** Finds the families of many sessions: all sessions are gone through once, and again after one was added or removed. */
+export function familyFinder(tables: Tables): (session: SessionRow) => readonly SessionRow[] {
+  const started = new Map<string, SessionRow[]>();
+  for (const session of tables.sessions.values()) {
+    const { startedBy, scope } = session;
+    if (startedBy === undefined) continue;
+    const key = sessionKey({ ...scope, agent: startedBy.agent }, startedBy.sessionId);
+    const siblings = started.get(key);
+    if (siblings === undefined) started.set(key, [session]);
+    else siblings.push(session);
+  }
+  return (session) => {
+    const found = new Set([session]);
+    for (const { scope, id } of found) {
+      for (const each of started.get(sessionKey(scope, id)) ?? []) found.add(each);
+    }
+    return [...found];
+  };
 }

@@ -2,25 +2,23 @@ import type { Link } from '../../session/compact-history.ts';
 import type { History } from '../../session/history.ts';
 import { isStateHash } from '../../session/session-state.ts';
 import type { Fault } from '../contract/store.ts';
-import { createFaults, type Faults } from '../rules/maintenance-steps.ts';
+import type { Faults } from '../rules/maintenance-steps.ts';
 import type { SessionRow, SnapshotRow, Tables } from './tables.ts';
 
-/** Walks everything and says what does not fit. `step` is called after each snapshot. */
-export function verify(
-  tables: Tables,
-  step: () => void,
-  faults: Faults = createFaults(),
-): readonly Fault[] {
+/** Walks everything and says what does not fit. Turns may run between two steps; each step yields how many snapshots it looked at. */
+export function* verifyInSteps(tables: Tables, faults: Faults): Generator<number, void> {
   const known = new Map<Link, History>();
   for (const row of tables.snapshots.values()) {
     faults.add(snapshotFaults(tables, row, known));
-    step();
+    yield 1;
   }
-  for (const session of tables.sessions.values()) faults.add(sessionFaults(tables, session));
+  for (const session of tables.sessions.values()) {
+    faults.add(sessionFaults(tables, session));
+    yield 0;
+  }
   for (const run of tables.runs.values()) {
     if (run.session.run !== run) faults.add([fault('run', run, 'The run holds no session.')]);
   }
-  return faults.found;
 }
 
 function snapshotFaults(tables: Tables, row: SnapshotRow, known: Map<Link, History>): Fault[] {

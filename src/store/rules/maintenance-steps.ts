@@ -23,6 +23,14 @@ export function createSteps({ onProgress, signal }: MaintenanceOptions = {}): St
   };
 }
 
+/** Runs all steps at once, for a caller that holds a lock meanwhile. */
+export function withoutPause<Result>(steps: Generator<number, Result>): Result {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
 /** The faults of a `verify`. */
 export interface Faults {
   readonly found: readonly Fault[];

@@ -1,11 +1,13 @@
 import { throwIfAborted } from '../../../core/async/signal.ts';
+import { letOthersRun } from '../../../core/platform.ts';
 import { type ExportRow, toSessionExport } from '../../../session/export-session.ts';
-import type { MaintenanceSupport } from '../../contract/store.ts';
+import type { Fault, MaintenanceSupport } from '../../contract/store.ts';
+import { eraseInSteps } from '../../memory/erase.ts';
 import { maintenanceSupport as memoryMaintenance } from '../../memory/maintenance.ts';
 import { toMetadata, toSessionInfo } from '../../memory/reading.ts';
 import { allRows } from '../../memory/rows.ts';
 import { findSession, type SessionRow } from '../../memory/tables.ts';
-import { createFaults, createSteps } from '../../rules/maintenance-steps.ts';
+import { createFaults, createSteps, withoutPause } from '../../rules/maintenance-steps.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
 import { ownerFolder } from '../directory/layout.ts';
 import type { DirectoryTransaction } from '../directory/transaction.ts';
@@ -13,7 +15,10 @@ import { allFolders, foldersOfOwner, loadFolders, readAhead } from '../sessions/
 import { saveSession } from '../sessions/save.ts';
 import { prune } from './prune.ts';
 import { hasLost, rewriteFamilies } from './rewrite.ts';
-import { verifyFolder, verifyPointers, verifyRuns, verifySpend } from './verify.ts';
+import { pointerChecks, runChecks, verifyFolder, verifySpend } from './verify.ts';
+
+/** How many small files are checked under one hold of the lock. */
+const batch = 16;
 
 /** Keeping the store small, whole and portable. */
 export function maintenanceSupport(
@@ -31,7 +36,7 @@ export function maintenanceSupport(
         () => {
           loadFolders(cache, foldersOfOwner(cache, owner));
           cache.refreshAllEvents();
-          return memory.eraseOwner(owner);
+          return withoutPause(eraseInSteps(tables, owner));
         },
         () => {
           const trees = [...cache.trees.values()];
@@ -51,13 +56,22 @@ export function maintenanceSupport(
     async verify(options) {
       const step = createSteps(options);
       const faults = createFaults(options);
+      const inBatches = async (checks: readonly (() => readonly Fault[])[]): Promise<void> => {
+        for (let at = 0; at < checks.length; at += batch) {
+          const some = checks.slice(at, at + batch);
+          faults.add(await transaction.read(() => some.flatMap((check) => check())));
+          step(0);
+          await letOthersRun();
+        }
+      };
       for (const scope of allFolders(cache)) {
         for (const folder of cache.foldersIn(scope)) {
           faults.add(await transaction.read(() => verifyFolder(cache, folder, step)));
+          await letOthersRun();
         }
-        faults.add(await transaction.read(() => verifyPointers(cache, scope)));
+        await inBatches(pointerChecks(cache, scope));
       }
-      faults.add(await transaction.read(() => verifyRuns(cache)));
+      await inBatches(runChecks(cache));
       for (const name of cache.spend.names()) {
         faults.add(await transaction.read(() => verifySpend(cache, name)));
         step();

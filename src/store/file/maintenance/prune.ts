@@ -1,3 +1,4 @@
+import { letOthersRun } from '../../../core/platform.ts';
 import {
   type MaintenanceOptions,
   type PruneReport,
@@ -5,9 +6,9 @@ import {
   requestTtl,
   type Scope,
 } from '../../contract/store.ts';
-import { prune as pruneTables } from '../../memory/prune.ts';
+import { pruneInSteps } from '../../memory/prune.ts';
 import type { SessionRow } from '../../memory/tables.ts';
-import { createSteps } from '../../rules/maintenance-steps.ts';
+import { createSteps, withoutPause } from '../../rules/maintenance-steps.ts';
 import { checkPolicy } from '../../rules/retention.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
 import { scopeFolder } from '../directory/layout.ts';
@@ -40,6 +41,7 @@ export async function prune(
   for (const folder of within.flatMap((each) => cache.foldersIn(each))) {
     snapshots += await pruneFolder(cache, transaction, { ...policy, dropSessions: false }, folder);
     step();
+    await letOthersRun();
   }
   if (policy.dropSessions !== true) return { snapshots, sessions: 0 };
   const dropped = await dropSessions(cache, transaction, policy, scope);
@@ -62,7 +64,7 @@ async function pruneFolder(
         cache.runFile(session).refresh();
         sessions.set(session.id, session);
       }
-      return pruneTables({ ...tables, sessions }, policy, undefined);
+      return withoutPause(pruneInSteps({ ...tables, sessions }, policy));
     },
     () => {
       if (tree === undefined) return;
@@ -87,7 +89,7 @@ async function dropSessions(
     () => {
       loadFolders(cache, folders());
       cache.refreshAllEvents();
-      return pruneTables(tables, policy, scope);
+      return withoutPause(pruneInSteps(tables, policy, scope));
     },
     () => {
       const trees = [...cache.trees.values()];

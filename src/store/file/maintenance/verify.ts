@@ -1,8 +1,10 @@
 import { isWaymarkError } from '../../../core/error.ts';
 import type { Fault } from '../../contract/store.ts';
 import type { RunRow, SessionRow, SnapshotRow } from '../../memory/tables.ts';
-import { verify as verifyTables } from '../../memory/verify.ts';
+import { verifyInSteps } from '../../memory/verify.ts';
+import { createFaults, type Step } from '../../rules/maintenance-steps.ts';
 import type { DirectoryCache } from '../directory/cache.ts';
+import type { Disk } from '../directory/disk.ts';
 import { parseSealed } from '../directory/format.ts';
 import { unneeded } from '../directory/intent.ts';
 import {
@@ -18,11 +20,7 @@ import { Journal } from '../sessions/journal.ts';
 import type { SessionTree } from '../sessions/session-tree.ts';
 
 /** Reads a folder of sessions again and says what does not fit. */
-export function verifyFolder(
-  cache: DirectoryCache,
-  folder: string,
-  count: () => void,
-): readonly Fault[] {
+export function verifyFolder(cache: DirectoryCache, folder: string, step: Step): readonly Fault[] {
   let tree: SessionTree | undefined;
   try {
     tree = cache.refreshCold(folder);
@@ -38,39 +36,48 @@ export function verifyFolder(
   if (tree === undefined && cache.disk.stamp(name) !== undefined) return [unfinished(name)];
   if (tree === undefined && cache.disk.list(`${folder}/${artifactsName}`).length === 0) return [];
   if (tree !== undefined && !tree.journal.isWhole) {
-    return [unfinished(name), ...familyFaults(cache, tree, count)];
+    return [unfinished(name), ...familyFaults(cache, tree, step)];
   }
   if (tree?.scope === undefined) {
     return [{ kind: 'unreachable', message: `No session belongs in the folder "${folder}".` }];
   }
-  return [...familyFaults(cache, tree, count), ...chunkFaults(tree), ...unreachable(tree)];
+  return [...familyFaults(cache, tree, step), ...chunkFaults(tree), ...unreachable(tree)];
 }
 
-/** Reads the files of runs, events and requests again and says what is wrong with them. */
-export function verifyRuns(cache: DirectoryCache): readonly Fault[] {
+/** Checks of the files of runs, events, dead letters and requests, to be made one by one under the lock. */
+export function runChecks(cache: DirectoryCache): readonly (() => readonly Fault[])[] {
   const { disk } = cache;
-  const check = (folder: string, kind: Fault['kind']): readonly Fault[] =>
-    disk.list(folder).flatMap((each): readonly Fault[] => {
+  const checks = (
+    folder: string,
+    check: (disk: Disk, name: string) => readonly Fault[],
+  ): readonly (() => readonly Fault[])[] =>
+    disk.list(folder).map((each) => () => {
       const name = `${folder}/${each}`;
-      const journal = new Journal(disk, name, noReader);
-      const message = problemOf(() => journal.refresh());
-      if (message !== undefined) return [{ kind, message }];
-      return journal.isWhole ? [] : [unfinished(name)];
+      // A run that has ended meanwhile took its files with it.
+      return disk.stamp(name) === undefined ? [] : check(disk, name);
     });
-  const letters = disk.list(deadFolder).flatMap((each): readonly Fault[] => {
-    const name = `${deadFolder}/${each}`;
-    const message = problemOf(() => parseSealed(disk.readText(name) ?? '', name));
-    return message === undefined ? [] : [{ kind: 'run', message }];
-  });
-  const requests = disk.list(requestsFolder).flatMap((each): readonly Fault[] => {
-    const name = `${requestsFolder}/${each}`;
-    const text = disk.readText(name);
-    if (text === undefined) return [];
-    if (!text.endsWith('\n')) return [unfinished(name)];
-    const message = problemOf(() => parseSealed(text, name));
-    return message === undefined ? [] : [{ kind: 'run', message }];
-  });
-  return [...check(runsFolder, 'run'), ...check(eventsFolder, 'run'), ...letters, ...requests];
+  return [
+    ...checks(runsFolder, journalFaults),
+    ...checks(eventsFolder, journalFaults),
+    ...checks(deadFolder, sealedFaults),
+    ...checks(requestsFolder, requestFaults),
+  ];
+}
+
+function journalFaults(disk: Disk, name: string): readonly Fault[] {
+  const journal = new Journal(disk, name, noReader);
+  const message = problemOf(() => journal.refresh());
+  if (message !== undefined) return [{ kind: 'run', message }];
+  return journal.isWhole ? [] : [unfinished(name)];
+}
+
+function sealedFaults(disk: Disk, name: string): readonly Fault[] {
+  const message = problemOf(() => parseSealed(disk.readText(name) ?? '', name));
+  return message === undefined ? [] : [{ kind: 'run', message }];
+}
+
+function requestFaults(disk: Disk, name: string): readonly Fault[] {
+  return disk.readText(name)?.endsWith('\n') ? sealedFaults(disk, name) : [unfinished(name)];
 }
 
 /** Reads a file of what was spent again. */
@@ -91,26 +98,29 @@ function unfinished(name: string): Fault {
   return { kind: 'unfinished', message };
 }
 
-/** Looks for pointers to forks that are not there. */
-export function verifyPointers(cache: DirectoryCache, folder: string): readonly Fault[] {
+/** Checks of the pointers to forks in the folder of a scope, to be made one by one under the lock. */
+export function pointerChecks(
+  cache: DirectoryCache,
+  folder: string,
+): readonly (() => readonly Fault[])[] {
   const names = cache.disk.list(folder).filter((name) => name.endsWith('.json'));
-  return names.flatMap((name): readonly Fault[] => {
-    try {
-      const found = parsePointer(cache.disk, `${folder}/${name}`);
-      const tree = found && cache.refreshCold(`${folder}/${found.folder}`);
-      if (found !== undefined && tree?.sessions.has(found.session)) return [];
-      return [{ kind: 'unreachable', message: `"${folder}/${name}" points to no session.` }];
-    } catch (error) {
-      return [{ kind: 'unreachable', message: messageOf(error) }];
-    }
-  });
+  return names.map((name) => () => pointerFaults(cache, folder, `${folder}/${name}`));
 }
 
-function familyFaults(
-  cache: DirectoryCache,
-  tree: SessionTree,
-  count: () => void,
-): readonly Fault[] {
+function pointerFaults(cache: DirectoryCache, folder: string, name: string): readonly Fault[] {
+  // Its fork was deleted meanwhile.
+  if (cache.disk.stamp(name) === undefined) return [];
+  try {
+    const found = parsePointer(cache.disk, name);
+    const tree = found && cache.refreshCold(`${folder}/${found.folder}`);
+    if (found !== undefined && tree?.sessions.has(found.session)) return [];
+    return [{ kind: 'unreachable', message: `"${name}" points to no session.` }];
+  } catch (error) {
+    return [{ kind: 'unreachable', message: messageOf(error) }];
+  }
+}
+
+function familyFaults(cache: DirectoryCache, tree: SessionTree, step: Step): readonly Fault[] {
   const unreadable: Fault[] = [];
   const snapshots = new Map<string, SnapshotRow>();
   for (const { row } of tree.rows.values()) {
@@ -128,7 +138,8 @@ function familyFaults(
     if (session.run !== undefined) runs.set(session.run.id, session.run);
   }
   const view = { ...cache.tables, snapshots, sessions, runs };
-  const faults = verifyTables(view, count);
+  const faults = createFaults();
+  for (const snapshots of verifyInSteps(view, faults)) step(snapshots);
   // What cannot be read is there, and has been told of.
   const isThere = ({ snapshotId = '', kind }: Fault): boolean => {
     const row = tree.rows.get(snapshotId)?.row;
@@ -136,7 +147,10 @@ function familyFaults(
   };
   const isNews = (fault: Fault): boolean =>
     (fault.kind !== 'parent' && fault.kind !== 'head') || !isThere(fault);
-  return [...unreadable, ...faults.filter((fault) => unreadable.length === 0 || isNews(fault))];
+  return [
+    ...unreadable,
+    ...faults.found.filter((fault) => unreadable.length === 0 || isNews(fault)),
+  ];
 }
 
 /** Reads the long texts of artifacts again, those that nothing needs any more included. */
