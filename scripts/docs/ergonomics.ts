@@ -137,7 +137,7 @@ export function ergonomicsTable({ data: { systems }, setup, rows }: Ergonomics):
     ['task', ...Object.values(systems).map(({ name }) => name)],
     ['---', ...ids.map(() => '---:')],
     ...rows.map(({ task, sizes }) => [task.name, ...cells(sizes, ids)]),
-    [`the ${complete.length} tasks that all offer`, ...cells(total, ids)],
+    [`the ${complete.length} tasks that all libraries offer`, ...cells(total, ids)],
     ['set up once', ...ids.map((id) => cell(setup[id] ?? sum([])))],
   ];
   return lines.map((line) => `| ${line.join(' | ')} |`).join('\n');
