@@ -73,7 +73,7 @@ export function idle(results: Results): Table {
   return {
     name: 'idle',
     title: 'E. Memory of an open, idle session of five turns (3,000 characters)',
-    columns: ['system', 'sessions', 'a session', '× Waymark'],
+    columns: ['system', 'sessions', 'per session', '× Waymark'],
     rows: linesOf(results.idle, ({ result }) => [
       number(result.sessions),
       bytes(result.bytesPerSession),
@@ -95,7 +95,7 @@ export function http(results: Results, which: 'turns' | 'streams', title: string
       ...clients.map(plural),
       'first chunk, 1 client',
       'added',
-      'CPU a chunk, µs',
+      'CPU per chunk, µs',
     ],
     rows: linesOf(rows, (row) => httpCells(row.result[which] ?? [])),
   };
@@ -122,12 +122,12 @@ export function paced(results: Results): Table {
     title: 'G. Streams at the speed of a real model',
     columns: [
       'server',
-      'CPU a token, µs',
+      'CPU per token, µs',
       '× bare',
       'delay p50 / p99, ms',
       'many streams: tokens in time',
       'delay p50 / p99, ms',
-      'CPU a token, µs',
+      'CPU per token, µs',
     ],
     rows: linesOf(rows, ({ result: { paced: load, hold } }) => [
       spread(load.cpuPerToken),

@@ -74,7 +74,7 @@ export function storedBytes(results: Results): Table {
     columns: [
       'system',
       ...lengths.map((n) => `${count(n)} turns`),
-      `a turn of ${count(last)}`,
+      `per turn of ${count(last)}`,
       '× Waymark',
     ],
     rows: linesOf(results.stored, (row) => {
@@ -107,7 +107,7 @@ export function toolTurns(results: Results): Table {
   return {
     name: 'tools',
     title: `B. ${most} turns with a tool`,
-    columns: ['system', 'turns', 'ms of the last ones', '× Waymark', 'on the disk', '× Waymark'],
+    columns: ['system', 'turns', 'ms of the last turns', '× Waymark', 'on disk', '× Waymark'],
     rows: linesOf(results.toolTurns, (row) => {
       const ours = counterpart(results.toolTurns, row);
       const isWhole = row.result.turns === ours?.turns;

@@ -56,7 +56,7 @@ const server = await serve(app, {
   },
   authorize: ({ operation, context }) => {
     if (operation !== 'deleteSession' || context?.role === 'admin') return true;
-    throw new WaymarkError('PERMISSION_DENIED', 'Only administrators delete conversations.');
+    throw new WaymarkError('PERMISSION_DENIED', 'Only administrators can delete conversations.');
   },
 });
 // #endregion

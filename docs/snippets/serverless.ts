@@ -30,7 +30,7 @@ const { snapshotId } = await chat.run({
 });
 
 // #region worker
-// Called by a schedule of the platform, such as every minute.
+// Called by the platform's scheduler, for example every minute.
 export async function work(): Promise<void> {
   const { isIdle } = await app.work({ timeout: 50_000 });
   if (!isIdle) console.log('More runs are waiting: call the worker more often, or start several.');

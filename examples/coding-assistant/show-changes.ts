@@ -2,7 +2,7 @@ import { type Artifact, type SnapshotRef, textOf } from 'waymark';
 import type { Assistant } from './assistant.ts';
 
 // #region changes
-/** The changed lines of the drafts between two turns. Works for any two snapshots, also of different branches. */
+/** The changed lines of the drafts between two turns. Works for any two snapshots, even on different branches. */
 export async function showChanges(
   assistant: Assistant,
   before: SnapshotRef,

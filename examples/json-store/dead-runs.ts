@@ -2,7 +2,7 @@ import type { DeadRunRecord, Scope } from 'waymark/store';
 import { iso } from './read.ts';
 import { inScope, sessionOf, type Transaction } from './tables.ts';
 
-/** The dead-letter list, oldest first. Runs whose failed snapshot was deleted are not in it. */
+/** The dead-letter queue, oldest first. Runs whose failed snapshot was deleted are not in it. */
 export function listDead(tx: Transaction, scope: Scope | undefined): readonly DeadRunRecord[] {
   return Object.values(tx.data.dead)
     .filter((row) => tx.data.snapshots[row.runId]?.status === 'failed')

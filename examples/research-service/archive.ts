@@ -10,10 +10,13 @@ const documents = [
 ] as const;
 
 // #region archive
-/** An agent of another team, on its own server: finds documents by words of the question. */
+/** Another team's agent, on its own server: finds documents by words of the question. */
 export function defineArchive(app: App) {
   return app.defineCustomAgent(
-    { name: 'archive', description: 'Finds documents of the archive. Say what you look for.' },
+    {
+      name: 'archive',
+      description: 'Finds documents in the archive. Say what you are looking for.',
+    },
     async (session) => {
       await session.run(({ message }) => {
         const words =

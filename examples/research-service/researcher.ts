@@ -25,7 +25,7 @@ export function defineResearcher(
   // #region tools
   const archive = a2aAgentTool(archiveUrl, {
     name: 'archive',
-    description: 'Finds documents. Say what you look for.',
+    description: 'Finds documents. Say what you are looking for.',
   });
   const writeReport = app.defineTool(
     {

@@ -8,7 +8,7 @@ const ask = (message: string): ScriptedReply => ({
   usage,
 });
 
-/** Plays a script, so that the service works without a key. “Everything …” never has enough, and meets its budget. */
+/** Plays a script, so that the service works without a key. “Everything …” searches until its budget is used up. */
 export function researchScript(): ModelRef {
   return scriptedModel(
     {

@@ -46,7 +46,7 @@ export function defineDesk(app: App, shop: Shop, model: ModelRef = deskScript())
   const refundOrder = app.defineTool(
     {
       name: 'refund',
-      description: 'Pays money of an order back. The employee must approve.',
+      description: 'Refunds money for an order. The employee must approve.',
       input: z.object({ order: z.string(), euros: z.number().positive() }),
       state: deskState,
     },

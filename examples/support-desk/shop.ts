@@ -5,12 +5,12 @@ export interface Order {
   readonly paid: number;
 }
 
-/** The systems of the shop that the desk works with. Replace it by yours. */
+/** The systems of the shop that the desk works with. Replace them with yours. */
 export interface Shop {
   findOrder(order: string): Order | undefined;
   /** Pays money back, once per key, and returns the number of the payment. */
   refund(payment: { order: string; euros: number; key: string }): string;
-  /** What was paid back of an order, without the payment of this key. */
+  /** How much of an order was paid back, without the payment of this key. */
   refunded(order: string, exceptKey: string): number;
   readonly payments: ReadonlyMap<string, { readonly order: string; readonly euros: number }>;
 }

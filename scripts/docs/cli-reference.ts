@@ -9,7 +9,7 @@ export function cliReference(): string {
       [
         `#### waymark ${name}`,
         `${summary}. \`waymark ${[name, usage].filter(Boolean).join(' ')}\``,
-        ...(about === undefined ? [] : [asProse(about)]),
+        ...(about === undefined ? [] : about.split('\n\n').map(asProse)),
         [
           '| option | what it does |',
           '| --- | --- |',

@@ -15,7 +15,7 @@ export function propertiesOf(path: string, name: string): Property[] {
   const start = text.search(new RegExp(`^(export )?(interface|type) ${name}\\b`, 'm'));
   if (start < 0) throw new Error(`${path} has no interface "${name}"`);
   const body = text.slice(start, endOf(text, start));
-  const member = /((?:^ *\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?)^( +)readonly (\w+)(\??): /gm;
+  const member = /((?:^ *\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)?)^( +)readonly (\w+)(\??):\s/gm;
   const properties: Property[] = [];
   let depth: number | undefined;
   for (const match of body.matchAll(member)) {
@@ -37,7 +37,7 @@ export function membersOf(path: string, name: string): Pick<Property, 'name' | '
   const start = text.search(new RegExp(`^(export )?(interface|const) ${name}\\b`, 'm'));
   if (start < 0) throw new Error(`${path} has no "${name}"`);
   const body = text.slice(start, text.indexOf('\n}', start));
-  const member = /(^ {2}\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)^ {2}(\w+)[(:]/gm;
+  const member = /(^ {2}\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n)^ {2}(\w+)[(:<]/gm;
   return [...body.matchAll(member)].map(([, comment = '', member = '']) => ({
     name: member,
     about: docOf(comment).about,

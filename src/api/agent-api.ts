@@ -54,7 +54,7 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
   readonly snapshotId?: string;
   /** The state to continue from, for an agent whose state the client holds. */
   readonly state?: StateOf<Types>;
-  /** Continues from a snapshot, given by itself, by its id, or by the output of its turn. */
+  /** The snapshot to continue from: the snapshot itself, its id, or the output of its turn. */
   readonly from?: SnapshotRef;
   /**
    * Compare and set: the first turn runs only while this is the head of its session (`null`: it has no snapshot yet). Otherwise
@@ -63,7 +63,7 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
   readonly ifHead?: SnapshotRef | null;
   /**
    * Called, in order with the chunks, when another process has taken over the turn: chunks since its last checkpoint are no
-   * longer valid and come again. Turns of this process have no such takeover.
+   * longer valid and are sent again. Never called for a turn that runs in this process.
    */
   readonly onReset?: (attempt: number) => void;
 }
@@ -72,7 +72,7 @@ export interface ApiInvokeOptions<Types extends AgentTypes = WireTypes> extends 
 export interface RunListOptions {
   /** @default all */
   readonly limit?: number;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly cursor?: string;
 }
 
@@ -100,9 +100,9 @@ export interface EditChange<Types extends AgentTypes = WireTypes> {
 
 /** What is recorded with an edit. */
 export interface EditOptions {
-  /** Why: at most 1,000 characters. */
+  /** The reason for the edit, at most 1,000 characters. */
   readonly reason?: string;
-  /** Who: at most 256 characters. Over HTTP, the server records the authenticated caller instead. */
+  /** Who made the edit, at most 256 characters. Over HTTP, the server records the authenticated caller instead. */
   readonly by?: string;
 }
 

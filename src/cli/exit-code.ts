@@ -19,9 +19,9 @@ export const exitCodeMeanings: Readonly<Record<number, string>> = {
     'failure: a failed turn or run, a fault found by verify, an invalid configuration',
   [exitCode.usage]: 'invalid usage, an ambiguous id, or a missing confirmation (--yes)',
   [exitCode.notFound]: 'not found: a session, snapshot, run, agent, file or store',
-  [exitCode.conflict]: 'conflict: the session is busy, or the id or folder exists already',
+  [exitCode.conflict]: 'conflict: the session is busy, or the id or folder already exists',
   [exitCode.unavailable]: 'unavailable: a server or store cannot be reached, or a port is in use',
-  [exitCode.waiting]: 'a tool waits for an answer',
+  [exitCode.waiting]: 'a tool call needs an approval or an answer',
   [exitCode.interrupted]: 'interrupted by Ctrl-C, or a confirmation was declined',
 };
 

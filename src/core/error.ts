@@ -39,7 +39,7 @@ export interface WaymarkErrorOptions {
   /** What was thrown; it stays in this process. */
   readonly cause?: unknown;
   /**
-   * What remote clients and stores get in place of the message, where the message names hosts, paths or the text of
+   * What remote clients and stores get in place of the message, for a message that contains hosts, paths or the text of
    * another error. @default the message
    */
   readonly publicMessage?: string | undefined;

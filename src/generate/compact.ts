@@ -15,14 +15,14 @@ export interface CompactOptions {
    * @default a quarter of `whenTokens`
    */
   readonly keepTokens?: number;
-  /** @default the model that answers, asked for a summary */
+  /** Creates the summary. @default the model that answers, asked for a summary */
   readonly summarize?: Summarize;
   /**
-   * Part of the address of a summary. Change it when you change `summarize`, so that old summaries are made again.
+   * Identifies the way summaries are made. Change it when you change `summarize`, so that old summaries are replaced.
    * @default '1'
    */
   readonly version?: string;
-  /** @default a quarter of the message's length as JSON */
+  /** Estimates the tokens of a message. @default a quarter of the message's length as JSON */
   readonly count?: TokenCounter;
 }
 

@@ -17,17 +17,17 @@ export interface ToolContext {
   /** The same for every attempt of this call. Pass it to external services so that an effect happens once. */
   readonly idempotencyKey: string;
   /**
-   * Does something once per call, such as starting a job of an external service, and stores its result as JSON with the run. If
+   * Runs `fn` once per call, for example to start a job of an external service, and stores its result as JSON with the run. If
    * another process continues the turn, `fn` is not called again. `name` tells the checkpoints of one call apart.
    */
   checkpoint<Value>(name: string, fn: () => Promise<Value> | Value): Promise<Value>;
   /**
-   * Interrupts this call until the user answers or restarts it. `data` describes what you need; with a deadline, the call does not
-   * wait forever.
+   * Pauses this call until a person answers or approves it. `data` describes what you need. With a deadline, the call does not wait
+   * forever.
    */
   interrupt(data?: Json, deadline?: InterruptDeadline): never;
   /** Adds parts such as images to the result, for models that can read them. */
   attach(...content: readonly JsonObject[]): void;
-  /** Shows a reader how far the tool is; the model sees only the result. */
+  /** Reports progress to clients; the model sees only the result. */
   stream(output: Json): void | Promise<void>;
 }

@@ -28,7 +28,7 @@ export interface ToolOptions<
   readonly input?: Input;
   /** The schema of the output. */
   readonly output?: Output;
-  /** The custom state that the tool works on. It types `session`; only agents with such a state take the tool. */
+  /** The schema of the custom state that the tool works on. It types `session`; only agents with a matching state accept the tool. */
   readonly state?: State;
   /**
    * Whether a person must approve a call before it runs: always, or when the function returns `true`. The call interrupts with

@@ -8,23 +8,23 @@ import type { Clock } from '../core/time/clock.ts';
 interface CommonOptions {
   /** The prefix of the tool names. @default the name of the server and `_` */
   readonly prefix?: string;
-  /** Names for single tools, by the server's own name. They get no prefix. */
+  /** New names for tools, by the server's own names. They get no prefix. */
   readonly rename?: Readonly<Record<string, string>>;
   /** Milliseconds without a result or progress after which a call fails. @default 60000 */
   readonly timeout?: number;
   /** Milliseconds that connecting may take. @default 30000 */
   readonly connectTimeout?: number;
   /**
-   * Milliseconds after which the list of tools is read again. A server that announces changes, or that says how long its
-   * list is valid, is read again at that time. @default 300000
+   * Milliseconds after which the list of tools is read again. If the server announces a change, or says how long its list is
+   * valid, the list is read again at that time. @default 300000
    */
   readonly ttl?: number;
-  /** Maximum size of one message of the server in bytes. A server that sends more is disconnected. @default 10485760 */
+  /** Maximum size of one message from the server in bytes. A server that sends more is disconnected. @default 10485760 */
   readonly maxMessageBytes?: number;
   /**
    * Asks the server to run calls as tasks. The id of a task is stored with the run, so a process that takes over the turn waits for
-   * the task instead of calling the tool again. In place of progress, the tool streams what the server says about the task.
-   * Without it, only tools that must be tasks are. @default false
+   * the task instead of calling the tool again. In place of progress, the tool streams the server's status messages for the task.
+   * If `false`, only tools that require it run as tasks. @default false
    */
   readonly tasks?: boolean;
   /** @default the system's */
@@ -42,7 +42,7 @@ export interface McpCommand extends CommonOptions {
    * secrets of your process stay there. Variables without a value are left out.
    */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** @default the working directory of this process */
+  /** The working directory of the server. @default the working directory of this process */
   readonly cwd?: string;
 }
 
@@ -55,11 +55,11 @@ export interface McpUrl extends CommonOptions {
    * user if there is a `user`.
    */
   readonly headers?: McpHeaders | ((user?: string) => McpHeaders | Promise<McpHeaders>);
-  /** A token provider, an OAuth client provider of `@modelcontextprotocol/client`, or a function that returns the one of a user. */
+  /** A token provider, an OAuth client provider from `@modelcontextprotocol/client`, or a function that returns one for a user. */
   readonly auth?: McpAuth | ((user?: string) => McpAuth | Promise<McpAuth>);
   /**
-   * Names the user of a call, by the context that the caller passes. Each user has a connection with its own credentials, and sees the
-   * tools that the server lists for them. A call without a user gets no tools. @default all callers share one connection
+   * Returns the user of a call, from the context that the caller passes. Each user has a connection with their own credentials, and
+   * gets the tools that the server lists for them. A call without a user gets no tools. @default all callers share one connection
    */
   readonly user?: (context: ActionContext) => string | undefined;
   /** @default the global one */

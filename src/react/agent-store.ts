@@ -42,21 +42,21 @@ export interface SendOptions {
   readonly ifHead?: SnapshotRef;
   /** Runs the turn in the background: it continues, and can be watched, after the page is closed. @default false */
   readonly detach?: boolean;
-  /** Tools that the page executes, for this turn only: a call of the model is one of `interrupts`, answered by `respond`. */
+  /** Tools that the page executes, for this turn only. When the model calls one, the call is in `interrupts`: answer it with `respond`. */
   readonly tools?: readonly CallerTool[];
 }
 
 /** What can be done with a conversation. Actions never reject; check the view's `error`. */
 export interface AgentActions<Types extends AgentTypes = WireTypes> {
-  /** Runs a turn; resolves to its output, or `undefined` when it came to none. */
+  /** Runs a turn; resolves to its output, or to `undefined` if there is none. */
   send(input: string | Input, options?: SendOptions): Promise<OutputOf<Types> | undefined>;
   /** Sends the last input again, after it failed. */
   retry(): Promise<OutputOf<Types> | undefined>;
-  /** Sends something else in place of an earlier user message, given by its `index`: a branch from before it, never an overwrite. */
+  /** Sends an input in place of an earlier user message, given by its `index`. This creates a branch; the message itself is kept. */
   resend(messageIndex: number, input: string | Input): Promise<OutputOf<Types> | undefined>;
   /**
-   * Answers interrupts: `resume(interrupt.approve())`. The answers are sent once all interrupts have one. A function answers
-   * each that waits.
+   * Answers interrupts: `resume(interrupt.approve())`. The answers are sent once all interrupts have one. Pass a function to answer
+   * each pending interrupt.
    */
   resume(
     answers: GivenAnswers,
@@ -66,17 +66,17 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
    * Adds a message to the running turn. Resolves to whether the turn accepted it; `steering` has it until the turn takes it.
    */
   steer(input: string | Input): Promise<boolean>;
-  /** Stops what runs; the partial answer is kept. */
+  /** Stops the running turn; the partial answer is kept. */
   stop(): Promise<void>;
   /** Stops following the running turn. It continues on the server, and `load` or a new page finds it there. */
   detach(): void;
-  /** Goes to another session, or with `undefined` to a new one. */
+  /** Opens another session, or with `undefined` a new one. */
   load(sessionId: string | undefined): Promise<void>;
   /** Loads earlier messages, if there are any that were not loaded. */
   loadEarlier(): Promise<void>;
   /** Reads the session again, because other clients may have continued it. */
   refresh(): Promise<void>;
-  /** Moves the head of the session back (or forth) to this snapshot. */
+  /** Moves the head of the session to this snapshot. */
   restore(snapshot: SnapshotRef, options?: IfHead): Promise<boolean>;
   /** Opens a new session that continues from this snapshot, and resolves to its id. */
   fork(snapshot: SnapshotRef, options?: IfHead): Promise<string | undefined>;

@@ -68,7 +68,7 @@ export interface AgentView<Types extends AgentTypes = WireTypes> {
   readonly output: Types['output'] | undefined;
   /** The error of the last turn or call; cleared by the next one. */
   readonly error: ErrorBody | undefined;
-  /** Messages that were added to the running turn, which has not taken them yet; after its end, those that it has not taken. */
+  /** Messages added to the running turn that it has not picked up yet; after the turn has ended, those that it did not pick up. */
   readonly steering: readonly Message[];
   /** Tool calls with a pending interrupt. */
   readonly interrupts: readonly WaitingInterrupt[];

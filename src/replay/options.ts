@@ -59,7 +59,7 @@ export interface ReplayOptions {
   readonly score?: readonly Scorer[];
   /** Kinds and paths of differences that do not count, such as `text` or `/custom/updatedAt`. */
   readonly ignore?: readonly string[];
-  /** How much more tokens, cost and time a turn may take. @default any */
+  /** How much more a turn may use, in tokens, cost and time. @default any */
   readonly tolerance?: Tolerance;
   /** The caller's context, which sessions do not store. @default {} */
   readonly context?: JsonObject | ((session: RecordedSession) => JsonObject);

@@ -5,15 +5,15 @@ import { keysOf, type WebhookSecret } from './sign.ts';
 /** Options of the webhooks that an app sends. */
 export interface WebhookOptions {
   /**
-   * Signs the webhooks; share it with the receivers. It is `whsec_` and 24 to 64 random bytes as Base64. To rotate it, give
-   * several: each webhook then has a signature of each.
+   * Signs the webhooks; share it with the receivers. It is `whsec_` followed by 24 to 64 random bytes in Base64. To rotate it, pass
+   * several: each webhook is then signed with all of them.
    */
   readonly secret: WebhookSecret | undefined;
   /** Also sends to `http` and `https` addresses of this machine, for development and tests. @default false */
   readonly allowLoopback?: boolean;
-  /** How often an event is sent to a receiver that does not accept it. @default 10 */
+  /** How often a webhook is sent to a receiver that does not accept it. @default 10 */
   readonly attempts?: number;
-  /** Milliseconds for which a receiver may take to answer. @default 10000 */
+  /** Milliseconds that a receiver may take to answer. @default 10000 */
   readonly timeout?: number;
 }
 

@@ -57,7 +57,7 @@ async function open(): Promise<MeasuredStore> {
 
 storeCosts('the Postgres store', open, {
   queriesPerTurn: 2,
-  // 56 KB of it are the indexes of tables that are empty: the dead-letter list and the request ids.
+  // 56 KB of it are the indexes of tables that are empty: the dead-letter queue and the request ids.
   // 32 KB of it are the empty tables and indexes of the search, 16 KB those of what was spent, 8 KB the empty index of what waits.
   toolTurns: 1_112_192,
   overhead: 1024,

@@ -8,7 +8,7 @@ import { noDeadRun } from '../spec/dispatcher.ts';
 
 const details = v.object({ attempts: deadRun.entries.attempts });
 
-/** A run of the dead-letter list as its owner sees it. */
+/** A run of the dead-letter queue as its owner sees it. */
 export function toDeadRun({ runId, sessionId, scope, since, error }: DeadRunRecord): DeadRun {
   const found = v.safeParse(details, error?.details);
   const attempts = found.success ? found.output.attempts : [];
@@ -16,7 +16,7 @@ export function toDeadRun({ runId, sessionId, scope, since, error }: DeadRunReco
 }
 
 /**
- * Starts a run of the dead-letter list again, with the inputs that it had not done, as a new run of its session. It stays in the
+ * Starts a run of the dead-letter queue again, with the inputs that it had not done, as a new run of its session. It stays in the
  * list until the new one is accepted.
  */
 export async function retryDeadRun(

@@ -51,7 +51,7 @@ export interface PromptAgentOptions
   /** What of the stored messages the model sees. @default all */
   readonly history?: HistorySelection;
   /**
-   * Summarizes the older messages of a long conversation for the model, also when the provider refuses a request as too long.
+   * Summarizes the older messages of a long conversation for the model, also when the provider rejects a request as too long.
    * The summary is stored with the turn, so that every process and branch finds it; the messages stay.
    */
   readonly compact?: CompactOptions;

@@ -19,7 +19,7 @@ import { internalsOf } from './create-agent.ts';
 export interface ResumeOptions {
   /** Nothing more is done: the run ends with this error. */
   readonly failure?: WaymarkError;
-  /** With `failure`: the run is kept in the dead-letter list. @default false */
+  /** With `failure`: the run is kept in the dead-letter queue. @default false */
   readonly deadLetter?: boolean;
   /** Hears why the end of the run could not be saved. */
   readonly onTrouble?: (error: unknown) => void;

@@ -25,8 +25,8 @@ export interface InvokeOptions<Types extends AgentTypes = WireTypes>
   /** Overrides the agent's model for this call. */
   readonly model?: ModelRef;
   /**
-   * Another process may continue this turn when this one dies, and its events are kept in the store so that it can be
-   * watched from anywhere. A server sets it for the turns it accepts. @default false
+   * Lets another process continue this turn if this one dies, and keeps its events in the store, so that it can be watched from
+   * anywhere. A server sets it for the turns it accepts. @default false
    */
   readonly accept?: boolean;
   /** Priority and delay of a run that is detached from the start, if the app's engine has a queue. */

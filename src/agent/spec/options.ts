@@ -72,8 +72,8 @@ export interface AgentOptionsBase<
   /** When snapshots are taken. @default the end of each turn and of the invocation */
   readonly snapshot?: SnapshotPolicy<CustomOf<State, Initial>> | 'always' | 'never';
   /**
-   * The title of a new session, from its state after the first turn; `false`: none. A session that is renamed keeps its new
-   * title. @default the beginning of the first user message
+   * Returns the title of a new session, from its state after the first turn; `false` for no title. A session that is renamed keeps
+   * its new title. @default the beginning of the first user message
    */
   readonly title?: false | ((state: TitledState<CustomOf<State, Initial>>) => string | undefined);
   /** Changes what clients receive. */

@@ -111,7 +111,7 @@ export interface Ending {
   failure: WaymarkError | undefined;
   /** The snapshot that keeps the state of a failed turn. */
   failedId: string | undefined;
-  /** Whether the failed run goes to the dead-letter list. */
+  /** Whether the failed run goes to the dead-letter queue. */
   deadLetter: boolean;
   /** The output of the last turn, when another process or an earlier request worked on it. */
   followed: Output | undefined;

@@ -29,7 +29,7 @@ interface SlashCommand {
 const commands: Readonly<Record<string, SlashCommand>> = {
   back: {
     usage: '/back [n]',
-    about: 'go back n turns (1); later turns stay as a branch',
+    about: 'restore the session as it was n turns ago (1); later turns stay as a branch',
     async run({ conversation, terminal, rest }) {
       const turns = Number(rest || 1);
       if (!Number.isInteger(turns) || turns < 1)

@@ -12,7 +12,7 @@ export const chat = defineCommand({
   summary: 'Chat with an agent in the terminal',
   usage: '[agent] [message]',
   about:
-    'Without a message, starts a conversation; /help lists its commands, such as /back and /branch, and /quit leaves. With a\nmessage, prints the answer and exits: with 6 when a tool waits for an answer, with 1 when the turn failed. You can leave\nout the agent when the app has only one: a single argument with spaces is the message. Ctrl-C stops the turn; press it again to leave.',
+    'Without a message, starts a conversation; /help lists its commands, such as /back and /branch, and /quit leaves. With a\nmessage, prints the answer and exits: with 6 if a tool call needs an approval or an answer, with 1 if the turn failed.\nYou can leave out the agent if the app has only one: a single argument with spaces is the message. Ctrl-C stops the\nturn; press it again to leave.',
   examples: [
     'chat story',
     'chat story "Look around"',
@@ -23,7 +23,7 @@ export const chat = defineCommand({
     session: {
       type: 'string',
       value: 'id',
-      about: 'Continue this session, or start it under this id',
+      about: 'Continue this session, or start a new one with this id',
     },
     snapshot: { type: 'string', value: 'id', about: 'Continue from this snapshot' },
     ...jsonOption,

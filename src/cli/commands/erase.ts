@@ -18,7 +18,7 @@ export const erase = defineCommand({
   usage: '[session]',
   destructive: true,
   about:
-    'Deletes the session with its snapshots, runs, events, steps and the sessions of its sub-agents. Content that a fork\nshares with it is kept. Deleted text is removed from the store’s files. Shows the sessions and asks for confirmation.',
+    'Deletes the session with its snapshots, runs, events, steps and the sessions of its sub-agents. Content that a fork\nshares with it is kept. Deleted text is removed from the files of the store. Shows the sessions and asks for confirmation.',
   examples: [
     'erase 019b2f6e-… --dry-run',
     'erase 019b2f6e-…',

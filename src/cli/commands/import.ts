@@ -12,7 +12,7 @@ import { count } from '../text/count.ts';
 /** `waymark import` */
 export const importCommand = defineCommand({
   name: 'import',
-  summary: 'Import sessions that "waymark export" wrote',
+  summary: 'Import sessions written by "waymark export"',
   usage: '<file>',
   about:
     'Checks every hash. If the id of a session already exists, the session is rejected; to import a single session under a\nnew id, use --session. To read from standard input, use - as the file.',

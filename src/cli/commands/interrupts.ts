@@ -11,10 +11,10 @@ import { when } from '../text/when.ts';
 /** `waymark interrupts` */
 export const interrupts = defineCommand({
   name: 'interrupts',
-  summary: 'List the sessions that wait for an answer',
+  summary: 'List the tool calls that need an approval or an answer',
   usage: '',
   about:
-    'Lists the tool calls that wait for an answer, newest first. To answer one, use "waymark chat <agent> --session\n<session>".',
+    'The newest are listed first. To answer one, use "waymark chat <agent> --session <session>".',
   examples: [
     'interrupts',
     'interrupts --agent desk --json',

@@ -34,18 +34,18 @@ export const mcp = defineCommand({
     owner: {
       type: 'string',
       value: 'id',
-      about: 'The owner of the sessions, where your server has auth [none]',
+      about: 'The owner of the sessions [none]',
     },
     config: {
       type: 'string',
       value: 'file',
-      about: 'The file of "add", "list" and "test" [mcp.json]',
+      about: 'The file for "add", "list" and "test" [mcp.json]',
     },
     env: {
       type: 'string',
       value: 'name=value',
       multiple: true,
-      about: 'A variable for the command of "add"; can be repeated',
+      about: 'An environment variable for the command of "add"; can be repeated',
     },
     header: {
       type: 'string',

@@ -27,8 +27,7 @@ const options = {
     type: 'string',
     short: 'f',
     value: 'file',
-    about:
-      'Sessions come from the store of the app, or from files of "waymark export". They are replayed in memory, and the store\nis only read. Tool results come from the recording, unless you pass --tools live. Exits with 1 if more turns differ than\n--max allows.',
+    about: 'The file that exports the app [agents.ts, src/agents.ts, …]',
   },
   with: { type: 'string', value: 'file', about: 'A file that exports the changed app' },
   model: {
@@ -52,7 +51,7 @@ const options = {
     type: 'string',
     multiple: true,
     value: 'what',
-    about: 'A kind or path of differences to ignore, such as text',
+    about: 'A kind or path of differences to ignore, such as "text"',
   },
   concurrency: { type: 'string', value: 'number', about: 'Sessions at a time [4]' },
   budget: {
@@ -88,7 +87,7 @@ export const replay = defineCommand({
   summary: 'Replay recorded sessions with changes, and report what differs',
   usage: '[session|file]…',
   about:
-    'Sessions come from the store of the app, or from files of "waymark export". They are replayed in memory: the store is only\nread, and tools are answered from the recording unless --tools says live. Exits with 1 when more turns differ than --max.',
+    'Sessions come from the store of the app, or from files written by "waymark export". They are replayed in memory, and the\nstore is only read. Tool results come from the recording, unless you pass --tools live. Exits with 1 if more turns\ndiffer than --max allows.',
   examples: [
     'replay 019b2f6e-… --system new-prompt.txt',
     'replay sessions.jsonl --model recorded --report json',

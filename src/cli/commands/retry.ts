@@ -13,7 +13,7 @@ export const retry = defineCommand({
   summary: 'Retry a failed run, or list failed runs',
   usage: '[run]',
   about:
-    'A run whose process dies too often ends as "failed" and stays in this list. Fix the cause, then retry: the remaining\ninputs start as a new run of the same session. Without a run, lists the failed runs with the error of each attempt.',
+    'A run whose process dies too often ends as "failed". Fix the cause, then retry: the remaining inputs start as a new run\nof the same session. Without a run, lists the failed runs with the error of each attempt.',
   examples: ['retry --url http://127.0.0.1:3000', 'retry 019b2f6e-… --url http://127.0.0.1:3000'],
   options: { ...agentOption, ...jsonOption, ...agentsOptions },
   async run({ args, options, terminal }) {

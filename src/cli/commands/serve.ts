@@ -28,7 +28,7 @@ export const serve = defineCommand({
       type: 'string',
       short: 'p',
       value: 'number',
-      about: 'The port to listen on [PORT of the environment, or 3000]',
+      about: 'The port to listen on [the PORT environment variable, or 3000]',
     },
     host: {
       type: 'string',

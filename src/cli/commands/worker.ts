@@ -11,7 +11,7 @@ export const worker = defineCommand({
   summary: 'Process background runs from a queue',
   usage: '[file]',
   about:
-    'The file exports `app`, with an engine that has a queue, such as pgBossEngine from waymark/pg-boss. On SIGTERM or Ctrl-C\nthe worker drains: it starts no new runs, lets running ones finish until the deadline, and hands over the rest.',
+    'The file exports `app`, with an engine that has a queue, such as pgBossEngine from waymark/pg-boss. On SIGTERM or Ctrl-C\nthe worker drains: it starts no new runs, waits for running ones until the deadline, and hands over the rest.',
   examples: [
     'worker',
     'worker agents.ts --slots 20 --agents writer,researcher --drain 5000',
@@ -26,7 +26,7 @@ export const worker = defineCommand({
     slots: {
       type: 'string',
       value: 'number',
-      about: 'How many runs at a time [the setting of the engine]',
+      about: 'Number of concurrent runs [the setting of the engine]',
     },
     agents: { type: 'string', value: 'a,b', about: 'Only runs of these agents [all]' },
     'until-idle': {

@@ -10,18 +10,18 @@ export const pruneOptions = {
   'older-than': {
     type: 'string',
     value: 'time',
-    about: 'Delete snapshots older than 12h, 30d, 8w',
+    about: 'Delete snapshots older than this, such as 12h, 30d or 8w',
   },
   'keep-last': {
     type: 'string',
     value: 'number',
-    about: 'Keep only the newest snapshots of each session',
+    about: 'Keep only this many of the newest snapshots of each session',
   },
   'keep-session': {
     type: 'string',
     multiple: true,
     value: 'id',
-    about: 'Keep everything of this session; can be repeated',
+    about: 'Keep all snapshots of this session; can be repeated',
   },
   labelled: { type: 'boolean', about: 'Also delete labelled snapshots', destructive: true },
   'drop-sessions': {

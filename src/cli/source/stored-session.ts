@@ -47,7 +47,7 @@ export async function findStoredSession(
   throw noSession(
     given,
     options.owner === undefined
-      ? 'Only sessions without an owner were searched: for an owner’s, use --owner.'
+      ? 'Only sessions without an owner were searched. To search those of an owner, use --owner.'
       : `Only sessions of owner "${options.owner}" were searched.`,
   );
 }

@@ -27,5 +27,5 @@ function whose(owner: string | undefined, url: string | undefined): string {
     return 'A server lists only what its caller owns: to authenticate, use --header.';
   }
   if (owner !== undefined) return '';
-  return 'Only those without an owner were read: for an owner’s, use --owner.';
+  return 'Sessions that have an owner are not included: to read them, use --owner.';
 }

@@ -8,7 +8,7 @@ import type { ScoredTurn, Scorer } from './scorer.ts';
 export interface JudgeOptions {
   /** The name in reports. @default the criterion */
   readonly name?: string;
-  /** What the judge may use over all turns. Turns after that get no score of it, but 0 and the reason. @default no limit */
+  /** What the judge may use over all turns. After that, turns get the score 0 and the reason. @default no limit */
   readonly budget?: { readonly tokens?: number; readonly calls?: number };
 }
 

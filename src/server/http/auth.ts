@@ -30,13 +30,14 @@ export function ownerOf({ principal }: Caller): { readonly owner?: string } {
 /** What a caller is about to do, for `authorize` to judge. */
 export interface AuthorizeCall extends Caller {
   /**
-   * The call of the native protocol that does the same: a turn is `runTurn` in every protocol, also each turn of a WebSocket,
-   * whose opening is `connect`. The development tools ask for `runAction`, and then for what the action does.
+   * The operation, under its name in the native protocol: a turn is `runTurn` in every protocol, including each turn over a
+   * WebSocket; opening the WebSocket is `connect`. Development tools ask for `runAction`, and then for the operation that the action
+   * performs.
    */
   readonly operation: Operation | 'runAction';
   /** The name of the agent. */
   readonly agent?: string;
-  /** The session that the call is about, also where it names a snapshot only. Absent for a new session without an id. */
+  /** The session that the call is about, even if the call names only a snapshot. Absent for a new session without an id. */
   readonly sessionId?: string;
   /** The snapshot that the call names. */
   readonly snapshotId?: string;

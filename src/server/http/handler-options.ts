@@ -25,8 +25,8 @@ export interface McpServerOptions {
   /** The version that clients show. @default '1' */
   readonly version?: string;
   /**
-   * Signs what clients hold while their user answers an interrupt. At least 32 bytes. Give it where several processes serve,
-   * or answers must be accepted after a restart. To rotate it, give several: the first one signs. @default random
+   * Signs the state that clients hold while their user answers an interrupt. At least 32 bytes. Set it if several processes serve
+   * the app, or if answers must be accepted after a restart. To rotate it, pass several: the first one signs. @default random
    */
   readonly secret?: string | readonly string[] | undefined;
   /** Tells clients without a token where to get one (OAuth 2.1). Your `auth` checks the tokens. @default off */
@@ -63,14 +63,14 @@ export interface OpenAiServerOptions {
   /** The names of the agents to offer as models. @default all agents */
   readonly agents?: readonly string[];
   /**
-   * What callers may decide. `instructions`: more instructions for the model, as `instructions` or as system and developer
+   * What callers may set. `instructions`: more instructions for the model, as `instructions` or as system and developer
    * messages. `sampling`: `temperature`, `top_p`, `max_output_tokens` and `reasoning.effort`. `history`: earlier messages that this
-   * server has not seen, also of the assistant. `tools`: `tool_choice`, also of the agent's own tools. @default []
+   * server has not seen, including the assistant's. `tools`: `tool_choice`, including the agent's own tools. @default []
    */
   readonly allow?: readonly OpenAiAllowance[];
   /**
-   * Signs the state that clients hold with `store: false`. At least 32 bytes. Give it where several processes serve, or the
-   * state must be accepted after a restart. To rotate it, give several: the first one signs. @default random
+   * Signs the state that clients hold with `store: false`. At least 32 bytes. Set it if several processes serve the app, or if the
+   * state must be accepted after a restart. To rotate it, pass several: the first one signs. @default random
    */
   readonly secret?: string | readonly string[] | undefined;
 }
@@ -107,10 +107,10 @@ export interface HandlerOptions {
   readonly clientAddress?: ((request: Request) => string | undefined) | undefined;
   /**
    * Milliseconds after which the caller of an open stream or WebSocket is authenticated again, with the request that opened
-   * it. When `auth` refuses it, or names another principal, the connection ends. Absent: once, when it is opened.
+   * it. If `auth` rejects it, or returns another principal, the connection is closed. @default only when it is opened
    */
   readonly reauthenticate?: number | undefined;
-  /** Absent: only pages of the same origin. */
+  /** Which browser pages may call the server. @default only pages of the same origin */
   readonly cors?: CorsOptions | undefined;
   /**
    * What happens to a turn whose client disconnects: it continues and the client can reconnect, or it is aborted.
@@ -119,7 +119,7 @@ export interface HandlerOptions {
   readonly onDisconnect?: 'continue' | 'abort' | undefined;
   /** Milliseconds without data on a stream after which a keep-alive is sent. @default 15000 */
   readonly keepAlive?: number | undefined;
-  /** Limits of requests and clients. */
+  /** Limits for requests and clients. */
   readonly limits?: Partial<ServerLimits> | undefined;
   /**
    * The calls of Genkit's development tools under `/api`, for clients on this machine only; they run any action.
@@ -144,17 +144,20 @@ export interface HandlerOptions {
   readonly agui?: boolean | AguiServerOptions | undefined;
   /**
    * The same protocols as objects, such as `[mcpProtocol()]`. On Workers and edge runtimes this is the only way to offer them:
-   * a bundle then has only the protocols that it names. @default []
+   * a bundle then contains only the protocols that it imports. @default []
    */
   readonly protocols?: readonly ServerProtocol[] | undefined;
   /**
-   * Keeps the process alive for work that outlasts its response: turns whose client has left, and background runs. Give it the function of a
-   * platform that ends processes with their requests: `waitUntil` of `cloudflare:workers` or of `@vercel/functions`. @default none
+   * Keeps the process alive for work that outlasts its response: turns whose client has disconnected, and background runs. Pass the
+   * function of a platform that ends processes with their requests: `waitUntil` from `cloudflare:workers` or `@vercel/functions`. @default none
    */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /** Compresses responses that are not streams. @default true */
   readonly compress?: boolean | undefined;
-  /** Gets one entry per request and per failure. By default `serve` writes to standard output, readable on a terminal and as JSON lines elsewhere, and `handler` logs nothing. */
+  /**
+   * Gets one entry per request and per failure. By default, `serve` writes to standard output, as readable lines on a terminal and as
+   * JSON lines elsewhere, and `handler` logs nothing.
+   */
   readonly log?: Log | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;

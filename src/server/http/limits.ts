@@ -16,15 +16,15 @@ export interface ServerLimits {
   readonly urlLength: number;
   /** Bytes of all headers of a request; `serve` only. @default 16 KiB */
   readonly headerBytes: number;
-  /** Milliseconds within which a request, its body included, must have arrived. @default 30 s */
+  /** Milliseconds within which a request, including its body, must arrive. @default 30 s */
   readonly requestTimeout: number;
-  /** Connections at once on which no request has been accepted yet; `serve` only. @default 1000 */
+  /** Concurrent connections on which no request has been accepted yet; `serve` only. @default 1000 */
   readonly unauthenticated: number;
-  /** The same of one address, or of one /64 network of IPv6. @default 100 */
+  /** The same for one address, or for one IPv6 /64 network. @default 100 */
   readonly unauthenticatedPerAddress: number;
-  /** Milliseconds within which a WebSocket must have sent its first frame and been authenticated. @default 5 s */
+  /** Milliseconds within which a WebSocket must send its first frame and be authenticated. @default 5 s */
   readonly authTimeout: number;
-  /** Failed authentications of one address within a minute; after that the address is refused for a while. @default 60 */
+  /** Failed authentications from one address per minute; after that, the address is rejected for a while. @default 60 */
   readonly failedAuthPerMinute: number;
   /** Open streams and WebSockets of all clients. @default 10000 */
   readonly streams: number;

@@ -56,7 +56,7 @@ export interface CommitWrite extends StateWrite {
   readonly steered?: number;
   /** With `end`: the turn ends without the rest of its inbox. A run with `keepInbox` leaves it to the next one. @default false */
   readonly leavesInbox?: boolean;
-  /** With `end` and `failed`: the run was given up, and its request is kept in the dead-letter list. @default false */
+  /** With `end` and `failed`: the run was given up, and its request is kept in the dead-letter queue. @default false */
   readonly deadLetter?: boolean;
   /** The result for the run's idempotency keys; written in the same step. */
   readonly requests?: RequestOutcome;

@@ -8,7 +8,7 @@ export interface RetentionPolicy {
   readonly keepLabelled?: boolean;
   /** Ids of sessions that are never pruned. */
   readonly keepSessions?: readonly string[];
-  /** Also deletes sessions that have no other snapshots left than an old head. @default false */
+  /** Also deletes sessions whose only remaining snapshot is an old head. @default false */
   readonly dropSessions?: boolean;
 }
 

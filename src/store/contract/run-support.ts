@@ -114,8 +114,8 @@ export interface RunSupport {
   getRun(scope: Scope, runId: string): Promise<RunRecord | undefined>;
   /** Open runs, oldest first; without a scope those of everybody. */
   listRuns(scope?: Scope): Promise<readonly RunRecord[]>;
-  /** The dead-letter list, oldest first; without a scope that of everybody. */
+  /** The dead-letter queue, oldest first; without a scope that of everybody. */
   listDeadRuns?(scope?: Scope): Promise<readonly DeadRunRecord[]>;
-  /** Removes a run from the dead-letter list; `false` when it was not there. Its failed snapshot stays. */
+  /** Removes a run from the dead-letter queue; `false` when it was not there. Its failed snapshot stays. */
   dropDeadRun?(scope: Scope, runId: string): Promise<boolean>;
 }

@@ -12,7 +12,7 @@ export function bury(tables: Tables, run: RunRow): void {
   });
 }
 
-/** The dead-letter list. What was pruned is not in it any more. */
+/** The dead-letter queue. What was pruned is not in it any more. */
 export function listDead(tables: Tables, scope: Scope | undefined): readonly DeadRunRecord[] {
   for (const { runId } of tables.dead.values()) {
     if (!tables.snapshots.has(runId)) tables.dead.delete(runId);

@@ -145,7 +145,7 @@ export interface Tables {
   readonly events: Map<string, StoredEvents>;
   /** When runs with events ended, in that order; until their events are forgotten. */
   readonly endedAt: Map<string, number>;
-  /** The dead-letter list, by the run's id, oldest first. */
+  /** The dead-letter queue, by the run's id, oldest first. */
   readonly dead: Map<string, DeadRow>;
   /** By key; the oldest first. */
   readonly requests: Map<string, RequestRow>;

@@ -6,9 +6,9 @@ import { loadPg } from './postgres-store.ts';
 
 /** The location of a store for a backup or restore. */
 export interface PostgresBackupOptions {
-  /** The database. */
+  /** The connection string of the database. */
   readonly connectionString: string;
-  /** @default 'waymark' */
+  /** The schema of the store's tables. @default 'waymark' */
   readonly schema?: string;
 }
 

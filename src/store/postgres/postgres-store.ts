@@ -12,7 +12,7 @@ import { quickSteps } from './quick-steps.ts';
 /** Where the database is: a connection string, for which the store makes a pool, or a pool of yours. */
 type Source =
   | {
-      /** Refused when it is `undefined`, as an environment variable may be. */
+      /** The connection string. `undefined` is an error, so that a missing environment variable is noticed. */
       readonly connectionString: string | undefined;
       /** Maximum number of connections in that pool. @default 10 */
       readonly max?: number;
@@ -26,11 +26,11 @@ export type PostgresStoreOptions = Source &
     /** The schema of the store's tables; created if it does not exist. @default 'waymark' */
     readonly schema?: string;
     /**
-     * Whether connections go through a transaction pooler, such as PgBouncer or that of a managed Postgres. Then no state
-     * is kept on them. @default found out when the store opens
+     * Whether connections go through a transaction pooler, such as PgBouncer or that of a managed Postgres. If so, the store
+     * keeps no state on them. @default detected when the store opens
      */
     readonly pooled?: boolean;
-    /** A connection string past the pooler, for notifications. @default none: behind a pooler, the store polls every second */
+    /** A connection string that bypasses the pooler, for notifications. @default none: behind a pooler, the store polls every second */
     readonly directUrl?: string | undefined;
     /** Encrypts content with your key. @default none */
     readonly encryption?: Encryption;

@@ -132,7 +132,7 @@ export const steps: readonly string[] = [
   '',
   // Encrypted values are bound to their places, which older versions cannot read.
   `COMMENT ON TABLE @meta IS 'A store of waymark';`,
-  // Crashes of the workers of a run, and the dead-letter list.
+  // Crashes of the workers of a run, and the dead-letter queue.
   `
   ALTER TABLE @runs ADD COLUMN crashes integer NOT NULL DEFAULT 0; -- workers that died since its last progress
   ALTER TABLE @runs ADD COLUMN crashed text;   -- of each, its attempt and its last heartbeat: 1:1763200000000,2:…

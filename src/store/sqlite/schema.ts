@@ -126,7 +126,7 @@ export const steps: readonly string[] = [
   `,
   // Encrypted values are bound to their places, which older versions cannot read. The file says whose it is: "WYMK".
   'PRAGMA application_id = 1465470283;',
-  // Crashes of the workers of a run, and the dead-letter list.
+  // Crashes of the workers of a run, and the dead-letter queue.
   `
   ALTER TABLE runs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0; -- workers that died since its last progress
   ALTER TABLE runs ADD COLUMN crashed TEXT;  -- of each, its attempt and its last heartbeat: 1:1763200000000,2:…

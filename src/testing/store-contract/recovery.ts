@@ -318,7 +318,7 @@ export function recoveryContract(useKit: UseKit): void {
       expect(await take(0, 0, 4)).toEqual([['twice', 4]]);
     });
 
-    test('S224: a run that is given up is kept in the dead-letter list until it is dropped or deleted', async () => {
+    test('S224: a run that is given up is kept in the dead-letter queue until it is dropped or deleted', async () => {
       const kit = useKit();
       const { claim, commit, runs, scope, opened } = kit;
       const context = { user: 'u' };

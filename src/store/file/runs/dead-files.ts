@@ -21,7 +21,7 @@ const letter = v.object({
   request: runRequest,
 });
 
-/** The dead-letter list: a file for each run that was given up. */
+/** The dead-letter queue: a file for each run that was given up. */
 export class DeadFiles {
   readonly #disk: Disk;
   readonly #tables: Tables;

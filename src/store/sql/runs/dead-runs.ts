@@ -50,7 +50,7 @@ export function* bury(session: number): Plan<void> {
   yield* run(insertDead, session);
 }
 
-/** The dead-letter list. */
+/** The dead-letter queue. */
 export function* listDead(
   scope: Scope | undefined,
   cipher: Cipher,
@@ -60,7 +60,7 @@ export function* listDead(
   return rows.map((row) => toRecord(row, cipher));
 }
 
-/** Removes a run from the dead-letter list; `false` when it was not there. */
+/** Removes a run from the dead-letter queue; `false` when it was not there. */
 export function* dropDead(scope: Scope, runId: string): Plan<boolean> {
   if (!isSnapshotId(runId)) return false;
   return (yield* first(deleteDead, uuidBytes(runId), ...scopeKey(scope))) !== undefined;
