@@ -133,7 +133,7 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     const { page, errors } = await studio.open('agents/trip-planner');
     const hands = handsOn(page);
     await hands.send('Book a small hotel');
-    await page.getByRole('group', { name: 'book waits for your approval' }).waitFor();
+    await page.getByRole('group', { name: 'book needs your approval' }).waitFor();
     const trouble = studio.app.agents().find(({ name }) => name === 'trouble');
     const asked = await trouble?.run('ask me');
     await page.getByRole('link', { name: /Inbox\s*2/ }).click();
@@ -148,7 +148,7 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     await form.getByLabel(/colour/i).selectOption('green');
     await form.getByLabel(/amount/i).fill('3');
     await form.getByRole('button', { name: 'Send the answer' }).click();
-    await page.getByText('Nothing waits for you.').waitFor();
+    await page.getByText('Nothing is waiting for you.').waitFor();
     const session = await trouble?.getSession(asked?.sessionId ?? '');
     expect(session?.text).toContain('"colour":"green"');
     expect(errors).toEqual([]);

@@ -87,7 +87,7 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     await say('Two days in Lisbon');
     await hands.settled('Two days in Lisbon');
     await say('Book a small hotel');
-    await page.getByRole('group', { name: 'book waits for your approval' }).waitFor();
+    await page.getByRole('group', { name: 'book needs your approval' }).waitFor();
     await walk.to(/^Approve/, 'Shift+Tab');
     await keyboard.press('Enter');
     await hands.settled('Answered book');
@@ -123,7 +123,7 @@ describe.each(['SQLite', 'Postgres'] as const)('with %s', (kind) => {
     await hands.pastBar.waitFor();
     await walk.to(/^Fork$/);
     await keyboard.press('Enter');
-    await page.getByText('A new session that continues from').waitFor();
+    await page.getByText('into a new session.').waitFor();
     await hands.row(/head/).waitFor();
 
     // Search finds the first session by its text.

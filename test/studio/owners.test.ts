@@ -88,7 +88,7 @@ test('S564 sessions are shown by owner: their list, search, conversation and new
 
 test('S564 the inbox and the runs are those of the owner; traces list all turns and lead to their owner', async () => {
   const { page, errors } = await studio.open('inbox');
-  await page.getByText('Nothing waits for you.').waitFor();
+  await page.getByText('Nothing is waiting for you.').waitFor();
   await page.goto(`${studio.url}/studio/#/inbox?owner=ann`);
   await page.getByRole('link', { name: 'pay for Ann' }).waitFor();
   await page.getByText('Owner: ann').waitFor();

@@ -115,7 +115,7 @@ test('commands are listed with their keys, only those that apply, and run by the
   await page.keyboard.type('restore');
   await row(/^Restore the selected snapshot r$/).waitFor();
   await page.keyboard.press('Enter');
-  await page.getByText('What came after it stays in the timeline.').waitFor();
+  await page.getByText('Later turns stay in the timeline.').waitFor();
   const { snapshotId } =
     (await studio.app.agent('trip-planner').getSnapshot({ sessionId: session })) ?? {};
   expect(snapshotId).toBe(labelled);

@@ -33,7 +33,7 @@ test('a newcomer talks, approves, restores an earlier turn, branches and compare
 
   // The booking asks first, in a form made from the tool's schema.
   await hands.send('Book a small hotel');
-  const card = page.getByRole('group', { name: 'book waits for your approval' });
+  const card = page.getByRole('group', { name: 'book needs your approval' });
   expect(await card.textContent()).toContain('Book a small hotel for 120 €?');
   expect(await card.locator('dl').textContent()).toBe('Whata small hotelEuros120');
   await card.getByRole('button', { name: 'Approve' }).click();
@@ -102,7 +102,7 @@ test('background work continues over a reload, is watched to its end, and anothe
   await hands.field.fill('hang about');
   await page.getByRole('button', { name: 'Send in background' }).click();
   await page.getByRole('link', { name: /^Runs/ }).click();
-  const card = page.getByRole('region', { name: 'Under way' }).locator('.run-card');
+  const card = page.getByRole('region', { name: 'Active' }).locator('.run-card');
   await card.getByRole('button', { name: 'Watch' }).click();
   await soon(() => card.textContent()).toContain('half an answer');
   await card.getByRole('button', { name: 'Abort' }).click();

@@ -221,7 +221,7 @@ test('a session that is deleted meanwhile says so, and what one writes begins an
   const sessionId = /story\/([^/]+)/.exec(page.url())?.[1] ?? '';
   await studio.app.agent('story').deleteSession(sessionId);
   await page.getByText('This session has been deleted.').waitFor();
-  expect(await page.getByRole('button', { name: 'Begin a new one' }).isVisible()).toBe(true);
+  expect(await page.getByRole('button', { name: 'Start a new session' }).isVisible()).toBe(true);
   expect(await hands.field.inputValue()).toBe('To the pond');
   await page.getByRole('button', { name: 'Send', exact: true }).click();
   await hands.settled('To the pond');

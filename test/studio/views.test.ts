@@ -82,7 +82,7 @@ const views: Readonly<Record<string, (page: Page) => Promise<unknown>>> = {
   },
   runs: async (page) => {
     await goTo(page, 'runs');
-    await page.getByText('Nothing runs now.').waitFor();
+    await page.getByText('Nothing is running.').waitFor();
   },
   'an inbox with two requests alike': async (page) => {
     await goTo(page, 'inbox');

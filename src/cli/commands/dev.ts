@@ -19,7 +19,7 @@ export const dev = defineCommand({
   summary: 'Serve an app with Studio, and reload on change',
   usage: '[file]',
   about:
-    'The file exports `app`, and optionally `modelNote`, a note about the model. Without a file name, agents.ts or agents.js\nis used, also in src/. Listens on this machine only. Ctrl-C stops the server; unfinished background runs continue at the\nnext start.',
+    'The file exports `app`, and optionally `modelNote`, a note about the model. Without a file name, it is agents.ts or\nagents.js, here or in src/. Listens on this machine only. Ctrl-C stops the server; unfinished background runs continue\nat the next start.',
   examples: ['dev', 'dev examples/agents.ts --port 4000 --open'],
   options: {
     file: {

@@ -22,9 +22,7 @@ export function RecordedCall({
   if (call === undefined) return <p className="quiet">Loading the call…</p>;
   if (call === 'missing') {
     return (
-      <p className="quiet">
-        What was sent is no longer recorded: the server keeps the latest 32 MB.
-      </p>
+      <p className="quiet">This call is no longer recorded: the server keeps the latest 32 MB.</p>
     );
   }
   const shown = { call, before: before === 'missing' ? undefined : before, span };

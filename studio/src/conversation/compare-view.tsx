@@ -69,7 +69,7 @@ function Compared({
         <Column snapshot={left} messages={before} from={common} />
         <Column snapshot={right} messages={after} from={common} />
       </div>
-      <h3 className="section-title">What differs in state and files</h3>
+      <h3 className="section-title">Differences in state and files</h3>
       <StateChanges before={left.state} after={right.state} withMessages={false} />
     </>
   );
@@ -102,7 +102,7 @@ function Column({
           {snapshot.label ?? title}
         </span>
       </header>
-      {messages.length === 0 && <p className="quiet">Nothing more was said here.</p>}
+      {messages.length === 0 && <p className="quiet">No further messages.</p>}
       {turns.flatMap((turn) =>
         turn.messages.map((placed) => (
           <MessageView

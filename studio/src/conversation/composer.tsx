@@ -201,7 +201,7 @@ function Steering(): ReactNode {
   if (waiting.length === 0) return null;
   return (
     <p className="quiet" role="status">
-      {isRunning ? 'Will be added to the running turn: ' : 'Not taken by the turn: '}
+      {isRunning ? 'Will be added to the running turn: ' : 'Not added to the turn: '}
       {waiting.map(textOf).join(' · ')}
     </p>
   );
@@ -240,7 +240,7 @@ function placeholder(about: {
   readonly canSteer: boolean;
   readonly name: string;
 }): string {
-  if (about.isOffline) return 'Offline. What you write stays here.';
+  if (about.isOffline) return 'Offline. Your draft is kept.';
   if (about.canSteer) return 'Will be added to the running turn…';
   if (about.isPast) return 'Branch from here…';
   if (about.hasInterrupts) return 'Answer above; a message declines it…';

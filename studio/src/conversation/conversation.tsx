@@ -209,7 +209,7 @@ function Gone(): ReactNode {
           className="button primary"
           onClick={() => commands.openSession(undefined)}
         >
-          Begin a new one
+          Start a new session
         </button>
       </Empty>
     </div>

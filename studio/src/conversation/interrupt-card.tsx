@@ -31,7 +31,7 @@ export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): 
       <header>
         <Icon name="question" />
         <h2 id={heading}>
-          {isQuestion ? `${toolName} needs your answer` : `${toolName} waits for your approval`}
+          {isQuestion ? `${toolName} needs your answer` : `${toolName} needs your approval`}
         </h2>
       </header>
       {questionOf(interrupt) && (
@@ -42,7 +42,7 @@ export function InterruptCard({ interrupt, tool, actions, isBusy }: CardProps): 
       {tool?.description && <p className="quiet">{tool.description}</p>}
       <Asked interrupt={interrupt} tool={tool} />
       {answer ? (
-        <p className="quiet">Answered. The turn continues when the others are answered too.</p>
+        <p className="quiet">Answered. The turn continues when all calls are answered.</p>
       ) : form ? (
         <Elicited interrupt={interrupt} schema={form} actions={actions} isBusy={isBusy} />
       ) : isQuestion ? (

@@ -52,7 +52,7 @@ export function MessageEditor({
         }}
       />
       <p className="quiet">
-        Makes a branch from before this message. The answer you have stays where it is.
+        Creates a branch from before this message. The current answer is kept.
       </p>
       <FormButtons disabled={isBusy} onCancel={onCancel}>
         Send as a branch

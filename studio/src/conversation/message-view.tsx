@@ -67,7 +67,7 @@ export const MessageView = memo(function MessageView({
           className="icon-button message-edit"
           onClick={() => setEditing(true)}
           aria-label={`Edit and resend: ${textOf(message).slice(0, 60)}`}
-          title="Edit and resend: makes a branch"
+          title="Edit and resend on a new branch"
         >
           <Icon name="edit" size={14} />
         </button>

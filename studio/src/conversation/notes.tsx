@@ -80,7 +80,7 @@ export function ErrorNote(): ReactNode {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  aborted: 'Stopped. What had been said so far is kept.',
+  aborted: 'Stopped. The partial answer is kept.',
   length: 'The model reached its length limit.',
   blocked: 'The model’s provider blocked the answer.',
 };

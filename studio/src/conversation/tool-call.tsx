@@ -58,7 +58,7 @@ type State = 'running' | 'waiting' | 'done' | 'failed' | 'declined' | 'stopped' 
 
 const words: Readonly<Record<State, string>> = {
   running: 'running…',
-  waiting: 'waits for an answer',
+  waiting: 'waiting for an answer',
   done: 'done',
   failed: 'failed',
   declined: 'declined',
@@ -68,8 +68,8 @@ const words: Readonly<Record<State, string>> = {
 
 const titles: Partial<Record<State, string>> = {
   failed: 'Error',
-  declined: 'Told the model',
-  stopped: 'Told the model',
+  declined: 'Sent to the model',
+  stopped: 'Sent to the model',
 };
 
 function stateOf(

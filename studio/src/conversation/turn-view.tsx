@@ -64,10 +64,10 @@ function TurnFoot({
         type="button"
         className="turn-facts"
         onClick={() => commands.look(snapshotId)}
-        title="Look at this snapshot"
+        title="View this snapshot"
       >
         <MarkIcon kind={markOf(snapshot, isHead)} />
-        <span className="visually-hidden">Look at </span>
+        <span className="visually-hidden">View </span>
         <span>{turn}</span>
         <Time iso={createdAt} form="clock" />
         {usage && totalTokens(usage) > 0 && (

@@ -26,11 +26,11 @@ export function Welcome(): ReactNode {
       <ol className="welcome-steps">
         <li>
           <strong>Write a message below.</strong> The answer streams in here. Open a tool call for
-          its details, and approve calls that wait.
+          its details, and approve calls that need it.
         </li>
         <li>
-          <strong>Every turn leaves a snapshot</strong> in the timeline: messages, state and files
-          as they were.
+          <strong>Every turn saves a snapshot</strong> in the timeline, with its messages, state and
+          files.
         </li>
         <li>
           <strong>Restore a snapshot and branch.</strong> Nothing is overwritten; the old branch

@@ -18,10 +18,10 @@ export function InboxView({ agents }: { readonly agents: readonly AgentInfo[] })
   return (
     <main className="runs-view" aria-label="Inbox">
       <PageHeader title="Inbox">
-        Tool calls that wait for an approval or an answer, the oldest first.
+        Tool calls that need an approval or an answer, oldest first.
       </PageHeader>
       {inbox?.items.length === 0 && (
-        <Empty title="Nothing waits for you.">
+        <Empty title="Nothing is waiting for you.">
           <p>When a tool asks for approval, its question is listed here.</p>
         </Empty>
       )}

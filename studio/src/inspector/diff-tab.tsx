@@ -39,7 +39,7 @@ export function DiffTab({ subject }: { readonly subject: Subject }): ReactNode {
       <label className="compared-with">
         <span>{subject.isLive ? 'Live, compared with' : 'Compared with'}</span>
         <select value={chosen} onChange={(event) => setChosen(event.target.value)}>
-          <option value="">the turn before</option>
+          <option value="">the previous turn</option>
           {headId !== undefined && headId !== ownId && <option value={headId}>now</option>}
           {labelled.map(({ snapshotId, label, turnIndex }) => (
             <option key={snapshotId} value={snapshotId}>

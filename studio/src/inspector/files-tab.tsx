@@ -33,7 +33,7 @@ export function FilesTab({ subject: { state, before } }: { readonly subject: Sub
   if (!artifact) {
     return (
       <Empty title="No files.">
-        <p>The artifacts that the agent makes are listed here, as they were at each snapshot.</p>
+        <p>The artifacts that the agent creates are listed here, as of each snapshot.</p>
       </Empty>
     );
   }
@@ -96,7 +96,7 @@ export function FilesTab({ subject: { state, before } }: { readonly subject: Sub
         <LineDiff
           before={change?.before ? artifactText(change.before) : ''}
           after={artifactText(artifact)}
-          label={`Changes of ${name}`}
+          label={`Changes to ${name}`}
         />
       ) : (
         <ArtifactPreview key={name} artifact={artifact} name={name} isSource={now === 'source'} />

@@ -41,7 +41,7 @@ export function StateTab({ subject }: { readonly subject: Subject }): ReactNode 
           <EditButton what="the custom state" subject={() => customSubject(state.custom)} />
         </h3>
         {state.custom === undefined ? (
-          <p className="quiet">This agent has set none.</p>
+          <p className="quiet">The agent has not set any.</p>
         ) : (
           <JsonTree value={state.custom} label="Custom state" changed={changed} open={2} />
         )}
@@ -113,12 +113,12 @@ function SnapshotFacts({ snapshot }: { readonly snapshot: Snapshot }): ReactNode
           {finishReason !== undefined && ` · ${finishReason}`}
         </Fact>
         {error && <Fact name="Error">{thrown?.message ?? error.message}</Fact>}
-        <Fact name="Made at">
+        <Fact name="Created at">
           {event} · <Time iso={createdAt} form="clock" />
         </Fact>
         {edit && (
           <Fact name="Edited">
-            {edit.by !== undefined ? `by ${edit.by}` : 'in Studio or by the API'}
+            {edit.by !== undefined ? `by ${edit.by}` : 'in Studio or through the API'}
             {edit.reason !== undefined && `: ${edit.reason}`}
           </Fact>
         )}

@@ -17,7 +17,7 @@ export function TraceTab({ subject }: { readonly subject: Subject }): ReactNode 
   if (spans === undefined) {
     return (
       <Empty title="This server keeps no traces.">
-        <p>Traces are recorded by a server with Studio and without an auth hook.</p>
+        <p>A server records traces only if it serves Studio without authentication.</p>
       </Empty>
     );
   }

@@ -30,7 +30,7 @@ export async function readAttachments(
     added.push({ name: file.name, contentType, size: file.size, url: await dataUrl(file) });
   }
   if (refused.length === 0) return { added };
-  const fault = `${refused.join(', ')}: too large. A message carries ${bytes(maxBytes)} of files in all.`;
+  const fault = `${refused.join(', ')}: too large. The files of a message may have ${bytes(maxBytes)} in total.`;
   return { added, fault };
 }
 

@@ -46,8 +46,8 @@ test('texts become what the schema wants', () => {
 });
 
 test.each([
-  [{ amountPaid: '1' }, 'colour', 'Colour is needed.'],
-  [{ colour: '0', amountPaid: '' }, 'amountPaid', 'Amount paid is needed.'],
+  [{ amountPaid: '1' }, 'colour', 'Colour is required.'],
+  [{ colour: '0', amountPaid: '' }, 'amountPaid', 'Amount paid is required.'],
   [{ colour: '0', amountPaid: '1.5' }, 'amountPaid', 'Amount paid must be a whole number.'],
   [{ colour: '0', amountPaid: 'much' }, 'amountPaid', 'Amount paid must be a whole number.'],
   [{ colour: '0', amountPaid: '1', share: 'half' }, 'share', 'Share must be a number.'],

@@ -67,7 +67,7 @@ export function readForm(
     if (field.kind === 'flag') value[field.name] = text === 'true';
     else if (text.trim() === '') {
       if (field.required && field.kind !== 'text' && field.kind !== 'long-text') {
-        return { field: field.name, fault: `${field.label} is needed.` };
+        return { field: field.name, fault: `${field.label} is required.` };
       }
       if (field.required) value[field.name] = '';
     } else {

@@ -43,7 +43,7 @@ export function RerunDialog({
       onClose();
       goTo({ view: 'chat', agent, session: sessionId, base: snapshotId });
       if (stopped !== undefined) {
-        toast({ text: `It stopped before its end. ${stopped}`, isFault: true });
+        toast({ text: `The replay stopped early. ${stopped}`, isFault: true });
       }
       lookNow();
     } catch (error) {

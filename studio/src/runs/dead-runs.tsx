@@ -15,7 +15,7 @@ export function DeadRuns({ agents }: { readonly agents: readonly string[] }): Re
     <section aria-label="Dead runs">
       <h2 className="section-title">Dead runs</h2>
       <p className="quiet section-about">
-        A worker died at every attempt of these runs. Fix the cause, then retry.
+        These runs crashed their worker at every attempt. Fix the cause, then retry.
       </p>
       <ul className="run-cards">
         {items.map((run) => (

@@ -41,8 +41,10 @@ export async function retryTurn(turn: RecordedTurn): Promise<void> {
 }
 
 function wordsFor(status: string | undefined, mode: RunInfo['mode']): string {
-  if (status === 'aborted') return 'Aborted. What it had done so far can still be looked at.';
+  if (status === 'aborted') return 'Aborted. The partial state is kept for inspection.';
   if (status === 'pending')
     return mode === 'detached' ? 'Stopping.' : 'Stopping; the partial answer is kept.';
-  return status === undefined ? 'This run no longer exists.' : `Too late: it has ${status}.`;
+  return status === undefined
+    ? 'This run no longer exists.'
+    : `Too late: the run has already ended (${status}).`;
 }

@@ -22,7 +22,7 @@ export function RunList({ sessionId }: { readonly sessionId: string | undefined 
         </a>
       </header>
       {shown.length === 0 ? (
-        <p className="quiet">Nothing runs in the background.</p>
+        <p className="quiet">No background runs.</p>
       ) : (
         <ul>
           {shown.map((run) => (

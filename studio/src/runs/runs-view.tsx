@@ -36,13 +36,13 @@ export function RunsView({ agents }: { readonly agents: readonly string[] }): Re
   return (
     <main className="runs-view" aria-label="Runs">
       <PageHeader title="Runs">
-        Background work. A run whose process dies is taken over by another, from its last
+        Background work. If the process of a run dies, another one continues the run from its last
         checkpoint.
       </PageHeader>
-      <section aria-label="Under way">
-        <h2 className="section-title">Under way</h2>
+      <section aria-label="Active">
+        <h2 className="section-title">Active</h2>
         {runs.length === 0 ? (
-          <Empty title="Nothing runs now.">
+          <Empty title="Nothing is running.">
             <p>
               Send a message in the background: <kbd>{keyNames.modShiftEnter}</kbd> in the message
               field, or the button beside Send.
@@ -161,8 +161,8 @@ function RunFacts({ run }: { readonly run: RunInfo }): ReactNode {
 function WatchedText({ run }: { readonly run: RunInfo }): ReactNode {
   const { text, fault } = useWatch(run);
   return (
-    <section className="watched" aria-label="What it says">
-      {text === '' ? <p className="quiet">Nothing said yet.</p> : <Markdown text={text} />}
+    <section className="watched" aria-label="Output so far">
+      {text === '' ? <p className="quiet">No output yet.</p> : <Markdown text={text} />}
       {fault !== undefined && <p className="fault-text">{fault}</p>}
     </section>
   );

@@ -72,8 +72,8 @@ export function SessionList(): ReactNode {
           {!sessions.fault && (
             <p>
               {query
-                ? 'Search looks in titles, ids, metadata and messages.'
-                : 'The first message you send begins one.'}
+                ? 'Search covers titles, ids, metadata and messages.'
+                : 'Your first message starts one.'}
             </p>
           )}
         </Empty>
@@ -131,7 +131,9 @@ function NoSessions(): ReactNode {
         </button>
       </header>
       <Empty title={`${info.name} keeps no sessions.`}>
-        <p>Its conversation lives in this page. Give it a store to have sessions and a timeline.</p>
+        <p>
+          This page holds its conversation. For sessions and a timeline, give the agent a store.
+        </p>
       </Empty>
     </nav>
   );

@@ -13,6 +13,6 @@ export function sessionTitle(
     const from = others.find(({ sessionId }) => sessionId === origin.sessionId);
     return `Fork of ${from?.title ?? shortId(origin.sessionId)}`;
   }
-  if (session.startedBy) return `Asked by ${session.startedBy.agent}`;
+  if (session.startedBy) return `Started by ${session.startedBy.agent}`;
   return asked ?? `Untitled ${shortId(session.sessionId)}`;
 }

@@ -96,7 +96,7 @@ function NoAgent({
   if (isAway && !agents) {
     return (
       <main className="conversation" aria-label="Studio">
-        <Empty isPage title="The server is not answering.">
+        <Empty isPage title="The server does not respond.">
           <p>
             It was expected at <code>{serverUrl}</code>. Start it again, with <code>npm start</code>{' '}
             or <code>waymark dev</code>; this page reconnects by itself.
@@ -115,7 +115,7 @@ function NoAgent({
   return (
     <main className="conversation" aria-label="Studio">
       {asked === undefined ? (
-        <Empty isPage title="There is no agent yet.">
+        <Empty isPage title="There are no agents yet.">
           <p>Define one, and it appears here:</p>
           <pre className="snippet-code">{`app.defineAgent({ name: 'chat', system: 'You are a helpful assistant.' });`}</pre>
         </Empty>

@@ -124,7 +124,7 @@ export function createCommands(
       goTo(session());
       toast({
         about: 'head',
-        text: `Restored ${turnOf(snapshotId)}. What came after it stays in the timeline.`,
+        text: `Restored ${turnOf(snapshotId)}. Later turns stay in the timeline.`,
         ...(before !== undefined && {
           action: { label: 'Undo', run: () => void commands.restore(before) },
         }),
@@ -137,8 +137,8 @@ export function createCommands(
       if (sessionId === undefined) return fault('Could not fork it.');
       goTo({ ...from, session: sessionId });
       toast({
-        text: `A new session that continues from ${turn}.`,
-        action: { label: 'Back to the old one', run: () => goTo(from) },
+        text: `Forked ${turn} into a new session.`,
+        action: { label: 'Back to the original', run: () => goTo(from) },
       });
       lookNow();
     },
@@ -172,7 +172,7 @@ export function createCommands(
       if (!(await actions.restore(edited, { ifHead: edited }))) {
         await actions.refresh();
         if (store.getView().error) {
-          fault('Saved, but could not be read again.');
+          fault('Saved, but the session could not be reloaded.');
           return undefined;
         }
       }

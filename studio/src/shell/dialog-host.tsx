@@ -144,8 +144,8 @@ function DeleteDialog({
   return (
     <Dialog title="Delete this session?" onClose={onClose}>
       <p dir="auto">
-        “{sessionTitle(session)}” is deleted with its snapshots, files and runs, and with the
-        sessions that other agents had on its behalf. Its forks stay. This cannot be undone.
+        This deletes “{sessionTitle(session)}” with its snapshots, files, runs and the sessions of
+        its sub-agents. Forks are kept. This cannot be undone.
       </p>
       <div className="buttons">
         <button type="button" className="button danger" onClick={() => void remove()}>

@@ -6,8 +6,8 @@ import { MarkIcon, type MarkKind, markWords } from '../ui/mark.tsx';
 import { commandNames } from './command-list.ts';
 
 const keys: readonly (readonly [string, string])[] = [
-  ['j  k', 'Down and up through the timeline'],
-  ['h  l', 'To the branch on the left or right'],
+  ['j  k', 'Move down and up in the timeline'],
+  ['h  l', 'Move to the branch on the left or right'],
   named(commandNames.restore),
   named(commandNames.fork),
   named(commandNames.compare, '; shift-click compares any two'),
@@ -17,7 +17,7 @@ const keys: readonly (readonly [string, string])[] = [
   [keyNames.enter, `Send; ${keyNames.shiftEnter} for a new line`],
   [keyNames.modEnter, 'Send'],
   [keyNames.modShiftEnter, 'Start in the background'],
-  [keyNames.escape, 'Back to now; stop what runs'],
+  [keyNames.escape, 'Back to now; stop the running turn'],
   [commandNames.help.key, 'This help'],
 ];
 

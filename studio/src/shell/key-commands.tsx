@@ -109,5 +109,5 @@ function focusSearch(): void {
 
 function runOrExplain({ name, needs, run }: PageCommand): void {
   if (needs === undefined) run();
-  else toast({ text: `${name}: select ${needs} first; j and k go through the timeline.` });
+  else toast({ text: `${name}: select ${needs} first; use j and k to move in the timeline.` });
 }

@@ -58,7 +58,7 @@ export function Timeline(): ReactNode {
           <p>
             {info.metadata.timeline
               ? 'Every turn adds a snapshot here. Inspect, restore, fork and compare them.'
-              : 'The store of this agent does not keep one.'}
+              : 'This agent’s store does not keep one.'}
           </p>
         </Empty>
       )}

@@ -65,7 +65,7 @@ function Connection({
           {user !== undefined && `${user} · `}
           {tools === undefined ? 'tools not listed yet' : plural(tools.length, 'tool')}
           {state === 'failed' &&
-            (wait > 0 ? ` · next attempt in ${duration(wait)}` : ' · connects when it is used')}
+            (wait > 0 ? ` · next attempt in ${duration(wait)}` : ' · connects on next use')}
         </span>
       </p>
       {lastError && (

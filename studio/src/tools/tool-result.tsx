@@ -70,10 +70,10 @@ function Asked({
   return (
     <>
       <p className="interrupt-question" dir="auto">
-        {typeof question?.message === 'string' ? question.message : 'The tool waits for an answer.'}
+        {typeof question?.message === 'string' ? question.message : 'The tool needs an answer.'}
       </p>
       {question === undefined && (
-        <JsonTree value={interrupted} label="What the tool asks" open={2} />
+        <JsonTree value={interrupted} label="Question of the tool" open={2} />
       )}
       <AnswerForm
         // A new question has a new form.

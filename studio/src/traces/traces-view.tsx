@@ -17,18 +17,18 @@ export function TracesView({ agents }: { readonly agents: readonly string[] }): 
     <main className="runs-view wide" aria-label="Traces">
       <header className="page-header">
         <h1>Traces</h1>
-        <p className="quiet">The turns that this server has recorded, the latest first.</p>
+        <p className="quiet">The turns that this server has recorded, newest first.</p>
       </header>
       {turns === 'none' ? (
         <Empty title="This server records no traces.">
-          <p>Turns are recorded where Studio is served without authentication.</p>
+          <p>A server records turns only if it serves Studio without authentication.</p>
         </Empty>
       ) : (
         <>
           <TurnFilters agents={agents} filter={filter} onChange={setFilter} />
           {turns?.items.length === 0 && <Empty title="No turns found." />}
           {turns !== undefined && turns.items.length > 0 && <TurnTable turns={turns.items} />}
-          {turns?.isMore && <p className="quiet">Older turns are found by the filter.</p>}
+          {turns?.isMore && <p className="quiet">To find older turns, use the filter.</p>}
         </>
       )}
     </main>

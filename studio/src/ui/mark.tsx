@@ -17,14 +17,14 @@ export type MarkKind =
 /** In words, for those who hear it and for the legend. */
 export const markWords: Readonly<Record<MarkKind, string>> = {
   head: 'head: the next turn continues from here',
-  done: 'on the way to the head',
+  done: 'on the path to the head',
   orphaned: 'on another branch; restore it to continue from there',
-  waiting: 'waits for an answer',
-  stopped: 'stopped, with what had been said so far',
+  waiting: 'waiting for an answer',
+  stopped: 'stopped; the partial answer is kept',
   failed: 'failed',
   aborted: 'aborted in the background',
   pending: 'running',
-  expired: 'its process has gone away',
+  expired: 'its process stopped',
   step: 'in the middle of a turn',
 };
 

@@ -27,12 +27,11 @@ export function UsageView({ agents }: { readonly agents: readonly AgentInfo[] })
   return (
     <main className="runs-view wide" aria-label="Usage">
       <PageHeader title="Usage">
-        Everything that was spent, also in failed turns. Costs need the <code>price</code> option of
-        the app; the cost of each turn is listed in{' '}
-        <a href={placeHash({ view: 'traces' })}>Traces</a>.
+        All usage, including failed turns. To see costs, set the <code>price</code> option of the
+        app. <a href={placeHash({ view: 'traces' })}>Traces</a> lists the cost of each turn.
       </PageHeader>
       <div className="turn-filters">
-        <fieldset className="segments" aria-label="Sum up by">
+        <fieldset className="segments" aria-label="Group by">
           {groups.map(({ by: group, name }) => (
             <button
               key={group}
@@ -56,12 +55,12 @@ export function UsageView({ agents }: { readonly agents: readonly AgentInfo[] })
           ))}
         </select>
       </div>
-      {sums === 'none' && <Empty title="The stores of these agents do not count what is spent." />}
+      {sums === 'none' && <Empty title="The stores of these agents do not record usage." />}
       {sums !== undefined && sums !== 'none' && (
         <>
           <UsageTotals calls={sums.calls} usage={sums.usage} />
           {sums.rows.length === 0 ? (
-            <Empty title="Nothing was spent." />
+            <Empty title="No usage." />
           ) : (
             <UsageTable by={by} rows={sums.rows} />
           )}
