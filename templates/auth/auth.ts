@@ -4,7 +4,7 @@ import type { Auth } from 'waymark/server';
 const token = process.env.API_TOKEN;
 
 /**
- * Clients send `Authorization: Bearer <API_TOKEN>`. Without API_TOKEN, only this machine can connect. Replace this by the
+ * Clients send `Authorization: Bearer <API_TOKEN>`. Without API_TOKEN, only this machine can connect. Replace this with the
  * authentication of your users: each principal sees only its own sessions.
  */
 export const auth: Auth | undefined = token

@@ -22,7 +22,7 @@ export function defineDesk(app: App) {
       name: 'refund',
       description: 'Refunds an amount of an order',
       input: z.object({ order: z.string(), amount: z.number() }),
-      // The session is typed by it, and TypeScript refuses the tool on an agent with another state.
+      // The session is typed by it, and TypeScript rejects the tool on an agent with another state.
       state: deskState,
     },
     ({ order, amount }, { session }) => {

@@ -1,7 +1,7 @@
 import type { ModelRef } from 'waymark';
 import { scriptedModel } from 'waymark/testing';
 
-// To use a real model, run `npm install @ai-sdk/openai`, set OPENAI_API_KEY, and replace the script below by these lines:
+// To use a real model, run `npm install @ai-sdk/openai`, set OPENAI_API_KEY, and replace the script below with these lines:
 //
 //   import { openai } from '@ai-sdk/openai';
 //   export const model = openai('gpt-5');

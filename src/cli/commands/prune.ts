@@ -22,7 +22,7 @@ export const prune = defineCommand({
   usage: '',
   destructive: true,
   about:
-    'Deletes snapshots that are older than --older-than, or not among the newest --keep-last of their session. Heads,\nlabelled snapshots, unanswered interrupts and running turns are kept. Without --agent, prunes the whole store, for all\nowners. With --agent, prunes the sessions of that agent which belong to --owner, or which have no owner. Shows what would\nbe deleted and asks for confirmation.',
+    'Deletes snapshots that are older than --older-than, or not among the newest --keep-last of their session. Heads,\nlabelled snapshots, unanswered interrupts and running turns are kept. Without --agent, prunes the whole store, for all\nowners. With --agent, prunes the sessions of that agent: those of --owner, or those without an owner. Shows what would be\ndeleted and asks for confirmation.',
   examples: [
     'prune --older-than 30d --store sqlite:waymark.db --dry-run',
     'prune --older-than 30d --store sqlite:waymark.db --yes',

@@ -56,7 +56,7 @@ export function ErrorNote(): ReactNode {
   const phase = useAgentValue(store, (view) => view.phase);
   if (phase !== 'ready') return null;
   if (error) {
-    // The server tells clients only what is public; the Studio of the same machine also shows what was thrown.
+    // The server tells clients only what is public; Studio on the same machine also shows what was thrown.
     const thrown = finishReason === 'failed' ? latestFault(spans, sessionId) : undefined;
     return (
       <div className="note fault" role="alert">
