@@ -1,0 +1,84 @@
+import { WaymarkError } from '../../core/error.ts';
+import { checkNumbers, checkOptions, type OptionNames } from '../../core/options.ts';
+import type { Schema } from '../../core/schema/schema.ts';
+import type { CompactOptions } from '../../generate/compact.ts';
+import type { GenerateSettings } from '../../generate/generate-options.ts';
+import type { HistorySelection } from '../../generate/history.ts';
+import type { Prompt } from '../../generate/prompt.ts';
+import type { Template } from '../../generate/template.ts';
+import type { Message } from '../../protocol/message.ts';
+import { type AgentOptionsBase, agentOptionNames } from '../spec/options.ts';
+
+/** How an agent over a prompt is declared. */
+export interface PromptAgentOptions
+  extends AgentOptionsBase<Schema | undefined, unknown, Schema | undefined>,
+    Omit<GenerateSettings, 'limits'> {
+  /** The system message: rendered once per turn, never stored. */
+  readonly system?: Template;
+  /** An existing prompt, whose settings are defaults that the agent's own options override. */
+  readonly prompt?: Prompt | string;
+  readonly promptInput?: unknown;
+  /** Messages at the beginning of each session; stored once. */
+  readonly messages?: readonly Message[];
+  /** What of the stored messages the model sees. @default all */
+  readonly history?: HistorySelection;
+  /**
+   * Summarizes the older messages of a long conversation for the model, also when the provider rejects a request as too long.
+   * The summary is stored with the turn, so that every process and branch finds it; the messages stay.
+   */
+  readonly compact?: CompactOptions;
+}
+
+const optionNames: OptionNames<PromptAgentOptions> = {
+  ...agentOptionNames,
+  model: true,
+  config: true,
+  tools: true,
+  toolChoice: true,
+  maxTurns: true,
+  resources: true,
+  docs: true,
+  output: true,
+  use: true,
+  system: true,
+  prompt: true,
+  promptInput: true,
+  messages: true,
+  history: true,
+  compact: true,
+};
+
+/** What other libraries call these options. */
+const namesElsewhere = {
+  instructions: 'system',
+  systemPrompt: 'system',
+  stateSchema: 'state',
+  clientTransform: 'transform',
+  middleware: 'use',
+  stopWhen: 'maxTurns',
+  maxSteps: 'maxTurns',
+  toolApproval: 'Middleware goes into `use`, as in use: [toolApproval([…])].',
+  checkpointer: 'store',
+};
+
+const notForAgents = [
+  'returnToolRequests',
+  'resume',
+  'onChunk',
+  'signal',
+  'before',
+  'after',
+] as const;
+
+/** Refuses options that a prompt agent does not have. */
+export function checkPromptAgentOptions(options: PromptAgentOptions): void {
+  const refused = notForAgents.find((key) => key in options);
+  if (refused !== undefined) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      `An agent has no \`${refused}\`: it runs its tools and its stream itself. Use generate for that.`,
+    );
+  }
+  checkOptions(options, optionNames, `agent "${options.name}"`, namesElsewhere);
+  checkNumbers(options, ['maxTurns'], `agent "${options.name}"`);
+}

@@ -1,0 +1,84 @@
+import { parseSync } from '../../core/schema/schema.ts';
+import type { GenerateOptions, GenerateSettings } from '../../generate/generate-options.ts';
+import type { Generator } from '../../generate/generator.ts';
+import type { Middleware } from '../../generate/middleware/middleware.ts';
+import type { HandlerIo } from '../spec/handler.ts';
+import type { PromptChanges } from '../spec/spec.ts';
+import type { PromptAgentOptions } from './prompt-agent-options.ts';
+
+/** Gives the settings of one request. */
+export type Render = (scope: {
+  readonly state: unknown;
+  readonly context: HandlerIo['context'];
+}) => Promise<GenerateOptions>;
+
+/** The settings of one request: the existing prompt's, overridden by the agent's own. */
+export function rendererOf(options: PromptAgentOptions, generator: Generator): Render {
+  const { name, prompt, promptInput, system } = options;
+  const own = settingsOf(options);
+  if (prompt === undefined) {
+    const inline = generator.definePrompt({
+      name,
+      ...own,
+      ...(system !== undefined && { system }),
+    });
+    return (scope) => inline.render(undefined, scope);
+  }
+  if (typeof prompt !== 'string' && prompt.inputSchema !== undefined) {
+    const input = { ...prompt.defaultInput, ...(promptInput ?? {}) };
+    parseSync(prompt.inputSchema, input, `The promptInput of agent "${name}"`);
+  }
+  const told =
+    system === undefined ? undefined : generator.definePrompt({ name: `${name}.system`, system });
+  return async (scope) => {
+    const existing = typeof prompt === 'string' ? generator.prompt(prompt) : prompt;
+    const rendered = await existing.render(promptInput, scope);
+    const { system: overridden } = (await told?.render(undefined, scope)) ?? {};
+    const limits = { ...rendered.limits, ...own.limits };
+    return { ...rendered, ...own, limits, ...(overridden && { system: overridden }) };
+  };
+}
+
+/** The settings of one request, with those that a replay changes. */
+export function changedRenderer(
+  name: string,
+  render: Render,
+  { system, config, tools }: PromptChanges,
+  generator: Generator,
+): Render {
+  const told = system === undefined ? undefined : generator.inlinePrompt({ name, system });
+  return async (scope) => {
+    const rendered = await render(scope);
+    const changed = await told?.render(undefined, scope);
+    return {
+      ...rendered,
+      ...(changed?.system && { system: changed.system }),
+      ...(config && { config: { ...rendered.config, ...config } }),
+      ...(tools && { tools, use: (rendered.use ?? []).map(withoutNames) }),
+    };
+  };
+}
+
+/** Middleware whose tools a replay may have left out; that is no mistake. */
+function withoutNames({ tools: _, ...middleware }: Middleware): Middleware {
+  return middleware;
+}
+
+function settingsOf(options: PromptAgentOptions): GenerateSettings {
+  const { model, config, tools, toolChoice, maxTurns, resources, docs, output, use } = options;
+  // The turn keeps the others itself, over all its model calls.
+  const { turn = {} } = options.limits ?? {};
+  const { timeout: _t, tokens: _n, cost: _m, toolCalls: _c, ...limits } = turn;
+  return {
+    ...(Object.keys(limits).length > 0 && { limits }),
+    ...(model !== undefined && { model }),
+    ...(config && { config }),
+    ...(tools && { tools }),
+    ...(toolChoice && { toolChoice }),
+    ...(maxTurns !== undefined && { maxTurns }),
+    ...(resources && { resources }),
+    ...(docs && { docs }),
+    ...(output && { output }),
+    ...(use && { use }),
+  };
+}
