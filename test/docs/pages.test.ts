@@ -64,11 +64,29 @@ describe('the pages', () => {
     expect(regions.filter((region) => !used.has(region))).toEqual([]);
   });
 
+  test.each(['AGENTS.md', 'CONTRIBUTING.md', 'docs/architecture.md'])(
+    '%s names files and folders that exist',
+    (page) => {
+      const named = [...read(page).matchAll(/`([a-z0-9-]+\/[^\s`*<]+)`/g)]
+        .flatMap(([, path = '']) => expanded(path))
+        .filter((path) => existsSync(join(root, path.split('/')[0] ?? '')));
+      expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+      if (page === 'AGENTS.md') expect(named.length).toBeGreaterThan(100);
+    },
+  );
+
   test('have links that lead somewhere', () => {
     const broken = all.flatMap((page) => brokenLinks(page).map((link) => `${page}: ${link}`));
     expect(broken).toEqual([]);
   });
 });
+
+/** `a/{b,c}.ts` as `a/b.ts` and `a/c.ts`. */
+function expanded(path: string): string[] {
+  const [whole, choices] = /\{([^}]*)\}/.exec(path) ?? [];
+  if (whole === undefined || choices === undefined) return [path];
+  return choices.split(',').map((each) => path.replace(whole, each));
+}
 
 function brokenLinks(page: string): string[] {
   const text = read(page).replace(/```[\s\S]*?```/g, '');
