@@ -10,17 +10,15 @@ import { createHost } from './agent/persistence/create-host.ts';
 import type { Agent, CallOptions } from './agent/spec/agent.ts';
 import type { ErrorListener } from './agent/spec/error-reports.ts';
 import type { AgentHandler } from './agent/spec/handler.ts';
-import type { InterruptEvent } from './agent/spec/interrupt-event.ts';
-import type { Logger } from './agent/spec/logger.ts';
-import type { TelemetryOptions } from './agent/spec/telemetry.ts';
 import { InvocationSession } from './agent/turn/agent-session.ts';
 import { idempotencyKeyOf } from './agent/turn/idempotency-key.ts';
 import type { PendingInterrupts } from './api/agent-api.ts';
 import { withInterrupts } from './api/calls.ts';
+import { type AppOptions, checkAppOptions } from './app-options.ts';
 import type { Action } from './core/action.ts';
 import { WaymarkError } from './core/error.ts';
-import { createIds, type NewId } from './core/id.ts';
-import { checkNumbers, checkOptions, type OptionNames } from './core/options.ts';
+import { createIds } from './core/id.ts';
+import { checkOptions } from './core/options.ts';
 import { createRegistry, type Registry } from './core/registry.ts';
 import { type Clock, systemClock } from './core/time/clock.ts';
 import type { Engine } from './engine/engine.ts';
@@ -33,60 +31,11 @@ import {
   workUntilIdle,
 } from './engine/work-until-idle.ts';
 import { createGenerator, type Generator } from './generate/generator.ts';
-import type { ModelRef } from './generate/model.ts';
-import type { Price } from './generate/price.ts';
 import type { ToolContext } from './generate/tool-context.ts';
 import type { Page } from './protocol/session.ts';
 import { sessionKey } from './session/session.ts';
 import type { ListOptions, SnapshotStore, Store } from './store/contract/store.ts';
-import type { WebhookOptions } from './webhook/options.ts';
 import { createWebhooks, type Webhooks } from './webhook/webhooks.ts';
-
-/** Options of an app. */
-export interface AppOptions {
-  /** The default model of agents and generate calls. */
-  readonly model?: ModelRef;
-  /**
-   * What a model call costs, in integer micro-units by currency: `({ id }, { totalTokens = 0 }) => ({ USD: totalTokens * 2 })`.
-   * `priceTable` of `waymark/prices` knows the prices of the common providers. @default no costs
-   */
-  readonly price?: Price;
-  /** The store for sessions. Without a store, the client holds the state. */
-  readonly store?: Store | SnapshotStore;
-  /** A directory of `.prompt` files, loaded by `ready()`. */
-  readonly promptDir?: string;
-  /** Milliseconds without a heartbeat after which another process takes over a run. @default 5000 */
-  readonly claimTtl?: number;
-  /** Executes background runs. @default in the process that accepted them */
-  readonly engine?: Engine;
-  /**
-   * Whether this process executes runs that other processes accepted or handed over. Set it to `false` for a server
-   * that only accepts requests. `WAYMARK_RECOVER=0` in the environment turns it off for all apps. @default true
-   */
-  readonly work?: boolean;
-  /** Lets the app send signed webhooks. It needs a store. */
-  readonly webhooks?: WebhookOptions;
-  /** Number of sessions whose states are cached in memory between turns. @default 256 */
-  readonly cacheSize?: number;
-  /**
-   * Called once for each failure in the app: of a turn, model call, tool, prompt, policy, transform, hook, save or
-   * background run. Gets the thrown error with its stack, which remote clients never see. @default prints to standard error
-   */
-  readonly onError?: ErrorListener;
-  /**
-   * Called after each turn that waits for the answer of a person, in the process that ran it, to notify people:
-   * `onInterrupt: ({ runId, owner }) => app.webhooks?.send({ id: runId, … }, { owner })`.
-   */
-  readonly onInterrupt?: (event: InterruptEvent) => void | Promise<void>;
-  /** What spans contain besides ids and counts. Tracing itself starts when you register OpenTelemetry. @default ids and counts only */
-  readonly telemetry?: TelemetryOptions;
-  /** Gets lines with fields: `info` one per turn, `error` one per failure, `warn` one per takeover, `debug` one per model call; a `pino` logger fits. Failures are then not printed. @default none */
-  readonly logger?: Logger;
-  /** @default the system's */
-  readonly clock?: Clock;
-  /** @default time-ordered UUIDs */
-  readonly newId?: NewId;
-}
 
 /** An app: its own registry of models, tools, prompts and agents, over one store. */
 export interface App
@@ -154,24 +103,6 @@ export interface App
   close(options?: { readonly grace?: number }): Promise<void>;
 }
 
-const appOptionNames: OptionNames<AppOptions> = {
-  model: true,
-  price: true,
-  store: true,
-  promptDir: true,
-  claimTtl: true,
-  engine: true,
-  work: true,
-  webhooks: true,
-  cacheSize: true,
-  onError: true,
-  onInterrupt: true,
-  telemetry: true,
-  logger: true,
-  clock: true,
-  newId: true,
-};
-
 /**
  * Creates an app: the models, the store and the agents that use them.
  *
@@ -181,14 +112,7 @@ const appOptionNames: OptionNames<AppOptions> = {
  * const { text } = await chat.run('Two days in Lisbon');
  */
 export function waymark(options: AppOptions = {}): App {
-  checkOptions(options, appOptionNames, 'waymark()');
-  checkNumbers(options, ['claimTtl', 'cacheSize'], 'waymark()');
-  if (options.store !== undefined && typeof options.store !== 'object') {
-    throw new WaymarkError(
-      'INVALID_ARGUMENT',
-      'The `store` of waymark() must be a store, such as sqliteStore("waymark.db") of waymark/sqlite.',
-    );
-  }
+  checkAppOptions(options);
   const { store, clock = systemClock, newId = createIds(clock) } = options;
   const { engine = localEngine() } = options;
   const work = (options.work ?? true) && globalThis.process?.env?.WAYMARK_RECOVER !== '0';

@@ -75,7 +75,8 @@ export type {
   WatchEvent,
   WireTypes,
 } from './api/types.ts';
-export { type App, type AppOptions, waymark } from './app.ts';
+export { type App, waymark } from './app.ts';
+export type { AppOptions } from './app-options.ts';
 export type { Action, ActionContext, ActionDescriptor } from './core/action.ts';
 export {
   type ErrorBody,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { agentTool } from '../../src/agent/define/agent-tool.ts';
-import type { AppOptions } from '../../src/app.ts';
+import type { AppOptions } from '../../src/app-options.ts';
 import { createClient } from '../../src/client/index.ts';
 import type { JsonObject } from '../../src/core/json/json.ts';
 import type { Clock } from '../../src/core/time/clock.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { agentTool } from '../../src/agent/define/agent-tool.ts';
 import type { ErrorInfo } from '../../src/agent/spec/error-reports.ts';
-import { type App, type AppOptions, waymark } from '../../src/app.ts';
+import { type App, waymark } from '../../src/app.ts';
+import type { AppOptions } from '../../src/app-options.ts';
 import { WaymarkError } from '../../src/core/error.ts';
 import { retry } from '../../src/generate/middleware/retry.ts';
 import { memoryStore } from '../../src/store/memory/memory-store.ts';

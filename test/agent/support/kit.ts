@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { type App, type AppOptions, waymark } from '../../../src/app.ts';
+import { type App, waymark } from '../../../src/app.ts';
+import type { AppOptions } from '../../../src/app-options.ts';
 import type { Status } from '../../../src/core/error.ts';
 import type { Message, Part } from '../../../src/protocol/message.ts';
 import type { Chunk, Input } from '../../../src/protocol/turn.ts';

@@ -1,0 +1,89 @@
+import type { ErrorListener } from './agent/spec/error-reports.ts';
+import type { InterruptEvent } from './agent/spec/interrupt-event.ts';
+import type { Logger } from './agent/spec/logger.ts';
+import type { TelemetryOptions } from './agent/spec/telemetry.ts';
+import { WaymarkError } from './core/error.ts';
+import type { NewId } from './core/id.ts';
+import { checkNumbers, checkOptions, type OptionNames } from './core/options.ts';
+import type { Clock } from './core/time/clock.ts';
+import type { Engine } from './engine/engine.ts';
+import type { ModelRef } from './generate/model.ts';
+import type { Price } from './generate/price.ts';
+import type { SnapshotStore, Store } from './store/contract/store.ts';
+import type { WebhookOptions } from './webhook/options.ts';
+
+/** Options of an app. */
+export interface AppOptions {
+  /** The default model of agents and generate calls. */
+  readonly model?: ModelRef;
+  /**
+   * What a model call costs, in integer micro-units by currency: `({ id }, { totalTokens = 0 }) => ({ USD: totalTokens * 2 })`.
+   * `priceTable` of `waymark/prices` knows the prices of the common providers. @default no costs
+   */
+  readonly price?: Price;
+  /** The store for sessions. Without a store, the client holds the state. */
+  readonly store?: Store | SnapshotStore;
+  /** A directory of `.prompt` files, loaded by `ready()`. */
+  readonly promptDir?: string;
+  /** Milliseconds without a heartbeat after which another process takes over a run. @default 5000 */
+  readonly claimTtl?: number;
+  /** Executes background runs. @default in the process that accepted them */
+  readonly engine?: Engine;
+  /**
+   * Whether this process executes runs that other processes accepted or handed over. Set it to `false` for a server
+   * that only accepts requests. `WAYMARK_RECOVER=0` in the environment turns it off for all apps. @default true
+   */
+  readonly work?: boolean;
+  /** Lets the app send signed webhooks. It needs a store. */
+  readonly webhooks?: WebhookOptions;
+  /** Number of sessions whose states are cached in memory between turns. @default 256 */
+  readonly cacheSize?: number;
+  /**
+   * Called once for each failure in the app: of a turn, model call, tool, prompt, policy, transform, hook, save or
+   * background run. Gets the thrown error with its stack, which remote clients never see. @default prints to standard error
+   */
+  readonly onError?: ErrorListener;
+  /**
+   * Called after each turn that waits for the answer of a person, in the process that ran it, to notify people:
+   * `onInterrupt: ({ runId, owner }) => app.webhooks?.send({ id: runId, … }, { owner })`.
+   */
+  readonly onInterrupt?: (event: InterruptEvent) => void | Promise<void>;
+  /** What spans contain besides ids and counts. Tracing itself starts when you register OpenTelemetry. @default ids and counts only */
+  readonly telemetry?: TelemetryOptions;
+  /** Gets lines with fields: `info` one per turn, `error` one per failure, `warn` one per takeover, `debug` one per model call; a `pino` logger fits. Failures are then not printed. @default none */
+  readonly logger?: Logger;
+  /** @default the system's */
+  readonly clock?: Clock;
+  /** @default time-ordered UUIDs */
+  readonly newId?: NewId;
+}
+
+const appOptionNames: OptionNames<AppOptions> = {
+  model: true,
+  price: true,
+  store: true,
+  promptDir: true,
+  claimTtl: true,
+  engine: true,
+  work: true,
+  webhooks: true,
+  cacheSize: true,
+  onError: true,
+  onInterrupt: true,
+  telemetry: true,
+  logger: true,
+  clock: true,
+  newId: true,
+};
+
+/** Refuses options that `waymark` does not have, and values that cannot be right. */
+export function checkAppOptions(options: AppOptions): void {
+  checkOptions(options, appOptionNames, 'waymark()');
+  checkNumbers(options, ['claimTtl', 'cacheSize'], 'waymark()');
+  if (options.store !== undefined && typeof options.store !== 'object') {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'The `store` of waymark() must be a store, such as sqliteStore("waymark.db") of waymark/sqlite.',
+    );
+  }
+}
