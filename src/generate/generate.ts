@@ -18,7 +18,8 @@ import { baseMessages, checkConversation, requestSettings, withoutForcedTool } f
 import type { Resource, ResourceRef } from './resource.ts';
 import { checkExpiry, planResume } from './resume.ts';
 import { isRefusal } from './run-model.ts';
-import { runTools, type ToolCallInfo, type ToolScope } from './run-tools.ts';
+import type { ToolCallInfo, ToolScope } from './run-tool-call.ts';
+import { runTools } from './run-tools.ts';
 import type { Tool } from './tool.ts';
 import { toolReplay } from './tool-replay.ts';
 import { addResults, addResumed } from './tool-results.ts';

@@ -37,7 +37,7 @@ import {
 } from './prompt.ts';
 import { loadPromptFiles } from './prompt-file.ts';
 import { type Resource, type ResourceOptions, type ResourceRequest, resource } from './resource.ts';
-import type { ToolCallInfo } from './run-tools.ts';
+import type { ToolCallInfo } from './run-tool-call.ts';
 import {
   type Tool,
   type ToolArgument,

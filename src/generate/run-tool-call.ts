@@ -1,0 +1,233 @@
+import type { ActionContext } from '../core/action.ts';
+import { closest } from '../core/closest.ts';
+import { isWaymarkError, publicMessageOf, WaymarkError } from '../core/error.ts';
+import { type Json, type JsonObject, toJson } from '../core/json/json.ts';
+import type { Clock } from '../core/time/clock.ts';
+import { inSpan } from '../core/trace.ts';
+import { genAi, operations } from '../core/trace-names.ts';
+import type { ToolRequestPart, ToolResponsePart } from '../protocol/message.ts';
+import type { ModelChunk } from '../protocol/turn.ts';
+import { type ApprovalState, approvalProgress } from './approval.ts';
+import { isBadCall, markBadCall } from './bad-call.ts';
+import { generateScope, insideTool } from './hooks.ts';
+import { deadlineMetadata, type InterruptDeadline } from './interrupt-deadline.ts';
+import { defaultLimits, type Limits } from './limits.ts';
+import { composeTool, type Middleware } from './middleware/middleware.ts';
+import { respond } from './open-requests.ts';
+import type { Progress, ToolOutcome } from './progress.ts';
+import type { Tool } from './tool.ts';
+import type { ToolContext } from './tool-context.ts';
+import { watchTool } from './tool-telemetry.ts';
+
+/** What a tool call is, for those who add to its context. */
+export interface ToolCallInfo {
+  readonly name: string;
+  readonly ref: string;
+}
+
+/** What tool calls need from the generate call around them. */
+export interface ToolScope {
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** The tool sources whose tools are missing. */
+  readonly missing: readonly string[];
+  readonly use: readonly Middleware[];
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly context: ActionContext;
+  readonly signal: AbortSignal;
+  readonly progress: Progress;
+  /** What an app adds to the context of its tools. */
+  toolExtras(call: ToolCallInfo): object;
+  /** Hands a chunk to the reader. */
+  emit(chunk: ModelChunk): void | Promise<void>;
+}
+
+/** A request whose tool is to run; `resumed` is there when it runs again. */
+export interface ToolRun {
+  readonly request: ToolRequestPart;
+  readonly resumed?: Json;
+  /** The request has another input than the one that the model asked for. */
+  readonly isEdited?: boolean;
+  /** A response that is there already; nothing runs. */
+  readonly response?: ToolResponsePart;
+}
+
+/** Runs the tool of one call, in a span. What the tool throws becomes its response. */
+export async function runToolCall(
+  scope: ToolScope,
+  { request, resumed }: ToolRun,
+  index: number,
+): Promise<ToolOutcome> {
+  const { toolRequest } = request;
+  const { name, ref = name } = toolRequest;
+  const attributes = {
+    [genAi.operation]: operations.executeTool,
+    [genAi.toolName]: name,
+    [genAi.toolCallId]: ref,
+    [genAi.toolType]: 'function',
+    [genAi.toolDescription]: scope.tools.get(name)?.description,
+  };
+  return inSpan(`execute_tool ${name}`, { attributes }, async (span) => {
+    const endTool = watchTool(name, span, toolRequest.input);
+    const interrupt = new Interrupt(name, scope.clock);
+    const attached: JsonObject[] = [];
+    try {
+      const tool = scope.tools.get(name);
+      if (!tool) throw markBadCall(unknownTool(name, scope));
+      const before = resumed === undefined ? undefined : request.metadata;
+      const call = { name, ref, resumed, before, index, interrupt, attached };
+      const context = toContext(scope, call);
+      const run = composeTool(scope.use, async (step) =>
+        // Checked by the tool itself, as model output may be anything.
+        toJson(
+          await step.tool.run(step.request.input, step.context),
+          `The output of tool "${name}"`,
+        ),
+      );
+      const output = await insideTool(() => run({ tool, request: toolRequest, context }));
+      // An interrupt counts even if the tool caught it: the call must not continue without its approval.
+      if (interrupt.data === undefined) {
+        endTool({ output });
+        return { response: withContent(respond({ name, ref }, output), scope, attached) };
+      }
+    } catch (error) {
+      if (interrupt.data === undefined) {
+        span.recordError(error);
+        endTool({ error });
+        // The model corrects an invalid call itself.
+        if (!scope.signal.aborted && !isBadCall(error)) {
+          generateScope.get()?.hooks?.onFailure?.(error, { tool: name });
+        }
+        return { response: errorResponse({ name, ref }, error) };
+      }
+    }
+    endTool({});
+    return { interrupted: interrupted(request, interrupt.data, interrupt.metadata) };
+  });
+}
+
+/** Whether a tool interrupted itself, and with what. */
+class Interrupt {
+  readonly #tool: string;
+  readonly #clock: Clock;
+  data: Json | undefined;
+  approval: ApprovalState | undefined;
+  #deadline: JsonObject = {};
+
+  constructor(tool: string, clock: Clock) {
+    this.#tool = tool;
+    this.#clock = clock;
+  }
+
+  raise(data: Json = true, deadline: InterruptDeadline = {}): never {
+    this.#deadline = deadlineMetadata(deadline, this.#clock);
+    // `false` says that a request does not wait.
+    this.data = toJson(data === false ? true : data, `What tool "${this.#tool}" interrupts with`);
+    throw new WaymarkError(
+      'CANCELLED',
+      `Tool "${this.#tool}" is interrupted and waits for an answer.`,
+    );
+  }
+
+  /** When it expires and what happens then, and how far the approval of the call is. */
+  get metadata(): JsonObject {
+    return { ...this.#deadline, ...(this.approval && { approval: this.approval }) };
+  }
+}
+
+function toContext(
+  scope: ToolScope,
+  call: ToolCallInfo & {
+    readonly resumed: Json | undefined;
+    /** What was stored with the call while it waited. */
+    readonly before: JsonObject | undefined;
+    readonly index: number;
+    readonly interrupt: Interrupt;
+    readonly attached: JsonObject[];
+  },
+): ToolContext {
+  const { name, ref, resumed, before, index, interrupt, attached } = call;
+  return {
+    signal: scope.signal,
+    context: scope.context,
+    ref,
+    resumed,
+    interrupted: before?.interrupt,
+    idempotencyKey: ref,
+    checkpoint: async (_, fn) => await fn(),
+    interrupt: (data, deadline) => interrupt.raise(data, deadline),
+    attach: (...content) => void attached.push(...content),
+    stream: (output) => {
+      if (scope.signal.aborted) return undefined;
+      const part = respond({ name, ref }, toJson(output, `What tool "${name}" streams`), {
+        partial: true,
+      });
+      return scope.emit({ role: 'tool', index, content: [part] });
+    },
+    ...scope.toolExtras({ name, ref }),
+    ...approvalProgress({
+      state: toApproval(before?.approval),
+      set: (state) => {
+        interrupt.approval = state;
+      },
+    }),
+  };
+}
+
+function toApproval(stored: Json | undefined): ApprovalState | undefined {
+  return stored === 'asked' || stored === 'given' ? stored : undefined;
+}
+
+function interrupted(
+  { toolRequest, metadata }: ToolRequestPart,
+  data: Json,
+  about: JsonObject,
+): ToolRequestPart {
+  // A call that was restarted and interrupts again has a new deadline, or none.
+  const { expiresAt: _, onExpiry: __, approval: ___, ...rest } = metadata ?? {};
+  return { toolRequest, metadata: { ...rest, interrupt: data, ...about } };
+}
+
+/** A response with what its tool attached, if it is not too long for a model. */
+function withContent(
+  response: ToolResponsePart,
+  { limits }: ToolScope,
+  attached: readonly JsonObject[],
+): ToolResponsePart {
+  const { name, output = null } = response.toolResponse;
+  const content = attached.map((part) => toJson(part, `What tool "${name}" attaches`));
+  const most = limits.toolResultLength ?? defaultLimits.toolResultLength;
+  const length = lengthOf(output) + (content.length > 0 ? lengthOf(content) : 0);
+  if (length > most) {
+    throw new WaymarkError(
+      'RESOURCE_EXHAUSTED',
+      `The output of tool "${name}" has ${length} characters, of at most ${most}. Ask it for less.`,
+    );
+  }
+  if (content.length === 0) return response;
+  return { ...response, toolResponse: { ...response.toolResponse, content } };
+}
+
+function lengthOf(value: Json): number {
+  return typeof value === 'string' ? value.length : JSON.stringify(value).length;
+}
+
+// The model reads what went wrong and can do better; that is why a tool's own message is passed on, and its stack is not.
+function errorResponse(request: ToolCallInfo, error: unknown): ToolResponsePart {
+  const status = isWaymarkError(error) ? error.status : 'UNKNOWN';
+  const text = isWaymarkError(error) ? publicMessageOf(error) : textOf(error);
+  const message = text === '' ? 'The tool failed.' : text;
+  return respond(request, message, { error: { status } } satisfies JsonObject);
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : '';
+}
+
+function unknownTool(name: string, { tools, missing }: ToolScope): WaymarkError {
+  const names = closest(name, [...tools.keys()]).slice(0, 10);
+  const existing = names.length > 0 ? `There is ${names.join(', ')}.` : 'There are no tools.';
+  const away =
+    missing.length > 0 ? ` The tools of ${missing.join(', ')} are not available now.` : '';
+  return new WaymarkError('NOT_FOUND', `There is no tool "${name}". ${existing}${away}`);
+}
