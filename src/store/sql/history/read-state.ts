@@ -1,6 +1,5 @@
-import { isWaymarkError, WaymarkError } from '../../../core/error.ts';
+import { WaymarkError } from '../../../core/error.ts';
 import { deepFreeze, type Json } from '../../../core/json/json.ts';
-import { unpackText } from '../../../core/json/packed-text.ts';
 import type { Message } from '../../../protocol/message.ts';
 import { type MessagePage, positionsOf } from '../../../protocol/message-page.ts';
 import type { Artifact } from '../../../protocol/state.ts';
@@ -11,23 +10,15 @@ import {
   isStateHash,
   type SessionState,
 } from '../../../session/session-state.ts';
-import { chunkNames } from '../content/chunked-part.ts';
 import { type DocumentRef, readDocument } from '../content/document.ts';
-import {
-  chunkListsOf,
-  type ManifestRef,
-  parseManifest,
-  partsOf,
-  readManifest,
-  type StoredManifest,
-} from '../content/manifest.ts';
-import { bytesPlace, documentPlace, messagePlace } from '../content/places.ts';
+import { type ManifestRef, parseManifest, type StoredManifest } from '../content/manifest.ts';
+import { documentPlace, messagePlace } from '../content/places.ts';
 import type { Dialect } from '../database/dialect.ts';
 import { all, type Plan, type SqlValue, statement } from '../database/query.ts';
-import { hexOf } from '../values/bytes.ts';
 import { code } from '../values/codes.ts';
 import { type Level, viewOf } from './lineage.ts';
 import { type MarkRow, markRows } from './mark-rows.ts';
+import { readArtifacts, undamaged } from './read-artifacts.ts';
 import { cut, type Segment, segmentsOf, type View } from './segments.ts';
 import type { StateContext } from './state-rows.ts';
 
@@ -60,16 +51,6 @@ const selectMarkedState = statement<StateRow>(
     UNION ALL SELECT ${kinds.mark}, s.row_id, ${markRows(d)} FROM @snapshots s
     LEFT JOIN @views v ON v.branch = s.branch AND v.row_id = s.view
     WHERE s.session = $4 AND s.idx IS NOT NULL AND s.status = ${code.succeeded}`,
-);
-
-const selectParts = statement<{
-  row_id: number;
-  hash: Uint8Array;
-  body: SqlValue;
-  bytes: Uint8Array | null;
-}>(
-  'read_parts',
-  (d) => `SELECT b.row_id, b.hash, b.body, b.bytes FROM @blobs b WHERE b.hash IN ${d.bytes('$1')}`,
 );
 
 /** Where a state lies, as a row says it. */
@@ -238,73 +219,6 @@ function parse(text: string): unknown {
     return JSON.parse(text);
   } catch (cause) {
     throw new WaymarkError('DATA_LOSS', 'A stored message is no longer JSON.', { cause });
-  }
-}
-
-function* readArtifacts(
-  rowId: number | null,
-  manifest: StoredManifest | undefined,
-  cipher: StateContext['cipher'],
-): Plan<{ readonly value: readonly Artifact[]; readonly ref: ManifestRef } | undefined> {
-  if (rowId === null || manifest === undefined) return undefined;
-  const names = partsOf(manifest);
-  const rows = names.length > 0 ? yield* all(selectParts, JSON.stringify(names)) : [];
-  const texts = new Map(
-    rows.map(({ hash, body }) => [hexOf(hash), cipher.decrypt(body, documentPlace)]),
-  );
-  const packed = new Map<string, string>();
-  for (const { hash, bytes } of rows) {
-    if (bytes !== null) packed.set(hexOf(hash), unpackText(cipher.decryptBytes(bytes, bytesPlace)));
-  }
-  const parts = new Map(rows.map((row) => [hexOf(row.hash), row.row_id]));
-  const chunks = yield* readChunks(chunkListsOf(manifest), texts, cipher);
-  const value = undamaged(() => readManifest(manifest, { texts, packed }));
-  return { value, ref: { rowId, parts, chunks } };
-}
-
-/** Reads the chunks that lists name, and adds their texts. Gives their rows by list. */
-function* readChunks(
-  lists: readonly string[],
-  texts: Map<string, string>,
-  cipher: StateContext['cipher'],
-): Plan<ManifestRef['chunks']> {
-  const namesOf = (list: string): readonly string[] => undamaged(() => chunkNames(texts.get(list)));
-  const rows = new Map<string, number>();
-  for (const names of batches([...new Set(lists.flatMap(namesOf))])) {
-    for (const { row_id: rowId, hash, body } of yield* all(selectParts, JSON.stringify(names))) {
-      texts.set(hexOf(hash), cipher.decrypt(body, documentPlace));
-      rows.set(hexOf(hash), rowId);
-    }
-  }
-  const rowsOf = (list: string): ReadonlyMap<string, number> => {
-    const known = new Map<string, number>();
-    for (const name of namesOf(list)) {
-      const row = rows.get(name);
-      if (row !== undefined) known.set(name, row);
-    }
-    return known;
-  };
-  return new Map(lists.map((list) => [list, rowsOf(list)]));
-}
-
-function batches(names: readonly string[]): readonly (readonly string[])[] {
-  const size = 1000;
-  return Array.from({ length: Math.ceil(names.length / size) }, (_, at) =>
-    names.slice(at * size, (at + 1) * size),
-  );
-}
-
-/** What something reads as. Stored documents that cannot be read, or of which one is missing, are `DATA_LOSS`. */
-function undamaged<Read>(read: () => Read): Read {
-  try {
-    return read();
-  } catch (cause) {
-    if (isWaymarkError(cause) && cause.status !== 'INVALID_ARGUMENT') throw cause;
-    throw new WaymarkError(
-      'DATA_LOSS',
-      'A stored document cannot be read: the database was damaged or changed by hand. Restore it from a backup, or continue from another snapshot.',
-      { cause },
-    );
   }
 }
 
