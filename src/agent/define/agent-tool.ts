@@ -1,34 +1,29 @@
-import { subAgentRequests, toSubAgentResume } from '../../api/interrupts.ts';
 import type { AgentTypes } from '../../api/types.ts';
 import { toPublicError, WaymarkError } from '../../core/error.ts';
-import { isJsonObject, type Json } from '../../core/json/json.ts';
+import type { Json } from '../../core/json/json.ts';
 import { checkOptions } from '../../core/options.ts';
 import { deadlineOf } from '../../generate/interrupt-deadline.ts';
-import { checkAnswers, planResume } from '../../generate/resume.ts';
 import { type Tool, tool } from '../../generate/tool.ts';
 import type { ToolContext } from '../../generate/tool-context.ts';
-import type { ToolRequestPart } from '../../protocol/message.ts';
 import { textOf } from '../../protocol/messages/text.ts';
-import { isInterrupted, openToolRequests, requestKey } from '../../protocol/messages/tool-round.ts';
-import { parseShape } from '../../protocol/parse.ts';
-import type { Artifact } from '../../protocol/state.ts';
-import {
-  type Chunk,
-  type Input,
-  type Output,
-  type Resume,
-  resume as resumeShape,
-} from '../../protocol/turn.ts';
+import type { Input, Output } from '../../protocol/turn.ts';
 import { addUsage } from '../../protocol/usage.ts';
 import { Connection, textInput } from '../connection/connection.ts';
 import { TurnStream } from '../connection/turn-stream.ts';
-import type { Agent, InvokeOptions } from '../spec/agent.ts';
+import type { Agent } from '../spec/agent.ts';
 import { markReported } from '../spec/reported-errors.ts';
 import { invocationOf } from '../turn/agent-session.ts';
 import type { InvocationState } from '../turn/invocation-state.ts';
-import { isSameArtifact } from '../turn/state-chunks.ts';
-import { lastRound } from '../turn/turn-state.ts';
 import { type AgentInternals, internalsOf, replicas, requestOf } from './create-agent.ts';
+import { bringArtifacts, passOn } from './sub-agent-chunks.ts';
+import {
+  checkInnerAnswers,
+  interruptsOf,
+  isPlace,
+  type Start,
+  toInnerResume,
+  waitingPlace,
+} from './sub-agent-interrupts.ts';
 
 /** Options of a tool that calls an agent. */
 export interface AgentToolOptions {
@@ -74,47 +69,6 @@ export function agentTool<Types extends AgentTypes>(
     ...made,
     checkResumed: (resumed, interrupted) => checkInnerAnswers(internals, resumed, interrupted),
   };
-}
-
-/** Refuses answers that the sub-agent would refuse, so that its interrupts stay open. */
-async function checkInnerAnswers(
-  { spec }: AgentInternals,
-  resumed: Json,
-  interrupted: Json,
-): Promise<void> {
-  // Something else waited before the sub-agent was called, such as an approval.
-  if (!isPlace(interrupted)) return;
-  const resume = toInnerResume(spec.name, resumed, interrupted);
-  const requests = subAgentRequests(interrupted);
-  const tools = await spec.tools?.().catch(() => undefined);
-  if (tools && requests.every(({ toolRequest }) => tools.has(toolRequest.name))) {
-    await planResume([{ role: 'model', content: [...requests] }], resume, tools);
-  } else {
-    // Tools that only a call of the agent has are checked by that call.
-    checkWithoutTools(requests, resume);
-  }
-}
-
-/** Refuses answers to other requests than these, and to others than those that wait inside them. */
-function checkWithoutTools(requests: readonly ToolRequestPart[], resume: Resume): void {
-  // A custom agent need not show what it waits for.
-  if (requests.length === 0) return;
-  for (const answer of checkAnswers([{ role: 'model', content: [...requests] }], resume)) {
-    if (!('entry' in answer) || !('toolRequest' in answer.entry)) continue;
-    const interrupted = answer.request.metadata?.interrupt;
-    if (!isPlace(interrupted)) continue;
-    const inner = toInnerResume(
-      interrupted.agent,
-      answer.entry.metadata?.resumed ?? true,
-      interrupted,
-    );
-    checkWithoutTools(subAgentRequests(interrupted), inner);
-  }
-}
-
-function toInnerResume(agent: string, resumed: Json, interrupted: Json): Resume {
-  const given = toSubAgentResume(resumed, interrupted);
-  return parseShape(resumeShape, given, `resume of sub-agent "${agent}"`);
 }
 
 /** A text of a tool's input, which its schema has checked. */
@@ -182,8 +136,6 @@ async function finishedBefore(
   };
 }
 
-type Start = Pick<InvokeOptions, 'snapshotId' | 'sessionId' | 'state'>;
-
 /** A fresh message in a fresh session, or an answer to the interrupt that the sub-agent is waiting at. */
 function inputOf(
   spec: AgentInternals['spec'],
@@ -200,36 +152,6 @@ function inputOf(
   const place = waitingPlace(parent, spec.name, ref);
   const resume = toInnerResume(spec.name, resumed, interrupted);
   return { input: { resume }, start: place };
-}
-
-/** Where the sub-agent stopped to wait, as its interrupt in the parent's conversation says. */
-function waitingPlace(parent: InvocationState | undefined, agent: string, ref: string): Start {
-  const open =
-    parent === undefined ? [] : openToolRequests(lastRound(parent.working.state.history));
-  for (const { toolRequest, metadata } of open) {
-    const payload = metadata?.interrupt;
-    if ((toolRequest.ref ?? toolRequest.name) !== ref || !isPlace(payload)) continue;
-    if (payload.agent !== agent) continue;
-    const { snapshotId, state } = payload;
-    return snapshotId === undefined ? { ...(state && { state }) } : { snapshotId };
-  }
-  throw new WaymarkError(
-    'FAILED_PRECONDITION',
-    `Sub-agent "${agent}" is not waiting for this answer. Restart the request that carries its interrupt.`,
-  );
-}
-
-interface Place {
-  readonly agent: string;
-  readonly snapshotId?: string;
-  readonly state?: NonNullable<Start['state']>;
-}
-
-/** Whether a call waits for something inside a sub-agent, rather than for an approval of the call. */
-function isPlace(payload: Json | undefined): payload is Json & Place {
-  return (
-    isJsonObject(payload) && typeof payload.agent === 'string' && Array.isArray(payload.requests)
-  );
 }
 
 /** The tool result for the parent's model, after the sub-agent's artifacts were added. */
@@ -265,52 +187,4 @@ function resultOf(
     );
   }
   return output.output ?? (message === undefined ? '' : textOf(message));
-}
-
-function interruptsOf({ message }: Output): readonly ToolRequestPart[] {
-  const seen = new Set<string>();
-  return (message?.content ?? []).filter((part): part is ToolRequestPart => {
-    if (!('toolRequest' in part) || !isInterrupted(part) || seen.has(requestKey(part.toolRequest)))
-      return false;
-    seen.add(requestKey(part.toolRequest));
-    return true;
-  });
-}
-
-/** Adds the artifacts that have not arrived as chunks before: those that were there, or came after the sub-agent's last turn. */
-function bringArtifacts(parent: InvocationState, agent: string, given: readonly Artifact[]): void {
-  const { working, chunkSink } = parent;
-  for (const each of given) {
-    const artifact = namespaced(agent, each);
-    if (working.state.artifacts.some((other) => isSameArtifact(other, artifact))) continue;
-    working.addArtifacts([artifact], { quiet: true });
-    chunkSink.push({ artifact, agent });
-  }
-}
-
-/** Shows what the sub-agent says in the parent's stream. What is about its own session stays with it. */
-async function passOn(
-  parent: InvocationState | undefined,
-  agent: string,
-  ref: string,
-  chunk: Chunk,
-): Promise<void> {
-  if (parent === undefined) return;
-  const { modelChunk, status, artifact } = chunk;
-  const named = artifact && namespaced(agent, artifact);
-  if (named !== undefined) parent.working.addArtifacts([named], { quiet: true });
-  if (modelChunk === undefined && status === undefined && named === undefined) return;
-  await parent.chunkSink.send({
-    ...(modelChunk && { modelChunk }),
-    ...(status !== undefined && { status }),
-    ...(named && { artifact: named }),
-    agent: chunk.agent === undefined ? agent : `${agent}/${chunk.agent}`,
-    agentRef: chunk.agentRef === undefined ? ref : `${ref}/${chunk.agentRef}`,
-  });
-}
-
-function namespaced(agent: string, artifact: Artifact): Artifact {
-  return artifact.name === undefined
-    ? artifact
-    : { ...artifact, name: `${agent}/${artifact.name}` };
 }
