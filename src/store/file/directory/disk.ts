@@ -1,6 +1,5 @@
 import {
   closeSync,
-  fdatasync,
   fdatasyncSync,
   fstatSync,
   fsyncSync,
@@ -9,30 +8,24 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  readSync,
   renameSync,
   rmdirSync,
   rmSync,
   statSync,
   unlinkSync,
-  writeSync,
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { systemClock } from '../../../core/time/clock.ts';
 import { changedUnderLock, diskError, isMissing, isThere } from './disk-error.ts';
-
-/** Tells one version of a file from another without reading it. */
-export interface FileStamp {
-  /** Not known of a file that was just made. */
-  readonly inode: bigint | undefined;
-  readonly size: number;
-  readonly changed: bigint;
-  /**
-   * Whether a later change would show. Two changes within a tick of the file system's clock have the same time, and a file
-   * that takes another's place may have its inode and its size.
-   */
-  readonly isSettled: boolean;
-}
+import {
+  dataSync,
+  ifThere,
+  isFolderOnWindows,
+  read,
+  syncFolder,
+  tryTo,
+  writeAll,
+} from './file-io.ts';
+import { type FileStamp, toStamp } from './file-stamp.ts';
 
 /** An open file, for reading at any place. */
 export interface FileReader {
@@ -307,74 +300,4 @@ export class Disk {
       throw diskError(error, name);
     }
   }
-}
-
-function dataSync(fd: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    fdatasync(fd, (error) => (error === null ? resolve() : reject(error)));
-  });
-}
-
-function read(fd: number, from: number, length: number): Buffer {
-  const buffer = Buffer.allocUnsafe(length);
-  let done = 0;
-  while (done < length) {
-    const count = readSync(fd, buffer, done, length - done, from + done);
-    if (count === 0) break;
-    done += count;
-  }
-  return buffer.subarray(0, done);
-}
-
-function tryTo(action: () => void): void {
-  try {
-    action();
-  } catch {
-    // Report the earlier error.
-  }
-}
-
-function writeAll(fd: number, data: Buffer, at: number): void {
-  for (let done = 0; done < data.length; ) {
-    done += writeSync(fd, data, done, data.length - done, at + done);
-  }
-}
-
-// Longer than a tick of any file system's clock that is worth having.
-const settlingTime = 20;
-
-function toStamp(stat: { ino: bigint; size: bigint; mtimeMs: bigint; mtimeNs: bigint }): FileStamp {
-  const isSettled = systemClock.now() - Number(stat.mtimeMs) > settlingTime;
-  return { inode: stat.ino, size: Number(stat.size), changed: stat.mtimeNs, isSettled };
-}
-
-function syncFolder(path: string): void {
-  let fd: number | undefined;
-  try {
-    fd = openSync(path, 'r');
-    fsyncSync(fd);
-  } catch (error) {
-    if (!isFolderOnWindows(error)) throw error;
-  } finally {
-    if (fd !== undefined) closeSync(fd);
-  }
-}
-
-function ifThere<Result>(action: () => Result): Result | undefined {
-  try {
-    return action();
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
-
-// Windows has no way to sync a folder, and needs none.
-function isFolderOnWindows(error: unknown): boolean {
-  return (
-    process.platform === 'win32' &&
-    error instanceof Error &&
-    'code' in error &&
-    (error.code === 'EPERM' || error.code === 'EISDIR')
-  );
 }

@@ -2,8 +2,9 @@ import { dirname } from 'node:path';
 import { isWaymarkError } from '../../../core/error.ts';
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../../core/json/json.ts';
 import { checkLine, toLine, withSum } from '../directory/checked-line.ts';
-import type { Disk, FileReader, FileStamp } from '../directory/disk.ts';
+import type { Disk, FileReader } from '../directory/disk.ts';
 import { dataLoss } from '../directory/disk-error.ts';
+import type { FileStamp } from '../directory/file-stamp.ts';
 import { checkFormat, format, formatOf } from '../directory/format.ts';
 
 /** Receives a journal's lines: the head line first, then every other, once and in order. */
