@@ -9,8 +9,9 @@ import type {
   StateWrite,
 } from '../../store/contract/store.ts';
 import { fullStore } from '../spec/spec.ts';
+import type { ActiveRun } from './active-run.ts';
 import { armDeadline } from './arm-deadline.ts';
-import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import type { InvocationState } from './invocation-state.ts';
 import { checkpointedAs, type ListedState, savedAs } from './lineage.ts';
 import { titleFor } from './title-for.ts';
 import type { Turn } from './turn-state.ts';

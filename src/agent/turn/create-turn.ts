@@ -1,5 +1,6 @@
 import type { Input } from '../../protocol/turn.ts';
-import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import type { ActiveRun } from './active-run.ts';
+import type { InvocationState } from './invocation-state.ts';
 import type { Turn } from './turn-state.ts';
 
 /** Creates a turn of a run. */

@@ -4,9 +4,10 @@ import type { RequestRecord, RunEvent, RunRef, Store } from '../../store/contrac
 import type { DispatchedRun } from '../spec/dispatcher.ts';
 import { fullStore } from '../spec/spec.ts';
 import { checkOpen, checkReceivable } from './accept-turn.ts';
+import type { ActiveRun } from './active-run.ts';
 import { checkDeadline } from './check-deadline.ts';
 import { claimRun, dropRun, keepInboxOf, versionOf } from './claim-run.ts';
-import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import type { InvocationState } from './invocation-state.ts';
 import { knownRequest } from './requests.ts';
 
 /**

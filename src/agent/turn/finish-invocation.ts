@@ -1,9 +1,10 @@
 import type { FinishReason } from '../../protocol/turn.ts';
+import type { ActiveRun } from './active-run.ts';
 import { claimAgain, dropRun } from './claim-run.ts';
 import { commit } from './commit.ts';
 import { finishDetached } from './finish-detached.ts';
 import { finishTurn, savingFailed } from './finish-turn.ts';
-import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import type { InvocationState } from './invocation-state.ts';
 import { keepPartialAnswer } from './partial.ts';
 import { endWell, noteSnapshot, wantsSnapshot } from './take-snapshot.ts';
 import { type Outcome, stoppedBy, type Turn } from './turn-state.ts';

@@ -5,13 +5,11 @@ import type { Json, JsonObject } from '../../core/json/json.ts';
 import type { Model, ModelRef } from '../../generate/model.ts';
 import { PartialAnswer } from '../../protocol/messages/partial-answer.ts';
 import type { SessionInfo } from '../../protocol/session.ts';
-import type { Snapshot } from '../../protocol/snapshot.ts';
 import type { FinishReason, Init, Output, Usage } from '../../protocol/turn.ts';
 import { hashState } from '../../session/session-state.ts';
 import { WorkingState } from '../../session/working-state.ts';
 import type { RunMode, Scope, Spent, Totals } from '../../store/contract/store.ts';
 import type { CallerCursor } from '../persistence/caller-cursor.ts';
-import type { EventLog } from '../persistence/event-log.ts';
 import type { AgentHost } from '../persistence/host.ts';
 import type { Receipt } from '../persistence/receipt.ts';
 import { createChunkTransform } from '../persistence/transform.ts';
@@ -19,7 +17,7 @@ import type { QueueOptions } from '../spec/dispatcher.ts';
 import type { AgentResult } from '../spec/handler.ts';
 import { freshState } from '../spec/init.ts';
 import { type AgentSpec, fullStore, scopeOf, type Transform } from '../spec/spec.ts';
-import type { TurnBase } from '../spec/turn-store.ts';
+import type { ActiveRun } from './active-run.ts';
 import { ChunkSink } from './chunk-sink.ts';
 import { Failures } from './failures.ts';
 import { Inbox } from './inbox.ts';
@@ -46,40 +44,6 @@ export interface InvocationRequest {
   readonly queue?: QueueOptions;
   /** Reads the chunks; absent for a run that was taken over. */
   readonly caller?: CallerCursor;
-}
-
-/** The run that is being worked on: one per turn, or one for all inputs that were queued when the caller detached. */
-export interface ActiveRun {
-  readonly runId: string;
-  readonly turnBase: TurnBase;
-  readonly log: EventLog;
-  /** Stops renewing the run's claim. */
-  readonly stopHeartbeat: () => void;
-  /** Renews it again. */
-  readonly resumeHeartbeat: () => void;
-  readonly steering: RunSteering;
-  /** The idempotency keys that the run was claimed with. */
-  readonly keys: readonly string[];
-  /** For a detached run: how many inputs are done, whether the run has ended, and why its end could not be saved. */
-  detached?: {
-    inputsDone: number;
-    /** Its final snapshot, if the run has ended together with its last turn. */
-    ended?: Snapshot;
-    over?: boolean;
-    trouble?: unknown;
-  };
-  /** Called for each new checkpoint and durable step. */
-  onProgress?: () => void;
-}
-
-/** The inbox of a run, as its worker knows it. */
-export interface RunSteering {
-  /** Whether there may be messages that the turn has not taken. */
-  isHinted: boolean;
-  /** The messages of the inbox that the state has, each by its run and id. */
-  readonly taken: Set<string>;
-  /** Another worker had the run: its last checkpoint may have messages of the inbox, which was not read yet. */
-  isUnread?: boolean;
 }
 
 /** Where the session stands. */

@@ -4,9 +4,10 @@ import { after } from '../../core/time/after.ts';
 import type { Output } from '../../protocol/turn.ts';
 import { isUntaken } from '../../store/rules/decide-steer.ts';
 import { isUnavailable, retryWhileUnavailable, unknownOutcome } from '../persistence/outage.ts';
+import type { ActiveRun } from './active-run.ts';
 import { endChunk, release } from './commit.ts';
 import { followRun, outputOfRun } from './follow.ts';
-import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import type { InvocationState } from './invocation-state.ts';
 import { lostError, type Outcome, type Turn } from './turn-state.ts';
 
 /** A cursor after all events of an attempt. */

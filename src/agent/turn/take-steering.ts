@@ -1,7 +1,8 @@
 import type { Message } from '../../protocol/message.ts';
 import { inboxLimits, type SteeringMessage } from '../../store/contract/store.ts';
 import { type AgentSpec, fullStore } from '../spec/spec.ts';
-import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import type { ActiveRun } from './active-run.ts';
+import type { InvocationState } from './invocation-state.ts';
 import { steeredBy, withSteeredId } from './steered-message.ts';
 import { whileHolding } from './while-holding.ts';
 

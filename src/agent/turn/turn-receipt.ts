@@ -3,8 +3,9 @@ import { contentHash } from '../../core/json/hash.ts';
 import type { RequestOutcome } from '../../store/contract/store.ts';
 import { type Receipt, storedReceipt } from '../persistence/receipt.ts';
 import { fullStore } from '../spec/spec.ts';
+import type { ActiveRun } from './active-run.ts';
 import type { HandlerResult } from './invocation-output.ts';
-import type { ActiveRun, InvocationState } from './invocation-state.ts';
+import type { InvocationState } from './invocation-state.ts';
 
 /** The receipt that is stored with the end of a run, for later requests with the same request ids. */
 export function receiptFor(
