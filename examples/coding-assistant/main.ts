@@ -18,7 +18,7 @@ console.log('Starting the file server. The first start downloads it …');
 
 // #region app
 const app = waymark({ store: sqliteStore('.waymark/coding-assistant.db') });
-// The MCP project's file server, in a process of its own. It reads only files in this folder.
+// The MCP project's file server, as a separate process. It reads only files in this folder.
 const files = mcp('files', {
   command: 'npx',
   args: ['-y', '@modelcontextprotocol/server-filesystem', folder],
