@@ -25,7 +25,7 @@ const pieces = model({ name: 'pieces' }, async ({ messages }, { stream, signal }
 });
 
 const store = await openTestStore(kind, place, clock);
-const app = waymark({ store, clock, claimTtl: 60_000, model: pieces, onError: () => {} });
+const app = waymark({ store, clock, claimTtl: 600_000, model: pieces, onError: () => {} });
 app.defineAgent({ name: 'chat' });
 await app.ready();
 const server = await serve(app, {

@@ -109,7 +109,7 @@ describe.each(['sqlite', 'postgres'] as const)('SIGTERM under load on %s', (kind
       await rm(late);
       const again = Promise.all(moving.map((each) => each.continue(other.url)));
       // Half a lease later, which is when the other process polls.
-      sharedClock(files.clock).advance(31_000);
+      sharedClock(files.clock).advance(301_000);
       await again;
       for (const id of movingIds) expect((await agent.wait(id)).status).toBe('succeeded');
 
