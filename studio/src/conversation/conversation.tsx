@@ -1,5 +1,5 @@
-import { type ReactNode, useCallback, useEffect, useMemo } from 'react';
-import type { Message, Part } from '../../../src/client/index.ts';
+import { type ReactNode, useCallback, useDeferredValue, useEffect, useMemo } from 'react';
+import type { Message, Part, Snapshot } from '../../../src/client/index.ts';
 import { useAgentValue } from '../../../src/react/index.ts';
 import { latestFailure } from '../lib/failed-turns.ts';
 import { pulse } from '../lib/pulse.ts';
@@ -52,23 +52,29 @@ function Turns(): ReactNode {
   const { store, agent, place, spans, info, commands } = useWorkbench();
   const now = useAgentValue(store, (view) => view.transcript);
   const earlier = useAgentValue(store, (view) => view.earlier);
-  const past = useAgentValue(store, (view) => view.past);
-  const pastPages = usePastPages(agent, past);
+  const viewed = useAgentValue(store, (view) => view.past);
   const headId = useAgentValue(store, (view) => view.snapshotId);
-  const isPast = place.snapshot !== undefined && place.snapshot !== headId;
-  const { messages, from, loadEarlier } =
-    isPast && past
-      ? pastPages
-      : { messages: now, from: earlier, loadEarlier: store.actions.loadEarlier };
+  const wantsPast = place.snapshot !== undefined && place.snapshot !== headId;
+  const wanted = useMemo(
+    () => ({ isPast: wantsPast, past: wantsPast ? viewed : undefined }),
+    [wantsPast, viewed],
+  );
+  // Another snapshot renders all turns anew: in small tasks, after what answers the key or the click.
+  const { isPast, past } = useDeferredValue(wanted);
+  const pastPages = usePastPages(agent, past);
+  const { messages, from, loadEarlier } = past
+    ? pastPages
+    : { messages: now, from: earlier, loadEarlier: store.actions.loadEarlier };
   const times = useMemo(() => toolTimes(spans ?? []), [spans]);
   if (messages.length === 0 && !isPast) return <Beginning />;
   return (
     <TurnList
-      key={isPast ? past?.snapshotId : 'now'}
+      key={past?.snapshotId ?? 'now'}
       messages={messages}
       from={from}
       loadEarlier={loadEarlier}
       isPast={isPast}
+      past={past}
       times={times}
       agentName={info.name}
       commands={commands}
@@ -81,6 +87,7 @@ function TurnList({
   from,
   loadEarlier,
   isPast,
+  past,
   times,
   agentName,
   commands,
@@ -89,6 +96,7 @@ function TurnList({
   readonly from: number;
   readonly loadEarlier: () => Promise<void>;
   readonly isPast: boolean;
+  readonly past: Snapshot | undefined;
   readonly times: ReadonlyMap<string, ToolSpan>;
   readonly agentName: string;
   readonly commands: ReturnType<typeof useWorkbench>['commands'];
@@ -150,17 +158,14 @@ function TurnList({
             <FailedTurn />
           </>
         )}
-        {isPast && <PastFault />}
+        {past && <PastFault past={past} />}
       </div>
     </section>
   );
 }
 
 /** Why the displayed snapshot failed. */
-function PastFault(): ReactNode {
-  const { store } = useWorkbench();
-  const past = useAgentValue(store, (view) => view.past);
-  if (!past) return null;
+function PastFault({ past }: { readonly past: Snapshot }): ReactNode {
   const [asked] = openTurn(past.state?.messages ?? []);
   return <SnapshotFault snapshot={past} asked={asked} />;
 }

@@ -1,4 +1,4 @@
-import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react';
+import { type RefObject, useLayoutEffect, useRef } from 'react';
 
 /** Keeps the end of a conversation in view while it grows, unless its reader has scrolled away from it. */
 export function useStickToEnd(): {
@@ -10,18 +10,15 @@ export function useStickToEnd(): {
   const isAtEnd = useRef(true);
   useLayoutEffect(() => {
     const element = scroller.current;
-    if (element) element.scrollTop = element.scrollHeight;
-  }, []);
-  useEffect(() => {
-    const element = scroller.current;
     if (!element || !content.current) return;
-    let top = element.scrollTop;
+    let top = 0;
     const onScroll = (): void => {
       const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < 60;
       // What grows below moves the end away as well; only who scrolls up has left it.
       if (isNear || element.scrollTop < top) isAtEnd.current = isNear;
       top = element.scrollTop;
     };
+    // Also called after the first layout, before it is painted, so that rendering does not force a layout in order to scroll.
     const observer = new ResizeObserver(() => {
       if (isAtEnd.current) element.scrollTop = element.scrollHeight;
     });
