@@ -1,5 +1,9 @@
 import { createRoot } from 'react-dom/client';
-import { App } from './shell/app.tsx';
 
 const root = document.getElementById('root');
-if (root) createRoot(root).render(<App />);
+if (root) {
+  const view = createRoot(root);
+  // React and the app are two scripts, so that compiling them takes two tasks.
+  const { App } = await import('./shell/app.tsx');
+  view.render(<App />);
+}

@@ -1,4 +1,4 @@
-import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { type RefObject, startTransition, useCallback, useEffect, useRef, useState } from 'react';
 
 const atFirst = 12;
 const more = 30;
@@ -19,7 +19,8 @@ export function useEarlier(
   const isAllShown = first === 0;
   const showEarlier = useCallback(() => {
     if (isAllShown) void load();
-    setShown((before) => before + more);
+    // In small tasks, so that scrolling stays smooth.
+    startTransition(() => setShown((before) => before + more));
   }, [isAllShown, load]);
   useEffect(() => {
     const button = earlier.current;
