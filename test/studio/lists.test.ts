@@ -14,6 +14,7 @@ let folder: string;
 let store: Store;
 let studio: Studio;
 let isBroken = true;
+const released = Promise.withResolvers<void>();
 let first: { readonly sessionId: string; readonly snapshotId: string | undefined };
 
 beforeAll(async () => {
@@ -48,6 +49,12 @@ function defineAgents(app: App): void {
       { name: 'script' },
     ),
   });
+  app.defineCustomAgent({ name: 'painter' }, (session) =>
+    session.run(async () => {
+      await released.promise;
+      session.addMessages({ role: 'model', content: [{ text: 'Painted.' }] });
+    }),
+  );
   app.defineAgent({
     name: 'manager',
     model: scriptedModel({
@@ -157,5 +164,18 @@ test.each(['light', 'dark'] as const)('the lists are usable by all, in %s', asyn
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect([view, width <= 390]).toEqual([view, true]);
   }
+  expect(errors).toEqual([]);
+});
+
+test('a session whose first turn runs in the background is listed by what was asked', async () => {
+  const run = await studio.app.agent('painter').start('Paint the fence');
+  const { page, errors } = await studio.open('agents/painter');
+  const item = page.locator('.session-item');
+  await soon(() => item.textContent()).toContain('Paint the fence');
+  expect(await item.textContent()).toContain('running');
+  released.resolve();
+  await run.wait();
+  await soon(() => item.textContent()).toContain('1 turn');
+  expect(await item.textContent()).toContain('Paint the fence');
   expect(errors).toEqual([]);
 });

@@ -11,6 +11,7 @@ import { Time } from '../ui/time.tsx';
 import { OwnerField } from './owner-field.tsx';
 import { type SessionFilterName, SessionFilters } from './session-filters.tsx';
 import { sessionTitle } from './session-title.ts';
+import { useAsked } from './use-asked.ts';
 import { useSessions } from './use-sessions.ts';
 
 /** The sessions of the agent, with search. */
@@ -92,6 +93,7 @@ function SessionItem({
   readonly isCurrent: boolean;
 }): ReactNode {
   const { agent, sessionId, turnCount, updatedAt, running, forkedFrom, startedBy } = session;
+  const asked = useAsked(session);
   return (
     <li>
       <a
@@ -101,7 +103,7 @@ function SessionItem({
         aria-current={isCurrent ? 'page' : undefined}
       >
         <span className="session-name" dir="auto">
-          {sessionTitle(session, others)}
+          {sessionTitle(session, others, asked)}
         </span>
         <span className="session-facts">
           {running !== undefined && <MarkIcon kind="pending" />}
