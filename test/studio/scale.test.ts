@@ -80,53 +80,61 @@ async function growSession(app: App): Promise<string> {
   return session ?? '';
 }
 
-test('two thousand snapshots with fifty branches scroll and are selected without a long task', async () => {
-  const { page, errors } = await studio.open(`agents/long/${sessionId}`);
-  const hands = handsOn(page);
-  const counts = page.locator('[data-panel=timeline] header');
-  await soon(() => counts.textContent()).toContain('last 400');
-  // Earlier ones come when somebody scrolls up to them, and what was in view stays there.
-  await expect
-    .poll(async () => {
-      await hands.timeline.evaluate((element) => element.scrollTo(0, 0));
-      return counts.textContent();
-    })
-    .toContain('2,000');
-  await soon(() => counts.textContent()).toContain('51 branches');
-  expect(await hands.rows.count()).toBeLessThan(100);
-  await page.waitForTimeout(500);
-
-  const scroll = async (): Promise<void> => {
-    const box = await hands.timeline.boundingBox();
-    await page.mouse.move((box?.x ?? 0) + 100, (box?.y ?? 0) + 300);
-    for (let step = 0; step < 30; step++) await page.mouse.wheel(0, step % 2 ? 2_400 : -900);
-  };
-  const select = async (): Promise<void> => {
-    await hands.press(...Array<string>(20).fill('k'), 'l', 'h', ...Array<string>(10).fill('j'));
-    await hands.rows.nth(5).click();
-    await hands.pastBar.waitFor();
-    await soon(() => hands.messages.textContent()).toContain('Turn ');
-    await page.keyboard.press('Escape');
-    await hands.pastBar.waitFor({ state: 'detached' });
-  };
-  // The median of three: compiling and collecting garbage make a task long once, our own work makes it long each time.
-  const longest: number[] = [];
-  for (let round = 0; round < 3; round++) {
-    const { busy, passed } = await measureMainThread(studio.browser, page, async () => {
-      await scroll();
-      await select();
-      await page.waitForTimeout(300);
-    });
-    console.info(
-      `${busy.length} tasks; the longest took ${busy[0]} ms of the processor, ${passed[0]} ms on the clock`,
-    );
-    expect(busy.length).toBeGreaterThan(100);
-    longest.push(busy[0] ?? 0);
+test('two thousand snapshots with fifty branches open, scroll and are selected without a long task', async () => {
+  // New pages, each from its first script on: the first use of everything compiles and lays out most.
+  for (let fresh = 0; fresh < 3; fresh++) {
+    const { page, errors } = await studio.openBlank();
+    // Searches by role and name would take time of the page themselves.
+    const counts = page.locator('[data-panel=timeline] header');
+    const timeline = page.locator('.timeline');
+    const rows = page.locator('.timeline-row');
+    const pastBar = page.locator('.past-bar');
+    const measured: Readonly<Record<string, () => Promise<void>>> = {
+      open: async () => {
+        await page.goto(`${studio.url}/studio/#/agents/long/${sessionId}`);
+        await soon(() => counts.textContent()).toContain('last 400');
+        await soon(() => page.locator('.turns').textContent()).toContain(`Turn ${turns - 1} of`);
+      },
+      // Earlier ones come when somebody scrolls up to them, and what was in view stays there.
+      load: async () => {
+        await expect
+          .poll(async () => {
+            await timeline.evaluate((element) => element.scrollTo(0, 0));
+            return counts.textContent();
+          })
+          .toContain('2,000');
+        await soon(() => counts.textContent()).toContain('51 branches');
+      },
+      scroll: async () => {
+        const box = await timeline.boundingBox();
+        await page.mouse.move((box?.x ?? 0) + 100, (box?.y ?? 0) + 300);
+        for (let step = 0; step < 30; step++) await page.mouse.wheel(0, step % 2 ? 2_400 : -900);
+      },
+      select: async () => {
+        await timeline.focus();
+        const keys = [...Array<string>(20).fill('k'), 'l', 'h', ...Array<string>(10).fill('j')];
+        for (const key of keys) await page.keyboard.press(key);
+        await rows.nth(5).click();
+        await pastBar.waitFor();
+        await page.locator('.turns[data-past]').waitFor();
+        await page.keyboard.press('Escape');
+        await pastBar.waitFor({ state: 'detached' });
+        await page.locator('.turns:not([data-past])').waitFor();
+      },
+    };
+    for (const [what, work] of Object.entries(measured)) {
+      const { busy, passed } = await measureMainThread(studio.browser, page, work);
+      console.info(
+        `${what}: ${busy.length} tasks; the longest took ${busy[0]} ms of the processor, ${passed[0]} ms on the clock`,
+      );
+      expect(busy.length, what).toBeGreaterThan(20);
+      expect(busy[0], what).toBeLessThan(100);
+    }
+    expect(await rows.count()).toBeLessThan(100);
+    expect(errors).toEqual([]);
+    // What an open page does would count for the next one.
+    await page.context().close();
   }
-  expect(longest.sort((a, b) => a - b)[1]).toBeLessThan(100);
-  expect(errors).toEqual([]);
-  // What an open page does would count for the next one.
-  await page.context().close();
 });
 
 test('S341: a long session opens with its last messages, and earlier ones are loaded on the way up', async () => {
@@ -141,18 +149,25 @@ test('S341: a long session opens with its last messages, and earlier ones are lo
   const { messages } = handsOn(page);
   await soon(() => messages.textContent()).toContain(`Turn ${turns - 1} of`);
   await soon(async () => loaded.length).toBeGreaterThan(0);
-  const button = messages.getByRole('button', { name: /Show earlier turns/ });
+  const button = page.locator('.turns-frame > .earlier');
   const more = async (): Promise<number> =>
     Number((await button.textContent())?.replaceAll(',', '').match(/(\d+) more messages/)?.[1]);
   const before = await more();
   expect(before).toBeGreaterThan(turns);
-  // The first ones render what is loaded; then more is loaded.
-  await expect
-    .poll(async () => {
-      await messages.evaluate((element) => element.scrollTo(0, 0));
-      return await more();
-    })
-    .toBeLessThan(before - 150);
+  const scroller = page.locator('.conversation .scroller');
+  const { busy, passed } = await measureMainThread(studio.browser, page, async () => {
+    // The first ones render what is loaded; then more is loaded.
+    await expect
+      .poll(async () => {
+        await scroller.evaluate((element) => element.scrollTo(0, 0));
+        return await more();
+      })
+      .toBeLessThan(before - 150);
+  });
+  console.info(
+    `scrolling up: the longest task took ${busy[0]} ms of the processor, ${passed[0]} ms on the clock`,
+  );
+  expect(busy[0]).toBeLessThan(100);
   expect(Math.max(...loaded)).toBeLessThanOrEqual(100);
   expect(errors).toEqual([]);
   // What an open page does would count for the next one.

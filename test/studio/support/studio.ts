@@ -12,6 +12,8 @@ export interface Studio extends AsyncDisposable {
   readonly browser: Browser;
   /** Where the studio was built to. */
   readonly folder: string;
+  /** Opens a new page that is still empty. */
+  openBlank(options?: BrowserContextOptions): Promise<TestPage>;
   /** Opens a new page at a path of the Studio. */
   open(place?: string, options?: BrowserContextOptions): Promise<TestPage>;
   /** Takes the server away; the app stays. */
@@ -30,17 +32,20 @@ export async function openStudio(
     serve(app, { port, studio: folder, log: () => {}, grace: 50, ...options });
   let server = await start(0);
   const { url, port } = server;
+  const openBlank = (options: BrowserContextOptions = {}): Promise<TestPage> =>
+    browser.newPage({
+      viewport: { width: 1440, height: 900 },
+      reducedMotion: 'reduce',
+      ...options,
+    });
   return {
     app,
     url,
     browser: browser.browser,
     folder,
+    openBlank,
     async open(place = '', options = {}) {
-      const opened = await browser.newPage({
-        viewport: { width: 1440, height: 900 },
-        reducedMotion: 'reduce',
-        ...options,
-      });
+      const opened = await openBlank(options);
       await opened.page.goto(`${url}/studio/#/${place}`);
       return opened;
     },
