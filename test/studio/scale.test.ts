@@ -17,6 +17,9 @@ const branches = 50;
 /** Turns of the session that is far too long to be loaded. */
 const manyTurns = 20_000;
 
+/** How long a task of the page may be at most, in milliseconds of the processor: a page answers well below 100 ms. */
+const longest = 80;
+
 let studio: Studio;
 let sessionId: string;
 let folder: string;
@@ -128,7 +131,7 @@ test('two thousand snapshots with fifty branches open, scroll and are selected w
         `${what}: ${busy.length} tasks; the longest took ${busy[0]} ms of the processor, ${passed[0]} ms on the clock`,
       );
       expect(busy.length, what).toBeGreaterThan(20);
-      expect(busy[0], what).toBeLessThan(100);
+      expect(busy[0], what).toBeLessThan(longest);
     }
     expect(await rows.count()).toBeLessThan(100);
     expect(errors).toEqual([]);
@@ -167,7 +170,7 @@ test('S341: a long session opens with its last messages, and earlier ones are lo
   console.info(
     `scrolling up: the longest task took ${busy[0]} ms of the processor, ${passed[0]} ms on the clock`,
   );
-  expect(busy[0]).toBeLessThan(100);
+  expect(busy[0]).toBeLessThan(longest);
   expect(Math.max(...loaded)).toBeLessThanOrEqual(100);
   expect(errors).toEqual([]);
   // What an open page does would count for the next one.
@@ -226,7 +229,7 @@ test('S544: a session of 20,000 turns opens without loading them', async () => {
   expect(asked.filter((name) => name === 'snapshots').length).toBeLessThan(15);
   expect(bytes).toBeLessThan(2_000_000);
   // Time of the processor: on a busy machine, more passes on the clock.
-  expect(busy[0]).toBeLessThan(100);
+  expect(busy[0]).toBeLessThan(longest);
   // No answer and no list on the page grows with the session.
   expect(sizes.messages).toBeLessThanOrEqual(100);
   expect(sizes.snapshots).toBeLessThanOrEqual(200);
