@@ -123,6 +123,22 @@ test('commands are listed with their keys, only those that apply, and run by the
   expect(errors).toEqual([]);
 });
 
+test('a palette that was opened before the agents are known finds them', async () => {
+  const { page, errors } = await studio.openBlank();
+  const answered = Promise.withResolvers<void>();
+  await page.route(/\/agents\/?$/, async (route) => {
+    await answered.promise;
+    await route.continue();
+  });
+  await page.goto(`${studio.url}/studio/#/agents/trip-planner/${session}`);
+  const { row, open } = paletteOn(page);
+  await open();
+  await page.getByText('Looking for agents').waitFor();
+  answered.resolve();
+  await row(/^Portugal/).waitFor();
+  expect(errors).toEqual([]);
+});
+
 test.each(['light', 'dark'] as const)(
   'the palette is usable by all, in %s',
   async (colorScheme) => {

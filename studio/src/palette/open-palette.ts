@@ -1,12 +1,11 @@
-import type { AgentInfo } from '../../../src/client/index.ts';
 import { goTo } from '../lib/place.ts';
 import { commandNames, type PageCommand } from '../shell/command-list.ts';
 import { openDialog } from '../shell/dialogs.ts';
 import { pages } from '../shell/pages.ts';
 
 /** Opens the palette. */
-export function openPalette(agents: readonly AgentInfo[], changeTheme: () => void): void {
-  openDialog.set({ type: 'palette', agents, commands: pageCommands(changeTheme) });
+export function openPalette(changeTheme: () => void): void {
+  openDialog.set({ type: 'palette', commands: pageCommands(changeTheme) });
 }
 
 /** What can be done on every page. */

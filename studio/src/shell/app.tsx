@@ -72,8 +72,8 @@ export function App(): ReactNode {
           )}
         </div>
       )}
-      <PageKeys agents={agents ?? none} changeTheme={theme[1]} />
-      <DialogHost />
+      <PageKeys changeTheme={theme[1]} />
+      <DialogHost agents={agents ?? none} />
       <Toasts />
     </Boundary>
   );

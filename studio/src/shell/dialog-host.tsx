@@ -1,5 +1,5 @@
 import { type FormEvent, type ReactNode, useState } from 'react';
-import type { SessionInfo } from '../../../src/client/index.ts';
+import type { AgentInfo, SessionInfo } from '../../../src/client/index.ts';
 import { EditDialog } from '../edit/edit-dialog.tsx';
 import { goTo, usePlace } from '../lib/place.ts';
 import { lookNow } from '../lib/pulse.ts';
@@ -14,15 +14,15 @@ import { toast } from '../ui/toasts.tsx';
 import { openDialog } from './dialogs.ts';
 import { HelpDialog } from './help-dialog.tsx';
 
-/** The dialog that is open, if one is. */
-export function DialogHost(): ReactNode {
+/** The dialog that is open, if one is. The palette may be opened before the agents are known. */
+export function DialogHost({ agents }: { readonly agents: readonly AgentInfo[] }): ReactNode {
   const dialog = useSource(openDialog);
   const close = (): void => openDialog.set(undefined);
   switch (dialog?.type) {
     case 'help':
       return <HelpDialog onClose={close} />;
     case 'palette':
-      return <Palette agents={dialog.agents} commands={dialog.commands} onClose={close} />;
+      return <Palette agents={agents} commands={dialog.commands} onClose={close} />;
     case 'label':
       return <LabelDialog label={dialog.snapshot.label} save={dialog.save} onClose={close} />;
     case 'edit':

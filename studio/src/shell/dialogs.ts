@@ -1,4 +1,4 @@
-import type { AgentInfo, EditChange, SessionInfo, Snapshot } from '../../../src/client/index.ts';
+import type { EditChange, SessionInfo, Snapshot } from '../../../src/client/index.ts';
 import type { EditSubject } from '../edit/edit-subject.ts';
 import { createSource } from '../lib/observable.ts';
 import type { PageCommand } from './command-list.ts';
@@ -8,7 +8,6 @@ export type OpenDialog =
   | { readonly type: 'help' }
   | {
       readonly type: 'palette';
-      readonly agents: readonly AgentInfo[];
       /** What can be done on every page. */
       readonly commands: readonly PageCommand[];
     }

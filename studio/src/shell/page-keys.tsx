@@ -1,5 +1,4 @@
 import { type ReactNode, useLayoutEffect } from 'react';
-import type { AgentInfo } from '../../../src/client/index.ts';
 import { isWithMod } from '../lib/keys.ts';
 import { openPalette } from '../palette/open-palette.ts';
 import { commandNames } from './command-list.ts';
@@ -7,13 +6,7 @@ import { openDialog } from './dialogs.ts';
 import { isWriting } from './is-writing.ts';
 
 /** The keys that work on every page: that of the palette, also where one writes, and that of the help. */
-export function PageKeys({
-  agents,
-  changeTheme,
-}: {
-  readonly agents: readonly AgentInfo[];
-  readonly changeTheme: () => void;
-}): ReactNode {
+export function PageKeys({ changeTheme }: { readonly changeTheme: () => void }): ReactNode {
   // With the page itself: no key of an early hand is lost.
   useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
@@ -24,11 +17,11 @@ export function PageKeys({
       // Browsers use the key of the palette for their address bar.
       event.preventDefault();
       if (document.querySelector('dialog[open]')) return;
-      if (isPalette) openPalette(agents, changeTheme);
+      if (isPalette) openPalette(changeTheme);
       else openDialog.set({ type: 'help' });
     };
     addEventListener('keydown', onKeyDown);
     return () => removeEventListener('keydown', onKeyDown);
-  }, [agents, changeTheme]);
+  }, [changeTheme]);
   return null;
 }

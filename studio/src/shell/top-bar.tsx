@@ -58,7 +58,7 @@ export function TopBar({
       <button
         type="button"
         className="icon-button"
-        onClick={() => openPalette(agents, theme[1])}
+        onClick={() => openPalette(theme[1])}
         aria-label="Command palette"
         title={`Command palette (${keyNames.modK})`}
       >
