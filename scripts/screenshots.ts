@@ -4,13 +4,13 @@
  */
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import serverlessChromium from '@sparticuz/chromium';
 import { chromium } from 'playwright-core';
 import { memoryStore, waymark } from 'waymark';
 import { serve } from 'waymark/server';
 import { defineStory } from '../examples/story.ts';
 import { defineTripPlanner } from '../examples/trip-planner.ts';
 import { defineWriter } from '../examples/writer.ts';
+import { findChromium } from '../test/browser/support/find-chromium.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const images = join(root, 'docs/images');
@@ -34,7 +34,7 @@ await planner.updateSession(sessionId, { title: 'Trip to Lisbon' });
 
 const server = await serve(app, { port: 0, studio: join(root, 'dist/studio'), log: () => {} });
 const browser = await chromium.launch({
-  executablePath: await serverlessChromium.executablePath(),
+  executablePath: await findChromium(),
   args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
 });
 try {
