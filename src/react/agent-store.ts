@@ -68,7 +68,7 @@ export interface AgentActions<Types extends AgentTypes = WireTypes> {
   steer(input: string | Input): Promise<boolean>;
   /** Stops the running turn; the partial answer is kept. */
   stop(): Promise<void>;
-  /** Stops following the running turn. It continues on the server, and `load` or a new page finds it there. */
+  /** Stops following the running turn. It continues on the server; `refresh`, `load` or a new page follows it again. */
   detach(): void;
   /** Opens another session, or with `undefined` a new one. */
   load(sessionId: string | undefined): Promise<void>;

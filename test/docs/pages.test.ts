@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { propertiesOf } from '../../scripts/docs/options-table.ts';
+import { membersOf, propertiesOf } from '../../scripts/docs/options-table.ts';
 import { pages } from '../../scripts/docs/pages.ts';
 import { regionsOf } from '../../scripts/docs/regions.ts';
 import { renderPage } from '../../scripts/docs/render.ts';
@@ -195,6 +195,19 @@ describe('the reference', () => {
     ];
     const missing = [...exported].filter((name) => !shown.has(name) && !elsewhere.includes(name));
     expect(missing).toEqual([]);
+  });
+
+  test.each([
+    ['src/api/agent-api.ts', 'AgentApi', 'Methods of an agent'],
+    ['src/api/agent-api.ts', 'RunHandle', 'Methods of a run handle'],
+    ['src/api/agent-api.ts', 'Chat', 'Methods of a chat'],
+    ['src/api/types.ts', 'AgentConnection', 'Methods of a connection'],
+    ['src/app.ts', 'App', 'Methods of the app'],
+  ])('%s: has every method of %s under "%s"', (path, name, heading) => {
+    const section = reference.split(`### ${heading}\n`)[1]?.split(/^##/m)[0] ?? '';
+    const methods = membersOf(join(root, path), name).map((member) => member.name);
+    expect(methods.length).toBeGreaterThan(4);
+    expect(methods.filter((method) => !section.includes(`\`${method}(`))).toEqual([]);
   });
 
   test('has every error status with its HTTP status', () => {
