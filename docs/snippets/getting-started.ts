@@ -1,23 +1,21 @@
 import assert from 'node:assert/strict';
-import { scriptedModel } from 'waymark/testing';
-
-const model = scriptedModel({
-  patterns: [
-    [
-      /weather in (\w+)/i,
-      ([, city]) => ({ toolCalls: [{ name: 'weather', input: { city: String(city) } }] }),
-    ],
-  ],
-  afterTools: () => 'It is sunny in Lisbon.',
-  otherwise: ({ messages }) =>
-    `You have said ${messages.filter(({ role }) => role === 'user').length} things.`,
-});
 
 // #region define
 
 import { waymark } from 'waymark';
 import { sqliteStore } from 'waymark/sqlite';
+import { scriptedModel } from 'waymark/testing';
 import { z } from 'zod';
+
+// A script that works without a key. To use a real model, replace it: openai('gpt-5')
+const model = scriptedModel({
+  patterns: [
+    [/weather/i, { toolCalls: [{ name: 'weather', input: { city: 'Lisbon' } }] }], // a tool call
+  ],
+  afterTools: () => 'It is sunny in Lisbon.',
+  otherwise: ({ messages }) =>
+    `You have said ${messages.filter(({ role }) => role === 'user').length} things.`,
+});
 
 export const app = waymark({ model, store: sqliteStore('waymark.db') });
 

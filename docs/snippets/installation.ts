@@ -1,8 +1,5 @@
 import assert from 'node:assert/strict';
-import { fallback, memoryStore, retry, waymark } from 'waymark';
-import { scriptedModel } from 'waymark/testing';
-
-const script = scriptedModel(['Hello.']);
+import { fallback, retry } from 'waymark';
 
 // #region providers
 
@@ -28,13 +25,27 @@ app.defineAgent({
   name: 'steady',
   use: [retry({ attempts: 3 }), fallback([gemini, local])], // when the provider fails
 });
+
 // #endregion
 
 // #region offline
+
+import { memoryStore, waymark } from 'waymark';
+import { scriptedModel } from 'waymark/testing';
+
+const script = scriptedModel({
+  patterns: [[/^hi\b/i, 'Hello.']],
+  otherwise: 'I only know my script.', // the reply to every other message
+});
 const offline = waymark({ model: script, store: memoryStore() });
-const hello = await offline.defineAgent({ name: 'chat' }).run('Hi');
+const chat = offline.defineAgent({ name: 'chat' });
+
+const hello = await chat.run('Hi');
 console.log(hello.text); // Hello.
+const next = await chat.run('What else?', { sessionId: hello.sessionId });
+console.log(next.text); // I only know my script.
 // #endregion
 assert.equal(hello.text, 'Hello.');
+assert.equal(next.text, 'I only know my script.');
 await app.close();
 await offline.close();
