@@ -5,13 +5,12 @@ import type { chat } from './react-agent.ts';
 import { useAgent } from 'waymark/react';
 
 export function Chat({ url, sessionId }: { url: string; sessionId?: string }) {
-  const options = { url, agent: 'chat', sessionId };
-  const { messages, interrupts, error, send, resume } = useAgent<typeof chat>(options);
-  const approve = () => resume((request) => request.approve());
-  const decline = () => resume((request) => request.decline());
+  const agent = useAgent<typeof chat>({ url, agent: 'chat', sessionId });
+  const approve = () => agent.resume((request) => request.approve());
+  const decline = () => agent.resume((request) => request.decline());
   return (
     <main>
-      {messages.map(({ index, role, text, reasoning, files, toolCalls }) => (
+      {agent.messages.map(({ index, role, text, reasoning, files, toolCalls }) => (
         <article key={index} className={role}>
           {reasoning && <details>{reasoning}</details>}
           {toolCalls.map(({ key, name, input, output, status }) => (
@@ -23,14 +22,26 @@ export function Chat({ url, sessionId }: { url: string; sessionId?: string }) {
           ))}
         </article>
       ))}
-      {interrupts.length > 0 && <input type="button" value="Approve" onClick={approve} />}
-      {interrupts.length > 0 && <input type="button" value="Decline" onClick={decline} />}
-      {error && <p role="alert">{error.message}</p>}
-      <form action={(form) => void send(String(form.get('text')))}>
+      {agent.interrupts.length > 0 && <input type="button" value="Approve" onClick={approve} />}
+      {agent.interrupts.length > 0 && <input type="button" value="Decline" onClick={decline} />}
+      {agent.error && <p role="alert">{agent.error.message}</p>}
+      <form action={(form) => void agent.send(String(form.get('text')))}>
         <input name="text" aria-label="Message" />
+        <input type="submit" value="Send" disabled={agent.phase !== 'ready'} />
       </form>
     </main>
   );
+}
+
+// #endregion
+
+// #region headers
+export function useChat(token: () => Promise<string>) {
+  return useAgent<typeof chat>({
+    url: 'https://agents.example.com',
+    agent: 'chat',
+    headers: async () => ({ authorization: `Bearer ${await token()}` }),
+  });
 }
 
 // #endregion
