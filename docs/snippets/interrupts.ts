@@ -106,6 +106,14 @@ const less = await clerk.resume({ sessionId }, (request) => request.approve({ in
 // #endregion
 assert.match(less.text, /"paid":40/);
 
+const third = await clerk.run('pay 60');
+// #region stream
+const answers = third.interrupts.map((request) => request.approve());
+const turn = clerk.stream({ resume: answers }, { sessionId: third.sessionId });
+for await (const text of turn.textStream) process.stdout.write(text);
+// #endregion
+assert.match((await turn.output).text, /"paid":60/);
+
 const where = await clerk.run('where', { sessionId: asked.sessionId });
 // #region respond
 const answered = await clerk.resume(where, (request) => request.respond('Lisbon'));

@@ -55,9 +55,16 @@ export function interruptsAtEnd(messages: readonly Message[]): readonly Interrup
 export function toResume(
   answers: InterruptAnswer | readonly InterruptAnswer[] | ResumeInput,
 ): Resume {
-  const parts = Array.isArray(answers)
+  const parts: readonly InterruptAnswer[] = Array.isArray(answers)
     ? answers
     : partsOf(answers as InterruptAnswer | ResumeInput);
+  // Plain JavaScript can forget to return an answer, or return `true`.
+  if (!parts.every(isAnswer)) {
+    throw new WaymarkError(
+      'INVALID_ARGUMENT',
+      'An answer is missing. Return request.approve(), .respond(…) or .decline(…).',
+    );
+  }
   const respond = parts.filter((part): part is ToolResponsePart => 'toolResponse' in part);
   const restart = parts.filter((part): part is ToolRequestPart => 'toolRequest' in part);
   return {
@@ -67,8 +74,16 @@ export function toResume(
 }
 
 function partsOf(answers: InterruptAnswer | ResumeInput): readonly InterruptAnswer[] {
-  if ('toolResponse' in answers || 'toolRequest' in answers) return [answers];
-  return [...(answers.respond ?? []), ...(answers.restart ?? [])];
+  if (isAnswer(answers)) return [answers];
+  const { respond = [], restart = [] } = answers ?? {};
+  return [...respond, ...restart];
+}
+
+/** Whether this is what `approve`, `respond` or `decline` return. */
+export function isAnswer(given: unknown): given is InterruptAnswer {
+  return (
+    typeof given === 'object' && !!given && ('toolResponse' in given || 'toolRequest' in given)
+  );
 }
 
 function toInterrupt(request: ToolRequestPart): Interrupt {

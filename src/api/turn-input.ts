@@ -1,9 +1,16 @@
 import { WaymarkError } from '../core/error.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Input } from '../protocol/turn.ts';
+import { type InterruptAnswer, isAnswer, toResume } from './interrupts.ts';
 
-/** The input of a turn: the user's text, a message, or a full input. */
-export type TurnInput = string | Message | Input;
+/** The input of a turn that answers interrupts: what `approve`, `respond` or `decline` of an interrupt returned, or several of them. */
+export interface AnswerInput extends Omit<Input, 'resume'> {
+  /** The answers. */
+  readonly resume: InterruptAnswer | readonly InterruptAnswer[];
+}
+
+/** The input of a turn: the user's text, a message, a full input, or answers to interrupts. */
+export type TurnInput = string | Message | Input | AnswerInput;
 
 /** The input for a text or a message. */
 export function toInput(given: TurnInput): Input {
@@ -15,11 +22,13 @@ export function toInput(given: TurnInput): Input {
   if (Array.isArray(given)) throw arrayInput();
   if (typeof given === 'object' && 'role' in given) return { message: given };
   if (typeof given === 'object') checkFields(given);
-  return given;
+  const { resume } = given;
+  if (Array.isArray(resume) || isAnswer(resume)) return { ...given, resume: toResume(resume) };
+  return given as Input;
 }
 
 /** Refuses an input that says nothing under our names, such as `{ prompt }`. */
-function checkFields(given: Input): void {
+function checkFields(given: Input | AnswerInput): void {
   const [other] = Object.keys(given);
   const { message, resume, detach } = given;
   if (message !== undefined || resume !== undefined || detach !== undefined || !other) return;

@@ -18,7 +18,7 @@ export type { Interrupt, InterruptAnswer } from '../api/interrupts.ts';
 export type { ResumeInput } from '../api/resume-input.ts';
 export type { SnapshotRef } from '../api/snapshot-ref.ts';
 export { isTurnError, TurnError } from '../api/turn-error.ts';
-export type { TurnInput } from '../api/turn-input.ts';
+export type { AnswerInput, TurnInput } from '../api/turn-input.ts';
 export type {
   AgentConnection,
   AgentStream,

@@ -51,7 +51,7 @@ export function checkAnswers(
     if ('toolRequest' in entry) checkSeenInput(entry, request);
     entries.set(key, entry);
   }
-  if (entries.size === 0) throw bad('It is empty');
+  if (entries.size === 0) throw bad('The input has no answer');
   const open = round.requests.filter(
     ({ toolRequest }) => !round.answered.has(requestKey(toolRequest)),
   );

@@ -16,6 +16,7 @@ test('S91 with reject the second turn is ABORTED, in this app and in another', a
   for (const agent of [must(chat), must(remote)]) {
     const error = await refused(agent.runText('b', { sessionId: 's' }), 'ABORTED');
     expect(error.details).toMatchObject({ running: expect.any(String) });
+    expect(error.message).toContain(Object(error.details).running);
   }
   gate.open();
   await first;

@@ -166,3 +166,46 @@ test('S27 S100 a custom agent sees the resume, and says itself whether it waits'
   };
   expect(await agent.run({ resume }, { sessionId })).toMatchObject({ finishReason: 'stop' });
 });
+
+test('S625 answers of interrupts are input of streamed and background turns, alone or as a list', async () => {
+  await using app = openApp();
+  const chat = app.defineAgent({
+    name: 'chat',
+    tools: [defineAsk(app)],
+    model: scriptedModel([{ toolCalls: [ask] }, 'thanks', { toolCalls: [ask] }, 'thanks again']),
+  });
+  const asked = await chat.run('x');
+  const { sessionId } = asked;
+  const answers = asked.interrupts.map((request) => request.respond({ answer: 'yes' }));
+  let text = '';
+  for await (const piece of chat.stream({ resume: answers }, { sessionId }).textStream)
+    text += piece;
+  expect(text).toBe('thanks');
+  const again = await chat.run('y', { sessionId });
+  const handle = await chat.start({ resume: must(again.interrupts[0]).decline() }, { sessionId });
+  expect((await handle.wait()).text).toBe('thanks again');
+});
+
+test('S625 what is no answer is refused, and the interrupt still waits', async () => {
+  await using app = openApp();
+  const chat = app.defineAgent({
+    name: 'chat',
+    tools: [defineAsk(app)],
+    model: scriptedModel([{ toolCalls: [ask] }, 'thanks']),
+  });
+  const asked = await chat.run('x');
+  const { sessionId } = asked;
+  for (const wrong of [undefined, null, true, {}]) {
+    const calls = [
+      () => chat.resume(asked, () => wrong as never),
+      () => chat.run({ resume: [wrong as never] }, { sessionId }),
+    ];
+    for (const call of calls) {
+      const { message } = await refused(call(), 'INVALID_ARGUMENT');
+      expect(message).toContain('Return request.approve()');
+    }
+  }
+  await refused(chat.resume(asked, true as never), 'INVALID_ARGUMENT');
+  const done = await chat.resume(asked, (request) => request.respond({ answer: 'yes' }));
+  expect(done.text).toBe('thanks');
+});

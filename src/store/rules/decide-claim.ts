@@ -118,7 +118,7 @@ export function refuseHolder<Run>(
   now: number,
 ): WaymarkError | undefined {
   if (run === null || !isHolder(run, now)) return undefined;
-  return busy(sessionId, run.worker, run.runId);
+  return busy(sessionId, run.runId);
 }
 
 /** The refusal of a caller that expects another head; `null`: none yet. */

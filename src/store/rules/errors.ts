@@ -9,10 +9,10 @@ export function notFound(what: 'snapshot' | 'session', id: string): WaymarkError
 }
 
 /** A session is being worked on. */
-export function busy(sessionId: string, worker: string, runId: string): WaymarkError {
+export function busy(sessionId: string, runId: string): WaymarkError {
   return new WaymarkError(
     'ABORTED',
-    `Session "${sessionId}" is being worked on by "${worker}". Try again when the run has ended, or abort it.`,
+    `Session "${sessionId}" is busy with run "${runId}". Try again when the run has ended, or abort it.`,
     { details: { running: runId } },
   );
 }
