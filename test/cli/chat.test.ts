@@ -1,6 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Agent, memoryStore, waymark } from 'waymark';
+import { ChatLoop } from '../../src/cli/chat/chat-loop.ts';
+import { Conversation } from '../../src/cli/chat/conversation.ts';
+import { localAgent } from '../../src/cli/source/agent-access.ts';
+import { createStyle } from '../../src/cli/text/style.ts';
 import { agentsFile, command, Running, tempFolder } from './support/command.ts';
 
 let folder = tempFolder();
@@ -211,6 +217,81 @@ describe('a conversation', () => {
       { input: 'yes\n' },
     );
     expect(again.stdout).toContain('Result: [{"booked":"tea"}]');
+  });
+
+  test('S620 finishes the turn before /quit, so that an answer or a message before it is not lost', async () => {
+    const first = await talk(['book tea']);
+    const [, snapshotId = ''] = comeBack.exec(first.stderr) ?? [];
+    const answered = await command(
+      folder.path,
+      ['chat', 'talker', '--snapshot', snapshotId, ...file],
+      { input: 'yes\n/quit\nnever said\n' },
+    );
+    expect(answered).toMatchObject({ code: 0 });
+    expect(answered.stdout).toContain('Result: [{"booked":"tea"}]');
+    expect(answered.stdout).not.toContain('Message');
+    expect(answered.stderr).not.toContain('Stopped');
+    expect(comeBack.exec(answered.stderr)?.[1]).not.toBe(snapshotId);
+    const slow = await talk(['slowly', '/quit']);
+    expect(slow).toMatchObject({ code: 0, stdout: 'One. Two. Three. Four.\n' });
+  });
+
+  test('S620 in a terminal, says that /quit waits for the turn, once', async () => {
+    const app = waymark({ store: memoryStore() });
+    const announced = Promise.withResolvers<void>();
+    const model = app.defineModel({ name: 'slow' }, async (_, { stream }) => {
+      await stream({ content: [{ text: 'One. ' }] });
+      await announced.promise;
+      await stream({ content: [{ text: 'Two.' }] });
+      return { message: { role: 'model', content: [{ text: 'One. Two.' }] }, finishReason: 'stop' };
+    });
+    const agent = app.defineAgent({ name: 'chat', model });
+    const input = new PassThrough();
+    let stdout = '';
+    const notes: string[] = [];
+    const write = (text: string) => {
+      stdout += text;
+      if (stdout === 'One. ') input.write('/quit\n');
+    };
+    const loop = new ChatLoop({
+      conversation: new Conversation(localAgent(agent as Agent, undefined, app.store), true),
+      sourceArguments: '',
+      isDebug: false,
+      terminal: {
+        write,
+        print: (line = '') => write(`${line}\n`),
+        note: (line) => {
+          notes.push(line);
+          if (line.startsWith('Leaving')) announced.resolve();
+        },
+        progress: () => {},
+        interactive: true,
+        style: createStyle(false),
+        input: input as unknown as NodeJS.ReadStream,
+        output: new PassThrough() as unknown as NodeJS.WriteStream,
+        cwd: folder.path,
+        env: {},
+        onInterrupt: () => () => {},
+      },
+    });
+    input.write('hello\n');
+    expect(await loop.talk()).toBe(0);
+    loop.end();
+    await app.close();
+    expect(stdout).toBe('One. Two.\n');
+    expect(notes.filter((note) => note.includes('Leaving'))).toEqual([
+      'Leaving when this turn has ended. To stop it, press Ctrl-C.',
+    ]);
+    expect(notes.join()).not.toContain('Stopped');
+  });
+
+  test('S57 S620 says that the input was not saved when /stop comes before the turn', async () => {
+    for (const agent of ['talker', 'bare']) {
+      const { code, stdout, stderr } = await talk(['slowly', '/stop', 'one'], agent);
+      expect({ code, stdout }).toEqual({ code: 0, stdout: 'Message 1.\n' });
+      expect(stderr).toContain('Stopped before the turn started. Your input was not saved.');
+      expect(stderr).not.toContain('partial answer');
+    }
   });
 
   test('goes on after a failed turn', async () => {

@@ -30,6 +30,8 @@ export class ChatLoop {
   readonly #forget: () => void;
   #isLeaving = false;
   #isStopping = false;
+  /** `/quit` was typed during the running turn. */
+  #hasQuit = false;
 
   constructor({ conversation, terminal, sourceArguments, isDebug }: ChatOptions) {
     this.#conversation = conversation;
@@ -46,7 +48,7 @@ export class ChatLoop {
     await this.#orLeft(this.#answerInterrupts());
     while (!this.#isLeaving) {
       const line = await this.#orLeft(this.#lines.next('› '));
-      if (line === undefined || line.trim() === '/quit') break;
+      if (line === undefined || isQuit(line)) break;
       if (line.trim() !== '') await this.#orLeft(this.#act(line));
     }
     return this.#isLeaving ? exitCode.interrupted : exitCode.ok;
@@ -104,6 +106,7 @@ export class ChatLoop {
   async #turn(input: Input, quiet = false): Promise<Output> {
     const printer = new ChunkPrinter(this.#terminal);
     this.#isStopping = false;
+    this.#hasQuit = false;
     // In a terminal, a line typed during a turn is added to it. Piped lines wait for their turn, except for commands about the turn.
     this.#lines.onEarly = () => this.#early();
     const turn = this.#conversation.turn(input, (chunk) => quiet || printer.print(chunk));
@@ -123,20 +126,29 @@ export class ChatLoop {
     const isTyped = this.#terminal.interactive;
     const line = this.#lines.takeIf(
       (text) =>
-        /^\/(detach|stop|quit)\s*$/.test(text) ||
+        /^\/(detach|stop)\s*$/.test(text) ||
         /^\/steer\s+\S/.test(text) ||
         (isTyped && !text.startsWith('/') && text.trim() !== ''),
     );
-    if (line === undefined) return;
+    if (line === undefined) {
+      this.#announceQuit();
+      return;
+    }
     if (line.startsWith('/steer') || !line.startsWith('/')) {
       void this.#steer(line.replace(/^\/steer\s+/, ''));
-    } else if (line.startsWith('/quit')) this.#leave();
-    else if (line.startsWith('/stop')) this.#conversation.stop();
+    } else if (line.startsWith('/stop')) this.#conversation.stop();
     else {
       this.#conversation.detach().catch((error: unknown) => {
         this.#terminal.note(`${this.#terminal.style.bad('✗')} ${safe(messageOf(error))}`);
       });
     }
+  }
+
+  /** `/quit` stays queued until the turn has ended, so that the message or answer before it is not lost. */
+  #announceQuit(): void {
+    if (this.#hasQuit || !this.#terminal.interactive || !isQuit(this.#lines.first)) return;
+    this.#hasQuit = true;
+    this.#terminal.note('Leaving when this turn has ended. To stop it, press Ctrl-C.');
   }
 
   async #steer(text: string): Promise<void> {
@@ -163,9 +175,13 @@ export class ChatLoop {
       this.#terminal.note(
         `Running in the background. To follow it: waymark watch ${snapshotId} --agent ${name}${this.#sourceArguments}`,
       );
-    } else if (finishReason === 'aborted')
-      this.#terminal.note('Stopped. The partial answer is kept.');
-    else if (finishReason === 'length')
+    } else if (finishReason === 'aborted') {
+      this.#terminal.note(
+        this.#conversation.isLastSaved
+          ? 'Stopped. The partial answer is kept.'
+          : 'Stopped before the turn started. Your input was not saved.',
+      );
+    } else if (finishReason === 'length')
       this.#terminal.note('The answer was cut off: it reached the token limit.');
     else if (finishReason === 'blocked') this.#terminal.note('The model refused to answer.');
   }
@@ -237,6 +253,10 @@ export class ChatLoop {
 function withMessage(output: Output): object {
   const { error } = output;
   return error ? { ...output, error: { ...error, message: error.message } } : output;
+}
+
+function isQuit(line: string | undefined): boolean {
+  return line?.trim() === '/quit';
 }
 
 function textInput(text: string): Input {

@@ -26,6 +26,7 @@ export class Conversation {
   readonly isKept: boolean;
   #place: Place = {};
   #running: AgentConnection | undefined;
+  #isLastSaved = false;
 
   /** `isKept`: the agent has a store, so there are snapshots to restore. */
   constructor(agent: AgentAccess, isKept: boolean) {
@@ -40,6 +41,11 @@ export class Conversation {
   /** The snapshot that the next turn continues from. */
   get snapshotId(): string | undefined {
     return this.#place.snapshotId;
+  }
+
+  /** Whether the last turn was saved. A turn that is stopped before the agent accepts it is not. */
+  get isLastSaved(): boolean {
+    return this.#isLastSaved;
   }
 
   get isRunning(): boolean {
@@ -181,6 +187,9 @@ export class Conversation {
   }
 
   #follow({ sessionId, snapshotId, state, finishReason }: Output): void {
+    this.#isLastSaved = this.isKept
+      ? snapshotId !== undefined && snapshotId !== this.#place.snapshotId
+      : (state?.messages?.length ?? 0) > (this.#place.state?.messages?.length ?? 0);
     // A background run cannot be continued before it has ended.
     const kept = finishReason === 'detached' ? undefined : snapshotId;
     this.#place = {

@@ -43,6 +43,11 @@ export class Lines {
     return line !== undefined && isWanted(line) ? this.#queue.shift() : undefined;
   }
 
+  /** The next line, if it has arrived; it stays in the queue. */
+  get first(): string | undefined {
+    return this.#queue[0];
+  }
+
   /** Puts a line back at the front. */
   unread(line: string): void {
     this.#queue.unshift(line);

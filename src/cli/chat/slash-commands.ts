@@ -100,7 +100,7 @@ function helpText(): string {
     ...Object.values(commands).map(({ usage, about }) => [usage, about]),
     ['/detach [message]', 'run the message, or the running turn, in the background'],
     ['/stop', 'stop the running turn, as Ctrl-C does; the partial answer is kept'],
-    ['/quit', 'leave (or press Ctrl-C twice, or end the input)'],
+    ['/quit', 'leave when the running turn has ended (or press Ctrl-C twice, or end the input)'],
   ];
   return table(rows);
 }
