@@ -37,6 +37,9 @@ test('S426 replay tells what differs, and exits with 1 over the threshold', asyn
   expect(html.stderr).toContain('Wrote the report to report.html: 1 of 2 turns differ');
   expect(readFileSync(join(folder.path, 'report.html'), 'utf8')).toContain('Letter 1.');
   expect((await run('replay', 'nothing-of-this-name')).code).toBe(3);
+  const unknown = await run('replay', '--agent', 'tlaker');
+  expect(unknown).toMatchObject({ code: 3, stdout: '' });
+  expect(unknown.stderr).toContain('No agent "tlaker" is defined. Did you mean "talker"?');
   expect(await run('replay')).toMatchObject({ code: 2 });
   expect(await run('replay', 'trip', '--max', 'few')).toMatchObject({ code: 2 });
   expect(await run('replay', 'trip', '--tools', 'dead')).toMatchObject({ code: 2 });

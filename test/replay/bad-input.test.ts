@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { type App, agentTool, memoryStore, type Store, waymark } from 'waymark';
-import { type RecordedSession, replay, scriptedModelFrom, type TurnReport } from 'waymark/replay';
+import {
+  type RecordedSession,
+  replay,
+  type SessionSource,
+  scriptedModelFrom,
+  type TurnReport,
+} from 'waymark/replay';
 import { sqliteStore } from 'waymark/sqlite';
 import type { SessionExport } from 'waymark/store';
 import { scriptedModel } from 'waymark/testing';
@@ -155,6 +161,36 @@ test('S614 a replay with an unknown model fails, and says which models there are
   await expect(run('fats')).rejects.toThrow(/No model "fats".*fast/);
   await expect(run(() => 'fats')).rejects.toMatchObject({ status: 'NOT_FOUND' });
   expect((await run('fast')).turns).toMatchObject([{ replayed: { text: 'Fast.' } }]);
+});
+
+test('S621 a replay of nothing is not the same as its recording, and an unknown agent is NOT_FOUND', async () => {
+  const store = memoryStore();
+  const app = open(store);
+  const { sessionId } = await app.defineAgent({ name: 'chat' }).run('one');
+  const run = (sessions: SessionSource) => replay(app, { sessions, ...recorded });
+  expect(await run({ agent: 'chat' })).toMatchObject({ same: true, sessions: 1 });
+  expect(await run('unknown')).toMatchObject({
+    same: false,
+    turns: [],
+    skipped: [{ sessionId: 'unknown', reason: 'No such session.' }],
+  });
+  const nothing = { same: false, sessions: 0, turns: [], skipped: [], divergent: 0 };
+  expect(await run({ agent: 'chat', query: 'nowhere' })).toMatchObject(nothing);
+  for (const ids of [undefined, [sessionId]]) {
+    await expect(run({ agent: 'chta', ...(ids && { ids }) })).rejects.toMatchObject({
+      status: 'NOT_FOUND',
+      message: 'No agent "chta" is defined. Did you mean "chat"? Defined: chat.',
+    });
+  }
+  // The recordings of an agent that was removed are skipped with a reason, and can be replayed with another app.
+  const later = open(store);
+  const removed = await replay(later, { sessions: { agent: 'chat' } });
+  expect(removed).toMatchObject({
+    same: false,
+    skipped: [{ sessionId, reason: 'The app has no agent "chat".' }],
+  });
+  const changes = { with: { app }, sessions: { agent: 'chat' } };
+  expect(await replay(later, changes)).toMatchObject({ same: true });
 });
 
 test('S429 sub-agents replay as tools, and their own sessions by themselves; live ones run on the copy', async () => {

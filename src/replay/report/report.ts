@@ -77,7 +77,7 @@ export interface ReplayReport {
   readonly sessions: number;
   /** How many turns differ from their recording. */
   readonly divergent: number;
-  /** Whether no turn differs. */
+  /** Whether at least one turn was replayed, and none differs. */
   readonly same: boolean;
   /** The mean of each scorer, by name. */
   readonly scores: Readonly<Record<string, number>>;
@@ -100,7 +100,8 @@ export function toReport(
     turns,
     ...counts,
     divergent,
-    same: divergent === 0,
+    // A replay of nothing shows nothing, so a check of `same` must not pass on a wrong id or an empty store.
+    same: turns.length > 0 && divergent === 0,
     scores: meansOf(turns),
     recorded: sumOf(turns.map(({ recorded }) => recorded)),
     replayed: sumOf(turns.map(({ replayed }) => replayed)),

@@ -31,6 +31,7 @@ async function* storedSessions(app: App, source: StoredSessions): AsyncGenerator
   const store = withExports(given);
   const names = agent === undefined ? app.agents().map(({ name }) => name) : [agent];
   const scopes = names.map((name) => ({ agent: name, ...(owner !== undefined && { owner }) }));
+  if (agent !== undefined) await checkAgent(app, store, { agent, owner });
   let count = 0;
   if (ids !== undefined) {
     for (const id of ids)
@@ -51,6 +52,20 @@ async function* storedSessions(app: App, source: StoredSessions): AsyncGenerator
       cursor = page?.next;
     } while (cursor !== undefined);
   }
+}
+
+/** Rejects the name of an agent that neither the app nor the store has. Sessions of a removed agent are skipped with a reason. */
+async function checkAgent(
+  app: App,
+  store: Store,
+  { agent, owner }: { readonly agent: string; readonly owner: string | undefined },
+): Promise<void> {
+  if (app.agents().some(({ name }) => name === agent)) return;
+  const scope = { agent, ...(owner !== undefined && { owner }) };
+  const page = await store.timeline?.listSessions(scope, { limit: 1 });
+  if (page === undefined || page.items.length > 0) return;
+  // Throws NOT_FOUND and lists the agents.
+  app.agent(agent);
 }
 
 async function read(
