@@ -34,14 +34,14 @@ function checkFields(given: Input | AnswerInput): void {
   if (message !== undefined || resume !== undefined || detach !== undefined || !other) return;
   throw new WaymarkError(
     'INVALID_ARGUMENT',
-    `An input needs a message or a resume, and this one has "${other}". Pass the text of the user, or a message.`,
+    `The input has "${other}", but neither \`message\` nor \`resume\`. Pass the user's text or a message.`,
   );
 }
 
 function emptyInput(): WaymarkError {
   return new WaymarkError(
     'INVALID_ARGUMENT',
-    'The input is empty. Pass the text of the user, a message, or an input such as { message } or { resume }.',
+    "The input is empty. Pass the user's text, a message, or an input such as { message } or { resume }.",
   );
 }
 

@@ -5,8 +5,8 @@ import { WaymarkError } from './error.ts';
 export interface Registry<T> {
   /** Adds a value; a key that is taken is ALREADY_EXISTS. */
   register(key: string, value: T): void;
-  /** The value under a key; an unknown one is NOT_FOUND and says what exists. */
-  lookup(key: string): T;
+  /** The value under a key; an unknown one is NOT_FOUND and says what exists. `advice` is added unless a similar name exists. */
+  lookup(key: string, advice?: string): T;
   /** The value under a key, if there is one. */
   find(key: string): T | undefined;
   /** All values in the order of their definition; only those whose key starts with the prefix if one is given. */
@@ -31,9 +31,9 @@ export function createRegistry<T>(): Registry<T> {
       }
       entries.set(key, value);
     },
-    lookup(key) {
+    lookup(key, advice) {
       const value = entries.get(key);
-      if (value === undefined) throw unknownKey(key, keys());
+      if (value === undefined) throw unknownKey(key, keys(), advice);
       return value;
     },
     find: (key) => entries.get(key),
@@ -45,7 +45,11 @@ export function createRegistry<T>(): Registry<T> {
 
 const shown = 10;
 
-function unknownKey(key: string, keys: readonly string[]): WaymarkError {
+function unknownKey(
+  key: string,
+  keys: readonly string[],
+  advice: string | undefined,
+): WaymarkError {
   const { kind, name } = partsOf(key);
   // A caller who asks for a model gets suggestions of models only.
   const candidates = keys.filter((other) => partsOf(other).kind === kind);
@@ -57,7 +61,8 @@ function unknownKey(key: string, keys: readonly string[]): WaymarkError {
     sorted.length === 0
       ? `There are none.`
       : `Defined: ${sorted.slice(0, shown).join(', ')}${more}.`;
-  const hint = meant === undefined ? existing : `Did you mean "${meant}"? ${existing}`;
+  const advised = advice === undefined ? existing : `${existing} ${advice}`;
+  const hint = meant === undefined ? advised : `Did you mean "${meant}"? ${existing}`;
   return new WaymarkError('NOT_FOUND', `No ${kind} "${name}" is defined. ${hint}`, {
     details: { key, existing: sorted.slice(0, shown).map((other) => `/${kind}/${other}`) },
   });

@@ -116,7 +116,7 @@ function ownPartials(
     const known = [...partials.keys()].join(', ');
     throw new WaymarkError(
       'NOT_FOUND',
-      `There is no partial "${name}". ${known === '' ? 'None is defined.' : `There is ${known}.`}`,
+      `There is no partial "${name}". ${known === '' ? 'None is defined.' : `Defined: ${known}.`}`,
     );
   });
 }

@@ -352,7 +352,7 @@ describe('tools', () => {
         toolResponse: {
           name: 'wether',
           ref: 'r',
-          output: 'There is no tool "wether". There is weather.',
+          output: 'There is no tool "wether". Available tools: weather.',
         },
       }),
     ]);

@@ -36,6 +36,7 @@ import {
   type PromptOptions,
 } from './prompt.ts';
 import { loadPromptFiles } from './prompt-file.ts';
+import { providerAdvice } from './provider-advice.ts';
 import { type Resource, type ResourceOptions, type ResourceRequest, resource } from './resource.ts';
 import type { ToolCallInfo } from './run-tool-call.ts';
 import {
@@ -233,7 +234,8 @@ function createEnv(
     toolExtras: (call) => toolExtras?.(call) ?? {},
     resolveModel(ref = defaultModel) {
       if (ref === undefined) throw noModel();
-      if (typeof ref === 'string') return withPrice(models.lookup(`/model/${ref}`), price);
+      if (typeof ref === 'string')
+        return withPrice(models.lookup(`/model/${ref}`, providerAdvice(ref)), price);
       if (isLanguageModel(ref)) return withPrice(fromLanguageModel(ref), price);
       if (typeof ref.run !== 'function') throw notAModel();
       return withPrice(ref, price);

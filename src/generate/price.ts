@@ -37,17 +37,17 @@ export function pricedUsage({ name, price }: Model, usage: Usage | undefined): U
   if (usage === undefined || usage.cost !== undefined || price === undefined) return usage;
   const cost = price(usage);
   if (cost === undefined) return usage;
-  checkCost(cost, `\`price\` returned for model "${name}"`);
+  checkCost(cost, `The result of \`price\` for model "${name}"`);
   return { ...usage, cost };
 }
 
-/** Refuses what is not an amount of money; `what` names it. */
+/** Rejects a cost that is not an amount of money; `what` names it at the start of the message. */
 export function checkCost(cost: Cost, what: string): void {
   const amounts: readonly unknown[] =
     typeof cost === 'object' && cost !== null ? Object.values(cost) : [undefined];
   if (amounts.every((micros) => Number.isSafeInteger(micros) && Number(micros) >= 0)) return;
   throw new WaymarkError(
     'INVALID_ARGUMENT',
-    `What ${what} is not an amount of money. Give integer micro-units by currency, such as { USD: 1500 } for $0.0015.`,
+    `${what} is not an amount of money. Pass integer micro-units by currency, such as { USD: 1500 } for $0.0015.`,
   );
 }

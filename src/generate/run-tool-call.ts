@@ -226,7 +226,8 @@ function textOf(error: unknown): string {
 
 function unknownTool(name: string, { tools, missing }: ToolScope): WaymarkError {
   const names = closest(name, [...tools.keys()]).slice(0, 10);
-  const existing = names.length > 0 ? `There is ${names.join(', ')}.` : 'There are no tools.';
+  const existing =
+    names.length > 0 ? `Available tools: ${names.join(', ')}.` : 'There are no tools.';
   const away =
     missing.length > 0 ? ` The tools of ${missing.join(', ')} are not available now.` : '';
   return new WaymarkError('NOT_FOUND', `There is no tool "${name}". ${existing}${away}`);

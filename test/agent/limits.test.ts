@@ -314,19 +314,28 @@ test('S384 a model without a price is not called under a budget in money, and a 
   for (const given of [undefined, { USD: 1 }]) {
     cost = given;
     expect(await chat.runText('a', { throwOnError: false })).toMatchObject({
-      error: { status: 'FAILED_PRECONDITION', details: { model: 'scripted', currency: 'EUR' } },
+      error: {
+        status: 'FAILED_PRECONDITION',
+        message: expect.stringContaining("so the agent's cost limit cannot be enforced."),
+        details: { model: 'scripted', currency: 'EUR' },
+      },
     });
   }
   expect(model.requests).toHaveLength(0);
   cost = { EUR: 0.5 };
   expect(await chat.runText('a', { throwOnError: false })).toMatchObject({
-    error: { status: 'INVALID_ARGUMENT', message: expect.stringContaining('micro-units') },
+    error: {
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(
+        'The result of `price` for model "scripted" is not an amount of money. Pass integer micro-units',
+      ),
+    },
   });
   expect(() => app.defineAgent({ name: 'x', store: false, limits })).toThrow(
     'no store that records',
   );
   expect(() => app.defineAgent({ name: 'y', limits: { owner: { cost: { USD: -1 } } } })).toThrow(
-    'not an amount of money',
+    /^`limits.owner.cost` of agent "y" is not an amount of money\./,
   );
 });
 

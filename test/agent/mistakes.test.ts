@@ -142,6 +142,10 @@ describe('before a turn is accepted', () => {
     expect(await messageOf(() => a.run('hi'))).toBe(
       'Agent "a" cannot run: No model "lagre" is defined. Did you mean "large"? Defined: large.',
     );
+    const similar = app.defineAgent({ name: 'similar', model: 'x/large' });
+    expect(await messageOf(() => similar.run('hi'))).toMatch(
+      /Did you mean "large"\? Defined: large\.$/,
+    );
     const b = app.defineAgent({ name: 'b', tools: ['wether'] });
     expect(await messageOf(() => b.run('hi'))).toBe(
       'Agent "b" cannot run: No tool "wether" is defined. Did you mean "weather"? Defined: weather.',
@@ -152,8 +156,44 @@ describe('before a turn is accepted', () => {
     );
     expect(await messageOf(() => c.run('hi'))).toContain('`await app.ready()`');
     expect(await messageOf(() => app.agent('d'))).toContain(
-      'No agent "d" is defined. Defined: a, b, c.',
+      'No agent "d" is defined. Defined: a, b, c, similar.',
     );
+  });
+
+  test.each([
+    ['openai/gpt-5', "openai('gpt-5') from the package @ai-sdk/openai"],
+    ['googleai/gemini-2.5-flash', "google('gemini-2.5-flash') from the package @ai-sdk/google"],
+    [
+      'anthropic:claude-sonnet-4-5',
+      "anthropic('claude-sonnet-4-5') from the package @ai-sdk/anthropic",
+    ],
+    ['gpt-5', "openai('gpt-5') from the package @ai-sdk/openai"],
+    ['o3', "openai('o3') from the package @ai-sdk/openai"],
+    ['acme/fast', "such as openai('gpt-5') from the package @ai-sdk/openai"],
+  ])("the name of a provider's model, %s", async (model, example) => {
+    const { app } = open();
+    const agent = app.defineAgent({ name: 'a', model });
+    const message = await messageOf(() => agent.run('hi'));
+    expect(message).toContain(
+      `Agent "a" cannot run: No model "${model}" is defined. There are none.`,
+    );
+    expect(message).toContain("To use a provider's model, pass the model instead of a name");
+    expect(message).toContain(example);
+    const other = app.defineAgent({ name: 'b', model: 'quick' });
+    expect(await messageOf(() => other.run('hi'))).toMatch(/There are none\.$/);
+  });
+
+  test('a session, a background run or a request id without a store', async () => {
+    const app = waymark({ model: scriptedModel([]) });
+    closers.push(() => app.close());
+    const agent = app.defineAgent({ name: 'a' });
+    expect(await messageOf(() => agent.run('hi', { sessionId: 's' }))).toBe(
+      'Agent "a" has no store, so it keeps no sessions. Pass `store` to waymark(), or start from { state }, the state of an earlier output.',
+    );
+    const store = 'Pass `store` to waymark() or to the agent';
+    expect(await messageOf(() => agent.start('hi'))).toContain(store);
+    expect(await messageOf(() => agent.run('hi', { requestId: 'r' }))).toContain(store);
+    expect(await messageOf(() => agent.restore('s'))).toContain(store.replace('Pass', 'pass'));
   });
 
   test('something that is not a model', async () => {
@@ -178,10 +218,12 @@ describe('before a turn is accepted', () => {
     const { app } = open();
     const agent = app.defineAgent({ name: 'a' });
     expect(await messageOf(() => agent.run(''))).toBe(
-      'The input is empty. Pass the text of the user, a message, or an input such as { message } or { resume }.',
+      "The input is empty. Pass the user's text, a message, or an input such as { message } or { resume }.",
     );
     expect(await messageOf(() => agent.run(wrong(['a', 'b'])))).toContain('The input is an array.');
-    expect(await messageOf(() => agent.run({}))).toBe('An input needs a message or a resume.');
+    expect(await messageOf(() => agent.run({}))).toBe(
+      'The input has neither `message` nor `resume`. Pass one of them.',
+    );
   });
 
   test('a duplicate agent name', async () => {
@@ -328,9 +370,9 @@ describe('options and arguments', () => {
     [
       'an input of the AI SDK',
       () => agent.run(wrong({ prompt: 'hi' })),
-      'An input needs a message or a resume, and this one has "prompt". Pass the text of the user',
+      'The input has "prompt", but neither `message` nor `resume`. Pass the user\'s text',
     ],
-    ['no input', () => agent.run(wrong(undefined as never)), 'The input is empty. Pass the text'],
+    ['no input', () => agent.run(wrong(undefined as never)), 'The input is empty. Pass the user'],
     [
       'middleware outside of use',
       () => app.defineAgent(wrong({ name: 'x', toolApproval: ['echo'] })),

@@ -34,7 +34,7 @@ test('a server is added, listed and tried', async () => {
   expect(tools.stdout).toMatch(/^echo {2}Repeats a text\.$/m);
   expect(called).toMatchObject({ code: 0, stdout: 'echo hi\n' });
   expect(unknown).toMatchObject({ code: 3 });
-  expect(unknown.stderr).toContain('There is no tool "eko". There is echo, ');
+  expect(unknown.stderr).toContain('There is no tool "eko". Available tools: echo, ');
   expect(wrong).toMatchObject({ code: 2 });
 });
 

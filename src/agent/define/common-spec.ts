@@ -122,7 +122,7 @@ function checkAgentLimits(
     session: session?.cost,
     owner: owner?.cost,
   })) {
-    if (cost !== undefined) checkCost(cost, `\`limits.${where}.cost\` of agent "${name}" says`);
+    if (cost !== undefined) checkCost(cost, `\`limits.${where}.cost\` of agent "${name}"`);
   }
   const needs = owner !== undefined || session?.cost !== undefined;
   const records = store !== undefined && 'spend' in store && store.spend !== undefined;

@@ -20,6 +20,6 @@ export function supportOf<Name extends 'runs' | 'abort' | 'timeline' | 'events' 
 export function noStore(spec: AgentSpec): WaymarkError {
   return new WaymarkError(
     'FAILED_PRECONDITION',
-    `Agent "${spec.name}" has no store: its state is held by the client. Give it one to use this.`,
+    `Agent "${spec.name}" has no store: the client holds its state. To use this call, pass \`store\` to waymark() or to the agent.`,
   );
 }

@@ -37,7 +37,7 @@ export function parseInit(spec: AgentSpec, value: GivenInit): Init {
   if (spec.store === undefined && named) {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
-      `Agent "${spec.name}" has no store. Start it with { state }, the state of an earlier output.`,
+      `Agent "${spec.name}" has no store, so it keeps no sessions. Pass \`store\` to waymark(), or start from { state }, the state of an earlier output.`,
     );
   }
   return init;

@@ -15,7 +15,7 @@ export function checkPromptInput({ message, resume, detach }: Input): void {
   if (message === undefined) {
     // A bare detach sends nothing: it leaves what is queued to the background.
     if (detach === true) return;
-    throw refused('An input needs a message or a resume.');
+    throw refused('The input has neither `message` nor `resume`. Pass one of them.');
   }
   if (message.role !== 'user') {
     throw refused(
@@ -31,7 +31,7 @@ export function checkPromptInput({ message, resume, detach }: Input): void {
 /** A custom agent decides for itself, but takes no empty input. */
 export function checkCustomInput({ message, resume, detach }: Input): void {
   if (message === undefined && resume === undefined && detach !== true) {
-    throw refused('An input needs a message or a resume.');
+    throw refused('The input has neither `message` nor `resume`. Pass one of them.');
   }
 }
 

@@ -101,7 +101,7 @@ function detachableStore({ spec }: InvocationState): Store {
     throw new WaymarkError(
       'FAILED_PRECONDITION',
       spec.store === undefined
-        ? `Agent "${spec.name}" has no store, so it cannot run in the background. Give it one to detach.`
+        ? `Agent "${spec.name}" has no store, so it cannot run in the background. Pass \`store\` to waymark() or to the agent.`
         : `The store of agent "${spec.name}" cannot abort runs, so it takes no detached ones.`,
     );
   }

@@ -41,7 +41,7 @@ export function checkRequestId(spec: AgentSpec, { requestId }: Input): void {
   throw new WaymarkError(
     'FAILED_PRECONDITION',
     spec.store === undefined
-      ? `Agent "${spec.name}" has no store, so it cannot tell whether a request was sent before. Leave out the request id, or give the agent a store.`
+      ? `Agent "${spec.name}" has no store, so it cannot tell whether a request was sent before. Pass \`store\` to waymark() or to the agent, or leave out the request id.`
       : `The store of agent "${spec.name}" has no claims, so it cannot keep request ids. Leave out the request id, or use a store that has claims, such as sqliteStore.`,
   );
 }

@@ -120,7 +120,7 @@ function checkPrice({ name, price }: Model, limits: readonly (Cost | undefined)[
   if (missing === undefined) return;
   throw new WaymarkError(
     'FAILED_PRECONDITION',
-    `Model "${name}" has no price in ${missing}, so the agent's limit of its cost cannot be kept. Add the model to \`price\` of waymark(), or remove the limit.`,
+    `Model "${name}" has no price in ${missing}, so the agent's cost limit cannot be enforced. Add the model to \`price\` of waymark(), or remove the limit.`,
     { details: { model: name, currency: missing } },
   );
 }

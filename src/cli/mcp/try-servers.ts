@@ -83,7 +83,10 @@ export async function testServer(options: TryOptions): Promise<number> {
     const tool = tools.find((each) => nameOf(each) === wanted);
     if (!tool) {
       const names = tools.map(nameOf).join(', ');
-      throw new WaymarkError('NOT_FOUND', `There is no tool "${wanted}". There is ${names}.`);
+      throw new WaymarkError(
+        'NOT_FOUND',
+        `There is no tool "${wanted}". Available tools: ${names}.`,
+      );
     }
     const { output, content } = await callOnce(tool, parseInput(input), terminal);
     if (json) terminal.print(JSON.stringify({ output, content }, null, 2));
