@@ -73,7 +73,7 @@ app.defineAgent({
   name: 'shop',
   tools: [search],
   toolChoice: 'auto',
-  maxTurns: 5, // tool iterations per turn
+  maxTurns: 5, // rounds of tool calls (tool iterations) within one turn
   use: [toolApproval(['search']), retry({ attempts: 3 })],
 });
 // #endregion

@@ -7,10 +7,10 @@ const model = scriptedModel({
   patterns: [],
   otherwise: { chunks: ['Long ', 'work ', 'done.'], chunkDelay: 20 },
 });
-const ended: string[] = [];
 const app = waymark({ model, store: sqliteStore('background.db') });
 
 // #region define
+const ended: string[] = [];
 const researcher = app.defineAgent({
   name: 'researcher',
   description: 'Reads sources and reports.',
@@ -53,7 +53,7 @@ const detached = await conn.detach(); // the running turn and the queued inputs 
 // #endregion
 
 // #region abort
-const after = await researcher.attach(detached).abort(); // 'aborted', or the status it had before
+const after = await researcher.attach(detached).abort(); // 'aborted'
 // #endregion
 assert.equal(after, 'aborted');
 

@@ -7,7 +7,11 @@ const model = scriptedModel({
       /pay (\d+)/,
       ([, euros = '0']) => ({ toolCalls: [{ name: 'pay', input: { euros: Number(euros) } }] }),
     ],
-    [/where/, { toolCalls: [{ name: 'ask_city', input: { question: 'Which city?' } }] }],
+    [
+      /refund (\d+)/,
+      ([, euros = '0']) => ({ toolCalls: [{ name: 'refund', input: { euros: Number(euros) } }] }),
+    ],
+    [/Where/, { toolCalls: [{ name: 'ask_city', input: { question: 'Which city?' } }] }],
     [
       /map of (\w+)/,
       ([, city = 'Lisbon']) => ({ toolCalls: [{ name: 'show_map', input: { city } }] }),
@@ -18,13 +22,35 @@ const model = scriptedModel({
   otherwise: 'As you like.',
 });
 
-// #region tool
+// #region needs-approval
 
-import { memoryStore, toolApproval, waymark } from 'waymark';
+import { memoryStore, waymark } from 'waymark';
 import { z } from 'zod';
 
 const app = waymark({ model, store: memoryStore() });
 
+const refund = app.defineTool(
+  {
+    name: 'refund',
+    description: 'Refunds an order',
+    input: z.object({ euros: z.number() }),
+    needsApproval: ({ euros }) => euros > 10, // or `true`
+  },
+  ({ euros }) => ({ refunded: euros }),
+);
+const desk = app.defineAgent({ name: 'desk', tools: [refund] });
+// #endregion
+assert.equal((await desk.run('refund 5')).finishReason, 'stop');
+
+// #region approve-refund
+const waiting = await desk.run('refund 20');
+waiting.finishReason; // 'interrupted'
+await desk.resume(waiting, (request) => request.approve()); // or request.decline('Too much')
+// #endregion
+assert.equal(waiting.finishReason, 'interrupted');
+assert.match((await desk.getSession(waiting.sessionId))?.text ?? '', /"refunded":20/);
+
+// #region tool
 const pay = app.defineTool(
   { name: 'pay', description: 'Pays', input: z.object({ euros: z.number() }) },
   async ({ euros }, { interrupt, resumed, idempotencyKey }) => {
@@ -41,47 +67,8 @@ const askCity = app.defineInterrupt({
   input: z.object({ question: z.string() }),
   output: z.string(), // the schema of the answer
 });
-// #endregion
-const remove = app.defineTool(
-  { name: 'remove', description: 'Removes a file', input: z.object({ path: z.string() }) },
-  ({ path }) => `removed ${path}`,
-);
-
-const refunded: number[] = [];
-// #region needs-approval
-const refund = app.defineTool(
-  {
-    name: 'refund',
-    description: 'Refunds an order',
-    input: z.object({ euros: z.number() }),
-    needsApproval: ({ euros }) => euros > 10, // or `true`
-  },
-  ({ euros }) => {
-    refunded.push(euros);
-    return { refunded: euros };
-  },
-);
-// #endregion
-const desk = app.defineAgent({
-  name: 'desk',
-  tools: [refund],
-  model: scriptedModel([
-    { toolCalls: [{ name: 'refund', input: { euros: 5 } }] },
-    'Five euros are on their way.',
-    { toolCalls: [{ name: 'refund', input: { euros: 20 } }] },
-    'Twenty as well.',
-  ]),
-});
-assert.equal((await desk.run('refund 5')).finishReason, 'stop');
-// #region approve-refund
-const waiting = await desk.run('refund 20');
-waiting.finishReason; // 'interrupted'
-await desk.resume(waiting, (request) => request.approve()); // or request.decline('Too much')
-// #endregion
-assert.equal(waiting.finishReason, 'interrupted');
-assert.deepEqual(refunded, [5, 20]);
-
 const clerk = app.defineAgent({ name: 'clerk', tools: [pay, askCity] });
+// #endregion
 
 // #region ask
 const asked = await clerk.run('pay 20');
@@ -98,38 +85,38 @@ const paid = await clerk.resume(asked, (request) => request.approve());
 // #endregion
 assert.match(paid.text, /paid/);
 
-const { sessionId } = await clerk.run('pay 50');
 // #region edit
+const { sessionId } = await clerk.run('pay 50');
 // After a restart: the id of the session is enough.
 const input = { euros: 40 };
 const less = await clerk.resume({ sessionId }, (request) => request.approve({ input }));
 // #endregion
 assert.match(less.text, /"paid":40/);
 
-const third = await clerk.run('pay 60');
 // #region stream
+const third = await clerk.run('pay 60');
 const answers = third.interrupts.map((request) => request.approve());
 const turn = clerk.stream({ resume: answers }, { sessionId: third.sessionId });
 for await (const text of turn.textStream) process.stdout.write(text);
 // #endregion
 assert.match((await turn.output).text, /"paid":60/);
 
-const where = await clerk.run('where', { sessionId: asked.sessionId });
 // #region respond
+const where = await clerk.run('Where is my hotel?', { sessionId }); // calls ask_city
 const answered = await clerk.resume(where, (request) => request.respond('Lisbon'));
 // #endregion
 assert.match(answered.text, /Lisbon/);
 
-const costly = await clerk.run('pay 3000', { sessionId: asked.sessionId });
 // #region decline
+const costly = await clerk.run('pay 3000', { sessionId });
 const declined = await clerk.resume(costly, (request) => request.decline('too much'));
 // #endregion
 assert.match(declined.text, /The user declined/);
 
-await clerk.run('pay 30', { sessionId: asked.sessionId });
 // #region continue
+await clerk.run('pay 30', { sessionId });
 // A plain message declines the pending requests, and the conversation continues.
-const left = await clerk.run('No, leave it', { sessionId: asked.sessionId });
+const left = await clerk.run('No, leave it', { sessionId });
 // #endregion
 assert.equal(left.finishReason, 'stop');
 
@@ -139,20 +126,28 @@ const hourly = toolApproval(['remove'], { expiresIn: 60 * 60_000, onExpiry: 'fai
 assert.equal(hourly.name, 'tool approval');
 
 // #region approval
+
+import { toolApproval } from 'waymark';
+
+const remove = app.defineTool(
+  { name: 'remove', description: 'Removes a file', input: z.object({ path: z.string() }) },
+  ({ path }) => `removed ${path}`,
+);
 const careful = app.defineAgent({
   name: 'careful',
   tools: [remove],
   use: [toolApproval(['remove'])], // asks for approval before the tool runs; the tool does not change
 });
 // #endregion
-const held = await careful.run('delete it');
+
 // #region approve
+const held = await careful.run('delete it');
 const done = await careful.resume(held, (request) => request.approve());
 // #endregion
 assert.match(done.text, /removed/);
 
 const shown: string[] = [];
-const page = { showMap: (city: string) => shown.push(city) };
+const showMap = (city: string) => shown.push(city);
 // #region caller-tools
 const tools = [
   {
@@ -164,7 +159,7 @@ const tools = [
 let answer = await careful.run('Show me a map of Lisbon', { tools });
 while (answer.finishReason === 'interrupted') {
   const results = answer.interrupts.map((request) => {
-    page.showMap(Object(request.input).city); // your code runs here, in your process or page
+    showMap(Object(request.input).city); // a function of yours, in your process or page
     return request.respond({ shown: true });
   });
   answer = await careful.resume(answer, results, { tools });

@@ -9,7 +9,6 @@ const model = scriptedModel({
 });
 const app = waymark({ model, store: memoryStore() });
 const story = app.defineAgent({ name: 'story' });
-const budget = z.object({ budget: z.number() });
 
 // #region turns
 const chat = story.chat();
@@ -67,9 +66,10 @@ assert.equal(messages.added.length, 2);
 assert.equal(messages.removed.length, 4);
 assert.deepEqual([custom, artifacts], [[], []]);
 
+// #region edit
+const budget = z.object({ budget: z.number() });
 const planner = app.defineAgent({ name: 'planner', state: budget, initialState: { budget: 900 } });
 const plan = await planner.run('a weekend');
-// #region edit
 const edited = await planner.edit(
   plan,
   { custom: { budget: 600 } }, // or `customPatch`, `artifacts`, `removeArtifacts`

@@ -30,7 +30,7 @@ export interface GenerateSettings<
    */
   readonly toolChoice?: ToolChoice;
   /**
-   * Maximum number of tool iterations.
+   * Maximum number of tool iterations, the rounds of tool calls within one turn.
    * @default 10
    */
   readonly maxTurns?: number;

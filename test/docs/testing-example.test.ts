@@ -32,16 +32,19 @@ test('the agent looks the weather up before it answers', async () => {
 // #endregion
 
 // #region approval-test
-import { toolApproval } from 'waymark';
-
 test('the agent pays only after an approval', async () => {
   const model = scriptedModel([{ toolCalls: [{ name: 'pay', input: { euros: 20 } }] }, 'Paid.']);
   const app = waymark({ model, store: memoryStore() });
   const pay = app.defineTool(
-    { name: 'pay', description: 'Pays', input: z.object({ euros: z.number() }) },
+    {
+      name: 'pay',
+      description: 'Pays',
+      input: z.object({ euros: z.number() }),
+      needsApproval: true,
+    },
     ({ euros }) => `paid ${euros} euros`,
   );
-  const clerk = app.defineAgent({ name: 'clerk', tools: [pay], use: [toolApproval(['pay'])] });
+  const clerk = app.defineAgent({ name: 'clerk', tools: [pay] });
 
   const asked = await clerk.run('Pay 20 euros');
   expect(asked.finishReason).toBe('interrupted');
@@ -75,7 +78,8 @@ test('a client starts a background run and reads its result', async () => {
 // #region clock-test
 test('a turn that takes too long fails, without a real wait', async () => {
   const clock = fakeClock('2026-01-01');
-  const app = waymark({ model: scriptedModel([{ hang: true }]), store: memoryStore(), clock });
+  const model = scriptedModel([{ hang: true }]);
+  const app = waymark({ model, store: memoryStore(), clock, onError: () => {} });
   const chat = app.defineAgent({ name: 'chat', limits: { turn: { timeout: 60_000 } } });
 
   const turn = chat.run('hello', { throwOnError: false });
