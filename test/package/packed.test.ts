@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 
@@ -42,6 +42,14 @@ test('the package has the documentation, and everything of it that the README sh
   const listed = [...read('llms.txt').matchAll(/\]\(([^)]+)\)/g)].map(([, path = '']) => path);
   expect(listed.length).toBeGreaterThan(20);
   expect(listed.filter((path) => !packed.has(path))).toEqual([]);
+  const pages = [...packed].filter((path) => path.startsWith('docs/') && path.endsWith('.md'));
+  const unresolved = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
+      .map(([, link = '']) => join(dirname(page), link))
+      .filter((path) => !packed.has(path))
+      .map((path) => `${page}: ${path}`),
+  );
+  expect(unresolved).toEqual([]);
 });
 
 const workflows = readdirSync(join(root, '.github/workflows'));
