@@ -48,7 +48,7 @@ waiting.finishReason; // 'interrupted'
 await desk.resume(waiting, (request) => request.approve()); // or request.decline('Too much')
 // #endregion
 assert.equal(waiting.finishReason, 'interrupted');
-assert.match((await desk.getSession(waiting.sessionId))?.text ?? '', /"refunded":20/);
+assert.match(String((await desk.getSession(waiting.sessionId))?.text), /"refunded":20/);
 
 // #region tool
 const pay = app.defineTool(
