@@ -363,7 +363,7 @@ describe('background work', () => {
     const { stderr, code } = await talk(['/detach do it', 'and?'], 'worker');
     expect(code).toBe(0);
     const [, runId = ''] = /waymark watch ([0-9a-f-]{36}) --agent worker/.exec(stderr) ?? [];
-    expect(stderr).toContain('is being worked on');
+    expect(stderr).toContain(`is busy with run "${runId}"`);
     const watched = await command(folder.path, ['watch', runId, ...file]);
     expect(watched.code).toBe(0);
     expect(watched.stdout).toContain('· {"step":3}');
