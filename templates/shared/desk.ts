@@ -1,4 +1,4 @@
-import { type App, toolApproval } from 'waymark';
+import type { App } from 'waymark';
 import { z } from 'zod';
 
 /** The state of a session. It is saved with every turn, and clients receive each change. */
@@ -24,6 +24,8 @@ export function defineDesk(app: App) {
       input: z.object({ order: z.string(), amount: z.number() }),
       // The session is typed by it, and TypeScript rejects the tool on an agent with another state.
       state: deskState,
+      // The turn stops before a refund, until a person approves or declines it.
+      needsApproval: true,
     },
     ({ order, amount }, { session }) => {
       session.updateCustom((state) => {
@@ -40,7 +42,5 @@ export function defineDesk(app: App) {
     tools: [lookUpOrder, refund],
     state: deskState,
     initialState: { refunds: [] },
-    // The turn stops before a refund, until a person approves or declines it.
-    use: [toolApproval(['refund'])],
   });
 }
