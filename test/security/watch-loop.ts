@@ -21,21 +21,31 @@ export interface LoopWatch {
 /** Milliseconds between two looks. */
 const stepMs = 10;
 
+/** Looks are counted by tenths of a millisecond, up to a second. A list of them would grow with the length of an attack. */
+const perMs = 10;
+const mostTenths = 1000 * perMs;
+
 /**
  * Looks at the event loop of this process every few milliseconds. A look that comes late says that the loop was blocked,
  * or that the machine gave the process no time: so no more than the CPU time of this thread counts.
  */
 export function watchLoop(): LoopWatch {
   const memory = peakMemory();
-  let looks: number[] = [];
+  const looks = new Uint32Array(mostTenths + 1);
+  let blockedMs = 0;
   let memoryBytes = 0;
   let isCounted = true;
   let last = performance.now();
   let lastCpu = threadCpuMs();
+  const count = (ms: number): void => {
+    blockedMs = Math.max(blockedMs, ms);
+    const tenths = Math.min(Math.ceil(ms * perMs), mostTenths);
+    looks[tenths] = (looks[tenths] ?? 0) + 1;
+  };
   const look = (): void => {
     const now = performance.now();
     const cpu = threadCpuMs();
-    if (isCounted) looks.push(Math.max(0, Math.min(now - last - stepMs, cpu - lastCpu)));
+    if (isCounted) count(Math.max(0, Math.min(now - last - stepMs, cpu - lastCpu)));
     last = now;
     lastCpu = cpu;
     memory.look();
@@ -44,13 +54,14 @@ export function watchLoop(): LoopWatch {
   return {
     measure() {
       look();
-      looks.sort((a, b) => a - b);
       const measured = {
-        blockedMs: looks.at(-1) ?? 0,
-        blockedP99Ms: looks[Math.floor(looks.length * 0.99)] ?? 0,
+        blockedMs,
+        // A tenth is rounded up, which the longest is not.
+        blockedP99Ms: Math.min(percentile99(looks) / perMs, blockedMs),
         memoryBytes: Math.max(memoryBytes, memory.peak()),
       };
-      looks = [];
+      looks.fill(0);
+      blockedMs = 0;
       memory.reset();
       memoryBytes = 0;
       return measured;
@@ -68,6 +79,16 @@ export function watchLoop(): LoopWatch {
       }
     },
   };
+}
+
+/** The index that the look at 99 of 100 was counted under. */
+function percentile99(counts: Uint32Array): number {
+  let left = Math.floor(counts.reduce((sum, count) => sum + count, 0) * 0.99);
+  const at = counts.findIndex((count) => {
+    left -= count;
+    return left < 0;
+  });
+  return Math.max(at, 0);
 }
 
 function threadCpuMs(): number {
