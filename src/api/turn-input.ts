@@ -14,40 +14,33 @@ export type TurnInput = string | Message | Input | AnswerInput;
 
 /** The input for a text or a message. */
 export function toInput(given: TurnInput): Input {
-  if (typeof given === 'string') {
-    if (given === '') throw emptyInput();
-    return { message: { role: 'user', content: [{ text: given }] } };
+  if ((given ?? '') === '') {
+    throw invalid(
+      "The input is empty. Pass the user's text, a message, or an input such as { message } or { resume }.",
+    );
   }
-  if (given === undefined || given === null) throw emptyInput();
-  if (Array.isArray(given)) throw arrayInput();
-  if (typeof given === 'object' && 'role' in given) return { message: given };
-  if (typeof given === 'object') checkFields(given);
-  const { resume } = given;
+  if (typeof given === 'string') return { message: { role: 'user', content: [{ text: given }] } };
+  if (Array.isArray(given)) {
+    throw invalid('The input is an array. Pass one text, message or input per call.');
+  }
+  // Other types are refused where the input is parsed.
+  if (typeof given !== 'object') return given;
+  if ('role' in given) return { message: given };
+  const { resume } = checkFields(given);
   if (Array.isArray(resume) || isAnswer(resume)) return { ...given, resume: toResume(resume) };
   return given as Input;
 }
 
 /** Refuses an input that says nothing under our names, such as `{ prompt }`. */
-function checkFields(given: Input | AnswerInput): void {
+function checkFields(given: Input | AnswerInput): Input | AnswerInput {
   const [other] = Object.keys(given);
   const { message, resume, detach } = given;
-  if (message !== undefined || resume !== undefined || detach !== undefined || !other) return;
-  throw new WaymarkError(
-    'INVALID_ARGUMENT',
+  if (message !== undefined || resume !== undefined || detach !== undefined || !other) return given;
+  throw invalid(
     `The input has "${other}", but neither \`message\` nor \`resume\`. Pass the user's text or a message.`,
   );
 }
 
-function emptyInput(): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    "The input is empty. Pass the user's text, a message, or an input such as { message } or { resume }.",
-  );
-}
-
-function arrayInput(): WaymarkError {
-  return new WaymarkError(
-    'INVALID_ARGUMENT',
-    'The input is an array. Pass one text, message or input; to send several, call once for each, in order.',
-  );
+function invalid(message: string): WaymarkError {
+  return new WaymarkError('INVALID_ARGUMENT', message);
 }
