@@ -41,7 +41,7 @@ async function inspect(page: Page, tab: string): Promise<void> {
 
 const all: readonly State[] = [
   {
-    // The picture of the README.
+    // The pictures of the README, docs/images/studio-*.png.
     name: 'readme',
     async fill(app) {
       const planner = app.agent('trip-planner');

@@ -170,7 +170,7 @@ export class ChatLoop {
       this.#fault(error);
       if (!isKept) return;
       const command = `waymark show ${sessionId} --agent ${name}${this.#sourceArguments}`;
-      this.#terminal.note(this.#terminal.style.dim(`To look at the failed turn: ${command}`));
+      this.#terminal.note(this.#terminal.style.dim(`To inspect the failed turn: ${command}`));
     } else if (finishReason === 'detached') {
       this.#terminal.note(
         `Running in the background. To follow it: waymark watch ${snapshotId} --agent ${name}${this.#sourceArguments}`,

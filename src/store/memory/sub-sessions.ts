@@ -5,7 +5,7 @@ export function withSubSessions(tables: Tables, session: SessionRow): readonly S
   return familyFinder(tables)(session);
 }
 
-/** Finds the families of many sessions: all sessions are gone through once, and again after one was added or removed. */
+/** Finds the families of many sessions after one pass over all of them. It does not know sessions that are added later. */
 export function familyFinder(tables: Tables): (session: SessionRow) => readonly SessionRow[] {
   const started = new Map<string, SessionRow[]>();
   for (const session of tables.sessions.values()) {

@@ -59,7 +59,7 @@ function Turns(): ReactNode {
     () => ({ isPast: wantsPast, past: wantsPast ? viewed : undefined }),
     [wantsPast, viewed],
   );
-  // Another snapshot renders all turns anew: in small tasks, after what answers the key or the click.
+  // Another snapshot renders all turns again. This happens in small tasks, after the page has shown the reaction to the key or click.
   const { isPast, past } = useDeferredValue(wanted);
   const pastPages = usePastPages(agent, past);
   const { messages, from, loadEarlier } = past
